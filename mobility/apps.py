@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class MobilityConfig(AppConfig):
+    name = "mobility"
+    verbose_name = "operator zone"

@@ -1,0 +1,131 @@
+"""A batch is one change to a study: an extract, the closing of days, or the undoing of a day."""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from mobility.models.vault import VaultStudy
+
+
+class Batch(models.Model):
+    """Always ends in done or failed; `failure` says why and what to do."""
+
+    class Kind(models.TextChoices):
+        EXTRACT = "extract"
+        CLOSE_DAYS = "close_days"
+        VOID_DAY = "void_day"
+
+    class State(models.TextChoices):
+        RECEIVING = "receiving"
+        QUEUED = "queued"
+        READING = "reading"
+        MERGING = "merging"
+        PUBLISHING = "publishing"
+        DONE = "done"
+        FAILED = "failed"
+
+    FINAL = (State.DONE, State.FAILED)
+    # From MERGING on a batch only resumes: some shards may already hold it.
+    RESUME_ONLY = (State.MERGING, State.PUBLISHING)
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="batches")
+    kind = models.CharField(max_length=12, choices=Kind, default=Kind.EXTRACT)
+    state = models.CharField(max_length=12, choices=State, default=State.RECEIVING)
+    created_by = models.CharField(max_length=150, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    filename = models.CharField(max_length=255, blank=True)
+    content_hash = models.CharField(
+        max_length=64, blank=True, help_text="keyed: tells nothing without the study key"
+    )
+    bytes_total = models.PositiveBigIntegerField(null=True, blank=True)
+    bytes_received = models.PositiveBigIntegerField(default=0)
+    bytes_read = models.PositiveBigIntegerField(default=0)
+    more_to_come = models.BooleanField(default=False)
+    duplicate_of = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    day = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="close_days: through; void_day: which"
+    )
+
+    rows_read = models.PositiveBigIntegerField(default=0)
+    rows_accepted = models.PositiveBigIntegerField(default=0)
+    rows_ignored = models.JSONField(default=dict, help_text="{reason: rows}")
+    rows_rejected = models.JSONField(default=dict, help_text="{reason: rows}")
+    rejected_lines = models.JSONField(default=dict, help_text="{reason: first line numbers}")
+    notes = models.JSONField(default=dict, help_text="{conflicting_value, late_change: n}")
+    days_touched = models.JSONField(default=list)
+    subscriber_days = models.PositiveBigIntegerField(default=0)
+    subscribers_new = models.PositiveBigIntegerField(default=0)
+    reports = models.PositiveBigIntegerField(default=0, help_text="answers new in this batch")
+    shards_done = models.PositiveIntegerField(default=0)
+    waiting_subscribers = models.PositiveIntegerField(
+        default=0, help_text="subscribers whose delta waits for min_publication"
+    )
+    seconds = models.FloatField(null=True, blank=True)
+    peak_rss_mb = models.FloatField(null=True, blank=True)
+    failure = models.TextField(blank=True)
+
+    lease_owner = models.UUIDField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        ordering = ["-created_at"]
+        indexes = [models.Index(fields=["study", "content_hash"], name="batch_by_content")]
+        constraints = [
+            models.CheckConstraint(
+                name="batch_failure_has_reason", condition=~Q(state="failed") | ~Q(failure="")
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in self.FINAL
+
+    @property
+    def key_id(self) -> str:
+        """Name of the one-time key of everything staged for this batch."""
+        return f"batch-{self.id}"
+
+    def is_leased(self) -> bool:
+        return self.lease_until is not None and self.lease_until > timezone.now()
+
+
+class Chunk(models.Model):
+    """A part of the extract that has been read: its counts, and where its sealed segments lie."""
+
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="chunks")
+    index = models.PositiveIntegerField()
+    counts = models.JSONField()
+    segments = models.JSONField(help_text="{shard: [offset, length]} in the chunk's staged object")
+
+    class Meta:
+        ordering = ["batch", "index"]
+        constraints = [models.UniqueConstraint(fields=["batch", "index"], name="chunk_once")]
+
+    def __str__(self) -> str:
+        return f"{self.batch} chunk {self.index}"
+
+
+class Applied(models.Model):
+    """Exactly once: a batch changes a shard in the transaction that writes this row."""
+
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="applied")
+    shard = models.PositiveIntegerField()
+    counts = models.JSONField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["batch", "shard"], name="applied_once")]
+
+    def __str__(self) -> str:
+        return f"{self.batch} shard {self.shard}"

@@ -1,0 +1,43 @@
+"""What waits to cross to the analyst zone, and what has crossed (kept for replay after a restore)."""
+
+import uuid
+
+from django.db import models
+
+from mobility.models.batch import Batch
+from mobility.models.vault import VaultStudy
+
+
+class VaultPublication(models.Model):
+    """One merged delta; sent until the analyst zone has it, then kept until the study closes."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="publications")
+    number = models.PositiveIntegerField()
+    subscribers = models.PositiveIntegerField(help_text="distinct subscribers that the delta covers")
+    voided_days = models.PositiveSmallIntegerField(default=0)
+    delta = models.BinaryField()
+    sent_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["study", "number"]
+        constraints = [models.UniqueConstraint(fields=["study", "number"], name="publication_number_once")]
+
+    def __str__(self) -> str:
+        return f"{self.study} publication {self.number}"
+
+
+class OutboxDelta(models.Model):
+    """The delta of one shard, before it is merged with the others of its publication."""
+
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="outbox")
+    shard = models.PositiveIntegerField()
+    number = models.PositiveIntegerField(help_text="publication that it belongs to")
+    subscribers = models.PositiveIntegerField(help_text="not yet counted by another delta of that number")
+    delta = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["batch", "shard"], name="outbox_delta_once")]
+
+    def __str__(self) -> str:
+        return f"{self.batch} shard {self.shard}"

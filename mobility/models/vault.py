@@ -1,0 +1,78 @@
+"""The vault's own copy of a study, and the sealed state that turns rows into presence."""
+
+from django.db import models
+from django.db.models import Q
+
+
+class VaultStudy(models.Model):
+    """What the operator zone approved: it sanitises by this copy only, whatever the main database says."""
+
+    slug = models.SlugField(unique=True, max_length=64)
+    definition = models.JSONField(help_text="reports.studyfile.StudyDefinition")
+    plan = models.JSONField(help_text="ldp.PlanSpec")
+    plan_hash = models.CharField(max_length=64)
+    key_id = models.CharField(max_length=80, unique=True, help_text="name of the study key in the keystore")
+    n_shards = models.PositiveIntegerField()
+    publication_number = models.PositiveIntegerField(default=1, help_text="number of the next publication")
+    active_batch = models.ForeignKey(
+        "Batch", null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
+        help_text="the batch that may change presence now: one at a time",
+    )  # fmt: skip
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="vault_study_shards", condition=Q(n_shards__gte=1))]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class VaultDay(models.Model):
+    """A day that has been touched: open (collecting), published (may still grow) or closed (final)."""
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        PUBLISHED = "published"
+        CLOSED = "closed"
+
+    study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="days")
+    day = models.PositiveSmallIntegerField()
+    state = models.CharField(max_length=10, choices=State, default=State.OPEN)
+
+    class Meta:
+        ordering = ["study", "day"]
+        constraints = [models.UniqueConstraint(fields=["study", "day"], name="vault_day_once")]
+
+    def __str__(self) -> str:
+        return f"{self.study} day {self.day}"
+
+
+class DayState(models.Model):
+    """First and last event and the static answers of every pseudonym seen on one day, sealed."""
+
+    study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="+")
+    day = models.PositiveSmallIntegerField()
+    shard = models.PositiveIntegerField()
+    version = models.PositiveIntegerField(default=0)
+    blob = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "day", "shard"], name="day_state_once")]
+
+    def __str__(self) -> str:
+        return f"{self.study} day {self.day} shard {self.shard}"
+
+
+class PresenceShard(models.Model):
+    """Day bitmap and sanitised answers of the pseudonyms of one shard, sealed."""
+
+    study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="shards")
+    shard = models.PositiveIntegerField()
+    version = models.PositiveIntegerField(default=0, help_text="compare-and-swap")
+    blob = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "shard"], name="presence_shard_once")]
+
+    def __str__(self) -> str:
+        return f"{self.study} shard {self.shard}"

@@ -1,0 +1,88 @@
+"""Where a run keeps its files, and the secrets of the embedded default."""
+
+import hashlib
+import os
+import secrets
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+UNIX_SOCKET_PATH_MAX = 100  # the kernel's limit is 108 bytes with the final NUL
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimePaths:
+    """Everything that a run writes, below one folder (`MOBILITY_DATA_DIR`)."""
+
+    root: Path
+
+    @property
+    def main_database(self) -> Path:
+        return self.root / "main.sqlite3"
+
+    @property
+    def vault_database(self) -> Path:
+        return self.root / "vault.sqlite3"
+
+    @property
+    def keystore(self) -> Path:
+        return self.root / "keystore"
+
+    @property
+    def staging(self) -> Path:
+        return self.root / "staging"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def static_root(self) -> Path:
+        return self.root / "static"
+
+    @property
+    def secret_key(self) -> Path:
+        return self.root / "secret_key"
+
+    @property
+    def run(self) -> Path:
+        """Sockets and process ids; elsewhere when the folder's name is too long for a Unix socket."""
+        own = self.root / "run"
+        if len(str(own / "redis.sock")) <= UNIX_SOCKET_PATH_MAX:
+            return own
+        name = hashlib.sha256(str(self.root).encode()).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"mobility-{os.getuid()}-{name}"
+
+    @property
+    def redis_socket(self) -> Path:
+        return self.run / "redis.sock"
+
+    @property
+    def redis_url(self) -> str:
+        return f"redis+socket://{self.redis_socket}"
+
+
+def private_folder(path: Path) -> Path:
+    """Create `path` for this user alone, or narrow it."""
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(0o700)
+    return path
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file of mode 0600 that is whole or absent."""
+    private_folder(path.parent)
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
+def stored_secret(path: Path) -> str:
+    """The secret kept in `path`, made at first use."""
+    if not path.exists():
+        write_private(path, secrets.token_urlsafe(48))
+    return path.read_text()

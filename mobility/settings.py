@@ -1,0 +1,171 @@
+"""Settings, all from the environment; without any variable they describe the embedded default.
+
+Each variable is explained in `.env.example`. A secret may come from a file: `NAME_FILE=/path` for `NAME`.
+"""
+
+from pathlib import Path
+
+import environ
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from mobility.runtime import RuntimePaths, stored_secret
+
+env = environ.FileAwareEnv()
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# --- where things are -------------------------------------------------------------------------
+MOBILITY_DATA_DIR = Path(env.str("MOBILITY_DATA_DIR", default=str(BASE_DIR / "var"))).resolve()
+PATHS = RuntimePaths(MOBILITY_DATA_DIR)
+MOBILITY_KEYSTORE_DIR = Path(env.str("MOBILITY_KEYSTORE_DIR", default=str(PATHS.keystore)))
+MOBILITY_STAGING_DIR = Path(env.str("MOBILITY_STAGING_DIR", default=str(PATHS.staging)))
+
+# --- zones (design: two zones) ----------------------------------------------------------------
+MOBILITY_ZONE = env.str("MOBILITY_ZONE", default="all")
+if MOBILITY_ZONE not in ("all", "analyst"):
+    raise ImproperlyConfigured(f"MOBILITY_ZONE must be all or analyst, got {MOBILITY_ZONE!r}")
+HAS_VAULT = MOBILITY_ZONE != "analyst"
+
+# --- Django -----------------------------------------------------------------------------------
+DEBUG = env.bool("DEBUG", default=False)
+SECRET_KEY = env.str("SECRET_KEY", default="") or stored_secret(PATHS.secret_key)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+ROOT_URLCONF = "mobility.urls"
+WSGI_APPLICATION = "mobility.wsgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "csp",
+    "django_htmx",
+    "reports",
+    *(["mobility"] if HAS_VAULT else []),
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "reports.context.site",
+            ],
+        },
+    }
+]
+
+# --- databases --------------------------------------------------------------------------------
+
+
+def _sqlite(path: Path) -> dict[str, object]:
+    """SQLite that survives a crash and waits for its turn: WAL, full sync, immediate transactions."""
+    pragmas = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;"
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(path),
+        "OPTIONS": {"timeout": 30, "transaction_mode": "IMMEDIATE", "init_command": pragmas},
+    }
+
+
+def _database(variable: str, path: Path) -> dict[str, object]:
+    return env.db_url(variable) if env.str(variable, default="") else _sqlite(path)
+
+
+DATABASES = {"default": _database("DATABASE_URL", PATHS.main_database)}
+if HAS_VAULT:
+    DATABASES["vault"] = _database("VAULT_DATABASE_URL", PATHS.vault_database)
+DATABASE_ROUTERS = ["mobility.routers.ZoneRouter"]
+
+# --- tasks ------------------------------------------------------------------------------------
+REDIS_URL = env.str("REDIS_URL", default="")
+EMBEDDED_REDIS = not REDIS_URL
+CELERY_BROKER_URL = REDIS_URL or PATHS.redis_url
+CELERY_TASK_IGNORE_RESULT = True  # the state of a batch is its row, not a message
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_TIME_LIMIT = env.int("MOBILITY_TASK_TIME_LIMIT_S", default=6 * 3600)
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": CELERY_TASK_TIME_LIMIT + 600}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+
+# --- pipeline ---------------------------------------------------------------------------------
+MOBILITY_MIN_PUBLICATION = env.int("MOBILITY_MIN_PUBLICATION", default=100)  # subscribers a delta must cover
+MOBILITY_BATCH_LEASE_S = env.int("MOBILITY_BATCH_LEASE_S", default=120)
+MOBILITY_CHUNK_ROWS = env.int("MOBILITY_CHUNK_ROWS", default=1_000_000)
+
+# --- sign-in ----------------------------------------------------------------------------------
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "login"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+
+# --- language and time ------------------------------------------------------------------------
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+# --- static files and headers -----------------------------------------------------------------
+STATIC_URL = "static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = PATHS.static_root
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+HTTPS = env.bool("HTTPS", default=False)  # set behind a proxy that terminates TLS
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+if HTTPS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+# Uploads never reach the framework's own handlers (they would spool to a temporary file).
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "loggers": {"django.request": {"level": "ERROR"}},
+}

@@ -1,0 +1,2 @@
+app_name = "operator"
+urlpatterns: list[object] = []

@@ -1,0 +1,91 @@
+"""What is measured: a study, its area and its indicators."""
+
+from datetime import date, timedelta
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+
+class Study(models.Model):
+    """One place over consecutive days; its days are numbered from 1."""
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        CLOSED = "closed"
+
+    slug = models.SlugField(unique=True, max_length=64)
+    name = models.CharField(max_length=200)
+    state = models.CharField(max_length=8, choices=State, default=State.OPEN)
+    timezone = models.CharField(max_length=64)
+    first_day = models.DateField()
+    days = models.PositiveSmallIntegerField(validators=[MinValueValidator(1), MaxValueValidator(62)])
+    market_share = models.DecimalField(max_digits=9, decimal_places=8)
+    min_publication = models.PositiveIntegerField()
+    visitor_min_minutes = models.PositiveSmallIntegerField()
+    visitor_from = models.TimeField()
+    visitor_to = models.TimeField(help_text="inclusive: the whole minute counts")
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.CharField(max_length=150, blank=True)
+
+    class Meta:
+        ordering = ["-first_day", "slug"]
+        constraints = [
+            models.CheckConstraint(name="study_days", condition=Q(days__gte=1) & Q(days__lte=62)),
+            models.CheckConstraint(
+                name="study_market_share", condition=Q(market_share__gt=0) & Q(market_share__lte=1)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+    @property
+    def last_day(self) -> date:
+        return self.date_of(self.days)
+
+    def date_of(self, day: int) -> date:
+        """Calendar date of study day `day` (1 = first)."""
+        return self.first_day + timedelta(days=day - 1)
+
+    def day_of(self, when: date) -> int:
+        """Number of the study day of `when`; outside 1..days when it is not in the study."""
+        return (when - self.first_day).days + 1
+
+
+class Area(models.Model):
+    """The zones of a study, for maps; absent when every cell belongs to the study."""
+
+    study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="area")
+    n_cells = models.PositiveIntegerField()
+    zones = models.JSONField(default=list, help_text="names of the zones, in file order")
+    geojson = models.JSONField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"area of {self.study}"
+
+
+class Indicator(models.Model):
+    """One question about a visitor, with a public and fixed list of answers."""
+
+    class Kind(models.TextChoices):
+        STATIC = "static"
+        DAILY = "daily"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="indicators")
+    position = models.PositiveSmallIntegerField(help_text="order in the study file, from 0")
+    slug = models.SlugField(max_length=64)
+    name = models.CharField(max_length=200)
+    kind = models.CharField(max_length=8, choices=Kind)
+    categories = models.JSONField(help_text="list of names; the code of a category is its place")
+    max_values = models.PositiveSmallIntegerField(null=True, blank=True, help_text="daily: days answered")
+
+    class Meta:
+        ordering = ["study", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "slug"], name="indicator_slug_once"),
+            models.UniqueConstraint(fields=["study", "position"], name="indicator_position_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
