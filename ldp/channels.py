@@ -1,0 +1,141 @@
+"""From epsilon to probabilities: the only place that does it, and exactly.
+
+Probabilities are integers out of 2**64. Rounding always goes to the side that loses less privacy, so the
+realised epsilon never exceeds the nominal one.
+"""
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+
+from ldp.errors import InvalidBudgetError, InvalidDomainError
+
+WORD = 2**64
+MAX_DOMAIN_SIZE = 2**16 - 2  # codes are uint16; the two largest mean "drawn again" and "no answer"
+MIN_EPSILON = Fraction(1, 10**6)
+MAX_EPSILON = Fraction(64)  # beyond it, 64 bits of randomness cannot tell two budgets apart
+
+_EPSILON_DIGITS = 30
+_WORKING_DIGITS = 60
+_WORKING_BITS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrrChannel:
+    """Generalised randomised response with an integer threshold.
+
+    Parameters
+    ----------
+    domain_size : int; number of values, in [2, 65534]
+    threshold : int; the true value is kept with probability threshold / 2**64
+
+    Raises
+    ------
+    InvalidDomainError : domain_size is out of range
+    InvalidBudgetError : the threshold does not keep the true value more often than any other
+
+    Notes
+    -----
+    Source: Kairouz et al., ICML 2016 (k-ary randomised response).
+    """
+
+    domain_size: int
+    threshold: int
+
+    def __post_init__(self) -> None:
+        check_domain_size(self.domain_size)
+        low = WORD // self.domain_size
+        if not low < self.threshold < WORD:
+            raise InvalidBudgetError(
+                f"threshold must be in ({low}, {WORD}) for {self.domain_size} values, got {self.threshold}"
+            )
+
+    @property
+    def p(self) -> Fraction:
+        """Probability of reporting the true value, exact."""
+        return Fraction(self.threshold, WORD)
+
+    @property
+    def q(self) -> Fraction:
+        """Probability of reporting one given other value, exact."""
+        return (1 - self.p) / (self.domain_size - 1)
+
+    @property
+    def ratio(self) -> Fraction:
+        """Largest probability ratio of an answer under two values, exact: e to the realised epsilon."""
+        return Fraction(self.threshold * (self.domain_size - 1), WORD - self.threshold)
+
+    @property
+    def epsilon(self) -> Decimal:
+        """Realised epsilon of one answer, rounded up to 30 digits."""
+        return epsilon_of(self.ratio)
+
+
+def grr_channel(*, epsilon: Fraction, domain_size: int) -> GrrChannel:
+    """GRR channel of a nominal epsilon; the realised one is never larger.
+
+    Parameters
+    ----------
+    epsilon : Fraction; nominal, in [0.000001, 64]
+    domain_size : int; in [2, 65534]
+
+    Raises
+    ------
+    InvalidBudgetError, InvalidDomainError
+
+    Notes
+    -----
+    threshold = floor(2**64 e / (e + k - 1)), with e = exp(epsilon) rounded down.
+    """
+    check_epsilon(epsilon)
+    check_domain_size(domain_size)
+    e = _exp_down(epsilon)
+    threshold = WORD * e.numerator // (e.numerator + (domain_size - 1) * e.denominator)
+    return GrrChannel(domain_size=domain_size, threshold=threshold)
+
+
+def epsilon_of(ratio: Fraction) -> Decimal:
+    """Natural logarithm of a probability ratio, rounded up to 30 digits.
+
+    Parameters
+    ----------
+    ratio : Fraction; at least 1
+
+    Raises
+    ------
+    InvalidBudgetError : ratio < 1
+    """
+    if ratio < 1:
+        raise InvalidBudgetError(f"ratio must be >= 1, got {ratio}")
+    if ratio == 1:
+        return Decimal(0)
+    # Products over many answers run to thousands of digits: cut both sides to their leading bits, upwards.
+    shift = max(0, ratio.denominator.bit_length() - _WORKING_BITS)
+    numerator, denominator = -(-ratio.numerator >> shift), ratio.denominator >> shift
+    up = Context(prec=_WORKING_DIGITS, rounding=ROUND_CEILING)
+    # Decimal.ln rounds to nearest whatever the context says, hence the step up.
+    log = up.ln(up.divide(Decimal(numerator), Decimal(denominator))).next_plus(context=up)
+    return Context(prec=_EPSILON_DIGITS, rounding=ROUND_CEILING).plus(log)
+
+
+def check_epsilon(epsilon: Fraction) -> None:
+    """Raise InvalidBudgetError unless one answer can have this epsilon."""
+    if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
+        rule = f"[{float(MIN_EPSILON):f}, {MAX_EPSILON}]"
+        raise InvalidBudgetError(f"epsilon of one answer must be in {rule}, got {float(epsilon):.6g}")
+
+
+def check_domain_size(domain_size: int) -> None:
+    """Raise InvalidDomainError unless codes of this many values fit."""
+    if domain_size < 2:
+        raise InvalidDomainError(f"domain_size must be >= 2, got {domain_size}")
+    if domain_size > MAX_DOMAIN_SIZE:
+        raise InvalidDomainError(f"domain_size must be <= {MAX_DOMAIN_SIZE}, got {domain_size}")
+
+
+def _exp_down(epsilon: Fraction) -> Fraction:
+    """Return e to the epsilon, rounded down."""
+    down = Context(prec=_WORKING_DIGITS, rounding=ROUND_FLOOR)
+    exponent = down.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
+    # Decimal.exp rounds to nearest whatever the context says, hence the step down.
+    return Fraction(down.exp(exponent).next_minus(context=down))

@@ -1,0 +1,330 @@
+"""Random bits: the only place that makes them. Keyed bits are AES-128, never a statistical generator.
+
+The layout of the keyed block is frozen: a change would give a second, independent answer to every subscriber
+and so spend epsilon twice. The tests hold golden vectors.
+"""
+
+import os
+from typing import Final, TypeVar
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from numpy.typing import NDArray
+
+from ldp import kernels
+from ldp.errors import LdpError
+
+CHOOSE_INDICATOR: Final = 1
+CHOOSE_DAYS: Final = 2
+ANSWER: Final = 3
+
+BUFFER_BLOCKS: Final = 16_384  # 256 KiB of AES blocks: the fastest size, and it stays in the L2 cache
+
+_BLOCK_BYTES: Final = 16
+_MAX_VALUE: Final = 2**24 - 1
+_MAX_COUNTER: Final = 2**16 - 1
+
+Words = NDArray[np.uint64]
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def derive_subkey(master: bytes, *, purpose: str, length: int = 16) -> bytes:
+    """Subkey of a study's master key for one purpose (HKDF-SHA256, RFC 5869).
+
+    Parameters
+    ----------
+    master : bytes, 32 of them
+    purpose : str; distinct purposes give independent keys
+    length : int; bytes wanted
+
+    Raises
+    ------
+    LdpError : master has not 32 bytes, or purpose is empty
+    """
+    if len(master) != 32:
+        raise LdpError(f"master key must have 32 bytes, got {len(master)}")
+    if not purpose:
+        raise LdpError("purpose must not be empty")
+    info = b"mobility/v1/" + purpose.encode()
+    return HKDF(algorithm=SHA256(), length=length, salt=None, info=info).derive(master)
+
+
+class KeyedPrf:
+    """Keyed bits of a subscriber for one purpose: the same on every worker and every retry.
+
+    One AES-128 call per subscriber on the block (big-endian fields, leftmost first)
+    ``pseudonym 64 | purpose 8 | indicator 8 | plan_version 8 | value 24 | counter 16``.
+
+    Parameters
+    ----------
+    key : bytes, 16 of them (`derive_subkey(master, purpose="sanitise")`)
+
+    Raises
+    ------
+    LdpError : key has not 16 bytes
+    """
+
+    __slots__ = ("_cipher",)
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = _aes_ecb(key)
+
+    def words(
+        self,
+        pseudonyms: Words,
+        *,
+        purpose: int,
+        indicator: int,
+        plan_version: int,
+        values: int | NDArray[np.uint32],
+        counter: int,
+    ) -> Words:
+        """Two 64-bit words per subscriber: the first and the last 8 bytes of the cipher block, big-endian.
+
+        Parameters
+        ----------
+        pseudonyms : ndarray of uint64, shape (n,); not modified
+        purpose, indicator, plan_version : int in [0, 255]
+        values : int or ndarray of uint32, shape (n,), in [0, 2**24)
+        counter : int in [0, 2**16)
+
+        Returns
+        -------
+        ndarray of uint64, shape (n, 2)
+
+        Raises
+        ------
+        LdpError : a field does not fit, or shapes differ
+        """
+        _check_words("pseudonyms", pseudonyms)
+        fields = _pack_fields(
+            purpose=purpose, indicator=indicator, plan_version=plan_version, counter=counter
+        )
+        per_subscriber = _checked_values(values, size=pseudonyms.shape[0])
+        words = np.empty((pseudonyms.shape[0], 2), np.uint64)
+        encryptor = self._cipher.encryptor()
+        size = min(BUFFER_BLOCKS, pseudonyms.shape[0])
+        blocks = np.empty((size, 2), np.uint64)
+        sealed = _output_buffer(size)
+        for start in range(0, pseudonyms.shape[0], BUFFER_BLOCKS):
+            part = slice(start, start + BUFFER_BLOCKS)
+            count = pseudonyms[part].shape[0]
+            chunk_values = per_subscriber if per_subscriber.shape[0] == 1 else per_subscriber[part]
+            kernels.fill_blocks(pseudonyms[part], chunk_values, fields, blocks)
+            _encrypt(encryptor, blocks[:count], sealed)
+            kernels.swap_bytes(sealed[: count * _BLOCK_BYTES].view(np.uint64).reshape(count, 2), words[part])
+        return words
+
+    def below(
+        self, pseudonyms: Words, *, bound: int, purpose: int, indicator: int, plan_version: int, value: int
+    ) -> Words:
+        """Uniform integer below `bound` per subscriber, without modulo bias (rejection with the counter).
+
+        Returns
+        -------
+        ndarray of uint64, shape (n,)
+        """
+        last = last_accepted(bound)
+        drawn = np.empty(pseudonyms.shape[0], np.uint64)
+        pending = np.arange(pseudonyms.shape[0])
+        counter = 0
+        while pending.size:
+            first = self.words(
+                pseudonyms[pending],
+                purpose=purpose,
+                indicator=indicator,
+                plan_version=plan_version,
+                values=value,
+                counter=counter,
+            )[:, 0]
+            drawn[pending] = first
+            pending = pending[first > last]
+            counter += 1
+        return drawn % np.uint64(bound)
+
+
+def last_accepted(bound: int) -> np.uint64:
+    """Largest word whose remainder modulo `bound` is unbiased; larger words are drawn again.
+
+    It is inclusive because the exclusive limit is 2**64, which no uint64 holds, when `bound` divides 2**64.
+    """
+    return np.uint64(2**64 // bound * bound - 1)
+
+
+def cmac64(key: bytes, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Words:
+    """AES-CMAC (RFC 4493) of each message, shortened to the first 8 tag bytes, big-endian.
+
+    Parameters
+    ----------
+    key : bytes, 16 of them
+    data : ndarray of uint8, shape (m,); messages, one after the other; not modified
+    offsets : ndarray of int64, shape (n + 1,); message i is data[offsets[i]:offsets[i + 1]]
+
+    Returns
+    -------
+    ndarray of uint64, shape (n,)
+
+    Raises
+    ------
+    LdpError : key has not 16 bytes, or offsets leave data or decrease
+    """
+    if offsets.ndim != 1 or offsets.size == 0:
+        raise LdpError(f"offsets must have shape (n + 1,), got {offsets.shape}")
+    if offsets[0] < 0 or offsets[-1] > data.size or np.any(offsets[1:] < offsets[:-1]):
+        raise LdpError(f"offsets must rise within [0, {data.size}], got {offsets[0]} to {offsets[-1]}")
+    encryptor = _aes_ecb(key).encryptor()
+    masks = _cmac_masks(encryptor)
+    tags = np.empty(offsets.size - 1, np.uint64)
+    n_blocks = np.maximum((np.diff(offsets) + _BLOCK_BYTES - 1) // _BLOCK_BYTES, 1)
+    for start in range(0, tags.size, BUFFER_BLOCKS):
+        part = slice(start, start + BUFFER_BLOCKS)
+        for length in np.unique(n_blocks[part]):
+            messages = start + np.flatnonzero(n_blocks[part] == length)
+            tags[messages] = _cmac_group(
+                encryptor, data, offsets, messages=messages, n_blocks=int(length), masks=masks
+            )
+    return tags
+
+
+class KeyedStream:
+    """Reproducible stream for synthetic data only; never for noise.
+
+    The same for a key on any machine and any library version (AES-128-CTR from counter 0).
+
+    Parameters
+    ----------
+    key : bytes, 16 of them
+
+    Raises
+    ------
+    LdpError : key has not 16 bytes
+    """
+
+    __slots__ = ("_encryptor",)
+
+    def __init__(self, key: bytes) -> None:
+        _check_key(key)
+        self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(_BLOCK_BYTES))).encryptor()
+
+    def words(self, n: int) -> Words:
+        """Next n words of the stream, uint64, shape (n,)."""
+        stream = self._encryptor.update(bytes(8 * n))
+        return np.frombuffer(stream, dtype=">u8").astype(np.uint64)
+
+    def uniform_int(self, n: int, low: int, high: int) -> NDArray[np.int64]:
+        """Draw n integers of [low, high), each equally likely; int64, shape (n,).
+
+        Raises
+        ------
+        LdpError : high <= low
+        """
+        if high <= low:
+            raise LdpError(f"high must be > low = {low}, got {high}")
+        last = last_accepted(high - low)
+        words = self.words(n)
+        while (rejected := np.flatnonzero(words > last)).size:
+            words[rejected] = self.words(rejected.size)
+        return (words % np.uint64(high - low)).astype(np.int64) + low
+
+    def permutation(self, n: int) -> NDArray[np.int64]:
+        """Draw a permutation of 0..n-1; int64, shape (n,)."""
+        # Equal words would keep their order; for n = 10**8 the chance of one such pair is 0.0003.
+        return np.argsort(self.words(n), kind="stable").astype(np.int64)
+
+    def shuffled(self, array: NDArray[Scalar]) -> NDArray[Scalar]:
+        """Return the rows of an array in random order, as a new array."""
+        return array[self.permutation(array.shape[0])]
+
+
+class SystemEntropy:
+    """Bits of the operating system: simulations that need no repetition."""
+
+    __slots__ = ()
+
+    def words(self, n: int) -> Words:
+        """Draw n words, uint64, shape (n,)."""
+        return np.frombuffer(os.urandom(8 * n), dtype=np.uint64).copy()
+
+
+def _check_key(key: bytes) -> None:
+    if len(key) != 16:
+        raise LdpError(f"key must have 16 bytes, got {len(key)}")
+
+
+def _check_words(name: str, words: Words) -> None:
+    if words.dtype != np.uint64 or words.ndim != 1:
+        raise LdpError(f"{name} must be uint64 of shape (n,), got {words.dtype} of {words.shape}")
+
+
+def _aes_ecb(key: bytes) -> Cipher[modes.ECB]:
+    _check_key(key)
+    # ECB is the bare block function: every block here is distinct by construction and nothing is a message.
+    return Cipher(algorithms.AES(key), modes.ECB())  # noqa: S305
+
+
+def _output_buffer(n_blocks: int) -> NDArray[np.uint8]:
+    """Room for n blocks; `update_into` insists on one block less one byte more."""
+    return np.empty(n_blocks * _BLOCK_BYTES + _BLOCK_BYTES - 1, np.uint8)
+
+
+def _encrypt(encryptor: CipherContext, blocks: Words, sealed: NDArray[np.uint8]) -> None:
+    encryptor.update_into(blocks.view(np.uint8).reshape(-1).data, sealed.data)
+
+
+def _pack_fields(*, purpose: int, indicator: int, plan_version: int, counter: int) -> np.uint64:
+    """Everything of the block's second half but the value."""
+    bounds = {
+        "purpose": (purpose, 255),
+        "indicator": (indicator, 255),
+        "plan_version": (plan_version, 255),
+        "counter": (counter, _MAX_COUNTER),
+    }
+    for name, (value, high) in bounds.items():
+        if not 0 <= value <= high:
+            raise LdpError(f"{name} must be in [0, {high}], got {value}")
+    return np.uint64(purpose << 56 | indicator << 48 | plan_version << 40 | counter)
+
+
+def _checked_values(values: int | NDArray[np.uint32], *, size: int) -> NDArray[np.uint32]:
+    """One value for all (shape (1,)) or one each (shape (size,))."""
+    if not isinstance(values, np.ndarray):
+        if not 0 <= values <= _MAX_VALUE:
+            raise LdpError(f"value must be in [0, {_MAX_VALUE}], got {values}")
+        return np.full(1, values, np.uint32)
+    if values.shape != (size,):
+        raise LdpError(f"values must have shape ({size},), got {values.shape}")
+    if size and int(values.max()) > _MAX_VALUE:
+        raise LdpError(f"value must be in [0, {_MAX_VALUE}], got {values.max()}")
+    return values
+
+
+def _cmac_masks(encryptor: CipherContext) -> NDArray[np.uint8]:
+    """Masks of the last block: row 0 for a full one, row 1 for a padded one (RFC 4493, 2.3)."""
+    subkey = int.from_bytes(encryptor.update(bytes(_BLOCK_BYTES)))
+    masks = []
+    for _ in range(2):
+        subkey = (subkey << 1 & (1 << 128) - 1) ^ (0x87 if subkey >> 127 else 0)
+        masks.append(np.frombuffer(subkey.to_bytes(_BLOCK_BYTES), np.uint8))
+    return np.stack(masks)
+
+
+def _cmac_group(
+    encryptor: CipherContext,
+    data: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    *,
+    messages: NDArray[np.int64],
+    n_blocks: int,
+    masks: NDArray[np.uint8],
+) -> Words:
+    """Tags of the messages that fill `n_blocks` blocks."""
+    size = messages.size * _BLOCK_BYTES
+    sealed = _output_buffer(messages.size)
+    state = np.zeros((messages.size, _BLOCK_BYTES), np.uint8)
+    for block in range(n_blocks):
+        kernels.cmac_absorb(data, offsets, messages, block, n_blocks, masks, state)
+        encryptor.update_into(state.reshape(-1).data, sealed.data)
+        state[:] = sealed[:size].reshape(messages.size, _BLOCK_BYTES)
+    return state.view(">u8")[:, 0].astype(np.uint64)

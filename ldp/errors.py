@@ -1,0 +1,17 @@
+"""Errors of the library: each message says name, rule and value."""
+
+
+class LdpError(ValueError):
+    """An argument breaks a rule of the library."""
+
+
+class InvalidBudgetError(LdpError):
+    """An epsilon is not a number that a mechanism can realise."""
+
+
+class InvalidDomainError(LdpError):
+    """A domain is too small or too large."""
+
+
+class PlanError(LdpError):
+    """A plan contradicts itself, or promises more than it keeps."""

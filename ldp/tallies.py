@@ -1,0 +1,219 @@
+"""Gap tallies: counts by previous present day and day, from which every union of consecutive days follows.
+
+A subscriber present on day t, and before it last on day p (0 = never), counts once at [p, t]. In a union a..b
+she counts on her first day there: the only one with p < a <= t <= b. Days are numbered from 1; row 0 means no
+previous day, column 0 stays empty.
+"""
+
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp import kernels
+from ldp.errors import LdpError
+from ldp.kernels import NO_ANSWER
+from ldp.params import PlanSpec
+
+__all__ = ["NO_ANSWER", "Delta", "all_unions", "tally_daily", "tally_static", "tally_visitors", "union"]
+
+Counts = NDArray[np.int64]
+Bitmaps = NDArray[np.uint64]
+Codes = NDArray[np.uint16]
+Sign = Literal[1, -1]
+
+_MAGIC = b"LDPD\x01"
+_HEADER = struct.Struct(">5sBB")
+
+
+def tally_static(bitmaps: Bitmaps, codes: Codes, out: Counts, *, sign: Sign) -> None:
+    """Add (or take away) the subscribers' contributions to the tally of a static indicator, in place.
+
+    Parameters
+    ----------
+    bitmaps : ndarray of uint64, shape (n,); bit t-1 = present on day t
+    codes : ndarray of uint16, shape (n,); sanitised code, or NO_ANSWER
+    out : ndarray of int64, shape (domain_size, days + 1, days + 1); [code, previous day, day]
+    sign : 1 or -1
+
+    Raises
+    ------
+    LdpError : shapes do not fit, or a day or code lies outside `out`; `out` is then unchanged
+    """
+    _check(bitmaps, codes, out, codes_shape=bitmaps.shape, sign=sign)
+    kernels.tally_static(bitmaps, codes, out, sign)
+
+
+def tally_daily(bitmaps: Bitmaps, codes: Codes, out: Counts, *, sign: Sign) -> None:
+    """Add (or take away) the subscribers' contributions to the tally of a daily indicator, in place.
+
+    The previous day is the previous *presence*, answered or not: so windows count the value of the first day.
+
+    Parameters
+    ----------
+    codes : ndarray of uint16, shape (n, days); code of day t in column t-1; ignored where absent
+    bitmaps, out, sign, Raises : as in `tally_static`
+    """
+    _check(bitmaps, codes, out, codes_shape=(bitmaps.shape[0], out.shape[-1] - 1), sign=sign)
+    kernels.tally_daily(bitmaps, codes, out, sign)
+
+
+def tally_visitors(bitmaps: Bitmaps, out: Counts, *, sign: Sign) -> None:
+    """Add (or take away) the subscribers' presence, in place; `out` has shape (days + 1, days + 1)."""
+    _check_out(out, ndim=2)
+    _check_bitmaps(bitmaps, days=out.shape[-1] - 1, sign=sign)
+    kernels.tally_visitors(bitmaps, out, sign)
+
+
+def union(tally: Counts, *, first_day: int, last_day: int) -> Any:
+    """Counts of the union of the days first_day..last_day, each subscriber once.
+
+    Parameters
+    ----------
+    tally : ndarray of int64, shape (..., days + 1, days + 1)
+
+    Returns
+    -------
+    int64, shape (...); a scalar for visitors
+
+    Raises
+    ------
+    LdpError : not 1 <= first_day <= last_day <= days
+    """
+    days = tally.shape[-1] - 1
+    if not 1 <= first_day <= last_day <= days:
+        raise LdpError(f"window must lie within days 1..{days}, got {first_day}..{last_day}")
+    return tally[..., :first_day, first_day : last_day + 1].sum(axis=(-2, -1))
+
+
+def all_unions(tally: Counts) -> Counts:
+    """Counts of every union at once.
+
+    Returns
+    -------
+    ndarray of int64, shape (..., days + 1, days + 1); [..., a, b] = union of a..b, 0 where a < 1 or b < a
+    """
+    by_first_day = np.zeros_like(tally)
+    by_first_day[..., 1:, :] = np.cumsum(tally, axis=-2)[..., :-1, :]
+    return np.cumsum(np.triu(by_first_day), axis=-1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delta:
+    """What one publication adds to the totals: visitors, and per indicator counts and reports.
+
+    Parameters
+    ----------
+    visitors : ndarray of int64, shape (days + 1, days + 1)
+    counts : per indicator ndarray of int64, shape (domain_size, days + 1, days + 1)
+    n_reports : per indicator ndarray of int64, shape (days + 1, days + 1)
+    """
+
+    visitors: Counts
+    counts: tuple[Counts, ...]
+    n_reports: tuple[Counts, ...]
+
+    @classmethod
+    def zero(cls, plan: PlanSpec) -> Self:
+        """Return the empty delta of a plan; its arrays may be filled in place."""
+        return cls._zero(days=plan.days, domain_sizes=[spec.domain_size for spec in plan.indicators])
+
+    def __add__(self, other: "Delta") -> "Delta":
+        """Sum, as new arrays; LdpError if the shapes differ."""
+        if self._shape() != other._shape():
+            raise LdpError(f"deltas must have the same shape, got {self._shape()} and {other._shape()}")
+        return Delta(
+            visitors=self.visitors + other.visitors,
+            counts=tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)),
+            n_reports=tuple(a + b for a, b in zip(self.n_reports, other.n_reports, strict=True)),
+        )
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether adding it changes nothing."""
+        return not any(array.any() for array in self._arrays())
+
+    def pack(self) -> bytes:
+        """Self-describing bytes; `unpack` gives back exactly this delta."""
+        days, domain_sizes = self._shape()
+        header = _HEADER.pack(_MAGIC, days, len(domain_sizes))
+        sizes = struct.pack(f">{len(domain_sizes)}H", *domain_sizes)
+        body = b"".join(array.astype("<i8").tobytes() for array in self._arrays())
+        return header + sizes + zlib.compress(body, level=1)
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Self:
+        """Delta that `pack` wrote.
+
+        Raises
+        ------
+        LdpError : the bytes are not a whole packed delta
+        """
+        if len(packed) < _HEADER.size or not packed.startswith(_MAGIC):
+            raise LdpError(f"packed delta must start with {_MAGIC!r}, got {packed[: len(_MAGIC)]!r}")
+        _, days, d = _HEADER.unpack_from(packed)
+        body_start = _HEADER.size + 2 * d
+        if len(packed) < body_start:
+            raise LdpError(f"packed delta must have at least {body_start} bytes, got {len(packed)}")
+        delta = cls._zero(days=days, domain_sizes=struct.unpack_from(f">{d}H", packed, _HEADER.size))
+        delta._fill(packed[body_start:])
+        return delta
+
+    @classmethod
+    def _zero(cls, *, days: int, domain_sizes: Any) -> Self:
+        square = (days + 1, days + 1)
+        return cls(
+            visitors=np.zeros(square, np.int64),
+            counts=tuple(np.zeros((k, *square), np.int64) for k in domain_sizes),
+            n_reports=tuple(np.zeros(square, np.int64) for _ in domain_sizes),
+        )
+
+    def _fill(self, compressed: bytes) -> None:
+        """Read the arrays from the body; never inflates more than they hold."""
+        expected = sum(array.nbytes for array in self._arrays())
+        inflater = zlib.decompressobj()
+        try:
+            body = inflater.decompress(compressed, expected + 1)
+        except zlib.error as error:
+            raise LdpError(f"packed delta must hold compressed counts, got {error}") from error
+        if len(body) != expected or not inflater.eof or inflater.unused_data:
+            raise LdpError(f"packed delta must hold {expected} bytes of counts, got {len(body)} or more")
+        offset = 0
+        for array in self._arrays():
+            array[...] = np.frombuffer(body, "<i8", count=array.size, offset=offset).reshape(array.shape)
+            offset += array.nbytes
+
+    def _arrays(self) -> list[Counts]:
+        return [self.visitors, *self.counts, *self.n_reports]
+
+    def _shape(self) -> tuple[int, tuple[int, ...]]:
+        return self.visitors.shape[0] - 1, tuple(counts.shape[0] for counts in self.counts)
+
+
+def _check(bitmaps: Bitmaps, codes: Codes, out: Counts, *, codes_shape: tuple[int, ...], sign: int) -> None:
+    _check_out(out, ndim=3)
+    _check_bitmaps(bitmaps, days=out.shape[-1] - 1, sign=sign)
+    if codes.dtype != np.uint16 or codes.shape != codes_shape:
+        raise LdpError(f"codes must be uint16 of shape {codes_shape}, got {codes.dtype} of {codes.shape}")
+    largest = kernels.max_code(codes)
+    if largest >= out.shape[0]:
+        raise LdpError(f"code must be < domain_size {out.shape[0]} or {NO_ANSWER}, got {largest}")
+
+
+def _check_out(out: Counts, *, ndim: int) -> None:
+    if out.dtype != np.int64 or out.ndim != ndim or out.shape[-1] != out.shape[-2]:
+        raise LdpError(
+            f"tally must be int64 with {ndim} axes, the last two equal, got {out.dtype} of {out.shape}"
+        )
+
+
+def _check_bitmaps(bitmaps: Bitmaps, *, days: int, sign: int) -> None:
+    if sign not in {1, -1}:
+        raise LdpError(f"sign must be 1 or -1, got {sign}")
+    if bitmaps.dtype != np.uint64 or bitmaps.ndim != 1:
+        raise LdpError(f"bitmaps must be uint64 of shape (n,), got {bitmaps.dtype} of {bitmaps.shape}")
+    if bitmaps.size and int(bitmaps.max()) >> days:
+        raise LdpError(f"bitmap must have days 1..{days} only, got {int(bitmaps.max()):#x}")
