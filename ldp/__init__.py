@@ -1,0 +1,77 @@
+"""Local differential privacy for mobility reports.
+
+A plan says what is asked and at which epsilon; a sanitiser answers with keyed bits; gap tallies count the
+answers; estimators turn counts into frequencies with their errors; the accountant certifies what is revealed.
+
+>>> from decimal import Decimal
+>>> import numpy as np
+>>> import ldp
+>>> plan = ldp.build_plan(
+...     mechanism="smp-grr", unit="profile", version=1, days=2, epsilon=Decimal("1.0"),
+...     indicators=[ldp.IndicatorRequest(slug="gender", kind="static", domain_size=3)],
+... )
+>>> ldp.certify(plan).epsilon_profile <= Decimal("1.0")
+True
+
+Three subscribers in four have the value 0; all are present on both days:
+
+>>> pseudonyms = np.arange(40_000, dtype=np.uint64)
+>>> values = np.where(pseudonyms % 4 == 0, 1, 0).astype(np.int32)
+>>> sanitiser = ldp.Sanitiser(plan, ldp.KeyedPrf(bytes(16)))
+>>> codes = sanitiser.answer(0, pseudonyms, values)
+>>> delta = ldp.Delta.zero(plan)
+>>> ldp.tally_static(np.full(40_000, 0b11, np.uint64), codes, delta.counts[0], sign=1)
+>>> counts = ldp.union(delta.counts[0], first_day=1, last_day=2)
+>>> int(counts.sum())
+40000
+>>> channel = ldp.grr_channel(epsilon=plan.indicators[0].epsilon, domain_size=3)
+>>> estimates = ldp.grr_frequencies(counts, n_reports=40_000, n_population=40_000, channel=channel)
+>>> bool(estimates.ci_low[0] < 0.75 < estimates.ci_high[0])
+True
+"""
+
+from ldp.accounting import Certificate, IndicatorCertificate, certify, check_cap
+from ldp.channels import GrrChannel, epsilon_of, grr_channel
+from ldp.entropy import KeyedPrf, KeyedStream, SystemEntropy, cmac64, derive_subkey
+from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError, PlanError
+from ldp.estimators import Estimates, grr_frequencies, grr_variance, project_simplex
+from ldp.mechanisms.multidim import Sanitiser, choose_days, choose_indicator
+from ldp.params import IndicatorRequest, IndicatorSpec, PlanSpec, build_plan
+from ldp.tallies import NO_ANSWER, Delta, all_unions, tally_daily, tally_static, tally_visitors, union
+
+__all__ = [
+    "NO_ANSWER",
+    "Certificate",
+    "Delta",
+    "Estimates",
+    "GrrChannel",
+    "IndicatorCertificate",
+    "IndicatorRequest",
+    "IndicatorSpec",
+    "InvalidBudgetError",
+    "InvalidDomainError",
+    "KeyedPrf",
+    "KeyedStream",
+    "LdpError",
+    "PlanError",
+    "PlanSpec",
+    "Sanitiser",
+    "SystemEntropy",
+    "all_unions",
+    "build_plan",
+    "certify",
+    "check_cap",
+    "choose_days",
+    "choose_indicator",
+    "cmac64",
+    "derive_subkey",
+    "epsilon_of",
+    "grr_channel",
+    "grr_frequencies",
+    "grr_variance",
+    "project_simplex",
+    "tally_daily",
+    "tally_static",
+    "tally_visitors",
+    "union",
+]

@@ -51,7 +51,7 @@ def swap_bytes(sealed: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
 
 
 @njit(cache=True, nogil=True)
-def cmac_absorb(  # noqa: PLR0917 (kernels take no keywords)
+def cmac_absorb(
     data: NDArray[np.uint8],
     offsets: NDArray[np.int64],
     messages: NDArray[np.int64],
@@ -136,3 +136,68 @@ def max_code(codes: NDArray[np.uint16]) -> int:
         if code != NO_ANSWER and code > largest:
             largest = int(code)
     return largest
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _replacement(value: int, word: np.uint64, others: np.uint64, last: np.uint64) -> np.uint16:
+    """One of the other values, each equally likely, or REDRAW."""
+    if word > last:
+        return np.uint16(REDRAW)
+    index = np.int64(word % others)
+    return np.uint16(index + 1 if index >= value else index)
+
+
+@njit(cache=True, nogil=True)
+def grr_answers(
+    values: NDArray[np.int32],
+    words: NDArray[np.uint64],
+    threshold: np.uint64,
+    others: np.uint64,
+    last: np.uint64,
+    out: NDArray[np.uint16],
+) -> int:
+    """Keep the value where the first word is below the threshold, else replace it by the second word.
+
+    Returns how many answers are REDRAW. `others` is the domain size less one, `last` its largest unbiased word.
+    """
+    redraws = 0
+    for i in range(values.shape[0]):
+        value = values[i]
+        if value < 0:
+            out[i] = NO_ANSWER
+        elif words[i, 0] < threshold:
+            out[i] = value
+        else:
+            out[i] = _replacement(value, words[i, 1], others, last)
+            redraws += out[i] == REDRAW
+    return redraws
+
+
+@njit(cache=True, nogil=True)
+def grr_redraw(
+    values: NDArray[np.int32],
+    rows: NDArray[np.intp],
+    words: NDArray[np.uint64],
+    others: np.uint64,
+    last: np.uint64,
+    out: NDArray[np.uint16],
+) -> int:
+    """Replace the values of some rows by the second word; returns how many are REDRAW again."""
+    redraws = 0
+    for j in range(rows.shape[0]):
+        row = rows[j]
+        out[row] = _replacement(values[row], words[j, 1], others, last)
+        redraws += out[row] == REDRAW
+    return redraws
+
+
+@njit(cache=True, nogil=True)
+def shuffle_step(
+    order: NDArray[np.uint8], step: int, drawn: NDArray[np.uint64], bitmaps: NDArray[np.uint64]
+) -> None:
+    """One step of Fisher and Yates per row: pick a day not yet picked, and set its bit."""
+    for i in range(order.shape[0]):
+        chosen = step + np.int64(drawn[i])
+        day = order[i, chosen]
+        order[i, chosen] = order[i, step]
+        bitmaps[i] |= _ONE << np.uint64(day)
