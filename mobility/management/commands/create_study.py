@@ -1,0 +1,36 @@
+"""Create a study from its file, and print what it is."""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.errors import MobilityError
+from mobility.services.studies import create_study
+from reports.services.studies import StudyExistsError
+from reports.studyfile import StudyFileError, parse_study
+
+
+class Command(BaseCommand):
+    help = "Create a study from a TOML file; files that it names lie beside it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        try:
+            definition = parse_study(
+                file.read_bytes(),
+                filename=file.name,
+                read=lambda name: (file.parent / name).read_bytes(),
+                default_min_publication=settings.MOBILITY_MIN_PUBLICATION,
+            )
+            created = create_study(definition, by="command line")
+        except OSError as error:
+            raise CommandError(f"{error.filename}: {error.strerror}") from error
+        except (StudyFileError, StudyExistsError, MobilityError) as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(json.dumps(created))

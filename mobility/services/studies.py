@@ -1,0 +1,116 @@
+"""Creating a study in both zones: rows for analysts, and the vault's own copy and key."""
+
+from typing import TypedDict
+
+from django.db import transaction
+
+from mobility.errors import MobilityError
+from mobility.keystore import keystore
+from mobility.models import VaultStudy
+from reports.services.studies import create_study_rows, plan_hash
+from reports.studyfile import StudyDefinition
+
+SUBSCRIBERS_PER_SHARD = 100_000
+MIN_SHARDS, DEFAULT_SHARDS, MAX_SHARDS = 4, 16, 1024
+
+
+class StudyVaultError(MobilityError):
+    """The vault holds another study of that slug, with data."""
+
+
+class Created(TypedDict):
+    """What `create_study` prints."""
+
+    study: str
+    indicators: int
+    windows: int
+
+
+def shard_count(expected_subscribers: int | None) -> int:
+    """Power of two with at most about 100,000 subscribers a shard; fixed for the life of a study."""
+    if expected_subscribers is None:
+        return DEFAULT_SHARDS
+    shards = MIN_SHARDS
+    while shards < MAX_SHARDS and shards * SUBSCRIBERS_PER_SHARD < expected_subscribers:
+        shards *= 2
+    return shards
+
+
+def create_study(definition: StudyDefinition, *, by: str) -> Created:
+    """Create a study in both zones, or nothing; after a crash the same file again completes it.
+
+    The main rows are written first and committed last: until then nobody sees the study, and a second
+    attempt at the same slug waits for this one to end.
+
+    Raises
+    ------
+    StudyExistsError : the slug is taken
+    StudyVaultError : the vault holds data of another study of that slug
+    """
+    copy: VaultStudy | None = None
+    try:
+        with transaction.atomic(using="default"):
+            create_study_rows(definition, by=by)
+            copy = _keep_in_vault(definition)
+    except BaseException:
+        if copy is not None:
+            _withdraw(copy)
+        raise
+    return {
+        "study": definition.slug,
+        "indicators": len(definition.indicators),
+        "windows": definition.n_windows,
+    }
+
+
+def _keep_in_vault(definition: StudyDefinition) -> VaultStudy:
+    """Write the vault's copy and its key; a leftover of a crash gives way unless it holds data."""
+    keys, key_id = keystore(), f"study-{definition.slug}"
+    made_key = False
+    try:
+        with transaction.atomic(using="vault"):
+            left = VaultStudy.objects.select_for_update().filter(slug=definition.slug).first()
+            if left is not None and left.batches.exists():
+                return _check_same(left, definition)
+            if left is not None:
+                left.delete()
+            keys.destroy(key_id)
+            keys.create(key_id)
+            made_key = True
+            return _create_copy(definition, key_id=key_id)
+    except BaseException:
+        if made_key:
+            keys.destroy(key_id)
+        raise
+
+
+def _create_copy(definition: StudyDefinition, *, key_id: str) -> VaultStudy:
+    spec = definition.plan_spec()
+    return VaultStudy.objects.create(
+        slug=definition.slug,
+        definition=definition.to_json(),
+        plan=spec.to_json(),
+        plan_hash=plan_hash(spec),
+        key_id=key_id,
+        n_shards=shard_count(definition.expected_subscribers),
+    )
+
+
+def _check_same(left: VaultStudy, definition: StudyDefinition) -> VaultStudy:
+    """The main database was lost or restored from before this study: the vault's data stay in use."""
+    if left.definition != definition.to_json():
+        raise StudyVaultError(
+            f'study "{left.slug}" must be the one that the vault holds data of, got another definition: '
+            "use the study file that it was created from, or another slug"
+        )
+    keystore().read(left.key_id)
+    return left
+
+
+def _withdraw(copy: VaultStudy) -> None:
+    """The main rows could not be committed: take back what the vault got, unless somebody uses it now."""
+    with transaction.atomic(using="vault"):
+        mine = VaultStudy.objects.select_for_update().filter(pk=copy.pk, batches=None).first()
+        if mine is not None:
+            mine.delete()
+            keystore().destroy(copy.key_id)

@@ -1,0 +1,30 @@
+"""The study file: what a study is, in one file that people can read and review."""
+
+from reports.studyfile.definition import (
+    VISIT_DURATION,
+    VISIT_DURATION_BANDS,
+    AreaDefinition,
+    Cell,
+    ExtractProfile,
+    IndicatorDefinition,
+    PlanDefinition,
+    StudyDefinition,
+    VisitorRule,
+)
+from reports.studyfile.parse import parse_study
+from reports.studyfile.problems import Problem, StudyFileError
+
+__all__ = [
+    "VISIT_DURATION",
+    "VISIT_DURATION_BANDS",
+    "AreaDefinition",
+    "Cell",
+    "ExtractProfile",
+    "IndicatorDefinition",
+    "PlanDefinition",
+    "Problem",
+    "StudyDefinition",
+    "StudyFileError",
+    "VisitorRule",
+    "parse_study",
+]

@@ -1,0 +1,186 @@
+"""What a study file says, once it is valid: plain values that both zones keep as JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any, Literal, Self
+
+from ldp import IndicatorRequest, PlanSpec, build_plan
+
+Mechanism = Literal["smp-grr", "spl-grr"]
+Unit = Literal["profile", "attribute"]
+Kind = Literal["static", "daily"]
+
+VISIT_DURATION = "visit_duration"
+# Band h holds stays of [h-1, h) hours; the last one runs from 10 to 18 hours, both included.
+VISIT_DURATION_BANDS: tuple[str, ...] = (*(f"Duration {h}h" for h in range(2, 11)), "Duration 10h-18h")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisitorRule:
+    """Who counts as a visitor of a day; minutes of the local day, `to_minute` included."""
+
+    min_minutes: int
+    from_minute: int
+    to_minute: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractProfile:
+    """Names of the columns of an extract, and the share of rejected rows above which it is refused."""
+
+    subscriber: str
+    timestamp: str
+    cell: str | None
+    max_bad_share: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndicatorDefinition:
+    """One question; static ones read a column, daily ones are derived from the day's events."""
+
+    slug: str
+    name: str
+    kind: Kind
+    column: str | None
+    derive: str | None
+    categories: tuple[str, ...]
+    epsilon: Decimal | None
+    max_values: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanDefinition:
+    """How answers are protected, as typed."""
+
+    mechanism: Mechanism
+    unit: Unit
+    epsilon: Decimal
+    epsilon_profile: Decimal | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A cell of the area; degrees (WGS 84), dates included, None = without limit."""
+
+    cell_id: str
+    lon: float
+    lat: float
+    zone: str | None
+    valid_from: date | None
+    valid_to: date | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AreaDefinition:
+    """Where the study takes place."""
+
+    cells: tuple[Cell, ...]
+    zones: tuple[str, ...]
+    geojson: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyDefinition:
+    """A valid study file with the files that it names."""
+
+    slug: str
+    name: str
+    timezone: str
+    first_day: date
+    days: int
+    expected_subscribers: int | None
+    market_share: Decimal
+    min_publication: int
+    visitor: VisitorRule
+    extract: ExtractProfile
+    plan: PlanDefinition
+    indicators: tuple[IndicatorDefinition, ...]
+    area: AreaDefinition | None
+
+    @property
+    def n_windows(self) -> int:
+        """Days and unions of consecutive days."""
+        return self.days * (self.days + 1) // 2
+
+    def plan_spec(self, *, version: int = 1) -> PlanSpec:
+        """Return the plan as the library takes it."""
+        return build_plan(
+            mechanism=self.plan.mechanism,
+            unit=self.plan.unit,
+            version=version,
+            days=self.days,
+            epsilon=self.plan.epsilon,
+            indicators=[
+                IndicatorRequest(
+                    slug=indicator.slug,
+                    kind=indicator.kind,
+                    domain_size=len(indicator.categories),
+                    epsilon=indicator.epsilon,
+                    max_values=indicator.max_values,
+                )
+                for indicator in self.indicators
+            ],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; decimals and dates become text, so that nothing is rounded."""
+        plain: dict[str, Any] = _plain(self)
+        return plain
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild what `to_json` wrote."""
+        return cls(
+            **{
+                **data,
+                "first_day": date.fromisoformat(data["first_day"]),
+                "market_share": Decimal(data["market_share"]),
+                "visitor": VisitorRule(**data["visitor"]),
+                "extract": ExtractProfile(
+                    **{**data["extract"], "max_bad_share": Decimal(data["extract"]["max_bad_share"])}
+                ),
+                "plan": _plan_from_json(data["plan"]),
+                "indicators": tuple(_indicator_from_json(item) for item in data["indicators"]),
+                "area": None if data["area"] is None else _area_from_json(data["area"]),
+            }
+        )
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, date):
+        return value.isoformat()
+    return value
+
+
+def _decimal(text: str | None) -> Decimal | None:
+    return None if text is None else Decimal(text)
+
+
+def _date(text: str | None) -> date | None:
+    return None if text is None else date.fromisoformat(text)
+
+
+def _plan_from_json(data: Mapping[str, Any]) -> PlanDefinition:
+    exact = {"epsilon": Decimal(data["epsilon"]), "epsilon_profile": _decimal(data["epsilon_profile"])}
+    return PlanDefinition(**{**data, **exact})
+
+
+def _indicator_from_json(data: Mapping[str, Any]) -> IndicatorDefinition:
+    exact = {"categories": tuple(data["categories"]), "epsilon": _decimal(data["epsilon"])}
+    return IndicatorDefinition(**{**data, **exact})
+
+
+def _area_from_json(data: Mapping[str, Any]) -> AreaDefinition:
+    cells = tuple(
+        Cell(**{**cell, "valid_from": _date(cell["valid_from"]), "valid_to": _date(cell["valid_to"])})
+        for cell in data["cells"]
+    )
+    return AreaDefinition(cells=cells, zones=tuple(data["zones"]), geojson=data["geojson"])

@@ -1,0 +1,114 @@
+"""The list [[indicator]]."""
+
+from typing import Any, cast
+
+from reports.studyfile.definition import VISIT_DURATION, VISIT_DURATION_BANDS, IndicatorDefinition, Kind
+from reports.studyfile.sections import EPSILON
+from reports.studyfile.table import Table, text_problem
+
+MAX_INDICATORS = 255
+MAX_CATEGORIES = 65_534
+# Pages of a study that stand where an indicator's page would.
+RESERVED_INDICATORS = frozenset({"statement", "days", "export", "maps"})
+
+
+def read_indicators(root: Table, *, days: int, mechanism: str | None) -> tuple[IndicatorDefinition, ...]:
+    """Return the indicators in file order; `days` bounds max_values."""
+    items = root.raw("indicator")
+    if items is None:
+        return ()
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items) or not items:
+        root.add("indicator", "must be a list of tables: write [[indicator]]", items)
+        return ()
+    if len(items) > MAX_INDICATORS:
+        root.add("indicator", f"must be at most {MAX_INDICATORS}", len(items))
+        return ()
+    return tuple(
+        _read_indicator(table, days=days, mechanism=mechanism) for table in _tables(root, items=items)
+    )
+
+
+def _tables(root: Table, *, items: list[dict[str, Any]]) -> list[Table]:
+    """Name each indicator by its slug, or by its place while it has none of its own."""
+    tables: list[Table] = []
+    seen: set[str] = set()
+    for position, item in enumerate(items, start=1):
+        slug = item.get("slug")
+        usable = isinstance(slug, str) and slug != "" and slug not in seen
+        table = Table(item, f"indicator[{slug if usable else position}]", root.problems)
+        if isinstance(slug, str):
+            if slug in seen:
+                table.add("slug", "must be unique in the study", slug)
+            seen.add(slug)
+        tables.append(table)
+    return tables
+
+
+def _read_indicator(table: Table, *, days: int, mechanism: str | None) -> IndicatorDefinition:
+    slug = table.slug("slug", reserved=RESERVED_INDICATORS) or "unknown"
+    kind = cast(Kind, table.choice("kind", ("static", "daily")))
+    epsilon = table.decimal("epsilon", EPSILON, required=False)
+    if epsilon is not None and mechanism == "spl-grr":
+        table.add("epsilon", "must be absent: spl-grr shares the epsilon of the plan equally", epsilon)
+    name = table.text("name", default=slug.replace("_", " ").replace("-", " ").capitalize())
+    reader = _read_static if kind == "static" else _read_daily
+    # An unknown kind says nothing about the other keys.
+    specific = reader(table, days=days) if table.values.get("kind") == kind else _unread(table)
+    table.finish()
+    return IndicatorDefinition(slug=slug, name=name, kind=kind, epsilon=epsilon, **specific)
+
+
+def _unread(table: Table) -> dict[str, Any]:
+    for key in ("column", "categories", "derive", "max_values"):
+        table.has(key)
+    return {"column": None, "derive": None, "categories": (), "max_values": None}
+
+
+def _read_static(table: Table, *, days: int) -> dict[str, Any]:
+    del days  # one value for the whole study
+    table.refuse("derive", "must be absent: a static indicator reads a column")
+    table.refuse("max_values", "must be absent: only a daily indicator has several values")
+    return {
+        "column": table.text("column"),
+        "derive": None,
+        "categories": _read_categories(table),
+        "max_values": None,
+    }
+
+
+def _read_daily(table: Table, *, days: int) -> dict[str, Any]:
+    rule = f'must be "{VISIT_DURATION}", the only one available now'
+    derive = table.raw("derive", required=False)
+    if derive is None:
+        table.add("derive", f"is missing, {rule}")
+    elif derive != VISIT_DURATION:
+        table.add("derive", rule, derive)
+    table.refuse("column", "must be absent: a daily indicator is derived from the events of the day")
+    table.refuse("categories", "must be absent: the bands of a derived indicator are fixed")
+    has_limit = table.has("max_values")
+    return {
+        "column": None,
+        "derive": VISIT_DURATION,
+        "categories": VISIT_DURATION_BANDS,
+        "max_values": table.integer("max_values", low=1, high=days) if has_limit else None,
+    }
+
+
+def _read_categories(table: Table) -> tuple[str, ...]:
+    values = table.raw("categories")
+    if values is None:
+        return ()
+    if not isinstance(values, list) or not 2 <= len(values) <= MAX_CATEGORIES:
+        found = len(values) if isinstance(values, list) else values
+        table.add("categories", f"must be a list of 2 to {MAX_CATEGORIES} texts", found)
+        return ()
+    seen: set[str] = set()
+    for position, value in enumerate(values, start=1):
+        problem = text_problem(value)
+        if problem is None and value in seen:
+            problem = "must be unique in the indicator"
+        if problem:
+            table.add(f"categories[{position}]", problem, value)
+        elif isinstance(value, str):
+            seen.add(value)
+    return tuple(str(value) for value in values)

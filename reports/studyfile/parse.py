@@ -1,0 +1,119 @@
+"""Study file (TOML) to study definition."""
+
+import re
+import tomllib
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from ldp import LdpError, check_cap
+from reports.studyfile.area import read_area
+from reports.studyfile.definition import ExtractProfile, IndicatorDefinition, StudyDefinition
+from reports.studyfile.indicators import read_indicators
+from reports.studyfile.problems import Problem, Problems, StudyFileError
+from reports.studyfile.sections import MAX_DAYS, read_extract, read_plan, read_study
+from reports.studyfile.table import Table
+
+DEFAULT_MIN_PUBLICATION = 100
+
+
+def parse_study(
+    text: bytes,
+    *,
+    filename: str,
+    read: Callable[[str], bytes],
+    default_min_publication: int = DEFAULT_MIN_PUBLICATION,
+) -> StudyDefinition:
+    """Read a study file and the files that it names.
+
+    Parameters
+    ----------
+    text : bytes; the study file
+    filename : str; its name, for messages
+    read : callable; returns the content of a file named by [area], or raises FileNotFoundError
+    default_min_publication : int; for a file that does not set `study.min_publication`
+
+    Raises
+    ------
+    StudyFileError : with all problems of all files
+    """
+    problems = Problems(filename)
+    root = Table(_parse_toml(text, problems), "", problems)
+    study, extract, plan_table = root.table("study"), root.table("extract"), root.table("plan")
+    area_table = root.table("area", required=False)
+    facts = read_study(study, default_min_publication=default_min_publication) if study else {}
+    profile = read_extract(extract, has_area=area_table is not None) if extract else None
+    plan = read_plan(plan_table) if plan_table else None
+    indicators = read_indicators(
+        root, days=facts.get("days", MAX_DAYS), mechanism=plan.mechanism if plan else None
+    )
+    if profile:
+        _check_columns(problems, profile, indicators)
+    root.finish()
+    area, area_problems = read_area(area_table, read=read) if area_table else (None, [])
+    if problems.found or area_problems or profile is None or plan is None:
+        raise StudyFileError([*problems.all(), *area_problems])
+    definition = StudyDefinition(**facts, extract=profile, plan=plan, indicators=indicators, area=area)
+    _check_plan(definition, filename=filename)
+    return definition
+
+
+def _parse_toml(text: bytes, problems: Problems) -> dict[str, Any]:
+    """Return the document; a syntax error ends everything, since nothing is left to check."""
+    try:
+        decoded = text.decode("utf-8-sig")
+        return tomllib.loads(decoded, parse_float=_exact)
+    except UnicodeDecodeError as error:
+        place = _place_of(text[: error.start].decode("utf-8", "replace"))
+        problems.add(place, "must be UTF-8 text", f"byte 0x{text[error.start]:02x}")
+    except tomllib.TOMLDecodeError as error:
+        message, _, where = str(error).rpartition(" (at ")
+        place = where.rstrip(")") if re.match(r"line \d+", where) else _place_of(decoded)
+        problems.add(place, f"must be valid TOML: {message}")
+    except (ValueError, RecursionError) as error:
+        problems.add("text", f"must be valid TOML: {error}")
+    raise StudyFileError(problems.all())
+
+
+def _place_of(text_before: str) -> str:
+    lines = text_before.split("\n")
+    return f"line {len(lines)}, column {len(lines[-1]) + 1}"
+
+
+def _exact(text: str) -> Decimal:
+    """Return a TOML float digit by digit; what no Decimal can hold is refused as not a number."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal("NaN")
+
+
+def _check_columns(
+    problems: Problems, profile: ExtractProfile, indicators: tuple[IndicatorDefinition, ...]
+) -> None:
+    """One column has one meaning: otherwise an identifier could be read as an answer."""
+    uses = [
+        ("extract.subscriber", profile.subscriber),
+        ("extract.timestamp", profile.timestamp),
+        ("extract.cell", profile.cell),
+        *((f"indicator[{indicator.slug}].column", indicator.column) for indicator in indicators),
+    ]
+    first_use: dict[str, str] = {}
+    for key, column in uses:
+        if not column:
+            continue
+        if column in first_use:
+            problems.add(key, f"must be a column of its own, but {first_use[column]} has it", column)
+        first_use.setdefault(column, key)
+
+
+def _check_plan(definition: StudyDefinition, *, filename: str) -> None:
+    cap = definition.plan.epsilon_profile
+    key = "plan"
+    try:
+        spec = definition.plan_spec()
+        if cap is not None:
+            key = "plan.epsilon_profile"
+            check_cap(spec, cap)
+    except LdpError as error:
+        raise StudyFileError([Problem(file=filename, key=key, rule=str(error))]) from error

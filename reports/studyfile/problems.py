@@ -1,0 +1,81 @@
+"""What is wrong with a study file: everything at once, each with file, key, rule and value."""
+
+import difflib
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+MAX_PROBLEMS = 50  # more of them help nobody, and a broken table of cells has thousands
+MAX_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One broken rule; `value` is what was found, ready to print, or None when nothing was."""
+
+    file: str
+    key: str
+    rule: str
+    value: str | None = None
+
+    def __str__(self) -> str:
+        found = "" if self.value is None else f", got {self.value}"
+        return f"{self.file}: {self.key}: {self.rule}{found}"
+
+
+class StudyFileError(ValueError):
+    """A study file, or a file that it names, breaks rules."""
+
+    def __init__(self, problems: Collection[Problem]) -> None:
+        self.problems = list(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+@dataclass(slots=True)
+class Problems:
+    """The problems of one file, in the order of discovery."""
+
+    file: str
+    found: list[Problem] = field(default_factory=list)
+    left_out: int = 0
+
+    def add(self, key: str, rule: str, value: object = None) -> None:
+        """Note one problem; past the limit, only count it."""
+        if len(self.found) >= MAX_PROBLEMS:
+            self.left_out += 1
+            return
+        shown_value = None if value is None else shown(value)
+        self.found.append(Problem(file=self.file, key=key, rule=rule, value=shown_value))
+
+    def all(self) -> list[Problem]:
+        """Return the problems, with a last line for those left out."""
+        if not self.left_out:
+            return self.found
+        rule = f"{self.left_out} more problems are not listed"
+        return [*self.found, Problem(file=self.file, key="and so on", rule=rule)]
+
+
+def shown(value: object) -> str:
+    """Return `value` as it would stand in the file, cut to one short line."""
+    match value:
+        case bool():
+            text = str(value).lower()
+        case str():
+            text = '"' + value.replace("\r", "\\r").replace("\n", "\\n") + '"'
+        case dict():
+            text = "a table"
+        case list():
+            text = "a list"
+        case _:
+            text = str(value)
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+
+
+def nearest(name: str, *, known: Collection[str]) -> str:
+    """Return a hint at the known name that looks most like `name`, or nothing."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f', did you mean "{near[0]}"?' if near else ""
+
+
+def unknown(name: str, *, known: Collection[str], noun: str = "key") -> str:
+    """Return the rule that an unknown name breaks, with what would be known."""
+    return f"unknown {noun}" + (nearest(name, known=known) or f", known here: {', '.join(known)}")

@@ -1,0 +1,98 @@
+"""The sections [study], [study.visitor], [extract] and [plan]."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any, cast
+from zoneinfo import available_timezones
+
+from reports.studyfile.definition import ExtractProfile, Mechanism, PlanDefinition, Unit, VisitorRule
+from reports.studyfile.problems import nearest
+from reports.studyfile.table import NumberRule, Table
+
+MAX_DAYS = 62
+MECHANISMS = ("smp-grr", "spl-grr")
+LATER_MECHANISMS = ("smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp")
+UNITS = ("profile", "attribute")
+RESERVED_STUDIES = frozenset({"create", "batches"})
+FIRST_DAY_FROM, FIRST_DAY_TO = date(1990, 1, 1), date(2199, 12, 31)
+MAX_SUBSCRIBERS = 10**10  # more than there are people
+MAX_COUNT = 2**31 - 1  # what the database column holds
+DAY_MINUTES = 24 * 60
+
+EPSILON = NumberRule(
+    "must be a number > 0 and <= 20 (above 20 an answer is as good as the raw value)", lambda x: 0 < x <= 20
+)
+CAP = NumberRule("must be a number > 0 and <= 9999", lambda x: 0 < x <= 9999)
+SHARE = NumberRule("must be a number > 0 and <= 1", lambda x: 0 < x <= 1)
+BAD_SHARE = NumberRule("must be a number from 0 to 1", lambda x: 0 <= x <= 1)
+DEFAULT_BAD_SHARE = Decimal("0.05")
+
+
+def read_study(table: Table, *, default_min_publication: int) -> dict[str, Any]:
+    """Return the fields of a StudyDefinition that [study] sets."""
+    visitor = table.table("visitor")
+    facts: dict[str, Any] = {
+        "slug": table.slug("slug", reserved=RESERVED_STUDIES),
+        "name": table.text("name"),
+        "timezone": _read_timezone(table),
+        "first_day": table.day("first_day", low=FIRST_DAY_FROM, high=FIRST_DAY_TO),
+        "days": table.integer("days", low=1, high=MAX_DAYS),
+        "expected_subscribers": None,
+        "market_share": table.decimal("market_share", SHARE, required=False) or Decimal(1),
+        "min_publication": table.integer(
+            "min_publication", low=1, high=MAX_COUNT, default=default_min_publication
+        ),
+        "visitor": _read_visitor(visitor) if visitor else None,
+    }
+    if table.has("expected_subscribers"):
+        facts["expected_subscribers"] = table.integer("expected_subscribers", low=1, high=MAX_SUBSCRIBERS)
+    table.finish()
+    return facts
+
+
+def _read_timezone(table: Table) -> str:
+    name = table.text("timezone")
+    known = available_timezones() - {"localtime", "Factory"}
+    if name and name not in known:
+        rule = "must be a name of the IANA time zone database, as Europe/Paris"
+        table.add("timezone", rule + nearest(name, known=known), name)
+    return name
+
+
+def _read_visitor(table: Table) -> VisitorRule:
+    start, end = table.clock("from"), table.clock("to")
+    longest = DAY_MINUTES
+    if start is not None and end is not None:
+        if start < end:
+            longest = end - start  # a longer minimum would make every day empty
+        else:
+            table.add("to", f"must be later than {table.key('from')}", table.values["to"])
+    min_minutes = table.integer("min_minutes", low=0, high=longest)
+    table.finish()
+    return VisitorRule(min_minutes=min_minutes, from_minute=start or 0, to_minute=end or 0)
+
+
+def read_extract(table: Table, *, has_area: bool) -> ExtractProfile:
+    """Return the names of the columns; without an area no cell is needed."""
+    max_bad_share = table.decimal("max_bad_share", BAD_SHARE, required=False)
+    profile = ExtractProfile(
+        subscriber=table.text("subscriber"),
+        timestamp=table.text("timestamp"),
+        cell=table.text("cell") if has_area or table.has("cell") else None,
+        max_bad_share=DEFAULT_BAD_SHARE if max_bad_share is None else max_bad_share,
+    )
+    table.finish()
+    return profile
+
+
+def read_plan(table: Table) -> PlanDefinition:
+    """Return the plan as typed."""
+    plan = PlanDefinition(
+        mechanism=cast(Mechanism, table.choice("mechanism", MECHANISMS, later=LATER_MECHANISMS)),
+        unit=cast(Unit, table.choice("unit", UNITS)),
+        epsilon=table.decimal("epsilon", EPSILON) or Decimal(1),
+        epsilon_profile=table.decimal("epsilon_profile", CAP, required=False),
+    )
+    table.refuse("presence_epsilon", "is not available yet: visitor totals are exact")
+    table.finish()
+    return plan
