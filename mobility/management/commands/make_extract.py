@@ -1,0 +1,37 @@
+"""`manage.py make_extract`: the CDR-like files of the demo study."""
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.demo.extract import write_extract
+
+
+class Command(BaseCommand):
+    help = "Write the extract of the demo study, one CSV a day: exact totals of FIMU 2017, synthetic people."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--out", type=Path, help="folder of the files; default: demo/extract in the data folder"
+        )
+        parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same bytes")
+        parser.add_argument("--subscribers", type=int, help="a random part of the 88,935 subscribers")
+        parser.add_argument("--gzip", action="store_true", help="write .csv.gz")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        directory = options["out"] or settings.MOBILITY_DATA_DIR / "demo" / "extract"
+        try:
+            summary = write_extract(
+                directory,
+                seed=options["seed"],
+                n_subscribers=options["subscribers"],
+                is_compressed=options["gzip"],
+            )
+        except (OSError, ValueError) as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(json.dumps(asdict(summary)))
