@@ -1,0 +1,96 @@
+"""Fixtures of all tests: a data folder that is thrown away, and people in their roles."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import override_settings
+
+from mobility.runtime import RuntimePaths
+from reports.policies import Role
+
+# The first call of a kernel compiles it: no deadline can hold for that.
+hypothesis.settings.register_profile("mobility", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("mobility")
+
+PASSWORD = "only-for-tests-7Qx"
+
+
+def folder_settings(root: Path) -> dict[str, Any]:
+    """Settings that keep everything a run writes below `root`."""
+    paths = RuntimePaths(root)
+    return {
+        "MOBILITY_DATA_DIR": root,
+        "PATHS": paths,
+        "MOBILITY_KEYSTORE_DIR": paths.keystore,
+        "MOBILITY_STAGING_DIR": paths.staging,
+        "STATIC_ROOT": paths.static_root,
+    }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _apart_from_real_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test touches the data of the person who runs it; and hashing a password need not be slow."""
+    storages = {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+        # The real one refuses files that were not collected.
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    }
+    hashers = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    folders = folder_settings(tmp_path_factory.mktemp("var"))
+    with override_settings(**folders, STORAGES=storages, PASSWORD_HASHERS=hashers):
+        yield
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Iterator[Path]:
+    """A fresh data folder for this test, as MOBILITY_DATA_DIR names it."""
+    root = tmp_path / "var"
+    root.mkdir(mode=0o700)
+    with override_settings(**folder_settings(root)):
+        yield root
+    shutil.rmtree(root)
+
+
+@pytest.fixture
+def password() -> str:
+    """What every account of the tests signs in with."""
+    return PASSWORD
+
+
+@pytest.fixture
+def person(db: None) -> Callable[..., User]:
+    """Make an account: `person("alice", Role.ANALYST)`; without a role a stranger."""
+
+    def make(username: str, *roles: Role) -> User:
+        user = User.objects.create_user(username, password=PASSWORD)
+        # A test that empties the tables also removes what migrations put there.
+        user.groups.set([Group.objects.get_or_create(name=role)[0] for role in roles])
+        return user
+
+    return make
+
+
+@pytest.fixture
+def operator(person: Callable[..., User]) -> User:
+    return person("olga", Role.OPERATOR)
+
+
+@pytest.fixture
+def analyst(person: Callable[..., User]) -> User:
+    return person("anna", Role.ANALYST)
+
+
+@pytest.fixture
+def administrator(person: Callable[..., User]) -> User:
+    return person("adam", Role.ADMINISTRATOR)
+
+
+@pytest.fixture
+def stranger(person: Callable[..., User]) -> User:
+    """Signed in, but without a role."""
+    return person("sven")
