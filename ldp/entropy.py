@@ -5,6 +5,7 @@ and so spend epsilon twice. The tests hold golden vectors.
 """
 
 import os
+from collections.abc import Iterator
 from typing import Final, TypeVar
 
 import numpy as np
@@ -98,24 +99,47 @@ class KeyedPrf:
         ------
         LdpError : a field does not fit, or shapes differ
         """
+        words = np.empty((pseudonyms.shape[0], 2), np.uint64)
+        for part, chunk in self.chunks(
+            pseudonyms,
+            purpose=purpose,
+            indicator=indicator,
+            plan_version=plan_version,
+            values=values,
+            counter=counter,
+        ):
+            words[part] = chunk
+        return words
+
+    def chunks(
+        self,
+        pseudonyms: Words,
+        *,
+        purpose: int,
+        indicator: int,
+        plan_version: int,
+        values: int | NDArray[np.uint32],
+        counter: int,
+    ) -> Iterator[tuple[slice, Words]]:
+        """Yield the words of `words` slice by slice, in one buffer that the next slice overwrites."""
         _check_words("pseudonyms", pseudonyms)
         fields = _pack_fields(
             purpose=purpose, indicator=indicator, plan_version=plan_version, counter=counter
         )
-        per_subscriber = _checked_values(values, size=pseudonyms.shape[0])
-        words = np.empty((pseudonyms.shape[0], 2), np.uint64)
+        checked = _checked_values(values, size=pseudonyms.shape[0])
         encryptor = self._cipher.encryptor()
         size = min(BUFFER_BLOCKS, pseudonyms.shape[0])
         blocks = np.empty((size, 2), np.uint64)
         sealed = _output_buffer(size)
         for start in range(0, pseudonyms.shape[0], BUFFER_BLOCKS):
             part = slice(start, start + BUFFER_BLOCKS)
-            count = pseudonyms[part].shape[0]
-            chunk_values = per_subscriber if per_subscriber.shape[0] == 1 else per_subscriber[part]
-            kernels.fill_blocks(pseudonyms[part], chunk_values, fields, blocks)
-            _encrypt(encryptor, blocks[:count], sealed)
-            kernels.swap_bytes(sealed[: count * _BLOCK_BYTES].view(np.uint64).reshape(count, 2), words[part])
-        return words
+            words = blocks[: pseudonyms[part].shape[0]]
+            kernels.fill_blocks(
+                pseudonyms[part], checked if checked.size == 1 else checked[part], fields, words
+            )
+            encryptor.update_into(words.view(np.uint8).reshape(-1).data, sealed.data)
+            kernels.swap_bytes(sealed[: words.nbytes].view(np.uint64).reshape(words.shape), words)
+            yield part, words
 
     def below(
         self, pseudonyms: Words, *, bound: int, purpose: int, indicator: int, plan_version: int, value: int
@@ -125,24 +149,29 @@ class KeyedPrf:
         Returns
         -------
         ndarray of uint64, shape (n,)
+
+        Raises
+        ------
+        LdpError : bound < 1, or a field does not fit
         """
-        last = last_accepted(bound)
+        if bound < 1:
+            raise LdpError(f"bound must be >= 1, got {bound}")
+        fields = {"purpose": purpose, "indicator": indicator, "plan_version": plan_version, "values": value}
+        limits = np.uint64(bound), last_accepted(bound)
         drawn = np.empty(pseudonyms.shape[0], np.uint64)
-        pending = np.arange(pseudonyms.shape[0])
-        counter = 0
-        while pending.size:
-            first = self.words(
-                pseudonyms[pending],
-                purpose=purpose,
-                indicator=indicator,
-                plan_version=plan_version,
-                values=value,
-                counter=counter,
-            )[:, 0]
-            drawn[pending] = first
-            pending = pending[first > last]
+        redraws = 0
+        for part, words in self.chunks(pseudonyms, **fields, counter=0):
+            redraws += kernels.reduce_words(words, *limits, drawn[part])
+        counter = 1
+        while redraws:
+            rows = np.flatnonzero(drawn == bound)
+            again = np.empty(rows.size, np.uint64)
+            redraws = kernels.reduce_words(
+                self.words(pseudonyms[rows], **fields, counter=counter), *limits, again
+            )
+            drawn[rows] = again
             counter += 1
-        return drawn % np.uint64(bound)
+        return drawn
 
 
 def last_accepted(bound: int) -> np.uint64:
@@ -177,11 +206,11 @@ def cmac64(key: bytes, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> W
     encryptor = _aes_ecb(key).encryptor()
     masks = _cmac_masks(encryptor)
     tags = np.empty(offsets.size - 1, np.uint64)
-    n_blocks = np.maximum((np.diff(offsets) + _BLOCK_BYTES - 1) // _BLOCK_BYTES, 1)
     for start in range(0, tags.size, BUFFER_BLOCKS):
-        part = slice(start, start + BUFFER_BLOCKS)
-        for length in np.unique(n_blocks[part]):
-            messages = start + np.flatnonzero(n_blocks[part] == length)
+        ends = offsets[start : start + BUFFER_BLOCKS + 1]
+        n_blocks = np.maximum(ends[1:] - ends[:-1] + _BLOCK_BYTES - 1 >> 4, 1)
+        for length in np.flatnonzero(np.bincount(n_blocks)):
+            messages = start + np.flatnonzero(n_blocks == length)
             tags[messages] = _cmac_group(
                 encryptor, data, offsets, messages=messages, n_blocks=int(length), masks=masks
             )
@@ -269,10 +298,6 @@ def _output_buffer(n_blocks: int) -> NDArray[np.uint8]:
     return np.empty(n_blocks * _BLOCK_BYTES + _BLOCK_BYTES - 1, np.uint8)
 
 
-def _encrypt(encryptor: CipherContext, blocks: Words, sealed: NDArray[np.uint8]) -> None:
-    encryptor.update_into(blocks.view(np.uint8).reshape(-1).data, sealed.data)
-
-
 def _pack_fields(*, purpose: int, indicator: int, plan_version: int, counter: int) -> np.uint64:
     """Everything of the block's second half but the value."""
     bounds = {
@@ -300,14 +325,14 @@ def _checked_values(values: int | NDArray[np.uint32], *, size: int) -> NDArray[n
     return values
 
 
-def _cmac_masks(encryptor: CipherContext) -> NDArray[np.uint8]:
+def _cmac_masks(encryptor: CipherContext) -> Words:
     """Masks of the last block: row 0 for a full one, row 1 for a padded one (RFC 4493, 2.3)."""
     subkey = int.from_bytes(encryptor.update(bytes(_BLOCK_BYTES)))
     masks = []
     for _ in range(2):
         subkey = (subkey << 1 & (1 << 128) - 1) ^ (0x87 if subkey >> 127 else 0)
-        masks.append(np.frombuffer(subkey.to_bytes(_BLOCK_BYTES), np.uint8))
-    return np.stack(masks)
+        masks.append(np.frombuffer(subkey.to_bytes(_BLOCK_BYTES), "<u8"))
+    return np.stack(masks).astype(np.uint64)
 
 
 def _cmac_group(
@@ -317,14 +342,13 @@ def _cmac_group(
     *,
     messages: NDArray[np.int64],
     n_blocks: int,
-    masks: NDArray[np.uint8],
+    masks: Words,
 ) -> Words:
     """Tags of the messages that fill `n_blocks` blocks."""
-    size = messages.size * _BLOCK_BYTES
     sealed = _output_buffer(messages.size)
-    state = np.zeros((messages.size, _BLOCK_BYTES), np.uint8)
+    state = np.zeros((messages.size, 2), np.uint64)
     for block in range(n_blocks):
         kernels.cmac_absorb(data, offsets, messages, block, n_blocks, masks, state)
-        encryptor.update_into(state.reshape(-1).data, sealed.data)
-        state[:] = sealed[:size].reshape(messages.size, _BLOCK_BYTES)
-    return state.view(">u8")[:, 0].astype(np.uint64)
+        encryptor.update_into(state.view(np.uint8).reshape(-1).data, sealed.data)
+        state = sealed[: state.nbytes].view(np.uint64).reshape(state.shape)
+    return state[:, 0].byteswap()

@@ -56,7 +56,7 @@ def grr_frequencies(
 
     Notes
     -----
-    Source: Wang et al., USENIX Security 2017 (unbiased inversion). The interval is the score interval: every f
+    Source: Wang et al., USENIX Security 2017 (inversion). The interval is the score interval: every f
     whose distance from the estimate is within z standard deviations *at f*, so it also holds for rare values.
     Cost O(domain_size log domain_size).
     """

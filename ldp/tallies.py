@@ -26,6 +26,8 @@ Codes = NDArray[np.uint16]
 Sign = Literal[1, -1]
 
 _MAGIC = b"LDPD\x01"
+_MAX_PATTERNS = 2**16  # counters of half a megabyte still stay in the cache
+
 _HEADER = struct.Struct(">5sBB")
 
 
@@ -44,7 +46,7 @@ def tally_static(bitmaps: Bitmaps, codes: Codes, out: Counts, *, sign: Sign) -> 
     LdpError : shapes do not fit, or a day or code lies outside `out`; `out` is then unchanged
     """
     _check(bitmaps, codes, out, codes_shape=bitmaps.shape, sign=sign)
-    kernels.tally_static(bitmaps, codes, out, sign)
+    _tally_static(bitmaps, codes, out, sign=sign)
 
 
 def tally_daily(bitmaps: Bitmaps, codes: Codes, out: Counts, *, sign: Sign) -> None:
@@ -65,7 +67,7 @@ def tally_visitors(bitmaps: Bitmaps, out: Counts, *, sign: Sign) -> None:
     """Add (or take away) the subscribers' presence, in place; `out` has shape (days + 1, days + 1)."""
     _check_out(out, ndim=2)
     _check_bitmaps(bitmaps, days=out.shape[-1] - 1, sign=sign)
-    kernels.tally_visitors(bitmaps, out, sign)
+    _tally_static(bitmaps, np.zeros(bitmaps.shape, np.uint16), out[np.newaxis], sign=sign)
 
 
 def union(tally: Counts, *, first_day: int, last_day: int) -> Any:
@@ -191,6 +193,15 @@ class Delta:
 
     def _shape(self) -> tuple[int, tuple[int, ...]]:
         return self.visitors.shape[0] - 1, tuple(counts.shape[0] for counts in self.counts)
+
+
+def _tally_static(bitmaps: Bitmaps, codes: Codes, out: Counts, *, sign: int) -> None:
+    """Pick the faster of two equal kernels: counting patterns pays only where most of them occur."""
+    n_patterns = out.shape[0] << (out.shape[-1] - 1)
+    kernel = (
+        kernels.tally_patterns if n_patterns <= min(bitmaps.size, _MAX_PATTERNS) else kernels.tally_static
+    )
+    kernel(bitmaps, codes, out, sign)
 
 
 def _check(bitmaps: Bitmaps, codes: Codes, out: Counts, *, codes_shape: tuple[int, ...], sign: int) -> None:

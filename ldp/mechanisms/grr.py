@@ -1,14 +1,11 @@
 """Generalised randomised response with keyed bits: one lasting answer per subscriber, indicator and value."""
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp import kernels
 from ldp.channels import GrrChannel
-from ldp.entropy import ANSWER, BUFFER_BLOCKS, KeyedPrf, last_accepted
+from ldp.entropy import ANSWER, KeyedPrf, last_accepted
 from ldp.errors import LdpError
 from ldp.kernels import NO_ANSWER, REDRAW
 
@@ -49,35 +46,24 @@ def answers(
     bits, an unchanged one the same answer. Cost: one AES block per subscriber.
     """
     _check(values, pseudonyms=pseudonyms, domain_size=channel.domain_size)
-    words = partial(prf.words, purpose=ANSWER, indicator=indicator, plan_version=plan_version)
-    out = np.empty(values.shape[0], np.uint16)
-    # Slices of the PRF's own size keep words and answers in the cache.
-    for start in range(0, values.shape[0], BUFFER_BLOCKS):
-        part = slice(start, start + BUFFER_BLOCKS)
-        _answer(values[part], pseudonyms[part], words=words, channel=channel, out=out[part])
-    return out
-
-
-def _answer(
-    values: NDArray[np.int32],
-    pseudonyms: NDArray[np.uint64],
-    *,
-    words: Callable[..., NDArray[np.uint64]],
-    channel: GrrChannel,
-    out: NDArray[np.uint16],
-) -> None:
-    """Fill `out`; rejected replacements are drawn again from the next counter until none is left."""
     others = channel.domain_size - 1
-    last = last_accepted(others)
-    keyed = np.maximum(values, 0).astype(np.uint32)  # no value: any bits, the kernel ignores them
-    first = words(pseudonyms, values=keyed, counter=0)
-    redraws = kernels.grr_answers(values, first, np.uint64(channel.threshold), np.uint64(others), last, out)
+    limits = np.uint64(others), last_accepted(others)
+    fields = {"purpose": ANSWER, "indicator": indicator, "plan_version": plan_version}
+    keyed = np.maximum(values, 0).view(np.uint32)  # without a value the bits do not matter
+    out = np.empty(values.shape[0], np.uint16)
+    redraws = 0
+    for part, words in prf.chunks(pseudonyms, **fields, values=keyed, counter=0):
+        redraws += kernels.grr_answers(values[part], words, np.uint64(channel.threshold), *limits, out[part])
     counter = 1
     while redraws:
         rows = np.flatnonzero(out == REDRAW)
-        again = words(pseudonyms[rows], values=keyed[rows], counter=counter)
-        redraws = kernels.grr_redraw(values, rows, again, np.uint64(others), last, out)
+        words = prf.words(pseudonyms[rows], **fields, values=keyed[rows], counter=counter)
+        # Threshold 0: the value was given up already, only its replacement is drawn again.
+        again = np.empty(rows.size, np.uint16)
+        redraws = kernels.grr_answers(values[rows], words, np.uint64(0), *limits, again)
+        out[rows] = again
         counter += 1
+    return out
 
 
 def _check(values: NDArray[np.int32], *, pseudonyms: NDArray[np.uint64], domain_size: int) -> None:
