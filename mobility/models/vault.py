@@ -14,6 +14,7 @@ class VaultStudy(models.Model):
     key_id = models.CharField(max_length=80, unique=True, help_text="name of the study key in the keystore")
     n_shards = models.PositiveIntegerField()
     publication_number = models.PositiveIntegerField(default=1, help_text="number of the next publication")
+    voided_days = models.PositiveSmallIntegerField(default=0, help_text="published days that were undone")
     active_batch = models.ForeignKey(
         "Batch", null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
         help_text="the batch that may change presence now: one at a time",
@@ -38,6 +39,9 @@ class VaultDay(models.Model):
     study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="days")
     day = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=10, choices=State, default=State.OPEN)
+    pending = models.BooleanField(
+        default=True, help_text="its state holds rows that presence does not show yet"
+    )
 
     class Meta:
         ordering = ["study", "day"]

@@ -1,0 +1,55 @@
+"""From the outbox to the analyst zone: one merged delta per publication, never twice, never a small one."""
+
+from django.db import transaction
+from django.db.models import Sum
+from django.utils import timezone
+
+from ldp.tallies import Delta
+from mobility.models import OutboxDelta, VaultPublication, VaultStudy
+from mobility.services.vault import OpenStudy
+from reports.services.publications import apply_publication
+
+
+def publish(study: OpenStudy) -> int:
+    """Publish what waits, if it covers enough subscribers; returns how many still wait."""
+    waiting = _cut(study)
+    send_unsent(study.row)
+    return waiting
+
+
+def _cut(study: OpenStudy) -> int:
+    """Merge the waiting deltas into a publication, unless they cover too few subscribers."""
+    with transaction.atomic(using="vault"):
+        row = VaultStudy.objects.select_for_update().get(pk=study.row.pk)
+        waiting = OutboxDelta.objects.filter(batch__study=row, number=row.publication_number)
+        subscribers = waiting.aggregate(total=Sum("subscribers"))["total"] or 0
+        if subscribers < study.definition.min_publication or subscribers == 0:
+            return int(subscribers)
+        delta = Delta.zero(study.plan)
+        for part in waiting.iterator(chunk_size=16):
+            delta = delta + Delta.unpack(bytes(part.delta))
+        VaultPublication.objects.create(
+            study=row,
+            number=row.publication_number,
+            subscribers=subscribers,
+            voided_days=row.voided_days,
+            delta=delta.pack(),
+        )
+        waiting.delete()
+        row.publication_number += 1
+        row.save(update_fields=["publication_number"])
+    return 0
+
+
+def send_unsent(study: VaultStudy) -> None:
+    """Hand every publication that the analyst zone may not have to it, in order; it takes each once."""
+    for publication in VaultPublication.objects.filter(study=study, sent_at__isnull=True).order_by("number"):
+        apply_publication(
+            study_slug=study.slug,
+            publication_id=publication.pk,
+            plan_hash=study.plan_hash,
+            delta=Delta.unpack(bytes(publication.delta)),
+            voided_days=publication.voided_days,
+        )
+        publication.sent_at = timezone.now()
+        publication.save(update_fields=["sent_at"])

@@ -1,0 +1,112 @@
+"""A study as the pipeline works with it: the approved definition and plan, and the keys that open it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ldp import PlanSpec
+from ldp.entropy import KeyedPrf, derive_subkey
+from mobility.daystate import DaySightings
+from mobility.errors import StudyMissingError
+from mobility.ingest.rows import RowCoder
+from mobility.keystore import keystore
+from mobility.models import DayState, PresenceShard, VaultDay, VaultStudy
+from mobility.presence import Presence
+from mobility.sanitise import StudySanitiser
+from mobility.sealing import seal, unseal
+from reports.studyfile import StudyDefinition
+
+
+def find_study(slug: str) -> VaultStudy:
+    """The study of that slug.
+
+    Raises
+    ------
+    StudyMissingError
+    """
+    study = VaultStudy.objects.filter(slug=slug).first()
+    if study is None:
+        known = ", ".join(VaultStudy.objects.order_by("slug").values_list("slug", flat=True)) or "none yet"
+        raise StudyMissingError(f"no study {slug!r}; studies: {known}")
+    return study
+
+
+@dataclass(frozen=True)
+class OpenStudy:
+    """A study with its key read from the keystore."""
+
+    row: VaultStudy
+    master_key: bytes
+
+    @cached_property
+    def definition(self) -> StudyDefinition:
+        return StudyDefinition.from_json(self.row.definition)
+
+    @cached_property
+    def plan(self) -> PlanSpec:
+        return PlanSpec.from_json(self.row.plan)
+
+    @cached_property
+    def prf(self) -> KeyedPrf:
+        return KeyedPrf(derive_subkey(self.master_key, purpose="sanitise"))
+
+    @cached_property
+    def sanitiser(self) -> StudySanitiser:
+        return StudySanitiser(self.plan, prf=self.prf)
+
+    @cached_property
+    def content_key(self) -> bytes:
+        """Files are recognised by a keyed hash: without the key it tells nothing of them."""
+        return derive_subkey(self.master_key, purpose="content", length=32)
+
+    @cached_property
+    def _presence_key(self) -> bytes:
+        return derive_subkey(self.master_key, purpose="presence", length=32)
+
+    def row_coder(self) -> RowCoder:
+        closed = VaultDay.objects.filter(study=self.row, state=VaultDay.State.CLOSED)
+        return RowCoder(
+            self.definition,
+            self.plan,
+            pseudonym_key=derive_subkey(self.master_key, purpose="pseudonym"),
+            prf=self.prf,
+            closed_days=frozenset(closed.values_list("day", flat=True)),
+        )
+
+    def seal_presence(self, presence: Presence, *, shard: int, version: int) -> bytes:
+        return seal(
+            presence.pack(), key=self._presence_key, context=self._context("presence", shard, version)
+        )
+
+    def unseal_presence(self, row: PresenceShard | None) -> Presence:
+        if row is None:
+            return Presence.empty(self.sanitiser)
+        context = self._context("presence", row.shard, row.version)
+        packed = unseal(bytes(row.blob), key=self._presence_key, context=context)
+        return Presence.unpack(packed, self.sanitiser)
+
+    def seal_day(self, sightings: DaySightings, *, day: int, shard: int, version: int) -> bytes:
+        context = self._context(f"day-{day}", shard, version)
+        return seal(sightings.pack(), key=self._presence_key, context=context)
+
+    def unseal_day(self, row: DayState | None) -> DaySightings:
+        slots = self.sanitiser.slots("static")
+        if row is None:
+            return DaySightings.empty(slots=slots)
+        context = self._context(f"day-{row.day}", row.shard, row.version)
+        return DaySightings.unpack(
+            unseal(bytes(row.blob), key=self._presence_key, context=context), slots=slots
+        )
+
+    def _context(self, what: str, shard: int, version: int) -> str:
+        # The version is part of it: an old blob put back into a newer row does not open.
+        return f"{self.row.slug}/{what}/{shard}/{version}"
+
+
+def open_study(row: VaultStudy) -> OpenStudy:
+    """Read the study's key.
+
+    Raises
+    ------
+    KeyMissingError : the study was closed, or another keystore is mounted
+    """
+    return OpenStudy(row=row, master_key=keystore().read(row.key_id))

@@ -1,0 +1,59 @@
+"""The door of the analyst zone: sanitised deltas come in, totals stay."""
+
+from uuid import UUID
+
+import numpy as np
+from django.db import transaction
+from numpy.typing import NDArray
+
+from ldp.tallies import Delta
+from reports.models import Plan, Publication, Study, Tally, VisitorTally
+
+
+class PublicationError(Exception):
+    """A delta does not fit the study; nothing was added."""
+
+
+@transaction.atomic
+def apply_publication(
+    *, study_slug: str, publication_id: UUID, plan_hash: str, delta: Delta, voided_days: int
+) -> bool:
+    """Add a delta to the totals; False when it had been added before.
+
+    Parameters
+    ----------
+    plan_hash : of the plan by which the answers were sanitised; it must be the published one
+    voided_days : published days undone so far
+
+    Raises
+    ------
+    PublicationError : unknown study, another plan, or a total that would become negative
+    """
+    study = Study.objects.select_for_update().filter(slug=study_slug).first()
+    if study is None:
+        raise PublicationError(f"no study {study_slug!r} in the main database")
+    _, is_new = Publication.objects.get_or_create(publication_id=publication_id, defaults={"study": study})
+    if not is_new:
+        return False
+    plan = Plan.objects.select_for_update().filter(study=study, spec_hash=plan_hash).first()
+    if plan is None:
+        raise PublicationError(f"study {study_slug!r} has no plan with the hash of the vault's approved copy")
+    visitors = VisitorTally.objects.get(study=study)
+    visitors.counts = _added(visitors.counts, delta.visitors, what="visitors")
+    visitors.save(update_fields=["counts"])
+    tallies = Tally.objects.filter(plan=plan).order_by("indicator__position")
+    for tally, counts, n_reports in zip(tallies, delta.counts, delta.n_reports, strict=True):
+        tally.counts = _added(tally.counts, counts, what=f"indicator {tally.indicator_id}")
+        tally.n_reports = _added(tally.n_reports, n_reports, what=f"indicator {tally.indicator_id}")
+        tally.save(update_fields=["counts", "n_reports"])
+    if voided_days > plan.voided_days:
+        plan.voided_days = voided_days
+        plan.save(update_fields=["voided_days"])
+    return True
+
+
+def _added(stored: bytes | memoryview, change: NDArray[np.int64], *, what: str) -> bytes:
+    total = np.frombuffer(stored, "<i8").reshape(change.shape) + change
+    if (total < 0).any():
+        raise PublicationError(f"the totals of {what} would become negative: the delta is not of this state")
+    return total.astype("<i8").tobytes()
