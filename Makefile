@@ -1,0 +1,45 @@
+# `make demo` shows the product, `make test` checks it; both need Python 3.11 or newer and nothing else.
+SHELL := /bin/bash
+python := .venv/bin/python
+PORT ?= 8000
+
+.PHONY: help setup setup-dev demo run test lint bench soak lock clean
+
+help:           ## list the targets
+	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  .*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
+
+setup: .venv/.installed  ## virtual environment with the locked dependencies
+
+setup-dev: .venv/.installed-dev
+
+.venv/.installed: requirements.txt scripts/setup.sh
+	scripts/setup.sh requirements.txt
+	@touch $@
+
+.venv/.installed-dev: requirements-dev.txt scripts/setup.sh
+	scripts/setup.sh requirements-dev.txt
+	@touch $@ .venv/.installed
+
+demo: setup  ## demo study at http://127.0.0.1:8000 (SERVE=0: end after the report; SUBSCRIBERS=1000: a small one)
+	@$(python) manage.py demo --port $(PORT) $(if $(filter 0,$(SERVE)),--no-serve) $(if $(SUBSCRIBERS),--subscribers $(SUBSCRIBERS))
+
+run: setup  ## serve what is there, without the demo
+	@$(python) manage.py run --port $(PORT)
+
+test: setup-dev  ## all tests; starts PostgreSQL and Redis for them (ARGS: options for pytest)
+	@$(python) scripts/run_tests.py $(ARGS)
+
+lint: setup-dev  ## style, types, imports, migrations
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	$(python) manage.py makemigrations --check --dry-run
+	$(python) manage.py check
+
+lock: setup-dev  ## write requirements*.txt anew from requirements*.in
+	.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements.in --output-file requirements.txt
+	.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements-dev.in --output-file requirements-dev.txt
+
+clean: setup  ## remove var/: databases, keys, demo (YES=1: do not ask)
+	@$(python) scripts/clean.py $(if $(filter 1,$(YES)),--yes)
