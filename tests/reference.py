@@ -120,7 +120,7 @@ def read_extract(paths: Iterable[Path], study: Study) -> Extract:
 
 def _data_lines(path: Path) -> Iterator[tuple[list[str], list[str]]]:
     open_text = gzip.open if path.suffix == ".gz" else open
-    with open_text(path, "rt", encoding="utf-8", newline="") as file:
+    with open_text(path, "rt", encoding="utf-8-sig", newline="") as file:
         lines = csv.reader(file)
         header = next(lines)
         for fields in lines:

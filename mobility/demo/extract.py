@@ -35,8 +35,9 @@ CENTRE_ZONE: Final = "City of Belfort"
 PASSERS_SHARE: Final = 10  # one person who only ever passes through for so many subscribers
 N_OUTSIDE: Final = 24
 CHUNK_ROWS: Final = 100_000
-Writable = BinaryIO | gzip.GzipFile
 NETWORKS: Final = ("22801", "23410", "22201", "21407", "26201", "20601", "20416", "31026")
+
+Writable = BinaryIO | gzip.GzipFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,7 @@ class Cast:
     ids: pa.StringArray
     attributes: pa.StringArray  # the six columns and the end of the line
     cells: pa.StringArray
+    clock: pa.StringArray  # each second of a day, then again with the offset
     places: Places
 
 
@@ -113,8 +115,14 @@ def _cast(population: Population, *, study: StudyDefinition, stream: KeyedStream
         ids=_ids(is_foreign, stream=stream),
         attributes=pc.binary_join_element_wise(lines, "\n", ""),
         cells=cells,
+        clock=_clock(),
         places=places,
     )
+
+
+def _clock() -> pa.StringArray:
+    seconds = [f"{s // 3600:02d}:{s // 60 % 60:02d}:{s % 60:02d}" for s in range(DAY_S)]
+    return pa.array(seconds + [second + UTC_OFFSET for second in seconds], pa.string())
 
 
 def _ids(is_foreign: NDArray[np.bool_], *, stream: KeyedStream) -> pa.StringArray:
@@ -149,8 +157,7 @@ def _places(
 
 
 def _write_rows(events: Events, *, file: Writable, cast: Cast, today: date, stream: KeyedStream) -> None:
-    clock = [f"{today}T{s // 3600:02d}:{s // 60 % 60:02d}:{s % 60:02d}" for s in range(DAY_S)]
-    times = pa.array(clock + [time + UTC_OFFSET for time in clock], pa.string())
+    times = pc.binary_join_element_wise(f"{today.isoformat()}T", cast.clock, "")
     for start in range(0, events.person.size, CHUNK_ROWS):
         chunk = events.rows(slice(start, start + CHUNK_ROWS))
         _write_lines(_lines(chunk, times=times, cast=cast, stream=stream), file=file)
