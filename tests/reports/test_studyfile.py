@@ -1,0 +1,363 @@
+"""Study files: what is accepted, and that everything else is refused with file, key, rule and value."""
+# ruff: noqa: E501  (a table reads best with one rule a line)
+
+import json
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from reports.studyfile import VISIT_DURATION_BANDS, Cell, StudyDefinition, StudyFileError, parse_study
+
+DEMO = Path(__file__).parents[2] / "mobility" / "demo"
+STUDY = """
+[study]
+slug = "fair-2024"
+name = "Fair 2024"
+timezone = "Europe/Paris"
+first_day = 2024-03-30
+days = 3
+[study.visitor]
+min_minutes = 60
+from = "06:00"
+to = "23:59"
+[extract]
+subscriber = "msisdn"
+timestamp = "time"
+[plan]
+mechanism = "smp-grr"
+unit = "profile"
+epsilon = 1.0
+[[indicator]]
+slug = "age_band"
+kind = "static"
+column = "age"
+categories = ["young", "old"]
+[[indicator]]
+slug = "visit_duration"
+kind = "daily"
+derive = "visit_duration"
+"""
+AREA = '[area]\ncells = "cells.csv"\nzones = "zones.geojson"\n'
+WITH_AREA = STUDY.replace('timestamp = "time"', 'timestamp = "time"\ncell = "cell"') + AREA
+CELLS = "cell_id,lon,lat,zone,valid_from,valid_to\nA,6.8,47.6,Centre,,\nB,6.9,47.7,,2024-03-31,2024-04-01\n"
+SQUARE = [[[0, 0], [0, 1], [1, 1], [0, 0]]]
+
+
+def zone(name: object, **geometry: object) -> dict[str, object]:
+    shape = {"type": "Polygon", "coordinates": SQUARE, **geometry}
+    return {"type": "Feature", "properties": {"zone": name}, "geometry": shape}
+
+
+def zones(*features: object) -> str:
+    return json.dumps({"type": "FeatureCollection", "features": list(features)})
+
+
+def parse(text: str | bytes, **files: str | bytes) -> StudyDefinition:
+    given = {name.replace("_", "."): data for name, data in files.items()}
+
+    def read(name: str) -> bytes:
+        if name not in given:
+            raise FileNotFoundError(name)
+        data = given[name]
+        return data if isinstance(data, bytes) else data.encode()
+
+    return parse_study(text if isinstance(text, bytes) else text.encode(), filename="study.toml", read=read)
+
+
+def problems(text: str | bytes, **files: str | bytes) -> list[str]:
+    with pytest.raises(StudyFileError) as caught:
+        parse(text, **files)
+    assert str(caught.value) == "\n".join(str(problem) for problem in caught.value.problems)
+    return str(caught.value).split("\n")
+
+
+def edited(old: str, new: str, *, text: str = STUDY) -> str:
+    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the study file"
+    return text.replace(old, new)
+
+
+def test_a_valid_file_says_what_it_says() -> None:
+    study = parse(STUDY)
+    assert (study.slug, study.name, study.timezone) == ("fair-2024", "Fair 2024", "Europe/Paris")
+    assert (study.first_day, study.days, study.n_windows) == (date(2024, 3, 30), 3, 6)
+    assert (study.visitor.min_minutes, study.visitor.from_minute, study.visitor.to_minute) == (60, 360, 1439)
+    assert (study.extract.subscriber, study.extract.timestamp, study.extract.cell) == ("msisdn", "time", None)
+    age, duration = study.indicators
+    assert (age.name, age.column, age.categories) == ("Age band", "age", ("young", "old"))
+    assert (duration.column, duration.derive, duration.max_values) == (None, "visit_duration", None)
+    assert duration.categories == VISIT_DURATION_BANDS
+
+
+def test_what_is_optional_has_its_documented_default() -> None:
+    study = parse(STUDY)
+    assert study.expected_subscribers is None
+    assert study.market_share == Decimal(1)
+    assert study.min_publication == 100
+    assert study.extract.max_bad_share == Decimal("0.05")
+    assert study.plan.epsilon_profile is None
+    assert study.area is None
+    other = parse_study(STUDY.encode(), filename="study.toml", read=lambda _: b"", default_min_publication=7)
+    assert other.min_publication == 7
+
+
+def test_optional_values_are_taken_exactly() -> None:
+    text = edited("days = 3", "days = 3\nmarket_share = 0.1\nmin_publication = 40\nexpected_subscribers = 9")
+    text = edited('timestamp = "time"', 'timestamp = "time"\nmax_bad_share = 0.0', text=text)
+    text = edited('derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 2', text=text)
+    text = edited('column = "age"', 'column = "age"\nepsilon = 0.00000001\nname = "Âge"', text=text)
+    text = edited("epsilon = 1.0", "epsilon = 1.0\nepsilon_profile = 2", text=text)
+    with pytest.raises(StudyFileError, match="epsilon of one answer"):
+        parse(text)  # the library's own limit is reported too
+    study = parse(text.replace("0.00000001", "0.3"))
+    assert (study.market_share, study.min_publication, study.expected_subscribers) == (Decimal("0.1"), 40, 9)
+    assert study.extract.max_bad_share == 0
+    assert (study.indicators[0].epsilon, study.indicators[0].name) == (Decimal("0.3"), "Âge")
+    assert study.indicators[1].max_values == 2
+    assert study.plan.epsilon_profile == 2
+
+
+def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
+    plan = parse(edited("epsilon = 1.0", "epsilon = 0.1")).plan_spec()
+    assert [spec.epsilon for spec in plan.indicators] == [Fraction(1, 10)] * 2
+    assert [spec.domain_size for spec in plan.indicators] == [2, 10]
+    assert (plan.mechanism, plan.unit, plan.version, plan.days) == ("smp-grr", "profile", 1, 3)
+    split = parse(edited("smp-grr", "spl-grr")).plan_spec(version=4)
+    assert [spec.epsilon for spec in split.indicators] == [Fraction(1, 2)] * 2
+    assert split.version == 4
+
+
+def test_the_demo_study_survives_the_round_trip_through_json() -> None:
+    text = (DEMO / "study.toml").read_bytes()
+    study = parse_study(text, filename="study.toml", read=lambda name: (DEMO / name).read_bytes())
+    assert study.area is not None
+    again = StudyDefinition.from_json(json.loads(json.dumps(study.to_json())))
+    assert again == study
+    assert [type(each) for each in (again.market_share, again.plan.epsilon)] == [Decimal, Decimal]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('slug = "fair-2024"', 'slug = "Fair 2024"', 'study.slug: must be 1 to 64 lower-case letters, digits, - and _, with a letter or digit at both ends, got "Fair 2024"'),
+        ('slug = "fair-2024"', f'slug = "{"a" * 65}"', "study.slug: must be 1 to 64"),
+        ('slug = "fair-2024"', 'slug = "create"', 'study.slug: is an address of this site, choose another, got "create"'),
+        ('name = "Fair 2024"', "", "study.name: is missing"),
+        ('name = "Fair 2024"', 'name = " "', 'study.name: must not be empty, got " "'),
+        ('name = "Fair 2024"', "name = 5", "study.name: must be a text in quotes, got 5"),
+        ('name = "Fair 2024"', 'name = "a\\nb"', 'study.name: must be printable and of one line, got "a\\nb"'),
+        ("Europe/Paris", "Europe/Pari", 'study.timezone: must be a name of the IANA time zone database, as Europe/Paris, did you mean "Europe/Paris"?, got "Europe/Pari"'),
+        ("Europe/Paris", "UTC+2", 'got "UTC+2"'),
+        ("2024-03-30", '"2024-03-30"', 'study.first_day: must be a date written without quotes, as in 2017-05-31, got "2024-03-30"'),
+        ("2024-03-30", "2024-03-30T10:00:00", "study.first_day: must be a date written without quotes"),
+        ("2024-03-30", "1789-07-14", "study.first_day: must be from 1990-01-01 to 2199-12-31, got 1789-07-14"),
+        ("days = 3", "days = 0", "study.days: must be a whole number from 1 to 62, got 0"),
+        ("days = 3", "days = 63", "study.days: must be a whole number from 1 to 62, got 63"),
+        ("days = 3", "days = 3.0", "study.days: must be a whole number from 1 to 62, got 3.0"),
+        ("days = 3", "days = true", "study.days: must be a whole number from 1 to 62, got true"),
+        ("days = 3", "days = 3\nmarket_share = 0", "study.market_share: must be a number > 0 and <= 1, got 0"),
+        ("days = 3", "days = 3\nmarket_share = 1.01", "study.market_share: must be a number > 0 and <= 1, got 1.01"),
+        ("days = 3", "days = 3\nmarket_share = nan", "study.market_share: must be a number > 0 and <= 1, got NaN"),
+        ("days = 3", "days = 3\nmin_publication = 0", "study.min_publication: must be a whole number from 1 to"),
+        ("days = 3", "days = 3\nexpected_subscribers = 0", "study.expected_subscribers: must be a whole number from 1 to"),
+        ("days = 3", "days = 3\nmarket_shares = 1", 'study.market_shares: unknown key, did you mean "market_share"?'),
+        ("days = 3", "days = 3\nzzz = 1", "study.zzz: unknown key, known here: visitor, slug"),
+        ("min_minutes = 60", "min_minutes = -1", "study.visitor.min_minutes: must be a whole number from 0 to 1079, got -1"),
+        ("min_minutes = 60", "min_minutes = 1080", "study.visitor.min_minutes: must be a whole number from 0 to 1079, got 1080"),
+        ('from = "06:00"', 'from = "6:00"', 'study.visitor.from: must be a time as in "06:00", from "00:00" to "23:59", got "6:00"'),
+        ('from = "06:00"', "from = 06:00:00", "study.visitor.from: must be a time as in"),
+        ('to = "23:59"', 'to = "24:00"', 'study.visitor.to: must be a time as in "06:00", from "00:00" to "23:59", got "24:00"'),
+        ('to = "23:59"', 'to = "06:00"', 'study.visitor.to: must be later than study.visitor.from, got "06:00"'),
+        ('subscriber = "msisdn"', 'subscriber = "time"', 'extract.timestamp: must be a column of its own, but extract.subscriber has it, got "time"'),
+        ('column = "age"', 'column = "msisdn"', 'indicator[age_band].column: must be a column of its own, but extract.subscriber has it, got "msisdn"'),
+        ('timestamp = "time"', 'timestamp = "time"\nmax_bad_share = 2', "extract.max_bad_share: must be a number from 0 to 1, got 2"),
+        ('timestamp = "time"', 'timestamp = "time"\nmax_bad_share = -0.5', "extract.max_bad_share: must be a number from 0 to 1, got -0.5"),
+        ("smp-grr", "rsfd-grr", 'plan.mechanism: is not available yet, choose one of smp-grr, spl-grr, got "rsfd-grr"'),
+        ("smp-grr", "grr", 'plan.mechanism: must be one of smp-grr, spl-grr, got "grr"'),
+        ('unit = "profile"', 'unit = "person"', 'plan.unit: must be one of profile, attribute, got "person"'),
+        ("epsilon = 1.0", "epsilon = 0", "plan.epsilon: must be a number > 0 and <= 20 (above 20 an answer is as good as the raw value), got 0"),
+        ("epsilon = 1.0", "epsilon = 20.1", "plan.epsilon: must be a number > 0 and <= 20"),
+        ("epsilon = 1.0", "epsilon = inf", "plan.epsilon: must be a number > 0 and <= 20"),
+        ("epsilon = 1.0", 'epsilon = "1"', "plan.epsilon: must be a number > 0 and <= 20"),
+        ("epsilon = 1.0", "epsilon = 1e99999999999999999999", "plan.epsilon: must be a number > 0 and <= 20"),
+        ("epsilon = 1.0", "epsilon = 0.123456789", "plan.epsilon: must have at most 8 decimals, got 0.123456789"),
+        ("epsilon = 1.0", "epsilon = 1.0\nepsilon_profile = 2.9", "plan.epsilon_profile: epsilon_profile must be >= the certified loss per profile 2.99999"),
+        ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 1", "plan.presence_epsilon: is not available yet: visitor totals are exact, got 1"),
+        ('slug = "age_band"', 'slug = "visit_duration"', 'indicator[2].slug: must be unique in the study, got "visit_duration"'),
+        ('slug = "age_band"', 'slug = "statement"', 'indicator[statement].slug: is an address of this site, choose another, got "statement"'),
+        ('slug = "age_band"', "", "indicator[1].slug: is missing"),
+        ('kind = "static"', 'kind = "weekly"', 'indicator[age_band].kind: must be one of static, daily, got "weekly"'),
+        ('column = "age"', "", "indicator[age_band].column: is missing"),
+        ('column = "age"', 'column = "age"\nmax_values = 1', "indicator[age_band].max_values: must be absent: only a daily indicator has several values, got 1"),
+        ('column = "age"', 'column = "age"\nderive = "x"', 'indicator[age_band].derive: must be absent: a static indicator reads a column, got "x"'),
+        ('column = "age"', 'column = "age"\nepsilon = -1', "indicator[age_band].epsilon: must be a number > 0 and <= 20"),
+        ('["young", "old"]', '["young"]', "indicator[age_band].categories: must be a list of 2 to 65534 texts, got 1"),
+        ('["young", "old"]', '"young"', 'indicator[age_band].categories: must be a list of 2 to 65534 texts, got "young"'),
+        ('["young", "old"]', '["young", "young"]', 'indicator[age_band].categories[2]: must be unique in the indicator, got "young"'),
+        ('["young", "old"]', '["young", " old"]', 'indicator[age_band].categories[2]: must have no blanks around it, got " old"'),
+        ('["young", "old"]', '["young", ""]', 'indicator[age_band].categories[2]: must not be empty, got ""'),
+        ('["young", "old"]', '["young", 5]', "indicator[age_band].categories[2]: must be a text in quotes, got 5"),
+        ('derive = "visit_duration"', "", 'indicator[visit_duration].derive: is missing, must be "visit_duration", the only one available now'),
+        ('derive = "visit_duration"', 'derive = "night_zone"', 'indicator[visit_duration].derive: must be "visit_duration", the only one available now, got "night_zone"'),
+        ('derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 4', "indicator[visit_duration].max_values: must be a whole number from 1 to 3, got 4"),
+        ('derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 0', "indicator[visit_duration].max_values: must be a whole number from 1 to 3, got 0"),
+        ('derive = "visit_duration"', 'derive = "visit_duration"\ncolumn = "x"', 'indicator[visit_duration].column: must be absent: a daily indicator is derived from the events of the day, got "x"'),
+        ('derive = "visit_duration"', 'derive = "visit_duration"\ncategories = ["a", "b"]', "indicator[visit_duration].categories: must be absent: the bands of a derived indicator are fixed, got a list"),
+        ("[study.visitor]", "[study.visitors]", 'study.visitors: unknown key, did you mean "visitor"?'),
+        ("[extract]", "[extracts]", "extract: is missing"),
+    ],
+)  # fmt: skip
+def test_a_broken_rule_is_named_with_file_key_and_value(old: str, new: str, expected: str) -> None:
+    found = problems(edited(old, new))
+    assert any(expected in line for line in found), found
+    assert all(line.startswith("study.toml: ") for line in found)
+
+
+def test_a_valid_key_next_to_a_broken_one_is_not_blamed() -> None:
+    assert len(problems(edited("days = 3", "days = 63"))) == 1
+    assert len(problems(edited('kind = "static"', 'kind = "weekly"'))) == 1
+    assert len(problems(edited("smp-grr", "smp-oue"))) == 1
+
+
+def test_all_problems_are_reported_together() -> None:
+    text = edited("days = 3", "days = 0")
+    text = edited("epsilon = 1.0", "epsilon = 0", text=text)
+    text = edited('["young", "old"]', "[]", text=text)
+    found = problems(text + '[area]\ncells = "cells.csv"\n', cells_csv="cell_id,lon\n")
+    assert sorted(line.split(": ")[1] for line in found) == [
+        "extract.cell",
+        "indicator[age_band].categories",
+        "line 1",
+        "plan.epsilon",
+        "study.days",
+    ]
+
+
+def test_per_indicator_epsilon_has_no_meaning_when_the_budget_is_split() -> None:
+    text = edited("smp-grr", "spl-grr", text=edited('column = "age"', 'column = "age"\nepsilon = 0.5'))
+    assert problems(text) == [
+        "study.toml: indicator[age_band].epsilon: must be absent: "
+        "spl-grr shares the epsilon of the plan equally, got 0.5"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"[study]\nslug = \n", "study.toml: line 2, column 8: must be valid TOML: Invalid value"),
+        (b"[study]\nslug = [1,\n", "study.toml: line 3, column 1: must be valid TOML"),
+        (b'[study]\nname = "caf\xe9"\n', "study.toml: line 2, column 12: must be UTF-8 text"),
+        (b"a = " + b"[" * 20_000, "study.toml: text: must be valid TOML"),
+        (b"a = " + b"1" * 5_000, "study.toml: text: must be valid TOML"),
+    ],
+)
+def test_a_syntax_error_has_its_place(text: bytes, expected: str) -> None:
+    (only,) = problems(text)
+    assert only.startswith(expected)
+
+
+def test_an_empty_file_lists_what_it_needs() -> None:
+    assert problems("") == [
+        f"study.toml: {key}: is missing" for key in ("study", "extract", "plan", "indicator")
+    ]
+
+
+def test_a_byte_order_mark_is_harmless() -> None:
+    assert parse(b"\xef\xbb\xbf" + STUDY.encode()) == parse(STUDY)
+
+
+def test_the_area_is_read_from_the_files_beside_the_study_file() -> None:
+    area = parse(WITH_AREA, cells_csv=CELLS, zones_geojson=zones(zone("Centre"), zone("North"))).area
+    assert area is not None
+    assert area.zones == ("Centre", "North")
+    assert area.cells == (
+        Cell(cell_id="A", lon=6.8, lat=47.6, zone="Centre", valid_from=None, valid_to=None),
+        Cell(cell_id="B", lon=6.9, lat=47.7, zone=None, valid_from=date(2024, 3, 31), valid_to=date(2024, 4, 1)),
+    )  # fmt: skip
+    alone = parse(WITH_AREA.replace('zones = "zones.geojson"\n', ""), cells_csv=CELLS).area
+    assert alone is not None
+    assert (alone.zones, alone.geojson) == (("Centre",), None)
+
+
+def test_a_study_with_an_area_needs_the_cell_column() -> None:
+    assert problems(STUDY + '[area]\ncells = "cells.csv"\n', cells_csv=CELLS) == [
+        "study.toml: extract.cell: is missing"
+    ]
+
+
+def test_a_file_that_was_not_given_is_named() -> None:
+    assert problems(WITH_AREA, cells_csv=CELLS) == [
+        "study.toml: area.zones: must name a file that is given together with the study file, "
+        'got "zones.geojson"'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("cell_id,", "cell,", "line 1: must name the column cell_id (comma separated), got"),
+        ("valid_to\n", "valid_too\n", 'line 1: unknown column, did you mean "valid_to"?, got "valid_too"'),
+        ("valid_to\n", "zone\n", 'line 1: must name each column once, got "zone"'),
+        ("A,6.8", "A,east", 'line 2, lon: must be a number of degrees from -180 to 180, got "east"'),
+        ("A,6.8", "A,nan", 'line 2, lon: must be a number of degrees from -180 to 180, got "nan"'),
+        ("47.7", "147.7", 'line 3, lat: must be a number of degrees from -90 to 90, got "147.7"'),
+        ("A,6.8", ",6.8", 'line 2, cell_id: must not be empty, got ""'),
+        ("B,6.9", "A,6.9", 'line 3, cell_id: must be unique, but line 2 has it, got "A"'),
+        ("2024-03-31,", "31/03/2024,", 'line 3, valid_from: must be a date as 2017-05-31, or empty, got "31/03/2024"'),
+        ("2024-04-01", "2024-03-01", "line 3, valid_to: must not be before valid_from, got 2024-03-01"),
+        ("Centre", "Center", 'line 2, zone: must be a zone of the zones file, got "Center"'),
+        ("Centre,,", "Centre,", "line 2: must have 6 values, got 5"),
+        ("A,6.8,47.6,Centre,,\nB,6.9,47.7,,2024-03-31,2024-04-01\n", "", "line 2: must list at least one cell"),
+        ("B,6.9", '"B,6.9', "line 3: must be valid CSV"),
+    ],
+)  # fmt: skip
+def test_a_broken_line_of_cells_is_named(old: str, new: str, expected: str) -> None:
+    found = problems(WITH_AREA, cells_csv=edited(old, new, text=CELLS), zones_geojson=zones(zone("Centre")))
+    assert any(line.startswith(f"cells.csv: {expected}") for line in found), found
+
+
+def test_cells_that_are_not_text_are_refused_with_their_line() -> None:
+    found = problems(WITH_AREA, cells_csv=b"cell_id,lon,lat\n\xff,1,1\n", zones_geojson=zones(zone("Centre")))
+    assert found == ['cells.csv: line 2: must be UTF-8 text, got "byte 0xff"']
+
+
+def test_a_thousand_bad_lines_are_counted_and_not_all_listed() -> None:
+    rows = "".join(f"C{i},0,200,\n" for i in range(1000))
+    found = problems(
+        WITH_AREA, cells_csv=f"cell_id,lon,lat,zone\n{rows}", zones_geojson=zones(zone("Centre"))
+    )
+    assert len(found) == 51
+    assert found[-1] == "cells.csv: and so on: 950 more problems are not listed"
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ("{", "line 1, column 2: must be valid JSON"),
+        ('{"a": NaN}', "text: must be valid JSON: NaN is not a JSON number"),
+        ('{"type": "Feature"}', 'type: must be "FeatureCollection"'),
+        (zones(), "features: must be a list of at least one zone"),
+        (zones(5), 'features[1]: must be of type "Feature"'),
+        (zones(zone("Centre"), zone("Centre")), 'features[2].properties.zone: must be unique, got "Centre"'),
+        (zones(zone(None)), "features[1].properties.zone: is missing"),
+        (zones(zone(7)), "features[1].properties.zone: must be a text in quotes, got 7"),
+        (zones(zone("Centre", type="Point")), 'features[1].geometry.type: must be Polygon or MultiPolygon, got "Point"'),
+        (zones(zone("Centre", coordinates=[[[0, 0], [1, 1]]])), "features[1].geometry.coordinates: must hold rings of at least 4 positions that end where they start"),
+        (zones(zone("Centre", coordinates=[[[0, 0], [0, 1], [1, 1], [1, 0]]])), "features[1].geometry.coordinates: must hold rings of at least 4 positions that end where they start"),
+        (zones(zone("Centre", coordinates=[[[0, 0], [0, 91], [1, 1], [0, 0]]])), "features[1].geometry.coordinates: must be a number of degrees from -90 to 90, in [lon, lat]"),
+        (zones(zone("Centre", coordinates=[[0, 0, 0, 0]])), "features[1].geometry.coordinates: must hold positions [lon, lat]"),
+        (zones(zone("Centre", coordinates=5)), "features[1].geometry.coordinates: must hold rings"),
+    ],
+)  # fmt: skip
+def test_a_broken_zones_file_is_refused_with_its_place(document: str, expected: str) -> None:
+    found = problems(WITH_AREA, cells_csv=CELLS, zones_geojson=document)
+    assert any(line.startswith(f"zones.geojson: {expected}") for line in found), found
+
+
+def test_a_multipolygon_is_a_zone() -> None:
+    both = zone("Centre", type="MultiPolygon", coordinates=[SQUARE, SQUARE])
+    area = parse(WITH_AREA, cells_csv=CELLS, zones_geojson=zones(both)).area
+    assert area is not None
+    assert area.zones == ("Centre",)
