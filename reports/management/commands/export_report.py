@@ -1,0 +1,75 @@
+"""Print the reports of a study."""
+
+import argparse
+from datetime import date
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from reports.exports.records import FORMATS, render
+from reports.models import Study
+from reports.selectors import (
+    Window,
+    WindowError,
+    WindowReport,
+    study_reports,
+    window_from_dates,
+    window_report,
+)
+
+
+class Command(BaseCommand):
+    help = "Print the reports of a study: all indicators and windows, or those asked for."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+        parser.add_argument("--indicator", metavar="SLUG", help="only this indicator")
+        parser.add_argument(
+            "--from", dest="first", metavar="DAY", help="first day of the window, as 2017-05-31"
+        )
+        parser.add_argument("--to", dest="last", metavar="DAY", help="last day of the window, included")
+        parser.add_argument("--format", dest="file_format", choices=FORMATS, default="json")
+
+    def handle(self, **options: Any) -> None:
+        study = _study(options["study"])
+        try:
+            window = _window(study, options["first"], options["last"])
+            reports = _reports(study, options["indicator"], window)
+        except WindowError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(render(reports, file_format=options["file_format"]).rstrip("\n"))
+
+
+def _reports(study: Study, slug: str | None, window: Window | None) -> list[WindowReport]:
+    indicators = list(study.indicators.all())
+    if slug is None:
+        return study_reports(study, indicators, window)
+    wanted = [indicator for indicator in indicators if indicator.slug == slug]
+    if not wanted:
+        known = ", ".join(indicator.slug for indicator in indicators)
+        raise CommandError(f"--indicator must be one of {known}, got {slug}")
+    # Asked for by name, a union that does not exist is an error; among all indicators it is left out.
+    return study_reports(study, wanted, None) if window is None else [window_report(wanted[0], window)]
+
+
+def _study(slug: str) -> Study:
+    try:
+        return Study.objects.get(slug=slug)
+    except Study.DoesNotExist:
+        known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none"
+        raise CommandError(f"STUDY must be the slug of a study ({known}), got {slug}") from None
+
+
+def _window(study: Study, first: str | None, last: str | None) -> Window | None:
+    if first is None and last is None:
+        return None
+    if first is None or last is None:
+        raise CommandError("--from and --to must be given together")
+    return window_from_dates(study, _day("--from", first), _day("--to", last))
+
+
+def _day(option: str, text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise CommandError(f"{option} must be a date such as 2017-05-31, got {text}") from None

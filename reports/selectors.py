@@ -1,0 +1,280 @@
+"""The one place of reading: tallies in, estimates out. Pages, exports and commands all pass through here."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+from django.db.models import Count
+from numpy.typing import NDArray
+
+from ldp import GrrChannel, IndicatorSpec, PlanSpec, all_unions, grr_channel, grr_frequencies, union
+from reports.models import Indicator, Plan, Study, Tally
+
+LEVEL = 0.95  # of every interval
+
+Counts = NDArray[np.int64]
+
+
+class WindowError(ValueError):
+    """A window that the study does not have."""
+
+
+class UnionNotAvailableError(WindowError):
+    """A union of days of an indicator that people answer on some days only."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Window:
+    """Consecutive study days, both ends included, numbered from 1."""
+
+    first_day: int
+    last_day: int
+
+    @property
+    def days(self) -> int:
+        return self.last_day - self.first_day + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """One category in one window; all but the counts are None where nobody answered.
+
+    `frequency` is unbiased and may leave [0, 1]; `consistent` is its nearest distribution. `visitors` is
+    scaled to the population by the market share.
+    """
+
+    category: str
+    reports: int
+    frequency: float | None = None
+    std_error: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    consistent: float | None = None
+    visitors: float | None = None
+    visitors_ci_low: float | None = None
+    visitors_ci_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowReport:
+    """All categories of an indicator in one window, with the plan that they were collected under."""
+
+    study: Study
+    indicator: Indicator
+    window: Window
+    first_date: date
+    last_date: date
+    plan: Plan
+    plan_version: int
+    mechanism: str
+    epsilon: float
+    unit: str
+    n_visitors: int
+    n_reports: int
+    estimates: tuple[Estimate, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loaded:
+    """Tallies of one indicator, ready to be cut into windows."""
+
+    indicator: Indicator
+    plan: Plan
+    spec: IndicatorSpec
+    counts: Counts
+    n_reports: Counts
+    visitors: Counts
+
+
+# --- windows ----------------------------------------------------------------------------------
+
+
+def windows_of(study: Study) -> list[Window]:
+    """All unions of consecutive days, single days included, by first and last day."""
+    days = range(1, study.days + 1)
+    return [Window(first, last) for first in days for last in days if first <= last]
+
+
+def single_days_of(study: Study) -> list[Window]:
+    return [Window(day, day) for day in range(1, study.days + 1)]
+
+
+def has_unions(indicator: Indicator) -> bool:
+    """Whether a union of several days can be counted: everyone who answers does so on each present day."""
+    return indicator.kind == Indicator.Kind.STATIC or indicator.max_values in (None, indicator.study.days)
+
+
+def windows_of_indicator(indicator: Indicator) -> list[Window]:
+    """Windows in which the indicator can be estimated."""
+    return windows_of(indicator.study) if has_unions(indicator) else single_days_of(indicator.study)
+
+
+def window_from_dates(study: Study, first: date, last: date) -> Window:
+    """Window of two calendar dates; WindowError when the study does not have it."""
+    window = Window(study.day_of(first), study.day_of(last))
+    if not 1 <= window.first_day <= window.last_day <= study.days:
+        raise WindowError(
+            f"window must lie within {study.first_day} to {study.last_day} and not end before it starts, "
+            f"got {first} to {last}"
+        )
+    return window
+
+
+# --- studies ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudySummary:
+    """One line of the list of studies."""
+
+    study: Study
+    n_indicators: int
+    n_visitors: int
+
+
+def study_summaries() -> list[StudySummary]:
+    """All studies, newest first, with their visitors over all days."""
+    studies = Study.objects.select_related("visitor_tally").annotate(n_indicators=Count("indicators"))
+    return [
+        StudySummary(
+            study=study,
+            n_indicators=study.n_indicators,
+            n_visitors=int(visitor_unions(study)[1, study.days]),
+        )
+        for study in studies
+    ]
+
+
+def visitor_unions(study: Study) -> Counts:
+    """Visitors of every window, unscaled; int64 of shape (days + 1, days + 1), [first_day, last_day]."""
+    return all_unions(_visitors(study))
+
+
+def current_plan(study: Study) -> Plan:
+    """The plan in force: the newest version."""
+    return study.plans.order_by("-version")[:1].get()
+
+
+# --- reports ----------------------------------------------------------------------------------
+
+
+def window_report(indicator: Indicator, window: Window) -> WindowReport:
+    """Estimates of an indicator in one window.
+
+    Raises
+    ------
+    UnionNotAvailableError : a union of an indicator that people answer on some days only
+    """
+    return indicator_reports(indicator, [window])[0]
+
+
+def indicator_reports(indicator: Indicator, windows: Iterable[Window]) -> list[WindowReport]:
+    """Estimates of an indicator in several windows; each tally is read once."""
+    loaded = _load(indicator.study, [indicator])[0]
+    return _reports(loaded, list(windows))
+
+
+def study_reports(study: Study, indicators: Sequence[Indicator], window: Window | None) -> list[WindowReport]:
+    """Estimates of several indicators of a study: in one window, or in all of them.
+
+    Windows that an indicator does not have are left out.
+    """
+    reports: list[WindowReport] = []
+    for loaded in _load(study, indicators):
+        windows = windows_of_indicator(loaded.indicator)
+        reports += _reports(loaded, windows if window is None else [w for w in windows if w == window])
+    return reports
+
+
+def _load(study: Study, indicators: Sequence[Indicator]) -> list[_Loaded]:
+    newest: dict[int, Tally] = {}
+    rows = Tally.objects.filter(indicator__in=indicators).select_related("plan").order_by("plan__version")
+    for tally in rows:
+        newest[tally.indicator_id] = tally
+    visitors = _visitors(study)
+    return [_decode(indicator, newest[indicator.pk], visitors=visitors) for indicator in indicators]
+
+
+def _decode(indicator: Indicator, tally: Tally, *, visitors: Counts) -> _Loaded:
+    plan = PlanSpec.from_json(tally.plan.spec)
+    spec = plan.indicators[plan.index(indicator.slug)]
+    square = (plan.days + 1, plan.days + 1)
+    return _Loaded(
+        indicator=indicator,
+        plan=tally.plan,
+        spec=spec,
+        counts=_array(tally.counts, shape=(spec.domain_size, *square)),
+        n_reports=_array(tally.n_reports, shape=square),
+        visitors=visitors,
+    )
+
+
+def _visitors(study: Study) -> Counts:
+    return _array(study.visitor_tally.counts, shape=(study.days + 1, study.days + 1))
+
+
+def _array(blob: bytes | memoryview, *, shape: tuple[int, ...]) -> Counts:
+    return np.frombuffer(blob, "<i8").reshape(shape).astype(np.int64)
+
+
+def _reports(loaded: _Loaded, windows: Sequence[Window]) -> list[WindowReport]:
+    channel = grr_channel(epsilon=loaded.spec.epsilon, domain_size=loaded.spec.domain_size)
+    return [_window_report(loaded, window, channel=channel) for window in windows]
+
+
+def _window_report(loaded: _Loaded, window: Window, *, channel: GrrChannel) -> WindowReport:
+    indicator, study = loaded.indicator, loaded.indicator.study
+    if window.days > 1 and not has_unions(indicator):
+        raise UnionNotAvailableError(
+            f"window of {indicator.slug} must be a single day: people answer it on {indicator.max_values} of "
+            f"{study.days} days, got days {window.first_day} to {window.last_day}"
+        )
+    days = {"first_day": window.first_day, "last_day": window.last_day}
+    n_visitors = int(union(loaded.visitors, **days))
+    n_reports = int(union(loaded.n_reports, **days))
+    counts = union(loaded.counts, **days)
+    return WindowReport(
+        study=study,
+        indicator=indicator,
+        window=window,
+        first_date=study.date_of(window.first_day),
+        last_date=study.date_of(window.last_day),
+        plan=loaded.plan,
+        plan_version=loaded.plan.version,
+        mechanism=loaded.plan.mechanism,
+        epsilon=float(loaded.spec.epsilon),
+        unit=loaded.plan.unit,
+        n_visitors=n_visitors,
+        n_reports=n_reports,
+        estimates=_estimates(loaded, counts, n_reports=n_reports, n_visitors=n_visitors, channel=channel),
+    )
+
+
+def _estimates(
+    loaded: _Loaded, counts: Counts, *, n_reports: int, n_visitors: int, channel: GrrChannel
+) -> tuple[Estimate, ...]:
+    categories = loaded.indicator.categories
+    if n_reports == 0:
+        return tuple(Estimate(category=category, reports=0) for category in categories)
+    result = grr_frequencies(
+        counts, n_reports=n_reports, n_population=n_visitors, channel=channel, level=LEVEL
+    )
+    scale = n_visitors / float(loaded.indicator.study.market_share)
+    columns = (counts, result.frequency, result.std_error, result.ci_low, result.ci_high, result.consistent)
+    rows = zip(categories, *(column.tolist() for column in columns), strict=True)
+    return tuple(
+        Estimate(
+            category=category,
+            reports=reports,
+            frequency=frequency,
+            std_error=std_error,
+            ci_low=low,
+            ci_high=high,
+            consistent=consistent,
+            visitors=frequency * scale,
+            visitors_ci_low=low * scale,
+            visitors_ci_high=high * scale,
+        )
+        for category, reports, frequency, std_error, low, high, consistent in rows
+    )

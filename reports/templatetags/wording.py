@@ -1,0 +1,19 @@
+"""Filters for numbers, days, epsilons and estimates; the words themselves are in `reports.wording`."""
+
+from django import template
+
+from reports import wording
+
+register = template.Library()
+for function in (
+    wording.compact,
+    wording.day_title,
+    wording.epsilon,
+    wording.factor,
+    wording.number,
+    wording.percent,
+    wording.share_range,
+    wording.short_day,
+    wording.visitors_range,
+):
+    register.filter(function)

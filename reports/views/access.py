@@ -1,0 +1,20 @@
+"""Who reads reports, and how a page finds what its address names."""
+
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+
+from reports.models import Indicator, Study
+from reports.policies import Role, require_role
+
+readers_only = require_role(Role.ANALYST, Role.ADMINISTRATOR)
+
+
+def study_or_404(slug: str) -> Study:
+    return get_object_or_404(Study.objects.select_related("visitor_tally"), slug=slug)
+
+
+def indicator_or_404(slug: str, *, among: list[Indicator]) -> Indicator:
+    for indicator in among:
+        if indicator.slug == slug:
+            return indicator
+    raise Http404

@@ -1,0 +1,33 @@
+"""The privacy statement, for people."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_GET
+
+from reports.selectors import current_plan
+from reports.statement import certified, privacy_statement, protection
+from reports.views.access import readers_only, study_or_404
+
+
+@require_GET
+@readers_only
+def statement(request: HttpRequest, slug: str) -> HttpResponse:
+    """What is promised, what is not, the exact numbers behind it, and what is kept until when."""
+    study = study_or_404(slug)
+    plan = current_plan(study)
+    spec, certificate = certified(plan)
+    context = {
+        "study": study,
+        "plan": plan,
+        "spec": spec,
+        "certificate": certificate,
+        "statement": privacy_statement(study),
+        "protections": [(found, protection(plan, found)) for found in study.indicators.all()],
+        "crumbs": [
+            (gettext("Studies"), reverse("reports:studies")),
+            (study.name, reverse("reports:study", args=[study.slug])),
+        ],
+    }
+    return render(request, "reports/statement.html", context)

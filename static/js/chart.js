@@ -1,0 +1,42 @@
+// Draws the figures of a page. A figure is data: <script type="application/json" id="name">, drawn into
+// <div data-figure="name">. Colours are names of CSS custom properties, so it follows light and dark.
+
+const COLOUR = /^(--[\w-]+)(?:\/([\d.]+))?$/;
+const CONFIG = {
+  responsive: true,
+  displaylogo: false,
+  showEditInChartStudio: false,
+  showSendToCloud: false,
+  displayModeBar: false,
+  doubleClick: false,
+};
+
+function colour(name, opacity, styles) {
+  const value = styles.getPropertyValue(name).trim();
+  if (opacity === undefined) return value;
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(value.slice(at, at + 2), 16));
+  return `rgba(${red}, ${green}, ${blue}, ${opacity})`;
+}
+
+// A copy of a figure with the colours of the moment.
+function painted(node, styles) {
+  if (Array.isArray(node)) return node.map((item) => painted(item, styles));
+  if (node && typeof node === "object") {
+    return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, painted(value, styles)]));
+  }
+  const match = typeof node === "string" && COLOUR.exec(node);
+  return match ? colour(match[1], match[2], styles) : node;
+}
+
+function draw(element) {
+  const figure = JSON.parse(document.getElementById(element.dataset.figure).textContent);
+  const { data, layout } = painted(figure, getComputedStyle(document.documentElement));
+  return globalThis.Plotly.react(element, data, layout, CONFIG);
+}
+
+function drawAll() {
+  document.querySelectorAll("[data-figure]").forEach(draw);
+}
+
+drawAll();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
