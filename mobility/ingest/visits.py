@@ -52,7 +52,7 @@ def group_events(events: Events) -> GroupedEvents:
     pseudonym = events.pseudonym[order]
     new_subscriber, new_visit, duplicates = _boundaries(pseudonym, moment[order], events.day[order])
     visit_starts = np.flatnonzero(new_visit)
-    visit_ends = np.append(visit_starts[1:], len(order)) - 1
+    visit_ends = np.append(visit_starts[1:], len(order))[: len(visit_starts)] - 1
     second = events.second[order]
     subscriber_starts = np.flatnonzero(new_subscriber)
     codes, conflicting = _static_codes(subscriber_starts, second, events.codes[order], NO_VALUE)

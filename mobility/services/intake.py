@@ -218,26 +218,3 @@ def wait_for(batch: Batch, *, progress: Callable[[Batch], None], poll_s: float =
         if batch.is_final:
             return batch
         time.sleep(poll_s)
-
-
-def summary(batch: Batch) -> dict[str, object]:
-    """What a batch did, as `manage.py ingest` prints it."""
-    seconds = batch.seconds or 0.0
-    return {
-        "batch": str(batch.pk),
-        "rows_read": batch.rows_read,
-        "rows_accepted": batch.rows_accepted,
-        "rows_ignored": dict(sorted(batch.rows_ignored.items())),
-        "rows_rejected": dict(sorted(batch.rows_rejected.items())),
-        "subscriber_days": batch.subscriber_days,
-        "subscribers_new": batch.subscribers_new,
-        "reports": batch.reports,
-        "seconds": round(seconds, 3),
-        "rows_per_second": round(batch.rows_read / seconds) if seconds else None,
-        "peak_rss_mb": batch.peak_rss_mb,
-        "duplicate": batch.duplicate_of_id is not None,
-        "notes": batch.notes,
-        "published": batch.duplicate_of_id is None
-        and not batch.more_to_come
-        and not batch.waiting_subscribers,
-    }

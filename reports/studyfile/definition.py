@@ -104,6 +104,10 @@ class StudyDefinition:
         """Days and unions of consecutive days."""
         return self.days * (self.days + 1) // 2
 
+    def day_of(self, when: date) -> int:
+        """Number of the study day of `when`; outside 1..days when it is not in the study."""
+        return (when - self.first_day).days + 1
+
     def plan_spec(self, *, version: int = 1) -> PlanSpec:
         """Return the plan as the library takes it."""
         return build_plan(

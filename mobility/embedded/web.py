@@ -1,0 +1,116 @@
+"""The web server of the embedded default: gunicorn on the loopback interface."""
+
+import hashlib
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from django.core.management import call_command
+
+from mobility.embedded import locks
+from mobility.embedded.messages import say
+from mobility.embedded.service import Service, ServiceError
+from mobility.embedded.shared import ended_by_signals, undisturbed
+from mobility.runtime import write_private
+
+HOST = "127.0.0.1"
+PORTS_TRIED = 100
+THREADS = 8
+START_TIMEOUT_S = 60.0
+WATCH_S = 0.5
+
+
+@contextmanager
+def web_server(*, port: int) -> Iterator[str]:
+    """Serve inside this block, and give the address; a server that runs already is left as it is."""
+    server = Service("web")
+    if server.is_alive():
+        yield _address_file().read_text()
+        return
+    collect_static()
+    with ended_by_signals():
+        try:
+            with free_socket(port) as listening:
+                address = f"http://{HOST}:{listening.getsockname()[1]}"
+                write_private(_address_file(), address)
+                server.start(_command(listening), descriptors=(listening.fileno(),))
+            server.wait_until(lambda: _answers(address), timeout_s=START_TIMEOUT_S)
+            yield address
+        finally:
+            with undisturbed():
+                server.stop()
+
+
+def watch(*names: str) -> None:
+    """Return never; raise ServiceError as soon as one of the services is gone."""
+    services = [Service(name) for name in names]
+    while True:
+        for service in services:
+            if not service.is_alive():
+                raise ServiceError(f"{service.name} stopped by itself\n{service.last_words()}")
+        time.sleep(WATCH_S)
+
+
+def collect_static() -> None:
+    """Put the static files where the server reads them, when one of them has changed."""
+    stamp = settings.STATIC_ROOT.with_name("static.stamp")
+    with locks.exclusive(settings.PATHS.run / "static.lock"):
+        state = _static_state()
+        if stamp.exists() and stamp.read_text() == state:
+            return
+        say("collecting static files")
+        call_command("collectstatic", interactive=False, clear=True, verbosity=0)
+        write_private(stamp, state)
+
+
+@contextmanager
+def free_socket(port: int) -> Iterator[socket.socket]:
+    """A socket that listens on `port` or the next free one; handed over open, so nobody can take it."""
+    for number in range(port, port + PORTS_TRIED):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as candidate:
+            candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                candidate.bind((HOST, number))
+                candidate.listen()
+            except OSError:
+                continue
+            yield candidate
+            return
+    raise ServiceError(f"every port from {port} to {port + PORTS_TRIED - 1} is taken on {HOST}")
+
+
+def _static_state() -> str:
+    """Digest of names, sizes and times of the static files, and of where they go."""
+    state = hashlib.sha256(str(settings.STATIC_ROOT).encode())
+    for finder in get_finders():
+        for name, storage in finder.list([]):
+            file = Path(storage.path(name)).stat()
+            state.update(f"{name} {file.st_size} {file.st_mtime_ns}\n".encode())
+    return state.hexdigest()
+
+
+def _command(listening: socket.socket) -> list[str]:
+    return [
+        sys.executable, "-m", "gunicorn", "mobility.wsgi", "--bind", f"fd://{listening.fileno()}",
+        "--worker-class", "gthread", "--threads", str(THREADS), "--timeout", "120",
+    ]  # fmt: skip
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urlopen(address, timeout=2) as response:  # noqa: S310 - our own server
+            return bool(response.status < 500)
+    except (URLError, OSError):
+        return False
+
+
+def _address_file() -> Path:
+    address: Path = settings.PATHS.run / "address"
+    return address

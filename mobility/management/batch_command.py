@@ -1,0 +1,39 @@
+"""What commands that start a batch share: workers, progress, one JSON value at the end."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.embedded import workers
+from mobility.embedded.messages import say, say_progress
+from mobility.errors import MobilityError
+from mobility.models import Batch
+from mobility.services import intake, outcomes
+
+ACTOR = "command line"
+
+
+class BatchCommand(BaseCommand):
+    """Run a batch and wait for its end; exit 0 only if it is done."""
+
+    def run_batch(
+        self, start: Callable[[], Batch], *, result: Callable[[Batch], dict[str, Any]] = outcomes.summary
+    ) -> None:
+        """Start a batch, wait, and print `result` of it; notes for the reader go to standard error."""
+        try:
+            with workers():
+                batch = intake.wait_for(start(), progress=_show)
+        except MobilityError as error:
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"{error.filename}: {error.strerror}") from error
+        for note in outcomes.notes_for_reader(batch):
+            say(note)
+        self.stdout.write(json.dumps(result(batch)))
+
+
+def _show(batch: Batch) -> None:
+    share = f" ({100 * batch.bytes_read // batch.bytes_total} %)" if batch.bytes_total else ""
+    say_progress("" if batch.is_final else f"{batch.state}: {batch.rows_read:,} rows{share}")

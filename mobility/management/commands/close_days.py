@@ -1,0 +1,31 @@
+"""Make days final: what is open is published, day state dies, later rows are ignored."""
+
+from argparse import ArgumentParser
+from datetime import date
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from mobility.errors import MobilityError
+from mobility.management.batch_command import ACTOR, BatchCommand
+from mobility.services import intake, outcomes
+from mobility.services.vault import find_study, open_study
+
+
+class Command(BatchCommand):
+    help = "Close all days of a study up to a day."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+        parser.add_argument("--through", required=True, type=date.fromisoformat, metavar="DAY")
+
+    def handle(self, *args: Any, study: str, through: date, **options: Any) -> None:
+        try:
+            row = find_study(study)
+            day = open_study(row).definition.day_of(through)
+        except MobilityError as error:
+            raise CommandError(str(error)) from error
+        self.run_batch(
+            lambda: intake.request_close_days(row, through=day, by=ACTOR),
+            result=lambda batch: {"study": study, "through": through.isoformat(), **outcomes.change(batch)},
+        )

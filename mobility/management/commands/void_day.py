@@ -1,0 +1,31 @@
+"""Undo everything uploaded for a day, before it is closed."""
+
+from argparse import ArgumentParser
+from datetime import date
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from mobility.errors import MobilityError
+from mobility.management.batch_command import ACTOR, BatchCommand
+from mobility.services import intake, outcomes
+from mobility.services.vault import find_study, open_study
+
+
+class Command(BatchCommand):
+    help = "Undo everything uploaded for a day that is not closed; its files can then be uploaded again."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+        parser.add_argument("day", type=date.fromisoformat)
+
+    def handle(self, *args: Any, study: str, day: date, **options: Any) -> None:
+        try:
+            row = find_study(study)
+            number = open_study(row).definition.day_of(day)
+        except MobilityError as error:
+            raise CommandError(str(error)) from error
+        self.run_batch(
+            lambda: intake.request_void_day(row, day=number, by=ACTOR),
+            result=lambda batch: {"study": study, "day": day.isoformat(), **outcomes.change(batch)},
+        )

@@ -1,0 +1,62 @@
+"""What a batch did, for scripts and for people."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mobility.models import Batch
+
+
+def summary(batch: Batch) -> dict[str, Any]:
+    """What an extract did, as `manage.py ingest` prints it."""
+    seconds = batch.seconds or 0.0
+    return {
+        "batch": str(batch.pk),
+        "rows_read": batch.rows_read,
+        "rows_accepted": batch.rows_accepted,
+        "rows_ignored": dict(sorted(batch.rows_ignored.items())),
+        "rows_rejected": dict(sorted(batch.rows_rejected.items())),
+        "subscriber_days": batch.subscriber_days,
+        "subscribers_new": batch.subscribers_new,
+        "reports": batch.reports,
+        "seconds": round(seconds, 3),
+        "rows_per_second": round(batch.rows_read / seconds) if seconds else None,
+        "peak_rss_mb": batch.peak_rss_mb,
+        "duplicate": batch.duplicate_of_id is not None,
+        "notes": batch.notes,
+        "published": is_published(batch),
+    }
+
+
+def change(batch: Batch) -> dict[str, Any]:
+    """What closing or undoing days did; the numbers may be negative when days were undone."""
+    return {
+        "batch": str(batch.pk),
+        "subscriber_days": batch.subscriber_days,
+        "reports": batch.reports,
+        "published": is_published(batch),
+    }
+
+
+def is_published(batch: Batch) -> bool:
+    """Whether everything that the batch brought has crossed to the analyst zone."""
+    brought_nothing = batch.duplicate_of_id is not None or batch.more_to_come
+    return not brought_nothing and not batch.waiting_subscribers
+
+
+def notes_for_reader(batch: Batch) -> Iterator[str]:
+    """What a person should know beyond the numbers."""
+    if batch.duplicate_of_id is not None:
+        yield (
+            f"the same file was taken in before as batch {batch.duplicate_of_id}: "
+            "nothing was read and nothing changes"
+        )
+    if batch.more_to_come:
+        yield "its days stay open: they are published by the next file of these days, or by close_days"
+    if batch.waiting_subscribers:
+        yield (
+            f"not published yet: the change covers {batch.waiting_subscribers} subscribers, fewer than "
+            "min_publication; it crosses together with the next one"
+        )
+    for reason, lines in sorted(batch.rejected_lines.items()):
+        first = ", ".join(str(line) for line in lines)
+        yield f"rejected as {reason}: {batch.rows_rejected[reason]:,} rows, first lines {first}"
