@@ -3,8 +3,9 @@
 import fcntl
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -20,19 +21,17 @@ WORKER_TIMEOUT_S = 90.0  # the first start on a machine compiles kernels
 
 
 @contextmanager
-def workers() -> Iterator[None]:
-    """Redis and a worker run inside this block.
+def workers() -> Iterator[Callable[[], None]]:
+    """Redis and a worker run inside this block; calling what it gives raises when one of them is gone.
 
     Raises
     ------
     ServiceError : one of them does not come up; with REDIS_URL set: no worker answers there
     """
-    if not settings.HAS_VAULT:
-        raise ServiceError("workers belong to the operator zone, and MOBILITY_ZONE is analyst")
     if not settings.EMBEDDED_REDIS:
         if not _worker_answers(timeout_s=3.0):
             raise ServiceError("no worker answers at REDIS_URL: start one with `celery -A mobility worker`")
-        yield
+        yield lambda: None
         return
     redis, worker = Service("redis"), Service("worker")
     with ended_by_signals(), locks.opened(_users_lock()) as users:
@@ -40,13 +39,20 @@ def workers() -> Iterator[None]:
             with locks.exclusive(_start_lock()):
                 fcntl.flock(users, fcntl.LOCK_SH)
                 _start_missing(redis, worker)
-            yield
+            yield partial(check_alive, *(service for service in (redis, worker) if service.is_alive()))
         finally:
             with undisturbed(), locks.exclusive(_start_lock()):
                 fcntl.flock(users, fcntl.LOCK_UN)
                 if not locks.is_used(_users_lock()):
                     worker.stop()
                     redis.stop(grace_s=5.0)
+
+
+def check_alive(*services: Service) -> None:
+    """Raise ServiceError when one of the services is gone."""
+    for service in services:
+        if not service.is_alive():
+            raise ServiceError(f"{service.name} stopped by itself\n{service.last_words()}")
 
 
 def in_use() -> bool:

@@ -4,7 +4,7 @@ import hashlib
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import URLError
@@ -17,7 +17,7 @@ from django.core.management import call_command
 from mobility.embedded import locks
 from mobility.embedded.messages import say
 from mobility.embedded.service import Service, ServiceError
-from mobility.embedded.shared import ended_by_signals, undisturbed
+from mobility.embedded.shared import check_alive, ended_by_signals, undisturbed
 from mobility.runtime import write_private
 
 HOST = "127.0.0.1"
@@ -27,14 +27,16 @@ START_TIMEOUT_S = 60.0
 WATCH_S = 0.5
 
 
+def running_address() -> str | None:
+    """Where a command serves already."""
+    return _address_file().read_text() if Service("web").is_alive() else None
+
+
 @contextmanager
 def web_server(*, port: int) -> Iterator[str]:
-    """Serve inside this block, and give the address; a server that runs already is left as it is."""
-    server = Service("web")
-    if server.is_alive():
-        yield _address_file().read_text()
-        return
+    """Serve inside this block on `port` or the next free one, and give the address."""
     collect_static()
+    server = Service("web")
     with ended_by_signals():
         try:
             with free_socket(port) as listening:
@@ -48,14 +50,15 @@ def web_server(*, port: int) -> Iterator[str]:
                 server.stop()
 
 
-def watch(*names: str) -> None:
-    """Return never; raise ServiceError as soon as one of the services is gone."""
-    services = [Service(name) for name in names]
-    while True:
-        for service in services:
-            if not service.is_alive():
-                raise ServiceError(f"{service.name} stopped by itself\n{service.last_words()}")
-        time.sleep(WATCH_S)
+def serve_until_stopped(check_workers: Callable[[], None]) -> None:
+    """Return at Ctrl-C; raise ServiceError when a service goes away by itself."""
+    try:
+        while True:
+            check_workers()
+            check_alive(Service("web"))
+            time.sleep(WATCH_S)
+    except KeyboardInterrupt:
+        say("stopping")
 
 
 def collect_static() -> None:
@@ -66,7 +69,7 @@ def collect_static() -> None:
         if stamp.exists() and stamp.read_text() == state:
             return
         say("collecting static files")
-        call_command("collectstatic", interactive=False, clear=True, verbosity=0)
+        call_command("collectstatic", interactive=False, verbosity=0)
         write_private(stamp, state)
 
 
@@ -99,7 +102,7 @@ def _static_state() -> str:
 def _command(listening: socket.socket) -> list[str]:
     return [
         sys.executable, "-m", "gunicorn", "mobility.wsgi", "--bind", f"fd://{listening.fileno()}",
-        "--worker-class", "gthread", "--threads", str(THREADS), "--timeout", "120",
+        "--worker-class", "gthread", "--threads", str(THREADS), "--timeout", "120", "--graceful-timeout", "5",
     ]  # fmt: skip
 
 

@@ -1,0 +1,71 @@
+"""Load the demo study through the same path as a user's data, and serve its reports."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from contextlib import ExitStack
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.embedded import workers
+from mobility.embedded.messages import say
+from mobility.embedded.web import running_address, serve_until_stopped, web_server
+from mobility.errors import MobilityError
+from mobility.services import demo
+from mobility.services.accounts import ensure_demo_accounts
+
+
+class Command(BaseCommand):
+    help = "Start everything, load the demo study, and serve until Ctrl-C; a second run goes on from there."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--no-serve", action="store_true", help="end when the report is written")
+        parser.add_argument("--subscribers", type=int, metavar="N", help="a smaller population than 88,935")
+        parser.add_argument("--port", type=int, default=8000, help="first port to try")
+
+    def handle(self, *args: Any, no_serve: bool, subscribers: int | None, port: int, **options: Any) -> None:
+        try:
+            with ExitStack() as running:
+                self._run(running, serve=not no_serve, subscribers=subscribers, port=port)
+        except MobilityError as error:
+            raise CommandError(f"the demo stopped at this step: {error}") from error
+        except KeyboardInterrupt:
+            say("\ninterrupted: the next run continues here")
+            sys.exit(130)
+
+    def _run(self, running: ExitStack, *, serve: bool, subscribers: int | None, port: int) -> None:
+        with demo.step("accounts"):
+            accounts = ensure_demo_accounts(settings.MOBILITY_DATA_DIR / "demo-accounts.json")
+        with demo.step("extract of seven days"):
+            files = demo.ensure_extract(subscribers=subscribers)
+        with demo.step("study"):
+            study = demo.ensure_study()
+        with demo.step("Redis and worker"):
+            check_workers = running.enter_context(workers())
+        served_elsewhere = running_address()
+        address = served_elsewhere if serve else None
+        if serve and not served_elsewhere:
+            with demo.step("web server"):
+                address = running.enter_context(web_server(port=port))
+        batches = []
+        for number, file in enumerate(files, start=1):
+            with demo.step(f"day {number} of {len(files)}: {file.name}"):
+                batches.append(demo.ingest(study, file, check_workers=check_workers))
+        with demo.step("report"):
+            export, n_visitors = demo.write_report(study.slug)
+        result = {"study": study.slug, "address": address, "batches": [str(batch.pk) for batch in batches]}
+        self.stdout.write(json.dumps(result | {"n_visitors": n_visitors, "export": str(export)}))
+        self.stdout.flush()
+        if address:
+            introduce(address, accounts)
+        if serve and not served_elsewhere:
+            say("stop with Ctrl-C")
+            serve_until_stopped(check_workers)
+
+
+def introduce(address: str, accounts: dict[str, str]) -> None:
+    say(f"\nthe demo is at {address}; sign in as")
+    for username, password in accounts.items():
+        say(f"  {username:<14} {password}")

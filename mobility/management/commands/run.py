@@ -1,0 +1,31 @@
+"""Serve what is there, until Ctrl-C."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.embedded import workers
+from mobility.embedded.messages import say
+from mobility.embedded.web import running_address, serve_until_stopped, web_server
+from mobility.errors import MobilityError
+
+
+class Command(BaseCommand):
+    help = "Start what is missing (Redis, a worker), serve on this machine, and stop it all at Ctrl-C."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=8000, help="first port to try")
+
+    def handle(self, *args: Any, port: int, **options: Any) -> None:
+        if address := running_address():
+            raise CommandError(f"it is served already by another command: {address}")
+        try:
+            with workers() as check, web_server(port=port) as address:
+                self.stdout.write(json.dumps({"address": address}))
+                self.stdout.flush()
+                say(f"serving at {address}; stop with Ctrl-C")
+                serve_until_stopped(check)
+        except MobilityError as error:
+            raise CommandError(str(error)) from error

@@ -1,0 +1,98 @@
+"""The demo: its study and extract, loaded the way a user's are. Every step can be repeated."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from django.conf import settings
+
+from mobility.demo.extract import write_extract
+from mobility.demo.population import load_study
+from mobility.embedded.messages import say, say_progress
+from mobility.errors import MobilityError
+from mobility.models import Batch, VaultStudy
+from mobility.runtime import write_private
+from mobility.services import intake
+from mobility.services.studies import create_study
+from reports.exports.records import render
+from reports.models import Study
+from reports.selectors import study_reports, visitor_unions
+
+SEED = 1
+ACTOR = "demo"
+
+
+class DemoError(MobilityError):
+    """A step of the demo failed; the text says which and why."""
+
+
+@contextmanager
+def step(title: str) -> Iterator[None]:
+    """Say what happens now, and in which step it failed."""
+    say(f"- {title}")
+    try:
+        yield
+    except (MobilityError, OSError, ValueError) as error:
+        raise DemoError(f"{title}: {error}") from error
+
+
+def folder() -> Path:
+    return Path(settings.MOBILITY_DATA_DIR, "demo")
+
+
+def ensure_study() -> VaultStudy:
+    """The demo study, created from its file when it is new."""
+    definition = load_study()
+    if not Study.objects.filter(slug=definition.slug).exists():
+        create_study(definition, by=ACTOR)
+    return VaultStudy.objects.get(slug=definition.slug)
+
+
+def ensure_extract(*, subscribers: int | None) -> list[Path]:
+    """The seven files, written when they are new.
+
+    Raises
+    ------
+    DemoError : there is a demo of another size, whose study would mix with this one
+    """
+    manifest = folder() / "extract.json"
+    if not manifest.exists():
+        written = write_extract(folder() / "extract", seed=SEED, n_subscribers=subscribers)
+        write_private(manifest, json.dumps(asdict(written)))
+    summary = json.loads(manifest.read_text())
+    if subscribers not in (None, summary["subscribers"]):
+        raise DemoError(
+            f"the demo exists already with {summary['subscribers']:,} subscribers, not {subscribers:,}: "
+            "to start over, remove it with `make clean`"
+        )
+    return [Path(summary["directory"], name) for name in summary["files"]]
+
+
+def ingest(study: VaultStudy, file: Path, *, check_workers: Callable[[], None]) -> Batch:
+    """Load a file unless that was done; a batch that an earlier run began is waited for."""
+
+    def show(batch: Batch) -> None:
+        check_workers()
+        say_progress("" if batch.is_final else f"  {batch.state}: {batch.rows_read:,} rows")
+
+    # What was received only in part died with its sender.
+    not_loaded = (Batch.State.FAILED, Batch.State.RECEIVING)
+    batch = study.batches.filter(filename=file.name).exclude(state__in=not_loaded).first()
+    if batch is None:
+        with file.open("rb") as stream:
+            batch = intake.receive(
+                stream, study=study, filename=file.name, by=ACTOR, more_to_come=False,
+                bytes_total=file.stat().st_size,
+            )  # fmt: skip
+    return intake.wait_for(batch, progress=show)
+
+
+def write_report(slug: str) -> tuple[Path, int]:
+    """Export every window of every indicator; returns the file and the visitors of the whole study."""
+    study = Study.objects.get(slug=slug)
+    file = folder() / "report.json"
+    text = render(study_reports(study, list(study.indicators.all()), None), file_format="json")
+    write_private(file, text.rstrip("\n") + "\n")
+    return file, int(visitor_unions(study)[1, study.days])
