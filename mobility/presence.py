@@ -150,7 +150,7 @@ class Change:
     presence: Presence
     delta: Delta
     subscribers: int  # not yet covered by another delta of this publication
-    subscriber_days: int
+    subscriber_days: int  # added; negative when a day was undone, like the next two
     subscribers_new: int
     reports: int
     late_changes: int
@@ -220,11 +220,15 @@ def _change(
         presence=after,
         delta=delta,
         subscribers=newly_covered,
-        subscriber_days=int(np.bitwise_count(after.days & ~before.days).sum()),
-        subscribers_new=int(((before.days == 0) & (after.days != 0)).sum()),
+        subscriber_days=_days_present(after) - _days_present(before),
+        subscribers_new=np.count_nonzero(after.days) - np.count_nonzero(before.days),
         reports=_answers_given(after) - _answers_given(before),
         late_changes=late_changes,
     )
+
+
+def _days_present(presence: Presence) -> int:
+    return int(np.bitwise_count(presence.days).sum())
 
 
 def _answers_given(presence: Presence) -> int:

@@ -61,9 +61,9 @@ class Batch(models.Model):
     rejected_lines = models.JSONField(default=dict, help_text="{reason: first line numbers}")
     notes = models.JSONField(default=dict, help_text="{conflicting_value, late_change: n}")
     days_touched = models.JSONField(default=list)
-    subscriber_days = models.PositiveBigIntegerField(default=0)
-    subscribers_new = models.PositiveBigIntegerField(default=0)
-    reports = models.PositiveBigIntegerField(default=0, help_text="answers new in this batch")
+    subscriber_days = models.BigIntegerField(default=0, help_text="added; negative when a day is undone")
+    subscribers_new = models.BigIntegerField(default=0, help_text="added")
+    reports = models.BigIntegerField(default=0, help_text="answers added")
     shards_done = models.PositiveIntegerField(default=0)
     waiting_subscribers = models.PositiveIntegerField(
         default=0, help_text="subscribers whose delta waits for min_publication"

@@ -1,0 +1,55 @@
+"""States and outcomes of batches and days in words, for the pages of operators."""
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from mobility.models import Batch, VaultDay
+
+Words = dict[str, str | Promise]
+
+BATCH_STATES: Words = {
+    Batch.State.RECEIVING: _("The file is arriving"),
+    Batch.State.QUEUED: _("Waiting for a worker"),
+    Batch.State.READING: _("Reading and checking rows"),
+    Batch.State.MERGING: _("Merging into the study"),
+    Batch.State.PUBLISHING: _("Publishing"),
+    Batch.State.DONE: _("Done"),
+    Batch.State.FAILED: _("Failed"),
+}
+BATCH_BADGES: Words = {
+    Batch.State.RECEIVING: "badge--accent",
+    Batch.State.QUEUED: "",
+    Batch.State.READING: "badge--accent",
+    Batch.State.MERGING: "badge--accent",
+    Batch.State.PUBLISHING: "badge--accent",
+    Batch.State.DONE: "badge--ok",
+    Batch.State.FAILED: "badge--bad",
+}
+DAY_STATES: Words = {
+    VaultDay.State.OPEN: _("open"),
+    VaultDay.State.PUBLISHED: _("published"),
+    VaultDay.State.CLOSED: _("closed"),
+}
+DAY_BADGES: Words = {
+    VaultDay.State.OPEN: "badge--warn",
+    VaultDay.State.PUBLISHED: "badge--ok",
+    VaultDay.State.CLOSED: "",
+}
+# Every name of mobility.ingest.rows.REJECTED and IGNORED.
+ROW_REASONS: Words = {
+    "wrong_columns": _("Not as many columns as the header"),
+    "empty_subscriber": _("No subscriber"),
+    "bad_timestamp": _("Timestamp that cannot be read"),
+    "nonexistent_time": _("Local time that does not exist (the clock was put forward)"),
+    "empty_cell": _("No cell"),
+    "unknown_value": _("Value outside the categories of its indicator"),
+    "outside_period": _("Not on a day of the study"),
+    "outside_area": _("Cell outside the area"),
+    "outside_hours": _("Outside the visitor hours"),
+    "day_closed": _("Day that is closed already"),
+    "duplicate": _("Same subscriber, second and cell as another row"),
+}
+NOTES: Words = {
+    "conflicting_value": _("Subscribers with a second value for something that does not change: the first stays"),
+    "late_change": _("Daily values that would change after their answer was published: the answer stays"),
+}
