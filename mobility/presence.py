@@ -221,7 +221,7 @@ def _change(
         delta=delta,
         subscribers=newly_covered,
         subscriber_days=_days_present(after) - _days_present(before),
-        subscribers_new=np.count_nonzero(after.days) - np.count_nonzero(before.days),
+        subscribers_new=int(np.count_nonzero(after.days)) - int(np.count_nonzero(before.days)),
         reports=_answers_given(after) - _answers_given(before),
         late_changes=late_changes,
     )

@@ -20,6 +20,9 @@ from mobility.services.vault import OpenStudy, open_study
 log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 8
+MERGED_FIELDS = (
+    "rows_accepted", "rows_ignored", "notes", "subscriber_days", "subscribers_new", "reports", "state",
+)  # fmt: skip
 # The database or the network went away: the same step can be tried again.
 PASSING_ERRORS = (OperationalError, InterfaceError, ConnectionError)
 
@@ -158,7 +161,8 @@ def _merge(batch: Batch, study: OpenStudy, lease: Lease) -> None:
         for name in ("subscriber_days", "subscribers_new", "reports"):
             setattr(batch, name, totals[name])
         batch.state = Batch.State.PUBLISHING
-        batch.save()
+        # Never all fields: the lease's have moved on since this row was read.
+        batch.save(update_fields=MERGED_FIELDS)
 
 
 def _moves(batch: Batch, study: OpenStudy) -> DayMoves:

@@ -1,0 +1,149 @@
+"""Whatever statement a worker dies at, the batch resumes and every tally ends as if nothing had happened."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connections
+from django.utils import timezone
+
+from mobility.errors import LeaseLostError
+from mobility.models import Batch, OutboxDelta, VaultPublication
+from mobility.services import publishing, running
+from mobility.services.leases import Lease, activate
+from tests.mobility.services.conftest import Pipeline
+
+# Real transactions: a death inside one must roll back nothing else.
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+
+
+class Killed(BaseException):
+    """The process is gone: no handler runs."""
+
+
+class KillAt:
+    """Dies at the n-th statement of either database."""
+
+    def __init__(self, n: int) -> None:
+        self.left = n
+
+    def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        # Closing a savepoint is the database's own doing after a death.
+        if not sql.startswith(("ROLLBACK", "RELEASE")):
+            self.left -= 1
+            if self.left == 0:
+                raise Killed
+        return execute(sql, params, many, context)
+
+
+def run_killed_at(n: int, batch_id: str) -> bool:
+    """Whether the run died before its end."""
+    kill = KillAt(n)
+    with connections["default"].execute_wrapper(kill), connections["vault"].execute_wrapper(kill):
+        try:
+            running.run(batch_id)
+        except Killed:
+            return True
+    return False
+
+
+def lease_runs_out(batch_id: str) -> None:
+    Batch.objects.filter(pk=batch_id).update(lease_until=timezone.now() - timedelta(seconds=1))
+
+
+@pytest.fixture
+def few(extract: list[Path], tmp_path: Path) -> list[Path]:
+    """Two days of a tenth of the people: small, so that every statement can be tried."""
+    files = []
+    for path in extract[:2]:
+        header, *rows = path.read_text().splitlines(keepends=True)
+        file = tmp_path / path.name
+        file.write_text(header + "".join(row for row in rows if row.split(",")[0].endswith("3")))
+        files.append(file)
+    return files
+
+
+def test_death_at_any_statement_changes_nothing(
+    make_pipeline: Callable[..., Pipeline], few: list[Path]
+) -> None:
+    small = {"expected_subscribers": 100, "min_publication": 10}
+    undisturbed = make_pipeline(slug="undisturbed", **small)
+    undisturbed.upload(*few)
+    expected = undisturbed.tallies()
+    assert undisturbed.visitors(1, 2) > 0
+    deaths = 0
+    for n in range(1, 1000):
+        pipeline = make_pipeline(slug=f"killed-at-{n}", **small)
+        pipeline.upload(few[0])
+        batch = pipeline.receive(few[1])
+        died = run_killed_at(n, str(batch.pk))
+        lease_runs_out(str(batch.pk))
+        running.run(str(batch.pk))
+        batch.refresh_from_db()
+        assert batch.state == Batch.State.DONE, f"killed at statement {n}"
+        assert pipeline.tallies() == expected, f"killed at statement {n}"
+        deaths += died
+        if not died:
+            break
+    assert not died, "the run has more statements than the test tries"
+    assert deaths > 20
+
+
+def test_publication_sent_twice_counts_once(pipeline: Pipeline, extract: list[Path]) -> None:
+    """The vault forgets that it was sent, as after a restore of yesterday's dump of the vault."""
+    pipeline.upload(extract[0])
+    before = pipeline.tallies()
+    assert VaultPublication.objects.update(sent_at=None) == 1
+    pipeline.upload(extract[0])
+    publishing.send_unsent(pipeline.study)
+    assert pipeline.tallies() == before
+    assert VaultPublication.objects.get().sent_at is not None
+
+
+def test_worker_that_lost_its_lease_writes_nothing(pipeline: Pipeline, extract: list[Path]) -> None:
+    """Another worker has taken over while this one slept."""
+
+    batch = pipeline.receive(extract[0])
+    sleeper = Lease(batch)
+    assert sleeper.acquire()
+    lease_runs_out(str(batch.pk))
+    running.run(str(batch.pk))
+    with pytest.raises(LeaseLostError):
+        sleeper.confirm()
+
+
+def test_one_batch_of_a_study_at_a_time(pipeline: Pipeline, extract: list[Path]) -> None:
+
+    batches = [pipeline.receive(path) for path in extract[:2]]
+    assert activate(batches[0])
+    running.run(str(batches[1].pk))
+    batches[1].refresh_from_db()
+    assert batches[1].state == Batch.State.QUEUED
+    running.run(str(batches[0].pk))
+    pipeline.finished(batches[1])  # the end of the first has asked for it
+    batches[1].refresh_from_db()
+    assert batches[1].state == Batch.State.DONE
+    assert not OutboxDelta.objects.exists()
+
+
+def test_passing_errors_are_tried_again(
+    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    batch = pipeline.receive(extract[0])
+
+    def unreachable(*_: Any, **__: Any) -> None:
+        raise OperationalError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, "apply_publication", unreachable)
+        with pytest.raises(OperationalError):
+            running.run(str(batch.pk))
+    batch.refresh_from_db()
+    assert batch.state == Batch.State.PUBLISHING
+    running.run(str(batch.pk))
+    batch.refresh_from_db()
+    assert batch.state == Batch.State.DONE
+    assert pipeline.visitors(1, 1) > 0
