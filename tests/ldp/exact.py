@@ -1,0 +1,85 @@
+"""Helpers of the library's tests: exact bounds, a keyed function with chosen bits, plans in one line."""
+
+import json
+import struct
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from math import factorial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from ldp import IndicatorRequest, KeyedPrf, PlanSpec, build_plan
+
+VECTORS: dict[str, Any] = json.loads(
+    (Path(__file__).parents[1] / "data" / "privacy_vectors.json").read_text(encoding="utf-8")
+)
+
+
+def exp_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
+    """Rational bounds of exp(x), 0 <= x <= 16, from its Taylor series and the bound of its remainder."""
+    n = 120
+    a, b = x.numerator, x.denominator
+    terms = (a**i * b ** (n - i) * (factorial(n) // factorial(i)) for i in range(n))
+    low = Fraction(sum(terms), b**n * factorial(n))
+    return low, low + x**n / factorial(n) / (1 - x / (n + 1))
+
+
+def keyed_block(
+    *, pseudonym: int, purpose: int, indicator: int, plan_version: int, value: int, counter: int
+) -> bytes:
+    """The frozen block of design.md 3, written out by hand."""
+    return (
+        struct.pack(">QBBB", pseudonym, purpose, indicator, plan_version)
+        + value.to_bytes(3, "big")
+        + counter.to_bytes(2, "big")
+    )
+
+
+def reference_words(key: bytes, **fields: int) -> tuple[int, int]:
+    """Both words of one subscriber, one AES call each."""
+    sealed = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(keyed_block(**fields))  # noqa: S305
+    first, last = struct.unpack(">QQ", sealed)
+    return first, last
+
+
+class FixedPrf(KeyedPrf):
+    """Bits that a test chooses, from the fields of the block."""
+
+    def __init__(self, bits: Callable[..., tuple[int, int]]) -> None:
+        super().__init__(bytes(16))
+        self._bits = bits
+
+    def chunks(
+        self, pseudonyms: NDArray[np.uint64], **fields: Any
+    ) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
+        rows = []
+        for i, pseudonym in enumerate(pseudonyms):
+            values = fields["values"]
+            value = int(values[i]) if isinstance(values, np.ndarray) else values
+            rows.append(self._bits(int(pseudonym), value=value, counter=fields["counter"]))
+        yield slice(0, len(rows)), np.array(rows, np.uint64).reshape(-1, 2)
+
+
+def make_plan(*indicators: tuple[str, int], **changes: Any) -> PlanSpec:
+    """Plan of (kind, domain_size) indicators, "i0", "i1", ...; static keywords may be changed."""
+    settings: dict[str, Any] = {
+        "mechanism": "smp-grr",
+        "unit": "profile",
+        "version": 1,
+        "days": 7,
+        "epsilon": Decimal(1),
+        "max_values": None,
+    } | changes
+    max_values = settings.pop("max_values")
+    requests = [
+        IndicatorRequest(
+            slug=f"i{i}", kind=kind, domain_size=size, max_values=max_values if kind == "daily" else None
+        )
+        for i, (kind, size) in enumerate(indicators)
+    ]
+    return build_plan(**settings, indicators=requests)

@@ -1,0 +1,136 @@
+"""Whole way, many keys: errors are as large as the formula says, and intervals hold the truth as often.
+
+The long form of this is `benchmarks/soak.py`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ldp import (
+    Delta,
+    KeyedPrf,
+    KeyedStream,
+    PlanSpec,
+    Sanitiser,
+    all_unions,
+    grr_channel,
+    grr_frequencies,
+    grr_variance,
+    tally_daily,
+    tally_static,
+    tally_visitors,
+)
+from tests.ldp.exact import make_plan
+
+DAYS = 3
+N_KEYS = 400
+WINDOWS = [(a, b) for a in range(1, DAYS + 1) for b in range(a, DAYS + 1)]
+INDICATORS = [("static", 3), ("static", 8), ("daily", 5)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class People:
+    """True values; 3,000 subscribers, of whom some have no value of the second indicator."""
+
+    pseudonyms: np.ndarray
+    presence: np.ndarray
+    static: list[np.ndarray]
+    daily: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errors:
+    """Of one key and indicator, over windows and categories."""
+
+    squared: float
+    expected: float
+    covered: float
+
+
+@pytest.fixture(scope="module")
+def people() -> People:
+    rng = np.random.default_rng(11)
+    n = 3000
+    presence = rng.integers(1, 2**DAYS, n).astype(np.uint64)
+    return People(
+        pseudonyms=rng.integers(0, 2**63, n, dtype=np.uint64),
+        presence=presence,
+        static=[rng.choice(3, n, p=[0.6, 0.39, 0.01]).astype(np.int32), (presence.astype(np.int32) + 3) % 8],
+        daily=rng.choice(5, (n, DAYS), p=[0.5, 0.3, 0.1, 0.08, 0.02]).astype(np.int32),
+    )
+
+
+def tally(people: People, codes: list[np.ndarray], *, rows: list[np.ndarray], plan: PlanSpec) -> Delta:
+    delta = Delta.zero(plan)
+    tally_visitors(people.presence, delta.visitors, sign=1)
+    for index in (0, 1):
+        tally_static(people.presence[rows[index]], codes[index], delta.counts[index], sign=1)
+    tally_daily(people.presence[rows[2]], codes[2], delta.counts[2], sign=1)
+    return delta
+
+
+def truth_of(people: People, plan: PlanSpec) -> Delta:
+    everyone = [np.arange(people.presence.size)] * 3
+    codes = [values.astype(np.uint16) for values in (*people.static, people.daily)]
+    return tally(people, codes, rows=everyone, plan=plan)
+
+
+def sanitised(people: People, *, plan: PlanSpec, key: bytes) -> Delta:
+    sanitiser = Sanitiser(plan, KeyedPrf(key))
+    if plan.is_sampled:
+        asked = sanitiser.asked(people.pseudonyms)
+        rows = [np.flatnonzero(asked == index) for index in range(plan.d)]
+    else:
+        rows = [np.arange(people.presence.size)] * plan.d
+    codes: list[Any] = [
+        sanitiser.answer(index, people.pseudonyms[rows[index]], people.static[index][rows[index]])
+        for index in (0, 1)
+    ]
+    who = people.pseudonyms[rows[2]]
+    daily = [sanitiser.answer(2, who, people.daily[rows[2], day].copy()) for day in range(DAYS)]
+    return tally(people, [*codes, np.stack(daily, axis=1)], rows=rows, plan=plan)
+
+
+def errors_of(delta: Delta, *, truth: Delta, index: int, plan: PlanSpec) -> Errors:
+    spec = plan.indicators[index]
+    channel = grr_channel(epsilon=spec.epsilon, domain_size=spec.domain_size)
+    visitors = all_unions(delta.visitors)
+    counts, true_counts = all_unions(delta.counts[index]), all_unions(truth.counts[index])
+    squared = expected = covered = 0.0
+    for a, b in WINDOWS:
+        f = true_counts[:, a, b] / visitors[a, b]
+        sizes = {
+            "n_reports": int(counts[:, a, b].sum()),
+            "n_population": int(visitors[a, b]),
+            "channel": channel,
+        }
+        estimates = grr_frequencies(counts[:, a, b], **sizes)
+        squared += float(((estimates.frequency - f) ** 2).sum())
+        expected += float(grr_variance(f, **sizes).sum())
+        covered += float(((estimates.ci_low <= f) & (f <= estimates.ci_high)).mean())
+    return Errors(squared=squared, expected=expected, covered=covered / len(WINDOWS))
+
+
+@pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
+def test_errors_and_coverage_are_as_stated(people: People, mechanism: str) -> None:
+    plan = make_plan(*INDICATORS, mechanism=mechanism, days=DAYS)
+    truth = truth_of(people, plan)
+    stream = KeyedStream(b"coverage of keys")
+    found: list[list[Errors]] = [[] for _ in INDICATORS]
+    for _ in range(N_KEYS):
+        delta = sanitised(people, plan=plan, key=stream.words(2).tobytes())
+        for index in range(plan.d):
+            found[index].append(errors_of(delta, truth=truth, index=index, plan=plan))
+    for errors in found:
+        expected = np.array([e.expected for e in errors])
+        excess = np.array([e.squared for e in errors]) - expected
+        standard_error = excess.std() / np.sqrt(N_KEYS)
+        assert standard_error < 0.06 * expected.mean()
+        assert abs(excess.mean()) < 4 * standard_error
+        covered = np.array([e.covered for e in errors])
+        standard_error = covered.std() / np.sqrt(N_KEYS)
+        assert standard_error < 0.01
+        assert abs(covered.mean() - 0.95) < 4 * standard_error

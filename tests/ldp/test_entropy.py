@@ -1,0 +1,260 @@
+"""Keyed bits: the frozen layout of the block, against AES, CMAC and HKDF written out independently."""
+
+import hashlib
+import hmac
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.cmac import CMAC
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldp import KeyedPrf, KeyedStream, LdpError, SystemEntropy, cmac64, derive_subkey
+from ldp.entropy import ANSWER, BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR, last_accepted
+from tests.ldp.exact import FixedPrf, reference_words
+
+KEY = bytes(range(16))
+FIELDS = {"purpose": 0x88, "indicator": 0x99, "plan_version": 0xAA, "counter": 0xEEFF}
+WORDS = np.arange(5, dtype=np.uint64)
+
+
+def test_purposes_are_frozen() -> None:
+    assert (CHOOSE_INDICATOR, CHOOSE_DAYS, ANSWER) == (1, 2, 3)
+
+
+def test_block_layout_is_that_of_the_aes_standard_vector() -> None:
+    """FIPS 197, C.1: block 00112233445566778899aabbccddeeff, a distinct byte for each of our fields."""
+    words = KeyedPrf(KEY).words(np.array([0x0011223344556677], np.uint64), values=0xBBCCDD, **FIELDS)
+    assert [hex(word) for word in words[0]] == ["0x69c4e0d86a7b0430", "0xd8cdb78070b4c55a"]
+
+
+def test_golden_words_of_each_purpose() -> None:
+    golden = {
+        CHOOSE_INDICATOR: ("0x797975cdf7ffdeb9", "0xebe9c1e42d6aa476"),
+        CHOOSE_DAYS: ("0x5ade6d87f52a9a4e", "0xf559a00af88c9e70"),
+        ANSWER: ("0x9981c151a59b2f58", "0x9d0a10d36be1676d"),
+    }
+    for purpose, expected in golden.items():
+        words = KeyedPrf(KEY).words(
+            np.array([2**64 - 2], np.uint64),
+            purpose=purpose,
+            indicator=6,
+            plan_version=1,
+            values=36,
+            counter=0,
+        )
+        assert tuple(hex(word) for word in words[0]) == expected
+
+
+@given(
+    pseudonyms=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=20),
+    data=st.data(),
+    key=st.binary(min_size=16, max_size=16),
+    purpose=st.integers(0, 255),
+    indicator=st.integers(0, 255),
+    plan_version=st.integers(0, 255),
+    counter=st.integers(0, 2**16 - 1),
+)
+def test_words_are_one_aes_call_each(
+    pseudonyms: list[int], data: st.DataObject, key: bytes, **fields: int
+) -> None:
+    n = len(pseudonyms)
+    values = data.draw(st.lists(st.integers(0, 2**24 - 1), min_size=n, max_size=n))
+    words = KeyedPrf(key).words(np.array(pseudonyms, np.uint64), values=np.array(values, np.uint32), **fields)
+    expected = [
+        reference_words(key, pseudonym=pseudonym, value=value, **fields)
+        for pseudonym, value in zip(pseudonyms, values, strict=True)
+    ]
+    assert [tuple(row) for row in words.tolist()] == expected
+
+
+def test_words_do_not_depend_on_the_buffer() -> None:
+    n = 2 * BUFFER_BLOCKS + 3
+    pseudonyms = np.arange(n, dtype=np.uint64)
+    values = np.arange(n, dtype=np.uint32) % 7
+    prf = KeyedPrf(KEY)
+    words = prf.words(pseudonyms, values=values, **FIELDS)
+    for i in (0, BUFFER_BLOCKS - 1, BUFFER_BLOCKS, 2 * BUFFER_BLOCKS, n - 1):
+        alone = prf.words(pseudonyms[i : i + 1], values=int(values[i]), **FIELDS)
+        assert np.array_equal(words[i], alone[0])
+    assert np.unique(words[:, 0]).size == n
+
+
+def test_no_subscribers_no_words() -> None:
+    assert KeyedPrf(KEY).words(WORDS[:0], values=0, **FIELDS).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"purpose": 256}, r"purpose must be in \[0, 255\], got 256"),
+        ({"indicator": -1}, r"indicator must be in \[0, 255\], got -1"),
+        ({"plan_version": 256}, r"plan_version must be in \[0, 255\], got 256"),
+        ({"counter": 2**16}, r"counter must be in \[0, 65535\], got 65536"),
+        ({"values": 2**24}, r"value must be in \[0, 16777215\], got 16777216"),
+        ({"values": -1}, r"value must be in \[0, 16777215\], got -1"),
+        ({"values": np.full(5, 2**24, np.uint32)}, r"value must be in \[0, 16777215\], got 16777216"),
+        ({"values": np.zeros(4, np.uint32)}, r"values must have shape \(5,\), got \(4,\)"),
+        ({"pseudonyms": np.arange(5)}, "pseudonyms must be uint64 of shape .*, got int64"),
+        ({"pseudonyms": WORDS.reshape(5, 1)}, r"pseudonyms must be uint64 .* of \(5, 1\)"),
+    ],
+)
+def test_field_that_does_not_fit_is_refused(changes: dict[str, object], message: str) -> None:
+    arguments = {"pseudonyms": WORDS, "values": 0, **FIELDS} | changes
+    with pytest.raises(LdpError, match=message):
+        KeyedPrf(KEY).words(arguments.pop("pseudonyms"), **arguments)
+
+
+def _tag_nothing(key: bytes) -> None:
+    cmac64(key, np.empty(0, np.uint8), np.zeros(1, np.int64))
+
+
+@pytest.mark.parametrize("use", [KeyedPrf, KeyedStream, _tag_nothing])
+def test_key_of_another_size_is_refused(use: Callable[[bytes], object]) -> None:
+    with pytest.raises(LdpError, match="key must have 16 bytes, got 32"):
+        use(bytes(32))
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 7, 255, 2**63])
+def test_last_accepted_word_ends_a_whole_number_of_rounds(bound: int) -> None:
+    last = int(last_accepted(bound))
+    assert (last + 1) % bound == 0
+    assert 2**64 - bound < last + 1 <= 2**64
+
+
+def test_below_draws_again_until_the_word_is_unbiased() -> None:
+    top = 2**64 - 1  # the one word that is biased for 3 and for 5
+    bits = {0: [top, 7, top], 1: [top, 1, 8], 2: [9, 1, 1]}
+    prf = FixedPrf(lambda pseudonym, *, value, counter: (bits[counter][pseudonym], 0))  # noqa: ARG005
+    drawn = prf.below(
+        np.array([0, 1, 2], np.uint64), bound=5, purpose=1, indicator=0, plan_version=0, value=0
+    )
+    assert drawn.tolist() == [4, 2, 3]
+    with pytest.raises(LdpError, match="bound must be >= 1, got 0"):
+        prf.below(WORDS, bound=0, purpose=1, indicator=0, plan_version=0, value=0)
+
+
+def test_subkeys_are_those_of_rfc_5869_and_differ_by_purpose() -> None:
+    master = bytes(range(32))
+    extracted = hmac.digest(bytes(32), master, hashlib.sha256)
+    expanded = hmac.digest(extracted, b"mobility/v1/sanitise\x01", hashlib.sha256)
+    assert derive_subkey(master, purpose="sanitise") == expanded[:16]
+    assert derive_subkey(master, purpose="sanitise", length=32) == expanded
+    assert derive_subkey(master, purpose="pseudonym") != expanded[:16]
+
+
+@pytest.mark.parametrize(
+    ("master", "purpose", "message"),
+    [
+        (bytes(16), "sanitise", "master key must have 32 bytes, got 16"),
+        (bytes(32), "", "purpose must not be empty"),
+    ],
+)
+def test_subkey_needs_a_master_key_and_a_purpose(master: bytes, purpose: str, message: str) -> None:
+    with pytest.raises(LdpError, match=message):
+        derive_subkey(master, purpose=purpose)
+
+
+def _joined(messages: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    offsets = np.cumsum([0] + [len(message) for message in messages], dtype=np.int64)
+    return np.frombuffer(b"".join(messages), np.uint8), offsets
+
+
+def test_cmac_of_rfc_4493() -> None:
+    key = bytes.fromhex("2b7e151628aed2a6abf7158809cf4f3c")
+    text = bytes.fromhex(
+        "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
+        "30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710"
+    )
+    tags = cmac64(key, *_joined([text[:size] for size in (0, 16, 40, 64)]))
+    assert [f"{tag:016x}" for tag in tags] == [
+        "bb1d6929e9593728",
+        "070a16b46b4d4144",
+        "dfa66747de9ae630",
+        "51f0bebf7e3b9d92",
+    ]
+
+
+def _cmac(key: bytes, message: bytes) -> int:
+    mac = CMAC(algorithms.AES(key))
+    mac.update(message)
+    return int.from_bytes(mac.finalize()[:8], "big")
+
+
+@given(messages=st.lists(st.binary(max_size=70), max_size=30), key=st.binary(min_size=16, max_size=16))
+def test_cmac_equals_that_of_the_cryptography_library(messages: list[bytes], key: bytes) -> None:
+    assert cmac64(key, *_joined(messages)).tolist() == [_cmac(key, message) for message in messages]
+
+
+def test_cmac_of_more_messages_than_a_buffer_holds() -> None:
+    messages = [str(i).encode() * (1 + i % 3) for i in range(10**9, 10**9 + BUFFER_BLOCKS + 50)]
+    tags = cmac64(KEY, *_joined(messages))
+    for i in (0, 1, 2, BUFFER_BLOCKS - 1, BUFFER_BLOCKS, BUFFER_BLOCKS + 49):
+        assert tags[i] == _cmac(KEY, messages[i])
+
+
+@pytest.mark.parametrize("offsets", [[0, 9], [-1, 3], [0, 5, 3], [], [[0, 1]]])
+def test_cmac_refuses_offsets_outside_the_data(offsets: list[int]) -> None:
+    with pytest.raises(LdpError, match="offsets must"):
+        cmac64(KEY, np.zeros(8, np.uint8), np.array(offsets, np.int64))
+
+
+def test_stream_is_aes_in_counter_mode_and_goes_on() -> None:
+    aes = Cipher(algorithms.AES(KEY), modes.ECB()).encryptor()  # noqa: S305
+    blocks = b"".join(aes.update(counter.to_bytes(16, "big")) for counter in range(5))
+    expected = [int.from_bytes(blocks[8 * i : 8 * i + 8], "big") for i in range(10)]
+    stream = KeyedStream(KEY)
+    assert stream.words(3).tolist() == expected[:3]
+    assert stream.words(0).tolist() == []
+    assert stream.words(7).tolist() == expected[3:]
+
+
+@given(n=st.integers(0, 50), low=st.integers(-(2**40), 2**40), size=st.integers(1, 2**40))
+def test_uniform_integers_stay_in_range(n: int, low: int, size: int) -> None:
+    drawn = KeyedStream(KEY).uniform_int(n, low, low + size)
+    assert drawn.shape == (n,)
+    assert all(low <= x < low + size for x in drawn.tolist())
+
+
+def test_uniform_integers_reject_biased_words() -> None:
+    bound = 2**62 + 2**61  # a quarter of all words is biased
+    words = KeyedStream(KEY).words(400).tolist()
+    drawn = KeyedStream(KEY).uniform_int(100, 0, bound)
+    accepted = [word for word in words[:100] if word <= int(last_accepted(bound))]
+    assert len(accepted) < 90
+    assert set(drawn.tolist()) >= {word % bound for word in accepted}
+    assert len(set(drawn.tolist())) == 100
+    with pytest.raises(LdpError, match="high must be > low = 3, got 3"):
+        KeyedStream(KEY).uniform_int(1, 3, 3)
+
+
+def test_permutation_is_uniform() -> None:
+    stream = KeyedStream(KEY)
+    counts: dict[tuple[int, ...], int] = {}
+    n = 6000
+    for _ in range(n):
+        order = tuple(stream.permutation(3).tolist())
+        counts[order] = counts.get(order, 0) + 1
+    assert len(counts) == 6
+    standard_error = np.sqrt(n * (1 / 6) * (5 / 6))
+    assert all(abs(count - n / 6) < 4 * standard_error for count in counts.values())
+
+
+def test_shuffled_keeps_the_rows_and_the_input() -> None:
+    rows = np.arange(200).reshape(100, 2)
+    shuffled = KeyedStream(KEY).shuffled(rows)
+    assert np.array_equal(rows, np.arange(200).reshape(100, 2))
+    assert not np.array_equal(shuffled, rows)
+    assert np.array_equal(shuffled[np.argsort(shuffled[:, 0])], rows)
+    assert np.array_equal(shuffled, KeyedStream(KEY).shuffled(rows))
+
+
+def test_bits_of_the_system_differ_every_time() -> None:
+    entropy = SystemEntropy()
+    words = np.concatenate([entropy.words(1000), entropy.words(1000)])
+    assert words.dtype == np.uint64
+    assert np.unique(words).size == 2000
+    ones = np.bitwise_count(words).sum()
+    assert abs(ones - 64_000) < 6 * np.sqrt(128_000 / 4)

@@ -1,0 +1,231 @@
+"""Estimates: formulas against exact enumeration and numeric solvers, intervals against their definition."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import comb, sqrt
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.optimize import brentq, minimize
+from scipy.stats import binom
+
+from ldp import GrrChannel, LdpError, grr_channel, grr_frequencies, grr_variance, project_simplex
+from ldp.channels import WORD
+from tests.ldp.exact import VECTORS
+
+CHANNEL = grr_channel(epsilon=Fraction(1), domain_size=8)
+
+
+def counts_with(first: int, *, n: int, k: int) -> np.ndarray:
+    """Counts whose first entry is given; the rest goes to the last."""
+    counts = np.zeros(k, np.int64)
+    counts[0] = first
+    counts[-1] += n - first
+    return counts
+
+
+@pytest.mark.parametrize("vector", [v for v in VECTORS["estimators"] if v["kind"] == "GRR"])
+def test_frequency_is_that_of_the_vectors(vector: dict[str, Any]) -> None:
+    k, n = int(vector["c"]), int(vector["n"])
+    channel = grr_channel(epsilon=Fraction(vector["eps"]), domain_size=k)
+    estimates = grr_frequencies(
+        counts_with(int(vector["N"]), n=n, k=k), n_reports=n, n_population=n, channel=channel
+    )
+    assert estimates.frequency[0] == pytest.approx(float(vector["fhat"]), rel=5e-15)
+    assert estimates.frequency.sum() == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("vector", VECTORS["base"], ids=lambda v: f"{v['eps']}-{v['c']}")
+def test_variance_is_that_of_the_vectors(vector: dict[str, Any]) -> None:
+    k = int(vector["c"])
+    channel = grr_channel(epsilon=Fraction(vector["eps"]), domain_size=k)
+    noise = {"n_reports": 1000, "n_population": 1000, "channel": channel}
+    assert 1000 * grr_variance(0.0, **noise) == pytest.approx(float(vector["nVar_GRR"]), rel=1e-13)
+    mean = 1000 * grr_variance(np.array([0.25, 0.75] + [0.0] * (k - 2)), **noise).mean()
+    assert mean == pytest.approx(float(vector["meanvar_exact_GRR"]), rel=1e-13)
+
+
+def exact_moments(*, truth: int, population: int, n: int, channel: GrrChannel) -> tuple[Fraction, Fraction]:
+    """Mean and variance of the estimate by enumeration: who of the population answers, and what."""
+    p, q = channel.p, channel.q
+    mean = square = Fraction(0)
+    for hits in range(max(0, n - (population - truth)), min(truth, n) + 1):
+        chosen = Fraction(comb(truth, hits) * comb(population - truth, n - hits), comb(population, n))
+        for kept in range(hits + 1):
+            for flipped in range(n - hits + 1):
+                weight = chosen * comb(hits, kept) * p**kept * (1 - p) ** (hits - kept)
+                weight *= comb(n - hits, flipped) * q**flipped * (1 - q) ** (n - hits - flipped)
+                estimate = (Fraction(kept + flipped, n) - q) / (p - q)
+                mean += weight * estimate
+                square += weight * estimate**2
+    return mean, square - mean**2
+
+
+@pytest.mark.parametrize(
+    ("truth", "population", "n"), [(0, 6, 4), (2, 6, 4), (5, 7, 7), (3, 5, 1), (1, 1, 1), (9, 10, 3)]
+)
+def test_estimate_is_unbiased_and_its_variance_exact(truth: int, population: int, n: int) -> None:
+    channel = GrrChannel(domain_size=4, threshold=5 * WORD // 8)
+    mean, variance = exact_moments(truth=truth, population=population, n=n, channel=channel)
+    assert mean == Fraction(truth, population)
+    formula = grr_variance(truth / population, n_reports=n, n_population=population, channel=channel)
+    assert float(formula) == pytest.approx(float(variance), rel=1e-12)
+
+
+def test_variance_broadcasts() -> None:
+    f = np.array([[0.1], [0.9]])
+    variance = grr_variance(f, n_reports=np.array([5, 10, 20]), n_population=20, channel=CHANNEL)
+    assert variance.shape == (2, 3)
+    assert variance[1, 1] == grr_variance(0.9, n_reports=10, n_population=20, channel=CHANNEL)
+
+
+windows = st.tuples(
+    st.sampled_from([2, 3, 8, 37]),
+    st.fractions(Fraction(1, 10), 4, max_denominator=50),
+    st.integers(1, 20_000),
+    st.integers(0, 200_000),
+    st.floats(0, 1),
+)
+
+
+@given(window=windows, level=st.sampled_from([0.5, 0.9, 0.95, 0.999]))
+def test_interval_holds_all_frequencies_that_the_estimate_does_not_contradict(
+    window: tuple[int, Fraction, int, int, float], level: float
+) -> None:
+    k, epsilon, n, others, share = window
+    channel = grr_channel(epsilon=epsilon, domain_size=k)
+    counts = counts_with(round(share * n), n=n, k=k)
+    sizes = {"n_reports": n, "n_population": n + others, "channel": channel}
+    estimates = grr_frequencies(counts, level=level, **sizes)
+    estimate, low, high = estimates.frequency[0], estimates.ci_low[0], estimates.ci_high[0]
+    assert low <= estimate <= high
+    assert estimates.std_error[0] == pytest.approx(sqrt(grr_variance(min(max(estimate, 0), 1), **sizes)))
+
+    z = NormalDist().inv_cdf((1 + level) / 2)
+
+    def excess(f: float) -> float:
+        return (estimate - f) ** 2 - z * z * float(grr_variance(f, **sizes))
+
+    assume(excess(estimate) < -1e-9)
+    assert low == pytest.approx(_root(excess, start=estimate, direction=-1), rel=1e-6, abs=1e-6)
+    assert high == pytest.approx(_root(excess, start=estimate, direction=1), rel=1e-6, abs=1e-6)
+
+
+def _root(excess: Callable[[float], float], *, start: float, direction: int) -> float:
+    step = 0.01
+    while excess(start + direction * step) < 0:
+        step *= 2
+    return brentq(excess, start, start + direction * step, xtol=1e-12)
+
+
+def test_interval_reaches_an_estimate_that_no_frequency_explains() -> None:
+    """Nearly all visitors report the same value of a nearly uniform channel: the estimate is far above 1."""
+    channel = grr_channel(epsilon=Fraction(1, 1000), domain_size=2)
+    estimates = grr_frequencies(np.array([10**6, 0]), n_reports=10**6, n_population=10**8, channel=channel)
+    assert np.all(estimates.ci_low <= estimates.frequency)
+    assert np.all(estimates.frequency <= estimates.ci_high)
+    assert estimates.frequency[0] > 900
+    assert np.all(np.isfinite([estimates.ci_low, estimates.ci_high, estimates.std_error]))
+
+
+@pytest.mark.parametrize("n", [150, 600, 3000])
+@pytest.mark.parametrize("epsilon", [1, 3])
+def test_interval_covers_a_value_that_nobody_has(n: int, epsilon: int) -> None:
+    """Exactly: the count of a value that nobody has is binomial with probability q."""
+    channel = grr_channel(epsilon=Fraction(epsilon), domain_size=37)
+    covered = 0.0
+    for count in range(n + 1):
+        probability = binom.pmf(count, n, float(channel.q))
+        if probability < 1e-12:
+            continue
+        estimates = grr_frequencies(
+            counts_with(count, n=n, k=37), n_reports=n, n_population=n, channel=channel
+        )
+        covered += probability * (estimates.ci_low[0] <= 0 <= estimates.ci_high[0])
+    assert 0.93 < covered < 0.98
+
+
+def test_all_of_the_population_answering_leaves_only_the_noise() -> None:
+    counts = np.array([400, 300, 300])
+    channel = grr_channel(epsilon=Fraction(30), domain_size=3)
+    everyone = grr_frequencies(counts, n_reports=1000, n_population=1000, channel=channel)
+    some = grr_frequencies(counts, n_reports=1000, n_population=10**6, channel=channel)
+    assert np.all(everyone.std_error < 1e-6)
+    assert some.std_error[0] == pytest.approx(sqrt(0.4 * 0.6 / 1000), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"counts": np.array([1, 2])}, r"counts must have shape \(8,\), got \(2,\)"),
+        ({"n_reports": 0}, "n_reports must be >= 1, got 0"),
+        ({"n_population": 9}, "n_population must be >= n_reports = 10, got 9"),
+        ({"counts": np.array([11, -1, 0, 0, 0, 0, 0, 0])}, "counts must be >= 0, got -1"),
+        ({"counts": np.array([9, 0, 0, 0, 0, 0, 0, 0])}, "counts must add up to n_reports = 10, got 9"),
+        ({"level": 0.0}, r"level must be in \(0, 1\), got 0.0"),
+        ({"level": 1.0}, r"level must be in \(0, 1\), got 1.0"),
+        ({"level": float("nan")}, r"level must be in \(0, 1\), got nan"),
+    ],
+)
+def test_counts_that_cannot_be_are_refused(changes: dict[str, Any], message: str) -> None:
+    arguments = {"counts": counts_with(4, n=10, k=8), "n_reports": 10, "n_population": 10} | changes
+    with pytest.raises(LdpError, match=message):
+        grr_frequencies(arguments.pop("counts"), channel=CHANNEL, **arguments)
+
+
+@pytest.mark.parametrize("vector", VECTORS["I_norm_sub"], ids=lambda v: str(v["f"]))
+def test_projection_is_that_of_the_vectors(vector: dict[str, list[float]]) -> None:
+    assert project_simplex(vector["f"]) == pytest.approx(vector["out"], abs=1e-15)
+
+
+@given(f=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), total=st.sampled_from([1.0, 0.25, 1e4]))
+def test_projection_is_the_nearest_distribution(f: list[float], total: float) -> None:
+    """What only the nearest point meets: one common shift where it is positive, less elsewhere."""
+    out = project_simplex(f, total=total)
+    assert np.all(out >= 0)
+    assert out.sum() == pytest.approx(total, rel=1e-9)
+    shift = np.array(f) - out
+    common = shift[out > 0]
+    tolerance = 1e-9 * max(1, np.abs(f).max())
+    assert np.ptp(common) <= tolerance
+    assert np.all(shift[out == 0] <= common[0] + tolerance)
+
+
+def test_projection_agrees_with_a_numeric_optimiser() -> None:
+    f = np.array([0.5, 0.3, -0.2, 0.1])
+    found = minimize(
+        lambda x: np.sum((x - f) ** 2),
+        np.full(4, 0.25),
+        bounds=[(0, None)] * 4,
+        constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
+        options={"ftol": 1e-15},
+    )
+    assert found.success
+    assert project_simplex(f) == pytest.approx(found.x, abs=1e-6)
+
+
+def test_projection_survives_entries_that_dwarf_the_total() -> None:
+    assert project_simplex([1e20, 0.0, -1e20]).tolist() == [1.0, 0.0, 0.0]
+
+
+def test_consistent_frequencies_are_the_projected_ones() -> None:
+    counts = np.array([300, 20, 120, 160, 100, 100, 100, 100])
+    estimates = grr_frequencies(counts, n_reports=1000, n_population=2000, channel=CHANNEL)
+    assert estimates.frequency.min() < 0
+    assert np.array_equal(estimates.consistent, project_simplex(estimates.frequency))
+
+
+@pytest.mark.parametrize("f", [[], [[1.0]], [float("nan"), 1.0], [float("inf")]])
+def test_projection_of_no_vector_is_refused(f: list[Any]) -> None:
+    with pytest.raises(LdpError, match="f must be finite with shape"):
+        project_simplex(f)
+
+
+@pytest.mark.parametrize("total", [0.0, -1.0, float("inf"), float("nan")])
+def test_projection_needs_a_positive_total(total: float) -> None:
+    with pytest.raises(LdpError, match="total must be > 0, got"):
+        project_simplex([0.5], total=total)

@@ -1,0 +1,217 @@
+"""Generalised randomised response: the kernel on chosen bits, the answers on keyed ones."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldp import GrrChannel, KeyedPrf, LdpError, grr_channel, kernels
+from ldp.channels import MAX_DOMAIN_SIZE, WORD
+from ldp.entropy import ANSWER, last_accepted
+from ldp.kernels import NO_ANSWER, REDRAW
+from ldp.mechanisms.grr import answers
+from tests.ldp.exact import FixedPrf, reference_words
+
+KEY = bytes(range(100, 116))
+CHANNEL = grr_channel(epsilon=Fraction(1), domain_size=8)
+TOP = WORD - 1
+
+
+def run_kernel(
+    values: list[int], words: list[tuple[int, int]], *, threshold: int, k: int, last: int
+) -> list[int]:
+    out = np.empty(len(values), np.uint16)
+    redraws = kernels.grr_answers(
+        np.array(values, np.int32),
+        np.array(words, np.uint64),
+        np.uint64(threshold),
+        np.uint64(k - 1),
+        np.uint64(last),
+        out,
+    )
+    assert redraws == (out == REDRAW).sum()
+    return out.tolist()
+
+
+def test_codes_of_no_answer_and_redraw_lie_above_every_domain() -> None:
+    assert (NO_ANSWER, REDRAW) == (65535, 65534)
+    assert MAX_DOMAIN_SIZE - 1 < REDRAW
+
+
+def test_kernel_keeps_below_the_threshold_and_replaces_from_it_on() -> None:
+    t = CHANNEL.threshold
+    words = [(t - 1, 3), (t, 3), (t, 4), (t, 5), (TOP, 6), (0, TOP)]
+    last = int(last_accepted(7))
+    assert run_kernel([4] * 6, words, threshold=t, k=8, last=last) == [4, 3, 5, 6, 7, 4]
+
+
+def test_kernel_marks_biased_words_and_missing_values() -> None:
+    last = int(last_accepted(7))
+    words = [(TOP, last), (TOP, last + 1), (TOP, TOP), (0, TOP), (TOP, TOP)]
+    assert run_kernel([7, 7, 0, 0, -1], words, threshold=9, k=8, last=last) == [
+        6,
+        REDRAW,
+        REDRAW,
+        0,
+        NO_ANSWER,
+    ]
+
+
+def test_kernel_never_redraws_when_the_others_divide_the_range() -> None:
+    last = int(last_accepted(4))
+    assert last == TOP
+    assert run_kernel([4, 0], [(TOP, TOP), (TOP, TOP)], threshold=1, k=5, last=last) == [3, 4]
+
+
+@pytest.mark.parametrize(("k", "threshold"), [(2, 150), (3, 120), (5, 99), (8, 60)])
+def test_kernel_realises_its_channel_exactly(k: int, threshold: int) -> None:
+    """All pairs of 8-bit words through the kernel, its parameters scaled down to 8 bits."""
+    words = list(product(range(256), repeat=2))
+    last = 256 // (k - 1) * (k - 1) - 1
+    p, q = Fraction(threshold, 256), Fraction(256 - threshold, 256 * (k - 1))
+    table = []
+    for value in range(k):
+        out = run_kernel([value] * len(words), words, threshold=threshold, k=k, last=last)
+        redrawn = out.count(REDRAW)  # a redraw starts over with the replacement alone
+        replaced = [
+            sum(1 for (u, _), code in zip(words, out, strict=True) if u >= threshold and code == other)
+            for other in range(k)
+        ]
+        assert sum(replaced) + redrawn == (256 - threshold) * 256
+        scale = (1 - p) / sum(replaced)
+        table.append([p if other == value else replaced[other] * scale for other in range(k)])
+        assert replaced[value] == 0
+    assert table == [[p if x == v else q for x in range(k)] for v in range(k)]
+    worst = max(table[v][x] / table[w][x] for v, w, x in product(range(k), repeat=3))
+    assert worst == max(p / q, q / p) == Fraction(threshold * (k - 1), 256 - threshold)
+
+
+def test_biased_replacements_are_drawn_again_from_the_next_counter() -> None:
+    t, last = CHANNEL.threshold, int(last_accepted(7))
+    bits = {
+        0: [(t, last + 1), (t, 2), (0, TOP), (t, TOP)],
+        1: [(0, 3), None, None, (0, last + 1)],  # the first word of a redraw must not matter
+        2: [None, None, None, (0, 5)],
+    }
+    prf = FixedPrf(lambda pseudonym, *, value, counter: bits[counter][pseudonym])  # noqa: ARG005
+    codes = answers(
+        np.array([3, 1, 6, 0], np.int32),
+        pseudonyms=np.arange(4, dtype=np.uint64),
+        prf=prf,
+        channel=CHANNEL,
+        indicator=0,
+        plan_version=1,
+    )
+    assert codes.tolist() == [4, 3, 6, 6]
+
+
+def reference_answer(value: int, *, channel: GrrChannel, **fields: int) -> int:
+    """Plain Python, one subscriber."""
+    if value < 0:
+        return NO_ANSWER
+    first, last_word = reference_words(KEY, purpose=ANSWER, value=value, counter=0, **fields)
+    if first < channel.threshold:
+        return value
+    others = channel.domain_size - 1
+    counter = 0
+    while last_word >= WORD // others * others:
+        counter += 1
+        _, last_word = reference_words(KEY, purpose=ANSWER, value=value, counter=counter, **fields)
+    index = last_word % others
+    return index + (index >= value)
+
+
+@given(data=st.data(), k=st.sampled_from([2, 3, 8, 37, 1000, MAX_DOMAIN_SIZE]), indicator=st.integers(0, 254))
+def test_answers_are_those_of_the_reference(data: st.DataObject, k: int, indicator: int) -> None:
+    pseudonyms = data.draw(st.lists(st.integers(0, 2**64 - 1), max_size=20))
+    values = data.draw(st.lists(st.integers(-1, k - 1), min_size=len(pseudonyms), max_size=len(pseudonyms)))
+    channel = grr_channel(epsilon=Fraction(2), domain_size=k)
+    codes = answers(
+        np.array(values, np.int32),
+        pseudonyms=np.array(pseudonyms, np.uint64),
+        prf=KeyedPrf(KEY),
+        channel=channel,
+        indicator=indicator,
+        plan_version=9,
+    )
+    assert codes.dtype == np.uint16
+    assert codes.tolist() == [
+        reference_answer(value, channel=channel, pseudonym=pseudonym, indicator=indicator, plan_version=9)
+        for value, pseudonym in zip(values, pseudonyms, strict=True)
+    ]
+
+
+def answer_all(values: np.ndarray, **changes: int) -> np.ndarray:
+    fields = {"indicator": 2, "plan_version": 1} | changes
+    pseudonyms = np.arange(values.size, dtype=np.uint64)
+    return answers(values, pseudonyms=pseudonyms, prf=KeyedPrf(KEY), channel=CHANNEL, **fields)
+
+
+def test_golden_answers() -> None:
+    values = np.arange(24, dtype=np.int32) % 8
+    golden = [0, 1, 7, 6, 1, 6, 1, 4, 1, 5, 2, 3, 5, 5, 3, 6, 1, 0, 7, 2, 4, 2, 5, 2]
+    assert answer_all(values).tolist() == golden
+
+
+def test_answers_do_not_depend_on_the_company() -> None:
+    rng = np.random.default_rng(5)
+    pseudonyms = rng.integers(0, 2**63, 40_000, dtype=np.uint64)
+    values = rng.integers(-1, 8, 40_000).astype(np.int32)
+    order = rng.permutation(40_000)
+    arguments = {"prf": KeyedPrf(KEY), "channel": CHANNEL, "indicator": 1, "plan_version": 1}
+    whole = answers(values, pseudonyms=pseudonyms, **arguments)
+    parts = [answers(values[part], pseudonyms=pseudonyms[part], **arguments) for part in np.split(order, 16)]
+    assert np.array_equal(whole[order], np.concatenate(parts))
+
+
+def test_an_unchanged_value_keeps_its_answer() -> None:
+    values = np.arange(1000, dtype=np.int32) % 8
+    assert np.array_equal(answer_all(values), answer_all(values.copy()))
+
+
+@pytest.mark.parametrize(
+    ("value", "changes"), [(1, {}), (0, {"indicator": 3}), (0, {"plan_version": 2})], ids=str
+)
+def test_another_value_indicator_or_plan_gets_independent_bits(value: int, changes: dict[str, int]) -> None:
+    n = 50_000
+    first = answer_all(np.zeros(n, np.int32))
+    other = answer_all(np.full(n, value, np.int32), **changes)
+    both_true = int(((first == 0) & (other == value)).sum())
+    expected = float(CHANNEL.p) ** 2
+    assert abs(both_true - n * expected) < 5 * np.sqrt(n * expected * (1 - expected))
+
+
+@pytest.mark.parametrize("value", [0, 3, 7])
+def test_frequencies_of_answers_are_those_of_the_channel(value: int) -> None:
+    n = 200_000
+    codes = answer_all(np.full(n, value, np.int32), indicator=value)
+    counts = np.bincount(codes, minlength=8)
+    probabilities = np.full(8, float(CHANNEL.q))
+    probabilities[value] = float(CHANNEL.p)
+    standard_errors = np.sqrt(n * probabilities * (1 - probabilities))
+    assert counts.size == 8
+    assert np.all(np.abs(counts - n * probabilities) < 5 * standard_errors)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.array([8], np.int32), r"value must be in \[-1, 8\), got 8 to 8"),
+        (np.array([-2], np.int32), r"value must be in \[-1, 8\), got -2 to -2"),
+        (np.array([1, 2], np.int32), r"values must be int32 of shape \(1,\), got int32 of \(2,\)"),
+        (np.array([1]), r"values must be int32 of shape \(1,\), got int64 of \(1,\)"),
+    ],
+)
+def test_values_outside_the_domain_are_refused(values: np.ndarray, message: str) -> None:
+    with pytest.raises(LdpError, match=message):
+        answers(
+            values,
+            pseudonyms=np.zeros(1, np.uint64),
+            prf=KeyedPrf(KEY),
+            channel=CHANNEL,
+            indicator=0,
+            plan_version=1,
+        )

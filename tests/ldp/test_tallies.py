@@ -1,0 +1,322 @@
+"""Gap tallies: every union of days, late days, and taking back what was added."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldp import (
+    NO_ANSWER,
+    Delta,
+    LdpError,
+    all_unions,
+    kernels,
+    tally_daily,
+    tally_static,
+    tally_visitors,
+    union,
+)
+from tests.ldp.exact import VECTORS, make_plan
+
+K = 4
+codes_st = st.one_of(st.integers(0, K - 1), st.just(NO_ANSWER))
+
+
+@st.composite
+def people(draw: st.DrawFn) -> tuple[int, list[set[int]], list[int]]:
+    """Days of the study, and per subscriber present days and static code."""
+    days = draw(st.one_of(st.integers(1, 9), st.integers(1, 62)))
+    rows = draw(st.lists(st.tuples(st.sets(st.integers(1, days), max_size=9), codes_st), max_size=25))
+    return days, [present for present, _ in rows], [code for _, code in rows]
+
+
+def bitmap(present: set[int]) -> int:
+    return sum(1 << (day - 1) for day in present)
+
+
+def bitmaps(presences: list[set[int]]) -> np.ndarray:
+    return np.array([bitmap(present) for present in presences], np.uint64)
+
+
+def squares(days: int, *shape: int) -> np.ndarray:
+    return np.zeros((*shape, days + 1, days + 1), np.int64)
+
+
+def tally_of(days: int, presences: list[set[int]], codes: list[int]) -> np.ndarray:
+    out = squares(days, K)
+    tally_static(bitmaps(presences), np.array(codes, np.uint16), out, sign=1)
+    return out
+
+
+def test_the_example_of_the_sheet() -> None:
+    example = VECTORS["J_example"]
+    names = ["m", "f"]
+    days = example["Nb"]
+    out = tally_of(
+        days, [set(present) for _, present in example["users"]], [names.index(x) for x, _ in example["users"]]
+    )
+    expected = squares(days, K)
+    for cell, count in example["G"].items():
+        name, gap = cell.split("|")
+        previous, day = gap.split("->")
+        expected[names.index(name), int(previous), int(day)] = count
+    assert np.array_equal(out, expected)
+    for window, counts in example["U"].items():
+        first_day, last_day = map(int, window.split(".."))
+        found = union(out, first_day=first_day, last_day=last_day)
+        assert found.tolist() == [counts.get("m", 0), counts.get("f", 0), 0, 0]
+
+
+@given(rows=people())
+def test_unions_count_each_subscriber_once(rows: tuple[int, list[set[int]], list[int]]) -> None:
+    days, presences, codes = rows
+    out = tally_of(days, presences, codes)
+    visitors = squares(days)
+    tally_visitors(bitmaps(presences), visitors, sign=1)
+    everything, all_visitors = all_unions(out), all_unions(visitors)
+    for a in range(1, days + 1):
+        for b in {a, min(a + 1, days), days}:
+            inside = [bool(present & set(range(a, b + 1))) for present in presences]
+            brute = [sum(i and c == x for i, c in zip(inside, codes, strict=True)) for x in range(K)]
+            assert union(out, first_day=a, last_day=b).tolist() == brute
+            assert everything[:, a, b].tolist() == brute
+            assert union(visitors, first_day=a, last_day=b) == all_visitors[a, b] == sum(inside)
+
+
+@given(rows=people(), data=st.data())
+def test_daily_unions_count_the_value_of_the_first_day(
+    rows: tuple[int, list[set[int]], list[int]], data: st.DataObject
+) -> None:
+    days, presences, _ = rows
+    daily = data.draw(
+        st.lists(
+            st.lists(codes_st, min_size=days, max_size=days), min_size=len(presences), max_size=len(presences)
+        )
+    )
+    out = squares(days, K)
+    tally_daily(bitmaps(presences), np.array(daily, np.uint16).reshape(len(presences), days), out, sign=1)
+    for a in range(1, days + 1):
+        for b in {a, days}:
+            first_days = [min(present & set(range(a, b + 1)), default=None) for present in presences]
+            first_codes = [
+                row[day - 1] for row, day in zip(daily, first_days, strict=True) if day is not None
+            ]
+            assert union(out, first_day=a, last_day=b).tolist() == [first_codes.count(x) for x in range(K)]
+
+
+@given(rows=people())
+def test_gaps_and_unions_carry_the_same_information(rows: tuple[int, list[set[int]], list[int]]) -> None:
+    days, presences, codes = rows
+    out = tally_of(days, presences, codes)
+    u = np.zeros((K, days + 2, days + 1), np.int64)
+    u[:, : days + 1] = all_unions(out)
+    for p in range(days + 1):
+        for t in range(p + 1, days + 1):
+            u_p_t = u[:, p, t] if p else 0
+            u_p_before = u[:, p, t - 1] if p else 0
+            assert np.array_equal(out[:, p, t], (u[:, p + 1, t] - u[:, p + 1, t - 1]) - (u_p_t - u_p_before))
+
+
+@given(
+    days=st.integers(1, 12),
+    present=st.sets(st.integers(1, 12)),
+    late=st.integers(1, 12),
+    code=st.integers(0, K - 1),
+)
+def test_change_of_a_subscriber_is_the_late_day_rule(
+    days: int, present: set[int], late: int, code: int
+) -> None:
+    late = min(late, days)
+    present = {day for day in present if day <= days and day != late}
+    codes = np.array([code], np.uint16)
+    difference = squares(days, K)
+    tally_static(bitmaps([present]), codes, difference, sign=-1)
+    tally_static(bitmaps([present | {late}]), codes, difference, sign=1)
+    rule = squares(days, K)
+    p = max((day for day in present if day < late), default=0)
+    s = min((day for day in present if day > late), default=None)
+    rule[code, p, late] += 1
+    if s is not None:
+        rule[code, p, s] -= 1
+        rule[code, late, s] += 1
+    assert np.array_equal(difference, rule)
+
+
+@given(
+    days=st.integers(1, 12),
+    present=st.sets(st.integers(1, 12)),
+    late=st.integers(1, 12),
+    daily=st.lists(st.integers(0, K - 1), min_size=12, max_size=12),
+)
+def test_late_day_of_a_daily_indicator_moves_the_next_days_value(
+    days: int, present: set[int], late: int, daily: list[int]
+) -> None:
+    late = min(late, days)
+    present = {day for day in present if day <= days and day != late}
+    codes = np.array([daily[:days]], np.uint16)
+    difference = squares(days, K)
+    tally_daily(bitmaps([present]), codes, difference, sign=-1)
+    tally_daily(bitmaps([present | {late}]), codes, difference, sign=1)
+    rule = squares(days, K)
+    p = max((day for day in present if day < late), default=0)
+    s = min((day for day in present if day > late), default=None)
+    rule[daily[late - 1], p, late] += 1
+    if s is not None:
+        rule[daily[s - 1], p, s] -= 1
+        rule[daily[s - 1], late, s] += 1
+    assert np.array_equal(difference, rule)
+
+
+@given(rows=people(), sign=st.sampled_from([1, -1]))
+def test_both_kernels_and_plain_python_agree(rows: tuple[int, list[set[int]], list[int]], sign: int) -> None:
+    days, presences, codes = rows
+    expected = squares(days, K)
+    for present, code in zip(presences, codes, strict=True):
+        for previous, day in pairwise([0, *sorted(present)]):
+            if code != NO_ANSWER:
+                expected[code, previous, day] += sign
+    chosen = [kernels.tally_static] if days > 12 else [kernels.tally_static, kernels.tally_patterns]
+    for kernel in chosen:
+        out = squares(days, K)
+        kernel(bitmaps(presences), np.array(codes, np.uint16), out, sign)
+        assert np.array_equal(out, expected)
+
+
+def test_many_subscribers_of_a_long_study() -> None:
+    rng = np.random.default_rng(3)
+    masks = rng.integers(0, 2**62, 5000, dtype=np.uint64)
+    codes = rng.integers(0, K, 5000).astype(np.uint16)
+    out, visitors = squares(62, K), squares(62)
+    tally_static(masks, codes, out, sign=1)
+    tally_visitors(masks, visitors, sign=1)
+    assert np.array_equal(out.sum(axis=0), visitors)
+    assert visitors.sum() == np.bitwise_count(masks).sum()
+    assert union(visitors, first_day=62, last_day=62) == (masks >> np.uint64(61)).sum()
+    assert union(visitors, first_day=1, last_day=62) == np.count_nonzero(masks)
+
+
+def test_fast_path_of_many_subscribers_equals_the_slow_one() -> None:
+    rng = np.random.default_rng(4)
+    masks = rng.integers(0, 2**7, 5000, dtype=np.uint64)
+    codes = np.where(rng.random(5000) < 0.1, NO_ANSWER, rng.integers(0, K, 5000)).astype(np.uint16)
+    whole, parts = squares(7, K), squares(7, K)
+    tally_static(masks, codes, whole, sign=-1)
+    for i in range(0, 5000, 100):  # too few each for the fast path
+        tally_static(masks[i : i + 100], codes[i : i + 100], parts, sign=-1)
+    assert np.array_equal(whole, parts)
+    assert whole.sum() < 0
+
+
+@pytest.mark.parametrize(
+    ("masks", "codes", "message"),
+    [
+        ([8], [0], r"bitmap must have days 1\.\.3 only, got 0x8"),
+        ([1], [K], "code must be < domain_size 4 or 65535, got 4"),
+        ([1], [0, 0], r"codes must be uint16 of shape \(1,\), got uint16 of \(2,\)"),
+    ],
+)
+def test_day_or_code_outside_the_tally_is_refused_and_nothing_counted(
+    masks: list[int], codes: list[int], message: str
+) -> None:
+    out = squares(3, K)
+    with pytest.raises(LdpError, match=message):
+        tally_static(np.array(masks, np.uint64), np.array(codes, np.uint16), out, sign=1)
+    assert not out.any()
+
+
+def test_arrays_of_another_kind_are_refused() -> None:
+    masks, codes, out = np.ones(2, np.uint64), np.zeros(2, np.uint16), squares(3, K)
+    with pytest.raises(LdpError, match=r"codes must be uint16 of shape \(2, 3\), got uint16 of \(2,\)"):
+        tally_daily(masks, codes, out, sign=1)
+    with pytest.raises(LdpError, match=r"codes must be uint16 .* got int64"):
+        tally_static(masks, codes.astype(np.int64), out, sign=1)
+    with pytest.raises(LdpError, match=r"bitmaps must be uint64 .* got int64"):
+        tally_visitors(masks.astype(np.int64), out[0], sign=1)
+    with pytest.raises(LdpError, match="tally must be int64 with 3 axes"):
+        tally_static(masks, codes, out[0], sign=1)
+    with pytest.raises(LdpError, match=r"tally must be int64 with 2 axes, .* got float64"):
+        tally_visitors(masks, out[0].astype(np.float64), sign=1)
+    with pytest.raises(LdpError, match="sign must be 1 or -1, got 2"):
+        tally_visitors(masks, out[0], sign=2)
+    assert not out.any()
+
+
+@pytest.mark.parametrize(("first_day", "last_day"), [(0, 2), (3, 2), (1, 4)])
+def test_window_outside_the_study_is_refused(first_day: int, last_day: int) -> None:
+    with pytest.raises(LdpError, match=rf"window must lie within days 1\.\.3, got {first_day}\.\.{last_day}"):
+        union(squares(3), first_day=first_day, last_day=last_day)
+
+
+def filled(plan_days: int, sizes: list[int], *, seed: int) -> Delta:
+    rng = np.random.default_rng(seed)
+    delta = Delta.zero(make_plan(*[("static", size) for size in sizes], days=plan_days))
+    for array in (delta.visitors, *delta.counts, *delta.n_reports):
+        array[...] = rng.integers(-(2**62), 2**62, array.shape)
+    return delta
+
+
+def arrays(delta: Delta) -> list[np.ndarray]:
+    return [delta.visitors, *delta.counts, *delta.n_reports]
+
+
+@given(
+    days=st.integers(1, 62),
+    sizes=st.lists(st.integers(2, 40), min_size=1, max_size=5),
+    seed=st.integers(0, 2**32),
+)
+def test_pack_round_trip_is_exact(days: int, sizes: list[int], seed: int) -> None:
+    delta = filled(days, sizes, seed=seed)
+    again = Delta.unpack(delta.pack())
+    for ours, theirs in zip(arrays(delta), arrays(again), strict=True):
+        assert ours.dtype == theirs.dtype
+        assert np.array_equal(ours, theirs)
+        assert theirs.flags.writeable and theirs.flags.c_contiguous
+
+
+def test_deltas_add_up_and_keep_their_terms() -> None:
+    a, b = filled(7, [3, 5], seed=1), filled(7, [3, 5], seed=2)
+    before = [array.copy() for array in arrays(a)]
+    for x, y, z in zip(arrays(a), arrays(b), arrays(a + b), strict=True):
+        assert np.array_equal(z, x + y)
+    assert all(np.array_equal(x, y) for x, y in zip(before, arrays(a), strict=True))
+
+
+def test_zero_delta_is_zero_until_one_cell_is_not() -> None:
+    plan = make_plan(("static", 3), ("daily", 5), days=7)
+    zero = Delta.zero(plan)
+    assert zero.is_zero
+    assert [x.shape for x in arrays(zero)] == [(8, 8), (3, 8, 8), (5, 8, 8), (8, 8), (8, 8)]
+    for i in range(5):
+        delta = Delta.zero(plan)
+        arrays(delta)[i][..., 0, 1] = -1
+        assert not delta.is_zero
+
+
+@pytest.mark.parametrize("other", [filled(6, [3], seed=0), filled(7, [4], seed=0), filled(7, [3, 3], seed=0)])
+def test_deltas_of_different_plans_do_not_add(other: Delta) -> None:
+    with pytest.raises(LdpError, match="deltas must have the same shape"):
+        filled(7, [3], seed=0) + other
+
+
+PACKED = filled(3, [2, 5], seed=9).pack()
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"",
+        b"LDPD",
+        b"PK\x03\x04" + PACKED[4:],
+        PACKED[:7],
+        PACKED[:-1],
+        PACKED + b"\0",
+        PACKED[:5] + b"\x04" + PACKED[6:],
+        PACKED[:5] + b"\x02" + PACKED[6:],
+        PACKED[:-20] + bytes(20),
+    ],
+)
+def test_damaged_bytes_are_refused(damaged: bytes) -> None:
+    with pytest.raises(LdpError, match="packed delta must"):
+        Delta.unpack(damaged)
