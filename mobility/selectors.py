@@ -1,27 +1,31 @@
-"""What the pages of operators read from the vault; definitions of areas stay in the database."""
+"""What the pages of operators read from the vault; whole definitions, with their areas, stay there."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
-from django.db.models.fields.json import KT
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.utils import timezone
 
 from mobility.ingest.rows import IGNORED, REJECTED
-from mobility.models import Batch, VaultDay, VaultStudy
+from mobility.models import Batch, OutboxDelta, VaultDay, VaultStudy
 
 BATCHES_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyHead:
-    """A study in a list or above a batch."""
+    """What an operator needs to know of a study; `columns` are those that an extract must have."""
 
     slug: str
     name: str
+    timezone: str
     first_day: date
     days: int
     min_publication: int
+    n_shards: int
+    columns: tuple[str, ...]
 
     @property
     def last_day(self) -> date:
@@ -34,13 +38,10 @@ class StudyHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyRow:
-    """One line of the list of studies."""
+    """One line of the list of studies; `days` counts them by state."""
 
     head: StudyHead
-    days_open: int
-    days_published: int
-    days_closed: int
-    batches_running: int
+    days: dict[str, int]
     last_batch: Batch | None
 
 
@@ -53,6 +54,10 @@ class StudyDay:
     state: str
     pending: bool
 
+    @property
+    def can_be_undone(self) -> bool:
+        return self.state in (VaultDay.State.OPEN, VaultDay.State.PUBLISHED)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowOutcome:
@@ -63,36 +68,30 @@ class RowOutcome:
     first_lines: tuple[int, ...]
 
 
+def study_head(study_id: int) -> StudyHead:
+    """Head of one study."""
+    return _heads([study_id])[study_id]
+
+
 def study_rows() -> list[StudyRow]:
     """All studies of the vault, newest first."""
-    states = VaultDay.State
-    studies = _with_head(VaultStudy.objects).annotate(
-        n_open=_days_in(states.OPEN), n_published=_days_in(states.PUBLISHED), n_closed=_days_in(states.CLOSED)
-    )
-    last = {batch.study_id: batch for batch in Batch.objects.order_by("created_at")}
-    running = dict(
-        Batch.objects.exclude(state__in=Batch.FINAL)
-        .order_by()
-        .values_list("study_id")
-        .annotate(Count("id"))
-    )
+    newest = Batch.objects.filter(study=OuterRef("pk")).order_by("-created_at").values("pk")[:1]
+    last = dict(VaultStudy.objects.annotate(last=Subquery(newest)).values_list("pk", "last"))
+    batches = Batch.objects.in_bulk([pk for pk in last.values() if pk is not None])
+    days: dict[int, dict[str, int]] = {pk: dict.fromkeys(VaultDay.State.values, 0) for pk in last}
+    counted = VaultDay.objects.order_by().values_list("study", "state").annotate(n=Count("pk"))
+    for study_id, state, n in counted:
+        days[study_id][state] = n
     rows = [
-        StudyRow(
-            head=_head(study),
-            days_open=study.n_open,
-            days_published=study.n_published,
-            days_closed=study.n_closed,
-            batches_running=running.get(study.pk, 0),
-            last_batch=last.get(study.pk),
-        )
-        for study in studies
+        StudyRow(head=head, days=days[pk], last_batch=batches.get(last[pk]))
+        for pk, head in _heads(last).items()
     ]
-    return sorted(rows, key=lambda row: row.head.first_day, reverse=True)
+    return sorted(rows, key=lambda row: (row.head.first_day, row.head.slug), reverse=True)
 
 
-def study_days(study: VaultStudy, head: StudyHead) -> list[StudyDay]:
+def study_days(study_id: int, head: StudyHead) -> list[StudyDay]:
     """Every day of a study with its state."""
-    found = {row.day: row for row in VaultDay.objects.filter(study=study)}
+    found = {row.day: row for row in VaultDay.objects.filter(study=study_id)}
     return [
         StudyDay(
             day=day,
@@ -104,6 +103,74 @@ def study_days(study: VaultStudy, head: StudyHead) -> list[StudyDay]:
     ]
 
 
-def study_batches(study: VaultStudy) -> QuerySet[Batch]:
+def study_batches(study_id: int) -> QuerySet[Batch]:
     """The newest batches of a study."""
-    return Batch.objects.filter(study=study).order_by("-created_at")[:BATCHES_SHOWN]
+    return Batch.objects.filter(study=study_id).order_by("-created_at")[:BATCHES_SHOWN]
+
+
+def rejected_rows(batch: Batch) -> list[RowOutcome]:
+    """Rejected rows by reason, most first, with their first line numbers."""
+    return _outcomes(batch.rows_rejected, order=REJECTED, lines=batch.rejected_lines)
+
+
+def ignored_rows(batch: Batch) -> list[RowOutcome]:
+    """Rows that the study does not ask about, by reason, most first."""
+    return _outcomes(batch.rows_ignored, order=IGNORED, lines={})
+
+
+def is_blocked(batch: Batch) -> bool:
+    """Whether a queued batch waits for another one of its study."""
+    return (
+        VaultStudy.objects.filter(pk=batch.study_id)
+        .exclude(Q(active_batch__isnull=True) | Q(active_batch=batch.pk))
+        .exists()
+    )
+
+
+def waiting_subscribers(batch: Batch) -> int:
+    """Subscribers that wait for a publication now; 0 when nothing of this batch waits any more."""
+    if not batch.outbox.exists():
+        return 0
+    waiting = OutboxDelta.objects.filter(
+        batch__study=batch.study_id, number=F("batch__study__publication_number")
+    )
+    return int(waiting.aggregate(total=Sum("subscribers"))["total"] or 0)
+
+
+def waits_s(batch: Batch) -> float:
+    """Seconds since a batch was created, for a queue that nobody serves."""
+    return (timezone.now() - batch.created_at).total_seconds()
+
+
+def _outcomes(rows: dict[str, int], *, order: Iterable[str], lines: dict[str, list[int]]) -> list[RowOutcome]:
+    known = list(order)
+    reasons = sorted(rows, key=lambda reason: (-rows[reason], known.index(reason)))
+    return [
+        RowOutcome(reason=reason, rows=rows[reason], first_lines=tuple(lines.get(reason, ())))
+        for reason in reasons
+    ]
+
+
+def _heads(study_ids: Iterable[int]) -> dict[int, StudyHead]:
+    """Heads by study, without loading whole definitions: an area can have 100,000 cells."""
+    parts = ("name", "timezone", "first_day", "days", "min_publication", "extract", "indicators")
+    rows = VaultStudy.objects.filter(pk__in=list(study_ids)).values(
+        "pk", "slug", "n_shards", *(f"definition__{part}" for part in parts)
+    )
+    return {row["pk"]: _head(row) for row in rows}
+
+
+def _head(row: dict[str, Any]) -> StudyHead:
+    extract = row["definition__extract"]
+    names = [extract["subscriber"], extract["timestamp"], extract["cell"]]
+    names += [indicator["column"] for indicator in row["definition__indicators"]]
+    return StudyHead(
+        slug=row["slug"],
+        name=row["definition__name"],
+        timezone=row["definition__timezone"],
+        first_day=date.fromisoformat(row["definition__first_day"]),
+        days=row["definition__days"],
+        min_publication=row["definition__min_publication"],
+        n_shards=row["n_shards"],
+        columns=tuple(dict.fromkeys(name for name in names if name)),
+    )

@@ -1,6 +1,7 @@
 """States and outcomes of batches and days in words, for the pages of operators."""
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from mobility.models import Batch, VaultDay
@@ -50,6 +51,20 @@ ROW_REASONS: Words = {
     "duplicate": _("Same subscriber, second and cell as another row"),
 }
 NOTES: Words = {
-    "conflicting_value": _("Subscribers with a second value for something that does not change: the first stays"),
+    "conflicting_value": _(
+        "Subscribers with a second value for something that does not change: the first stays"
+    ),
     "late_change": _("Daily values that would change after their answer was published: the answer stays"),
 }
+NO_DATA = _("no data")
+
+
+def batch_title(batch: Batch) -> str:
+    """What a batch is: the name of its file, or the change that was asked for."""
+    match batch.kind:
+        case Batch.Kind.CLOSE_DAYS:
+            return gettext("Close days 1 to %(day)s") % {"day": batch.day}
+        case Batch.Kind.VOID_DAY:
+            return gettext("Undo day %(day)s") % {"day": batch.day}
+        case _:
+            return batch.filename

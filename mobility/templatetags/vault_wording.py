@@ -1,0 +1,42 @@
+"""Filters for batches, days and rows; the words themselves are in `mobility.wording`."""
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from mobility import wording
+from mobility.models import Batch
+from mobility.selectors import StudyDay
+
+register = template.Library()
+register.filter(wording.batch_title)
+
+
+@register.filter
+def batch_badge(batch: Batch) -> SafeString:
+    """State of a batch."""
+    return _badge(wording.BATCH_STATES[batch.state], wording.BATCH_BADGES[batch.state])
+
+
+@register.filter
+def day_badge(day: StudyDay) -> SafeString:
+    """State of a day."""
+    if not day.state:
+        return _badge(wording.NO_DATA, "badge--none")
+    return _badge(wording.DAY_STATES[day.state], wording.DAY_BADGES[day.state])
+
+
+@register.filter
+def reason_words(reason: str) -> str:
+    """Why rows were not used."""
+    return str(wording.ROW_REASONS[reason])
+
+
+@register.filter
+def note_words(name: str) -> str:
+    """What a note of a batch counts."""
+    return str(wording.NOTES[name])
+
+
+def _badge(text: object, css: object) -> SafeString:
+    return format_html('<span class="badge {}">{}</span>', css, text)

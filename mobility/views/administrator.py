@@ -1,0 +1,125 @@
+"""Pages of administrators: studies with their plans, and creating one from its file."""
+
+from decimal import Decimal
+
+from django.conf import settings
+from django.contrib import messages
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_GET, require_http_methods
+from django_htmx.http import HttpResponseClientRedirect
+
+from ldp import IndicatorCertificate, IndicatorSpec, grr_channel
+from mobility.errors import MobilityError
+from mobility.services.studies import create_study
+from mobility.views.study_form import StudyForm, StudyFormError, check_given, check_size, megabytes
+from reports import wording
+from reports.models import Area, Indicator, Plan, Study
+from reports.policies import Role, require_role
+from reports.selectors import current_plan
+from reports.services.studies import StudyExistsError
+from reports.statement import certified
+from reports.studyfile import StudyFileError, parse_study
+
+administrators_only = require_role(Role.ADMINISTRATOR)
+
+
+@require_GET
+@administrators_only
+def studies(request: HttpRequest) -> HttpResponse:
+    """All studies with the plan in force."""
+    newest = {plan.study_id: plan for plan in Plan.objects.order_by("version")}
+    rows = [
+        {"study": found, "plan": newest[found.pk], "certificate": certified(newest[found.pk])[1]}
+        for found in Study.objects.annotate(n_indicators=Count("indicators"))
+    ]
+    return render(request, "administrator/studies.html", {"rows": rows})
+
+
+@require_http_methods(["GET", "POST"])
+@administrators_only
+def create(request: HttpRequest) -> HttpResponse:
+    """Create a study from its file, or list everything that is wrong with it."""
+    form, problems = StudyForm(), []
+    if request.method == "POST":
+        form = StudyForm.of(request)
+        try:
+            slug = _create(request, form)
+        except (StudyFormError, StudyFileError, StudyExistsError, MobilityError) as error:
+            problems = str(error).split("\n")
+        else:
+            messages.success(request, gettext("The study was created. Operators can send extracts now."))
+            return _to(request, reverse("administrator:study", args=[slug]))
+    context = {
+        "problems": problems,
+        "form": form,
+        "max_mb": megabytes(settings.FILE_UPLOAD_MAX_MEMORY_SIZE),
+        "crumbs": [(gettext("Administration"), reverse("administrator:studies"))],
+    }
+    if request.htmx:  # type: ignore[attr-defined]
+        return render(request, "administrator/_problems.html", context)
+    return render(request, "administrator/create.html", context, status=422 if problems else 200)
+
+
+def _create(request: HttpRequest, form: StudyForm) -> str:
+    check_size(request)
+    check_given(form)
+    definition = parse_study(
+        form.text,
+        filename=form.filename,
+        read=form.read,
+        default_min_publication=settings.MOBILITY_MIN_PUBLICATION,
+    )
+    create_study(definition, by=request.user.get_username())
+    return definition.slug
+
+
+def _to(request: HttpRequest, address: str) -> HttpResponse:
+    if request.htmx:  # type: ignore[attr-defined]
+        return HttpResponseClientRedirect(address)
+    return redirect(address)
+
+
+@require_GET
+@administrators_only
+def study(request: HttpRequest, slug: str) -> HttpResponse:
+    """The plan of a study and what it certifies."""
+    found = get_object_or_404(Study, slug=slug)
+    plan = current_plan(found)
+    spec, certificate = certified(plan)
+    typed = {each.indicator_id: each.epsilon for each in plan.indicators.all()}
+    context = {
+        "study": found,
+        "area": Area.objects.filter(study=found).first(),
+        "plan": plan,
+        "spec": spec,
+        "certificate": certificate,
+        "rows": [
+            _indicator_row(each, asked, entry, typed=typed[each.pk])
+            for each, asked, entry in zip(
+                found.indicators.all(), spec.indicators, certificate.indicators, strict=True
+            )
+        ],
+        "n_windows": found.days * (found.days + 1) // 2,
+        "visitor_rule": wording.visitor_rule(found),
+        "crumbs": [(gettext("Administration"), reverse("administrator:studies"))],
+    }
+    return render(request, "administrator/study.html", context)
+
+
+def _indicator_row(
+    indicator: Indicator, spec: IndicatorSpec, certified_to: IndicatorCertificate, *, typed: Decimal | None
+) -> dict[str, object]:
+    channel = grr_channel(epsilon=spec.epsilon, domain_size=spec.domain_size)
+    return {
+        "indicator": indicator,
+        "typed": typed,
+        "nominal": spec.epsilon,
+        "certified": certified_to.epsilon,
+        "kept": float(channel.p),
+        "other": float(channel.q),
+        "values": certified_to.n_values,
+    }

@@ -1,0 +1,151 @@
+"""How far a batch is and how it ended, in words."""
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext, ngettext
+
+from mobility import selectors
+from mobility.models import Batch
+from mobility.selectors import StudyHead
+from mobility.wording import BATCH_BADGES, BATCH_STATES
+from reports.wording import number
+
+QUEUE_PATIENCE_S = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchProgress:
+    """What the page of a batch says above the numbers.
+
+    percent : how far the present step is, None where a step has no measure
+    hint : what to do or to expect next, may be empty
+    is_published : everything that the batch brought can be read by analysts
+    """
+
+    title: str
+    badge: str
+    sentence: str
+    percent: int | None
+    hint: str
+    is_published: bool
+
+
+def batch_progress(batch: Batch, study: StudyHead) -> BatchProgress:
+    """Describe a batch; the text of a failure is the batch's own."""
+    done = batch.state == Batch.State.DONE
+    sentence, hint = _done(batch, study) if done else _running(batch)
+    return BatchProgress(
+        title=str(BATCH_STATES[batch.state]),
+        badge=str(BATCH_BADGES[batch.state]),
+        sentence=sentence,
+        percent=_percent(batch, study),
+        hint=hint,
+        is_published=done and _brought_something(batch) and not selectors.waiting_subscribers(batch),
+    )
+
+
+def _percent(batch: Batch, study: StudyHead) -> int | None:
+    parts = {
+        Batch.State.RECEIVING: (batch.bytes_received, batch.bytes_total),
+        Batch.State.READING: (batch.bytes_read, batch.bytes_total),
+        Batch.State.MERGING: (batch.shards_done, study.n_shards),
+    }
+    done, total = parts.get(Batch.State(batch.state), (0, None))
+    return min(100 * done // total, 100) if total else None
+
+
+def _running(batch: Batch) -> tuple[str, str]:
+    match batch.state:
+        case Batch.State.FAILED:
+            return batch.failure, ""
+        case Batch.State.RECEIVING:
+            return gettext("The file is encrypted while it arrives."), ""
+        case Batch.State.QUEUED:
+            return _queued(batch)
+        case Batch.State.READING:
+            sentence = gettext("Rows are checked, and identifiers replaced by keyed pseudonyms.")
+        case Batch.State.MERGING:
+            sentence = gettext("Visits are merged into the days of the study, and answers sanitised.")
+        case _:
+            sentence = gettext("Sanitised totals cross to the analyst zone.")
+    return sentence, "" if batch.is_leased() else _stalled()
+
+
+def _stalled() -> str:
+    return gettext(
+        "The worker has not reported for a while. Another one goes on where it stopped; "
+        "if nothing moves for minutes, ask the people who run this site whether a worker is running."
+    )
+
+
+def _queued(batch: Batch) -> tuple[str, str]:
+    if selectors.is_blocked(batch):
+        return gettext("Another batch of this study is at work. This one starts when it has ended."), ""
+    hint = ""
+    if selectors.waits_s(batch) > QUEUE_PATIENCE_S:
+        hint = gettext(
+            "No worker has taken it yet. It is safe and will not be lost; if this lasts, ask the people "
+            "who run this site whether a worker is running."
+        )
+    if batch.kind == Batch.Kind.EXTRACT:
+        return gettext("The file has arrived completely."), hint
+    return gettext("The change is asked for."), hint
+
+
+def _brought_something(batch: Batch) -> bool:
+    return batch.duplicate_of_id is None and not batch.more_to_come
+
+
+def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
+    if batch.duplicate_of_id is not None:
+        return gettext("The same file was taken in before: nothing was read and nothing changes."), ""
+    if batch.more_to_come:
+        return (
+            gettext("Its rows are merged, and its days stay open for more files."),
+            gettext(
+                "They are published by the next file of these days that is sent without the mark, "
+                "or when the days are closed."
+            ),
+        )
+    waiting = selectors.waiting_subscribers(batch)
+    if waiting:
+        return _waiting(waiting, study)
+    return _published(batch), ""
+
+
+def _waiting(subscribers: int, study: StudyHead) -> tuple[str, str]:
+    sentence = ngettext(
+        "Not published yet: what waits covers %(n)s subscriber, and a publication must cover %(least)s.",
+        "Not published yet: what waits covers %(n)s subscribers, and a publication must cover %(least)s.",
+        subscribers,
+    ) % {"n": number(subscribers), "least": number(study.min_publication)}
+    return sentence, gettext("It crosses together with the next change; nothing is lost.")
+
+
+def _published(batch: Batch) -> str:
+    match batch.kind:
+        case Batch.Kind.CLOSE_DAYS:
+            return gettext("The days are final. What was still open is published.")
+        case Batch.Kind.VOID_DAY:
+            return gettext("The day was undone, in the vault and in the reports. It can be uploaded again.")
+        case _:
+            return gettext("Published: analysts can read it now.")
+
+
+def upload_texts() -> dict[str, str]:
+    """What the script of the upload form says; it fills in the braces."""
+    return {
+        "progress": gettext("{sent} of {total} MB sent ({percent} %), {speed} MB/s, {left} left"),
+        "sealing": gettext("{total} MB sent, the last of it is being stored"),
+        "quarter": gettext("{percent} % sent"),
+        "seconds": gettext("about {n} s"),
+        "minutes": gettext("about {n} min"),
+        "none": gettext("Choose a file first."),
+        "empty": gettext("The file is empty: choose another one."),
+        "cancelled": gettext("Cancelled. Nothing of the file was kept."),
+        "broken": gettext(
+            "The connection broke before the file had arrived. Nothing of it was kept: load this page again, "
+            "sign in if asked to, and send the file once more."
+        ),
+        "refused": gettext("The server refused the file (status {status}). Load this page again and retry."),
+    }
