@@ -19,6 +19,7 @@ from reports.selectors import Counts, Estimate, WindowReport
 Figure = dict[str, Any]
 
 MAX_LINES = 8  # more cannot be told apart
+_FIRST_LINES = 5  # without a choice: bands of more hide each other
 _LABEL_WIDTH = 22  # characters before a category's name wraps: leaves room for bars on a phone
 _MAX_DAY_TICKS = 8
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
@@ -51,12 +52,19 @@ def report_figure(report: WindowReport) -> Figure:
     }
     row_px = 34 if any("<br>" in label for label in labels) else 28
     layout = _layout(height_px=len(labels) * row_px + 70)
-    layout["xaxis"] |= {"range": _bar_range(estimates), "ticksuffix": " %", "side": "top", "nticks": 6}
+    layout["xaxis"] |= {
+        "range": _bar_range(estimates),
+        "ticksuffix": " %",
+        "side": "top",
+        "nticks": 5,
+        "tickangle": 0,
+    }
     layout["yaxis"] |= {
         "range": [len(labels) - 0.4, -0.6],
         "tickvals": places,
         "ticktext": labels,
         "showgrid": False,
+        "zeroline": False,
     }
     return {"data": [bars, values], "layout": layout | {"bargap": 0.35, "showlegend": False}}
 
@@ -96,13 +104,13 @@ def visitors_figure(study: Study, visitors: Counts) -> Figure:
 
 
 def largest_categories(reports: Sequence[WindowReport]) -> list[int]:
-    """Codes of the categories to draw first: all of them if they are few, else the largest, in plan order."""
+    """Codes of the categories to draw without a choice: the largest, in plan order."""
     n_categories = len(reports[0].estimates)
     size = [
         sum(report.estimates[code].consistent or 0.0 for report in reports) for code in range(n_categories)
     ]
     by_size = sorted(range(n_categories), key=lambda code: -size[code])
-    return sorted(by_size[:MAX_LINES])
+    return sorted(by_size[:_FIRST_LINES])
 
 
 def _line(reports: Sequence[WindowReport], *, code: int, place: int) -> list[dict[str, Any]]:
@@ -118,7 +126,7 @@ def _line(reports: Sequence[WindowReport], *, code: int, place: int) -> list[dic
         "x": band_x,
         "y": band_y,
         "fill": "toself",
-        "fillcolor": f"{colour}/0.18",
+        "fillcolor": f"{colour}/0.14",
         "line": {"width": 0},
         "legendgroup": name,
         "showlegend": False,
@@ -205,7 +213,9 @@ def _day_axis(study: Study, *, days: Sequence[int]) -> dict[str, Any]:
     ticks = days[:: ceil(len(days) / _MAX_DAY_TICKS)]
     return {
         "tickvals": ticks,
-        "ticktext": [escape(wording.short_day(study.date_of(day))) for day in ticks],
+        "ticktext": [escape(wording.short_day(study.date_of(day))).replace(" ", "<br>") for day in ticks],
+        "tickangle": 0,
+        "zeroline": False,
         "range": [days[0] - 0.6, days[-1] + 0.6],
         "showgrid": False,
     }
@@ -227,7 +237,7 @@ def _bar_range(estimates: Sequence[Estimate]) -> list[float]:
     """From the lowest to the highest bound, with room for the number beside the longest bar."""
     low = min(0.0, *(_percent(e.ci_low) for e in estimates))
     high = max(1.0, *(_percent(e.ci_high) for e in estimates))
-    return [low * 1.05, high + 0.22 * (high - low)]
+    return [low * 1.05, high + 0.34 * (high - low)]
 
 
 def _hover(estimate: Estimate) -> str:

@@ -135,7 +135,11 @@ class StudySummary:
 
 def study_summaries() -> list[StudySummary]:
     """All studies, newest first, with their visitors over all days."""
-    studies = Study.objects.select_related("visitor_tally").annotate(n_indicators=Count("indicators"))
+    studies = (
+        Study.objects.select_related("visitor_tally")
+        .annotate(n_indicators=Count("indicators"))
+        .order_by("-first_day", "slug")
+    )
     return [
         StudySummary(
             study=study,

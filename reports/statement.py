@@ -31,7 +31,6 @@ class Protection:
     epsilon_attribute: Decimal
     values_per_person: int
     voided_days: int
-    ratio: Fraction
     threshold: int
     d: int
     is_sampled: bool
@@ -61,7 +60,6 @@ def protection(plan: Plan, indicator: Indicator) -> Protection:
         epsilon_attribute=certificate.epsilon_attribute,
         values_per_person=entry.n_values,
         voided_days=plan.voided_days,
-        ratio=entry.ratio,
         threshold=grr_channel(epsilon=asked.epsilon, domain_size=asked.domain_size).threshold,
         d=spec.d,
         is_sampled=spec.is_sampled,
@@ -109,8 +107,8 @@ def not_protected(*, has_daily: bool) -> list[dict[str, str]]:
     }
     if has_daily:
         limits["changes"] = gettext(
-            "Changes: the values of a daily indicator are protected, but whether a value changed from one "
-            "day to another is not, because an unchanged value keeps its answer."
+            "Changes: the values of a daily indicator are protected, but whether a value repeats or changes "
+            "from one day to another is not, because the same value keeps its answer."
         )
     limits["key_holder"] = gettext(
         "The operator: whoever holds the study key and a pseudonym can undo the noise. The guarantee is "
@@ -179,8 +177,8 @@ def _guarantee(plan: Plan, certificate: Certificate) -> dict[str, Any]:
     by_unit = {"profile": certificate.epsilon_profile, "attribute": certificate.epsilon_attribute}
     return {
         "definition": gettext(
-            "Take two people present on the same days, whose daily values change on the same days, and who "
-            "differ in the unit only. The probability of any answers of theirs that leave the operator zone "
+            "Take two people present on the same days, whose daily values repeat and change on the same "
+            "days, and who differ in the unit only. The probability of any answers of theirs that leave the operator zone "
             "differs by at most the factor exp(epsilon)."
         ),
         "unit": plan.unit,

@@ -39,6 +39,11 @@ def percent(value: float | None) -> str:
     return MISSING if value is None else f"{_tenths(value)}{SPACE}%"
 
 
+def points(value: float) -> str:
+    """Difference of two shares, in percentage points: 0.037 -> "3.7 points"."""
+    return gettext("%(number)s points") % {"number": _tenths(value)}
+
+
 def percent_range(low: float | None, high: float | None) -> str:
     """Both bounds, never a width: "11.1 to 13.5 %"."""
     if low is None or high is None:
@@ -71,10 +76,14 @@ def epsilon(value: Decimal | Fraction | float, *, decimals: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def factor(ratio: Fraction) -> str:
-    """Ratio of odds, rounded up to two decimals."""
-    exact = Decimal(ratio.numerator) / Decimal(ratio.denominator)
-    return f"{exact.quantize(Decimal('0.01'), rounding=ROUND_CEILING)}"
+def odds(epsilon_value: Decimal) -> str:
+    """Factor by which odds can change, exp(epsilon), rounded up: 1 -> "2.72", 7 -> "1 097"."""
+    ratio = epsilon_value.exp()
+    if ratio >= 1_000_000:
+        return f"e^{epsilon(epsilon_value, decimals=1)}"
+    if ratio < 100:
+        return f"{ratio.quantize(Decimal('0.01'), rounding=ROUND_CEILING)}"
+    return number(int(ratio.to_integral_value(rounding=ROUND_CEILING)))
 
 
 def day_title(day: date) -> str:
