@@ -103,8 +103,8 @@ def test_a_length_is_counted_in_utc_and_a_repeated_hour_is_the_first(tmp_path: P
         tmp_path,
         "over,2017-10-29T01:30:00,c1,F",
         "over,2017-10-29T03:00:00,c1,F",
-        "fold,2017-10-29T02:00:00,c1,F",
-        "fold,2017-10-29T02:59:59,c1,F",
+        "fold,2017-10-29T01:30:00,c1,F",
+        "fold,2017-10-29T02:15:00,c1,F",  # 45 min: the first of the two
         study=autumn,
     )
     assert extract["duration"] == {("over", 1): "Duration 3h"}  # 2 h 30 min, not 1 h 30 min
