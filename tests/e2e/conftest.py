@@ -1,0 +1,157 @@
+"""A whole installation in a folder of its own, as `make run` starts it, and a browser in front of it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+
+from mobility.demo.extract import write_extract
+
+ROOT = Path(__file__).parents[2]
+STUDY_FILE = ROOT / "mobility" / "demo" / "study.toml"
+STUDY = "fimu-2017"
+CHROMIUM = {
+    "executable_path": os.environ.get("CHROMIUM", "/usr/bin/chromium"),
+    "args": [
+        "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+        "--disable-background-networking", "--disable-component-update",
+    ],
+}  # fmt: skip
+ROLES = ("operator", "analyst", "administrator")
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A data folder and the commands that work on it."""
+
+    data_dir: Path
+    extra: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        own = {"MOBILITY_DATA_DIR": str(self.data_dir), "DJANGO_SETTINGS_MODULE": "mobility.settings"}
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            # The run on PostgreSQL is for the tests of services; here everything is embedded.
+            if name not in ("DATABASE_URL", "VAULT_DATABASE_URL", "REDIS_URL")
+        }
+        return inherited | own | self.extra
+
+    def start(self, *words: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [sys.executable, "manage.py", *words],
+            cwd=ROOT, env=self.environment, text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=ROOT, env=self.environment, text=True, capture_output=True, check=False, timeout=300,
+        )  # fmt: skip
+
+    def value(self, *words: str) -> Any:
+        """The JSON value that a command prints; the command must succeed."""
+        done = self.run(*words)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+
+@dataclass(frozen=True)
+class Site(Installation):
+    """An installation that is being served."""
+
+    address: str = ""
+    accounts: dict[str, str] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="session")
+def extract(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Seven daily files of 3,000 people."""
+    folder = tmp_path_factory.mktemp("extract")
+    write_extract(folder, seed=11, n_subscribers=3_000)
+    return sorted(folder.glob("*.csv"))
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A served installation with the demo's study, still empty, and an account per role."""
+    bare = Installation(tmp_path_factory.mktemp("site"))
+    bare.value("create_study", str(STUDY_FILE))
+    accounts = {role: bare.value("create_account", role, role)["password"] for role in ROLES}
+    server = bare.start("run", "--port", "8100")
+    assert server.stdout is not None
+    line = server.stdout.readline()
+    if not line:
+        _, errors = server.communicate()
+        pytest.fail(f"the server did not start\n{errors}")
+    try:
+        yield Site(data_dir=bare.data_dir, address=json.loads(line)["address"].rstrip("/"), accounts=accounts)
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.communicate(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(**CHROMIUM)
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Watch:
+    """What a page must never do: break its own content policy, fail in a script, or ask another host."""
+
+    host: str
+    complaints: list[str] = field(default_factory=list)
+
+    def on(self, page: Page) -> None:
+        page.on("console", lambda message: self._note(message.type == "error", message.text))
+        page.on("pageerror", lambda error: self._note(True, str(error)))
+        page.on("request", self._check_host)
+
+    def _check_host(self, request: Request) -> None:
+        parts = urlsplit(request.url)
+        self._note(
+            parts.scheme in ("http", "https", "ws") and parts.netloc != self.host, f"asked {request.url}"
+        )
+
+    def _note(self, is_bad: bool, text: str) -> None:
+        if is_bad:
+            self.complaints.append(text)
+
+
+@pytest.fixture
+def sign_in(site: Site, browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Open the site as a person with a role: `sign_in("analyst")`; the page is watched."""
+    contexts: list[BrowserContext] = []
+    watch = Watch(host=urlsplit(site.address).netloc)
+
+    def open_as(role: str, **options: Any) -> Page:
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        watch.on(page)
+        page.goto(f"{site.address}/sign-in/")
+        page.fill("input[name=username]", role)
+        page.fill("input[name=password]", site.accounts[role])
+        page.click("main button[type=submit]")
+        page.wait_for_url(f"{site.address}/")
+        return page
+
+    yield open_as
+    for context in contexts:
+        context.close()
+    assert watch.complaints == []
