@@ -23,7 +23,7 @@ from reports.models import Area, Indicator, Plan, PlanIndicator, Study, Tally, V
 from reports.services.studies import StudyExistsError, plan_hash
 from reports.studyfile import StudyDefinition, parse_study
 
-DEMO = Path(__file__).parents[2] / "mobility" / "demo"
+DEMO = Path(__file__).parents[3] / "mobility" / "demo"
 ALL_MODELS = (Study, Area, Indicator, Plan, PlanIndicator, Tally, VisitorTally, VaultStudy)
 # A true commit: what is half-created would stay.
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)

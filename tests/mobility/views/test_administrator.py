@@ -1,0 +1,166 @@
+"""Pages of administrators: plans as they are, and studies created from files or not at all."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client, override_settings
+
+from mobility.models import VaultStudy
+from reports.models import Plan, Study
+from tests.mobility.views.small_study import STUDY
+from tests.mobility.views.test_operator import page, text_of
+
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+CREATE_URL = "/administrator/create/"
+DEMO = Path(__file__).parents[3] / "mobility" / "demo"
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, administrator: User, data_dir: Path) -> None:
+    client.force_login(administrator)
+
+
+def file(text: str | bytes, name: str = "study.toml") -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, text if isinstance(text, bytes) else text.encode())
+
+
+def demo_file(name: str) -> SimpleUploadedFile:
+    return file((DEMO / name).read_bytes(), name)
+
+
+class TestStudies:
+    def test_without_a_study_it_leads_to_the_first(self, client: Client) -> None:
+        assert "Create the first study" in page(client, "/administrator/")
+
+    def test_a_study_is_listed_with_its_plan(self, client: Client, study: VaultStudy) -> None:
+        shown = page(client, "/administrator/")
+        assert "Fair &amp; market 2024-05-01 to 2024-05-03 2 smp-grr version 1 Profile 1.5 1 open" in shown
+
+
+class TestStudy:
+    def test_it_shows_the_plan_and_what_it_certifies(self, client: Client, study: VaultStudy) -> None:
+        shown = page(client, "/administrator/fair/")
+        assert "Each person answers one of the 2 indicators" in shown
+        assert "Epsilon, certified per profile 1.5" in shown
+        assert "Epsilon, certified per attribute 1 " in shown
+        # e / (e + 1), and e^0.5 / (e^0.5 + 9)
+        assert "True in 73.1 % of cases; each other category takes its place in 26.9 %." in shown
+        assert "True in 15.5 % of cases; each other category takes its place in 9.4 %." in shown
+        assert "Daily: at most 3 answers per person, one a day." in shown
+        assert "0.5 its own" in shown
+        assert "at least 60 minutes between the first and the last event" in shown
+        assert "every cell of the extract" in shown
+        assert "Market share 100.0 %" in shown
+        assert Plan.objects.get().spec_hash in shown
+        assert "Plan version 1, published by adam" in shown
+
+    def test_unknown_study_is_not_found(self, client: Client) -> None:
+        assert client.get("/administrator/nothing/").status_code == 404
+
+    def test_undone_days_are_part_of_what_is_certified(self, client: Client, study: VaultStudy) -> None:
+        Plan.objects.update(voided_days=1)
+        shown = page(client, "/administrator/fair/")
+        assert "Epsilon, certified per profile 2 " in shown
+        assert "Daily: at most 4 answers per person" in shown
+
+
+class TestCreate:
+    def test_from_a_study_file(self, client: Client) -> None:
+        response = client.post(CREATE_URL, {"study_file": file(STUDY)}, follow=True)
+        assert response.redirect_chain == [("/administrator/fair/", 302)]
+        assert "The study was created." in response.content.decode()
+        assert Study.objects.get().created_by == "adam"
+        assert VaultStudy.objects.get().slug == "fair"
+
+    def test_with_the_files_of_its_area(self, client: Client) -> None:
+        sent = {
+            "study_file": demo_file("study.toml"),
+            "cells": demo_file("cells.csv"),
+            "zones": demo_file("zones.geojson"),
+        }
+        assert client.post(CREATE_URL, sent).status_code == 302
+        assert Study.objects.get().area.n_cells == 62
+        assert "62 cells, 10 zones" in page(client, "/administrator/fimu-2017/")
+
+    def test_all_problems_are_listed_and_the_text_stays_for_correction(self, client: Client) -> None:
+        bad = STUDY.replace("days = 3", "days = 0").replace('"old"', '"old "') + '[area]\ncells = "c.csv"\n'
+        response = client.post(CREATE_URL, {"study_file": file(bad, "fair.toml")})
+        assert response.status_code == 422
+        shown = text_of(response.content.decode())
+        assert "Nothing was created. 4 problems:" in shown
+        assert "fair.toml: study.days: must be a whole number from 1 to 62, got 0" in shown
+        assert "fair.toml: extract.cell: is missing" in shown
+        assert "fair.toml: area.cells: must name a file that is given together with the study file" in shown
+        assert "days = 0" in shown
+        assert 'name="filename" value="fair.toml"' in response.content.decode()
+        assert Study.objects.count() == 0
+
+    def test_the_corrected_text_creates_the_study(self, client: Client) -> None:
+        sent = {"text": STUDY.replace("\n", "\r\n"), "filename": "fair.toml"}
+        assert client.post(CREATE_URL, sent).status_code == 302
+        assert Study.objects.get().slug == "fair"
+
+    def test_a_chosen_file_wins_over_the_text(self, client: Client) -> None:
+        sent = {"text": STUDY, "study_file": file(STUDY.replace('slug = "fair"', 'slug = "other"'))}
+        client.post(CREATE_URL, sent)
+        assert Study.objects.get().slug == "other"
+
+    def test_htmx_gets_only_the_problems_so_that_chosen_files_stay(self, client: Client) -> None:
+        response = client.post(CREATE_URL, {"study_file": file("days = ")}, headers={"HX-Request": "true"})
+        assert response.status_code == 200
+        assert "<html" not in response.content.decode()
+        assert "study.toml: line 1, column 8: must be valid TOML" in text_of(response.content.decode())
+
+    def test_htmx_is_sent_on_after_success(self, client: Client) -> None:
+        response = client.post(CREATE_URL, {"study_file": file(STUDY)}, headers={"HX-Request": "true"})
+        assert response.headers["HX-Redirect"] == "/administrator/fair/"
+
+    def test_nothing_chosen_is_said_in_one_line(self, client: Client) -> None:
+        response = client.post(CREATE_URL, {})
+        assert "Choose a study file" in response.content.decode()
+        assert "1 problem:" in response.content.decode()
+
+    def test_a_taken_name_is_a_problem(self, client: Client, study: VaultStudy) -> None:
+        response = client.post(CREATE_URL, {"study_file": file(STUDY)})
+        assert response.status_code == 422
+        assert "there is a study of that name already" in response.content.decode()
+
+    def test_bytes_that_are_no_text_are_a_problem(self, client: Client) -> None:
+        response = client.post(CREATE_URL, {"study_file": file(b"\xff\xfe")})
+        assert "must be UTF-8 text" in response.content.decode()
+        assert "<textarea" not in response.content.decode()
+
+    def test_markup_in_a_study_file_stays_text(self, client: Client) -> None:
+        response = client.post(CREATE_URL, {"study_file": file("<script>alert(1)</script>", "<b>.toml")})
+        assert "<script>alert" not in response.content.decode()
+        assert "<b>" not in response.content.decode()
+
+    def test_large_files_are_refused_in_words_and_never_reach_the_disk(
+        self, client: Client, tmp_path: Path
+    ) -> None:
+        spool = tmp_path / "spool"
+        spool.mkdir()
+        large = file(b"cell_id,lon,lat\n" + b"x,1,1\n" * 500_000, "cells.csv")
+        with override_settings(FILE_UPLOAD_TEMP_DIR=str(spool)):
+            response = client.post(CREATE_URL, {"study_file": file(STUDY), "cells": large})
+        assert response.status_code == 422
+        shown = text_of(response.content.decode())
+        assert "The files together must be at most 2.6 MB, got 3.0 MB" in shown
+        assert list(spool.iterdir()) == []
+        assert settings.FILE_UPLOAD_HANDLERS == ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
+
+    def test_without_the_token_it_is_refused(self, administrator: User) -> None:
+        strict = Client(enforce_csrf_checks=True)
+        strict.force_login(administrator)
+        assert strict.post(CREATE_URL, {"study_file": file(STUDY)}).status_code == 403
+
+
+def test_pages_have_no_inline_script_or_style(client: Client, study: VaultStudy) -> None:
+    for url in ("/administrator/", CREATE_URL, "/administrator/fair/"):
+        html = client.get(url).content.decode()
+        assert not re.search(r"\sstyle=|\son\w+=|<style", html), url
+        assert not re.search(r"<script(?![^>]*\ssrc=)", html), url

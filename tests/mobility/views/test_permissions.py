@@ -1,0 +1,133 @@
+"""Who reaches what: every address of the site against every role."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from mobility.models import Batch, VaultStudy
+from reports.policies import Role
+
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+
+OPERATOR, ANALYST, ADMINISTRATOR = Role.OPERATOR, Role.ANALYST, Role.ADMINISTRATOR
+READERS = frozenset({ANALYST, ADMINISTRATOR})
+EVERYBODY = frozenset({OPERATOR, ANALYST, ADMINISTRATOR, None})
+BATCH = "0b0e7a86-0000-4000-8000-000000000001"
+STUDY, INDICATOR = {"slug": "fair"}, {"slug": "fair", "indicator_slug": "age"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """Roles (None: signed in, no role) that an address lets in, and how it is asked."""
+
+    roles: frozenset[Role | None]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    method: str = "get"
+    signed_out: int = 302
+
+
+RULES = {
+    "home": Rule(roles=EVERYBODY),
+    "login": Rule(roles=EVERYBODY, signed_out=200),
+    "logout": Rule(roles=EVERYBODY, method="post"),
+    "reports:studies": Rule(roles=READERS),
+    "reports:study": Rule(roles=READERS, kwargs=STUDY),
+    "reports:study_file": Rule(roles=READERS, kwargs={**STUDY, "file_format": "json"}),
+    "reports:statement": Rule(roles=READERS, kwargs=STUDY),
+    "reports:statement_file": Rule(roles=READERS, kwargs=STUDY),
+    "reports:indicator": Rule(roles=READERS, kwargs=INDICATOR),
+    "reports:indicator_file": Rule(roles=READERS, kwargs={**INDICATOR, "file_format": "csv"}),
+    "reports:days": Rule(roles=READERS, kwargs=INDICATOR),
+    "reports:days_file": Rule(roles=READERS, kwargs={**INDICATOR, "file_format": "csv"}),
+    "operator:studies": Rule(roles=frozenset({OPERATOR})),
+    "operator:study": Rule(roles=frozenset({OPERATOR}), kwargs=STUDY),
+    "operator:batch": Rule(roles=frozenset({OPERATOR}), kwargs={"batch_id": BATCH}),
+    "operator:upload": Rule(roles=frozenset({OPERATOR}), kwargs=STUDY, method="put", signed_out=401),
+    "operator:close_days": Rule(roles=frozenset({OPERATOR}), kwargs=STUDY, method="post"),
+    "operator:void_day": Rule(roles=frozenset({OPERATOR}), kwargs=STUDY, method="post"),
+    "administrator:studies": Rule(roles=frozenset({ADMINISTRATOR})),
+    "administrator:create": Rule(roles=frozenset({ADMINISTRATOR})),
+    "administrator:study": Rule(roles=frozenset({ADMINISTRATOR}), kwargs=STUDY),
+}
+
+
+@pytest.fixture(autouse=True)
+def _study_with_a_batch(study: VaultStudy) -> None:
+    Batch.objects.create(pk=BATCH, study=study, state=Batch.State.DONE, filename="day.csv")
+
+
+def names(resolver: URLResolver, prefix: str = "") -> Iterator[str]:
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver):
+            below = f"{prefix}{pattern.namespace}:" if pattern.namespace else prefix
+            yield from names(pattern, below)
+        elif isinstance(pattern, URLPattern):
+            yield f"{prefix}{pattern.name}"
+
+
+def ask(client: Client, name: str) -> HttpResponse:
+    rule = RULES[name]
+    response: HttpResponse = getattr(client, rule.method)(reverse(name, kwargs=rule.kwargs))
+    return response
+
+
+def test_every_address_has_a_rule() -> None:
+    assert set(names(get_resolver())) == set(RULES)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_signed_out_must_sign_in(client: Client, name: str) -> None:
+    response = ask(client, name)
+    assert response.status_code == RULES[name].signed_out
+    if response.status_code == 302:
+        assert response.headers["Location"].startswith("/sign-in/")
+
+
+@pytest.mark.parametrize("role", [OPERATOR, ANALYST, ADMINISTRATOR, None], ids=str)
+def test_a_role_sees_its_pages_and_nothing_else(
+    client: Client, person: Callable[..., User], role: Role | None
+) -> None:
+    user = person("somebody", *([role] if role else []))
+    seen, hidden = set(), set()
+    for name in RULES:
+        client.force_login(user)
+        response = ask(client, name)
+        (hidden if response.status_code == 404 else seen).add(name)
+        is_sent_away = response.headers.get("Location", "").startswith("/sign-in/")
+        assert not is_sent_away or name == "logout", name
+        assert response.status_code < 500, name
+    assert seen == {name for name, rule in RULES.items() if role in rule.roles}
+    assert hidden == set(RULES) - seen
+
+
+def test_a_blocked_account_is_signed_out(client: Client, operator: User) -> None:
+    client.force_login(operator)
+    operator.is_active = False
+    operator.save()
+    assert client.get("/operator/").status_code == 302
+
+
+def test_roles_add_up(client: Client, person: Callable[..., User]) -> None:
+    client.force_login(person("both", OPERATOR, ANALYST))
+    assert client.get("/operator/fair/").status_code == 200
+    assert client.get("/studies/fair/").status_code == 200
+    assert client.get("/administrator/fair/").status_code == 404
+
+
+def test_a_link_in_the_navigation_is_one_that_works(client: Client, person: Callable[..., User]) -> None:
+    for role, links in {
+        OPERATOR: {"/operator/"},
+        ANALYST: {"/studies/"},
+        ADMINISTRATOR: {"/administrator/", "/studies/"},
+        None: set(),
+    }.items():
+        client.force_login(person(f"nav-{role}", *([role] if role else [])))
+        home = client.get("/").content.decode()
+        shown = {link for link in ("/operator/", "/studies/", "/administrator/") if f'href="{link}"' in home}
+        assert shown == links, role
