@@ -4,77 +4,24 @@ import os
 import re
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 from django.conf import settings
-from django.test import override_settings
 from redis import Redis
 
 from mobility.embedded.databases import embedded_files
 from mobility.embedded.service import Service, ServiceError
 from mobility.embedded.web import free_socket
 from mobility.runtime import RuntimePaths
+from tests.mobility.data_folder import HOLD, Folder
 
-MANAGE = str(settings.BASE_DIR / "manage.py")
-HOLD = """
-import sys
-from mobility.celery import app
-from mobility.embedded import workers
-with workers():
-    sys.stdout.write(f"{len(app.control.ping(timeout=5, limit=1))}\\n")
-    sys.stdout.flush()
-    sys.stdin.readline()
-"""
 FOREIGN = "settings.EMBEDDED_REDIS = False\nsettings.CELERY_BROKER_URL = 'redis://127.0.0.1:1/0'\n"
-
-
-class Folder:
-    """A data folder, and commands that run in it as a person would run them."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.paths = RuntimePaths(root)
-
-    def command(self, *arguments: str) -> subprocess.Popen[str]:
-        inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
-        return subprocess.Popen(
-            [sys.executable, MANAGE, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, env=inherited | {"MOBILITY_DATA_DIR": str(self.root)},
-        )  # fmt: skip
-
-    def shell(self, code: str = "pass") -> subprocess.Popen[str]:
-        return self.command("shell", "--no-imports", "-c", code)
-
-    @contextmanager
-    def holding(self) -> Iterator[subprocess.Popen[str]]:
-        """A command that is inside `with workers()` and leaves at the end of a line."""
-        with self.shell(HOLD) as process:
-            answered = process.stdout.readline()
-            assert answered == "1\n", process.stderr.read()
-            yield process
-            if process.poll() is None:
-                process.communicate("\n", timeout=60)
-
-    def running(self) -> set[str]:
-        """Names of the services with a living process."""
-        with override_settings(PATHS=self.paths):
-            return {name for name in ("redis", "worker", "web") if Service(name).is_alive()}
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Folder]:
-    made = Folder(tmp_path / "var")
-    yield made
-    with override_settings(PATHS=made.paths):
-        for name in ("web", "worker", "redis"):
-            Service(name).stop(grace_s=1)
 
 
 def groups_of(file: Path) -> set[str]:

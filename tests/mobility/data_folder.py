@@ -1,0 +1,68 @@
+"""A data folder of its own, and real commands that run in it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+from django.test import override_settings
+
+from mobility.embedded.service import Service
+from mobility.runtime import RuntimePaths
+
+SERVICES = ("web", "worker", "redis")
+HOLD = """
+import sys
+from mobility.celery import app
+from mobility.embedded import workers
+with workers():
+    sys.stdout.write(f"{len(app.control.ping(timeout=5, limit=1))}\\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+"""
+
+
+class Folder:
+    """A data folder, and commands that run in it as a person would run them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.paths = RuntimePaths(root)
+
+    def script(self, *arguments: str) -> subprocess.Popen[str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
+        return subprocess.Popen(
+            [sys.executable, *arguments], text=True, cwd=settings.BASE_DIR,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=inherited | {"MOBILITY_DATA_DIR": str(self.root)},
+        )  # fmt: skip
+
+    def command(self, *arguments: str) -> subprocess.Popen[str]:
+        return self.script("manage.py", *arguments)
+
+    def shell(self, code: str = "pass") -> subprocess.Popen[str]:
+        return self.command("shell", "--no-imports", "-c", code)
+
+    @contextmanager
+    def holding(self) -> Iterator[subprocess.Popen[str]]:
+        """A command that is inside `with workers()` and leaves at the end of a line."""
+        with self.shell(HOLD) as process:
+            answered = process.stdout.readline()
+            assert answered == "1\n", process.stderr.read()
+            yield process
+            if process.poll() is None:
+                process.communicate("\n", timeout=60)
+
+    def running(self) -> set[str]:
+        """Names of the services with a living process."""
+        with override_settings(PATHS=self.paths):
+            return {name for name in SERVICES if Service(name).is_alive()}
+
+    def stop_all(self) -> None:
+        """Whatever a failed test left."""
+        with override_settings(PATHS=self.paths):
+            for name in SERVICES:
+                Service(name).stop(grace_s=1)
