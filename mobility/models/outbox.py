@@ -9,7 +9,7 @@ from mobility.models.vault import VaultStudy
 
 
 class VaultPublication(models.Model):
-    """One merged delta; sent until the analyst zone has it, then kept until the study closes."""
+    """One merged delta, kept until the study closes: the analyst zone takes each once."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="publications")
@@ -17,7 +17,7 @@ class VaultPublication(models.Model):
     subscribers = models.PositiveIntegerField(help_text="distinct subscribers that the delta covers")
     voided_days = models.PositiveSmallIntegerField(default=0)
     delta = models.BinaryField()
-    sent_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["study", "number"]

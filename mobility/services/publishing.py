@@ -2,18 +2,17 @@
 
 from django.db import transaction
 from django.db.models import Sum
-from django.utils import timezone
 
 from ldp.tallies import Delta
 from mobility.models import OutboxDelta, VaultPublication, VaultStudy
 from mobility.services.vault import OpenStudy
-from reports.services.publications import apply_publication
+from reports.services.publications import apply_publication, known_publications
 
 
 def publish(study: OpenStudy) -> int:
     """Publish what waits, if it covers enough subscribers; returns how many still wait."""
     waiting = _cut(study)
-    send_unsent(study.row)
+    send_missing(study.row)
     return waiting
 
 
@@ -41,9 +40,13 @@ def _cut(study: OpenStudy) -> int:
     return 0
 
 
-def send_unsent(study: VaultStudy) -> None:
-    """Hand every publication that the analyst zone may not have to it, in order; it takes each once."""
-    for publication in VaultPublication.objects.filter(study=study, sent_at__isnull=True).order_by("number"):
+def send_missing(study: VaultStudy) -> None:
+    """Hand every publication that the analyst zone does not have to it, in order.
+
+    The analyst zone is asked what it has, so that one restored from an older dump catches up by itself.
+    """
+    known = known_publications(study.slug)
+    for publication in VaultPublication.objects.filter(study=study).exclude(pk__in=known).order_by("number"):
         apply_publication(
             study_slug=study.slug,
             publication_id=publication.pk,
@@ -51,5 +54,3 @@ def send_unsent(study: VaultStudy) -> None:
             delta=Delta.unpack(bytes(publication.delta)),
             voided_days=publication.voided_days,
         )
-        publication.sent_at = timezone.now()
-        publication.save(update_fields=["sent_at"])

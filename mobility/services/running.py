@@ -110,6 +110,7 @@ def _stages(batch: Batch, lease: Lease) -> None:
     batch.save(update_fields=["attempts", "started_at"])
     if batch.state in (Batch.State.QUEUED, Batch.State.READING):
         if batch.kind == Batch.Kind.EXTRACT and not _read(batch, study, lease):
+            publish(study)
             return
         _advance(batch, Batch.State.MERGING)
     if batch.state == Batch.State.MERGING:

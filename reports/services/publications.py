@@ -14,6 +14,12 @@ class PublicationError(Exception):
     """A delta does not fit the study; nothing was added."""
 
 
+def known_publications(study_slug: str) -> set[UUID]:
+    """Publications of a study that are in its totals."""
+    known = Publication.objects.filter(study__slug=study_slug)
+    return set(known.values_list("publication_id", flat=True))
+
+
 @transaction.atomic
 def apply_publication(
     *, study_slug: str, publication_id: UUID, plan_hash: str, delta: Delta, voided_days: int
