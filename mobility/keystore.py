@@ -69,6 +69,7 @@ class Keystore:
                 file.write(secrets.token_bytes(KEY_BYTES))
                 file.flush()
                 os.fsync(file.fileno())
+                file.truncate(0)  # what is left if this is interrupted must not pass for a key
         except FileNotFoundError:
             return
         path.unlink(missing_ok=True)

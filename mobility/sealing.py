@@ -66,7 +66,8 @@ class SealedReader(io.RawIOBase):
 
     Raises
     ------
-    SealBrokenError : on read, if a frame was altered, or the stream ends before its last frame
+    SealBrokenError : on read, if a frame was altered, or the stream ends before its last frame; then on every
+        read that follows
     """
 
     def __init__(self, source: BinaryIO, *, key: bytes) -> None:
@@ -74,6 +75,7 @@ class SealedReader(io.RawIOBase):
         self._source = source
         self._cipher = AESGCM(key)
         self._index = 0
+        self._is_broken = False
         self._frame = memoryview(b"")
         self._next = source.read(FRAME_BYTES + TAG_BYTES)
         self.bytes_read = 0
@@ -91,18 +93,22 @@ class SealedReader(io.RawIOBase):
         return count
 
     def _open_frame(self) -> bool:
+        if self._is_broken:  # whatever follows must not look like the rest, or the end, of the plaintext
+            raise self._broken()
         if self._index and not self._next:
             return False
         sealed, self._next = self._next, self._source.read(FRAME_BYTES + TAG_BYTES)
         try:
             plain = self._cipher.decrypt(_frame_nonce(self._index, last=not self._next), sealed, None)
         except (InvalidTag, ValueError):
-            raise SealBrokenError(
-                f"staged data is damaged at frame {self._index}: send the file again"
-            ) from None
+            self._is_broken = True
+            raise self._broken() from None
         self._index += 1
         self._frame = memoryview(plain)
         return bool(plain)
+
+    def _broken(self) -> SealBrokenError:
+        return SealBrokenError(f"staged data is damaged at frame {self._index}: send the file again")
 
 
 def seal(plain: bytes, *, key: bytes, context: str) -> bytes:

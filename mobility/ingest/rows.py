@@ -1,5 +1,6 @@
 """Rows of an extract to coded events: pseudonyms, days, cells and values; every other row is counted."""
 
+import zlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -76,12 +77,11 @@ class CellCodes:
 
     def __init__(self, area: AreaDefinition | None, *, first_day: date, days: int) -> None:
         self._closed = area is not None
-        self._codes: dict[bytes, int] = {}
         cells = area.cells if area is not None else ()
+        self._codes = {cell.cell_id.encode(): code for code, cell in enumerate(cells)}
         self.first_valid = np.ones(max(len(cells), 1), np.int64)
         self.last_valid = np.full(max(len(cells), 1), days, np.int64)
         for code, cell in enumerate(cells):
-            self._codes[cell.cell_id.encode()] = code
             if cell.valid_from is not None:
                 self.first_valid[code] = (cell.valid_from - first_day).days + 1
             if cell.valid_to is not None:
@@ -90,7 +90,8 @@ class CellCodes:
     def codes_of(self, texts: _Texts) -> NDArray[np.int64]:
         """Per row: code, or _OUTSIDE, or _EMPTY. Without an area every text, even an empty one, is a cell."""
         if not self._closed:
-            codes = [self._codes.setdefault(text, len(self._codes)) for text in texts.trimmed()]
+            # Codes only tell rows of one second apart; a list of all texts of a file would have no bound.
+            codes = [zlib.crc32(text) for text in texts.trimmed()]
         else:
             codes = [self._codes.get(t, int(_OUTSIDE)) if t else int(_EMPTY) for t in texts.trimmed()]
         return np.array(codes, np.int64)[texts.of_row]
@@ -155,11 +156,9 @@ class RowCoder:
 
     def events_of(self, block: RowBlock, counts: RowCounts) -> Events:
         """Events of the accepted rows of a block; `counts` grows by all its rows."""
-        lines = block.lines.to_numpy()
-        keep = _has_any_value(block.columns)
-        columns, lines = {name: column.filter(keep) for name, column in block.columns.items()}, lines[keep]
+        columns, lines = block.columns, block.lines
         counts.rows_read += len(lines) + len(block.misshapen)
-        counts.reject("wrong_columns", np.array(block.misshapen, np.int64))
+        counts.reject("wrong_columns", block.misshapen)
         subscribers = _Texts.of(columns[self._extract.subscriber])
         pseudonyms, is_empty = self._pseudonyms(subscribers)
         times = self._times(columns[self._extract.timestamp])
@@ -252,17 +251,6 @@ class RowCoder:
                 mine = asked == index
                 codes[mine, 0] = of_row[rows[mine]]
         return codes
-
-
-def _has_any_value(columns: Mapping[str, pa.Array]) -> NDArray[np.bool_]:
-    """Rows that are not blank lines."""
-    any_value: NDArray[np.bool_] | None = None
-    for column in columns.values():
-        filled = pc.binary_length(column).to_numpy(zero_copy_only=False) > 0
-        any_value = filled if any_value is None else any_value | filled
-    if any_value is None:
-        raise ValueError("a block must have at least one column")
-    return any_value
 
 
 def _buffers(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

@@ -161,6 +161,12 @@ def _segment_of_local(local, utc_from, offset_s, utc_end):  # type: ignore[no-un
 
 
 @numba.njit(cache=True, nogil=True)
+def _is_blank(byte):  # type: ignore[no-untyped-def]
+    """What `bytes.strip` takes away, as it does from the other columns."""
+    return byte == 32 or 9 <= byte <= 13
+
+
+@numba.njit(cache=True, nogil=True)
 def _digits(data, at, count):  # type: ignore[no-untyped-def]
     """Value of `count` digits, or -1."""
     value = 0
@@ -193,9 +199,9 @@ def _days_in_month(year, month):  # type: ignore[no-untyped-def]
 def _parse(data, start, end):  # type: ignore[no-untyped-def]
     """(kind, seconds since 1970 as written, offset in seconds) of one text."""
     unreadable = (_UNREADABLE, np.int64(0), np.int64(0))
-    while start < end and data[start] == 32:
+    while start < end and _is_blank(data[start]):
         start += 1
-    while end > start and data[end - 1] == 32:
+    while end > start and _is_blank(data[end - 1]):
         end -= 1
     if end - start < 16 or data[start + 4] != 45 or data[start + 7] != 45 or data[start + 13] != 58:
         return unreadable
@@ -203,7 +209,7 @@ def _parse(data, start, end):  # type: ignore[no-untyped-def]
         return unreadable
     year, month, day = _digits(data, start, 4), _digits(data, start + 5, 2), _digits(data, start + 8, 2)
     hour, minute = _digits(data, start + 11, 2), _digits(data, start + 14, 2)
-    if year < 0 or month < 1 or month > 12 or day < 1 or day > _days_in_month(year, month):
+    if year < 1 or month < 1 or month > 12 or day < 1 or day > _days_in_month(year, month):
         return unreadable
     if hour < 0 or hour > 23 or minute < 0 or minute > 59:
         return unreadable

@@ -4,21 +4,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowBlock:
     """Some consecutive rows of an extract.
 
-    columns : binary arrays of equal length by name, only those asked for; may hold lines without any value
-    lines : physical line of each row (the header is line 1), int64
-    misshapen : physical lines, within this block, that do not have as many columns as the header
+    columns : binary arrays of equal length by name, only those asked for
+    lines : int64 (n,); physical line of each row (the header is line 1)
+    misshapen : int64; physical lines, within this block, that do not have as many columns as the header
     """
 
     columns: dict[str, pa.Array]
-    lines: pa.Array
-    misshapen: tuple[int, ...]
+    lines: NDArray[np.int64]
+    misshapen: NDArray[np.int64]
 
 
 class Reader(Protocol):
