@@ -9,7 +9,7 @@ from django.db.models import Count
 from numpy.typing import NDArray
 
 from ldp import GrrChannel, IndicatorSpec, PlanSpec, all_unions, grr_channel, grr_frequencies, union
-from reports.models import Indicator, Plan, Study, Tally
+from reports.models import Indicator, Plan, Study, Tally, VisitorTally
 
 LEVEL = 0.95  # of every interval
 
@@ -144,7 +144,7 @@ def study_summaries() -> list[StudySummary]:
         StudySummary(
             study=study,
             n_indicators=study.n_indicators,
-            n_visitors=int(visitor_unions(study)[1, study.days]),
+            n_visitors=int(union(_visitors(study.visitor_tally), first_day=1, last_day=study.days)),
         )
         for study in studies
     ]
@@ -152,7 +152,7 @@ def study_summaries() -> list[StudySummary]:
 
 def visitor_unions(study: Study) -> Counts:
     """Visitors of every window, unscaled; int64 of shape (days + 1, days + 1), [first_day, last_day]."""
-    return all_unions(_visitors(study))
+    return all_unions(_visitors(VisitorTally.objects.select_related("study").get(study=study)))
 
 
 def current_plan(study: Study) -> Plan:
@@ -175,32 +175,34 @@ def window_report(indicator: Indicator, window: Window) -> WindowReport:
 
 def indicator_reports(indicator: Indicator, windows: Iterable[Window]) -> list[WindowReport]:
     """Estimates of an indicator in several windows; each tally is read once."""
-    loaded = _load(indicator.study, [indicator])[0]
+    loaded = _load([indicator])[0]
     return _reports(loaded, list(windows))
 
 
-def study_reports(study: Study, indicators: Sequence[Indicator], window: Window | None) -> list[WindowReport]:
-    """Estimates of several indicators of a study: in one window, or in all of them.
+def study_reports(indicators: Sequence[Indicator], window: Window | None) -> list[WindowReport]:
+    """Estimates of several indicators: in one window, or in all of them.
 
     Windows that an indicator does not have are left out.
     """
     reports: list[WindowReport] = []
-    for loaded in _load(study, indicators):
+    for loaded in _load(indicators):
         windows = windows_of_indicator(loaded.indicator)
         reports += _reports(loaded, windows if window is None else [w for w in windows if w == window])
     return reports
 
 
-def _load(study: Study, indicators: Sequence[Indicator]) -> list[_Loaded]:
-    newest: dict[int, Tally] = {}
-    rows = Tally.objects.filter(indicator__in=indicators).select_related("plan").order_by("plan__version")
-    for tally in rows:
-        newest[tally.indicator_id] = tally
-    visitors = _visitors(study)
-    return [_decode(indicator, newest[indicator.pk], visitors=visitors) for indicator in indicators]
+def _load(indicators: Sequence[Indicator]) -> list[_Loaded]:
+    """Newest tallies of some indicators, with the visitors.
+
+    One statement reads them all: between two, a publication could land, and there would be more answers than
+    visitors.
+    """
+    rows = Tally.objects.filter(indicator__in=indicators).select_related("plan__study__visitor_tally")
+    newest = {tally.indicator_id: tally for tally in rows.order_by("plan__version")}
+    return [_decode(indicator, newest[indicator.pk]) for indicator in indicators]
 
 
-def _decode(indicator: Indicator, tally: Tally, *, visitors: Counts) -> _Loaded:
+def _decode(indicator: Indicator, tally: Tally) -> _Loaded:
     plan = PlanSpec.from_json(tally.plan.spec)
     spec = plan.indicators[plan.index(indicator.slug)]
     square = (plan.days + 1, plan.days + 1)
@@ -210,12 +212,12 @@ def _decode(indicator: Indicator, tally: Tally, *, visitors: Counts) -> _Loaded:
         spec=spec,
         counts=_array(tally.counts, shape=(spec.domain_size, *square)),
         n_reports=_array(tally.n_reports, shape=square),
-        visitors=visitors,
+        visitors=_visitors(tally.plan.study.visitor_tally),
     )
 
 
-def _visitors(study: Study) -> Counts:
-    return _array(study.visitor_tally.counts, shape=(study.days + 1, study.days + 1))
+def _visitors(tally: VisitorTally) -> Counts:
+    return _array(tally.counts, shape=(tally.study.days + 1, tally.study.days + 1))
 
 
 def _array(blob: bytes | memoryview, *, shape: tuple[int, ...]) -> Counts:

@@ -178,8 +178,8 @@ def _guarantee(plan: Plan, certificate: Certificate) -> dict[str, Any]:
     return {
         "definition": gettext(
             "Take two people present on the same days, whose daily values repeat and change on the same "
-            "days, and who differ in the unit only. The probability of any answers of theirs that leave the operator zone "
-            "differs by at most the factor exp(epsilon)."
+            "days, and who differ in the unit only. The probability of any answers of theirs that leave the "
+            "operator zone differs by at most the factor exp(epsilon)."
         ),
         "unit": plan.unit,
         "units": {

@@ -10,7 +10,7 @@ readers_only = require_role(Role.ANALYST, Role.ADMINISTRATOR)
 
 
 def study_or_404(slug: str) -> Study:
-    return get_object_or_404(Study.objects.select_related("visitor_tally"), slug=slug)
+    return get_object_or_404(Study, slug=slug)
 
 
 def indicator_or_404(slug: str, *, among: list[Indicator]) -> Indicator:

@@ -25,7 +25,7 @@ from reports.views.access import indicator_or_404, readers_only, study_or_404
 def download_study(_request: HttpRequest, slug: str, file_format: str) -> HttpResponse:
     """All indicators in all windows."""
     study = study_or_404(slug)
-    reports = study_reports(study, list(study.indicators.all()), None)
+    reports = study_reports(list(study.indicators.all()), None)
     return _file(reports, name=study.slug, file_format=file_format)
 
 

@@ -43,13 +43,13 @@ class Command(BaseCommand):
 def _reports(study: Study, slug: str | None, window: Window | None) -> list[WindowReport]:
     indicators = list(study.indicators.all())
     if slug is None:
-        return study_reports(study, indicators, window)
+        return study_reports(indicators, window)
     wanted = [indicator for indicator in indicators if indicator.slug == slug]
     if not wanted:
         known = ", ".join(indicator.slug for indicator in indicators)
         raise CommandError(f"--indicator must be one of {known}, got {slug}")
     # Asked for by name, a union that does not exist is an error; among all indicators it is left out.
-    return study_reports(study, wanted, None) if window is None else [window_report(wanted[0], window)]
+    return study_reports(wanted, None) if window is None else [window_report(wanted[0], window)]
 
 
 def _study(slug: str) -> Study:

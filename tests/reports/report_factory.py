@@ -1,0 +1,176 @@
+"""Studies with answers in them, made the way the operator zone makes them, from a few thousand people."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ldp
+from reports.models import Plan, Study
+from reports.services.publications import apply_publication
+from reports.services.studies import create_study_rows
+from reports.studyfile import StudyDefinition
+from reports.studyfile.definition import (
+    ExtractProfile,
+    IndicatorDefinition,
+    PlanDefinition,
+    VisitorRule,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class People:
+    """True values, known to the tests only; -1 = no value."""
+
+    bitmaps: NDArray[np.uint64]
+    static: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    daily: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+
+    @property
+    def pseudonyms(self) -> NDArray[np.uint64]:
+        return np.arange(1, self.bitmaps.size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+
+    def present(self, first_day: int, last_day: int) -> NDArray[np.bool_]:
+        """Who was there in a window."""
+        mask = sum(1 << (day - 1) for day in range(first_day, last_day + 1))
+        return (self.bitmaps & np.uint64(mask)) != 0
+
+
+def indicator(slug: str, *categories: str, **changes: Any) -> IndicatorDefinition:
+    """Static unless told otherwise."""
+    values: dict[str, Any] = {
+        "slug": slug,
+        "name": slug.replace("_", " ").capitalize(),
+        "kind": "static",
+        "column": slug,
+        "derive": None,
+        "categories": categories,
+        "epsilon": None,
+        "max_values": None,
+    }
+    return IndicatorDefinition(**(values | changes))
+
+
+GENDER = indicator("gender", "F", "M", "NR")
+AGE = indicator("age", "<18", "18-24", "25 & older")
+STAY = indicator("stay", "short", "long", kind="daily", column=None, derive="visit_duration")
+
+
+def definition(
+    *indicators: IndicatorDefinition,
+    mechanism: Any = "smp-grr",
+    unit: Any = "profile",
+    epsilon: str = "1",
+    **changes: Any,
+) -> StudyDefinition:
+    """A study of four days in Belfort, or what the changes say."""
+    values: dict[str, Any] = {
+        "slug": "fair-2024",
+        "name": "The fair",
+        "timezone": "Europe/Paris",
+        "first_day": date(2024, 5, 30),
+        "days": 4,
+        "expected_subscribers": None,
+        "market_share": Decimal(1),
+        "min_publication": 1,
+        "visitor": VisitorRule(min_minutes=60, from_minute=360, to_minute=1439),
+        "extract": ExtractProfile(
+            subscriber="msisdn", timestamp="at", cell=None, max_bad_share=Decimal("0.05")
+        ),
+        "plan": PlanDefinition(
+            mechanism=mechanism, unit=unit, epsilon=Decimal(epsilon), epsilon_profile=None
+        ),
+        "indicators": indicators or (GENDER, AGE, STAY),
+        "area": None,
+    }
+    return StudyDefinition(**(values | changes))
+
+
+def create(*indicators: IndicatorDefinition, **changes: Any) -> Study:
+    return create_study_rows(definition(*indicators, **changes), by="adam")
+
+
+def crowd(study: Study, *, n: int = 4000, seed: int = 1) -> People:
+    """People with skewed values: the first category of each indicator is the most frequent."""
+    stream = ldp.KeyedStream(seed.to_bytes(16, "big"))
+    bitmaps = stream.uniform_int(n, 1, 2**study.days).astype(np.uint64)
+    static, daily = {}, {}
+    for each in study.indicators.all():
+        k = len(each.categories)
+        if each.kind == "static":
+            static[each.slug] = _skewed(stream, n, k)
+        else:
+            daily[each.slug] = np.stack([_skewed(stream, n, k) for _ in range(study.days)], axis=1)
+    return People(bitmaps=bitmaps, static=static, daily=daily)
+
+
+def publish(study: Study, people: People, *, key: bytes = bytes(16), voided_days: int = 0) -> ldp.Delta:
+    """Sanitise, tally and publish, as a worker does."""
+    plan = Plan.objects.get(study=study)
+    spec = ldp.PlanSpec.from_json(plan.spec)
+    delta = _delta(spec, people, sanitiser=ldp.Sanitiser(spec, ldp.KeyedPrf(key)))
+    apply_publication(
+        study_slug=study.slug,
+        publication_id=uuid4(),
+        plan_hash=plan.spec_hash,
+        delta=delta,
+        voided_days=voided_days,
+    )
+    return delta
+
+
+def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser) -> ldp.Delta:
+    delta = ldp.Delta.zero(spec)
+    ldp.tally_visitors(people.bitmaps, delta.visitors, sign=1)
+    for index, asked in enumerate(spec.indicators):
+        answers = (
+            _static_answers(index, asked, people, sanitiser, is_sampled=spec.is_sampled)
+            if asked.kind == "static"
+            else _daily_answers(index, asked, people, sanitiser, is_sampled=spec.is_sampled)
+        )
+        tally = ldp.tally_static if asked.kind == "static" else ldp.tally_daily
+        tally(people.bitmaps, answers, delta.counts[index], sign=1)
+        delta.n_reports[index][:] = delta.counts[index].sum(axis=0)
+    return delta
+
+
+def _static_answers(
+    index: int, asked: ldp.IndicatorSpec, people: People, sanitiser: ldp.Sanitiser, *, is_sampled: bool
+) -> NDArray[np.uint16]:
+    values = people.static[asked.slug]
+    if is_sampled:
+        values = np.where(sanitiser.asked(people.pseudonyms) == index, values, -1).astype(np.int32)
+    return sanitiser.answer(index, people.pseudonyms, values)
+
+
+def _daily_answers(
+    index: int, asked: ldp.IndicatorSpec, people: People, sanitiser: ldp.Sanitiser, *, is_sampled: bool
+) -> NDArray[np.uint16]:
+    values = people.daily[asked.slug]
+    chosen = sanitiser.answer_days(index, people.pseudonyms) & people.bitmaps
+    if is_sampled:
+        chosen = np.where(sanitiser.asked(people.pseudonyms) == index, chosen, 0).astype(np.uint64)
+    columns = [
+        sanitiser.answer(
+            index,
+            people.pseudonyms,
+            np.where(chosen >> np.uint64(day) & np.uint64(1), values[:, day], -1).astype(np.int32),
+        )
+        for day in range(values.shape[1])
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _skewed(stream: ldp.KeyedStream, n: int, k: int) -> NDArray[np.int32]:
+    return np.minimum(stream.uniform_int(n, 0, k), stream.uniform_int(n, 0, k)).astype(np.int32)
+
+
+def absent_on(people: People, *, day: int) -> People:
+    """The same people without one day; who was there on that day only comes on the first or second day."""
+    gone = people.bitmaps & ~np.uint64(1 << (day - 1))
+    return replace(people, bitmaps=np.where(gone == 0, np.uint64(2 if day == 1 else 1), gone))

@@ -1,0 +1,116 @@
+"""The list of studies, the page of one, all days of an indicator, and how many queries each takes."""
+
+import json
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reports import charts, selectors, wording
+from reports.models import Study
+from reports.views.studies import day_rows
+from tests.reports import report_factory as factory
+
+MANY = factory.indicator("region", *(f"Region {letter}" for letter in "ABCDEFGHIJKL"))
+
+
+def page(client: Client, name: str, *args: str, query: str = "") -> str:
+    answer = client.get(reverse(f"reports:{name}", args=args) + query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_list_without_studies_says_what_comes_next(reader: Client) -> None:
+    assert "There is no study yet" in page(reader, "studies")
+
+
+def test_list_tells_studies_with_data_from_those_without(reader: Client, fair: Study) -> None:
+    factory.create(slug="soon-2025", name="Soon")
+    text = page(reader, "studies")
+    assert wording.number(4000) in text
+    assert text.count("no data yet") == 1
+
+
+def test_study_page_says_who_counts_and_how_answers_are_protected(reader: Client, fair: Study) -> None:
+    text = page(reader, "study", "fair-2024")
+    assert "at least 60 minutes" in text
+    assert "06:00 to 23:59, local time (Europe/Paris)" in text
+    assert "Every cell of the extract" in text
+    assert "one of the 3 indicators" in text
+    for indicator in fair.indicators.all():
+        assert reverse("reports:indicator", args=["fair-2024", indicator.slug]) in text
+
+
+def test_study_page_without_data_has_no_chart(reader: Client, db: None) -> None:
+    factory.create()
+    text = page(reader, "study", "fair-2024")
+    assert "No data yet" in text
+    assert "plotly" not in text
+
+
+def test_visitors_per_day_and_first_timers_are_exact(fair: Study) -> None:
+    people = factory.crowd(fair)
+    rows = day_rows(fair, selectors.visitor_unions(fair))
+    seen = people.bitmaps == 0  # nobody
+    for day, row in enumerate(rows, start=1):
+        today = people.present(day, day)
+        assert row["visitors"] == today.sum()
+        assert row["first_time"] == (today & ~seen).sum()
+        seen = seen | today
+
+
+def test_days_page_has_each_estimate_and_a_link_to_each_day(reader: Client, fair: Study) -> None:
+    text = page(reader, "days", "fair-2024", "stay")
+    for report in selectors.indicator_reports(
+        fair.indicators.get(slug="stay"), selectors.single_days_of(fair)
+    ):
+        for estimate in report.estimates:
+            assert f"{wording.percent(estimate.frequency)}<br>" in text
+            assert wording.share_range(estimate) in text
+        assert f"?from={report.first_date}&amp;to={report.last_date}" in text
+        assert f">{wording.number(report.n_reports)}</td>" in text
+
+
+def test_reader_chooses_the_lines(reader: Client) -> None:
+    study = factory.create(MANY)
+    factory.publish(study, factory.crowd(study))
+
+    def names(query: str) -> list[str]:
+        text = page(reader, "days", "fair-2024", "region", query=query)
+        figure = json.loads(re.search(r'<script id="figure"[^>]*>(.*?)</script>', text).group(1))
+        return [trace["name"] for trace in figure["data"] if "name" in trace]
+
+    assert names("?category=11&category=2") == ["Region C", "Region L"]
+    assert len(names("")) < charts.MAX_LINES
+    assert len(names("?" + "&".join(f"category={code}" for code in range(12)))) == charts.MAX_LINES
+    # nonsense is as good as no choice
+    assert names("?category=12&category=x&category=-1&category=²") == names("")
+
+
+def test_days_page_without_data(reader: Client, db: None) -> None:
+    factory.create()
+    assert "No data yet" in page(reader, "days", "fair-2024", "stay")
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "queries"),
+    [
+        # each: session, user, roles for access and for the navigation
+        ("studies", (), 4 + 1),
+        ("study", ("fair-2024",), 4 + 5),  # study, plan, visitors, area, indicators
+        ("indicator", ("fair-2024", "gender"), 4 + 4),  # study, indicators, visitors, tally
+        ("days", ("fair-2024", "gender"), 4 + 3),  # study, indicators, tally
+        ("statement", ("fair-2024",), 4 + 6),
+    ],
+)
+def test_number_of_queries_does_not_grow(
+    reader: Client, fair: Study, name: str, args: tuple[str, ...], queries: int, django_assert_num_queries
+) -> None:
+    other = factory.create(factory.GENDER, factory.AGE, MANY, factory.STAY, slug="other-2024", days=14)
+    factory.publish(other, factory.crowd(other, n=100))
+    with django_assert_num_queries(queries):
+        page(reader, name, *args)
+    big = tuple(arg.replace("fair-2024", "other-2024") for arg in args)
+    with django_assert_num_queries(queries):
+        page(reader, name, *big)
