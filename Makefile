@@ -3,7 +3,7 @@ SHELL := /bin/bash
 python := .venv/bin/python
 PORT ?= 8000
 
-.PHONY: help setup setup-dev demo run test lint bench soak lock clean
+.PHONY: help setup setup-dev demo run test lint soak lock clean
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  .*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
@@ -36,6 +36,9 @@ lint: setup-dev  ## style, types, imports, migrations
 	.venv/bin/lint-imports
 	$(python) manage.py makemigrations --check --dry-run
 	$(python) manage.py check
+
+soak: setup  ## are the stated errors true? 2,000 study keys, some minutes (ARGS="--keys 200": fewer)
+	@$(python) -m benchmarks.soak $(ARGS)
 
 lock: setup-dev  ## write requirements*.txt anew from requirements*.in
 	.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements.in --output-file requirements.txt
