@@ -1,12 +1,13 @@
 # `make demo` shows the product, `make test` checks it; both need Python 3.11 or newer and nothing else.
 SHELL := /bin/bash
 python := .venv/bin/python
+compile := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 PORT ?= 8000
 
 .PHONY: help setup setup-dev demo run test lint soak lock clean
 
 help:           ## list the targets
-	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  .*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
 
 setup: .venv/.installed  ## virtual environment with the locked dependencies
 
@@ -41,8 +42,8 @@ soak: setup  ## are the stated errors true? 2,000 study keys, some minutes (ARGS
 	@$(python) -m benchmarks.soak $(ARGS)
 
 lock: setup-dev  ## write requirements*.txt anew from requirements*.in
-	.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements.in --output-file requirements.txt
-	.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements-dev.in --output-file requirements-dev.txt
+	$(compile) requirements.in --output-file requirements.txt
+	$(compile) requirements-dev.in --output-file requirements-dev.txt
 
 clean: setup  ## remove var/: databases, keys, demo (YES=1: do not ask)
 	@$(python) scripts/clean.py $(if $(filter 1,$(YES)),--yes)
