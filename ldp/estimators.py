@@ -2,7 +2,9 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,7 +65,7 @@ def grr_frequencies(
     _check_counts(counts, n_reports=n_reports, n_population=n_population, channel=channel)
     if not 0 < level < 1:
         raise LdpError(f"level must be in (0, 1), got {level}")
-    frequency = (counts / n_reports - float(channel.q)) / float(channel.p - channel.q)
+    frequency = (counts / n_reports - float(channel.q)) / _noise_terms(channel).slope
     low, high = _score_interval(
         frequency, n_reports=n_reports, n_population=n_population, channel=channel, level=level
     )
@@ -133,18 +135,35 @@ def project_simplex(f: ArrayLike, total: float = 1.0) -> Floats:
     return np.asarray(np.maximum(shifted - excess[last_positive], 0.0), np.float64)
 
 
+class _NoiseTerms(NamedTuple):
+    """Of one answer: p - q, and the variance `constant + linear f` of its unbiased inversion."""
+
+    slope: float
+    constant: float
+    linear: float
+
+
+@lru_cache
+def _noise_terms(channel: GrrChannel) -> _NoiseTerms:
+    """Exact up to the last step; cached, since pages ask for all windows of the same few channels."""
+    p, q = channel.p, channel.q
+    return _NoiseTerms(
+        slope=float(p - q),
+        constant=float(q * (1 - q) / (p - q) ** 2),
+        linear=float((1 - p - q) / (p - q)),
+    )
+
+
 def _variance_terms(
     *, n_reports: ArrayLike, n_population: ArrayLike, channel: GrrChannel
 ) -> tuple[Floats, Floats, Floats]:
     """Terms (a, b, c) of the variance a + b f + c f (1 - f)."""
+    noise = _noise_terms(channel)
     n = np.asarray(n_reports, np.float64)
     population = np.asarray(n_population, np.float64)
-    slope = channel.p - channel.q
-    constant = float(channel.q * (1 - channel.q) / slope**2) / n
-    linear = float((1 - channel.p - channel.q) / slope) / n
     # A population of one has no sampling error; the maximum only avoids 0 / 0 there.
     sampling = (population - n) / np.maximum(population - 1, 1) / n
-    return constant, linear, sampling
+    return noise.constant / n, noise.linear / n, sampling
 
 
 def _score_interval(
