@@ -27,10 +27,8 @@ def prepare(argv: list[str]) -> None:
     command = argv[1] if len(argv) > 1 else "help"
     if command.startswith("-") or command in NO_DATABASES or {"-h", "--help"} & set(argv[2:]):
         return
-    files = embedded_files()
-    if not files:
-        return
     private_folder(settings.MOBILITY_DATA_DIR)
+    files = embedded_files()
     if all(is_migrated(file) for file in files.values()):
         return
     with exclusive(settings.PATHS.run / "migrate.lock"):

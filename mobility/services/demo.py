@@ -93,6 +93,6 @@ def write_report(slug: str) -> tuple[Path, int]:
     """Export every window of every indicator; returns the file and the visitors of the whole study."""
     study = Study.objects.get(slug=slug)
     file = folder() / "report.json"
-    text = render(study_reports(study, list(study.indicators.all()), None), file_format="json")
+    text = render(study_reports(list(study.indicators.all()), None), file_format="json")
     write_private(file, text.rstrip("\n") + "\n")
     return file, int(visitor_unions(study)[1, study.days])
