@@ -24,7 +24,6 @@ WORD = 2**64  # thresholds are integers out of it
 class Protection:
     """What one page says about one indicator; epsilons are certified, not nominal."""
 
-    mechanism: str
     unit: str
     epsilon_answer: Decimal
     epsilon_profile: Decimal
@@ -37,34 +36,29 @@ class Protection:
     is_daily: bool
 
     @property
-    def epsilon(self) -> Decimal:
-        """Certified loss in the unit of the plan."""
-        return self.epsilon_profile if self.unit == Plan.Unit.PROFILE else self.epsilon_attribute
-
-    @property
     def kept_of_100(self) -> int:
         """True answers of a hundred."""
         return round(Fraction(100 * self.threshold, WORD))
 
 
-def protection(plan: Plan, indicator: Indicator) -> Protection:
-    """Certified protection of an indicator under its plan."""
+def protections(plan: Plan) -> dict[str, Protection]:
+    """Certified protection of each indicator of a plan, by slug."""
     spec, certificate = certified(plan)
-    index = spec.index(indicator.slug)
-    entry, asked = certificate.indicators[index], spec.indicators[index]
-    return Protection(
-        mechanism=spec.mechanism,
-        unit=spec.unit,
-        epsilon_answer=entry.epsilon,
-        epsilon_profile=certificate.epsilon_profile,
-        epsilon_attribute=certificate.epsilon_attribute,
-        values_per_person=entry.n_values,
-        voided_days=plan.voided_days,
-        threshold=grr_channel(epsilon=asked.epsilon, domain_size=asked.domain_size).threshold,
-        d=spec.d,
-        is_sampled=spec.is_sampled,
-        is_daily=asked.kind == "daily",
-    )
+    return {
+        asked.slug: Protection(
+            unit=spec.unit,
+            epsilon_answer=entry.epsilon,
+            epsilon_profile=certificate.epsilon_profile,
+            epsilon_attribute=certificate.epsilon_attribute,
+            values_per_person=entry.n_values,
+            voided_days=plan.voided_days,
+            threshold=grr_channel(epsilon=asked.epsilon, domain_size=asked.domain_size).threshold,
+            d=spec.d,
+            is_sampled=spec.is_sampled,
+            is_daily=asked.kind == "daily",
+        )
+        for asked, entry in zip(spec.indicators, certificate.indicators, strict=True)
+    }
 
 
 def certified(plan: Plan) -> tuple[PlanSpec, Certificate]:

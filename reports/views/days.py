@@ -7,7 +7,7 @@ from django.views.decorators.http import require_GET
 
 from reports import charts
 from reports.selectors import WindowReport, indicator_reports, single_days_of
-from reports.statement import protection
+from reports.statement import protections
 from reports.views.access import indicator_or_404, readers_only, study_or_404
 from reports.views.indicator import page_context
 
@@ -30,7 +30,7 @@ def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
         "figure": charts.days_figure(reports, shown=shown),
         "shown": shown,
         "max_lines": charts.MAX_LINES,
-        "protection": protection(reports[0].plan, found),
+        "protection": protections(reports[0].plan)[found.slug],
     }
     return render(request, "reports/days.html", context)
 

@@ -20,7 +20,7 @@ from reports.selectors import (
     visitor_unions,
     window_report,
 )
-from reports.statement import protection
+from reports.statement import protections
 from reports.views.access import indicator_or_404, readers_only, study_or_404
 
 WIDE_INTERVAL = 0.1  # half of it, as a share: from here on a report says that it is imprecise
@@ -79,7 +79,7 @@ def window_context(indicator: Indicator, window: Window, *, visitors: Counts) ->
 def _report_context(report: WindowReport) -> dict[str, Any]:
     half_width = typical_half_width(report)
     return {
-        "protection": protection(report.plan, report.indicator),
+        "protection": protections(report.plan)[report.indicator.slug],
         "figure": charts.report_figure(report),
         "summary": wording.report_summary(report),
         "half_width": half_width,

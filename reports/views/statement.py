@@ -7,7 +7,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from reports.selectors import current_plan
-from reports.statement import certified, privacy_statement, protection
+from reports.statement import certified, privacy_statement, protections
 from reports.views.access import readers_only, study_or_404
 
 
@@ -18,13 +18,14 @@ def statement(request: HttpRequest, slug: str) -> HttpResponse:
     study = study_or_404(slug)
     plan = current_plan(study)
     spec, certificate = certified(plan)
+    by_slug = protections(plan)
     context = {
         "study": study,
         "plan": plan,
         "spec": spec,
         "certificate": certificate,
         "statement": privacy_statement(study),
-        "protections": [(found, protection(plan, found)) for found in study.indicators.all()],
+        "protections": [(found, by_slug[found.slug]) for found in study.indicators.all()],
         "crumbs": [
             (gettext("Studies"), reverse("reports:studies")),
             (study.name, reverse("reports:study", args=[study.slug])),

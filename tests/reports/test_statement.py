@@ -15,7 +15,7 @@ from django.urls import reverse
 
 import ldp
 from reports.models import Plan, Study
-from reports.statement import protection
+from reports.statement import protections
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
@@ -118,7 +118,7 @@ def test_pages_certify_what_the_statement_certifies(fair: Study) -> None:
     plan = Plan.objects.get(study=fair)
     printed = statement()
     for indicator, entry in zip(fair.indicators.all(), printed["indicators"], strict=True):
-        shown = protection(plan, indicator)
+        shown = protections(plan)[indicator.slug]
         assert str(shown.epsilon_answer) == entry["epsilon"]
         assert str(shown.epsilon_profile) == printed["guarantee"]["epsilon_profile"]
         assert shown.threshold == int(entry["threshold"])
