@@ -133,6 +133,13 @@ def test_daily_indicator_says_that_changes_are_not_protected(reader: Client, fai
     assert "gives up to 4 answers, one a day" in text
 
 
+def test_union_of_a_daily_indicator_says_which_day_counts(reader: Client, fair: Study) -> None:
+    rule = "with the value of the first day there"
+    assert rule in text_of(get(reader, "stay").content.decode())
+    assert rule not in text_of(get(reader, "stay", **{"from": "2024-05-31"}).content.decode())
+    assert rule not in text_of(get(reader, "gender").content.decode())
+
+
 def test_attribute_unit_is_named(reader: Client) -> None:
     study = factory.create(unit="attribute", epsilon="0.5")
     factory.publish(study, factory.crowd(study), voided_days=1)

@@ -14,7 +14,7 @@ from reports.models import Indicator, Plan, Study, Tally
 from reports.selectors import UnionNotAvailableError, Window, WindowError
 from tests.reports import report_factory as factory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.database]
 
 HALF_STAY = factory.indicator(
     "stay", "short", "long", kind="daily", column=None, derive="visit_duration", max_values=2
