@@ -61,7 +61,7 @@ def upload(page: Page, site: Site, path: Path) -> None:
 def page_numbers(page: Page) -> dict[str, list[float]]:
     """Per category: share, its interval, visitors, reports, as the table shows them."""
     found = {}
-    for row in page.locator("main table tbody tr").all():
+    for row in page.get_by_role("table").filter(has_text="Consistent share").locator("tbody tr").all():
         name = row.locator("th").inner_text().strip()
         share, people, _, reports = (numbers_in(cell.inner_text()) for cell in row.locator("td").all())
         found[name] = [*share, people[0], reports[0]]
@@ -107,7 +107,8 @@ def test_every_page_fits_and_keeps_its_policy(
         "operator": ["/", "/operator/", f"/operator/{STUDY}/"],
         "analyst": [
             "/", "/studies/", f"/studies/{STUDY}/", f"/studies/{STUDY}/region/",
-            f"/studies/{STUDY}/age/days/", f"/studies/{STUDY}/visit_duration/", f"/studies/{STUDY}/statement/",
+            f"/studies/{STUDY}/age/days/", f"/studies/{STUDY}/visit_duration/",
+            f"/studies/{STUDY}/statement/",
         ],
         "administrator": ["/", "/administrator/", "/administrator/create/", f"/administrator/{STUDY}/"],
     }  # fmt: skip
