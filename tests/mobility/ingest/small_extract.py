@@ -1,0 +1,135 @@
+"""A small study, read both as the project and as the reference read it, and an extract through the ingest."""
+
+import io
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.cmac import CMAC
+
+from ldp.entropy import KeyedPrf
+from mobility.ingest.events import Events
+from mobility.ingest.rows import RowCoder, RowCounts
+from mobility.readers import csv as reader
+from reports.studyfile import StudyDefinition, parse_study
+from tests.ldp.exact import reference_words
+
+PSEUDONYM_KEY = bytes(range(16))
+SANITISE_KEY = bytes(range(16, 32))
+FIRST_DAY = date(2017, 3, 25)  # clocks go forward on day 2
+HEADER = "who,when,where,gender,other,age"
+CELLS = "cell_id,lon,lat,zone,valid_from,valid_to\nc1,6.8,47.6,a,,\nc2,6.9,47.6,b,,\n"
+
+# The daily indicator stands between the static ones: slots are not places in the plan.
+STUDY = """
+[study]
+slug = "small"
+name = "Small"
+timezone = "Europe/Paris"
+first_day = 2017-03-25
+days = 2
+[study.visitor]
+min_minutes = 60
+from = "06:00"
+to = "23:59"
+[extract]
+subscriber = "who"
+timestamp = "when"
+cell = "where"
+[plan]
+mechanism = "smp-grr"
+unit = "profile"
+epsilon = 1.0
+[[indicator]]
+slug = "gender"
+kind = "static"
+column = "gender"
+categories = ["F", "M"]
+[[indicator]]
+slug = "visit_duration"
+kind = "daily"
+derive = "visit_duration"
+[[indicator]]
+slug = "age"
+kind = "static"
+column = "age"
+categories = ["<18", "18-64", "65+", "Ä"]
+[area]
+cells = "cells.csv"
+"""
+
+
+def write_study(folder: Path, *, cells: str = CELLS) -> Path:
+    """The study file and its cells, as the reference reads them."""
+    (folder / "cells.csv").write_text(cells, encoding="utf-8")
+    path = folder / "study.toml"
+    path.write_text(STUDY, encoding="utf-8")
+    return path
+
+
+@cache
+def definition_of(*changes: tuple[str, str], cells: str = CELLS) -> StudyDefinition:
+    """The small study, with texts of its file replaced."""
+    text = STUDY
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return parse_study(text.encode(), filename="study.toml", read=lambda _: cells.encode())
+
+
+def coder_of(
+    definition: StudyDefinition,
+    *,
+    pseudonym_key: bytes = PSEUDONYM_KEY,
+    closed_days: frozenset[int] = frozenset(),
+) -> RowCoder:
+    return RowCoder(
+        definition,
+        definition.plan_spec(),
+        pseudonym_key=pseudonym_key,
+        prf=KeyedPrf(SANITISE_KEY),
+        closed_days=closed_days,
+    )
+
+
+def ingest(data: bytes, coder: RowCoder, *, block_bytes: int = 4 << 20) -> tuple[list[Events], RowCounts]:
+    """Events of each block, and the counts of all."""
+    counts = RowCounts()
+    usual, reader.BLOCK_BYTES = reader.BLOCK_BYTES, block_bytes
+    try:
+        blocks = list(reader.read_csv(io.BytesIO(data), columns=coder.columns))
+    finally:
+        reader.BLOCK_BYTES = usual
+    return [coder.events_of(block, counts) for block in blocks], counts
+
+
+def pseudonym_of(subscriber: str, *, key: bytes = PSEUDONYM_KEY) -> int:
+    """AES-CMAC (RFC 4493) by the cryptography package, its first 8 bytes."""
+    mac = CMAC(AES(key))
+    mac.update(subscriber.encode())
+    return int.from_bytes(mac.finalize()[:8], "big")
+
+
+def asked_of(pseudonym: int, *, d: int, key: bytes = SANITISE_KEY) -> int:
+    """The indicator that a subscriber answers, from the keyed block written out."""
+    word, _ = reference_words(
+        key, pseudonym=pseudonym, purpose=1, indicator=0, plan_version=0, value=0, counter=0
+    )
+    assert word < 2**64 // d * d  # else it is drawn again, which these tests need not do
+    return word % d
+
+
+def make_events(rows: list[tuple[int, int, int, int, list[int]]], *, slots: int) -> Events:
+    return Events(
+        pseudonym=np.array([row[0] for row in rows], np.uint64),
+        second=np.array([row[1] for row in rows], np.uint32),
+        cell=np.array([row[2] for row in rows], np.uint32),
+        day=np.array([row[3] for row in rows], np.uint8),
+        codes=np.array([row[4] for row in rows], np.uint16).reshape(len(rows), slots),
+    )
+
+
+def events_equal(one: Events, other: Events) -> bool:
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in Events.__slots__)
