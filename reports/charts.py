@@ -40,16 +40,6 @@ def report_figure(report: WindowReport) -> Figure:
         "hovertext": [_hover(estimate) for estimate in estimates],
         "hoverinfo": "text",
     }
-    values = {
-        "type": "scatter",
-        "mode": "text",
-        "y": places,
-        "x": [max(_percent(estimate.ci_high), 0.0) for estimate in estimates],
-        "text": [f" {wording.percent(estimate.frequency)}" for estimate in estimates],
-        "textposition": "middle right",
-        "hoverinfo": "skip",
-        "cliponaxis": False,
-    }
     row_px = 34 if any("<br>" in label for label in labels) else 28
     layout = _layout(height_px=len(labels) * row_px + 70)
     layout["xaxis"] |= {
@@ -66,7 +56,7 @@ def report_figure(report: WindowReport) -> Figure:
         "showgrid": False,
         "zeroline": False,
     }
-    return {"data": [bars, values], "layout": layout | {"bargap": 0.35, "showlegend": False}}
+    return {"data": [bars, _numbers(estimates)], "layout": layout | {"bargap": 0.35, "showlegend": False}}
 
 
 def days_figure(reports: Sequence[WindowReport], *, shown: Sequence[int]) -> Figure:
@@ -119,26 +109,11 @@ def _line(reports: Sequence[WindowReport], *, code: int, place: int) -> list[dic
     estimates = [report.estimates[code] for report in reports]
     days = [report.window.first_day for report in reports]
     name = escape(estimates[0].category)
-    band_x, band_y = _band(days, estimates)
-    band = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": band_x,
-        "y": band_y,
-        "fill": "toself",
-        "fillcolor": f"{colour}/0.14",
-        "line": {"width": 0},
-        "legendgroup": name,
-        "showlegend": False,
-        "hoverinfo": "skip",
-    }
     line = {
         "type": "scatter",
         "mode": "lines+markers",
         "x": days,
-        "y": [
-            _percent(estimate.frequency) if estimate.frequency is not None else None for estimate in estimates
-        ],
+        "y": [None if e.frequency is None else _percent(e.frequency) for e in estimates],
         "name": name,
         "legendgroup": name,
         "line": {"color": colour, "width": 2},
@@ -150,10 +125,26 @@ def _line(reports: Sequence[WindowReport], *, code: int, place: int) -> list[dic
         ],
         "hoverinfo": "text",
     }
-    return [band, line]
+    return [_band(days, estimates, name=name, colour=colour), line]
 
 
-def _band(days: Sequence[int], estimates: Sequence[Estimate]) -> tuple[list[Any], list[Any]]:
+def _band(days: Sequence[int], estimates: Sequence[Estimate], *, name: str, colour: str) -> dict[str, Any]:
+    x, y = _outline(days, estimates)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": y,
+        "fill": "toself",
+        "fillcolor": f"{colour}/0.14",
+        "line": {"width": 0},
+        "legendgroup": name,
+        "showlegend": False,
+        "hoverinfo": "skip",
+    }
+
+
+def _outline(days: Sequence[int], estimates: Sequence[Estimate]) -> tuple[list[Any], list[Any]]:
     """Outline of the intervals: one closed shape per run of days with answers, None between them."""
     xs: list[Any] = []
     ys: list[Any] = []
@@ -218,6 +209,20 @@ def _day_axis(study: Study, *, days: Sequence[int]) -> dict[str, Any]:
         "zeroline": False,
         "range": [days[0] - 0.6, days[-1] + 0.6],
         "showgrid": False,
+    }
+
+
+def _numbers(estimates: Sequence[Estimate]) -> dict[str, Any]:
+    """The estimate in figures, beside the upper end of its interval."""
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "y": list(range(len(estimates))),
+        "x": [max(_percent(estimate.ci_high), 0.0) for estimate in estimates],
+        "text": [f" {wording.percent(estimate.frequency)}" for estimate in estimates],
+        "textposition": "middle right",
+        "hoverinfo": "skip",
+        "cliponaxis": False,
     }
 
 
