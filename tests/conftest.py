@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import override_settings
 
-from mobility.runtime import RuntimePaths
+from mobility.runtime import RuntimePaths, private_folder
 from reports.policies import Role
 
 # The first call of a kernel compiles it: no deadline can hold for that.
@@ -23,6 +23,7 @@ PASSWORD = "only-for-tests-7Qx"
 def folder_settings(root: Path) -> dict[str, Any]:
     """Settings that keep everything a run writes below `root`."""
     paths = RuntimePaths(root)
+    paths.static_root.mkdir(parents=True)  # the middleware warns of a missing one
     return {
         "MOBILITY_DATA_DIR": root,
         "PATHS": paths,
@@ -49,8 +50,7 @@ def _apart_from_real_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Iterator[Path]:
     """A fresh data folder for this test, as MOBILITY_DATA_DIR names it."""
-    root = tmp_path / "var"
-    root.mkdir(mode=0o700)
+    root = private_folder(tmp_path / "var")
     with override_settings(**folder_settings(root)):
         yield root
     shutil.rmtree(root)

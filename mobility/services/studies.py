@@ -110,7 +110,7 @@ def _check_same(left: VaultStudy, definition: StudyDefinition) -> VaultStudy:
 def _withdraw(copy: VaultStudy) -> None:
     """The main rows could not be committed: take back what the vault got, unless somebody uses it now."""
     with transaction.atomic(using="vault"):
-        mine = VaultStudy.objects.select_for_update().filter(pk=copy.pk, batches=None).first()
+        mine = VaultStudy.objects.select_for_update(of=("self",)).filter(pk=copy.pk, batches=None).first()
         if mine is not None:
             mine.delete()
             keystore().destroy(copy.key_id)
