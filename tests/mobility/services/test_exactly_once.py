@@ -20,7 +20,10 @@ from reports.services.publications import apply_publication
 from tests.mobility.services.conftest import Pipeline
 
 # Real transactions: a death inside one must roll back nothing else.
-pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+pytestmark = [
+    pytest.mark.database,
+    pytest.mark.django_db(databases=["default", "vault"], transaction=True),
+]
 
 
 class Killed(BaseException):

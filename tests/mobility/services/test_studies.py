@@ -26,7 +26,10 @@ from reports.studyfile import StudyDefinition, parse_study
 DEMO = Path(__file__).parents[3] / "mobility" / "demo"
 ALL_MODELS = (Study, Area, Indicator, Plan, PlanIndicator, Tally, VisitorTally, VaultStudy)
 # A true commit: what is half-created would stay.
-pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+pytestmark = [
+    pytest.mark.database,
+    pytest.mark.django_db(databases=["default", "vault"], transaction=True),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from reports.studyfile import StudyDefinition
 from tests.mobility.services.conftest import STUDY_FILE, Pipeline
 from tests.reference import Extract, read_extract, read_study
 
-pytestmark = pytest.mark.django_db(databases=["default", "vault"])
+pytestmark = [pytest.mark.database, pytest.mark.django_db(databases=["default", "vault"])]
 DAYS = 7
 WINDOWS = [(first, last) for first in range(1, DAYS + 1) for last in range(first, DAYS + 1)]
 
