@@ -68,3 +68,17 @@ def batch_title(batch: Batch) -> str:
             return gettext("Undo day %(day)s") % {"day": batch.day}
         case _:
             return batch.filename
+
+
+def size_of(done: int, total: int | None) -> str:
+    """How much of a file: "3.3 of 11.6 MB"; a file of which all is done has one number."""
+    if total is None or done == total:
+        return gettext("%(size)s MB") % {"size": megabytes(done)}
+    return gettext("%(done)s of %(total)s MB") % {"done": megabytes(done), "total": megabytes(total)}
+
+
+def megabytes(n_bytes: int) -> str:
+    """Millions of bytes; something small is not nothing."""
+    if n_bytes == 0 or n_bytes >= 50_000:
+        return f"{n_bytes / 1e6:.1f}"
+    return f"{max(n_bytes, 1000) / 1e6:.3f}"

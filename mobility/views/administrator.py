@@ -15,7 +15,8 @@ from django_htmx.http import HttpResponseClientRedirect
 from ldp import IndicatorCertificate, IndicatorSpec, grr_channel
 from mobility.errors import MobilityError
 from mobility.services.studies import create_study
-from mobility.views.study_form import StudyForm, StudyFormError, check_given, check_size, megabytes
+from mobility.views.study_form import StudyForm, StudyFormError, check_given, check_size
+from mobility.wording import megabytes
 from reports import wording
 from reports.models import Area, Indicator, Plan, Study
 from reports.policies import Role, require_role

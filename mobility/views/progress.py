@@ -123,6 +123,8 @@ def _waiting(subscribers: int, study: StudyHead) -> tuple[str, str]:
 
 
 def _published(batch: Batch) -> str:
+    if batch.kind == Batch.Kind.EXTRACT and not (batch.subscriber_days or batch.reports):
+        return gettext("It brought nothing new: the reports stay as they are.")
     match batch.kind:
         case Batch.Kind.CLOSE_DAYS:
             return gettext("The days are final. What was still open is published.")

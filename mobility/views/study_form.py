@@ -7,6 +7,8 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
+from mobility.wording import megabytes
+
 STUDY_FILE = "study.toml"
 
 
@@ -70,7 +72,3 @@ def check_given(form: StudyForm) -> None:
     """Raise StudyFormError if there is no study file at all."""
     if not form.text.strip():
         raise StudyFormError(gettext("Choose a study file, and with it the files that it names."))
-
-
-def megabytes(n_bytes: int) -> str:
-    return f"{n_bytes / 1e6:.1f}"

@@ -1,6 +1,7 @@
 """Pages of administrators: plans as they are, and studies created from files or not at all."""
 
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from django.test import Client, override_settings
 
 from mobility.models import VaultStudy
 from reports.models import Plan, Study
+from reports.studyfile import parse_study
 from tests.mobility.views.small_study import STUDY
 from tests.mobility.views.test_operator import page, text_of
 
@@ -38,7 +40,10 @@ class TestStudies:
 
     def test_a_study_is_listed_with_its_plan(self, client: Client, study: VaultStudy) -> None:
         shown = page(client, "/administrator/")
-        assert "Fair &amp; market 2024-05-01 to 2024-05-03 2 smp-grr version 1 Profile 1.5 1 open" in shown
+        assert (
+            "Plan version 1, smp-grr Promise is about (unit) profile Epsilon, certified per profile 1.5 "
+            in shown
+        )
 
 
 class TestStudy:
@@ -157,6 +162,17 @@ class TestCreate:
         strict = Client(enforce_csrf_checks=True)
         strict.force_login(administrator)
         assert strict.post(CREATE_URL, {"study_file": file(STUDY)}).status_code == 403
+
+
+def test_the_example_on_the_page_is_a_valid_study_file(client: Client) -> None:
+    html = client.get(CREATE_URL).content.decode()
+    example = unescape(html.split('<pre class="example"')[1].split(">", 1)[1].split("</pre>")[0])
+    definition = parse_study(example.encode(), filename="example", read=lambda _: b"")
+    assert definition.indicators[0].categories[0] == "under 18"
+    commented = example.replace("# cell =", "cell =").replace("# epsilon =", "epsilon =")
+    with_area = re.sub(r"# (\[area\]|cells =|zones =)", r"\1", commented)
+    files = {name: (DEMO / name).read_bytes() for name in ("cells.csv", "zones.geojson")}
+    assert parse_study(with_area.encode(), filename="example", read=files.__getitem__).area is not None
 
 
 def test_pages_have_no_inline_script_or_style(client: Client, study: VaultStudy) -> None:

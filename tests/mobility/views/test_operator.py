@@ -263,6 +263,16 @@ class TestBatch:
         assert "nothing was read and nothing changes" in text_of(response.content.decode())
         assert reverse("operator:batch", args=[first.pk]) in response.content.decode()
 
+    def test_rows_that_were_known_bring_nothing_new(
+        self, client: Client, study: VaultStudy, run_batches: Run
+    ) -> None:
+        put(client)
+        again = put(client, GOOD + rows("a").encode())
+        run_batches()
+        shown = self.show(client, again)
+        assert "It brought nothing new: the reports stay as they are." in shown
+        assert "analysts can read it now" not in shown
+
     def test_a_failure_shows_its_reason_in_full(
         self, client: Client, study: VaultStudy, run_batches: Run
     ) -> None:
@@ -365,6 +375,15 @@ class TestCloseAndUndo:
 
 def test_every_outcome_of_a_row_has_words() -> None:
     assert set(wording.ROW_REASONS) == {*REJECTED, *IGNORED}
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "words"),
+    [(3_300_000, 11_600_000, "3.3 of 11.6 MB"), (12, 12, "0.001 MB"), (0, 5_000, "0.0 of 0.005 MB"),
+      (7_000_000, None, "7.0 MB")],
+)  # fmt: skip
+def test_sizes_are_in_megabytes(done: int, total: int | None, words: str) -> None:
+    assert wording.size_of(done, total) == words
 
 
 def test_every_state_has_words() -> None:
