@@ -1,0 +1,111 @@
+"""Sightings of a day: merging files in any order, and packing."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mobility.daystate import DaySightings, merge_sightings
+from mobility.ingest.events import NO_VALUE
+
+NONE = int(NO_VALUE)
+PSEUDONYMS = [0, 1, 2**63, 2**64 - 1]
+
+Seen = dict[int, tuple[int, int, tuple[int, ...]]]  # pseudonym -> first, last, static answers
+
+
+def sightings_of(seen: Seen, *, slots: int) -> DaySightings:
+    rows = sorted(seen.items())
+    return DaySightings(
+        pseudonym=np.array([pseudonym for pseudonym, _ in rows], np.uint64),
+        first=np.array([first for _, (first, _, _) in rows], np.uint32),
+        last=np.array([last for _, (_, last, _) in rows], np.uint32),
+        static=np.array([answers for _, (_, _, answers) in rows], np.uint16).reshape(len(rows), slots),
+    )
+
+
+def seen_in(sightings: DaySightings) -> Seen:
+    pseudonyms = sightings.pseudonym.tolist()
+    assert pseudonyms == sorted(set(pseudonyms))
+    answers = map(tuple, sightings.static.tolist())
+    spans = zip(sightings.first.tolist(), sightings.last.tolist(), answers, strict=True)
+    return dict(zip(pseudonyms, spans, strict=True))
+
+
+def merged_by_hand(parts: list[Seen]) -> Seen:
+    merged: Seen = {}
+    for part in parts:
+        for pseudonym, (first, last, answers) in part.items():
+            old_first, old_last, old_answers = merged.get(pseudonym, (first, last, answers))
+            kept = tuple(new if old == NONE else old for old, new in zip(old_answers, answers, strict=True))
+            merged[pseudonym] = min(first, old_first), max(last, old_last), kept
+    return merged
+
+
+@st.composite
+def some_parts(draw: st.DrawFn) -> tuple[int, list[Seen]]:
+    slots = draw(st.integers(0, 2))
+    moments = st.sampled_from([0, 1, 7, 3600, 2**32 - 1])
+    row = st.tuples(
+        st.tuples(moments, moments).map(sorted).map(tuple),
+        st.tuples(*[st.sampled_from([0, 1, 65_533, NONE])] * slots),
+    ).map(lambda drawn: (*drawn[0], drawn[1]))
+    part = st.dictionaries(st.sampled_from(PSEUDONYMS), row)
+    return slots, draw(st.lists(part, max_size=4))
+
+
+def merged(parts: list[Seen], *, slots: int) -> Seen:
+    sightings = DaySightings.empty(slots=slots)
+    for part in parts:
+        sightings = merge_sightings(sightings, sightings_of(part, slots=slots))
+    return seen_in(sightings)
+
+
+@given(drawn=some_parts())
+def test_files_merge_to_the_whole_span_and_the_first_answer(drawn: tuple[int, list[Seen]]) -> None:
+    slots, parts = drawn
+    assert merged(parts, slots=slots) == merged_by_hand(parts)
+
+
+@given(drawn=some_parts())
+def test_span_does_not_depend_on_the_order_of_files(drawn: tuple[int, list[Seen]]) -> None:
+    slots, parts = drawn
+    spans = {
+        tuple(sorted((p, first, last) for p, (first, last, _) in merged(list(order), slots=slots).items()))
+        for order in permutations(parts)
+    }
+    assert len(spans) == 1
+
+
+@given(drawn=some_parts())
+def test_merging_the_same_file_again_changes_nothing(drawn: tuple[int, list[Seen]]) -> None:
+    slots, parts = drawn
+    assert merged(parts + parts, slots=slots) == merged(parts, slots=slots)
+
+
+@given(drawn=some_parts())
+def test_packing_changes_nothing(drawn: tuple[int, list[Seen]]) -> None:
+    slots, parts = drawn
+    sightings = sightings_of(merged_by_hand(parts), slots=slots)
+    again = DaySightings.unpack(sightings.pack(), slots=slots)
+    for name in DaySightings.__slots__:
+        one, other = getattr(again, name), getattr(sightings, name)
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other)
+    assert seen_in(merge_sightings(again, again)) == seen_in(sightings)
+
+
+def test_merging_leaves_both_as_they_are() -> None:
+    one, other = {1: (5, 9, (NONE,))}, {1: (2, 6, (4,)), 2: (0, 0, (1,))}
+    earlier, later = sightings_of(one, slots=1), sightings_of(other, slots=1)
+    assert seen_in(merge_sightings(earlier, later)) == {1: (2, 9, (4,)), 2: (0, 0, (1,))}
+    assert (seen_in(earlier), seen_in(later)) == (one, other)
+
+
+@pytest.mark.parametrize("slots", [0, 1, 3])
+def test_nobody_seen(slots: int) -> None:
+    nobody = DaySightings.empty(slots=slots)
+    assert merge_sightings(nobody, nobody).static.shape == (0, slots)
+    assert DaySightings.unpack(nobody.pack(), slots=slots).static.shape == (0, slots)
