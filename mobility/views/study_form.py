@@ -31,7 +31,7 @@ class StudyForm:
         named = [*request.FILES.getlist("cells"), *request.FILES.getlist("zones")]
         return cls(
             filename=(chosen.name if chosen else request.POST.get("filename")) or STUDY_FILE,
-            text=chosen.read() if chosen else request.POST.get("text", "").replace("\r\n", "\n").encode(),
+            text=chosen.read() if chosen else request.POST.get("text", "").encode(),
             files={str(file.name): file.read() for file in named},
         )
 

@@ -39,23 +39,33 @@ def parse_study(
     """
     problems = Problems(filename)
     root = Table(_parse_toml(text, problems), "", problems)
-    study, extract, plan_table = root.table("study"), root.table("extract"), root.table("plan")
     area_table = root.table("area", required=False)
-    facts = read_study(study, default_min_publication=default_min_publication) if study else {}
-    profile = read_extract(extract, has_area=area_table is not None) if extract else None
-    plan = read_plan(plan_table) if plan_table else None
-    indicators = read_indicators(
-        root, days=facts.get("days", MAX_DAYS), mechanism=plan.mechanism if plan else None
-    )
-    if profile:
-        _check_columns(problems, profile, indicators)
-    root.finish()
+    parts = _read_sections(root, has_area=area_table is not None, min_publication=default_min_publication)
     area, area_problems = read_area(area_table, read=read) if area_table else (None, [])
-    if problems.found or area_problems or profile is None or plan is None:
+    if problems.found or area_problems:
         raise StudyFileError([*problems.all(), *area_problems])
-    definition = StudyDefinition(**facts, extract=profile, plan=plan, indicators=indicators, area=area)
+    definition = StudyDefinition(**parts, area=area)
     _check_plan(definition, filename=filename)
     return definition
+
+
+def _read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict[str, Any]:
+    """Return the fields of a StudyDefinition; not all of them after a problem."""
+    parts: dict[str, Any] = {}
+    study, extract, plan = root.table("study"), root.table("extract"), root.table("plan")
+    if study:
+        parts |= read_study(study, default_min_publication=min_publication)
+    if extract:
+        parts["extract"] = read_extract(extract, has_area=has_area)
+    if plan:
+        parts["plan"] = read_plan(plan)
+    parts["indicators"] = read_indicators(
+        root, days=parts.get("days", MAX_DAYS), mechanism=parts["plan"].mechanism if plan else None
+    )
+    if extract:
+        _check_columns(root.problems, parts["extract"], parts["indicators"])
+    root.finish()
+    return parts
 
 
 def _parse_toml(text: bytes, problems: Problems) -> dict[str, Any]:

@@ -1,4 +1,14 @@
-"""A small study, and extracts of a few lines for it."""
+"""A small study, extracts of a few lines for it, and what a page says."""
+
+import re
+
+from django.test import Client
+from django.urls import reverse
+
+from mobility.models import Batch
+
+STUDY_URL = "/operator/fair/"
+UPLOAD_URL = "/operator/fair/upload/"
 
 STUDY = """
 [study]
@@ -43,3 +53,29 @@ def rows(*subscribers: str, day: int = 1, age: str = "old") -> str:
 
 def extract(*parts: str) -> bytes:
     return ("msisdn,time,age\n" + "".join(parts)).encode()
+
+
+GOOD = extract(rows("a", "b", "c"))
+
+
+def page(client: Client, url: str) -> str:
+    response = client.get(url)
+    assert response.status_code == 200
+    return text_of(response.content.decode())
+
+
+def text_of(html: str) -> str:
+    """Words of a page without its tags."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html)).replace("\u202f", " ")
+
+
+def put(client: Client, body: bytes = GOOD, *, filename: str = "day.csv", more: bool = False) -> Batch:
+    response = client.put(
+        f"{UPLOAD_URL}?filename={filename}" + ("&more_to_come=1" if more else ""),
+        data=body,
+        content_type="application/octet-stream",
+    )
+    assert response.status_code == 201, response.content
+    batch = Batch.objects.get(pk=response.json()["batch"])
+    assert response.json()["url"] == reverse("operator:batch", args=[batch.pk])
+    return batch

@@ -13,8 +13,7 @@ from django.test import Client, override_settings
 from mobility.models import VaultStudy
 from reports.models import Plan, Study
 from reports.studyfile import parse_study
-from tests.mobility.views.small_study import STUDY
-from tests.mobility.views.test_operator import page, text_of
+from tests.mobility.views.small_study import STUDY, page, text_of
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 CREATE_URL = "/administrator/create/"
