@@ -40,9 +40,9 @@ def main(options: list[str]) -> int:
 
 
 def run_default(options: list[str], environment: dict[str, str]) -> int:
-    """Everything, on SQLite. A file's tests stay in one process: some share a running server."""
+    """Everything, on SQLite."""
     log.info("all tests, on SQLite")
-    return pytest(["-n", "2", "--dist", "loadfile", *options], environment)
+    return pytest(options, environment)
 
 
 def run_on_postgres(options: list[str], environment: dict[str, str]) -> int:
@@ -54,7 +54,8 @@ def run_on_postgres(options: list[str], environment: dict[str, str]) -> int:
 
 
 def pytest(options: list[str], environment: dict[str, str]) -> int:
-    command = [sys.executable, "-m", "pytest", *options]
+    """Two processes; the tests of a file stay together, because some share a running server."""
+    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", *options]
     code = subprocess.run(command, check=False, env=environment, cwd=ROOT).returncode
     return 0 if code == NOTHING_COLLECTED else code
 
@@ -66,55 +67,43 @@ def ensure_browser() -> None:
 
 @contextmanager
 def postgres() -> Iterator[str]:
-    """Address of a server where tests may create databases: the one given, the usual one, or a new one."""
-    for url in (os.environ.get("TEST_POSTGRES_URL"), USUAL_POSTGRES):
-        if url and can_create_databases(url):
-            yield url
-            return
-    with temporary_postgres() as url:
+    """Address of a server where tests may create databases: the one given, our own, or the usual one."""
+    programs = postgres_programs()
+    if url := os.environ.get("TEST_POSTGRES_URL"):
+        if not can_create_databases(url):
+            raise SystemExit("TEST_POSTGRES_URL must name a server and a role that can create databases")
         yield url
+    elif programs is None and can_create_databases(USUAL_POSTGRES):
+        yield USUAL_POSTGRES
+    else:
+        with temporary_postgres(programs or installed_postgres()) as url:
+            yield url
 
 
 @contextmanager
-def temporary_postgres() -> Iterator[str]:
-    programs = postgres_programs()
-    if programs is None:
-        install("postgresql")
-        programs = postgres_programs()
-    if programs is None:
-        raise SystemExit("the tests need PostgreSQL, and its initdb is not found")
+def temporary_postgres(programs: Path) -> Iterator[str]:
+    """A server that waits for no disk and is gone afterwards."""
     owner = "postgres" if os.getuid() == 0 else None  # PostgreSQL refuses to run as root
     with tempfile.TemporaryDirectory(prefix="mobility-postgres-") as folder:
         data, port = Path(folder, "data"), free_port()
         if owner:
             shutil.chown(folder, owner)
-        make = [
-            str(programs / "initdb"),
-            "-D",
-            str(data),
-            "-U",
-            "postgres",
-            "--auth=trust",
-            "--no-sync",
-            "-E",
-            "UTF8",
-        ]
-        subprocess.run(make, check=True, stdout=subprocess.DEVNULL, cwd=folder, user=owner)
-        serve = [
-            str(programs / "postgres"),
-            "-D",
-            str(data),
-            "-p",
-            str(port),
-            "-k",
-            folder,
-            "-h",
-            "127.0.0.1",
-            "-F",
-        ]
+        make = [f"--pgdata={data}", "--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8"]
+        subprocess.run(
+            [programs / "initdb", *make], check=True, stdout=subprocess.DEVNULL, cwd=folder, user=owner
+        )
+        serve = ["-D", str(data), "-p", str(port), "-k", folder, "-h", "127.0.0.1", "-F"]
         url = f"postgres://postgres@127.0.0.1:{port}/postgres"
-        with running(serve, until=lambda: can_create_databases(url), folder=folder, owner=owner):
+        command = [str(programs / "postgres"), *serve]
+        with running(command, until=lambda: can_create_databases(url), folder=folder, owner=owner):
             yield url
+
+
+def installed_postgres() -> Path:
+    install("postgresql")
+    if programs := postgres_programs():
+        return programs
+    raise SystemExit("the tests need PostgreSQL, and its initdb is not found")
 
 
 def postgres_programs() -> Path | None:
