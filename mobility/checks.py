@@ -16,7 +16,7 @@ def folders(**_: Any) -> list[CheckMessage]:
     """The data folder can be written, and only by this user."""
     root: Path = settings.MOBILITY_DATA_DIR
     existing = next(folder for folder in (root, *root.parents) if folder.exists())
-    if not (existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)):
+    if not os.access(existing, os.W_OK | os.X_OK):
         hint = "set MOBILITY_DATA_DIR to a folder of the user that runs this"
         return [Error(f"MOBILITY_DATA_DIR must be writable, got {root}", hint=hint, id="mobility.E001")]
     if root.exists() and root.stat().st_mode & 0o077:

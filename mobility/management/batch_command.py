@@ -23,8 +23,13 @@ class BatchCommand(BaseCommand):
     ) -> None:
         """Start a batch, wait, and print `result` of it; notes for the reader go to standard error."""
         try:
-            with workers():
-                batch = intake.wait_for(start(), progress=_show)
+            with workers() as check_workers:
+
+                def progress(batch: Batch) -> None:
+                    check_workers()
+                    _show(batch)
+
+                batch = intake.wait_for(start(), progress=progress)
         except MobilityError as error:
             raise CommandError(str(error)) from error
         except OSError as error:

@@ -1,6 +1,8 @@
 """`manage.py demo` as a person runs it: interrupted, continued, repeated, cleaned."""
 
 import json
+import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -57,6 +59,20 @@ def test_demo_survives_an_interruption_and_a_repetition(folder: Folder) -> None:
     assert other.returncode == 1
     assert "exists already with 1,000 subscribers, not 500" in messages
     assert "make clean" in messages
+
+
+def test_dead_worker_is_named_instead_of_waited_for(folder: Folder) -> None:
+    process = demo(folder, "--subscribers", str(SUBSCRIBERS))
+    for line in process.stderr:
+        if "day 2 of 7" in line:
+            break
+    os.killpg(int((folder.paths.run / "worker.pid").read_text()), signal.SIGKILL)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert (
+        "the demo stopped at this step: day 2 of 7: fimu-2017-06-01.csv: worker stopped by itself" in messages
+    )
+    assert folder.running() == set()
 
 
 def test_clean_removes_what_runs_wrote_and_nothing_else(folder: Folder) -> None:
