@@ -69,9 +69,7 @@ def test_dead_worker_is_named_instead_of_waited_for(folder: Folder) -> None:
     os.killpg(int((folder.paths.run / "worker.pid").read_text()), signal.SIGKILL)
     _, messages = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert (
-        "the demo stopped at this step: day 2 of 7: fimu-2017-06-01.csv: worker stopped by itself" in messages
-    )
+    assert re.search(r"the demo stopped at this step: day \d of 7: \S+: worker stopped by itself", messages)
     assert folder.running() == set()
 
 
