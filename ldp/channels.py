@@ -90,7 +90,7 @@ def grr_channel(*, epsilon: Fraction, domain_size: int) -> GrrChannel:
     """
     check_epsilon(epsilon)
     check_domain_size(domain_size)
-    e = _exp_down(epsilon)
+    e = exp_down(epsilon)
     threshold = WORD * e.numerator // (e.numerator + (domain_size - 1) * e.denominator)
     return GrrChannel(domain_size=domain_size, threshold=threshold)
 
@@ -138,8 +138,8 @@ def check_domain_size(domain_size: int) -> None:
         raise InvalidDomainError(f"domain_size must be <= {MAX_DOMAIN_SIZE}, got {domain_size}")
 
 
-def _exp_down(epsilon: Fraction) -> Fraction:
-    """Return e to the epsilon, rounded down."""
+def exp_down(epsilon: Fraction) -> Fraction:
+    """Return e to the epsilon, rounded down: never more than what was asked."""
     down = Context(prec=_WORKING_DIGITS, rounding=ROUND_FLOOR)
     exponent = down.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
     # Decimal.exp rounds to nearest whatever the context says, hence the step down.
