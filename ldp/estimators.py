@@ -176,8 +176,8 @@ def _score_interval(
     z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
     scale = 1 + z2 * sampling
     centre = (frequency + z2 * (linear + sampling) / 2) / scale
-    # Far outside [0, 1] perhaps no f satisfies it: then the interval runs from its centre to the estimate.
-    half = np.sqrt(np.maximum(centre**2 - (frequency**2 - z2 * constant) / scale, 0.0))
+    half = np.sqrt(centre**2 - (frequency**2 - z2 * constant) / scale)
+    # The variance at any possible estimate is >= 0, so the interval holds it; these two only undo rounding.
     return np.minimum(centre - half, frequency), np.maximum(centre + half, frequency)
 
 

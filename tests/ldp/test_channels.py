@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp import GrrChannel, InvalidBudgetError, InvalidDomainError, epsilon_of, grr_channel
-from ldp.channels import MAX_DOMAIN_SIZE, MAX_EPSILON, MIN_EPSILON, WORD
+from ldp.channels import MAX_DOMAIN_SIZE, MAX_EPSILON, MIN_EPSILON, WORD, exp_down
 from tests.ldp.exact import VECTORS, exp_bounds
 
 epsilons = st.fractions(Fraction(1, 1000), 8, max_denominator=1000)
@@ -52,6 +52,13 @@ def test_threshold_is_the_largest_that_keeps_the_promise(epsilon: Fraction, doma
     assert channel.ratio <= low
     assert GrrChannel(domain_size=domain_size, threshold=channel.threshold + 1).ratio > high
     assert channel.p > channel.q
+
+
+@given(epsilon=epsilons)
+def test_exponential_is_rounded_down_and_only_in_its_last_digits(epsilon: Fraction) -> None:
+    low, _ = exp_bounds(epsilon)
+    rounded = exp_down(epsilon)
+    assert low * (1 - Fraction(1, 10**57)) < rounded <= low
 
 
 @given(ratio=st.fractions(Fraction(1), Fraction(1_000_000)).filter(lambda r: r > 1))

@@ -256,5 +256,5 @@ def test_bits_of_the_system_differ_every_time() -> None:
     words = np.concatenate([entropy.words(1000), entropy.words(1000)])
     assert words.dtype == np.uint64
     assert np.unique(words).size == 2000
-    ones = np.bitwise_count(words).sum()
+    ones = int(np.bitwise_count(words).sum())
     assert abs(ones - 64_000) < 6 * np.sqrt(128_000 / 4)

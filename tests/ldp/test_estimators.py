@@ -122,14 +122,20 @@ def _root(excess: Callable[[float], float], *, start: float, direction: int) -> 
     return brentq(excess, start, start + direction * step, xtol=1e-12)
 
 
-def test_interval_reaches_an_estimate_that_no_frequency_explains() -> None:
-    """Nearly all visitors report the same value of a nearly uniform channel: the estimate is far above 1."""
-    channel = grr_channel(epsilon=Fraction(1, 1000), domain_size=2)
-    estimates = grr_frequencies(np.array([10**6, 0]), n_reports=10**6, n_population=10**8, channel=channel)
+@pytest.mark.parametrize("k", [2, 37, 65534])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1), Fraction(40)])
+@pytest.mark.parametrize(("n", "population"), [(1, 1), (1, 10**8), (10**6, 10**6), (10**6, 10**6 + 1)])
+def test_interval_holds_the_most_extreme_estimates(
+    k: int, epsilon: Fraction, n: int, population: int
+) -> None:
+    """All reports say the same: one estimate is far above 1, the others as low as can be."""
+    channel = grr_channel(epsilon=epsilon, domain_size=k)
+    estimates = grr_frequencies(
+        counts_with(n, n=n, k=k), n_reports=n, n_population=population, channel=channel
+    )
+    assert np.all(np.isfinite([estimates.ci_low, estimates.ci_high, estimates.std_error]))
     assert np.all(estimates.ci_low <= estimates.frequency)
     assert np.all(estimates.frequency <= estimates.ci_high)
-    assert estimates.frequency[0] > 900
-    assert np.all(np.isfinite([estimates.ci_low, estimates.ci_high, estimates.std_error]))
 
 
 @pytest.mark.parametrize("n", [150, 600, 3000])
