@@ -201,7 +201,7 @@ def errors_of(delta: ldp.Delta, *, plan: ldp.PlanSpec) -> Sums:
                 estimates = ldp.grr_frequencies(
                     counts, n_reports=n, n_population=n_population, channel=channel
                 )
-                variance = ldp.grr_variance(f, n_reports=n, n_population=n_population, channel=channel)
+                variance = ldp.pure_variance(f, n_reports=n, n_population=n_population, channel=channel)
                 covered = (estimates.ci_low <= f) & (f <= estimates.ci_high)
                 sums[:, index] += (
                     ((estimates.frequency - f) ** 2).sum(),

@@ -31,10 +31,11 @@ True
 """
 
 from ldp.accounting import Certificate, IndicatorCertificate, certify, check_cap
-from ldp.channels import GrrChannel, epsilon_of, grr_channel
+from ldp.channels import GrrChannel, PureChannel, epsilon_of, grr_channel
 from ldp.entropy import KeyedPrf, KeyedStream, SystemEntropy, cmac64, derive_subkey
 from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError, PlanError
-from ldp.estimators import Estimates, grr_frequencies, grr_variance, project_simplex
+from ldp.estimators import Estimates, grr_frequencies, project_simplex, pure_frequencies, pure_variance
+from ldp.families.unary import UnaryChannel, best_theta, oue_channel, sue_channel, the_channel
 from ldp.mechanisms.multidim import Sanitiser, choose_days, choose_indicator
 from ldp.params import IndicatorRequest, IndicatorSpec, PlanSpec, build_plan
 from ldp.tallies import NO_ANSWER, Delta, all_unions, tally_daily, tally_static, tally_visitors, union
@@ -55,9 +56,12 @@ __all__ = [
     "LdpError",
     "PlanError",
     "PlanSpec",
+    "PureChannel",
     "Sanitiser",
     "SystemEntropy",
+    "UnaryChannel",
     "all_unions",
+    "best_theta",
     "build_plan",
     "certify",
     "check_cap",
@@ -68,10 +72,14 @@ __all__ = [
     "epsilon_of",
     "grr_channel",
     "grr_frequencies",
-    "grr_variance",
+    "oue_channel",
     "project_simplex",
+    "pure_frequencies",
+    "pure_variance",
+    "sue_channel",
     "tally_daily",
     "tally_static",
     "tally_visitors",
+    "the_channel",
     "union",
 ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import prod
+from typing import Protocol
 
 from ldp.errors import InvalidBudgetError, InvalidDomainError
 
@@ -19,6 +20,36 @@ MAX_EPSILON = Fraction(64)  # beyond it, 64 bits of randomness cannot tell two b
 _EPSILON_DIGITS = 30
 _WORKING_DIGITS = 60
 _WORKING_BITS = 256
+
+
+class PureChannel(Protocol):
+    """What one estimator needs of a mechanism whose reports support each value with one of two probabilities.
+
+    Source: Wang et al., USENIX Security 2017 (pure protocols).
+    """
+
+    def __hash__(self) -> int:
+        """Channels are values: estimators cache what they derive from them."""
+
+    @property
+    def domain_size(self) -> int:
+        """Number of values."""
+
+    @property
+    def p(self) -> Fraction:
+        """Probability that a report supports the true value, exact."""
+
+    @property
+    def q(self) -> Fraction:
+        """Probability that a report supports one given other value, exact."""
+
+    @property
+    def ratio(self) -> Fraction:
+        """Largest probability ratio of a report under two values, exact: e to the realised epsilon."""
+
+    @property
+    def epsilon(self) -> Decimal:
+        """Realised epsilon of one report, rounded up to 30 digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

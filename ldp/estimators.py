@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldp.channels import GrrChannel
+from ldp.channels import GrrChannel, PureChannel
 from ldp.errors import LdpError
 
 Floats = NDArray[np.float64]
@@ -42,55 +42,76 @@ def grr_frequencies(
     channel: GrrChannel,
     level: float = 0.95,
 ) -> Estimates:
-    """Frequency of each value among the visitors of a window, from GRR answers of a sample of them.
+    """Frequencies from GRR answers: `pure_frequencies`, and the counts must add up.
 
     Parameters
     ----------
-    counts : ndarray of int64, shape (domain_size,); answers per value; not modified
-    n_reports : int; answers in all, at least 1
+    counts : ndarray of int64, shape (domain_size,); answers per value, n_reports in all; not modified
+
+    Raises
+    ------
+    LdpError : a rule is broken, or counts do not add up to n_reports
+    """
+    estimates = pure_frequencies(
+        counts, n_reports=n_reports, n_population=n_population, channel=channel, level=level
+    )
+    if int(counts.sum()) != n_reports:
+        raise LdpError(f"counts must add up to n_reports = {n_reports}, got {counts.sum()}")
+    return estimates
+
+
+def pure_frequencies(
+    support_counts: NDArray[np.int64],
+    *,
+    n_reports: int,
+    n_population: int,
+    channel: PureChannel,
+    level: float = 0.95,
+) -> Estimates:
+    """Frequency of each value among the visitors of a window, from reports of a sample of them.
+
+    Parameters
+    ----------
+    support_counts : ndarray of int64, shape (domain_size,); reports that support each value, in
+        [0, n_reports]; not modified
+    n_reports : int; reports in all, at least 1
     n_population : int; visitors of the window, at least n_reports
-    channel : GrrChannel; as used for the answers
+    channel : PureChannel; as used for the reports
     level : float; of the interval, in (0, 1)
 
     Raises
     ------
-    LdpError : a rule above is broken, or counts do not add up to n_reports
+    LdpError : a rule above is broken
 
     Notes
     -----
-    Source: Wang et al., USENIX Security 2017 (inversion). The interval is the score interval: every f
-    whose distance from the estimate is within z standard deviations *at f*, so it also holds for rare values.
-    Cost O(domain_size log domain_size).
+    (support / n - q) / (p - q). Source: Wang et al., USENIX Security 2017 (inversion). The interval is the
+    score interval: every f whose distance from the estimate is within z standard deviations *at f*, so it
+    also holds for rare values. Cost O(domain_size log domain_size).
     """
-    _check_counts(counts, n_reports=n_reports, n_population=n_population, channel=channel)
-    if not 0 < level < 1:
-        raise LdpError(f"level must be in (0, 1), got {level}")
-    frequency = (counts / n_reports - float(channel.q)) / _noise_terms(channel).slope
-    low, high = _score_interval(
-        frequency, n_reports=n_reports, n_population=n_population, channel=channel, level=level
+    _check_sizes(
+        support_counts, n_reports=n_reports, n_population=n_population, domain_size=channel.domain_size
     )
-    variance = grr_variance(
-        np.clip(frequency, 0, 1), n_reports=n_reports, n_population=n_population, channel=channel
-    )
-    return Estimates(
-        frequency=frequency,
-        std_error=np.sqrt(variance),
-        ci_low=low,
-        ci_high=high,
-        consistent=project_simplex(frequency),
+    if support_counts.min() < 0:
+        raise LdpError(f"counts must be >= 0, got {support_counts.min()}")
+    if support_counts.max() > n_reports:
+        raise LdpError(f"counts must be <= n_reports = {n_reports}, got {support_counts.max()}")
+    terms = _pure_terms(channel)
+    return _estimates(
+        support_counts, terms=terms, n_reports=n_reports, n_population=n_population, level=level
     )
 
 
-def grr_variance(
-    f: ArrayLike, *, n_reports: ArrayLike, n_population: ArrayLike, channel: GrrChannel
+def pure_variance(
+    f: ArrayLike, *, n_reports: ArrayLike, n_population: ArrayLike, channel: PureChannel
 ) -> Floats:
-    """Exact variance of the unbiased GRR estimate of true frequencies f; arguments broadcast.
+    """Exact variance of the unbiased estimate of true frequencies f; arguments broadcast.
 
     Parameters
     ----------
     f : array_like of float; true frequencies among the visitors, in [0, 1]
-    n_reports : array_like of int; answers, at least 1
-    n_population : array_like of int; visitors; those who answer are a simple random sample of them
+    n_reports : array_like of int; reports, at least 1
+    n_population : array_like of int; visitors; those who report are a simple random sample of them
 
     Returns
     -------
@@ -98,13 +119,10 @@ def grr_variance(
 
     Notes
     -----
-    Noise of the answers, plus that of the sample with the correction for a finite population.
+    [q(1-q) + f(p-q)(1-p-q)] / (n(p-q)^2) of the noise, plus the variance of the sample with the correction
+    for a finite population.
     """
-    constant, linear, sampling = _variance_terms(
-        n_reports=n_reports, n_population=n_population, channel=channel
-    )
-    f = np.asarray(f, np.float64)
-    return np.asarray(constant + linear * f + sampling * f * (1 - f), np.float64)
+    return _variance(f, terms=_pure_terms(channel), n_reports=n_reports, n_population=n_population)
 
 
 def project_simplex(f: ArrayLike, total: float = 1.0) -> Floats:
@@ -136,61 +154,81 @@ def project_simplex(f: ArrayLike, total: float = 1.0) -> Floats:
 
 
 class _NoiseTerms(NamedTuple):
-    """Of one answer: p - q, and the variance `constant + linear f` of its unbiased inversion."""
+    """Of one report: mean contribution `offset + slope f`, variance `constant + linear f` once inverted."""
 
+    offset: float
     slope: float
     constant: float
     linear: float
 
 
 @lru_cache
-def _noise_terms(channel: GrrChannel) -> _NoiseTerms:
+def _pure_terms(channel: PureChannel) -> _NoiseTerms:
     """Exact up to the last step; cached, since pages ask for all windows of the same few channels."""
     p, q = channel.p, channel.q
     return _NoiseTerms(
+        offset=float(q),
         slope=float(p - q),
         constant=float(q * (1 - q) / (p - q) ** 2),
         linear=float((1 - p - q) / (p - q)),
     )
 
 
+def _estimates(
+    sums: NDArray[np.int64], *, terms: _NoiseTerms, n_reports: int, n_population: int, level: float
+) -> Estimates:
+    if not 0 < level < 1:
+        raise LdpError(f"level must be in (0, 1), got {level}")
+    frequency = (sums / n_reports - terms.offset) / terms.slope
+    low, high = _score_interval(
+        frequency, terms=terms, n_reports=n_reports, n_population=n_population, level=level
+    )
+    variance = _variance(
+        np.clip(frequency, 0, 1), terms=terms, n_reports=n_reports, n_population=n_population
+    )
+    return Estimates(
+        frequency=frequency,
+        std_error=np.sqrt(variance),
+        ci_low=low,
+        ci_high=high,
+        consistent=project_simplex(frequency),
+    )
+
+
+def _variance(f: ArrayLike, *, terms: _NoiseTerms, n_reports: ArrayLike, n_population: ArrayLike) -> Floats:
+    constant, linear, sampling = _variance_terms(terms, n_reports=n_reports, n_population=n_population)
+    f = np.asarray(f, np.float64)
+    return np.asarray(constant + linear * f + sampling * f * (1 - f), np.float64)
+
+
 def _variance_terms(
-    *, n_reports: ArrayLike, n_population: ArrayLike, channel: GrrChannel
+    terms: _NoiseTerms, *, n_reports: ArrayLike, n_population: ArrayLike
 ) -> tuple[Floats, Floats, Floats]:
     """Terms (a, b, c) of the variance a + b f + c f (1 - f)."""
-    noise = _noise_terms(channel)
     n = np.asarray(n_reports, np.float64)
     population = np.asarray(n_population, np.float64)
     # A population of one has no sampling error; the maximum only avoids 0 / 0 there.
     sampling = (population - n) / np.maximum(population - 1, 1) / n
-    return noise.constant / n, noise.linear / n, sampling
+    return terms.constant / n, terms.linear / n, sampling
 
 
 def _score_interval(
-    frequency: Floats, *, n_reports: int, n_population: int, channel: GrrChannel, level: float
+    frequency: Floats, *, terms: _NoiseTerms, n_reports: int, n_population: int, level: float
 ) -> tuple[Floats, Floats]:
     """All f with (frequency - f)**2 <= z**2 variance(f): the roots of a quadratic in f."""
-    constant, linear, sampling = _variance_terms(
-        n_reports=n_reports, n_population=n_population, channel=channel
-    )
+    constant, linear, sampling = _variance_terms(terms, n_reports=n_reports, n_population=n_population)
     z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
     scale = 1 + z2 * sampling
     centre = (frequency + z2 * (linear + sampling) / 2) / scale
-    half = np.sqrt(centre**2 - (frequency**2 - z2 * constant) / scale)
-    # The variance at any possible estimate is >= 0, so the interval holds it; these two only undo rounding.
+    # Far outside [0, 1] perhaps no f satisfies it: then the interval runs from its centre to the estimate.
+    half = np.sqrt(np.maximum(centre**2 - (frequency**2 - z2 * constant) / scale, 0.0))
     return np.minimum(centre - half, frequency), np.maximum(centre + half, frequency)
 
 
-def _check_counts(
-    counts: NDArray[np.int64], *, n_reports: int, n_population: int, channel: GrrChannel
-) -> None:
-    if counts.shape != (channel.domain_size,):
-        raise LdpError(f"counts must have shape ({channel.domain_size},), got {counts.shape}")
+def _check_sizes(sums: NDArray[np.int64], *, n_reports: int, n_population: int, domain_size: int) -> None:
+    if sums.shape != (domain_size,):
+        raise LdpError(f"counts must have shape ({domain_size},), got {sums.shape}")
     if n_reports < 1:
         raise LdpError(f"n_reports must be >= 1, got {n_reports}")
     if n_population < n_reports:
         raise LdpError(f"n_population must be >= n_reports = {n_reports}, got {n_population}")
-    if counts.min() < 0:
-        raise LdpError(f"counts must be >= 0, got {counts.min()}")
-    if int(counts.sum()) != n_reports:
-        raise LdpError(f"counts must add up to n_reports = {n_reports}, got {counts.sum()}")

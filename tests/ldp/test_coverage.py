@@ -18,7 +18,7 @@ from ldp import (
     all_unions,
     grr_channel,
     grr_frequencies,
-    grr_variance,
+    pure_variance,
     tally_daily,
     tally_static,
     tally_visitors,
@@ -109,7 +109,7 @@ def errors_of(delta: Delta, *, truth: Delta, index: int, plan: PlanSpec) -> Erro
         }
         estimates = grr_frequencies(counts[:, a, b], **sizes)
         squared += float(((estimates.frequency - f) ** 2).sum())
-        expected += float(grr_variance(f, **sizes).sum())
+        expected += float(pure_variance(f, **sizes).sum())
         covered += float(((estimates.ci_low <= f) & (f <= estimates.ci_high)).mean())
     return Errors(squared=squared, expected=expected, covered=covered / len(WINDOWS))
 

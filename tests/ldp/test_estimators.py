@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize
 from scipy.stats import binom
 
-from ldp import GrrChannel, LdpError, grr_channel, grr_frequencies, grr_variance, project_simplex
+from ldp import GrrChannel, LdpError, grr_channel, grr_frequencies, project_simplex, pure_variance
 from ldp.channels import WORD
 from tests.ldp.exact import VECTORS
 
@@ -44,8 +44,8 @@ def test_variance_is_that_of_the_vectors(vector: dict[str, Any]) -> None:
     k = int(vector["c"])
     channel = grr_channel(epsilon=Fraction(vector["eps"]), domain_size=k)
     noise = {"n_reports": 1000, "n_population": 1000, "channel": channel}
-    assert 1000 * grr_variance(0.0, **noise) == pytest.approx(float(vector["nVar_GRR"]), rel=1e-13)
-    mean = 1000 * grr_variance(np.array([0.25, 0.75] + [0.0] * (k - 2)), **noise).mean()
+    assert 1000 * pure_variance(0.0, **noise) == pytest.approx(float(vector["nVar_GRR"]), rel=1e-13)
+    mean = 1000 * pure_variance(np.array([0.25, 0.75] + [0.0] * (k - 2)), **noise).mean()
     assert mean == pytest.approx(float(vector["meanvar_exact_GRR"]), rel=1e-13)
 
 
@@ -72,15 +72,15 @@ def test_estimate_is_unbiased_and_its_variance_exact(truth: int, population: int
     channel = GrrChannel(domain_size=4, threshold=5 * WORD // 8)
     mean, variance = exact_moments(truth=truth, population=population, n=n, channel=channel)
     assert mean == Fraction(truth, population)
-    formula = grr_variance(truth / population, n_reports=n, n_population=population, channel=channel)
+    formula = pure_variance(truth / population, n_reports=n, n_population=population, channel=channel)
     assert float(formula) == pytest.approx(float(variance), rel=1e-12)
 
 
 def test_variance_broadcasts() -> None:
     f = np.array([[0.1], [0.9]])
-    variance = grr_variance(f, n_reports=np.array([5, 10, 20]), n_population=20, channel=CHANNEL)
+    variance = pure_variance(f, n_reports=np.array([5, 10, 20]), n_population=20, channel=CHANNEL)
     assert variance.shape == (2, 3)
-    assert variance[1, 1] == grr_variance(0.9, n_reports=10, n_population=20, channel=CHANNEL)
+    assert variance[1, 1] == pure_variance(0.9, n_reports=10, n_population=20, channel=CHANNEL)
 
 
 windows = st.tuples(
@@ -103,12 +103,12 @@ def test_interval_holds_all_frequencies_that_the_estimate_does_not_contradict(
     estimates = grr_frequencies(counts, level=level, **sizes)
     estimate, low, high = estimates.frequency[0], estimates.ci_low[0], estimates.ci_high[0]
     assert low <= estimate <= high
-    assert estimates.std_error[0] == pytest.approx(sqrt(grr_variance(min(max(estimate, 0), 1), **sizes)))
+    assert estimates.std_error[0] == pytest.approx(sqrt(pure_variance(min(max(estimate, 0), 1), **sizes)))
 
     z = NormalDist().inv_cdf((1 + level) / 2)
 
     def excess(f: float) -> float:
-        return (estimate - f) ** 2 - z * z * float(grr_variance(f, **sizes))
+        return (estimate - f) ** 2 - z * z * float(pure_variance(f, **sizes))
 
     assume(excess(estimate) < -1e-9)
     assert low == pytest.approx(_root(excess, start=estimate, direction=-1), rel=1e-6, abs=1e-6)
