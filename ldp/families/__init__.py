@@ -1,0 +1,1 @@
+"""Channels of the mechanisms: from epsilon to integer probabilities, one module per family."""
