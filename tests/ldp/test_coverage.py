@@ -33,7 +33,7 @@ INDICATORS = [("static", 3), ("static", 8), ("daily", 5)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class People:
-    """True values; 3,000 subscribers, of whom some have no value of the second indicator."""
+    """True values of 3,000 subscribers."""
 
     pseudonyms: np.ndarray
     presence: np.ndarray
@@ -134,3 +134,14 @@ def test_errors_and_coverage_are_as_stated(people: People, mechanism: str) -> No
         standard_error = covered.std() / np.sqrt(N_KEYS)
         assert standard_error < 0.01
         assert abs(covered.mean() - 0.95) < 4 * standard_error
+
+
+def test_answers_of_all_indicators_add_up_to_the_visitors_under_sampling(people: People) -> None:
+    delta = sanitised(people, plan=make_plan(*INDICATORS, days=DAYS), key=bytes(16))
+    visitors = all_unions(delta.visitors)
+    n_reports = np.stack([all_unions(counts).sum(axis=0) for counts in delta.counts])
+    assert np.array_equal(n_reports.sum(axis=0), visitors)
+    for a, b in WINDOWS:
+        n = visitors[a, b]
+        standard_error = np.sqrt(n * (1 / 3) * (2 / 3))
+        assert np.all(np.abs(n_reports[:, a, b] - n / 3) < 5 * standard_error)

@@ -1,0 +1,339 @@
+"""Parameters of two rounds: integers that keep both promises, and are the best that do."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+from math import exp, log
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldp.channels import WORD, GrrChannel, epsilon_of, grr_channel
+from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError
+from ldp.families.bit_flip import BitFlipChannel, bit_flip_channel
+from ldp.families.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
+from ldp.families.two_round_unary import BitRound, TwoRoundUnary, allomfree_channel, lue_channel
+from tests.ldp.exact import VECTORS, exp_bounds
+
+Channel = TwoRoundGrr | TwoRoundUnary | TwoRoundHash
+
+PROTOCOLS = ["l-sue", "l-oue", "l-osue", "l-soue"]
+CELLS = list(
+    product([2, 3, 8, 12, 32, 37, 1024], ["0.5", "1", "2", "4"], ["0.1", "0.2", "0.3", "0.4", "0.5", "0.6"])
+)
+
+
+def noise(channel: Channel) -> float:
+    """Variance for a value that nobody has, times the number of reports."""
+    return float(channel.q * (1 - channel.q) / (channel.p - channel.q) ** 2)
+
+
+def near(value: Any, expected: Any, rel: float = 5e-15) -> bool:
+    return float(value) == pytest.approx(float(expected), rel=rel)
+
+
+def budgets(vector: dict[str, Any]) -> dict[str, Fraction]:
+    return {"epsilon_inf": Fraction(str(vector["eps_inf"])), "epsilon_1": Fraction(str(vector["eps1"]))}
+
+
+@pytest.mark.parametrize("vector", VECTORS["B_lgrr"], ids=lambda v: f"{v['k']}-{v['eps_inf']}")
+def test_lgrr_is_that_of_the_vectors(vector: dict[str, Any]) -> None:
+    k = vector["k"]
+    exact = lgrr_channel(**budgets(vector), domain_size=k)
+    assert near(exact.first.p, vector["p1"]) and near(exact.first.q, vector["q1"])
+    assert near(exact.second.p, vector["p2_exact"]) and near(exact.second.q, vector["q2_exact"])
+    assert near(exact.second_ratio, vector["rho_exact"])
+    assert near(noise(exact), vector["nVar_exact"], rel=1e-14)
+    for t, epsilon in vector["eps_t_exact"].items():
+        assert near(epsilon_of(exact.ratio_of(reports=int(t))), epsilon)
+    for t, rho in vector["rho_horizon"].items():
+        assert near(lgrr_channel(**budgets(vector), domain_size=k, horizon=int(t)).second_ratio, rho)
+
+
+@pytest.mark.parametrize("vector", VECTORS["B_lgrr"], ids=lambda v: f"{v['k']}-{v['eps_inf']}")
+def test_lgrr_as_published_is_that_of_the_vectors(vector: dict[str, Any]) -> None:
+    paper = lgrr_channel(**budgets(vector), domain_size=vector["k"], tuning="paper")
+    assert near(paper.second.p, vector["p2_thesis"]) and near(paper.second.q, vector["q2_thesis"])
+    assert near(paper.second_ratio, vector["rho_thesis"])
+    assert near(paper.epsilon, vector["eps1_true_of_thesis"])
+    assert near(noise(paper), vector["nVar_thesis"], rel=1e-13)
+    for t, epsilon in vector["eps_t_thesis"].items():
+        assert near(epsilon_of(paper.ratio_of(reports=int(t))), epsilon)
+
+
+@pytest.mark.parametrize("vector", VECTORS["B_lgrr_rational"], ids=lambda v: str(v["k"]))
+def test_losses_are_the_rationals_of_the_vectors(vector: dict[str, Any]) -> None:
+    k, e = vector["k"], Fraction(vector["exp_eps_inf"])
+    first = GrrChannel(domain_size=k, threshold=round(WORD * e / (e + k - 1)))
+    for rho, losses in (
+        (Fraction(vector["rho"]), vector["exp_eps_t"]),
+        (Fraction(vector["thesis_rho"]), {"1": vector["thesis_true_exp_eps1"]}),
+    ):
+        second = GrrChannel(domain_size=k, threshold=round(WORD * rho / (rho + k - 1)))
+        channel = TwoRoundGrr(first=first, second=second)
+        for t, loss in losses.items():
+            assert abs(channel.ratio_of(reports=int(t)) - Fraction(loss)) < Fraction(1, 10**17)
+
+
+@pytest.mark.parametrize("vector", VECTORS["C_lue_D_eps_t"], ids=lambda v: f"{v['kind']}-{v['eps_inf']}")
+def test_lue_is_that_of_the_vectors(vector: dict[str, Any]) -> None:
+    channel = lue_channel(vector["kind"].lower(), **budgets(vector), domain_size=8)
+    assert near(channel.first.p, vector["p1"]) and near(channel.first.q, vector["q1"])
+    assert near(channel.second.p, vector["p2"]) and near(channel.second.q, vector["q2"])
+    assert near(noise(channel), vector["nVar"], rel=1e-14)
+    for t, epsilon in vector["eps_t"].items():
+        assert near(epsilon_of(channel.ratio_of(reports=int(t))), epsilon)
+    f = Fraction(3, 10)
+    assert near(f * channel.p + (1 - f) * channel.q, vector["gamma_f03"])
+
+
+@pytest.mark.parametrize("vector", VECTORS["C_limits"], ids=lambda v: v["eps_inf"])
+@pytest.mark.parametrize("protocol", ["l-oue", "l-soue"])
+def test_budget_beyond_the_limit_is_refused_with_the_limit(protocol: str, vector: dict[str, str]) -> None:
+    limit = vector["eps1max_" + protocol.replace("-", "").upper()]
+    epsilon_inf, step = Fraction(vector["eps_inf"]), Fraction(1, 10**12)
+    below = lue_channel(protocol, epsilon_inf=epsilon_inf, epsilon_1=Fraction(limit) - step, domain_size=3)
+    assert near(below.epsilon, limit, rel=1e-11)
+    message = rf"epsilon_1 must be in \[0.000001, {limit[:12]}\d*\) for epsilon_inf = .*, got {limit[:12]}"
+    with pytest.raises(InvalidBudgetError, match=message):
+        lue_channel(protocol, epsilon_inf=epsilon_inf, epsilon_1=Fraction(limit) + step, domain_size=3)
+
+
+def published_noise(k: int, e: float, f: float) -> float:
+    """Of L-GRR with the published second round, written with floats."""
+    rho = (e * f - 1) / (e - f)
+    p1, q1, p2, q2 = e / (e + k - 1), 1 / (e + k - 1), rho / (rho + k - 1), 1 / (rho + k - 1)
+    q = q1 * p2 + (1 - q1) * q2
+    return q * (1 - q) / ((p1 - q1) * (p2 - q2)) ** 2
+
+
+def test_all_cells_of_the_published_table_and_the_exact_ones_beside_them() -> None:
+    given_cells = {(v["k"], str(v["eps_inf"]), str(v["alpha"])): v for v in VECTORS["B_table_168"]}
+    differing = []
+    for k, epsilon_inf, alpha in CELLS:
+        nominal = {"epsilon_inf": Fraction(epsilon_inf), "epsilon_1": Fraction(epsilon_inf) * Fraction(alpha)}
+        e, f = (exp(float(epsilon)) for epsilon in nominal.values())
+        exact = lgrr_channel(**nominal, domain_size=k)
+        paper = lgrr_channel(**nominal, domain_size=k, tuning="paper")
+        unary = lue_channel("l-osue", **nominal, domain_size=k)
+        assert near(noise(exact), (f + k - 2) / (f - 1) ** 2, rel=1e-12)
+        assert near(noise(unary), 4 * f / (f - 1) ** 2, rel=1e-12)
+        assert near(noise(paper), published_noise(k, e, f), rel=1e-10)
+        choices = [
+            allomfree_channel(**nominal, domain_size=k, tuning=tuning) for tuning in ("exact", "paper")
+        ]
+        assert choices[0] == (exact if k <= 3 * f + 2 else unary)
+        assert choices[1] == (paper if noise(paper) <= noise(unary) else unary)
+        names = ["L-GRR" if isinstance(choice, TwoRoundGrr) else "L-OSUE" for choice in choices]
+        if names[0] != names[1]:
+            differing.append((k, epsilon_inf, alpha))
+        if cell := given_cells.pop((k, epsilon_inf, alpha), None):
+            assert near(noise(paper) / 10_000, cell["var_thesis"], rel=1e-12)
+            assert near(noise(exact) / 10_000, cell["var_exact"], rel=1e-12)
+            assert near(noise(unary) / 10_000, cell["var_losue"], rel=1e-12)
+            assert near(paper.epsilon, cell["eps1_true_thesis"], rel=1e-12)
+            assert near(exact.second.p, cell["p2_exact"]) and near(paper.second.p, cell["p2_thesis"])
+            assert near(exact.second_ratio, cell["rho_exact"]) and near(
+                paper.second_ratio, cell["rho_thesis"]
+            )
+            assert names == [cell["choice_exact"], cell["choice_thesis"]]
+    assert not given_cells and len(CELLS) == 168
+    assert differing == [(8, "2", "0.4"), (8, "2", "0.5"), (8, "2", "0.6"), (8, "4", "0.2"), (32, "4", "0.6")]
+
+
+@pytest.mark.parametrize("vector", VECTORS["B_loloha"], ids=lambda v: f"{v['eps_inf']}-{v['alpha']}")
+def test_loloha_is_that_of_the_vectors(vector: dict[str, Any]) -> None:
+    exact = loloha_channel(**budgets(vector), domain_size=100)
+    paper = loloha_channel(**budgets(vector), domain_size=100, tuning="paper")
+    assert (exact.buckets, paper.buckets) == (vector["g_exact"], vector["g_eq6"])
+    assert near(noise(exact) / 10_000, vector["var_exact"], rel=1e-12)
+    assert near(epsilon_of(exact.ratio_of(reports=7)), vector["eps7_exact"], rel=1e-13)
+    best = loloha_channel(**budgets(vector), domain_size=100, tuning="paper", buckets=vector["g_num_paper"])
+    assert near(noise(best) / 10_000, vector["var_paper"], rel=1e-12)
+    assert near(best.epsilon, vector["eps1_true_paper"], rel=1e-13)
+    assert near(epsilon_of(best.ratio_of(reports=7)), vector["eps7_paper"], rel=1e-13)
+
+
+@pytest.mark.parametrize("epsilon_1", ["0.1", "1", "2.5", "4"])
+def test_one_report_is_the_one_round_protocol_of_epsilon_1(epsilon_1: str) -> None:
+    nominal = {"epsilon_inf": Fraction(5), "epsilon_1": Fraction(epsilon_1)}
+    f = exp(float(epsilon_1))
+    for k in (2, 8, 1000):
+        one_round = grr_channel(epsilon=nominal["epsilon_1"], domain_size=k)
+        two_rounds = lgrr_channel(**nominal, domain_size=k)
+        assert near(two_rounds.p, one_round.p, rel=1e-15) and near(two_rounds.q, one_round.q, rel=1e-15)
+    oue = lue_channel("l-osue", **nominal, domain_size=8)
+    assert oue.p == Fraction(1, 2)
+    assert near(oue.q, 1 / (f + 1), rel=1e-14)
+    sue = lue_channel("l-sue", **nominal, domain_size=8)
+    assert sue.p + sue.q == 1
+    assert near(sue.p, f**0.5 / (f**0.5 + 1), rel=1e-14)
+    for buckets in (2, 5, None):
+        olh = loloha_channel(**nominal, domain_size=100, buckets=buckets)
+        g = olh.buckets
+        assert near(olh.p, f / (f + g - 1), rel=1e-14)
+        assert near(noise(olh), (f + g - 1) ** 2 / ((f - 1) ** 2 * (g - 1)), rel=1e-12)
+
+
+@given(epsilon_1=st.fractions(Fraction(1, 1000), 7, max_denominator=1000))
+def test_no_other_number_of_buckets_is_better(epsilon_1: Fraction) -> None:
+    f = exp(float(epsilon_1))
+    best = best_buckets(epsilon_inf=Fraction(8), epsilon_1=epsilon_1)
+    cost = {g: (f + g - 1) ** 2 / (g - 1) for g in range(2, 2 * int(f) + 8)}
+    assert cost[best] <= min(cost.values()) * (1 + 1e-12)
+
+
+nominals = st.tuples(
+    st.fractions(Fraction(1, 100), 8, max_denominator=100), st.fractions(Fraction(1, 100), Fraction(99, 100))
+).map(lambda pair: {"epsilon_inf": pair[0], "epsilon_1": pair[0] * pair[1].limit_denominator(1000)})
+horizons = st.sampled_from([1, 2, 7])
+domain_sizes = st.one_of(st.integers(2, 40), st.integers(2, 65534))
+
+
+def stronger_grr(channel: TwoRoundGrr) -> TwoRoundGrr:
+    k = channel.domain_size
+    second = GrrChannel(domain_size=k, threshold=channel.second.threshold + 1)
+    return TwoRoundGrr(first=channel.first, second=second)
+
+
+def stronger_unary(channel: TwoRoundUnary) -> TwoRoundUnary:
+    p, q = channel.second.p_threshold, channel.second.q_threshold
+    is_symmetric = p + q == WORD
+    second = BitRound(p_threshold=p + 1 if is_symmetric else p, q_threshold=q - 1)
+    return TwoRoundUnary(domain_size=channel.domain_size, first=channel.first, second=second)
+
+
+@given(nominal=nominals, k=domain_sizes, horizon=horizons)
+def test_lgrr_keeps_both_promises_as_well_as_integers_can(
+    nominal: dict[str, Fraction], k: int, horizon: int
+) -> None:
+    channel = lgrr_channel(**nominal, domain_size=k, horizon=horizon)
+    check_promises(channel, nominal, horizon=horizon, stronger=stronger_grr)
+
+
+@given(
+    nominal=nominals, k=domain_sizes, horizon=st.sampled_from([1, 2, 7]), protocol=st.sampled_from(PROTOCOLS)
+)
+def test_lue_keeps_both_promises_as_well_as_integers_can(
+    nominal: dict[str, Fraction], k: int, horizon: int, protocol: str
+) -> None:
+    if protocol in {"l-oue", "l-soue"}:
+        nominal = nominal | {"epsilon_1": nominal["epsilon_1"] / 2}
+    channel = lue_channel(protocol, **nominal, domain_size=k, horizon=horizon)
+    check_promises(channel, nominal, horizon=horizon, stronger=stronger_unary)
+
+
+def check_promises(
+    channel: Any, nominal: dict[str, Fraction], *, horizon: int, stronger: Callable[[Any], Any]
+) -> None:
+    assert 0 < channel.q < channel.p < 1
+    low_inf, _ = exp_bounds(nominal["epsilon_inf"])
+    low, high = exp_bounds(nominal["epsilon_1"])
+    assert channel.limit_ratio <= low_inf
+    assert channel.ratio_of(reports=horizon) <= low
+    assert stronger(channel).ratio_of(reports=horizon) > high
+    assert channel.ratio_of(reports=horizon) < channel.ratio_of(reports=horizon + 1) <= channel.limit_ratio
+
+
+@given(nominal=nominals, k=domain_sizes)
+def test_published_lgrr_loses_no_more_than_it_says(nominal: dict[str, Fraction], k: int) -> None:
+    """And t reports no more than t times it, which exact tuning for k > 2 does not promise."""
+    channel = lgrr_channel(**nominal, domain_size=k, tuning="paper")
+    low, _ = exp_bounds(nominal["epsilon_1"])
+    for t in (1, 2, 5):
+        assert channel.ratio_of(reports=t) <= low**t
+
+
+def test_exact_lgrr_may_lose_more_than_the_number_of_reports_times_epsilon_1() -> None:
+    channel = lgrr_channel(epsilon_inf=Fraction(4), epsilon_1=Fraction(2, 5), domain_size=1024)
+    assert near(epsilon_of(channel.ratio_of(reports=2)), 1.849, rel=3e-4)
+    assert near(epsilon_of(channel.ratio_of(reports=3)), 3.419, rel=3e-4)
+
+
+@given(
+    epsilon=st.fractions(Fraction(1, 100), 8, max_denominator=100),
+    sampled=st.integers(1, 8),
+    tuning=st.sampled_from(["exact", "paper"]),
+)
+def test_bit_flip_keeps_its_promise(epsilon: Fraction, sampled: int, tuning: Any) -> None:
+    channel = bit_flip_channel(epsilon=epsilon, domain_size=8, sampled=sampled, tuning=tuning)
+    low, high = exp_bounds(epsilon)
+    assert channel.ratio <= low
+    is_half = sampled == 1 and tuning == "paper"
+    assert near(channel.epsilon, epsilon / 2 if is_half else epsilon, rel=1e-12)
+    assert channel.p + channel.q == 1
+    bit = BitRound(p_threshold=channel.bit.p_threshold + 1, q_threshold=channel.bit.q_threshold - 1)
+    better = BitFlipChannel(domain_size=8, sampled=sampled, bit=bit)
+    assert is_half or better.ratio > high
+
+
+def test_largest_budgets_are_realised_as_far_as_64_bits_allow() -> None:
+    nominal = {"epsilon_inf": Fraction(64), "epsilon_1": Fraction(40)}
+    for channel in (lgrr_channel(**nominal, domain_size=3), lue_channel("l-sue", **nominal, domain_size=3)):
+        assert Decimal("39.99") < channel.epsilon <= 40
+    with pytest.raises(InvalidBudgetError, match=r"epsilon_1 must be in .*, 44\.\d*\) for .* = 64, got 50"):
+        lgrr_channel(epsilon_inf=Fraction(64), epsilon_1=Fraction(50), domain_size=3)
+
+
+GOOD = {"epsilon_inf": Fraction(2), "epsilon_1": Fraction(1), "domain_size": 8}
+
+
+@pytest.mark.parametrize("build", [lgrr_channel, loloha_channel, lambda **kw: lue_channel("l-osue", **kw)])
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        (
+            {"epsilon_1": Fraction(2)},
+            InvalidBudgetError,
+            r"must be in \[0.000001, 2\) for .*, got 2",
+        ),
+        ({"epsilon_1": Fraction(0)}, InvalidBudgetError, "epsilon of one answer must be in .*, got 0"),
+        ({"epsilon_inf": Fraction(65)}, InvalidBudgetError, "epsilon of one answer must be in .*, got 65"),
+        ({"domain_size": 1}, InvalidDomainError, "domain_size must be >= 2, got 1"),
+        ({"horizon": 0}, LdpError, "horizon must be >= 1, got 0"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(
+    build: Callable[..., Any], changes: dict[str, Any], error: type[LdpError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        build(**GOOD | changes)
+
+
+def test_tunings_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(LdpError, match=r"tuning must be one of \('exact', 'paper'\), got 'best'"):
+        lgrr_channel(**GOOD, tuning="best")
+    with pytest.raises(LdpError, match="horizon must be 1 in paper tuning, got 7"):
+        lgrr_channel(**GOOD, tuning="paper", horizon=7)
+    with pytest.raises(LdpError, match=r"protocol must be one of .*, got 'l-the'"):
+        lue_channel("l-the", **GOOD)
+
+
+def test_rounds_that_do_not_fit_are_refused() -> None:
+    three, four = (grr_channel(epsilon=Fraction(1), domain_size=k) for k in (3, 4))
+    with pytest.raises(InvalidDomainError, match="domain_size of both rounds must be equal, got 3 and 4"):
+        TwoRoundGrr(first=three, second=four)
+    with pytest.raises(InvalidBudgetError, match=r"0 < q_threshold < p_threshold < .* got 5 and 5"):
+        BitRound(p_threshold=5, q_threshold=5)
+    with pytest.raises(LdpError, match="reports must be >= 1, got 0"):
+        TwoRoundGrr(first=three, second=three).ratio_of(reports=0)
+    for sampled in (0, 9):
+        with pytest.raises(LdpError, match=rf"sampled must be in \[1, 8\], got {sampled}"):
+            bit_flip_channel(epsilon=Fraction(1), domain_size=8, sampled=sampled)
+
+
+def test_limits_of_the_published_shares() -> None:
+    """privacy_math.md C: epsilon_1 / epsilon_inf that L-OUE and L-SOUE reach."""
+    shares = {"l-oue": [0.719, 0.763, 0.830, 0.901], "l-soue": [0.666, 0.664, 0.655, 0.630]}
+    for protocol, row in shares.items():
+        for epsilon_inf, share in zip(["0.5", "1", "2", "4"], row, strict=True):
+            e = exp(float(epsilon_inf))
+            root = e**0.5
+            limit = (2 * e + 1) / 3 if protocol == "l-oue" else root * (2 * root + 1) / (root + 2)
+            assert log(limit) / float(epsilon_inf) == pytest.approx(share, abs=5e-4)
+            nominal = {"epsilon_inf": Fraction(epsilon_inf), "epsilon_1": Fraction(log(limit) * 1.000001)}
+            with pytest.raises(InvalidBudgetError, match="epsilon_1 must be in"):
+                lue_channel(protocol, **nominal, domain_size=3)
