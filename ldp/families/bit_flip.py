@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from ldp.channels import check_domain_size, check_epsilon, epsilon_of
+from ldp.channels import MAX_EPSILON, check_epsilon, epsilon_of
 from ldp.errors import LdpError
 from ldp.families.two_round import Tuning, check_tuning
-from ldp.families.two_round_unary import BitRound, symmetric_round
+from ldp.families.unary import UnaryChannel, sue_channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,13 +16,11 @@ class BitFlipChannel:
 
     Parameters
     ----------
-    domain_size : int; number of values (buckets), in [2, 65534]
     sampled : int; values that one person answers about, in [1, domain_size]
-    bit : BitRound
+    bits : UnaryChannel; of these values
 
     Raises
     ------
-    InvalidDomainError : domain_size is out of range
     LdpError : sampled is out of range
 
     Notes
@@ -31,29 +29,33 @@ class BitFlipChannel:
     Source: Ding et al., NeurIPS 2017 (dBitFlipPM).
     """
 
-    domain_size: int
     sampled: int
-    bit: BitRound
+    bits: UnaryChannel
 
     def __post_init__(self) -> None:
-        check_domain_size(self.domain_size)
         if not 1 <= self.sampled <= self.domain_size:
             raise LdpError(f"sampled must be in [1, {self.domain_size}], got {self.sampled}")
 
     @property
+    def domain_size(self) -> int:
+        """Number of values (buckets)."""
+        return self.bits.domain_size
+
+    @property
     def p(self) -> Fraction:
         """Probability that a report about the true value supports it, exact."""
-        return self.bit.p
+        return self.bits.p
 
     @property
     def q(self) -> Fraction:
         """Probability that a report about another value supports it, exact."""
-        return self.bit.q
+        return self.bits.q
 
     @property
     def ratio(self) -> Fraction:
         """Largest probability ratio of an answer under two values, the sampled values being known; exact."""
-        return self.bit.bit_ratio if self.sampled == 1 else self.bit.ratio
+        p, q = self.p, self.q
+        return max(p / q, (1 - q) / (1 - p)) if self.sampled == 1 else self.bits.ratio
 
     @property
     def epsilon(self) -> Decimal:
@@ -85,5 +87,7 @@ def bit_flip_channel(
     check_epsilon(epsilon)
     check_tuning(tuning, horizon=1)
     is_single = sampled == 1 and tuning == "exact"
-    bit = symmetric_round(epsilon if is_single else epsilon / 2)
-    return BitFlipChannel(domain_size=domain_size, sampled=sampled, bit=bit)
+    bits = sue_channel(
+        epsilon=min(2 * epsilon, MAX_EPSILON) if is_single else epsilon, domain_size=domain_size
+    )
+    return BitFlipChannel(sampled=sampled, bits=bits)

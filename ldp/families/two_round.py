@@ -50,11 +50,7 @@ class TwoRoundGrr:
     second: GrrChannel
 
     def __post_init__(self) -> None:
-        if self.first.domain_size != self.second.domain_size:
-            raise InvalidDomainError(
-                f"domain_size of both rounds must be equal, "
-                f"got {self.first.domain_size} and {self.second.domain_size}"
-            )
+        check_same_domain(self.first.domain_size, self.second.domain_size)
 
     @property
     def domain_size(self) -> int:
@@ -300,6 +296,12 @@ def check_reports(reports: int) -> None:
     """Raise LdpError unless there is a report."""
     if reports < 1:
         raise LdpError(f"reports must be >= 1, got {reports}")
+
+
+def check_same_domain(first: int, second: int) -> None:
+    """Raise InvalidDomainError unless both rounds have as many values."""
+    if first != second:
+        raise InvalidDomainError(f"domain_size of both rounds must be equal, got {first} and {second}")
 
 
 def check_tuning(tuning: Tuning, *, horizon: int) -> None:

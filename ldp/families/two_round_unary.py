@@ -5,67 +5,24 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
-from ldp.channels import WORD, check_domain_size, epsilon_of, exp_down
-from ldp.errors import InvalidBudgetError, LdpError
+from ldp.channels import WORD, epsilon_of, exp_down
+from ldp.errors import LdpError
 from ldp.families.two_round import (
     Tuning,
     TwoRoundGrr,
     check_budgets,
     check_reports,
+    check_same_domain,
     check_tuning,
     lgrr_channel,
     nearest_that_keeps,
     unreachable,
 )
+from ldp.families.unary import UnaryChannel, oue_channel, sue_channel
 
 Protocol = Literal["l-sue", "l-oue", "l-osue", "l-soue"]
 
 _HALF: Final = WORD // 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BitRound:
-    """Randomised response of one bit, with integer thresholds.
-
-    Parameters
-    ----------
-    p_threshold : int; a one stays one with probability p_threshold / 2**64
-    q_threshold : int; a zero becomes one with probability q_threshold / 2**64
-
-    Raises
-    ------
-    InvalidBudgetError : not 0 < q_threshold < p_threshold < 2**64
-    """
-
-    p_threshold: int
-    q_threshold: int
-
-    def __post_init__(self) -> None:
-        if not 0 < self.q_threshold < self.p_threshold < WORD:
-            raise InvalidBudgetError(
-                f"0 < q_threshold < p_threshold < {WORD} must hold, "
-                f"got {self.q_threshold} and {self.p_threshold}"
-            )
-
-    @property
-    def p(self) -> Fraction:
-        """Probability that a one stays one, exact."""
-        return Fraction(self.p_threshold, WORD)
-
-    @property
-    def q(self) -> Fraction:
-        """Probability that a zero becomes one, exact."""
-        return Fraction(self.q_threshold, WORD)
-
-    @property
-    def ratio(self) -> Fraction:
-        """Largest ratio of the bits of two values that differ: one of a one, zero of a zero; exact."""
-        return self.p * (1 - self.q) / ((1 - self.p) * self.q)
-
-    @property
-    def bit_ratio(self) -> Fraction:
-        """Largest probability ratio of one bit, exact."""
-        return max(self.p / self.q, (1 - self.q) / (1 - self.p))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +31,12 @@ class TwoRoundUnary:
 
     Parameters
     ----------
-    domain_size : int; number of values, in [2, 65534]
-    first : BitRound; drawn once per value and bit, and kept
-    second : BitRound; drawn anew for each report, on the bits of the first
+    first : UnaryChannel; drawn once per value and bit, and kept
+    second : UnaryChannel; its p and q apply to the ones and zeros of the first; drawn anew for each report
+
+    Raises
+    ------
+    InvalidDomainError : the rounds have domains of different sizes
 
     Notes
     -----
@@ -84,12 +44,16 @@ class TwoRoundUnary:
     Source: Erlingsson et al., CCS 2014 (RAPPOR); Arcolezi et al., Digital Communications and Networks 2022.
     """
 
-    domain_size: int
-    first: BitRound
-    second: BitRound
+    first: UnaryChannel
+    second: UnaryChannel
 
     def __post_init__(self) -> None:
-        check_domain_size(self.domain_size)
+        check_same_domain(self.first.domain_size, self.second.domain_size)
+
+    @property
+    def domain_size(self) -> int:
+        """Number of values."""
+        return self.first.domain_size
 
     @property
     def p(self) -> Fraction:
@@ -124,7 +88,8 @@ class TwoRoundUnary:
     @property
     def second_ratio(self) -> Fraction:
         """Largest ratio of one report under two answers of the first round: all bits may differ; exact."""
-        return self.second.bit_ratio**self.domain_size
+        p, q = self.second.p, self.second.q
+        return max(p / q, (1 - q) / (1 - p)) ** self.domain_size
 
     def ratio_of(self, *, reports: int) -> Fraction:
         """Largest probability ratio of so many reports of one value, exact.
@@ -138,10 +103,10 @@ class TwoRoundUnary:
 
     def weights(self, *, reports: int) -> tuple[int, int]:
         """Probabilities of t reports that all say one value and not another: true and false; same unit."""
-        p1, q1 = self.first.p_threshold, self.first.q_threshold
-        one, other = self.second.p_threshold**reports, self.second.q_threshold**reports
-        no_one = (WORD - self.second.p_threshold) ** reports
-        no_other = (WORD - self.second.q_threshold) ** reports
+        p1, q1 = self.first.threshold_p, self.first.threshold_q
+        one, other = self.second.threshold_p**reports, self.second.threshold_q**reports
+        no_one = (WORD - self.second.threshold_p) ** reports
+        no_other = (WORD - self.second.threshold_q) ** reports
         hit = (p1 * one + (WORD - p1) * other) * (q1 * no_one + (WORD - q1) * no_other)
         miss = (q1 * one + (WORD - q1) * other) * (p1 * no_one + (WORD - p1) * no_other)
         return hit, miss
@@ -177,19 +142,15 @@ def lue_channel(
         raise LdpError(f"protocol must be one of {get_args(Protocol)}, got {protocol!r}")
     check_budgets(epsilon_inf=epsilon_inf, epsilon_1=epsilon_1)
     check_tuning("exact", horizon=horizon)
-    first = (
-        symmetric_round(epsilon_inf / 2) if protocol in {"l-sue", "l-soue"} else _optimal_round(epsilon_inf)
-    )
+    first_round = sue_channel if protocol in {"l-sue", "l-soue"} else oue_channel
+    first = first_round(epsilon=epsilon_inf, domain_size=domain_size)
     is_symmetric = protocol in {"l-sue", "l-osue"}
     f = exp_down(epsilon_1)
 
     def channel(threshold: int) -> TwoRoundUnary:
-        second = (
-            BitRound(p_threshold=threshold, q_threshold=WORD - threshold)
-            if is_symmetric
-            else BitRound(p_threshold=_HALF, q_threshold=threshold)
-        )
-        return TwoRoundUnary(domain_size=domain_size, first=first, second=second)
+        p, q = (threshold, WORD - threshold) if is_symmetric else (_HALF, threshold)
+        second = UnaryChannel(domain_size=domain_size, threshold_p=p, threshold_q=q)
+        return TwoRoundUnary(first=first, second=second)
 
     def keeps(threshold: int) -> bool:
         hit, miss = channel(threshold).weights(reports=horizon)
@@ -224,16 +185,3 @@ def allomfree_channel(
 def _noise(channel: TwoRoundGrr | TwoRoundUnary) -> Fraction:
     """Variance of the estimate of a value that nobody has, times the number of reports."""
     return channel.q * (1 - channel.q) / (channel.p - channel.q) ** 2
-
-
-def symmetric_round(epsilon: Fraction) -> BitRound:
-    """Both kinds of bits are kept with the same probability e / (e + 1)."""
-    e = exp_down(epsilon)
-    kept = WORD * e.numerator // (e.numerator + e.denominator)
-    return BitRound(p_threshold=kept, q_threshold=WORD - kept)
-
-
-def _optimal_round(epsilon: Fraction) -> BitRound:
-    """Return the first round of OUE: p = 1/2, q = 1 / (e + 1) rounded up."""
-    e = exp_down(epsilon)
-    return BitRound(p_threshold=_HALF, q_threshold=-(-WORD * e.denominator // (e.numerator + e.denominator)))

@@ -14,7 +14,8 @@ from ldp.channels import GrrChannel, epsilon_of, grr_channel
 from ldp.errors import LdpError
 from ldp.families.bit_flip import bit_flip_channel
 from ldp.families.two_round import TwoRoundGrr, lgrr_channel, loloha_channel
-from ldp.families.two_round_unary import BitRound, TwoRoundUnary, lue_channel
+from ldp.families.two_round_unary import TwoRoundUnary, lue_channel
+from ldp.families.unary import UnaryChannel
 
 Law = dict[Hashable, Fraction]
 Step = Callable[[Any], Law]
@@ -27,7 +28,7 @@ def grr_step(channel: GrrChannel) -> Step:
     return lambda value: {x: channel.p if x == value else channel.q for x in range(k)}
 
 
-def bits_step(bit: BitRound) -> Step:
+def bits_step(bit: UnaryChannel) -> Step:
     """Vector of bits to vector of bits, each on its own."""
 
     def law(bits: tuple[int, ...]) -> Law:
@@ -192,7 +193,7 @@ def test_one_round_loses_the_same_however_often_it_is_repeated() -> None:
 def test_bit_flip_over_every_choice_of_values(sampled: int, tuning: Any) -> None:
     channel = bit_flip_channel(epsilon=Fraction(1), domain_size=3, sampled=sampled, tuning=tuning)
     laws: list[Law] = [{} for _ in range(3)]
-    step = bits_step(channel.bit)
+    step = bits_step(channel.bits)
     for chosen in permutations(range(3), sampled):
         for value, law in enumerate(laws):
             for bits, p in step(tuple(int(x == value) for x in chosen)).items():

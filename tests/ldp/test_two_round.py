@@ -1,6 +1,7 @@
 """Parameters of two rounds: integers that keep both promises, and are the best that do."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 
 from ldp.channels import WORD, GrrChannel, epsilon_of, grr_channel
 from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError
-from ldp.families.bit_flip import BitFlipChannel, bit_flip_channel
+from ldp.families.bit_flip import bit_flip_channel
 from ldp.families.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
-from ldp.families.two_round_unary import BitRound, TwoRoundUnary, allomfree_channel, lue_channel
+from ldp.families.two_round_unary import TwoRoundUnary, allomfree_channel, lue_channel
+from ldp.families.unary import sue_channel
 from tests.ldp.exact import VECTORS, exp_bounds
 
 Channel = TwoRoundGrr | TwoRoundUnary | TwoRoundHash
@@ -200,10 +202,10 @@ def stronger_grr(channel: TwoRoundGrr) -> TwoRoundGrr:
 
 
 def stronger_unary(channel: TwoRoundUnary) -> TwoRoundUnary:
-    p, q = channel.second.p_threshold, channel.second.q_threshold
+    p, q = channel.second.threshold_p, channel.second.threshold_q
     is_symmetric = p + q == WORD
-    second = BitRound(p_threshold=p + 1 if is_symmetric else p, q_threshold=q - 1)
-    return TwoRoundUnary(domain_size=channel.domain_size, first=channel.first, second=second)
+    second = replace(channel.second, threshold_p=p + 1 if is_symmetric else p, threshold_q=q - 1)
+    return TwoRoundUnary(first=channel.first, second=second)
 
 
 @given(nominal=nominals, k=domain_sizes, horizon=horizons)
@@ -265,8 +267,8 @@ def test_bit_flip_keeps_its_promise(epsilon: Fraction, sampled: int, tuning: Any
     is_half = sampled == 1 and tuning == "paper"
     assert near(channel.epsilon, epsilon / 2 if is_half else epsilon, rel=1e-12)
     assert channel.p + channel.q == 1
-    bit = BitRound(p_threshold=channel.bit.p_threshold + 1, q_threshold=channel.bit.q_threshold - 1)
-    better = BitFlipChannel(domain_size=8, sampled=sampled, bit=bit)
+    p, q = channel.bits.threshold_p, channel.bits.threshold_q
+    better = replace(channel, bits=replace(channel.bits, threshold_p=p + 1, threshold_q=q - 1))
     assert is_half or better.ratio > high
 
 
@@ -316,8 +318,11 @@ def test_rounds_that_do_not_fit_are_refused() -> None:
     three, four = (grr_channel(epsilon=Fraction(1), domain_size=k) for k in (3, 4))
     with pytest.raises(InvalidDomainError, match="domain_size of both rounds must be equal, got 3 and 4"):
         TwoRoundGrr(first=three, second=four)
-    with pytest.raises(InvalidBudgetError, match=r"0 < q_threshold < p_threshold < .* got 5 and 5"):
-        BitRound(p_threshold=5, q_threshold=5)
+    with pytest.raises(InvalidDomainError, match="domain_size of both rounds must be equal, got 3 and 4"):
+        TwoRoundUnary(
+            first=sue_channel(epsilon=Fraction(1), domain_size=3),
+            second=sue_channel(epsilon=Fraction(1), domain_size=4),
+        )
     with pytest.raises(LdpError, match="reports must be >= 1, got 0"):
         TwoRoundGrr(first=three, second=three).ratio_of(reports=0)
     for sampled in (0, 9):
