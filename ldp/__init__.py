@@ -34,7 +34,20 @@ from ldp.accounting import Certificate, IndicatorCertificate, certify, check_cap
 from ldp.channels import GrrChannel, PureChannel, epsilon_of, grr_channel
 from ldp.entropy import KeyedPrf, KeyedStream, SystemEntropy, cmac64, derive_subkey
 from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError, PlanError
-from ldp.estimators import Estimates, grr_frequencies, project_simplex, pure_frequencies, pure_variance
+from ldp.estimators import (
+    Estimates,
+    grr_frequencies,
+    histogram_frequencies,
+    histogram_variance,
+    project_simplex,
+    pure_frequencies,
+    pure_variance,
+)
+from ldp.families.adaptive import adp_channel
+from ldp.families.hadamard import HadamardChannel, hadamard_channel
+from ldp.families.hashing import HashChannel, blh_channel, olh_channel
+from ldp.families.histogram import HistogramChannel, histogram_channel
+from ldp.families.subset import SubsetChannel, subset_channel
 from ldp.families.unary import UnaryChannel, best_theta, oue_channel, sue_channel, the_channel
 from ldp.mechanisms.multidim import Sanitiser, choose_days, choose_indicator
 from ldp.params import IndicatorRequest, IndicatorSpec, PlanSpec, build_plan
@@ -46,6 +59,9 @@ __all__ = [
     "Delta",
     "Estimates",
     "GrrChannel",
+    "HadamardChannel",
+    "HashChannel",
+    "HistogramChannel",
     "IndicatorCertificate",
     "IndicatorRequest",
     "IndicatorSpec",
@@ -58,10 +74,13 @@ __all__ = [
     "PlanSpec",
     "PureChannel",
     "Sanitiser",
+    "SubsetChannel",
     "SystemEntropy",
     "UnaryChannel",
+    "adp_channel",
     "all_unions",
     "best_theta",
+    "blh_channel",
     "build_plan",
     "certify",
     "check_cap",
@@ -72,10 +91,16 @@ __all__ = [
     "epsilon_of",
     "grr_channel",
     "grr_frequencies",
+    "hadamard_channel",
+    "histogram_channel",
+    "histogram_frequencies",
+    "histogram_variance",
+    "olh_channel",
     "oue_channel",
     "project_simplex",
     "pure_frequencies",
     "pure_variance",
+    "subset_channel",
     "sue_channel",
     "tally_daily",
     "tally_static",

@@ -126,6 +126,11 @@ def grr_channel(*, epsilon: Fraction, domain_size: int) -> GrrChannel:
     return GrrChannel(domain_size=domain_size, threshold=threshold)
 
 
+def noise_at_zero(channel: PureChannel) -> Fraction:
+    """Variance of one report's estimate of a value that nobody has, exact: q (1 - q) / (p - q)^2."""
+    return channel.q * (1 - channel.q) / (channel.p - channel.q) ** 2
+
+
 def epsilon_of(*ratios: Fraction) -> Decimal:
     """Natural logarithm of a product of probability ratios, rounded up to 30 digits.
 

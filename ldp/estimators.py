@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldp.channels import GrrChannel, PureChannel
+from ldp.channels import GrrChannel, PureChannel, noise_at_zero
 from ldp.errors import LdpError
+from ldp.families.histogram import HistogramChannel
 
 Floats = NDArray[np.float64]
 
@@ -125,6 +126,46 @@ def pure_variance(
     return _variance(f, terms=_pure_terms(channel), n_reports=n_reports, n_population=n_population)
 
 
+def histogram_frequencies(
+    sums: NDArray[np.int64],
+    *,
+    n_reports: int,
+    n_population: int,
+    channel: HistogramChannel,
+    level: float = 0.95,
+) -> Estimates:
+    """Frequency of each value among the visitors of a window, from sums of noisy counts (SHE).
+
+    Parameters
+    ----------
+    sums : ndarray of int64, shape (domain_size,); noisy counts of each value, added up; not modified
+    n_reports, n_population, level : as of `pure_frequencies`
+    channel : HistogramChannel; as used for the reports
+
+    Raises
+    ------
+    LdpError : a rule is broken, or a sum is out of reach of so many reports
+
+    Notes
+    -----
+    (sum / n - offset) / slope: unbiased whatever the clamp cuts off. The noise is the same for all
+    frequencies; the sample adds its own error.
+    """
+    _check_sizes(sums, n_reports=n_reports, n_population=n_population, domain_size=channel.domain_size)
+    low, high = channel.lowest * n_reports, (1 - channel.lowest) * n_reports
+    if not low <= sums.min() <= sums.max() <= high:
+        raise LdpError(f"sums must be in [{low}, {high}], got {sums.min()} to {sums.max()}")
+    terms = _histogram_terms(channel)
+    return _estimates(sums, terms=terms, n_reports=n_reports, n_population=n_population, level=level)
+
+
+def histogram_variance(
+    f: ArrayLike, *, n_reports: ArrayLike, n_population: ArrayLike, channel: HistogramChannel
+) -> Floats:
+    """Exact variance of the estimate of `histogram_frequencies`; arguments as of `pure_variance`."""
+    return _variance(f, terms=_histogram_terms(channel), n_reports=n_reports, n_population=n_population)
+
+
 def project_simplex(f: ArrayLike, total: float = 1.0) -> Floats:
     """Nearest vector (Euclidean) without a negative entry and with the given sum ("norm-sub").
 
@@ -169,8 +210,18 @@ def _pure_terms(channel: PureChannel) -> _NoiseTerms:
     return _NoiseTerms(
         offset=float(q),
         slope=float(p - q),
-        constant=float(q * (1 - q) / (p - q) ** 2),
+        constant=float(noise_at_zero(channel)),
         linear=float((1 - p - q) / (p - q)),
+    )
+
+
+@lru_cache
+def _histogram_terms(channel: HistogramChannel) -> _NoiseTerms:
+    return _NoiseTerms(
+        offset=float(channel.offset),
+        slope=float(channel.slope),
+        constant=float(channel.noise / channel.slope**2),
+        linear=0.0,
     )
 
 
