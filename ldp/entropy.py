@@ -20,6 +20,7 @@ from ldp.errors import LdpError
 CHOOSE_INDICATOR: Final = 1
 CHOOSE_DAYS: Final = 2
 ANSWER: Final = 3
+SECOND_ROUND: Final = 5
 
 BUFFER_BLOCKS: Final = 16_384  # 256 KiB of AES blocks: the fastest size, and it stays in the L2 cache
 

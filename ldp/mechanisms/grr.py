@@ -45,28 +45,58 @@ def answers(
     Source: Kairouz et al., ICML 2016. The value is part of the keyed block: a changed value gets independent
     bits, an unchanged one the same answer. Cost: one AES block per subscriber.
     """
-    _check(values, pseudonyms=pseudonyms, domain_size=channel.domain_size)
+    check_values(values, pseudonyms=pseudonyms, domain_size=channel.domain_size)
+    return draw(
+        values,
+        keyed=keyed_values(values),
+        pseudonyms=pseudonyms,
+        prf=prf,
+        channel=channel,
+        purpose=ANSWER,
+        indicator=indicator,
+        plan_version=plan_version,
+        counter=0,
+    )
+
+
+def draw(
+    values: NDArray[np.int32],
+    *,
+    keyed: NDArray[np.uint32],
+    pseudonyms: NDArray[np.uint64],
+    prf: KeyedPrf,
+    channel: GrrChannel,
+    counter: int,
+    **fields: int,
+) -> NDArray[np.uint16]:
+    """As `answers`, without checks, from the block with `keyed` values; redraws take the next counters.
+
+    `fields` are the block's purpose, indicator and plan_version.
+    """
     others = channel.domain_size - 1
     limits = np.uint64(others), last_accepted(others)
-    fields = {"purpose": ANSWER, "indicator": indicator, "plan_version": plan_version}
-    keyed = np.maximum(values, 0).view(np.uint32)  # without a value the bits do not matter
     out = np.empty(values.shape[0], np.uint16)
     redraws = 0
-    for part, words in prf.chunks(pseudonyms, **fields, values=keyed, counter=0):
+    for part, words in prf.chunks(pseudonyms, **fields, values=keyed, counter=counter):
         redraws += kernels.grr_answers(values[part], words, np.uint64(channel.threshold), *limits, out[part])
-    counter = 1
     while redraws:
+        counter += 1
         rows = np.flatnonzero(out == REDRAW)
         words = prf.words(pseudonyms[rows], **fields, values=keyed[rows], counter=counter)
         # Threshold 0: the value was given up already, only its replacement is drawn again.
         again = np.empty(rows.size, np.uint16)
         redraws = kernels.grr_answers(values[rows], words, np.uint64(0), *limits, again)
         out[rows] = again
-        counter += 1
     return out
 
 
-def _check(values: NDArray[np.int32], *, pseudonyms: NDArray[np.uint64], domain_size: int) -> None:
+def keyed_values(values: NDArray[np.int32]) -> NDArray[np.uint32]:
+    """Values for the keyed block; without a value the bits do not matter."""
+    return np.maximum(values, 0).view(np.uint32)
+
+
+def check_values(values: NDArray[np.int32], *, pseudonyms: NDArray[np.uint64], domain_size: int) -> None:
+    """Raise LdpError unless values are codes of the domain, or -1, one per pseudonym."""
     if values.dtype != np.int32 or values.shape != pseudonyms.shape:
         shape = pseudonyms.shape
         raise LdpError(f"values must be int32 of shape {shape}, got {values.dtype} of {values.shape}")
