@@ -102,8 +102,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         server.communicate(timeout=60)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Not for the session: it keeps an event loop in this thread, in which Django refuses its database."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(**CHROMIUM)
         yield chromium
