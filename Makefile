@@ -4,7 +4,7 @@ python := .venv/bin/python
 compile := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 PORT ?= 8000
 
-.PHONY: help setup setup-dev demo run test lint soak lock clean
+.PHONY: help setup setup-dev demo run test lint bench soak lock clean
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
@@ -37,6 +37,10 @@ lint: setup-dev  ## style, types, imports, migrations
 	.venv/bin/lint-imports
 	$(python) manage.py makemigrations --check --dry-run
 	$(python) manage.py check
+
+bench: setup  ## speed of ingest and of sanitising, as ratios to plain work in the same run
+	@$(python) -m benchmarks.ingest
+	@$(python) -m benchmarks.sanitise
 
 soak: setup  ## are the stated errors true? 2,000 study keys, some minutes (ARGS="--keys 200": fewer)
 	@$(python) -m benchmarks.soak $(ARGS)
