@@ -31,7 +31,7 @@ True
 """
 
 from ldp.accounting import Certificate, IndicatorCertificate, certify, check_cap
-from ldp.channels import GrrChannel, PureChannel, epsilon_of, grr_channel
+from ldp.channels import GrrChannel, PureChannel, epsilon_of, grr_channel, noise_at_zero
 from ldp.entropy import KeyedPrf, KeyedStream, SystemEntropy, cmac64, derive_subkey
 from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError, PlanError
 from ldp.estimators import (
@@ -49,18 +49,26 @@ from ldp.families.hashing import HashChannel, blh_channel, olh_channel
 from ldp.families.histogram import HistogramChannel, histogram_channel
 from ldp.families.subset import SubsetChannel, subset_channel
 from ldp.families.unary import UnaryChannel, best_theta, oue_channel, sue_channel, the_channel
+from ldp.kernels_oracles import NO_BIT, NO_COUNT
+from ldp.mechanisms.hashing import HashReports, hash_values
+from ldp.mechanisms.histogram import answers as histogram_answers
+from ldp.mechanisms.histogram import sums as histogram_sums
 from ldp.mechanisms.multidim import Sanitiser, choose_days, choose_indicator
+from ldp.mechanisms.oracles import OracleChannel, count_support, oracle_answers, support_counts
 from ldp.params import IndicatorRequest, IndicatorSpec, PlanSpec, build_plan
 from ldp.tallies import NO_ANSWER, Delta, all_unions, tally_daily, tally_static, tally_visitors, union
 
 __all__ = [
     "NO_ANSWER",
+    "NO_BIT",
+    "NO_COUNT",
     "Certificate",
     "Delta",
     "Estimates",
     "GrrChannel",
     "HadamardChannel",
     "HashChannel",
+    "HashReports",
     "HistogramChannel",
     "IndicatorCertificate",
     "IndicatorRequest",
@@ -70,6 +78,7 @@ __all__ = [
     "KeyedPrf",
     "KeyedStream",
     "LdpError",
+    "OracleChannel",
     "PlanError",
     "PlanSpec",
     "PureChannel",
@@ -87,21 +96,28 @@ __all__ = [
     "choose_days",
     "choose_indicator",
     "cmac64",
+    "count_support",
     "derive_subkey",
     "epsilon_of",
     "grr_channel",
     "grr_frequencies",
     "hadamard_channel",
+    "hash_values",
+    "histogram_answers",
     "histogram_channel",
     "histogram_frequencies",
+    "histogram_sums",
     "histogram_variance",
+    "noise_at_zero",
     "olh_channel",
+    "oracle_answers",
     "oue_channel",
     "project_simplex",
     "pure_frequencies",
     "pure_variance",
     "subset_channel",
     "sue_channel",
+    "support_counts",
     "tally_daily",
     "tally_static",
     "tally_visitors",

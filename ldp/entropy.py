@@ -20,6 +20,8 @@ from ldp.errors import LdpError
 CHOOSE_INDICATOR: Final = 1
 CHOOSE_DAYS: Final = 2
 ANSWER: Final = 3
+HASH_SEED: Final = 6
+HASH_VALUE: Final = 7
 SECOND_ROUND: Final = 5
 
 BUFFER_BLOCKS: Final = 16_384  # 256 KiB of AES blocks: the fastest size, and it stays in the L2 cache
@@ -143,7 +145,14 @@ class KeyedPrf:
             yield part, words
 
     def below(
-        self, pseudonyms: Words, *, bound: int, purpose: int, indicator: int, plan_version: int, value: int
+        self,
+        pseudonyms: Words,
+        *,
+        bound: int,
+        purpose: int,
+        indicator: int,
+        plan_version: int,
+        value: int | NDArray[np.uint32],
     ) -> Words:
         """Uniform integer below `bound` per subscriber, without modulo bias (rejection with the counter).
 
@@ -157,19 +166,19 @@ class KeyedPrf:
         """
         if bound < 1:
             raise LdpError(f"bound must be >= 1, got {bound}")
-        fields = {"purpose": purpose, "indicator": indicator, "plan_version": plan_version, "values": value}
+        fields = {"purpose": purpose, "indicator": indicator, "plan_version": plan_version}
         limits = np.uint64(bound), last_accepted(bound)
         drawn = np.empty(pseudonyms.shape[0], np.uint64)
         redraws = 0
-        for part, words in self.chunks(pseudonyms, **fields, counter=0):
+        for part, words in self.chunks(pseudonyms, **fields, values=value, counter=0):
             redraws += kernels.reduce_words(words, *limits, drawn[part])
         counter = 1
         while redraws:
             rows = np.flatnonzero(drawn == bound)
             again = np.empty(rows.size, np.uint64)
-            redraws = kernels.reduce_words(
-                self.words(pseudonyms[rows], **fields, counter=counter), *limits, again
-            )
+            keyed = value[rows] if isinstance(value, np.ndarray) else value
+            words = self.words(pseudonyms[rows], **fields, values=keyed, counter=counter)
+            redraws = kernels.reduce_words(words, *limits, again)
             drawn[rows] = again
             counter += 1
         return drawn

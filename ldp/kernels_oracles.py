@@ -1,0 +1,187 @@
+"""Inner loops of the frequency oracles: values, words, thresholds and counts; no epsilon, no randomness.
+
+As in `kernels`, callers check their arguments. A value of -1 means no report.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+NO_BIT = 255  # in each place of a report that does not exist
+NO_COUNT = -(2**15)  # likewise, of noisy counts
+
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def unary_bits(
+    values: NDArray[np.int32],
+    words: NDArray[np.uint64],
+    thresholds: tuple[np.uint64, np.uint64],
+    first: int,
+    out: NDArray[np.uint8],
+) -> None:
+    """Bits `first` and `first + 1` of each report, from one word each; thresholds of p and of q."""
+    last = min(first + 2, out.shape[1])
+    for i in range(values.shape[0]):
+        value = values[i]
+        for j in range(first, last):
+            threshold = thresholds[0] if j == value else thresholds[1]
+            out[i, j] = NO_BIT if value < 0 else words[i, j - first] < threshold
+
+
+@njit(cache=True, nogil=True)
+def unary_support(
+    values: NDArray[np.int32],
+    words: NDArray[np.uint64],
+    thresholds: tuple[np.uint64, np.uint64],
+    first: int,
+    out: NDArray[np.int64],
+) -> None:
+    """Add the bits of `unary_bits` to `out` instead of writing them."""
+    last = min(first + 2, out.shape[0])
+    for j in range(first, last):
+        total = 0
+        for i in range(values.shape[0]):
+            value = values[i]
+            threshold = thresholds[0] if j == value else thresholds[1]
+            total += (words[i, j - first] < threshold) & (value >= 0)
+        out[j] += total
+
+
+@njit(cache=True, nogil=True)
+def column_sums(bits: NDArray[np.uint8], out: NDArray[np.int64]) -> None:
+    """Add the number of ones per column; rows of NO_BIT count nothing."""
+    for i in range(bits.shape[0]):
+        for j in range(bits.shape[1]):
+            out[j] += bits[i, j] == 1
+
+
+@njit(cache=True, nogil=True)
+def subset_bits(
+    values: NDArray[np.int32],
+    words: NDArray[np.uint64],
+    threshold: np.uint64,
+    last: NDArray[np.uint64],
+    out: NDArray[np.uint8],
+) -> int:
+    """Sets of `last.size` values (Floyd's sampling), the value in if the first word is below the threshold.
+
+    Word 1 + i draws from as many places as `last[i]` is the largest unbiased word of: one more for each i, up
+    to the number of other values. Every word is checked, used or not, so that drawing again says nothing
+    about the value. Returns how many rows are to be drawn again; those are NO_BIT.
+    """
+    k, w = out.shape[1], last.shape[0]
+    redraws = 0
+    for i in range(values.shape[0]):
+        value = values[i]
+        biased = False
+        for step in range(w):
+            biased |= words[i, 1 + step] > last[step]
+        if value < 0 or biased:
+            redraws += value >= 0
+            out[i, :] = NO_BIT
+            continue
+        out[i, :] = 0
+        included = words[i, 0] < threshold
+        out[i, value] = included
+        for step in range(1 if included else 0, w):
+            place = k - 1 - w + step  # the last one that this step may draw, among the others
+            drawn = np.int64(words[i, 1 + step] % np.uint64(place + 1))
+            drawn += drawn >= value
+            place += place >= value
+            out[i, place if out[i, drawn] else drawn] = 1
+    return redraws
+
+
+@njit(cache=True, nogil=True)
+def hadamard_columns(
+    values: NDArray[np.int32],
+    words: NDArray[np.uint64],
+    threshold: np.uint64,
+    mask: np.uint64,
+    no_answer: np.uint64,
+    out: NDArray[np.uint16],
+) -> None:
+    """Uniform column whose sign in the value's row is a plus if the first word is below the threshold."""
+    for i in range(values.shape[0]):
+        row = np.uint64(values[i] + 1)
+        column = words[i, 1] & mask
+        signs = row & column
+        for shift in (32, 16, 8, 4, 2, 1):
+            signs ^= signs >> np.uint64(shift)
+        is_minus = signs & _ONE
+        wants_minus = _ZERO if words[i, 0] < threshold else _ONE
+        # The lowest bit of the row swaps the columns of both signs, one to one: the choice stays uniform.
+        column ^= (row & (~row + _ONE)) * (is_minus ^ wants_minus)
+        out[i] = no_answer if values[i] < 0 else column
+
+
+@njit(cache=True, nogil=True)
+def walsh_hadamard(counts: NDArray[np.int64]) -> None:
+    """Multiply by the Sylvester matrix, in place; the size is a power of two."""
+    half = 1
+    while half < counts.shape[0]:
+        for start in range(0, counts.shape[0], 2 * half):
+            for i in range(start, start + half):
+                a, b = counts[i], counts[i + half]
+                counts[i], counts[i + half] = a + b, a - b
+        half *= 2
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _noisy_count(present: bool, word: np.uint64, bounds: NDArray[np.uint64], lowest: int) -> int:  # noqa: FBT001
+    """Noisy count of the table whose running sums are `bounds`, mirrored if the value is present."""
+    low, high = 0, bounds.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if word < bounds[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    count = lowest + low
+    return 1 - count if present else count
+
+
+@njit(cache=True, nogil=True)
+def noisy_counts(
+    values: NDArray[np.int32],
+    words: NDArray[np.uint64],
+    table: tuple[NDArray[np.uint64], int],
+    first: int,
+    out: NDArray[np.int16],
+) -> None:
+    """Noisy counts `first` and `first + 1` of each report; the table's running sums and lowest count."""
+    last = min(first + 2, out.shape[1])
+    for i in range(values.shape[0]):
+        value = values[i]
+        for j in range(first, last):
+            count = _noisy_count(j == value, words[i, j - first], table[0], table[1])
+            out[i, j] = NO_COUNT if value < 0 else count
+
+
+@njit(cache=True, nogil=True)
+def noisy_sums(
+    values: NDArray[np.int32],
+    words: NDArray[np.uint64],
+    table: tuple[NDArray[np.uint64], int],
+    first: int,
+    out: NDArray[np.int64],
+) -> None:
+    """Add the counts of `noisy_counts` to `out` instead of writing them."""
+    last = min(first + 2, out.shape[0])
+    for i in range(values.shape[0]):
+        value = values[i]
+        if value >= 0:
+            for j in range(first, last):
+                out[j] += _noisy_count(j == value, words[i, j - first], table[0], table[1])
+
+
+@njit(cache=True, nogil=True)
+def count_equal(cells: NDArray[np.uint64], answers: NDArray[np.uint16]) -> int:
+    """How many reports have this cell."""
+    total = 0
+    for i in range(cells.shape[0]):
+        total += cells[i] == answers[i]
+    return total

@@ -1,0 +1,138 @@
+"""Any pure frequency oracle by its channel: reports, and the counts that `pure_frequencies` takes."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp.channels import GrrChannel
+from ldp.entropy import KeyedPrf
+from ldp.errors import LdpError
+from ldp.families.hadamard import HadamardChannel
+from ldp.families.hashing import HashChannel
+from ldp.families.subset import SubsetChannel
+from ldp.families.unary import UnaryChannel
+from ldp.kernels import NO_ANSWER
+from ldp.mechanisms import grr, hadamard, hashing, subset, unary
+
+OracleChannel = GrrChannel | UnaryChannel | HashChannel | SubsetChannel | HadamardChannel
+
+_BYTES_AT_ONCE = 2**24
+_MODULES: dict[type, Any] = {
+    GrrChannel: grr,
+    UnaryChannel: unary,
+    HashChannel: hashing,
+    SubsetChannel: subset,
+    HadamardChannel: hadamard,
+}
+
+
+def oracle_answers(
+    values: NDArray[np.int32],
+    *,
+    pseudonyms: NDArray[np.uint64],
+    prf: KeyedPrf,
+    channel: OracleChannel,
+    indicator: int,
+    plan_version: int,
+) -> Any:
+    """Reports of each subscriber, as `answers` of the channel's mechanism gives them.
+
+    Parameters
+    ----------
+    values : ndarray of int32, shape (n,); true codes in [0, domain_size), or -1 for no value; not modified
+    pseudonyms : ndarray of uint64, shape (n,)
+    prf : KeyedPrf; source of the bits
+    channel : GrrChannel, UnaryChannel, HashChannel, SubsetChannel or HadamardChannel
+    indicator : int; position in the plan
+    plan_version : int; in [1, 255]
+
+    Returns
+    -------
+    uint16 codes or columns, shape (n,); uint8 bits, shape (n, domain_size); or HashReports
+
+    Raises
+    ------
+    LdpError : shapes differ, a value is out of range, or the channel is none of these
+    """
+    return _module(channel).answers(
+        values,
+        pseudonyms=pseudonyms,
+        prf=prf,
+        channel=channel,
+        indicator=indicator,
+        plan_version=plan_version,
+    )
+
+
+def support_counts(
+    values: NDArray[np.int32],
+    *,
+    pseudonyms: NDArray[np.uint64],
+    prf: KeyedPrf,
+    channel: OracleChannel,
+    indicator: int,
+    plan_version: int,
+) -> NDArray[np.int64]:
+    """Reports that support each value, straight from the values; those of -1 make no report.
+
+    Takes what `oracle_answers` takes, and raises what it raises.
+
+    Returns
+    -------
+    ndarray of int64, shape (domain_size,)
+
+    Notes
+    -----
+    Reports are made, counted and forgotten in parts: memory does not grow with n * domain_size.
+    """
+    fields = {"indicator": indicator, "plan_version": plan_version}
+    if isinstance(channel, UnaryChannel):
+        return unary.support_counts(values, pseudonyms=pseudonyms, prf=prf, channel=channel, **fields)
+    module = _module(channel)
+    grr.check_values(values, pseudonyms=pseudonyms, domain_size=channel.domain_size)
+    out = np.zeros(channel.domain_size, np.int64)
+    rows = (
+        max(1, _BYTES_AT_ONCE // channel.domain_size)
+        if isinstance(channel, SubsetChannel)
+        else _BYTES_AT_ONCE
+    )
+    for start in range(0, values.shape[0], rows):
+        part = slice(start, start + rows)
+        reports = module.answers(
+            values[part], pseudonyms=pseudonyms[part], prf=prf, channel=channel, **fields
+        )
+        out += count_support(reports, channel=channel)
+    return out
+
+
+def count_support(reports: Any, *, channel: OracleChannel) -> NDArray[np.int64]:
+    """Reports that support each value, from what `oracle_answers` returned.
+
+    Returns
+    -------
+    ndarray of int64, shape (domain_size,)
+
+    Raises
+    ------
+    LdpError : the reports do not fit the channel
+    """
+    match channel:
+        case GrrChannel():
+            codes = reports[reports != NO_ANSWER]
+            counts = np.bincount(codes, minlength=channel.domain_size)
+        case HashChannel():
+            return hashing.count_support(reports, channel=channel)
+        case HadamardChannel():
+            return hadamard.count_support(reports, channel=channel)
+        case _:
+            counts = unary.count_support(reports)
+    if counts.shape != (channel.domain_size,):
+        raise LdpError(f"reports must be of {channel.domain_size} values, got {counts.shape[0]}")
+    return counts.astype(np.int64)
+
+
+def _module(channel: OracleChannel) -> Any:
+    if type(channel) not in _MODULES:
+        raise LdpError(f"channel must be one of a pure frequency oracle, got {type(channel).__name__}")
+    return _MODULES[type(channel)]
