@@ -1,0 +1,89 @@
+"""Bits with keyed randomness, 64 of a subscriber at a time: "lanes" of a word.
+
+Each lane has a 64-bit random number of its own and is one where the number is below the threshold: p where
+the true bit is one, else q. Word j of a group of 64 lanes holds digit j of all numbers, highest first. It is
+word j % 2 of the block with counter `counter + j // 2`. Digits that cannot matter are not drawn: a group
+takes about log2(lanes) / 2 + 1 blocks instead of half a block for each lane.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp import kernels_bits
+from ldp.entropy import KeyedPrf
+from ldp.families.unary import UnaryChannel
+
+LANES: Final = 64
+BLOCKS: Final = 32  # counters that one group may use
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Digits:
+    """Binary digits of both thresholds, highest first: all ones or all zeros.
+
+    Parameters
+    ----------
+    p, q : ndarray of uint64, shape (64,)
+    """
+
+    p: Words
+    q: Words
+
+    @classmethod
+    def of(cls, channel: UnaryChannel) -> Self:
+        """Digits of a channel."""
+        return cls(p=_digits(channel.threshold_p), q=_digits(channel.threshold_q))
+
+
+def draw(
+    truth: Words,
+    *,
+    undecided: Words,
+    digits: Digits,
+    pseudonyms: Words,
+    keyed: NDArray[np.uint32],
+    prf: KeyedPrf,
+    counter: int,
+    **fields: int,
+) -> Words:
+    """Noisy bits of one group.
+
+    Parameters
+    ----------
+    truth : ndarray of uint64, shape (n,); true bits; not modified
+    undecided : ndarray of uint64, shape (n,); lanes to draw, the others stay zero; overwritten
+    digits : Digits; of the thresholds
+    pseudonyms, keyed : ndarray, shape (n,); of the keyed blocks
+    counter, fields : int; first counter, and the other fields of the blocks
+
+    Returns
+    -------
+    ndarray of uint64, shape (n,)
+    """
+    below = np.zeros_like(truth)
+    out, rows = below, np.arange(truth.shape[0])
+    for block in range(BLOCKS):
+        p, q = digits.p[2 * block : 2 * block + 2], digits.q[2 * block : 2 * block + 2]
+        n_open = 0
+        for part, words in prf.chunks(pseudonyms, values=keyed, counter=counter + block, **fields):
+            n_open += kernels_bits.compare_lanes(truth[part], words, p, q, undecided[part], below[part])
+        if 2 * n_open > rows.size:
+            continue
+        out[rows] = below
+        still = np.flatnonzero(undecided)
+        if still.size == 0:
+            break
+        rows, truth, undecided, below = rows[still], truth[still], undecided[still], below[still]
+        pseudonyms, keyed = pseudonyms[still], keyed[still]
+    # Numbers equal to their threshold in all digits are not below it.
+    out[rows] = below
+    return out
+
+
+def _digits(threshold: int) -> Words:
+    return np.array([2**64 - 1 if threshold >> shift & 1 else 0 for shift in range(63, -1, -1)], np.uint64)

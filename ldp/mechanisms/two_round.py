@@ -1,0 +1,213 @@
+"""Two rounds with keyed bits: L-GRR and L-UE.
+
+The first round draws from the block of purpose ANSWER, with the value: its answer is the same for ever. The
+second draws from that of purpose SECOND_ROUND, with the same value and, in the upper 6 bits of the counter,
+the report's number (for instance the day): the same on every retry, and independent of all other reports. The
+lower 10 bits count redraws (L-GRR) or the blocks of `lanes`, 32 for each 64 values (L-UE).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp import kernels_bits
+from ldp.entropy import ANSWER, BUFFER_BLOCKS, SECOND_ROUND, KeyedPrf
+from ldp.errors import InvalidDomainError, LdpError
+from ldp.families.two_round import TwoRoundGrr
+from ldp.families.two_round_unary import TwoRoundUnary
+from ldp.kernels import NO_ANSWER
+from ldp.mechanisms import grr, lanes
+
+MAX_REPORT: Final = 63
+MAX_UNARY_DOMAIN: Final = 2048
+
+_REPORT_SHIFT: Final = 10
+_PART: Final = 8 * BUFFER_BLOCKS  # subscribers at a time: few enough for memory, many enough for few calls
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Support:
+    """How many reports support each value: what `pure_frequencies` needs.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (domain_size,)
+    n_reports : int
+    """
+
+    counts: NDArray[np.int64]
+    n_reports: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrrReporter:
+    """L-GRR reports on one indicator: the same arguments always give the same reports.
+
+    Parameters
+    ----------
+    channel : TwoRoundGrr
+    prf : KeyedPrf; source of the bits
+    indicator : int; position in the plan
+    plan_version : int; in [1, 255]
+    """
+
+    channel: TwoRoundGrr
+    prf: KeyedPrf
+    indicator: int
+    plan_version: int
+
+    def reports(self, values: NDArray[np.int32], *, pseudonyms: Words, report: int) -> NDArray[np.uint16]:
+        """Sanitised code of each subscriber.
+
+        Parameters
+        ----------
+        values : ndarray of int32, shape (n,); codes in [0, domain_size), or -1 for no value; not modified
+        pseudonyms : ndarray of uint64, shape (n,)
+        report : int; number of the report, in [0, 63]; each number gives fresh noise
+
+        Returns
+        -------
+        ndarray of uint16, shape (n,); NO_ANSWER where the value is -1
+
+        Raises
+        ------
+        LdpError : shapes differ, or a value or the report's number is out of range
+
+        Notes
+        -----
+        Cost: two AES blocks per subscriber.
+        """
+        _check(values, pseudonyms=pseudonyms, domain_size=self.channel.domain_size, report=report)
+        kept = self._draw(values, values, pseudonyms, second=False, counter=0)
+        kept_values = np.where(values < 0, np.int32(-1), kept.astype(np.int32))
+        return self._draw(kept_values, values, pseudonyms, second=True, counter=report << _REPORT_SHIFT)
+
+    def support(self, values: NDArray[np.int32], *, pseudonyms: Words, report: int) -> Support:
+        """Count the codes of `reports` in bounded memory; arguments and errors as there."""
+        k = self.channel.domain_size
+        _check(values, pseudonyms=pseudonyms, domain_size=k, report=report)
+        counts = np.zeros(NO_ANSWER + 1, np.int64)
+        for part in _parts(values.shape[0]):
+            codes = self.reports(values[part], pseudonyms=pseudonyms[part], report=report)
+            counts[: k + 1] += np.bincount(np.minimum(codes, k), minlength=k + 1)
+        return Support(counts=counts[:k].copy(), n_reports=int(counts[:k].sum()))
+
+    def _draw(
+        self,
+        values: NDArray[np.int32],
+        keyed: NDArray[np.int32],
+        pseudonyms: Words,
+        *,
+        second: bool,
+        counter: int,
+    ) -> NDArray[np.uint16]:
+        return grr.draw(
+            values,
+            keyed=grr.keyed_values(keyed),
+            pseudonyms=pseudonyms,
+            prf=self.prf,
+            channel=self.channel.second if second else self.channel.first,
+            purpose=SECOND_ROUND if second else ANSWER,
+            indicator=self.indicator,
+            plan_version=self.plan_version,
+            counter=counter,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnaryReporter:
+    """L-UE reports on one indicator: the same arguments always give the same reports.
+
+    Parameters
+    ----------
+    channel : TwoRoundUnary; of at most 2048 values
+    prf, indicator, plan_version : as in `GrrReporter`
+
+    Raises
+    ------
+    InvalidDomainError : too many values for the counter
+    """
+
+    channel: TwoRoundUnary
+    prf: KeyedPrf
+    indicator: int
+    plan_version: int
+
+    def __post_init__(self) -> None:
+        k = self.channel.domain_size
+        if k > MAX_UNARY_DOMAIN:
+            raise InvalidDomainError(f"domain_size of unary reports must be <= {MAX_UNARY_DOMAIN}, got {k}")
+
+    def reports(self, values: NDArray[np.int32], *, pseudonyms: Words, report: int) -> Words:
+        """Noisy bits of each subscriber, 64 values to a word.
+
+        Returns
+        -------
+        ndarray of uint64, shape (n, ceil(domain_size / 64)); bit v % 64 of word v // 64 is that of value v;
+        no bit is set where the value is -1
+
+        Notes
+        -----
+        Arguments and errors as in `GrrReporter.reports`. Cost: about log2(k) + 3 AES blocks per subscriber
+        and 64 values, k of them in use.
+        """
+        k = self.channel.domain_size
+        _check(values, pseudonyms=pseudonyms, domain_size=k, report=report)
+        out = np.empty((values.shape[0], -(-k // lanes.LANES)), np.uint64)
+        for part, group, bits in self._groups(values, pseudonyms=pseudonyms, report=report):
+            out[part, group] = bits
+        return out
+
+    def support(self, values: NDArray[np.int32], *, pseudonyms: Words, report: int) -> Support:
+        """Count the bits of `reports` in bounded memory; arguments and errors as there."""
+        k = self.channel.domain_size
+        _check(values, pseudonyms=pseudonyms, domain_size=k, report=report)
+        counts = np.zeros(k, np.int64)
+        for _, group, bits in self._groups(values, pseudonyms=pseudonyms, report=report):
+            kernels_bits.add_lanes(bits, counts[group * lanes.LANES : (group + 1) * lanes.LANES])
+        return Support(counts=counts, n_reports=int(np.count_nonzero(values >= 0)))
+
+    def _groups(
+        self, values: NDArray[np.int32], *, pseudonyms: Words, report: int
+    ) -> Iterator[tuple[slice, int, Words]]:
+        """Yield subscribers, the number of a group of 64 values, and their bits."""
+        k = self.channel.domain_size
+        rounds = (
+            (lanes.Digits.of(self.channel.first), ANSWER, 0),
+            (lanes.Digits.of(self.channel.second), SECOND_ROUND, report << _REPORT_SHIFT),
+        )
+        for part in _parts(values.shape[0]):
+            for group, start in enumerate(range(0, k, lanes.LANES)):
+                bits, undecided = np.empty((2, values[part].shape[0]), np.uint64)
+                used = np.uint64(2 ** min(lanes.LANES, k - start) - 1)
+                kernels_bits.one_hot(values[part], start, used, bits, undecided)
+                for digits, purpose, base in rounds:
+                    bits = lanes.draw(
+                        bits,
+                        undecided=undecided.copy(),
+                        digits=digits,
+                        pseudonyms=pseudonyms[part],
+                        keyed=grr.keyed_values(values[part]),
+                        prf=self.prf,
+                        purpose=purpose,
+                        indicator=self.indicator,
+                        plan_version=self.plan_version,
+                        counter=base + group * lanes.BLOCKS,
+                    )
+                yield part, group, bits
+
+
+def _parts(size: int) -> Iterator[slice]:
+    for start in range(0, size, _PART):
+        yield slice(start, start + _PART)
+
+
+def _check(values: NDArray[np.int32], *, pseudonyms: Words, domain_size: int, report: int) -> None:
+    grr.check_values(values, pseudonyms=pseudonyms, domain_size=domain_size)
+    if not 0 <= report <= MAX_REPORT:
+        raise LdpError(f"report must be in [0, {MAX_REPORT}], got {report}")
