@@ -327,6 +327,15 @@ def test_answer_that_comes_later_counts_for_the_days_before() -> None:
     assert (change.subscriber_days, change.subscribers_new, change.reports) == (1, 0, 1)
 
 
+def test_answer_that_brings_no_new_day_is_published_too() -> None:
+    change = after(visit(2), visit(2, static=1))
+    assert change.delta.counts[0][1, 0, 2] == change.delta.n_reports[0][0, 2] == 1
+    assert (change.subscriber_days, change.reports) == (0, 1)
+    change = after(visit(2, index=3), visit(2, daily=4, index=3))
+    assert change.delta.counts[3][4, 0, 2] == change.delta.n_reports[3][0, 2] == 1
+    assert not change.delta.visitors.any()
+
+
 def test_day_between_two_others_moves_the_later_one() -> None:
     """The rule of the design for a late day: [p][t] + 1, [p][s] - 1, [t][s] + 1."""
     change = after(visit(1, static=0), visit(4), visit(2))

@@ -185,9 +185,9 @@ def test_anything_else_is_no_category(age: str) -> None:
     assert outcomes(counts) == {"unknown_value": 1}
 
 
-def test_category_in_another_encoding_is_unknown() -> None:
-    _, counts = read(f"a,{NOON},c1,F,,".encode() + "Ä".encode("latin-1"))
-    assert outcomes(counts) == {"unknown_value": 1}
+def test_category_in_another_case_or_encoding_is_unknown() -> None:
+    _, counts = read(f"a,{NOON},c1,f,,", f"a,{NOON},c1,F,,".encode() + "Ä".encode("latin-1"))
+    assert outcomes(counts) == {"unknown_value": 2}
 
 
 def test_one_unknown_value_of_any_indicator_rejects_the_row() -> None:
@@ -196,14 +196,23 @@ def test_one_unknown_value_of_any_indicator_rejects_the_row() -> None:
 
 
 def test_split_plan_keeps_every_value_in_the_order_of_the_static_indicators() -> None:
-    events, _ = read(f"a,{NOON},c1,M,x,65+", f"a,{NOON},c2,,x,Ä", f"b,{NOON},c1,F,,", changes=(SPLIT,))
+    events, counts = read(
+        f"z,{NOON},c9,F,x,<18",  # rows that are left out keep their values
+        f"a,{NOON},c1,M,x,65+",
+        f"z,{NOON},,F,x,<18",
+        f"a,{NOON},c2,,x,Ä",
+        f"b,{NOON},c1,F,,",
+        changes=(SPLIT,),
+    )
+    assert outcomes(counts) == {"accepted": 3, "outside_area": 1, "empty_cell": 1}
     assert events.codes.tolist() == [[1, 2], [NONE, 3], [0, NONE]]
 
 
 def test_sampled_plan_keeps_only_the_value_that_the_subscriber_answers() -> None:
     names = [f"336{n:04d}" for n in range(60)]
-    events, counts = read(*(f"{name},{NOON},c1,M,,65+" for name in names))
-    assert outcomes(counts) == {"accepted": 60}
+    lines = [f"z,{NOON},c9,F,,<18", *(f"{name},{NOON},c1,M,,65+" for name in names)]
+    events, counts = read(*lines)
+    assert outcomes(counts) == {"accepted": 60, "outside_area": 1}
     code_of = {0: 1, 1: NONE, 2: 2}  # gender, the daily one, age
     asked = [asked_of(pseudonym_of(name), d=3) for name in names]
     assert set(asked) == {0, 1, 2}

@@ -298,6 +298,14 @@ def test_every_text_is_read_exactly_or_bad(texts: list[bytes]) -> None:
         assert found[: len(wanted)] == wanted, text
 
 
+@pytest.mark.parametrize("year", [1900, 2000, 2016, 2017, 2100])
+def test_days_that_no_month_has(year: int) -> None:
+    texts = [f"{year}-{month:02d}-{day:02d}T12:00" for month in range(14) for day in range(33)]
+    times = read([text.encode() for text in texts], PARIS_CLOCK)
+    for text, outcome in zip(texts, times.outcome.tolist(), strict=True):
+        assert (outcome == BAD) == (strict(text.encode()) is None), text
+
+
 @given(day=st.dates(date(1, 1, 1), date(9999, 12, 31)))
 @example(day=date(1600, 2, 29))
 @example(day=date(1900, 3, 1))

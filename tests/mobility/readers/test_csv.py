@@ -113,6 +113,12 @@ def test_ends_of_lines(*, end: bytes, is_final_end: bool) -> None:
         assert read(data, piece=piece) == Found([(2, b"1", b"2"), (4, b"3", b"4"), (7, b"6", b"7")], [5])
 
 
+def test_end_of_a_line_that_two_blocks_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "BLOCK_BYTES", 16)
+    data = b"a,b\r1,2\r3,4\r5,6\r" + b"\n7\n8,9\n"
+    assert read(data) == Found([(2, b"1", b"2"), (3, b"3", b"4"), (4, b"5", b"6"), (6, b"8", b"9")], [5])
+
+
 @pytest.mark.usefixtures("_blocks")
 def test_a_row_of_empty_values_is_a_row_and_a_blank_line_is_none() -> None:
     data = b'a,b,c\n,,\n\n,,x\n   \n"","",""\n'
