@@ -14,11 +14,11 @@ setup: .venv/.installed  ## virtual environment with the locked dependencies
 setup-dev: .venv/.installed-dev
 
 .venv/.installed: requirements.txt scripts/setup.sh
-	scripts/setup.sh requirements.txt
+	@scripts/setup.sh requirements.txt
 	@touch $@
 
 .venv/.installed-dev: requirements-dev.txt scripts/setup.sh
-	scripts/setup.sh requirements-dev.txt
+	@scripts/setup.sh requirements-dev.txt
 	@touch $@ .venv/.installed
 
 demo: setup  ## demo study at http://127.0.0.1:8000 (SERVE=0: end after the report; SUBSCRIBERS=1000: a small one)
