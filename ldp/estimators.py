@@ -64,7 +64,7 @@ def grr_frequencies(
 def pure_frequencies(
     support_counts: NDArray[np.int64],
     *,
-    n_reports: int,
+    n_reports: int | NDArray[np.int64],
     n_population: int,
     channel: PureChannel,
     level: float = 0.95,
@@ -75,7 +75,7 @@ def pure_frequencies(
     ----------
     support_counts : ndarray of int64, shape (domain_size,); reports that support each value, in
         [0, n_reports]; not modified
-    n_reports : int; reports in all, at least 1
+    n_reports : int, or ndarray of int64 of the same shape; reports in all, or about each value; at least 1
     n_population : int; visitors of the window, at least n_reports
     channel : PureChannel; as used for the reports
     level : float; of the interval, in (0, 1)
@@ -95,7 +95,7 @@ def pure_frequencies(
     )
     if support_counts.min() < 0:
         raise LdpError(f"counts must be >= 0, got {support_counts.min()}")
-    if support_counts.max() > n_reports:
+    if np.any(support_counts > n_reports):
         raise LdpError(f"counts must be <= n_reports = {n_reports}, got {support_counts.max()}")
     terms = _pure_terms(channel)
     return _estimates(
@@ -226,11 +226,11 @@ def _histogram_terms(channel: HistogramChannel) -> _NoiseTerms:
 
 
 def _estimates(
-    sums: NDArray[np.int64], *, terms: _NoiseTerms, n_reports: int, n_population: int, level: float
+    sums: NDArray[np.int64], *, terms: _NoiseTerms, n_reports: ArrayLike, n_population: int, level: float
 ) -> Estimates:
     if not 0 < level < 1:
         raise LdpError(f"level must be in (0, 1), got {level}")
-    frequency = (sums / n_reports - terms.offset) / terms.slope
+    frequency = (sums / np.asarray(n_reports) - terms.offset) / terms.slope
     low, high = _score_interval(
         frequency, terms=terms, n_reports=n_reports, n_population=n_population, level=level
     )
@@ -264,7 +264,7 @@ def _variance_terms(
 
 
 def _score_interval(
-    frequency: Floats, *, terms: _NoiseTerms, n_reports: int, n_population: int, level: float
+    frequency: Floats, *, terms: _NoiseTerms, n_reports: ArrayLike, n_population: int, level: float
 ) -> tuple[Floats, Floats]:
     """All f with (frequency - f)**2 <= z**2 variance(f): the roots of a quadratic in f."""
     constant, linear, sampling = _variance_terms(terms, n_reports=n_reports, n_population=n_population)
@@ -276,10 +276,12 @@ def _score_interval(
     return np.minimum(centre - half, frequency), np.maximum(centre + half, frequency)
 
 
-def _check_sizes(sums: NDArray[np.int64], *, n_reports: int, n_population: int, domain_size: int) -> None:
+def _check_sizes(
+    sums: NDArray[np.int64], *, n_reports: int | NDArray[np.int64], n_population: int, domain_size: int
+) -> None:
     if sums.shape != (domain_size,):
         raise LdpError(f"counts must have shape ({domain_size},), got {sums.shape}")
-    if n_reports < 1:
-        raise LdpError(f"n_reports must be >= 1, got {n_reports}")
-    if n_population < n_reports:
+    if np.min(n_reports) < 1:
+        raise LdpError(f"n_reports must be >= 1, got {np.min(n_reports)}")
+    if n_population < np.max(n_reports):
         raise LdpError(f"n_population must be >= n_reports = {n_reports}, got {n_population}")

@@ -64,3 +64,13 @@ def add_lanes(lanes: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
             sums[lane] += (word >> np.uint64(lane)) & _ONE
     for lane in range(counts.shape[0]):
         counts[lane] += np.int64(sums[lane])
+
+
+@njit(cache=True, nogil=True)
+def choose_step(last: int, drawn: NDArray[np.uint64], chosen: NDArray[np.uint64]) -> None:
+    """One step of Floyd's choice of a subset: add the drawn value, or `last` if that is in it already."""
+    for i in range(chosen.shape[0]):
+        value = np.int64(drawn[i])
+        if chosen[i, value >> 6] >> np.uint64(value & 63) & _ONE:
+            value = np.int64(last)
+        chosen[i, value >> 6] |= _ONE << np.uint64(value & 63)

@@ -1,4 +1,4 @@
-"""Two rounds with keyed bits: L-GRR and L-UE.
+"""Two rounds with keyed bits: L-GRR, LOLOHA and L-UE.
 
 The first round draws from the block of purpose ANSWER, with the value: its answer is the same for ever. The
 second draws from that of purpose SECOND_ROUND, with the same value and, in the upper 6 bits of the counter,
@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp import kernels_bits
-from ldp.entropy import ANSWER, BUFFER_BLOCKS, SECOND_ROUND, KeyedPrf
+from ldp.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED, SECOND_ROUND, KeyedPrf
 from ldp.errors import InvalidDomainError, LdpError
-from ldp.families.two_round import TwoRoundGrr
+from ldp.families.hashing import HashChannel
+from ldp.families.two_round import TwoRoundGrr, TwoRoundHash
 from ldp.families.two_round_unary import TwoRoundUnary
 from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import grr, lanes
+from ldp.mechanisms.hashing import HashReports, count_support, hash_values
 
 MAX_REPORT: Final = 63
 MAX_UNARY_DOMAIN: Final = 2048
@@ -117,6 +119,56 @@ class GrrReporter:
             plan_version=self.plan_version,
             counter=counter,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HashReporter:
+    """LOLOHA reports on one indicator: the same arguments always give the same reports.
+
+    Parameters
+    ----------
+    channel : TwoRoundHash
+    prf, indicator, plan_version : as in `GrrReporter`
+
+    Notes
+    -----
+    A subscriber has one hash per indicator and plan; the first round keeps one answer per hashed value.
+    """
+
+    channel: TwoRoundHash
+    prf: KeyedPrf
+    indicator: int
+    plan_version: int
+
+    def reports(self, values: NDArray[np.int32], *, pseudonyms: Words, report: int) -> HashReports:
+        """Seed of the hash, and sanitised cell, of each subscriber.
+
+        Notes
+        -----
+        Arguments and errors as in `GrrReporter.reports`. Cost: four AES blocks per subscriber.
+        """
+        _check(values, pseudonyms=pseudonyms, domain_size=self.channel.domain_size, report=report)
+        fields = {"indicator": self.indicator, "plan_version": self.plan_version}
+        seeds = self.prf.words(pseudonyms, **fields, purpose=HASH_SEED, values=0, counter=0)[:, 0].copy()
+        buckets = hash_values(seeds, values=grr.keyed_values(values), n_cells=self.channel.buckets)
+        cells = np.where(values < 0, np.int32(-1), buckets.astype(np.int32))
+        rounds = GrrReporter(channel=self.channel.rounds, prf=self.prf, **fields)
+        return HashReports(seeds=seeds, cells=rounds.reports(cells, pseudonyms=pseudonyms, report=report))
+
+    def support(self, values: NDArray[np.int32], *, pseudonyms: Words, report: int) -> Support:
+        """Count the values that `reports` support, in bounded memory; arguments and errors as there.
+
+        Notes
+        -----
+        Cost: domain_size AES blocks per subscriber.
+        """
+        _check(values, pseudonyms=pseudonyms, domain_size=self.channel.domain_size, report=report)
+        sizes = HashChannel(domain_size=self.channel.domain_size, cells=self.channel.rounds.first)
+        counts = np.zeros(self.channel.domain_size, np.int64)
+        for part in _parts(values.shape[0]):
+            hashed = self.reports(values[part], pseudonyms=pseudonyms[part], report=report)
+            counts += count_support(hashed, channel=sizes)
+        return Support(counts=counts, n_reports=int(np.count_nonzero(values >= 0)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
