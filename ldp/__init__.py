@@ -31,6 +31,7 @@ True
 """
 
 from ldp.accounting import Certificate, IndicatorCertificate, certify, check_cap
+from ldp.bayes import BayesEstimates, bayes_frequencies, grr_matrix
 from ldp.channels import GrrChannel, PureChannel, epsilon_of, grr_channel, noise_at_zero
 from ldp.entropy import KeyedPrf, KeyedStream, SystemEntropy, cmac64, derive_subkey
 from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError, PlanError
@@ -62,6 +63,7 @@ __all__ = [
     "NO_ANSWER",
     "NO_BIT",
     "NO_COUNT",
+    "BayesEstimates",
     "Certificate",
     "Delta",
     "Estimates",
@@ -88,6 +90,7 @@ __all__ = [
     "UnaryChannel",
     "adp_channel",
     "all_unions",
+    "bayes_frequencies",
     "best_theta",
     "blh_channel",
     "build_plan",
@@ -101,6 +104,7 @@ __all__ = [
     "epsilon_of",
     "grr_channel",
     "grr_frequencies",
+    "grr_matrix",
     "hadamard_channel",
     "hash_values",
     "histogram_answers",

@@ -1,0 +1,178 @@
+"""Most likely frequencies: against a numeric optimiser and the conditions of a maximum; error as stated."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from ldp import LdpError, grr_channel, grr_frequencies, pure_variance
+from ldp.bayes import bayes_frequencies, grr_matrix
+
+CHANNEL = grr_channel(epsilon=Fraction(1), domain_size=4)
+# Three values, five answers, nothing symmetric; the last answer is impossible for the first value.
+CROOKED = np.array(
+    [[0.5, 0.1, 0.2], [0.2, 0.3, 0.1], [0.2, 0.2, 0.1], [0.1, 0.2, 0.2], [0.0, 0.2, 0.4]],
+)
+
+
+def log_likelihood(counts: np.ndarray, matrix: np.ndarray, f: np.ndarray) -> float:
+    given = counts > 0
+    return float(counts[given] @ np.log((matrix @ f)[given]))
+
+
+def test_matrix_of_grr_says_what_the_channel_does() -> None:
+    matrix = grr_matrix(CHANNEL)
+    assert matrix.shape == (4, 4)
+    assert matrix[2, 2] == float(CHANNEL.p)
+    assert matrix[0, 3] == matrix[3, 0] == float(CHANNEL.q)
+
+
+@pytest.mark.parametrize(
+    "counts", [[40, 25, 30, 20, 60], [90, 5, 3, 0, 2], [0, 0, 0, 0, 7], [10, 60, 5, 5, 5]]
+)
+def test_it_finds_what_a_numeric_optimiser_finds(counts: list[int]) -> None:
+    given = np.array(counts)
+    estimates = bayes_frequencies(given, matrix=CROOKED, n_population=1000)
+
+    def loss(f: np.ndarray) -> float:
+        return -log_likelihood(given, CROOKED, f) / given.sum()
+
+    found = minimize(
+        loss,
+        np.full(3, 1 / 3),
+        bounds=[(1e-12, 1)] * 3,
+        constraints={"type": "eq", "fun": lambda f: f.sum() - 1},
+        options={"ftol": 1e-14, "maxiter": 1000},
+        method="SLSQP",
+    )
+    assert loss(estimates.frequency) <= loss(found.x / found.x.sum()) + estimates.gap / given.sum()
+    assert estimates.frequency == pytest.approx(found.x, abs=2e-5)
+
+
+@given(
+    shape=st.tuples(st.integers(2, 6), st.integers(0, 4)),
+    seed=st.integers(0, 2**32 - 1),
+    n=st.sampled_from([1, 7, 400, 10**6]),
+)
+@settings(deadline=None)
+def test_result_is_a_distribution_that_no_value_could_improve(
+    shape: tuple[int, int], seed: int, n: int
+) -> None:
+    """The conditions of Kuhn and Tucker: gradients equal where positive, none larger elsewhere."""
+    rng = np.random.default_rng(seed)
+    k, more = shape
+    matrix = rng.dirichlet(np.ones(k + more), k).T
+    counts = rng.multinomial(n, matrix @ rng.dirichlet(np.full(k, 0.3)))
+    estimates = bayes_frequencies(counts, matrix=matrix, n_population=n)
+    f = estimates.frequency
+    assert f.min() >= 0
+    assert f.sum() == pytest.approx(1, abs=1e-12)
+    given = counts > 0
+    gradient = (counts[given] / n / (matrix @ f)[given]) @ matrix[given]
+    assert gradient.max() - 1 <= 1.1e-6 / n + 1e-12
+    assert np.abs(gradient - 1) @ f <= 3e-6 / n + 1e-12
+    assert 0 <= estimates.gap <= 1e-6 + 1e-13 * n
+
+
+def test_gap_bounds_how_far_the_maximum_is() -> None:
+    counts = np.array([200, 180, 10, 250, 90])
+    rough = bayes_frequencies(counts, matrix=CROOKED, n_population=10**4, tolerance=10.0)
+    fine = bayes_frequencies(counts, matrix=CROOKED, n_population=10**4, tolerance=1e-9)
+    missing = log_likelihood(counts, CROOKED, fine.frequency) - log_likelihood(
+        counts, CROOKED, rough.frequency
+    )
+    assert 1e-4 < missing <= rough.gap <= 10.0
+    assert rough.iterations < fine.iterations
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(1, 2), Fraction(4)])
+def test_inside_the_simplex_it_is_the_inversion_with_the_same_error(epsilon: Fraction) -> None:
+    channel = grr_channel(epsilon=epsilon, domain_size=3)
+    f = np.array([0.2, 0.5, 0.3])
+    n = 10**6
+    counts = np.round(n * (float(channel.q) + float(channel.p - channel.q) * f)).astype(np.int64)
+    counts[0] += n - counts.sum()
+    inverted = grr_frequencies(counts, n_reports=n, n_population=3 * n, channel=channel)
+    estimates = bayes_frequencies(counts, matrix=grr_matrix(channel), n_population=3 * n, tolerance=1e-7)
+    assert estimates.frequency == pytest.approx(inverted.frequency, abs=1e-4)
+    exact = pure_variance(inverted.frequency, n_reports=n, n_population=3 * n, channel=channel)
+    assert estimates.std_error**2 == pytest.approx(exact, rel=1e-3)
+    assert estimates.covariance.sum(axis=0) == pytest.approx(0, abs=1e-9)
+
+
+def test_error_of_a_small_population_is_exact() -> None:
+    channel = grr_channel(epsilon=Fraction(3), domain_size=2)
+    estimates = bayes_frequencies(np.array([2, 2]), matrix=grr_matrix(channel), n_population=6)
+    exact = pure_variance(0.5, n_reports=4, n_population=6, channel=channel)
+    assert estimates.std_error**2 == pytest.approx(np.full(2, exact), rel=1e-9)
+
+
+def test_no_noise_and_everyone_asked_leaves_no_error() -> None:
+    counts = np.array([3, 0, 7])
+    estimates = bayes_frequencies(counts, matrix=np.eye(3), n_population=10)
+    assert estimates.frequency == pytest.approx([0.3, 0, 0.7], abs=1e-9)
+    assert estimates.std_error == pytest.approx(0, abs=1e-6)
+    one = bayes_frequencies(np.array([0, 1, 0]), matrix=np.eye(3), n_population=1)
+    assert one.std_error == pytest.approx(0, abs=1e-6)
+
+
+def runs(f: np.ndarray, *, n: int, times: int) -> tuple[np.ndarray, np.ndarray]:
+    """Estimates and their stated variances, of a fixed population that all answers, through CROOKED."""
+    rng = np.random.default_rng(5)
+    people = np.round(n * f).astype(np.int64)
+    found, stated = [], []
+    for _ in range(times):
+        counts = sum(rng.multinomial(people[x], CROOKED[:, x]) for x in range(3))
+        estimates = bayes_frequencies(np.asarray(counts), matrix=CROOKED, n_population=n)
+        found.append(estimates.frequency)
+        stated.append(np.diag(estimates.covariance))
+    return np.array(found), np.array(stated)
+
+
+def test_stated_error_is_the_one_that_runs_show() -> None:
+    f = np.array([0.3, 0.4, 0.3])
+    found, stated = runs(f, n=20_000, times=1000)
+    squares = (found - f) ** 2
+    excess = squares.mean(axis=0) - stated.mean(axis=0)
+    assert np.all(np.abs(excess) < 4 * squares.std(axis=0) / np.sqrt(1000))
+    assert np.all(squares.std(axis=0) / np.sqrt(1000) < 0.1 * stated.mean(axis=0))
+
+
+def test_stated_error_is_no_smaller_than_the_one_beside_the_edge() -> None:
+    f = np.array([0.7, 0.3, 0.0])
+    found, stated = runs(f, n=2000, times=600)
+    error = ((found - f) ** 2).sum(axis=1)
+    assert (found[:, 2] < 1e-9).mean() > 0.3
+    assert error.mean() + 4 * error.std() / np.sqrt(600) < stated.sum(axis=1).mean()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"counts": np.array([1, 2])}, r"counts must have one entry per row of matrix .*, got \(2,\)"),
+        ({"matrix": np.ones((5, 1)) / 5}, r"domain_size >= 2\), got \(5,\) and \(5, 1\)"),
+        ({"matrix": np.ones((5, 3)) / 4}, "columns of matrix must be >= 0 and sum to 1, got 0.25 and 1.25"),
+        ({"matrix": CROOKED * [1, 1, np.nan]}, "columns of matrix must be >= 0 and sum to 1"),
+        ({"matrix": CROOKED + np.array([[-0.2], [0.2], [0], [0], [0]])}, "columns of matrix must be >= 0"),
+        ({"matrix": np.ones((5, 3)) / 5}, "matrix must have rank 3, got 1"),
+        ({"counts": np.array([1, -1, 1, 1, 1])}, "counts must be >= 0 with a report at least, got -1 to 3"),
+        ({"counts": np.zeros(5, np.int64)}, "counts must be >= 0 with a report at least, got 0 to 0"),
+        ({"n_population": 4}, "n_population must be >= n_reports = 5, got 4"),
+        ({"tolerance": 0.0}, "tolerance must be > 0, got 0.0"),
+        ({"tolerance": float("nan")}, "tolerance must be > 0, got nan"),
+        ({"max_iterations": 0}, "max_iterations must be >= 1, got 0"),
+        ({"counts": np.array([9, 1, 1, 1, 1]), "max_iterations": 1}, "after max_iterations = 1, got"),
+        (
+            {"counts": np.array([1, 1, 0, 2]), "matrix": np.vstack([np.eye(3), np.zeros(3)])},
+            "answer must be possible for a value, got 2 of 3",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(changes: dict[str, Any], message: str) -> None:
+    arguments = {"counts": np.ones(5, np.int64), "matrix": CROOKED, "n_population": 20} | changes
+    with pytest.raises(LdpError, match=message):
+        bayes_frequencies(arguments.pop("counts"), **arguments)
