@@ -5,7 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
-from ldp.channels import WORD, epsilon_of, exp_down
+from ldp.channels import WORD, epsilon_of, exp_down, noise_at_zero
 from ldp.errors import LdpError
 from ldp.families.two_round import (
     Tuning,
@@ -179,9 +179,4 @@ def allomfree_channel(
     """
     grr = lgrr_channel(epsilon_inf=epsilon_inf, epsilon_1=epsilon_1, domain_size=domain_size, tuning=tuning)
     unary = lue_channel("l-osue", epsilon_inf=epsilon_inf, epsilon_1=epsilon_1, domain_size=domain_size)
-    return grr if _noise(grr) <= _noise(unary) else unary
-
-
-def _noise(channel: TwoRoundGrr | TwoRoundUnary) -> Fraction:
-    """Variance of the estimate of a value that nobody has, times the number of reports."""
-    return channel.q * (1 - channel.q) / (channel.p - channel.q) ** 2
+    return grr if noise_at_zero(grr) <= noise_at_zero(unary) else unary
