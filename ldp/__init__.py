@@ -32,6 +32,7 @@ True
 
 from ldp.accounting import Certificate, IndicatorCertificate, certify, check_cap
 from ldp.bayes import BayesEstimates, bayes_frequencies, grr_matrix
+from ldp.certificates import Memoised, ReportsCertificate, certify_reports, epsilon_of_study
 from ldp.channels import GrrChannel, PureChannel, epsilon_of, grr_channel, noise_at_zero
 from ldp.entropy import KeyedPrf, KeyedStream, SystemEntropy, cmac64, derive_subkey
 from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError, PlanError
@@ -45,17 +46,22 @@ from ldp.estimators import (
     pure_variance,
 )
 from ldp.families.adaptive import adp_channel
+from ldp.families.bit_flip import BitFlipChannel, bit_flip_channel
 from ldp.families.hadamard import HadamardChannel, hadamard_channel
 from ldp.families.hashing import HashChannel, blh_channel, olh_channel
 from ldp.families.histogram import HistogramChannel, histogram_channel
 from ldp.families.subset import SubsetChannel, subset_channel
+from ldp.families.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
+from ldp.families.two_round_unary import TwoRoundUnary, allomfree_channel, lue_channel
 from ldp.families.unary import UnaryChannel, best_theta, oue_channel, sue_channel, the_channel
 from ldp.kernels_oracles import NO_BIT, NO_COUNT
+from ldp.mechanisms.bit_flip import BitFlipReporter, BitFlipSupport
 from ldp.mechanisms.hashing import HashReports, hash_values
 from ldp.mechanisms.histogram import answers as histogram_answers
 from ldp.mechanisms.histogram import sums as histogram_sums
 from ldp.mechanisms.multidim import Sanitiser, choose_days, choose_indicator
 from ldp.mechanisms.oracles import OracleChannel, count_support, oracle_answers, support_counts
+from ldp.mechanisms.two_round import GrrReporter, HashReporter, Support, UnaryReporter
 from ldp.params import IndicatorRequest, IndicatorSpec, PlanSpec, build_plan
 from ldp.tallies import NO_ANSWER, Delta, all_unions, tally_daily, tally_static, tally_visitors, union
 
@@ -64,12 +70,17 @@ __all__ = [
     "NO_BIT",
     "NO_COUNT",
     "BayesEstimates",
+    "BitFlipChannel",
+    "BitFlipReporter",
+    "BitFlipSupport",
     "Certificate",
     "Delta",
     "Estimates",
     "GrrChannel",
+    "GrrReporter",
     "HadamardChannel",
     "HashChannel",
+    "HashReporter",
     "HashReports",
     "HistogramChannel",
     "IndicatorCertificate",
@@ -80,21 +91,32 @@ __all__ = [
     "KeyedPrf",
     "KeyedStream",
     "LdpError",
+    "Memoised",
     "OracleChannel",
     "PlanError",
     "PlanSpec",
     "PureChannel",
+    "ReportsCertificate",
     "Sanitiser",
     "SubsetChannel",
+    "Support",
     "SystemEntropy",
+    "TwoRoundGrr",
+    "TwoRoundHash",
+    "TwoRoundUnary",
     "UnaryChannel",
+    "UnaryReporter",
     "adp_channel",
     "all_unions",
+    "allomfree_channel",
     "bayes_frequencies",
+    "best_buckets",
     "best_theta",
+    "bit_flip_channel",
     "blh_channel",
     "build_plan",
     "certify",
+    "certify_reports",
     "check_cap",
     "choose_days",
     "choose_indicator",
@@ -102,6 +124,7 @@ __all__ = [
     "count_support",
     "derive_subkey",
     "epsilon_of",
+    "epsilon_of_study",
     "grr_channel",
     "grr_frequencies",
     "grr_matrix",
@@ -112,6 +135,9 @@ __all__ = [
     "histogram_frequencies",
     "histogram_sums",
     "histogram_variance",
+    "lgrr_channel",
+    "loloha_channel",
+    "lue_channel",
     "noise_at_zero",
     "olh_channel",
     "oracle_answers",
