@@ -127,6 +127,18 @@ def test_default_threshold_has_the_smallest_variance(epsilon: str) -> None:
     assert default == the_channel(epsilon=Fraction(epsilon), domain_size=4, theta=theta)
 
 
+def test_default_threshold_is_frozen() -> None:
+    """Another one would give everybody a second, independent report."""
+    assert [best_theta(Fraction(epsilon)) * 2**20 for epsilon in (1, 4)] == [648600, 855298]
+
+
+@pytest.mark.parametrize("theta", [Fraction(1, 2), Fraction(1)])
+def test_thresholds_at_the_ends_of_their_range_work(theta: Fraction) -> None:
+    channel = the_channel(epsilon=Fraction(1), domain_size=3, theta=theta)
+    assert float(channel.p) == pytest.approx(1 - np.exp(float(theta - 1) / 2) / 2, rel=1e-15)
+    assert float(channel.q) == pytest.approx(np.exp(-float(theta) / 2) / 2, rel=1e-15)
+
+
 @makers
 @pytest.mark.parametrize("epsilon", [MIN_EPSILON, MAX_EPSILON])
 def test_the_ends_of_the_range_work(maker: Any, epsilon: Fraction) -> None:
