@@ -55,6 +55,31 @@ def compare_lanes(
 
 
 @njit(cache=True, nogil=True)
+def keep_open(
+    undecided: NDArray[np.uint64],
+    below: NDArray[np.uint64],
+    truth: NDArray[np.uint64],
+    pseudonyms: NDArray[np.uint64],
+    keyed: NDArray[np.uint32],
+    rows: NDArray[np.int64],
+    kept: tuple[NDArray[np.uint64], ...],
+    kept_keyed: NDArray[np.uint32],
+    kept_rows: NDArray[np.int64],
+) -> None:
+    """Copy the rows with an undecided lane; `kept` takes the first four arrays. No `rows` means all."""
+    size = 0
+    for i in range(undecided.shape[0]):
+        if undecided[i] != _ZERO:
+            kept[0][size] = undecided[i]
+            kept[1][size] = below[i]
+            kept[2][size] = truth[i]
+            kept[3][size] = pseudonyms[i]
+            kept_keyed[size] = keyed[i]
+            kept_rows[size] = rows[i] if rows.shape[0] else i
+            size += 1
+
+
+@njit(cache=True, nogil=True)
 def add_lanes(lanes: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
     """Add to `counts`, one per lane, how many rows have this lane's bit."""
     sums = np.zeros(64, np.uint64)

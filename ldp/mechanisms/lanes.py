@@ -65,23 +65,26 @@ def draw(
     -------
     ndarray of uint64, shape (n,)
     """
-    below = np.zeros_like(truth)
-    out, rows = below, np.arange(truth.shape[0])
+    out = below = np.zeros_like(truth)
+    rows = np.empty(0, np.int64)  # rows of `out` that are left; empty as long as all are
     for block in range(BLOCKS):
         p, q = digits.p[2 * block : 2 * block + 2], digits.q[2 * block : 2 * block + 2]
         n_open = 0
         for part, words in prf.chunks(pseudonyms, values=keyed, counter=counter + block, **fields):
             n_open += kernels_bits.compare_lanes(truth[part], words, p, q, undecided[part], below[part])
-        if 2 * n_open > rows.size:
+        if 2 * n_open > below.size:
             continue
-        out[rows] = below
-        still = np.flatnonzero(undecided)
-        if still.size == 0:
-            break
-        rows, truth, undecided, below = rows[still], truth[still], undecided[still], below[still]
-        pseudonyms, keyed = pseudonyms[still], keyed[still]
+        if rows.size:
+            out[rows] = below
+        if n_open == 0:
+            return out
+        kept = tuple(np.empty((4, n_open), np.uint64))
+        kept_keyed, kept_rows = np.empty(n_open, np.uint32), np.empty(n_open, np.int64)
+        kernels_bits.keep_open(undecided, below, truth, pseudonyms, keyed, rows, kept, kept_keyed, kept_rows)
+        (undecided, below, truth, pseudonyms), keyed, rows = kept, kept_keyed, kept_rows
     # Numbers equal to their threshold in all digits are not below it.
-    out[rows] = below
+    if rows.size:
+        out[rows] = below
     return out
 
 
