@@ -66,17 +66,19 @@ def keep_open(
     kept_keyed: NDArray[np.uint32],
     kept_rows: NDArray[np.int64],
 ) -> None:
-    """Copy the rows with an undecided lane; `kept` takes the first four arrays. No `rows` means all."""
+    """Copy the rows with an undecided lane, `kept` the first four arrays of them. No `rows` means all.
+
+    What is copied to has room for one row more: without a branch, a row that is not kept is overwritten.
+    """
     size = 0
     for i in range(undecided.shape[0]):
-        if undecided[i] != _ZERO:
-            kept[0][size] = undecided[i]
-            kept[1][size] = below[i]
-            kept[2][size] = truth[i]
-            kept[3][size] = pseudonyms[i]
-            kept_keyed[size] = keyed[i]
-            kept_rows[size] = rows[i] if rows.shape[0] else i
-            size += 1
+        kept[0][size] = undecided[i]
+        kept[1][size] = below[i]
+        kept[2][size] = truth[i]
+        kept[3][size] = pseudonyms[i]
+        kept_keyed[size] = keyed[i]
+        kept_rows[size] = rows[i] if rows.shape[0] else i
+        size += undecided[i] != _ZERO
 
 
 @njit(cache=True, nogil=True)

@@ -78,10 +78,11 @@ def draw(
             out[rows] = below
         if n_open == 0:
             return out
-        kept = tuple(np.empty((4, n_open), np.uint64))
-        kept_keyed, kept_rows = np.empty(n_open, np.uint32), np.empty(n_open, np.int64)
+        kept = tuple(np.empty((4, n_open + 1), np.uint64))
+        kept_keyed, kept_rows = np.empty(n_open + 1, np.uint32), np.empty(n_open + 1, np.int64)
         kernels_bits.keep_open(undecided, below, truth, pseudonyms, keyed, rows, kept, kept_keyed, kept_rows)
-        (undecided, below, truth, pseudonyms), keyed, rows = kept, kept_keyed, kept_rows
+        undecided, below, truth, pseudonyms = (array[:n_open] for array in kept)
+        keyed, rows = kept_keyed[:n_open], kept_rows[:n_open]
     # Numbers equal to their threshold in all digits are not below it.
     if rows.size:
         out[rows] = below
