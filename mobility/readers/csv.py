@@ -126,8 +126,8 @@ def _block(
             name: _column(data, begins[slot, :n_rows], ends[slot, :n_rows])
             for slot, name in enumerate(columns)
         },
-        lines=lines[:n_rows].copy(),
-        misshapen=misshapen[:n_misshapen].copy(),
+        lines=lines[:n_rows],
+        misshapen=misshapen[:n_misshapen],
     )
     return block, n_lines
 

@@ -126,6 +126,14 @@ def test_a_row_of_empty_values_is_a_row_and_a_blank_line_is_none() -> None:
 
 
 @pytest.mark.usefixtures("_blocks")
+@pytest.mark.parametrize("n", range(20))
+def test_shortest_rows_that_there_are(n: int) -> None:
+    """A block holds as many rows as it can."""
+    lines = range(2, n + 3)
+    assert read(b"a,b\n" + b",\n" * n + b",") == Found([(line, b"", b"") for line in lines], [])
+
+
+@pytest.mark.usefixtures("_blocks")
 @pytest.mark.parametrize(
     ("line", "value"),
     [
