@@ -93,6 +93,6 @@ def olh_channel(*, epsilon: Fraction, domain_size: int) -> HashChannel:
     below = min(int(exp_down(epsilon)) + 1, MAX_DOMAIN_SIZE)
     candidates = [
         HashChannel(domain_size=domain_size, cells=grr_channel(epsilon=epsilon, domain_size=g))
-        for g in range(max(below, 2), min(below + 1, MAX_DOMAIN_SIZE) + 1)
+        for g in range(below, min(below + 1, MAX_DOMAIN_SIZE) + 1)
     ]
     return min(candidates, key=noise_at_zero)

@@ -89,7 +89,7 @@ def subset_channel(*, epsilon: Fraction, domain_size: int) -> SubsetChannel:
     check_domain_size(domain_size)
     e = exp_down(epsilon)
     below = int(domain_size / (e + 1))
-    sizes = range(max(below, 1), min(below + 1, domain_size - 1) + 1)
+    sizes = range(max(below, 1), below + 2)  # e > 1: below < domain_size / 2
     candidates = [_with_size(e, domain_size=domain_size, subset_size=size) for size in sizes]
     return min(candidates, key=noise_at_zero)
 
