@@ -64,6 +64,16 @@ from ldp.mechanisms.oracles import OracleChannel, count_support, oracle_answers,
 from ldp.mechanisms.two_round import GrrReporter, HashReporter, Support, UnaryReporter
 from ldp.params import IndicatorRequest, IndicatorSpec, PlanSpec, build_plan
 from ldp.tallies import NO_ANSWER, Delta, all_unions, tally_daily, tally_static, tally_visitors, union
+from ldp.windows import (
+    IndicatorTallies,
+    Window,
+    WindowEstimate,
+    new_visitors,
+    returning_visitors,
+    shared_reports,
+    window_difference,
+    window_sum,
+)
 
 __all__ = [
     "NO_ANSWER",
@@ -86,6 +96,7 @@ __all__ = [
     "IndicatorCertificate",
     "IndicatorRequest",
     "IndicatorSpec",
+    "IndicatorTallies",
     "InvalidBudgetError",
     "InvalidDomainError",
     "KeyedPrf",
@@ -106,6 +117,8 @@ __all__ = [
     "TwoRoundUnary",
     "UnaryChannel",
     "UnaryReporter",
+    "Window",
+    "WindowEstimate",
     "adp_channel",
     "all_unions",
     "allomfree_channel",
@@ -138,6 +151,7 @@ __all__ = [
     "lgrr_channel",
     "loloha_channel",
     "lue_channel",
+    "new_visitors",
     "noise_at_zero",
     "olh_channel",
     "oracle_answers",
@@ -145,6 +159,8 @@ __all__ = [
     "project_simplex",
     "pure_frequencies",
     "pure_variance",
+    "returning_visitors",
+    "shared_reports",
     "subset_channel",
     "sue_channel",
     "support_counts",
@@ -153,4 +169,6 @@ __all__ = [
     "tally_visitors",
     "the_channel",
     "union",
+    "window_difference",
+    "window_sum",
 ]

@@ -1,0 +1,353 @@
+"""Windows share reports: exact by enumeration of everything that can happen, bounds and coverage by runs."""
+
+from collections import defaultdict
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldp import (
+    NO_ANSWER,
+    GrrChannel,
+    LdpError,
+    PureChannel,
+    grr_channel,
+    oue_channel,
+    pure_variance,
+    tally_daily,
+    tally_static,
+    tally_visitors,
+)
+from ldp.channels import WORD
+from ldp.windows import (
+    IndicatorTallies,
+    Window,
+    WindowEstimate,
+    new_visitors,
+    returning_visitors,
+    shared_reports,
+    window_difference,
+    window_sum,
+)
+
+SURE = grr_channel(epsilon=Fraction(40), domain_size=3)
+
+
+def tallies_of(
+    presence: np.ndarray, codes: np.ndarray, *, days: int, channel: PureChannel, population: np.ndarray
+) -> IndicatorTallies:
+    """Tallies of the answers in `codes`, one per subscriber or one per day; `population` is all presence."""
+    square = (days + 1, days + 1)
+    counts = np.zeros((channel.domain_size, *square), np.int64)
+    visitors = np.zeros(square, np.int64)
+    tally_visitors(population.astype(np.uint64), visitors, sign=1)
+    kind = "static" if codes.ndim == 1 else "daily"
+    tally = tally_static if kind == "static" else tally_daily
+    tally(presence.astype(np.uint64), codes.astype(np.uint16), counts, sign=1)
+    return IndicatorTallies(
+        counts=counts, n_reports=counts.sum(axis=0), visitors=visitors, kind=kind, channel=channel
+    )
+
+
+def inside(presence: np.ndarray, window: Window) -> np.ndarray:
+    bits = sum(1 << day - 1 for day in range(window.first_day, window.last_day + 1))
+    return presence & bits != 0
+
+
+# Six subscribers, three days; the value of each.
+PRESENCE = np.array([0b001, 0b011, 0b111, 0b110, 0b100, 0b010])
+VALUES = np.array([0, 1, 0, 1, 1, 0])
+COIN = GrrChannel(domain_size=2, threshold=3 * WORD // 4)
+ASKED = Fraction(2, 3)
+
+
+def exact_variance(f: Fraction, *, n: int, population: int) -> Fraction:
+    p, q = COIN.p, COIN.q
+    noise = (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (p - q) ** 2 / n
+    return noise + f * (1 - f) / n * Fraction(population - n, max(population - 1, 1))
+
+
+def outcomes() -> list[tuple[Fraction, np.ndarray]]:
+    """All that can happen: who is asked, and what each answers; probabilities are exact."""
+    found = []
+    for codes in product((NO_ANSWER, 0, 1), repeat=VALUES.size):
+        weight = Fraction(1)
+        for code, value in zip(codes, VALUES, strict=True):
+            answer = COIN.p if code == value else COIN.q
+            weight *= 1 - ASKED if code == NO_ANSWER else ASKED * answer
+        found.append((weight, np.array(codes)))
+    return found
+
+
+def factors_of(parts: list[np.ndarray], *, sign: int, of: str) -> list[Fraction]:
+    """What each part's frequency counts for: second window plus or minus the first."""
+    only_first, both, only_second = (int(part.sum()) for part in parts)
+    first, second = (only_first + both, both + only_second) if of == "frequency" else (1, 1)
+    return [
+        Fraction(sign * only_first, first),
+        Fraction(sign * both, first) + Fraction(both, second),
+        Fraction(only_second, second),
+    ]
+
+
+@pytest.mark.parametrize("of", ["frequency", "visitors"])
+@pytest.mark.parametrize("function", [window_difference, window_sum])
+@pytest.mark.parametrize(
+    "windows", [((1, 1), (2, 3)), ((1, 2), (2, 3)), ((2, 3), (1, 2)), ((1, 3), (2, 2)), ((1, 2), (1, 1))]
+)
+def test_estimate_is_unbiased_and_its_variance_exact(windows: Any, function: Any, of: str) -> None:
+    """Given the numbers of reports of the three parts: mean and variance over everything, in fractions."""
+    first, second = Window(*windows[0]), Window(*windows[1])
+    in_first, in_second = inside(PRESENCE, first), inside(PRESENCE, second)
+    parts = [in_first & ~in_second, in_first & in_second, in_second & ~in_first]
+    factors = factors_of(parts, sign=1 if function is window_sum else -1, of=of)
+    needed = [bool(part.any() and factor) for part, factor in zip(parts, factors, strict=True)]
+    moments: dict[tuple[int, ...], list[Fraction]] = defaultdict(lambda: [Fraction(0)] * 3)
+    for weight, codes in outcomes():
+        sizes = tuple(int((codes[part] != NO_ANSWER).sum()) for part in parts)
+        if not (sizes[0] + sizes[1] and sizes[1] + sizes[2]):
+            continue
+        tallies = tallies_of(PRESENCE, codes, days=3, channel=COIN, population=PRESENCE)
+        found = function(tallies, first=first, second=second, of=of)
+        assert found.is_exact == all(n for n, used in zip(sizes, needed, strict=True) if used)
+        if not found.is_exact:
+            continue
+        by_hand, plugged = Fraction(0), 0.0
+        for part, factor, n, used in zip(parts, factors, sizes, needed, strict=True):
+            if used:
+                f = (Fraction(int((codes[part] == 1).sum()), n) - COIN.q) / (COIN.p - COIN.q)
+                by_hand += factor * f
+                near = min(max(f, Fraction(0)), Fraction(1))
+                plugged += float(factor**2 * exact_variance(near, n=n, population=int(part.sum())))
+        assert found.value[1] == pytest.approx(float(by_hand), abs=1e-12)
+        assert found.std_error[1] ** 2 == pytest.approx(plugged, abs=1e-12)
+        old = moments[sizes]
+        moments[sizes] = [old[0] + weight, old[1] + weight * by_hand, old[2] + weight * by_hand**2]
+    assert len(moments) > 3
+    for sizes, (weight, first_moment, second_moment) in moments.items():
+        truth, variance = Fraction(0), Fraction(0)
+        for part, factor, n, used in zip(parts, factors, sizes, needed, strict=True):
+            if used:
+                f = Fraction(int((VALUES[part] == 1).sum()), int(part.sum()))
+                truth += factor * f
+                variance += factor**2 * exact_variance(f, n=n, population=int(part.sum()))
+        assert first_moment / weight == truth
+        assert second_moment / weight - truth**2 == variance
+
+
+def test_where_everyone_answers_it_is_the_difference_of_the_published_frequencies() -> None:
+    codes = np.array([0, 1, 1, 1, 0, 0])
+    tallies = tallies_of(PRESENCE, codes, days=3, channel=COIN, population=PRESENCE)
+    found = window_difference(tallies, first=Window(1, 2), second=Window(2, 3), of="frequency")
+    # Of those of days 1-2, three of five say 1; of days 2-3, three of five.
+    assert found.value == pytest.approx([0, 0], abs=1e-12)
+    with_itself = window_difference(tallies, first=Window(1, 2), second=Window(1, 2), of="visitors")
+    assert with_itself.value.tolist() == with_itself.std_error.tolist() == [0, 0]
+    assert with_itself.is_exact
+
+
+populations = st.lists(st.tuples(st.integers(1, 63), st.integers(0, 3)), min_size=1, max_size=60)
+day_pairs = st.tuples(st.integers(1, 6), st.integers(1, 6)).map(lambda pair: Window(*sorted(pair)))
+
+
+@given(people=populations, first=day_pairs, second=day_pairs)
+def test_shared_reports_lie_between_their_bounds(
+    people: list[tuple[int, int]], first: Window, second: Window
+) -> None:
+    presence = np.array([bits for bits, _ in people])
+    codes = np.array([NO_ANSWER if value == 3 else value for _, value in people])
+    tallies = tallies_of(presence, codes, days=6, channel=SURE, population=presence)
+    least, largest = shared_reports(tallies, first, second)
+    answered = codes != NO_ANSWER
+    shared = inside(presence, first) & inside(presence, second) & answered
+    assert 0 <= least <= shared.sum() <= largest
+    early, late = sorted((first, second))
+    if late.first_day <= early.last_day + 1:
+        assert least == largest
+    else:
+        between = inside(presence, Window(early.last_day + 1, late.first_day - 1))
+        assert largest - least <= (between & answered).sum() / 2
+
+
+@given(people=populations, first=day_pairs, second=day_pairs)
+def test_daily_reports_are_shared_where_the_first_day_is_the_same(
+    people: list[tuple[int, int]], first: Window, second: Window
+) -> None:
+    presence = np.array([bits for bits, _ in people])
+    codes = np.tile(np.array([[value % 3] for _, value in people]), (1, 6))
+    tallies = tallies_of(presence, codes, days=6, channel=SURE, population=presence)
+    least, largest = shared_reports(tallies, first, second)
+
+    def first_days(window: Window) -> np.ndarray:
+        days = np.arange(window.first_day, window.last_day + 1)
+        present = presence[:, np.newaxis] >> (days - 1) & 1
+        return np.where(present.any(axis=1), days[np.argmax(present, axis=1)], -1)
+
+    in_both = (first_days(first) > 0) & (first_days(second) > 0)
+    assert least == (in_both & (first_days(first) == first_days(second))).sum()
+    assert largest >= in_both.sum()
+
+
+@given(people=populations, window=day_pairs, since=st.integers(1, 6), daily=st.booleans())
+def test_new_and_returning_visitors_are_counted_without_error(
+    people: list[tuple[int, int]], window: Window, since: int, daily: bool
+) -> None:
+    """Through a channel that hardly ever lies, everyone asked: the numbers are the true ones."""
+    if since >= window.first_day:
+        return
+    presence = np.array([bits for bits, _ in people])
+    days = np.arange(6)
+    values = np.array([value % 3 for _, value in people])
+    codes = (values[:, np.newaxis] + days) % 3 if daily else values
+    tallies = tallies_of(presence, codes, days=6, channel=SURE, population=presence)
+    first_day = np.argmax(
+        presence[:, np.newaxis] >> np.arange(window.first_day - 1, window.last_day) & 1, axis=1
+    )
+    seen = (values + window.first_day - 1 + first_day) % 3 if daily else values
+    before = inside(presence, Window(since, window.first_day - 1))
+    now = inside(presence, window)
+    new = new_visitors(tallies, window=window, since=since)
+    returning = returning_visitors(tallies, window=window, since=since)
+    assert new.is_exact
+    assert returning.is_exact
+    assert new.value == pytest.approx(np.bincount(seen[now & ~before], minlength=3), abs=1e-6)
+    assert returning.value == pytest.approx(np.bincount(seen[now & before], minlength=3), abs=1e-6)
+    assert new.std_error == pytest.approx(0, abs=1e-3)
+
+
+def test_error_of_new_visitors_is_that_of_their_part() -> None:
+    presence = np.array([0b01] * 50 + [0b10] * 30 + [0b11] * 20)
+    asked = np.array([0] * 25 + [NO_ANSWER] * 25 + [0, 1, 2] * 10 + [1] * 20)
+    channel = oue_channel(epsilon=Fraction(1), domain_size=3)
+    tallies = tallies_of(presence, asked, days=2, channel=channel, population=presence)
+    found = new_visitors(tallies, window=Window(2, 2), since=1)
+    f = (1 / 3 - float(channel.q)) / float(channel.p - channel.q)
+    variance = 30**2 * pure_variance(f, n_reports=30, n_population=30, channel=channel)
+    assert found.std_error**2 == pytest.approx(np.full(3, variance))
+    assert np.all(found.ci_low < found.value)
+    left = tallies_of(presence[:50], asked[:50], days=2, channel=channel, population=presence[:50])
+    nobody = new_visitors(left, window=Window(2, 2), since=1)
+    assert nobody.value.tolist() == nobody.ci_high.tolist() == [0, 0, 0]
+
+
+DAYS = 5
+RUNS = 400
+CHANNEL = grr_channel(epsilon=Fraction(2), domain_size=4)
+
+
+def run(rng: np.random.Generator, presence: np.ndarray, values: np.ndarray) -> IndicatorTallies:
+    """One study: a third is asked; a value keeps its answer, another one gets another."""
+    people = np.flatnonzero(rng.random(presence.size) < 1 / 3)
+    kept = rng.random((people.size, 4)) < float(CHANNEL.p)
+    moved = (np.arange(4) + rng.integers(1, 4, (people.size, 4))) % 4
+    answers = np.where(kept, np.arange(4), moved)
+    asked = values[people]
+    codes = np.take_along_axis(answers, asked.reshape(people.size, -1), axis=1).reshape(asked.shape)
+    return tallies_of(presence[people], codes, days=DAYS, channel=CHANNEL, population=presence)
+
+
+def first_values(presence: np.ndarray, values: np.ndarray, window: Window) -> np.ndarray:
+    """True value in a window, -1 for those who are not there."""
+    days = np.arange(window.first_day, window.last_day + 1) - 1
+    present = presence[:, np.newaxis] >> days & 1
+    chosen = days[np.argmax(present, axis=1)]
+    per_day = values if values.ndim == 2 else np.tile(values[:, np.newaxis], (1, DAYS))
+    return np.where(present.any(axis=1), per_day[np.arange(presence.size), chosen], -1)
+
+
+def truth(presence: np.ndarray, values: np.ndarray, window: Window, *, of: str) -> np.ndarray:
+    seen = first_values(presence, values, window)
+    counts = np.bincount(seen[seen >= 0], minlength=4)
+    return counts / counts.sum() if of == "frequency" else counts
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second", "is_exact"),
+    [
+        ("static", (1, 2), (2, 4), True),
+        ("static", (1, 1), (2, 2), True),
+        ("static", (1, 1), (4, 5), False),
+        ("daily", (1, 2), (1, 4), True),
+        ("daily", (1, 3), (2, 4), False),
+        ("daily", (1, 2), (4, 5), False),
+    ],
+)
+def test_errors_and_coverage_are_as_stated(kind: str, first: Any, second: Any, is_exact: bool) -> None:
+    rng = np.random.default_rng(17)
+    presence = rng.integers(1, 2**DAYS, 2400)
+    # Rare values too, and values that go with presence: parts of a window differ.
+    values = rng.choice(4, 2400, p=[0.55, 0.42, 0.02, 0.01])
+    values = np.where(presence % 8 == 3, 1, values)
+    if kind == "daily":
+        changed = rng.random((2400, DAYS)) < 0.3
+        values = np.where(changed, (values[:, np.newaxis] + 1) % 4, values[:, np.newaxis])
+    first, second = Window(*first), Window(*second)
+    targets: list[tuple[Any, str, np.ndarray]] = []
+    for of in ("frequency", "visitors"):
+        begin, end = (truth(presence, values, window, of=of) for window in (first, second))
+        targets += [(window_difference, of, end - begin), (window_sum, of, begin + end)]
+    found: list[list[WindowEstimate]] = [[] for _ in targets]
+    for _ in range(RUNS):
+        tallies = run(rng, presence, values)
+        for estimates, (function, of, _) in zip(found, targets, strict=True):
+            estimates.append(function(tallies, first=first, second=second, of=of))
+    for estimates, (_, _, expected) in zip(found, targets, strict=True):
+        assert all(estimate.is_exact == is_exact for estimate in estimates)
+        check_runs(estimates, expected, is_exact=is_exact)
+
+
+def check_runs(estimates: list[WindowEstimate], expected: np.ndarray, *, is_exact: bool) -> None:
+    errors = np.array([estimate.value - expected for estimate in estimates])
+    assert np.all(np.abs(errors.mean(axis=0)) < 4.5 * errors.std(axis=0) / np.sqrt(RUNS))
+    stated = np.array([(estimate.std_error**2).sum() for estimate in estimates])
+    ratio = (errors**2).sum(axis=1) / stated.mean()
+    standard_error = ratio.std() / np.sqrt(RUNS)
+    assert standard_error < 0.08
+    covered = np.array([((e.ci_low <= expected) & (expected <= e.ci_high)).mean() for e in estimates])
+    doubt = covered.std() / np.sqrt(RUNS)
+    if is_exact:
+        assert abs(ratio.mean() - 1) < 4 * standard_error
+        assert abs(covered.mean() - 0.95) < 4 * doubt
+    else:
+        assert 0.3 < ratio.mean() < 1 + 4 * standard_error
+        assert covered.mean() > 0.95 - 4 * doubt
+
+
+def test_bounds_pay_where_shared_reports_are_known() -> None:
+    """Nobody is seen between: all who are in both are known, and the difference is far more certain."""
+    presence = np.array([0b101] * 900 + [0b001] * 50 + [0b100] * 50)
+    codes = np.arange(1000) % 3
+    channel = grr_channel(epsilon=Fraction(1), domain_size=3)
+    tallies = tallies_of(presence, codes, days=3, channel=channel, population=presence)
+    assert shared_reports(tallies, Window(1, 1), Window(3, 3)) == (900, 900)
+    windows = {"first": Window(1, 1), "second": Window(3, 3), "of": "frequency"}
+    apart = window_difference(tallies, **windows)
+    together = window_sum(tallies, **windows)
+    assert not apart.is_exact
+    assert np.all(apart.std_error < 0.6 * together.std_error)
+    assert np.all(apart.ci_high - apart.ci_low < 0.6 * (together.ci_high - together.ci_low))
+
+
+@pytest.mark.parametrize(
+    ("function", "changes", "message"),
+    [
+        (window_difference, {"second": Window(3, 4)}, r"window must lie within days 1\.\.3, got 3\.\.4"),
+        (window_difference, {"second": Window(3, 3)}, r"window 3\.\.3 must have reports, got 0"),
+        (window_sum, {"first": Window(3, 3)}, r"window 3\.\.3 must have reports, got 0"),
+        (window_sum, {"level": 1.0}, r"level must be in \(0, 1\), got 1.0"),
+        (new_visitors, {"window": Window(2, 2), "since": 2}, r"since must be in \[1, 2\), got 2"),
+        (returning_visitors, {"window": Window(2, 2), "since": 0}, r"since must be in \[1, 2\), got 0"),
+        (new_visitors, {"window": Window(3, 3), "since": 1}, "new visitors must have reports, got 0 of 4"),
+    ],
+)
+def test_what_cannot_be_is_refused(function: Any, changes: dict[str, Any], message: str) -> None:
+    presence = np.array([0b001] * 5 + [0b010] * 5)
+    everyone = np.concatenate([presence, [0b100] * 4])
+    tallies = tallies_of(presence, np.zeros(10), days=3, channel=SURE, population=everyone)
+    windows = {} if "window" in changes else {"first": Window(1, 1), "second": Window(2, 2), "of": "visitors"}
+    with pytest.raises(LdpError, match=message):
+        function(tallies, **(windows | changes))
