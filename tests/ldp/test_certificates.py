@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from ldp.certificates import Memoised, certify_reports, epsilon_of_study
-from ldp.channels import GrrChannel, epsilon_of, grr_channel
+from ldp.channels import WORD, GrrChannel, epsilon_of, grr_channel
 from ldp.errors import LdpError
 from ldp.families.bit_flip import bit_flip_channel
 from ldp.families.two_round import TwoRoundGrr, lgrr_channel, loloha_channel
 from ldp.families.two_round_unary import TwoRoundUnary, lue_channel
-from ldp.families.unary import UnaryChannel
+from ldp.families.unary import UnaryChannel, sue_channel
 
 Law = dict[Hashable, Fraction]
 Step = Callable[[Any], Law]
@@ -140,6 +140,14 @@ def test_any_two_sequences_stay_within_the_second_round(name: str, t: int) -> No
     assert any_two <= channel.second_ratio**t
     assert certificate.epsilon_sequence == epsilon_of(channel.second_ratio**t)
     assert any_two >= worst_of_sequences(channel, t=t, same_pattern=True)
+
+
+@pytest.mark.parametrize(("p", "q"), [(WORD // 10 * 9, WORD // 10 * 3), (WORD // 2, WORD // 10)])
+def test_all_bits_of_two_kept_answers_may_differ(p: int, q: int) -> None:
+    first = sue_channel(epsilon=Fraction(1), domain_size=3)
+    second = UnaryChannel(domain_size=3, threshold_p=p, threshold_q=q)
+    laws = [bits_step(second)(kept) for kept in product((0, 1), repeat=3)]
+    assert worst(product(laws, repeat=2)) == TwoRoundUnary(first=first, second=second).second_ratio
 
 
 def test_when_values_change_is_not_within_the_promise_on_values() -> None:

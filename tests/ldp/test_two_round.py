@@ -9,7 +9,7 @@ from math import exp, log
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ldp.channels import WORD, GrrChannel, epsilon_of, grr_channel
@@ -226,6 +226,8 @@ def test_lue_keeps_both_promises_as_well_as_integers_can(
         nominal = nominal | {"epsilon_1": nominal["epsilon_1"] / 2}
     channel = lue_channel(protocol, **nominal, domain_size=k, horizon=horizon)
     check_promises(channel, nominal, horizon=horizon, stronger=stronger_unary)
+    p, q = channel.second.p, channel.second.q
+    assert p == Fraction(1, 2) if protocol in {"l-oue", "l-soue"} else p + q == 1
 
 
 def check_promises(
@@ -260,6 +262,8 @@ def test_exact_lgrr_may_lose_more_than_the_number_of_reports_times_epsilon_1() -
     sampled=st.integers(1, 8),
     tuning=st.sampled_from(["exact", "paper"]),
 )
+@example(epsilon=Fraction(1), sampled=1, tuning="paper")
+@example(epsilon=Fraction(1), sampled=1, tuning="exact")
 def test_bit_flip_keeps_its_promise(epsilon: Fraction, sampled: int, tuning: Any) -> None:
     channel = bit_flip_channel(epsilon=epsilon, domain_size=8, sampled=sampled, tuning=tuning)
     low, high = exp_bounds(epsilon)
