@@ -31,6 +31,7 @@ NOTHING_COLLECTED = 5
 def main(options: list[str]) -> int:
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s", stream=sys.stderr)
     ensure_browser()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # stop the services all the same
     with ExitStack() as services:
         environment = os.environ | {
             "TEST_POSTGRES_URL": services.enter_context(postgres()),
