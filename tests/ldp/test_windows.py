@@ -17,6 +17,7 @@ from ldp import (
     PureChannel,
     grr_channel,
     oue_channel,
+    pure_frequencies,
     pure_variance,
     tally_daily,
     tally_static,
@@ -315,6 +316,32 @@ def check_runs(estimates: list[WindowEstimate], expected: np.ndarray, *, is_exac
     else:
         assert 0.3 < ratio.mean() < 1 + 4 * standard_error
         assert covered.mean() > 0.95 - 4 * doubt
+
+
+def test_swapped_daily_values_share_their_sampling_error_the_wrong_way() -> None:
+    """Whoever says 0 on the first day says 1 on the third: a difference doubles the error of the draw."""
+    presence = np.full(400, 0b101)
+    codes = np.stack([np.arange(400) % 2, np.zeros(400), 1 - np.arange(400) % 2], axis=1)
+    tallies = tallies_of(presence[:100], codes[:100], days=3, channel=SURE, population=presence)
+    found = window_difference(tallies, first=Window(1, 1), second=Window(3, 3), of="frequency")
+    one = pure_variance(0.5, n_reports=100, n_population=400, channel=SURE)
+    assert found.std_error[0] == pytest.approx(2 * np.sqrt(one), rel=1e-6)
+
+
+def test_interval_of_a_difference_reaches_as_far_as_those_of_its_parts() -> None:
+    presence = np.array([0b01] * 50 + [0b10] * 80)
+    codes = np.array([1] * 25 + [0] * 25 + [1] * 80)
+    tallies = tallies_of(presence, codes, days=2, channel=CHANNEL, population=presence)
+    found = window_difference(tallies, first=Window(1, 1), second=Window(2, 2), of="frequency")
+    one, two = (
+        pure_frequencies(counts, n_reports=n, n_population=n, channel=CHANNEL)
+        for counts, n in ((np.array([25, 25, 0, 0]), 50), (np.array([0, 80, 0, 0]), 80))
+    )
+    down = np.hypot(one.ci_high - one.frequency, two.frequency - two.ci_low)
+    up = np.hypot(one.frequency - one.ci_low, two.ci_high - two.frequency)
+    assert found.ci_low == pytest.approx(two.frequency - one.frequency - down)
+    assert found.ci_high == pytest.approx(two.frequency - one.frequency + up)
+    assert np.all(np.abs(up - down) > 1e-3)
 
 
 def test_bounds_pay_where_shared_reports_are_known() -> None:
