@@ -258,6 +258,16 @@ def test_weights_that_are_no_probabilities_are_refused(weights: tuple[int, ...])
         HistogramChannel(domain_size=3, weights=weights)
 
 
+def test_table_is_frozen() -> None:
+    """Another one would give everybody a second, dependent report."""
+    weights = histogram_channel(epsilon=Fraction(1), domain_size=3).weights
+    assert (len(weights), weights[0], weights[40], weights[-1]) == (112, 13089782, 2498808572251157, 7939355)
+
+
+def test_weights_may_be_as_small_as_one() -> None:
+    assert HistogramChannel(domain_size=3, weights=(WORD - 1, 1)).ratio == (WORD - 1) ** 2
+
+
 def test_weights_that_do_not_favour_the_truth_are_refused() -> None:
     with pytest.raises(InvalidBudgetError, match="mean of an absent value must be < 1/2, got"):
         HistogramChannel(domain_size=3, weights=(WORD // 2, WORD // 2))
