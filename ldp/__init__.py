@@ -64,6 +64,7 @@ from ldp.mechanisms.oracles import OracleChannel, count_support, oracle_answers,
 from ldp.mechanisms.two_round import GrrReporter, HashReporter, Support, UnaryReporter
 from ldp.params import IndicatorRequest, IndicatorSpec, PlanSpec, build_plan
 from ldp.tallies import NO_ANSWER, Delta, all_unions, tally_daily, tally_static, tally_visitors, union
+from ldp.utility import ExpectedError, epsilon_for_error, expected_error, rank_mechanisms, smp_weights
 from ldp.windows import (
     IndicatorTallies,
     Window,
@@ -86,6 +87,7 @@ __all__ = [
     "Certificate",
     "Delta",
     "Estimates",
+    "ExpectedError",
     "GrrChannel",
     "GrrReporter",
     "HadamardChannel",
@@ -136,8 +138,10 @@ __all__ = [
     "cmac64",
     "count_support",
     "derive_subkey",
+    "epsilon_for_error",
     "epsilon_of",
     "epsilon_of_study",
+    "expected_error",
     "grr_channel",
     "grr_frequencies",
     "grr_matrix",
@@ -159,8 +163,10 @@ __all__ = [
     "project_simplex",
     "pure_frequencies",
     "pure_variance",
+    "rank_mechanisms",
     "returning_visitors",
     "shared_reports",
+    "smp_weights",
     "subset_channel",
     "sue_channel",
     "support_counts",

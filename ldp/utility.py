@@ -1,0 +1,338 @@
+"""Choosing: how large the error of a plan will be, which epsilon an error needs, which mechanism does best.
+
+Errors come from `pure_variance` only; this module says which channel each mechanism uses for which promise:
+
+- Smp: each person answers one indicator, with all of epsilon, whatever the unit.
+- Spl: each answers all, with epsilon / d, whatever the unit: that is what a plan does.
+- RS+FD: each answers one indicator and sends fake values for the others. Per profile that hides nothing: the
+  answers have epsilon. Per attribute they may have more, since nobody knows which value is not fake.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite, sqrt
+from statistics import NormalDist, fmean
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldp.channels import MAX_EPSILON, WORD, GrrChannel, exp_down, grr_channel, noise_at_zero
+from ldp.errors import LdpError
+from ldp.estimators import pure_variance
+from ldp.families.adaptive import adp_channel
+from ldp.families.unary import UnaryChannel, oue_channel
+from ldp.params import Unit
+
+Floats = NDArray[np.float64]
+Solution = Literal[
+    "smp-grr",
+    "smp-oue",
+    "smp-adp",
+    "spl-grr",
+    "spl-oue",
+    "spl-adp",
+    "rsfd-grr",
+    "rsfd-ouez",
+    "rsfd-adp",
+]
+WeightRule = Literal["uniform", "optimal", "minimax"]
+
+LEAST_EPSILON = Fraction(1, 1000)  # of the search; less is no estimate, more is no privacy
+LARGEST_EPSILON = Fraction(16)
+
+_STEP = Fraction(1, 2**30)
+
+Channel = GrrChannel | UnaryChannel
+_CHANNELS: dict[str, Callable[..., Channel]] = {
+    "grr": grr_channel,
+    "oue": oue_channel,
+    "adp": adp_channel,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedError:
+    """Error of a mechanism before any report is there.
+
+    Parameters
+    ----------
+    mechanism : str
+    unit : "profile" or "attribute"; what epsilon is promised for
+    epsilon : Fraction; the promise
+    epsilon_answers : Fraction; nominal epsilon of one answer
+    std_errors : tuple of float, shape (d,); standard deviation of a frequency of each indicator
+    half_widths : tuple of float, shape (d,); half of the 95 % interval, 1.96 times as large
+    """
+
+    mechanism: Solution
+    unit: Unit
+    epsilon: Fraction
+    epsilon_answers: Fraction
+    std_errors: tuple[float, ...]
+    half_widths: tuple[float, ...]
+
+    @property
+    def mean_variance(self) -> float:
+        """Mean over the indicators."""
+        return fmean(error**2 for error in self.std_errors)
+
+    @property
+    def mean_half_width(self) -> float:
+        """Mean over the indicators."""
+        return fmean(self.half_widths)
+
+
+def expected_error(
+    mechanism: Solution,
+    *,
+    epsilon: Fraction,
+    unit: Unit,
+    domain_sizes: Sequence[int],
+    n_population: int,
+    frequency: float = 0.0,
+    weights: Sequence[float] | None = None,
+) -> ExpectedError:
+    """Error of the unbiased estimate of one frequency, per indicator.
+
+    Parameters
+    ----------
+    mechanism : str; a `Solution`
+    epsilon : Fraction; as promised for the unit
+    unit : "profile" or "attribute"
+    domain_sizes : sequence of int, shape (d,)
+    n_population : int; persons, all of whom take part; at least 1
+    frequency : float; at which the error is wanted, in [0, 1]; 0 is the usual yardstick
+    weights : sequence of float, shape (d,), or None; Smp only: share of each indicator; None = 1 / d
+
+    Raises
+    ------
+    LdpError : a rule is broken
+
+    Notes
+    -----
+    `pure_variance` at the expected number of reports. RS+FD per attribute: the answers have the largest
+    epsilon' with max_j 1 + (e^epsilon' - 1) b_j / sum of b <= e^epsilon, b_j how much less likely than a fake
+    report is an answer that does not support the true value.
+    """
+    _check(mechanism, unit, domain_sizes, n_population=n_population, frequency=frequency)
+    d = len(domain_sizes)
+    shares = _shares(weights, d=d, mechanism=mechanism)
+    family, kind = mechanism.split("-")
+    answers = epsilon / d if family == "spl" else epsilon
+    if family == "rsfd":
+        if unit == "attribute":
+            answers = _hidden_epsilon(epsilon, kind=kind, domain_sizes=domain_sizes)
+        channels: list[Channel] = [_among_fakes(c, d=d) for c in _rsfd_channels(answers, kind, domain_sizes)]
+    else:
+        channels = [_CHANNELS[kind](epsilon=answers, domain_size=k) for k in domain_sizes]
+    errors = tuple(
+        sqrt(
+            pure_variance(
+                frequency,
+                n_reports=n_population * (share if family == "smp" else 1),
+                n_population=n_population,
+                channel=channel,
+            )
+        )
+        for share, channel in zip(shares, channels, strict=True)
+    )
+    z = NormalDist().inv_cdf(0.975)
+    return ExpectedError(
+        mechanism=mechanism,
+        unit=unit,
+        epsilon=epsilon,
+        epsilon_answers=answers,
+        std_errors=errors,
+        half_widths=tuple(z * error for error in errors),
+    )
+
+
+def rank_mechanisms(
+    *, epsilon: Fraction, unit: Unit, domain_sizes: Sequence[int], n_population: int, frequency: float = 0.0
+) -> tuple[ExpectedError, ...]:
+    """All mechanisms with the same promise, the smallest mean variance first.
+
+    Parameters, Raises : as in `expected_error`
+
+    Notes
+    -----
+    Per profile RS+FD never wins: it is Smp with fake values added to the answer. Per attribute it may, for a
+    small epsilon and large domains.
+    """
+    errors = [
+        expected_error(
+            mechanism,
+            epsilon=epsilon,
+            unit=unit,
+            domain_sizes=domain_sizes,
+            n_population=n_population,
+            frequency=frequency,
+        )
+        for mechanism in get_args(Solution)
+    ]
+    return tuple(sorted(errors, key=lambda error: error.mean_variance))
+
+
+def epsilon_for_error(
+    mechanism: Solution,
+    *,
+    half_width: float,
+    unit: Unit,
+    domain_sizes: Sequence[int],
+    n_population: int,
+    frequency: float = 0.0,
+) -> Fraction:
+    """Smallest epsilon, to a thousandth, with a mean half-width of the 95 % interval as wanted or smaller.
+
+    Parameters
+    ----------
+    half_width : float; above 0, as a frequency
+    mechanism, unit, domain_sizes, n_population, frequency : as in `expected_error`
+
+    Raises
+    ------
+    LdpError : no epsilon of [0.001, 16] has this error; the message names the range that can be reached
+
+    Notes
+    -----
+    Bisection: the error falls as epsilon rises.
+    """
+
+    def error(thousandths: int) -> float:
+        return expected_error(
+            mechanism,
+            epsilon=Fraction(thousandths, 1000),
+            unit=unit,
+            domain_sizes=domain_sizes,
+            n_population=n_population,
+            frequency=frequency,
+        ).mean_half_width
+
+    few, many = int(1000 * LEAST_EPSILON), int(1000 * LARGEST_EPSILON)
+    smallest, largest = error(many), error(few)
+    if not smallest <= half_width <= largest:
+        raise LdpError(f"half_width must be in [{smallest:.6g}, {largest:.6g}], got {half_width:.6g}")
+    return Fraction(_first(few, many, lambda thousandths: error(thousandths) <= half_width), 1000)
+
+
+def smp_weights(variances: ArrayLike, *, rule: WeightRule, importance: ArrayLike | None = None) -> Floats:
+    """How often Smp should ask each indicator; independent of all data, so the promise is the same.
+
+    Parameters
+    ----------
+    variances : array_like of float, shape (d,); of one report's estimate (`noise_at_zero`), above 0
+    rule : "uniform", "optimal" (least weighted sum of variances) or "minimax" (least largest variance)
+    importance : array_like of float, shape (d,), or None; of the sum, above 0; None = all 1
+
+    Returns
+    -------
+    ndarray of float64, shape (d,); sum 1
+
+    Raises
+    ------
+    LdpError : a rule is broken
+
+    Notes
+    -----
+    Minimise sum of u_j V_j / w_j: w_j proportional to sqrt(u_j V_j); largest of V_j / w_j: to V_j.
+    """
+    if rule not in get_args(WeightRule):
+        raise LdpError(f"rule must be one of {get_args(WeightRule)}, got {rule!r}")
+    if importance is not None and rule != "optimal":
+        raise LdpError(f"importance must be absent for rule {rule!r}, got {importance!r}")
+    noise = _positive("variances", variances)
+    worth = np.ones(noise.shape) if importance is None else _positive("importance", importance)
+    if worth.shape != noise.shape:
+        raise LdpError(f"importance must have shape {noise.shape}, got {worth.shape}")
+    exponent = {"uniform": 0.0, "optimal": 0.5, "minimax": 1.0}[rule]
+    raw = (worth * noise) ** exponent
+    return np.asarray(raw / raw.sum(), np.float64)
+
+
+def _rsfd_channels(answers: Fraction, kind: str, domain_sizes: Sequence[int]) -> list[Channel]:
+    """Channels of the answers; ADP takes what is better among fake reports."""
+    found: list[Channel] = []
+    for k in domain_sizes:
+        grr = grr_channel(epsilon=answers, domain_size=k)
+        oue = oue_channel(epsilon=answers, domain_size=k)
+        both: dict[str, list[Channel]] = {"grr": [grr], "ouez": [oue], "adp": [grr, oue]}
+        d = len(domain_sizes)
+        found.append(min(both[kind], key=lambda channel: noise_at_zero(_among_fakes(channel, d=d))))
+    return found
+
+
+def _among_fakes(channel: Channel, *, d: int) -> UnaryChannel:
+    """What a report of one indicator supports, if only one in d is an answer; to 2**-64.
+
+    A fake GRR report is uniform; a fake OUE-z report is what OUE makes of no value at all.
+    """
+    fake = Fraction(1, channel.domain_size) if isinstance(channel, GrrChannel) else channel.q
+    p, q = ((probability + (d - 1) * fake) / d for probability in (channel.p, channel.q))
+    return UnaryChannel(
+        domain_size=channel.domain_size, threshold_p=round(WORD * p), threshold_q=round(WORD * q)
+    )
+
+
+def _hidden_epsilon(epsilon: Fraction, *, kind: str, domain_sizes: Sequence[int]) -> Fraction:
+    """Largest epsilon of the answers of RS+FD that keeps an epsilon per attribute."""
+    allowed = exp_down(epsilon)
+
+    def breaks(steps: int) -> bool:
+        hits, misses = [], []
+        for channel in _rsfd_channels(steps * _STEP, kind, domain_sizes):
+            # How much likelier than a fake report the answer is: a hit supports the true value, a miss not.
+            if isinstance(channel, GrrChannel):
+                hits.append(channel.p * channel.domain_size)
+                misses.append(channel.q * channel.domain_size)
+            else:
+                hits.append(channel.p / channel.q)
+                misses.append((1 - channel.p) / (1 - channel.q))
+        total = sum(misses)
+        return any(total - miss + hit > allowed * total for hit, miss in zip(hits, misses, strict=True))
+
+    kept, broken = int(epsilon / _STEP), int(MAX_EPSILON / _STEP)
+    return _STEP * (_first(kept, broken, breaks) - 1)
+
+
+def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """Smallest integer of (low, high] from which on it holds, or low; it is taken to hold at high."""
+    if holds(low):
+        return low
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _shares(weights: Sequence[float] | None, *, d: int, mechanism: Solution) -> Sequence[float]:
+    if weights is None:
+        return [1 / d] * d
+    if not mechanism.startswith("smp"):
+        raise LdpError(f"weights must be absent for {mechanism}, got {weights!r}")
+    if len(weights) != d or min(weights) <= 0 or not abs(sum(weights) - 1) < 1e-9:
+        raise LdpError(f"weights must be {d} numbers > 0 with sum 1, got {weights!r}")
+    return weights
+
+
+def _positive(name: str, values: ArrayLike) -> Floats:
+    array = np.asarray(values, np.float64)
+    if array.ndim != 1 or array.size == 0 or not (np.isfinite(array) & (array > 0)).all():
+        raise LdpError(f"{name} must be finite and > 0 with shape (d,), got {values!r}")
+    return array
+
+
+def _check(
+    mechanism: Solution, unit: Unit, domain_sizes: Sequence[int], *, n_population: int, frequency: float
+) -> None:
+    if mechanism not in get_args(Solution):
+        raise LdpError(f"mechanism must be one of {get_args(Solution)}, got {mechanism!r}")
+    if unit not in get_args(Unit):
+        raise LdpError(f"unit must be one of {get_args(Unit)}, got {unit!r}")
+    if not domain_sizes:
+        raise LdpError("domain_sizes must hold an indicator, got none")
+    if n_population < 1:
+        raise LdpError(f"n_population must be >= 1, got {n_population}")
+    if not (isfinite(frequency) and 0 <= frequency <= 1):
+        raise LdpError(f"frequency must be in [0, 1], got {frequency}")
