@@ -11,7 +11,13 @@ def main() -> None:
 
     from mobility.embedded import prepare
 
-    prepare(sys.argv)
+    os.umask(0o077)  # databases, logs and sockets are for this user alone
+    try:
+        prepare(sys.argv)
+    except OSError as error:
+        sys.exit(
+            f"{error.filename}: {error.strerror}; MOBILITY_DATA_DIR must name a folder that can be written"
+        )
     execute_from_command_line(sys.argv)
 
 

@@ -148,6 +148,7 @@ class Change:
     """Presence after a change, what to publish, and what to count."""
 
     presence: Presence
+    places: int  # that differ
     delta: Delta
     subscribers: int  # not yet covered by another delta of this publication
     subscriber_days: int  # added; negative when a day was undone, like the next two
@@ -218,6 +219,7 @@ def _change(
         n_reports[:] = counts.sum(axis=0)  # each of these mechanisms reports exactly one category
     return Change(
         presence=after,
+        places=len(rows),
         delta=delta,
         subscribers=newly_covered,
         subscriber_days=_days_present(after) - _days_present(before),

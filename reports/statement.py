@@ -116,7 +116,7 @@ def retention() -> list[dict[str, str]]:
     batch, day, study = (
         gettext("the end of its batch"),
         gettext("the closing of the day"),
-        gettext("the closing of the study"),
+        gettext("the destruction of the study's key"),
     )
     rows = {
         "staged_upload": (batch, gettext("Uploaded file, encrypted from its first byte.")),
@@ -128,7 +128,10 @@ def retention() -> list[dict[str, str]]:
                 "Days present and sanitised answers of each pseudonym, sealed: pseudonymous, not anonymous."
             ),
         ),
-        "key": (study, gettext("Key of the study, in the keystore only: in no database.")),
+        "key": (
+            gettext("its destruction"),
+            gettext("Key of the study, in the keystore only: in no database."),
+        ),
         "totals": (gettext("no date set"), gettext("Totals of sanitised answers, in the analyst zone.")),
     }
     return [{"name": name, "until": until, "text": text} for name, (until, text) in rows.items()]

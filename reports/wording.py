@@ -111,6 +111,10 @@ def report_summary(report: WindowReport) -> str:
     if report.n_reports == 0:
         return gettext("No answers in this window.")
     largest = max(report.estimates, key=lambda estimate: estimate.frequency or 0.0)
+    if (largest.frequency or 0.0) > 1:
+        return gettext("Of %(visitors)s visitors; the noise is too large to name the largest category.") % {
+            "visitors": number(report.n_visitors)
+        }
     return gettext(
         "Of %(visitors)s visitors, an estimated %(share)s (95 %% interval %(range)s) are in the largest "
         "category, %(category)s."

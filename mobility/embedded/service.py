@@ -46,6 +46,8 @@ class Service:
             "DJANGO_SETTINGS_MODULE": "mobility.settings",
             "MOBILITY_DATA_DIR": str(settings.MOBILITY_DATA_DIR),
         }
+        if self.log.exists():  # the one before may hold why a batch failed
+            self.log.replace(self.log.with_suffix(".log.1"))
         with locks.opened(self.lock) as lock, self.log.open("wb") as log:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._process = subprocess.Popen(

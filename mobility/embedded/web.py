@@ -103,6 +103,7 @@ def _command(listening: socket.socket) -> list[str]:
     return [
         sys.executable, "-m", "gunicorn", "mobility.wsgi", "--bind", f"fd://{listening.fileno()}",
         "--worker-class", "gthread", "--threads", str(THREADS), "--timeout", "120", "--graceful-timeout", "5",
+        "--no-control-socket",
     ]  # fmt: skip
 
 

@@ -1,7 +1,10 @@
 """What commands that start a batch share: workers, progress, one JSON value at the end."""
 
 import json
+import sys
+from argparse import ArgumentTypeError
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -13,6 +16,14 @@ from mobility.models import Batch
 from mobility.services import intake, outcomes
 
 ACTOR = "command line"
+
+
+def calendar_day(text: str) -> date:
+    """Argument type of a day."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(f"must be a date as in 2017-05-31, got {text!r}") from None
 
 
 class BatchCommand(BaseCommand):
@@ -32,6 +43,9 @@ class BatchCommand(BaseCommand):
                 batch = intake.wait_for(start(), progress=progress)
         except MobilityError as error:
             raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            say("\ninterrupted: a batch that was received whole goes on with the next command")
+            sys.exit(130)
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}") from error
         for note in outcomes.notes_for_reader(batch):

@@ -34,7 +34,7 @@ class OutboxDelta(models.Model):
     shard = models.PositiveIntegerField()
     number = models.PositiveIntegerField(help_text="publication that it belongs to")
     subscribers = models.PositiveIntegerField(help_text="not yet counted by another delta of that number")
-    delta = models.BinaryField()
+    delta = models.BinaryField(help_text="sealed")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["batch", "shard"], name="outbox_delta_once")]

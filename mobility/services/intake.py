@@ -2,10 +2,12 @@
 
 import hmac
 import logging
+import os
 import time
 from collections.abc import Callable
 from typing import Protocol
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
@@ -61,12 +63,16 @@ def receive(
     )
     lease = Lease(batch)
     lease.acquire()
+    # Whatever kills this process, a worker looks when the lease has run out.
+    dispatch(batch, in_seconds=settings.MOBILITY_BATCH_LEASE_S + 1)
     try:
         _stage(batch, stream, opened, lease)
-    except Exception as error:  # noqa: BLE001 - whatever breaks an upload, nothing of it may stay
+    except BaseException as error:  # whatever breaks an upload, nothing of it may stay
         staging.destroy(batch)
         reason = _why_broken(error, batch)
         finish(batch, state=Batch.State.FAILED, failure=reason)
+        if not isinstance(error, Exception):  # Ctrl-C
+            raise
         raise UploadBrokenError(reason) from None
     _queue(batch)
     return batch
@@ -91,11 +97,12 @@ def _stage(batch: Batch, stream: Readable, study: OpenStudy, lease: Lease) -> No
     batch.save(update_fields=["content_hash", "bytes_total", "bytes_received"])
 
 
-def _why_broken(error: Exception, batch: Batch) -> str:
+def _why_broken(error: BaseException, batch: Batch) -> str:
     log.warning("upload_broken batch=%s error=%s", batch.pk, type(error).__name__)
     of_total = f" of {batch.bytes_total}" if batch.bytes_total else ""
+    problem = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
     return (
-        f"the upload broke off after {batch.bytes_received}{of_total} bytes ({type(error).__name__}): "
+        f"the upload broke off after {batch.bytes_received}{of_total} bytes ({problem}): "
         "nothing was kept, send the file again"
     )
 
@@ -126,6 +133,9 @@ def request_void_day(study: VaultStudy, *, day: int, by: str) -> Batch:
 
 def check_voidable(study: OpenStudy, *, day: int) -> None:
     """Raise DayStateError unless `day` can be undone now."""
+    days = study.definition.days
+    if not 1 <= day <= days:
+        raise DayStateError(f"day must be within the study, 1 to {days}, got {day}")
     row = VaultDay.objects.filter(study=study.row, day=day).first()
     if row is None:
         raise DayStateError(f"day {day} cannot be undone: nothing was uploaded for it")

@@ -62,7 +62,8 @@ def _apply_shard(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves, le
     with transaction.atomic(using="vault"):
         lease.confirm()
         Applied.objects.create(batch=batch, shard=shard, counts=counts)
-        _store_presence(study, shard, row, change)
+        if change.places:
+            _store_presence(study, shard, row, change)
         for day in set(grouped.visits.day.tolist()) - moves.forget:
             _store_day(study, shard, day, stored.get(day), sightings[day])
         DayState.objects.filter(study=study.row, shard=shard, day__in=moves.forget).delete()
@@ -72,15 +73,17 @@ def _apply_shard(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves, le
                 shard=shard,
                 number=study.row.publication_number,
                 subscribers=change.subscribers,
-                delta=change.delta.pack(),
+                delta=study.seal_delta(change.delta, batch=batch.pk, shard=shard),
             )
 
 
 def _events_of_shard(batch: Batch, study: OpenStudy, shard: int) -> Events:
+    name = str(shard)
+    chunks = [chunk for chunk in batch.chunks.all() if name in chunk.segments]
+    key = staging.chunk_key(batch) if chunks else b""
     parts = [
-        Events.unpack(staging.read_segment(batch, chunk.index, shard, chunk.segments[str(shard)]))
-        for chunk in batch.chunks.all()
-        if str(shard) in chunk.segments
+        Events.unpack(staging.read_segment(batch, chunk.index, shard, chunk.segments[name], key=key))
+        for chunk in chunks
     ]
     return concatenate(parts, slots=study.sanitiser.slots("static"))
 

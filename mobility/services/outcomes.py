@@ -50,6 +50,8 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
             f"the same file was taken in before as batch {batch.duplicate_of_id}: "
             "nothing was read and nothing changes"
         )
+    elif batch.rows_accepted and not batch.more_to_come and not (batch.subscriber_days or batch.reports):
+        yield "everything in it was there already: nothing changes"
     if batch.more_to_come:
         yield "its days stay open: they are published by the next file of these days, or by close_days"
     if batch.waiting_subscribers:

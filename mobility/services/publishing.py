@@ -26,7 +26,7 @@ def _cut(study: OpenStudy) -> int:
             return int(subscribers)
         delta = Delta.zero(study.plan)
         for part in waiting.iterator(chunk_size=16):
-            delta = delta + Delta.unpack(bytes(part.delta))
+            delta = delta + study.unseal_delta(part)
         VaultPublication.objects.create(
             study=row,
             number=row.publication_number,

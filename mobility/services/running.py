@@ -1,9 +1,13 @@
 """Running a batch: its stages in order, each of which can be repeated, and its end in done or failed."""
 
+import errno
 import logging
+import os
 import traceback
 from collections.abc import Callable
 
+from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
@@ -23,8 +27,8 @@ MAX_ATTEMPTS = 8
 MERGED_FIELDS = (
     "rows_accepted", "rows_ignored", "notes", "subscriber_days", "subscribers_new", "reports", "state",
 )  # fmt: skip
-# The database or the network went away: the same step can be tried again.
-PASSING_ERRORS = (OperationalError, InterfaceError, ConnectionError)
+# The database or the network went away, or the task's time is over: the same step can be tried again.
+PASSING_ERRORS = (OperationalError, InterfaceError, ConnectionError, SoftTimeLimitExceeded)
 
 
 class BusyError(Exception):
@@ -41,24 +45,38 @@ def run(batch_id: str) -> None:
     Raises
     ------
     BusyError : it is held by a worker that may still be alive
-    OperationalError, InterfaceError, ConnectionError : try again later; nothing is lost
+    PASSING_ERRORS : try again later; nothing is lost
     """
-    batch = Batch.objects.select_related("study").get(pk=batch_id)
+    batch = Batch.objects.get(pk=batch_id)
     if batch.is_final:
         return
+    if batch.state != Batch.State.RECEIVING and not activate(batch):
+        return  # the batch that is active now asks for this one at its end
     lease = Lease(batch)
-    if not lease.acquire():
-        batch.refresh_from_db()
-        if batch.is_final or batch.lease_until is None:
-            return
-        raise BusyError(max((batch.lease_until - timezone.now()).total_seconds(), 0) + 1)
+    is_held = lease.acquire()
+    # Only now is the state that this batch starts from final: another one may have ended in between.
+    batch = Batch.objects.select_related("study").get(pk=batch_id)
+    if not is_held:
+        _leave(batch)
+        return
     if batch.state == Batch.State.RECEIVING:
         _end(batch, Batch.State.FAILED, failure="the server stopped during the upload: send the file again")
         return
-    if not activate(batch):
-        lease.release()  # the batch that is active now asks for this one at its end
+    if batch.failure:  # it had failed already when its worker died
+        _end(batch, Batch.State.FAILED, failure=batch.failure)
         return
+    # Whatever kills this worker, somebody looks again when the lease has run out.
+    intake.dispatch(batch, in_seconds=settings.MOBILITY_BATCH_LEASE_S + 1)
     _run_held(batch, lease)
+
+
+def _leave(batch: Batch) -> None:
+    """Another worker has the batch, or has just ended it."""
+    if batch.is_final:
+        deactivate(batch)
+        intake.dispatch_next(batch.study_id)
+    elif batch.lease_until is not None:
+        raise BusyError(max((batch.lease_until - timezone.now()).total_seconds(), 0) + 1)
 
 
 def _run_held(batch: Batch, lease: Lease) -> None:
@@ -74,18 +92,27 @@ def _run_held(batch: Batch, lease: Lease) -> None:
         if batch.attempts < MAX_ATTEMPTS:
             lease.release()
             raise
-        _end(batch, Batch.State.FAILED, failure=_unexpected(batch, error))
+        _end(batch, Batch.State.FAILED, failure=_unexpected(batch, type(error).__name__))
+    except OSError as error:
+        log.error("storage_failed batch=%s errno=%s", batch.pk, error.errno)
+        _end(batch, Batch.State.FAILED, failure=_unexpected(batch, storage_problem(error)))
     except Exception as error:  # noqa: BLE001 - the outermost frame of a task: a batch always ends
         # Neither the message nor the values of a traceback may be kept: they can quote a row.
         where = "".join(traceback.format_tb(error.__traceback__))
         log.error("batch_crashed batch=%s error=%s\n%s", batch.pk, type(error).__name__, where)
-        _end(batch, Batch.State.FAILED, failure=_unexpected(batch, error))
+        _end(batch, Batch.State.FAILED, failure=_unexpected(batch, type(error).__name__))
     else:
         _end(batch, Batch.State.DONE)
 
 
-def _unexpected(batch: Batch, error: Exception) -> str:
-    text = f"unexpected {type(error).__name__} while {batch.state}; the worker's log says where. "
+def storage_problem(error: OSError) -> str:
+    """What is wrong with the disk; neither a path nor a value."""
+    problem = os.strerror(error.errno) if error.errno else type(error).__name__
+    return f"{problem} (make room in MOBILITY_STAGING_DIR)" if error.errno == errno.ENOSPC else problem
+
+
+def _unexpected(batch: Batch, problem: str) -> str:
+    text = f"stopped while {batch.state}: {problem}; the worker's log says where. "
     if batch.state in Batch.RESUME_ONLY:
         return (
             text + "Part of it may be merged: upload the same file again to complete it, nothing counts twice"
@@ -94,6 +121,10 @@ def _unexpected(batch: Batch, error: Exception) -> str:
 
 
 def _end(batch: Batch, state: str, *, failure: str = "") -> None:
+    if failure:
+        Batch.objects.filter(pk=batch.pk).update(failure=failure)
+        if batch.state == Batch.State.MERGING and batch.kind == Batch.Kind.EXTRACT:
+            _keep_for_later(batch)
     staging.destroy(batch)
     batch.peak_rss_mb = memory.peak_mb()
     batch.save(update_fields=["peak_rss_mb"])
@@ -102,7 +133,17 @@ def _end(batch: Batch, state: str, *, failure: str = "") -> None:
     intake.dispatch_next(batch.study_id)
 
 
+def _keep_for_later(batch: Batch) -> None:
+    """Some shards hold rows that presence does not show: the days wait for the file, or for close_days."""
+    for day in batch.days_touched:
+        VaultDay.objects.update_or_create(study=batch.study, day=day, defaults={"pending": True})
+
+
 def _stages(batch: Batch, lease: Lease) -> None:
+    if batch.attempts >= MAX_ATTEMPTS:
+        raise MobilityError(
+            _unexpected(batch, f"tried {batch.attempts} times, and its worker died each time")
+        )
     memory.reset_peak()
     study = open_study(batch.study)
     batch.attempts += 1

@@ -48,7 +48,7 @@ def upload_reader(batch: Batch) -> Iterator[SealedReader]:
 
 def write_chunk(batch: Batch, index: int, segments: dict[int, bytes]) -> dict[str, list[int]]:
     """Seal the segment of each shard into one file; returns {shard: [offset, length]}."""
-    key = stream_key(keystore().read(batch.key_id), CHUNKS)
+    key = chunk_key(batch)
     places: dict[str, list[int]] = {}
     with _new_private_file(_chunk_path(batch, index)) as file:
         for shard, plain in segments.items():
@@ -58,13 +58,17 @@ def write_chunk(batch: Batch, index: int, segments: dict[int, bytes]) -> dict[st
     return places
 
 
-def read_segment(batch: Batch, index: int, shard: int, place: list[int]) -> bytes:
-    """Plain bytes of one shard's segment of a chunk."""
+def chunk_key(batch: Batch) -> bytes:
+    """Key of the batch's chunks: read once, used for every segment."""
+    return stream_key(keystore().read(batch.key_id), CHUNKS)
+
+
+def read_segment(batch: Batch, index: int, shard: int, place: list[int], *, key: bytes) -> bytes:
+    """Plain bytes of one shard's segment of a chunk; `key` is `chunk_key`."""
     offset, length = place
     with _chunk_path(batch, index).open("rb") as file:
         file.seek(offset)
         sealed = file.read(length)
-    key = stream_key(keystore().read(batch.key_id), CHUNKS)
     return unseal(sealed, key=key, context=_segment_context(batch, index, shard))
 
 

@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from uuid import UUID
 
 from ldp import PlanSpec
 from ldp.entropy import KeyedPrf, derive_subkey
+from ldp.tallies import Delta
 from mobility.daystate import DaySightings
 from mobility.errors import StudyMissingError
 from mobility.ingest.rows import RowCoder
 from mobility.keystore import keystore
-from mobility.models import DayState, PresenceShard, VaultDay, VaultStudy
+from mobility.models import DayState, OutboxDelta, PresenceShard, VaultDay, VaultStudy
 from mobility.presence import Presence
 from mobility.sanitise import StudySanitiser
 from mobility.sealing import seal, unseal
@@ -96,6 +98,14 @@ class OpenStudy:
         return DaySightings.unpack(
             unseal(bytes(row.blob), key=self._presence_key, context=context), slots=slots
         )
+
+    def seal_delta(self, delta: Delta, *, batch: UUID, shard: int) -> bytes:
+        """Seal what waits to be merged: of a few subscribers it would tell too much."""
+        return seal(delta.pack(), key=self._presence_key, context=self._context(f"outbox-{batch}", shard, 0))
+
+    def unseal_delta(self, row: OutboxDelta) -> Delta:
+        context = self._context(f"outbox-{row.batch_id}", row.shard, 0)
+        return Delta.unpack(unseal(bytes(row.delta), key=self._presence_key, context=context))
 
     def _context(self, what: str, shard: int, version: int) -> str:
         # The version is part of it: an old blob put back into a newer row does not open.

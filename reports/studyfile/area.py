@@ -169,7 +169,19 @@ def _read_zones(data: bytes, problems: Problems) -> tuple[dict[str, Any] | None,
     zones: list[str] = []
     for position, feature in enumerate(features, start=1):
         _read_zone(feature, f"features[{position}]", problems, zones=zones)
-    return document, zones
+    if problems.found:
+        return None, zones
+    return {"type": "FeatureCollection", "features": [_only_zone(feature) for feature in features]}, zones
+
+
+def _only_zone(feature: dict[str, Any]) -> dict[str, Any]:
+    """Keep what was checked; other members may hold anything, even what no database takes."""
+    geometry = feature["geometry"]
+    return {
+        "type": "Feature",
+        "properties": {"zone": feature["properties"]["zone"]},
+        "geometry": {"type": geometry["type"], "coordinates": geometry["coordinates"]},
+    }
 
 
 def _refuse_constant(name: str) -> None:

@@ -8,6 +8,7 @@ from reports.studyfile.table import Table, text_problem
 
 MAX_INDICATORS = 255
 MAX_CATEGORIES = 65_534
+MAX_TALLY_CELLS = 8_000_000  # of one indicator: 64 MB, read and written whole
 # Pages of a study that stand where an indicator's page would.
 RESERVED_INDICATORS = frozenset({"statement", "days", "export", "maps"})
 
@@ -65,13 +66,12 @@ def _unread(table: Table) -> dict[str, Any]:
 
 
 def _read_static(table: Table, *, days: int) -> dict[str, Any]:
-    del days  # one value for the whole study
     table.refuse("derive", "must be absent: a static indicator reads a column")
     table.refuse("max_values", "must be absent: only a daily indicator has several values")
     return {
         "column": table.text("column"),
         "derive": None,
-        "categories": _read_categories(table),
+        "categories": _read_categories(table, days=days),
         "max_values": None,
     }
 
@@ -94,13 +94,14 @@ def _read_daily(table: Table, *, days: int) -> dict[str, Any]:
     }
 
 
-def _read_categories(table: Table) -> tuple[str, ...]:
+def _read_categories(table: Table, *, days: int) -> tuple[str, ...]:
     values = table.raw("categories")
     if values is None:
         return ()
-    if not isinstance(values, list) or not 2 <= len(values) <= MAX_CATEGORIES:
+    most = min(MAX_CATEGORIES, MAX_TALLY_CELLS // (days + 1) ** 2)
+    if not isinstance(values, list) or not 2 <= len(values) <= most:
         found = len(values) if isinstance(values, list) else values
-        table.add("categories", f"must be a list of 2 to {MAX_CATEGORIES} texts", found)
+        table.add("categories", f"must be a list of 2 to {most} texts in a study of {days} days", found)
         return ()
     seen: set[str] = set()
     for position, value in enumerate(values, start=1):

@@ -101,20 +101,26 @@ def _exact(text: str) -> Decimal:
 def _check_columns(
     problems: Problems, profile: ExtractProfile, indicators: tuple[IndicatorDefinition, ...]
 ) -> None:
-    """One column has one meaning: otherwise an identifier could be read as an answer."""
+    """One source, one meaning: else an identifier could be an answer, or a value be answered twice."""
     uses = [
         ("extract.subscriber", profile.subscriber),
         ("extract.timestamp", profile.timestamp),
         ("extract.cell", profile.cell),
         *((f"indicator[{indicator.slug}].column", indicator.column) for indicator in indicators),
     ]
+    derived = [(f"indicator[{indicator.slug}].derive", indicator.derive) for indicator in indicators]
+    _check_used_once(problems, uses, rule="must be a column of its own, but {first} has it")
+    _check_used_once(problems, derived, rule="must be derived once, but {first} is it already")
+
+
+def _check_used_once(problems: Problems, uses: list[tuple[str, str | None]], *, rule: str) -> None:
     first_use: dict[str, str] = {}
-    for key, column in uses:
-        if not column:
+    for key, source in uses:
+        if not source:
             continue
-        if column in first_use:
-            problems.add(key, f"must be a column of its own, but {first_use[column]} has it", column)
-        first_use.setdefault(column, key)
+        if source in first_use:
+            problems.add(key, rule.format(first=first_use[source]), source)
+        first_use.setdefault(source, key)
 
 
 def _check_plan(definition: StudyDefinition, *, filename: str) -> None:

@@ -43,7 +43,8 @@ class Problems:
         if len(self.found) >= MAX_PROBLEMS:
             self.left_out += 1
             return
-        shown_value = None if value is None else shown(value)
+        # A lone surrogate from a JSON escape cannot be written to any page or terminal.
+        shown_value = None if value is None else shown(value).encode("utf-8", "backslashreplace").decode()
         self.found.append(Problem(file=self.file, key=key, rule=rule, value=shown_value))
 
     def all(self) -> list[Problem]:

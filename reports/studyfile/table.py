@@ -4,7 +4,6 @@ A reader that notes a problem returns a stand-in that breaks no further rule; no
 because a file with problems ends in StudyFileError.
 """
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -136,8 +135,7 @@ class Table:
         if not isinstance(number, Decimal) or not number.is_finite() or not rule.accepts(number):
             self.add(key, rule.text, value)
             return None
-        exponent = number.normalize().as_tuple().exponent
-        if isinstance(exponent, int) and exponent < -MAX_DECIMALS:
+        if not _has_few_decimals(number):
             self.add(key, f"must have at most {MAX_DECIMALS} decimals", value)
             return None
         return number
@@ -171,6 +169,16 @@ class Table:
             self.known.append(key)
 
 
+def _has_few_decimals(number: Decimal) -> bool:
+    """Whether at most MAX_DECIMALS digits after the point differ from zero; exact for any exponent."""
+    _, digits, exponent = number.as_tuple()
+    if not isinstance(exponent, int) or exponent >= -MAX_DECIMALS or not number:
+        return True
+    # Only trailing zeros may stand beyond, and there are no more of them than digits.
+    beyond = -MAX_DECIMALS - exponent
+    return beyond < len(digits) and not any(digits[-beyond:])
+
+
 def text_problem(value: object) -> str | None:
     """Return the rule that a name breaks, or None."""
     if not isinstance(value, str):
@@ -189,6 +197,7 @@ def text_problem(value: object) -> str | None:
 def degrees_problem(value: object, *, limit: int) -> str | None:
     """Return the rule that a longitude or latitude breaks, or None."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or abs(value) > limit:  # type: ignore[arg-type]
+    # The comparison comes first: it also holds for whole numbers that no float can hold, and fails for NaN.
+    if not is_number or not abs(value) <= limit:  # type: ignore[arg-type]
         return f"must be a number of degrees from -{limit} to {limit}"
     return None

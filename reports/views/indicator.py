@@ -17,6 +17,7 @@ from reports.selectors import (
     Window,
     WindowError,
     WindowReport,
+    has_unions,
     visitor_unions,
     window_report,
 )
@@ -83,6 +84,7 @@ def _report_context(report: WindowReport) -> dict[str, Any]:
         "figure": charts.report_figure(report),
         "summary": wording.report_summary(report),
         "half_width": half_width,
+        "has_longer_window": report.window.days < report.study.days and has_unions(report.indicator),
         "is_wide": half_width is not None and half_width > WIDE_INTERVAL,
         "is_scaled": report.study.market_share != 1,
     }

@@ -183,6 +183,7 @@ def test_the_demo_study_survives_the_round_trip_through_json() -> None:
         ("epsilon = 1.0", 'epsilon = "1"', "plan.epsilon: must be a number > 0 and <= 20"),
         ("epsilon = 1.0", "epsilon = 1e99999999999999999999", "plan.epsilon: must be a number > 0 and <= 20"),
         ("epsilon = 1.0", "epsilon = 0.123456789", "plan.epsilon: must have at most 8 decimals, got 0.123456789"),
+        ("epsilon = 1.0", "epsilon = 1e-999999999", "plan.epsilon: must have at most 8 decimals, got 1E-999999999"),
         ("epsilon = 1.0", "epsilon = 1.0\nepsilon_profile = 2.9", "plan.epsilon_profile: epsilon_profile must be >= the certified loss per profile 2.99999"),
         ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 1", "plan.presence_epsilon: is not available yet: visitor totals are exact, got 1"),
         ('slug = "age_band"', 'slug = "visit_duration"', 'indicator[2].slug: must be unique in the study, got "visit_duration"'),
@@ -193,8 +194,8 @@ def test_the_demo_study_survives_the_round_trip_through_json() -> None:
         ('column = "age"', 'column = "age"\nmax_values = 1', "indicator[age_band].max_values: must be absent: only a daily indicator has several values, got 1"),
         ('column = "age"', 'column = "age"\nderive = "x"', 'indicator[age_band].derive: must be absent: a static indicator reads a column, got "x"'),
         ('column = "age"', 'column = "age"\nepsilon = -1', "indicator[age_band].epsilon: must be a number > 0 and <= 20"),
-        ('["young", "old"]', '["young"]', "indicator[age_band].categories: must be a list of 2 to 65534 texts, got 1"),
-        ('["young", "old"]', '"young"', 'indicator[age_band].categories: must be a list of 2 to 65534 texts, got "young"'),
+        ('["young", "old"]', '["young"]', "indicator[age_band].categories: must be a list of 2 to 65534 texts in a study of 3 days, got 1"),
+        ('["young", "old"]', '"young"', 'indicator[age_band].categories: must be a list of 2 to 65534 texts in a study of 3 days, got "young"'),
         ('["young", "old"]', '["young", "young"]', 'indicator[age_band].categories[2]: must be unique in the indicator, got "young"'),
         ('["young", "old"]', '["young", " old"]', 'indicator[age_band].categories[2]: must have no blanks around it, got " old"'),
         ('["young", "old"]', '["young", ""]', 'indicator[age_band].categories[2]: must not be empty, got ""'),
@@ -346,6 +347,8 @@ def test_a_thousand_bad_lines_are_counted_and_not_all_listed() -> None:
         (zones(zone("Centre", type="Point")), 'features[1].geometry.type: must be Polygon or MultiPolygon, got "Point"'),
         (zones(zone("Centre", coordinates=[[[0, 0], [1, 1]]])), "features[1].geometry.coordinates: must hold rings of at least 4 positions that end where they start"),
         (zones(zone("Centre", coordinates=[[[0, 0], [0, 1], [1, 1], [1, 0]]])), "features[1].geometry.coordinates: must hold rings of at least 4 positions that end where they start"),
+        (zones(zone("\ud800")), r'features[1].properties.zone: must be printable and of one line, got "\ud800"'),
+        (zones(zone("Centre", coordinates=[[[0, 0], [0, 10**400], [1, 1], [0, 0]]])), "features[1].geometry.coordinates: must be a number of degrees from -90 to 90, in [lon, lat]"),
         (zones(zone("Centre", coordinates=[[[0, 0], [0, 91], [1, 1], [0, 0]]])), "features[1].geometry.coordinates: must be a number of degrees from -90 to 90, in [lon, lat]"),
         (zones(zone("Centre", coordinates=[[0, 0, 0, 0]])), "features[1].geometry.coordinates: must hold positions [lon, lat]"),
         (zones(zone("Centre", coordinates=5)), "features[1].geometry.coordinates: must hold rings"),
@@ -361,3 +364,26 @@ def test_a_multipolygon_is_a_zone() -> None:
     area = parse(WITH_AREA, cells_csv=CELLS, zones_geojson=zones(both)).area
     assert area is not None
     assert area.zones == ("Centre",)
+
+
+def test_a_value_is_derived_once_so_that_nobody_answers_it_twice() -> None:
+    again = STUDY + '\n[[indicator]]\nslug = "stay"\nkind = "daily"\nderive = "visit_duration"\n'
+    (found,) = problems(again)
+    assert found.startswith("study.toml: indicator[stay].derive: must be derived once, but indicator[")
+
+
+def test_a_tally_stays_small_enough_to_be_read_whole() -> None:
+    many = ", ".join(f'"c{i}"' for i in range(2016))
+    text = edited('categories = ["young", "old"]', f"categories = [{many}]")
+    assert len(parse(text).indicators[0].categories) == 2016
+    (found,) = problems(text.replace("days = 3", "days = 62"))
+    assert "must be a list of 2 to 2015 texts in a study of 62 days, got 2016" in found
+
+
+def test_other_members_of_a_zones_file_are_left_out() -> None:
+    """They may hold what no database takes."""
+    document = json.loads(zones(zone("Centre")))
+    document["name"] = document["features"][0]["properties"]["note"] = "\u0000"
+    area = parse(WITH_AREA, cells_csv=CELLS, zones_geojson=json.dumps(document)).area
+    assert area is not None
+    assert "\\u0000" not in json.dumps(area.geojson)

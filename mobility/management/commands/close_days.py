@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from mobility.errors import MobilityError
-from mobility.management.batch_command import ACTOR, BatchCommand
+from mobility.management.batch_command import ACTOR, BatchCommand, calendar_day
 from mobility.services import intake, outcomes
 from mobility.services.vault import find_study, open_study
 
@@ -17,7 +17,7 @@ class Command(BatchCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
-        parser.add_argument("--through", required=True, type=date.fromisoformat, metavar="DAY")
+        parser.add_argument("--through", required=True, type=calendar_day, metavar="DAY")
 
     def handle(self, *args: Any, study: str, through: date, **options: Any) -> None:
         try:

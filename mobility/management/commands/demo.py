@@ -3,16 +3,20 @@
 import json
 import sys
 from argparse import ArgumentParser
+from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from mobility.embedded import workers
+from mobility.embedded.locks import exclusive
 from mobility.embedded.messages import say
 from mobility.embedded.web import running_address, serve_until_stopped, web_server
 from mobility.errors import MobilityError
+from mobility.models import VaultStudy
 from mobility.services import demo
 from mobility.services.accounts import ensure_demo_accounts
 
@@ -36,33 +40,45 @@ class Command(BaseCommand):
             sys.exit(130)
 
     def _run(self, running: ExitStack, *, serve: bool, subscribers: int | None, port: int) -> None:
-        with demo.step("accounts"):
-            accounts = ensure_demo_accounts(settings.MOBILITY_DATA_DIR / "demo-accounts.json")
-        with demo.step("extract of seven days"):
-            files = demo.ensure_extract(subscribers=subscribers)
-        with demo.step("study"):
-            study = demo.ensure_study()
-        with demo.step("Redis and worker"):
-            check_workers = running.enter_context(workers())
-        served_elsewhere = running_address()
-        address = served_elsewhere if serve else None
-        if serve and not served_elsewhere:
-            with demo.step("web server"):
-                address = running.enter_context(web_server(port=port))
-        batches = []
-        for number, file in enumerate(files, start=1):
-            with demo.step(f"day {number} of {len(files)}: {file.name}"):
-                batches.append(demo.ingest(study, file, check_workers=check_workers))
-        with demo.step("report"):
-            export, n_visitors = demo.write_report(study.slug)
-        result = {"study": study.slug, "address": address, "batches": [str(batch.pk) for batch in batches]}
-        self.stdout.write(json.dumps(result | {"n_visitors": n_visitors, "export": str(export)}))
+        # A second demo at the same time waits here, and finds everything done.
+        with exclusive(settings.PATHS.run / "demo.lock"):
+            with demo.step("accounts"):
+                accounts = ensure_demo_accounts(settings.MOBILITY_DATA_DIR / "demo-accounts.json")
+            with demo.step("extract of seven days"):
+                files = demo.ensure_extract(subscribers=subscribers)
+            with demo.step("study"):
+                study = demo.ensure_study()
+            with demo.step("Redis and worker"):
+                check_workers = running.enter_context(workers())
+            served_elsewhere = running_address()
+            address = served_elsewhere if serve else None
+            if serve and not served_elsewhere:
+                with demo.step("web server"):
+                    address = running.enter_context(web_server(port=port))
+            result = self._load(study, files, check_workers=check_workers)
+        self.stdout.write(json.dumps({"study": study.slug, "address": address, **result}))
         self.stdout.flush()
         if address:
             introduce(address, accounts)
         if serve and not served_elsewhere:
             say("stop with Ctrl-C")
             serve_until_stopped(check_workers)
+
+    def _load(
+        self, study: VaultStudy, files: list[Path], *, check_workers: Callable[[], None]
+    ) -> dict[str, Any]:
+        """Load the files and write the report."""
+        batches = []
+        for number, file in enumerate(files, start=1):
+            with demo.step(f"day {number} of {len(files)}: {file.name}"):
+                batches.append(demo.ingest(study, file, check_workers=check_workers))
+        with demo.step("report"):
+            export, n_visitors = demo.write_report(study.slug)
+        return {
+            "batches": [str(batch.pk) for batch in batches],
+            "n_visitors": n_visitors,
+            "export": str(export),
+        }
 
 
 def introduce(address: str, accounts: dict[str, str]) -> None:

@@ -31,7 +31,7 @@ class Command(BatchCommand):
         except MobilityError as error:
             raise CommandError(str(error)) from error
         if not file.is_file():
-            raise CommandError(f"{file}: no such file")
+            raise CommandError(f"{file}: there is no such file")
 
         def start() -> Batch:
             with file.open("rb") as stream:

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from mobility.errors import MobilityError
-from mobility.management.batch_command import ACTOR, BatchCommand
+from mobility.management.batch_command import ACTOR, BatchCommand, calendar_day
 from mobility.services import intake, outcomes
 from mobility.services.vault import find_study, open_study
 
@@ -17,7 +17,7 @@ class Command(BatchCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
-        parser.add_argument("day", type=date.fromisoformat)
+        parser.add_argument("day", type=calendar_day)
 
     def handle(self, *args: Any, study: str, day: date, **options: Any) -> None:
         try:

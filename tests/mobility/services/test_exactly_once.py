@@ -1,5 +1,6 @@
 """Whatever statement a worker dies at, the batch resumes and every tally ends as if nothing had happened."""
 
+import errno
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -10,11 +11,13 @@ from django.core import serializers
 from django.db import OperationalError, connections
 from django.utils import timezone
 
+from ldp.errors import LdpError
 from ldp.tallies import Delta
 from mobility.errors import LeaseLostError
 from mobility.models import Batch, OutboxDelta, VaultPublication
-from mobility.services import publishing, running
+from mobility.services import publishing, running, staging
 from mobility.services.leases import Lease, activate
+from mobility.services.vault import open_study
 from reports.models import Publication, Tally, VisitorTally
 from reports.services.publications import apply_publication
 from tests.mobility.services.conftest import Pipeline
@@ -175,3 +178,83 @@ def test_passing_errors_are_tried_again(
     batch.refresh_from_db()
     assert batch.state == Batch.State.DONE
     assert pipeline.visitors(1, 1) > 0
+
+
+def test_batch_that_ends_while_the_next_one_starts_takes_nothing_with_it(
+    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The study moves on between a worker reading its batch and its turn to change the study."""
+    first, second = (pipeline.receive(path) for path in extract[:2])
+    real = running.activate
+
+    def late(batch: Batch) -> bool:
+        if batch.pk == second.pk and not Batch.objects.get(pk=first.pk).is_final:
+            running.run(str(first.pk))
+        return real(batch)
+
+    monkeypatch.setattr(running, "activate", late)
+    running.run(str(second.pk))
+    second.refresh_from_db()
+    assert second.state == Batch.State.DONE
+    assert not OutboxDelta.objects.exists()
+    assert pipeline.visitors(2, 2) == second.subscriber_days > 0
+
+
+def test_upload_whose_server_died_fails_when_its_lease_has_run_out(
+    pipeline: Pipeline, extract: list[Path], data_dir: Path
+) -> None:
+    batch = pipeline.receive(extract[0])
+    Batch.objects.filter(pk=batch.pk).update(state=Batch.State.RECEIVING)
+    running.run(str(batch.pk))
+    batch.refresh_from_db()
+    assert batch.state == Batch.State.FAILED
+    assert "send the file again" in batch.failure
+    assert list((data_dir / "staging").iterdir()) == []
+
+
+def test_batch_that_kills_every_worker_ends(pipeline: Pipeline, extract: list[Path]) -> None:
+    batch = pipeline.receive(extract[0])
+    Batch.objects.filter(pk=batch.pk).update(attempts=running.MAX_ATTEMPTS, state=Batch.State.READING)
+    running.run(str(batch.pk))
+    batch.refresh_from_db()
+    assert batch.state == Batch.State.FAILED
+    assert f"tried {running.MAX_ATTEMPTS} times" in batch.failure
+
+
+def test_full_disk_is_named(pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = pipeline.receive(extract[0])
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "a path that nobody should read")
+
+    monkeypatch.setattr(staging, "write_chunk", full)
+    running.run(str(batch.pk))
+    batch.refresh_from_db()
+    assert "No space left on device" in batch.failure
+    assert "MOBILITY_STAGING_DIR" in batch.failure
+    assert "nobody should read" not in batch.failure
+
+
+def test_batch_that_failed_while_merging_is_published_by_close_days(
+    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some shards hold its rows: neither they nor the rest may be lost or counted twice."""
+    batch = pipeline.receive(extract[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "_move_days", lambda *_: 1 / 0)
+        running.run(str(batch.pk))
+    batch.refresh_from_db()
+    assert batch.state == Batch.State.FAILED
+    assert pipeline.visitors(1, 1) == 0
+    pipeline.close_days(through=1)
+    assert pipeline.visitors(1, 1) > 0
+
+
+def test_deltas_that_wait_are_sealed(make_pipeline: Callable[..., Pipeline], extract: list[Path]) -> None:
+    pipeline = make_pipeline(min_publication=100_000)
+    pipeline.upload(extract[0])
+    waiting = OutboxDelta.objects.first()
+    assert waiting is not None
+    with pytest.raises(LdpError):
+        Delta.unpack(bytes(waiting.delta))
+    assert not open_study(pipeline.study).unseal_delta(waiting).is_zero

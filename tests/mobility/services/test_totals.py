@@ -250,4 +250,6 @@ def test_upload_shorter_than_announced_is_refused(pipeline: Pipeline, extract: l
         intake.receive(
             stream, study=pipeline.study, filename="x.csv", by="t", more_to_come=False, bytes_total=10**9
         )
-    assert not pipeline.queue
+    batch = Batch.objects.get()
+    pipeline.finished(batch)  # whoever is asked to run it finds it ended
+    assert batch.state == Batch.State.FAILED
