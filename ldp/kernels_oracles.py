@@ -109,7 +109,7 @@ def hadamard_columns(
         row = np.uint64(values[i] + 1)
         column = words[i, 1] & mask
         signs = row & column
-        for shift in (32, 16, 8, 4, 2, 1):
+        for shift in (8, 4, 2, 1):  # columns have less than 16 bits
             signs ^= signs >> np.uint64(shift)
         is_minus = signs & _ONE
         wants_minus = _ZERO if words[i, 0] < threshold else _ONE

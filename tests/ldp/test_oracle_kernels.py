@@ -33,7 +33,7 @@ def test_unary_bits_are_words_below_their_thresholds() -> None:
     assert bits.tolist() == [[1, 0, 1], [1, 1, 0], [1, 1, 0], [NO_BIT] * 3]
     assert counts.tolist() == [53, 52, 51]
     sums = np.zeros(3, np.int64)
-    kernels.column_sums(bits, sums)
+    kernels.column_sums(bits[::-1], sums)
     assert sums.tolist() == [3, 2, 1]
 
 
@@ -87,13 +87,13 @@ def test_a_subset_without_a_value_is_no_report_and_not_drawn_again() -> None:
     assert out.tolist() == [[NO_BIT] * 4]
 
 
-@pytest.mark.parametrize(("k", "columns"), [(2, 4), (3, 4), (5, 8), (12, 16)])
+@pytest.mark.parametrize(("k", "columns"), [(2, 4), (5, 8), (12, 16), (300, 512), (9000, 16384)])
 def test_columns_are_uniform_among_those_of_their_sign(k: int, columns: int) -> None:
     threshold, size = 3, 8
     words = as_words(
         [(u, y + columns * high) for u in range(size) for y in range(columns) for high in (0, 5)]
     )
-    for value in range(k):
+    for value in {0, 1, 2, k // 2, k - 2, k - 1}:
         out = np.empty(len(words), np.uint16)
         values = np.full(len(words), value, np.int32)
         limits = np.uint64(threshold), np.uint64(columns - 1), np.uint64(NO_ANSWER)
