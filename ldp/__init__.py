@@ -47,6 +47,7 @@ from ldp.estimators import (
 )
 from ldp.families.adaptive import adp_channel
 from ldp.families.bit_flip import BitFlipChannel, bit_flip_channel
+from ldp.families.fake_data import FakeDataChannel, FakedChannel, fake_data_channel, hidden_epsilon
 from ldp.families.hadamard import HadamardChannel, hadamard_channel
 from ldp.families.hashing import HashChannel, blh_channel, olh_channel
 from ldp.families.histogram import HistogramChannel, histogram_channel
@@ -88,6 +89,8 @@ __all__ = [
     "Delta",
     "Estimates",
     "ExpectedError",
+    "FakeDataChannel",
+    "FakedChannel",
     "GrrChannel",
     "GrrReporter",
     "HadamardChannel",
@@ -142,11 +145,13 @@ __all__ = [
     "epsilon_of",
     "epsilon_of_study",
     "expected_error",
+    "fake_data_channel",
     "grr_channel",
     "grr_frequencies",
     "grr_matrix",
     "hadamard_channel",
     "hash_values",
+    "hidden_epsilon",
     "histogram_answers",
     "histogram_channel",
     "histogram_frequencies",

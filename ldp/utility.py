@@ -18,10 +18,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldp.channels import MAX_EPSILON, WORD, GrrChannel, exp_down, grr_channel, noise_at_zero
+from ldp.channels import GrrChannel, PureChannel, grr_channel
 from ldp.errors import LdpError
 from ldp.estimators import pure_variance
 from ldp.families.adaptive import adp_channel
+from ldp.families.fake_data import FakeProtocol, fake_data_channel, hidden_epsilon
 from ldp.families.unary import UnaryChannel, oue_channel
 from ldp.params import Unit
 
@@ -42,14 +43,13 @@ WeightRule = Literal["uniform", "optimal", "minimax"]
 LEAST_EPSILON = Fraction(1, 1000)  # of the search; less is no estimate, more is no privacy
 LARGEST_EPSILON = Fraction(16)
 
-_STEP = Fraction(1, 2**30)
-
 Channel = GrrChannel | UnaryChannel
 _CHANNELS: dict[str, Callable[..., Channel]] = {
     "grr": grr_channel,
     "oue": oue_channel,
     "adp": adp_channel,
 }
+_FAKED: dict[str, FakeProtocol] = {"grr": "grr", "ouez": "ouez", "adp": "adp"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +112,7 @@ def expected_error(
 
     Notes
     -----
-    `pure_variance` at the expected number of reports. RS+FD per attribute: the answers have the largest
-    epsilon' with max_j 1 + (e^epsilon' - 1) b_j / sum of b <= e^epsilon, b_j how much less likely than a fake
-    report is an answer that does not support the true value.
+    `pure_variance` at the expected number of reports. RS+FD: equal shares, and answers with `hidden_epsilon`.
     """
     _check(mechanism, unit, domain_sizes, n_population=n_population, frequency=frequency)
     d = len(domain_sizes)
@@ -122,9 +120,11 @@ def expected_error(
     family, kind = mechanism.split("-")
     answers = epsilon / d if family == "spl" else epsilon
     if family == "rsfd":
-        if unit == "attribute":
-            answers = _hidden_epsilon(epsilon, kind=kind, domain_sizes=domain_sizes)
-        channels: list[Channel] = [_among_fakes(c, d=d) for c in _rsfd_channels(answers, kind, domain_sizes)]
+        protocol = _FAKED[kind]
+        answers = hidden_epsilon(protocol, epsilon=epsilon, unit=unit, domain_sizes=domain_sizes)
+        # Per profile, since what is found is the epsilon of the answers already.
+        faked = fake_data_channel(protocol, epsilon=answers, unit="profile", domain_sizes=domain_sizes)
+        channels: Sequence[PureChannel] = faked.reports
     else:
         channels = [_CHANNELS[kind](epsilon=answers, domain_size=k) for k in domain_sizes]
     errors = tuple(
@@ -249,51 +249,6 @@ def smp_weights(variances: ArrayLike, *, rule: WeightRule, importance: ArrayLike
     exponent = {"uniform": 0.0, "optimal": 0.5, "minimax": 1.0}[rule]
     raw = (worth * noise) ** exponent
     return np.asarray(raw / raw.sum(), np.float64)
-
-
-def _rsfd_channels(answers: Fraction, kind: str, domain_sizes: Sequence[int]) -> list[Channel]:
-    """Channels of the answers; ADP takes what is better among fake reports."""
-    found: list[Channel] = []
-    for k in domain_sizes:
-        grr = grr_channel(epsilon=answers, domain_size=k)
-        oue = oue_channel(epsilon=answers, domain_size=k)
-        both: dict[str, list[Channel]] = {"grr": [grr], "ouez": [oue], "adp": [grr, oue]}
-        d = len(domain_sizes)
-        found.append(min(both[kind], key=lambda channel: noise_at_zero(_among_fakes(channel, d=d))))
-    return found
-
-
-def _among_fakes(channel: Channel, *, d: int) -> UnaryChannel:
-    """What a report of one indicator supports, if only one in d is an answer; to 2**-64.
-
-    A fake GRR report is uniform; a fake OUE-z report is what OUE makes of no value at all.
-    """
-    fake = Fraction(1, channel.domain_size) if isinstance(channel, GrrChannel) else channel.q
-    p, q = ((probability + (d - 1) * fake) / d for probability in (channel.p, channel.q))
-    return UnaryChannel(
-        domain_size=channel.domain_size, threshold_p=round(WORD * p), threshold_q=round(WORD * q)
-    )
-
-
-def _hidden_epsilon(epsilon: Fraction, *, kind: str, domain_sizes: Sequence[int]) -> Fraction:
-    """Largest epsilon of the answers of RS+FD that keeps an epsilon per attribute."""
-    allowed = exp_down(epsilon)
-
-    def breaks(steps: int) -> bool:
-        hits, misses = [], []
-        for channel in _rsfd_channels(steps * _STEP, kind, domain_sizes):
-            # How much likelier than a fake report the answer is: a hit supports the true value, a miss not.
-            if isinstance(channel, GrrChannel):
-                hits.append(channel.p * channel.domain_size)
-                misses.append(channel.q * channel.domain_size)
-            else:
-                hits.append(channel.p / channel.q)
-                misses.append((1 - channel.p) / (1 - channel.q))
-        total = sum(misses)
-        return any(total - miss + hit > allowed * total for hit, miss in zip(hits, misses, strict=True))
-
-    kept, broken = int(epsilon / _STEP), int(MAX_EPSILON / _STEP)
-    return _STEP * (_first(kept, broken, breaks) - 1)
 
 
 def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
