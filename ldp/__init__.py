@@ -57,6 +57,8 @@ from ldp.families.two_round_unary import TwoRoundUnary, allomfree_channel, lue_c
 from ldp.families.unary import UnaryChannel, best_theta, oue_channel, sue_channel, the_channel
 from ldp.kernels_oracles import NO_BIT, NO_COUNT
 from ldp.mechanisms.bit_flip import BitFlipReporter, BitFlipSupport
+from ldp.mechanisms.fake_data import answers as fake_data_answers
+from ldp.mechanisms.fake_data import support_counts as fake_data_counts
 from ldp.mechanisms.hashing import HashReports, hash_values
 from ldp.mechanisms.histogram import answers as histogram_answers
 from ldp.mechanisms.histogram import sums as histogram_sums
@@ -145,7 +147,9 @@ __all__ = [
     "epsilon_of",
     "epsilon_of_study",
     "expected_error",
+    "fake_data_answers",
     "fake_data_channel",
+    "fake_data_counts",
     "grr_channel",
     "grr_frequencies",
     "grr_matrix",

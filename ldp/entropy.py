@@ -20,6 +20,7 @@ from ldp.errors import LdpError
 CHOOSE_INDICATOR: Final = 1
 CHOOSE_DAYS: Final = 2
 ANSWER: Final = 3
+FAKE_DATA: Final = 4
 HASH_SEED: Final = 6
 HASH_VALUE: Final = 7
 SECOND_ROUND: Final = 5

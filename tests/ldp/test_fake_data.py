@@ -313,6 +313,7 @@ def test_fakes_cost_a_factor_of_d() -> None:
         ({"domain_sizes": (3, 1)}, "domain_size must be >= 2, got 1"),
         ({"epsilon": Fraction(0)}, "epsilon of one answer must be in"),
         ({"epsilon": Fraction(65)}, "epsilon of one answer must be in"),
+        ({"epsilon": Fraction(65), "protocol": "ouez"}, "epsilon of one answer must be in"),
     ],
 )
 @pytest.mark.parametrize("unit", ["profile", "attribute"])
