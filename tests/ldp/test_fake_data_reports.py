@@ -152,7 +152,10 @@ def test_estimates_are_near_the_truth() -> None:
     ],
 )
 @pytest.mark.parametrize("function", [fake_data.answers, fake_data.support_counts])
-def test_what_cannot_be_is_refused(function: Any, changes: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_is_refused(
+    function: Any, changes: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fake_data, "_ROWS_AT_ONCE", 1)  # as many rows as there are persons
     changes = dict(changes)
     values = changes.pop("values", columns([(0, 0, 0)]))
     settings_: dict[str, Any] = {
