@@ -31,7 +31,7 @@ class Keystore:
         ------
         FileExistsError : there is one of that name; a key is never replaced
         """
-        private_folder(self.folder)
+        private_folder(self.folder).chmod(0o700)  # a folder of keys alone, so it may be narrowed
         key = secrets.token_bytes(KEY_BYTES)
         descriptor = os.open(self._path(key_id), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
