@@ -1,0 +1,190 @@
+"""Command line of the library: ``python -m ldp audit MECHANISM --epsilon E --domain-size K ...``."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from functools import partial
+from typing import Final, get_args
+
+from ldp.audit import (
+    AuditChannel,
+    Target,
+    attack,
+    channel_target,
+    day_values,
+    plan_target,
+)
+from ldp.channels import grr_channel
+from ldp.errors import LdpError
+from ldp.families.hadamard import hadamard_channel
+from ldp.families.hashing import blh_channel, olh_channel
+from ldp.families.histogram import histogram_channel
+from ldp.families.subset import subset_channel
+from ldp.families.two_round import lgrr_channel, loloha_channel
+from ldp.families.two_round_unary import lue_channel
+from ldp.families.unary import oue_channel, sue_channel, the_channel
+from ldp.params import IndicatorRequest, Mechanism, build_plan
+
+ONE_ROUND: Final[dict[str, Callable[..., AuditChannel]]] = {
+    "grr": grr_channel,
+    "sue": sue_channel,
+    "oue": oue_channel,
+    "the": the_channel,
+    "she": histogram_channel,
+    "blh": blh_channel,
+    "olh": olh_channel,
+    "subset": subset_channel,
+    "hadamard": hadamard_channel,
+}
+TWO_ROUNDS: Final[dict[str, Callable[..., AuditChannel]]] = {
+    "l-grr": lgrr_channel,
+    "l-sue": partial(lue_channel, "l-sue"),
+    "l-oue": partial(lue_channel, "l-oue"),
+    "l-osue": partial(lue_channel, "l-osue"),
+    "l-soue": partial(lue_channel, "l-soue"),
+    "loloha": loloha_channel,
+}
+
+MAX_REPORTS: Final = 64  # numbers that two rounds have for their reports
+
+_PLANS: tuple[Mechanism, ...] = get_args(Mechanism)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Attack a mechanism and write the result as JSON; 0 = it stands, 1 = broken, 2 = bad arguments."""
+    options = _parser().parse_args(arguments)
+    try:
+        result = attack(
+            _target(options),
+            runs=options.runs,
+            confidence=options.confidence,
+            key=os.urandom(16) if options.key is None else options.key,
+        )
+    except LdpError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    sys.stdout.write(json.dumps(result.to_json(), indent=2) + "\n")
+    return 0 if result.is_within else 1
+
+
+def build_channel(
+    mechanism: str, *, epsilon: Fraction, epsilon_1: Fraction | None, domain_size: int
+) -> AuditChannel:
+    """Channel of a mechanism by its name.
+
+    Parameters
+    ----------
+    mechanism : str; in ONE_ROUND or TWO_ROUNDS
+    epsilon : Fraction; of one report, or (two rounds) of any number of reports of one value
+    epsilon_1 : Fraction or None; two rounds only: of one report; None takes half of epsilon
+    domain_size : int
+
+    Raises
+    ------
+    LdpError : epsilon_1 is given without two rounds, or the channel refuses a parameter
+    """
+    if mechanism in TWO_ROUNDS:
+        first = epsilon / 2 if epsilon_1 is None else epsilon_1
+        return TWO_ROUNDS[mechanism](epsilon_inf=epsilon, epsilon_1=first, domain_size=domain_size)
+    if epsilon_1 is not None:
+        raise LdpError(f"epsilon_1 must be absent: {mechanism} has one round, got {float(epsilon_1):.6g}")
+    return ONE_ROUND[mechanism](epsilon=epsilon, domain_size=domain_size)
+
+
+def _target(options: argparse.Namespace) -> Target:
+    if options.mechanism in _PLANS:
+        return _plan_target(options)
+    if len(options.domain_size) != 1:
+        raise LdpError(f"domain_size of {options.mechanism} must be one number, got {options.domain_size}")
+    domain_size: int = options.domain_size[0]
+    channel = build_channel(
+        options.mechanism,
+        epsilon=Fraction(options.epsilon),
+        epsilon_1=None if options.epsilon_1 is None else Fraction(options.epsilon_1),
+        domain_size=domain_size,
+    )
+    if options.days is not None:
+        pairs = day_values(options.days, domain_size=domain_size)
+        unit = f"{options.days} days with {min(options.days, domain_size)} distinct values"
+    else:
+        reports = options.reports or 1
+        pairs = [(0, 1)] * reports
+        unit = "attribute" if reports == 1 else f"{reports} reports of one value"
+    return channel_target(options.mechanism, channel, pairs=pairs, unit=unit)
+
+
+def _plan_target(options: argparse.Namespace) -> Target:
+    for name in ("reports", "epsilon_1"):
+        if getattr(options, name) is not None:
+            raise LdpError(f"{name} must be absent for {options.mechanism}, got {getattr(options, name)}")
+    plan = build_plan(
+        mechanism=options.mechanism,
+        unit="profile",
+        version=1,
+        days=options.days or 1,
+        epsilon=options.epsilon,
+        indicators=[
+            IndicatorRequest(
+                slug=f"indicator-{index}", kind="daily" if options.days else "static", domain_size=size
+            )
+            for index, size in enumerate(options.domain_size)
+        ],
+    )
+    return plan_target(plan)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m ldp", description="Local differential privacy.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    audit = commands.add_parser("audit", help="attack a mechanism: lower bound on what it reveals")
+    audit.add_argument("mechanism", choices=[*ONE_ROUND, *TWO_ROUNDS, *_PLANS])
+    audit.add_argument(
+        "--epsilon",
+        type=_epsilon,
+        required=True,
+        help="of one report; two rounds: of any number of reports of one value; spl-grr: of the profile "
+        "(of one day, with --days)",
+    )
+    audit.add_argument("--epsilon-1", type=_epsilon, help="two rounds: of one report (default: half)")
+    audit.add_argument(
+        "--domain-size", type=int, nargs="+", required=True, help="number of values; plans: per indicator"
+    )
+    length = audit.add_mutually_exclusive_group()
+    length.add_argument("--reports", type=_count, help="reports of one value")
+    length.add_argument("--days", type=_count, help="days, each with a value; plans: daily indicators")
+    audit.add_argument("--runs", type=int, default=100_000, help="subscribers per input")
+    audit.add_argument("--confidence", type=float, default=0.95)
+    audit.add_argument("--key", type=_key, help="32 hexadecimal digits (default: random)")
+    return parser
+
+
+def _epsilon(text: str) -> Decimal:
+    try:
+        epsilon = Decimal(text)
+    except InvalidOperation:
+        epsilon = Decimal("nan")
+    if not epsilon.is_finite():
+        raise argparse.ArgumentTypeError(f"epsilon must be a finite number, got {text!r}")
+    return epsilon
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if not 1 <= count <= MAX_REPORTS:
+        raise argparse.ArgumentTypeError(f"must be in [1, {MAX_REPORTS}], got {text}")
+    return count
+
+
+def _key(text: str) -> bytes:
+    key = bytes.fromhex(text)
+    if len(key) != 16:
+        raise argparse.ArgumentTypeError(f"key must have 16 bytes, got {len(key)}")
+    return key
+
+
+if __name__ == "__main__":
+    sys.exit(main())

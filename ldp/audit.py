@@ -1,0 +1,395 @@
+"""Attacks on the code itself: what an observer can prove about the loss from many reports.
+
+Two neighbouring inputs go through the real mechanism with many pseudonyms. Half of the runs choose the event
+that tells the inputs apart best, the other half tests it: what is tested was not fitted to its own data.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from math import exp, fsum, inf, lgamma, log, log1p
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp.accounting import certify
+from ldp.certificates import Memoised, certify_reports
+from ldp.channels import epsilon_of
+from ldp.entropy import KeyedPrf
+from ldp.errors import LdpError
+from ldp.families.hadamard import HadamardChannel
+from ldp.families.hashing import HashChannel
+from ldp.families.histogram import HistogramChannel
+from ldp.families.subset import SubsetChannel
+from ldp.families.two_round import TwoRoundGrr, TwoRoundHash
+from ldp.families.two_round_unary import TwoRoundUnary
+from ldp.families.unary import UnaryChannel
+from ldp.kernels import NO_ANSWER
+from ldp.mechanisms import histogram
+from ldp.mechanisms.hashing import HashReports, hash_values
+from ldp.mechanisms.multidim import Sanitiser
+from ldp.mechanisms.oracles import OracleChannel, oracle_answers
+from ldp.mechanisms.two_round import GrrReporter, HashReporter, UnaryReporter
+from ldp.params import PlanSpec
+
+Words = NDArray[np.uint64]
+Table = NDArray[np.int64]
+Pairs = Sequence[tuple[int, int]]
+AuditChannel = OracleChannel | HistogramChannel | TwoRoundGrr | TwoRoundUnary | TwoRoundHash
+
+_RUNS_AT_ONCE: Final = 2**13
+_FIELDS: Final = {"indicator": 0, "plan_version": 1}
+_ALL_ASKED: Final = -1  # in the place of the indicator asked
+_SIZES: Final = (2**8, 2**16, 2**16, 2, 2)  # of the parts of an outcome
+_Z: Final = 2.5  # of the rough bound that ranks events; the tested one is exact
+_TAIL_SLACK: Final = 1 - 1e-6  # far above the error of lgamma: the bound stays on the safe side
+_SHOWN_OUTCOMES: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Code under attack, with two neighbouring inputs.
+
+    Parameters
+    ----------
+    mechanism, unit : str; what is attacked, and in which respect the inputs differ
+    epsilon_certified : Decimal; what the loss must not exceed
+    observe : callable (prf, pseudonyms, side) -> ndarray of int64, shape (n, m); all that each subscriber
+        sends when the input is that of side 0 or 1
+    summarise : callable (reports) -> ndarray of int64, shape (n, 3); what the observer looks at: the
+        indicator asked (-1: all), reports that support only the value of side 0, and only that of side 1
+    """
+
+    mechanism: str
+    unit: str
+    epsilon_certified: Decimal
+    observe: Callable[[KeyedPrf, Words, int], Table]
+    summarise: Callable[[Table], Table]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditResult:
+    """What an attack proved.
+
+    Parameters
+    ----------
+    mechanism, unit : str; as of the target
+    runs : int; subscribers per input, both halves together
+    event : str; the event tested, in words
+    epsilon_lower_bound : float; the loss is at least this, with `confidence`
+    confidence : float
+    epsilon_certified : Decimal
+    """
+
+    mechanism: str
+    unit: str
+    runs: int
+    event: str
+    epsilon_lower_bound: float
+    confidence: float
+    epsilon_certified: Decimal
+
+    @property
+    def is_within(self) -> bool:
+        """Whether the attack left the certificate standing."""
+        return Decimal(self.epsilon_lower_bound) <= self.epsilon_certified
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; epsilon_certified as a string, which keeps all of its digits."""
+        return {
+            "mechanism": self.mechanism,
+            "unit": self.unit,
+            "runs": self.runs,
+            "event": self.event,
+            "epsilon_lower_bound": self.epsilon_lower_bound,
+            "confidence": self.confidence,
+            "epsilon_certified": str(self.epsilon_certified),
+        }
+
+
+def attack(
+    target: Target,
+    *,
+    runs: int,
+    confidence: float,
+    key: bytes,
+    prf_of: Callable[[bytes], KeyedPrf] = KeyedPrf,
+) -> AuditResult:
+    """Lower bound on the loss of a target.
+
+    Parameters
+    ----------
+    target : Target
+    runs : int; subscribers per input, at least 4
+    confidence : float; in (0, 1)
+    key : bytes, 16 of them; the secret key. The observer has another one, each bit of it turned
+    prf_of : callable; source of keyed bits from a key
+
+    Raises
+    ------
+    LdpError : a rule above is broken
+
+    Notes
+    -----
+    ln(low / high), with Clopper-Pearson bounds of the event's probability under the one and the other input,
+    each at (1 + confidence) / 2. The observer also compares reports with those that the other key gives:
+    equal ones show that the key does not matter. Source: Clopper and Pearson, Biometrika 1934; Jagielski et
+    al., NeurIPS 2020 (auditing).
+    """
+    if runs < 4:
+        raise LdpError(f"runs must be >= 4, got {runs}")
+    if not 0 < confidence < 1:
+        raise LdpError(f"confidence must be in (0, 1), got {confidence}")
+    prf, guess = prf_of(key), prf_of(bytes(byte ^ 0xFF for byte in key))
+    seen = [_outcomes(target, prf, guess, runs=runs, side=side) for side in (0, 1)]
+    half = runs // 2
+    event, side = _choose([outcomes[:half] for outcomes in seen])
+    hits = [int(np.isin(outcomes[half:], event).sum()) for outcomes in seen]
+    tested = runs - half
+    low = clopper_pearson_low(hits[side], n=tested, miss=(1 - confidence) / 2)
+    high = 1 - clopper_pearson_low(tested - hits[1 - side], n=tested, miss=(1 - confidence) / 2)
+    return AuditResult(
+        mechanism=target.mechanism,
+        unit=target.unit,
+        runs=runs,
+        event=_in_words(event, side=side),
+        epsilon_lower_bound=max(0.0, log(low / high)) if low > 0 else 0.0,
+        confidence=confidence,
+        epsilon_certified=target.epsilon_certified,
+    )
+
+
+def clopper_pearson_low(hits: int, *, n: int, miss: float) -> float:
+    """Exact lower bound of a probability: the beta(hits, n - hits + 1) quantile of `miss`, rounded down.
+
+    Parameters
+    ----------
+    hits : int; in [0, n]
+    n : int; number of trials
+    miss : float; probability that the bound is too high, in (0, 1/2)
+
+    Notes
+    -----
+    By bisection of P(X >= hits) = miss for X binomial; relative error below 1e-5. Source: Clopper and
+    Pearson, Biometrika 1934.
+    """
+    low, high = 0.0, hits / n
+    for _ in range(64):
+        middle = (low + high) / 2
+        if _upper_tail(hits, n=n, p=middle) < miss * _TAIL_SLACK:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def channel_target(mechanism: str, channel: AuditChannel, *, pairs: Pairs, unit: str) -> Target:
+    """Target of one indicator that is reported several times.
+
+    Parameters
+    ----------
+    mechanism, unit : str; for the result
+    channel : channel of any frequency oracle or two-round mechanism
+    pairs : sequence of (int, int); the value of each report under the one and the other input. Both inputs
+        must change at the same times
+
+    Raises
+    ------
+    LdpError : the reports have no certificate
+    """
+    return Target(
+        mechanism=mechanism,
+        unit=unit,
+        epsilon_certified=_certified(channel, pairs),
+        observe=partial(_observe_channel, channel, pairs),
+        summarise=partial(_summarise_channel, channel, pairs),
+    )
+
+
+def plan_target(plan: PlanSpec) -> Target:
+    """Target of a whole profile: all values of a person differ, on every day."""
+    return Target(
+        mechanism=plan.mechanism,
+        unit="profile",
+        epsilon_certified=certify(plan).epsilon_profile,
+        observe=partial(_observe_plan, plan),
+        summarise=partial(_summarise_plan, plan),
+    )
+
+
+def day_values(days: int, *, domain_size: int) -> list[tuple[int, int]]:
+    """Inputs with a value per day, as many distinct ones as there are; the second is one ahead."""
+    return [(day % domain_size, (day + 1) % domain_size) for day in range(days)]
+
+
+def _certified(channel: AuditChannel, pairs: Pairs) -> Decimal:
+    reports = list(Counter(first for first, _ in pairs).values())
+    if isinstance(channel, TwoRoundHash) and len(reports) > 1:
+        # Values that share a bucket do not change: only the bound for any two sequences holds.
+        return epsilon_of(*[channel.second_ratio] * len(pairs))
+    if isinstance(channel, TwoRoundGrr | TwoRoundUnary | TwoRoundHash):
+        return certify_reports(channel, reports=reports).epsilon_values
+    return certify_reports(Memoised(channel=channel), reports=reports).epsilon_values
+
+
+def _observe_channel(
+    channel: AuditChannel, pairs: Pairs, prf: KeyedPrf, pseudonyms: Words, side: int
+) -> Table:
+    columns = []
+    for report, pair in enumerate(pairs):
+        values = np.full(pseudonyms.shape[0], pair[side], np.int32)
+        sent = _report(channel, prf, pseudonyms, values, report=report)
+        if isinstance(sent, HashReports):
+            columns.append(np.column_stack((sent.seeds, sent.cells.astype(np.uint64))).astype(np.int64))
+        else:
+            columns.append(sent.astype(np.int64).reshape(pseudonyms.shape[0], -1))
+    return np.concatenate(columns, axis=1)
+
+
+def _report(
+    channel: AuditChannel, prf: KeyedPrf, pseudonyms: Words, values: NDArray[np.int32], *, report: int
+) -> Any:
+    match channel:
+        case TwoRoundGrr():
+            grr_reporter = GrrReporter(channel=channel, prf=prf, **_FIELDS)
+            return grr_reporter.reports(values, pseudonyms=pseudonyms, report=report)
+        case TwoRoundUnary():
+            unary_reporter = UnaryReporter(channel=channel, prf=prf, **_FIELDS)
+            return unary_reporter.reports(values, pseudonyms=pseudonyms, report=report)
+        case TwoRoundHash():
+            hash_reporter = HashReporter(channel=channel, prf=prf, **_FIELDS)
+            return hash_reporter.reports(values, pseudonyms=pseudonyms, report=report)
+        case HistogramChannel():
+            return histogram.answers(values, pseudonyms=pseudonyms, prf=prf, channel=channel, **_FIELDS)
+        case _:
+            return oracle_answers(values, pseudonyms=pseudonyms, prf=prf, channel=channel, **_FIELDS)
+
+
+def _summarise_channel(channel: AuditChannel, pairs: Pairs, reports: Table) -> Table:
+    summary = np.zeros((reports.shape[0], 3), np.int64)
+    summary[:, 0] = _ALL_ASKED
+    for pair, report in zip(pairs, np.split(reports, len(pairs), axis=1), strict=True):
+        first, second = (_supports(channel, report, value) for value in pair)
+        summary[:, 1] += first & ~second
+        summary[:, 2] += second & ~first
+    return summary
+
+
+def _supports(channel: AuditChannel, report: Table, value: int) -> NDArray[np.bool_]:
+    match channel:
+        case UnaryChannel() | SubsetChannel():
+            return np.asarray(report[:, value] == 1)
+        case HistogramChannel():
+            # Of a noisy count, only its side of 1/2 tells 0 from 1: the ratio is the same on all of a side.
+            return np.asarray(report[:, value] > 0)
+        case HashChannel() | TwoRoundHash():
+            n_cells = channel.buckets if isinstance(channel, TwoRoundHash) else channel.cells.domain_size
+            cells = hash_values(report[:, 0].astype(np.uint64), values=value, n_cells=n_cells)
+            return np.asarray(cells.astype(np.int64) == report[:, 1])
+        case HadamardChannel():
+            return np.asarray(np.bitwise_count(report[:, 0] & (value + 1)) % 2 == 0)
+        case TwoRoundUnary():
+            return np.asarray(report[:, value // 64] >> (value % 64) & 1 == 1)
+        case _:
+            return np.asarray(report[:, 0] == value)
+
+
+def _observe_plan(plan: PlanSpec, prf: KeyedPrf, pseudonyms: Words, side: int) -> Table:
+    sanitiser = Sanitiser(plan, prf)
+    asked = sanitiser.asked(pseudonyms) if plan.is_sampled else None
+    columns = [np.full(pseudonyms.shape[0], _ALL_ASKED) if asked is None else asked.astype(np.int64)]
+    for index, spec in enumerate(plan.indicators):
+        is_daily = spec.kind == "daily"
+        days = sanitiser.answer_days(index, pseudonyms) if is_daily else np.ones_like(pseudonyms)
+        for day, pair in enumerate(day_values(_columns(plan, index), domain_size=spec.domain_size)):
+            answers = days >> np.uint64(day) & np.uint64(1) == 1
+            if asked is not None:
+                answers &= asked == index
+            codes = np.full(pseudonyms.shape[0], NO_ANSWER, np.int64)
+            values = np.full(int(answers.sum()), pair[side], np.int32)
+            codes[answers] = sanitiser.answer(index, pseudonyms[answers], values)
+            columns.append(codes)
+    return np.column_stack(columns)
+
+
+def _summarise_plan(plan: PlanSpec, reports: Table) -> Table:
+    summary = np.zeros((reports.shape[0], 3), np.int64)
+    summary[:, 0] = reports[:, 0]
+    column = 1
+    for index, spec in enumerate(plan.indicators):
+        for first, second in day_values(_columns(plan, index), domain_size=spec.domain_size):
+            summary[:, 1] += reports[:, column] == first
+            summary[:, 2] += reports[:, column] == second
+            column += 1
+    return summary
+
+
+def _columns(plan: PlanSpec, index: int) -> int:
+    return plan.days if plan.indicators[index].kind == "daily" else 1
+
+
+def _outcomes(target: Target, prf: KeyedPrf, guess: KeyedPrf, *, runs: int, side: int) -> Table:
+    """Summary of each run, and whether the other key gives the same reports (on side 0, side 1); one code."""
+    outcomes = np.empty(runs, np.int64)
+    for start in range(0, runs, _RUNS_AT_ONCE):
+        stop = min(runs, start + _RUNS_AT_ONCE)
+        # No pseudonym serves both inputs: all runs are independent.
+        pseudonyms = np.arange(2 * start + side, 2 * stop, 2, dtype=np.uint64)
+        reports = target.observe(prf, pseudonyms, side)
+        same = [np.all(reports == target.observe(guess, pseudonyms, other), axis=1) for other in (0, 1)]
+        parts = [*(target.summarise(reports) - (_ALL_ASKED, 0, 0)).T, *same]
+        outcomes[start:stop] = np.ravel_multi_index(parts, _SIZES)
+    return outcomes
+
+
+def _choose(seen: list[Table]) -> tuple[Table, int]:
+    """Outcomes that make up the most telling event, and the side that makes it likely."""
+    kinds, index = np.unique(np.concatenate(seen), return_inverse=True)
+    counts = [np.bincount(part, minlength=kinds.size) for part in np.split(index, 2)]
+    best, event, chosen = -inf, kinds[:0], 0
+    for side in (0, 1):
+        likely, other = counts[side], counts[1 - side]
+        order = np.argsort(-(likely + 0.5) / (other + 0.5), kind="stable")
+        sums = np.cumsum(likely[order]) + 0.5, np.cumsum(other[order]) + 0.5
+        spread = np.sqrt(1 / sums[0]) + np.sqrt(1 / sums[1])
+        bounds = np.log(sums[0] / sums[1]) - _Z * spread
+        last = int(bounds.argmax())
+        if bounds[last] > best:
+            best, event, chosen = float(bounds[last]), kinds[order[: last + 1]], side
+    return event, chosen
+
+
+def _in_words(event: Table, *, side: int) -> str:
+    same = ("neither input", "the first input", "the second input", "both inputs")
+    groups: dict[tuple[int, int, int], list[str]] = {}
+    for code in np.sort(event):
+        asked, first, second, *equal = (int(part) for part in np.unravel_index(code, _SIZES))
+        groups.setdefault((asked - 1, first, second), []).append(same[equal[0] + 2 * equal[1]])
+    shown = [
+        (f"indicator {asked} is asked, " if asked >= 0 else "")
+        + f"reports only for the first input's value: {first}, only for the second's: {second}, "
+        + f"another key repeats them under {' or '.join(equals)}"
+        for (asked, first, second), equals in list(groups.items())[:_SHOWN_OUTCOMES]
+    ]
+    more = f"; or {len(groups) - len(shown)} other outcomes" if len(groups) > len(shown) else ""
+    return f"likelier under the {('first', 'second')[side]} input: " + "; or ".join(shown) + more
+
+
+def _upper_tail(hits: int, *, n: int, p: float) -> float:
+    """P(X >= hits) for X binomial, p <= hits / n: terms fall from the first on, by a growing factor."""
+    if hits == 0:
+        return 1.0
+    if p <= 0:
+        return 0.0
+    odds = p / (1 - p)
+    first = lgamma(n + 1) - lgamma(hits + 1) - lgamma(n - hits + 1) + hits * log(p) + (n - hits) * log1p(-p)
+    terms, term = [1.0], 1.0
+    for i in range(hits, n):
+        term *= (n - i) / (i + 1) * odds
+        terms.append(term)
+        if term < 1e-17:
+            break
+    return exp(first) * fsum(terms)

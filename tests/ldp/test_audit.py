@@ -1,0 +1,203 @@
+"""The audit: no mechanism loses more than its certificate, and planted faults are found."""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from ldp import GrrChannel, KeyedPrf, LdpError, grr_channel, oue_channel
+from ldp.__main__ import ONE_ROUND, TWO_ROUNDS, build_channel, main
+from ldp.audit import Target, attack, channel_target, clopper_pearson_low, day_values, plan_target
+from tests.ldp.exact import make_plan
+
+KEY = bytes(range(16))
+PAIR = [(0, 1)]
+
+
+class DroppedValuePrf(KeyedPrf):
+    """Fault: a changed value gets the same bits."""
+
+    def chunks(
+        self, pseudonyms: NDArray[np.uint64], **fields: Any
+    ) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
+        return super().chunks(pseudonyms, **fields | {"values": 0})
+
+
+def keyless(key: bytes) -> KeyedPrf:
+    """Fault: the subscriber alone seeds the noise."""
+    del key
+    return KeyedPrf(bytes(16))
+
+
+def grr(*, days: int = 1, domain_size: int = 4, epsilon: int = 1) -> Target:
+    channel = grr_channel(epsilon=Fraction(epsilon), domain_size=domain_size)
+    return channel_target("grr", channel, pairs=day_values(days, domain_size=domain_size), unit="days")
+
+
+ATTACK = partial(attack, runs=20_000, confidence=0.99, key=KEY)
+
+
+@pytest.mark.parametrize("mechanism", [*ONE_ROUND, *TWO_ROUNDS])
+@pytest.mark.parametrize("pairs", [PAIR, PAIR * 3, day_values(4, domain_size=3)], ids=["one", "same", "days"])
+def test_no_mechanism_loses_more_than_its_certificate(mechanism: str, pairs: list[tuple[int, int]]) -> None:
+    channel = build_channel(mechanism, epsilon=Fraction(1), epsilon_1=None, domain_size=3)
+    result = ATTACK(channel_target(mechanism, channel, pairs=pairs, unit="x"))
+    assert result.is_within
+    if pairs == PAIR:
+        # One report reaches its epsilon; a noisy bound of an event that the observer missed would not.
+        assert result.epsilon_lower_bound > 0.7 * float(channel.epsilon)
+
+
+@pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
+@pytest.mark.parametrize("kind", ["static", "daily"])
+def test_no_plan_loses_more_than_its_certificate(mechanism: str, kind: str) -> None:
+    target = plan_target(make_plan((kind, 2), (kind, 3), mechanism=mechanism, days=2))
+    result = ATTACK(target)
+    assert result.unit == "profile"
+    assert 0.7 * float(target.epsilon_certified) < result.epsilon_lower_bound
+    assert result.is_within
+
+
+def test_the_bound_of_grr_is_close() -> None:
+    result = ATTACK(grr(), runs=200_000)
+    assert 0.95 < result.epsilon_lower_bound < result.epsilon_certified
+
+
+def test_distinct_days_add_up() -> None:
+    two_days = grr(days=2)
+    assert two_days.epsilon_certified > Decimal("1.99")
+    assert 1.8 < ATTACK(two_days, runs=100_000).epsilon_lower_bound < 2
+
+
+def test_chance_is_not_taken_for_loss() -> None:
+    # Thousands of outcomes that say nothing: some always seem to, in the half that chooses the event.
+    def observe(prf: KeyedPrf, pseudonyms: NDArray[np.uint64], side: int) -> NDArray[np.int64]:
+        fields = {"purpose": 3, "indicator": 0, "plan_version": 1}
+        drawn = prf.below(pseudonyms, bound=5_000, value=0, **fields)
+        return drawn.astype(np.int64)[:, None] * (0, 1, 0)
+
+    silent = Target(
+        mechanism="silent",
+        unit="x",
+        epsilon_certified=Decimal("0.000001"),
+        observe=observe,
+        summarise=lambda reports: reports,
+    )
+    assert ATTACK(silent).is_within
+
+
+@pytest.mark.parametrize("target", [grr(), plan_target(make_plan(("static", 2), ("static", 3)))])
+def test_noise_without_a_key_is_caught(target: Target) -> None:
+    result = ATTACK(target, prf_of=keyless)
+    assert not result.is_within
+    assert result.epsilon_lower_bound > 2
+    assert "another key repeats them under the " in result.event
+
+
+def test_same_bits_for_changed_values_are_caught() -> None:
+    result = ATTACK(grr(days=2), prf_of=DroppedValuePrf)
+    assert not result.is_within
+    assert result.epsilon_lower_bound > 3
+
+
+def test_same_bits_for_changed_values_of_a_plan_are_caught() -> None:
+    target = plan_target(make_plan(("daily", 4), mechanism="spl-grr", days=2))
+    assert not ATTACK(target, prf_of=DroppedValuePrf).is_within
+
+
+@pytest.mark.parametrize("percent", [100, 101])
+def test_p_off_by_one_percent_is_caught(percent: int) -> None:
+    right = grr_channel(epsilon=Fraction(1), domain_size=2)
+    real = GrrChannel(domain_size=2, threshold=right.threshold * percent // 100)
+    target = dataclasses.replace(
+        channel_target("grr", real, pairs=PAIR, unit="attribute"), epsilon_certified=right.epsilon
+    )
+    assert ATTACK(target, runs=1_000_000).is_within is (percent == 100)
+
+
+def test_a_bit_that_is_off_is_caught() -> None:
+    right = oue_channel(epsilon=Fraction(1), domain_size=3)
+    real = dataclasses.replace(right, threshold_q=right.threshold_q * 9 // 10)
+    target = dataclasses.replace(
+        channel_target("oue", real, pairs=PAIR, unit="attribute"), epsilon_certified=right.epsilon
+    )
+    assert not ATTACK(target, runs=200_000).is_within
+
+
+@pytest.mark.parametrize(
+    ("hits", "n"), [(1, 10), (5, 10), (10, 10), (3, 100_000), (36_000, 100_000), (499_000, 500_000)]
+)
+@pytest.mark.parametrize("miss", [0.025, 0.0005])
+def test_clopper_pearson_is_the_beta_quantile_and_never_above(hits: int, n: int, miss: float) -> None:
+    exact = beta.ppf(miss, hits, n - hits + 1)
+    bound = clopper_pearson_low(hits, n=n, miss=miss)
+    assert exact * (1 - 1e-5) < bound <= exact * (1 + 1e-12)
+
+
+def test_no_hits_prove_nothing() -> None:
+    assert clopper_pearson_low(0, n=10, miss=0.025) == 0
+
+
+def test_the_bound_holds_as_often_as_it_says() -> None:
+    target = grr(domain_size=2)
+    above = sum(
+        not attack(target, runs=2_000, confidence=0.5, key=bytes([i] * 16)).is_within for i in range(200)
+    )
+    # Each of the two bounds fails in a quarter of the attacks; both together in far fewer than half.
+    assert 5 < above < 80
+
+
+def test_the_command_prints_one_json_value(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["audit", "l-osue", "--epsilon", "2", "--domain-size", "5", "--reports", "3"]
+    assert main([*arguments, "--runs", "4000", "--key", KEY.hex()]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert set(printed) == {
+        "mechanism",
+        "unit",
+        "runs",
+        "event",
+        "epsilon_lower_bound",
+        "confidence",
+        "epsilon_certified",
+    }
+    assert printed["unit"] == "3 reports of one value"
+    assert 1 < printed["epsilon_lower_bound"] < float(printed["epsilon_certified"]) < 2
+
+
+def test_the_command_fails_if_the_certificate_is_broken(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ldp.__main__.attack", partial(attack, prf_of=keyless))
+    arguments = ["audit", "smp-grr", "--epsilon", "1", "--domain-size", "3", "4", "--days", "2"]
+    assert main([*arguments, "--runs", "4000"]) == 1
+    assert json.loads(capsys.readouterr().out)["unit"] == "profile"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["grr", "--domain-size", "1"], "domain_size must be >= 2, got 1"),
+        (["grr", "--domain-size", "3", "4"], "domain_size of grr must be one number, got [3, 4]"),
+        (["grr", "--domain-size", "3", "--epsilon-1", "0.5"], "epsilon_1 must be absent: grr has one round"),
+        (["smp-grr", "--domain-size", "3", "--reports", "2"], "reports must be absent for smp-grr, got 2"),
+        (["grr", "--domain-size", "3", "--runs", "3"], "runs must be >= 4, got 3"),
+        (["grr", "--domain-size", "3", "--confidence", "1"], "confidence must be in (0, 1), got 1.0"),
+    ],
+)
+def test_the_command_refuses(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", *arguments, "--epsilon", "1"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_indicator_without_certificate_is_refused() -> None:
+    channel = grr_channel(epsilon=Fraction(1), domain_size=2)
+    with pytest.raises(LdpError, match=r"distinct values must be in \[1, 2\], got 3"):
+        channel_target("grr", channel, pairs=[(0, 1), (1, 0), (2, 1)], unit="x")
