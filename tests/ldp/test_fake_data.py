@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ldp import LdpError, epsilon_of, grr_channel, noise_at_zero, oue_channel, pure_frequencies, pure_variance
-from ldp.channels import MAX_EPSILON, MIN_EPSILON, WORD, GrrChannel
+from ldp.channels import MAX_EPSILON, MIN_EPSILON, WORD, GrrChannel, exp_down
 from ldp.families.fake_data import FakeDataChannel, FakedChannel, fake_data_channel, hidden_epsilon
 from ldp.families.unary import UnaryChannel
 from tests.ldp.exact import VECTORS, exp_bounds
@@ -241,6 +241,14 @@ def test_hidden_epsilon_is_that_of_the_vectors(vector: dict[str, Any], protocol:
     )
     tolerance = 2e-9 if protocol == "grr" else 1e-14
     assert float(hidden) == pytest.approx(float(vector["eps_prime_thesis"]), abs=tolerance)
+
+
+@pytest.mark.parametrize("epsilon", [MIN_EPSILON, Fraction(1, 3), Fraction(1)])
+def test_hidden_epsilon_is_rounded_down(epsilon: Fraction) -> None:
+    for d in range(2, 60, 3):
+        hidden = hidden_epsilon("ouez", epsilon=epsilon, unit="attribute", domain_sizes=(2,) * d)
+        largest = d * (exp_down(epsilon) - 1) + 1
+        assert exp_bounds(hidden)[1] <= largest < exp_bounds(hidden + Fraction(1, 10**57))[0]
 
 
 @rows
