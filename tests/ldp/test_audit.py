@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from math import log
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from ldp import GrrChannel, KeyedPrf, LdpError, grr_channel, oue_channel
+from ldp import GrrChannel, KeyedPrf, LdpError, TwoRoundHash, certify_reports, grr_channel, oue_channel
 from ldp.__main__ import ONE_ROUND, TWO_ROUNDS, build_channel, main
 from ldp.audit import Target, attack, channel_target, clopper_pearson_low, day_values, plan_target
 from tests.ldp.exact import make_plan
@@ -140,6 +141,34 @@ def test_clopper_pearson_is_the_beta_quantile_and_never_above(hits: int, n: int,
     exact = beta.ppf(miss, hits, n - hits + 1)
     bound = clopper_pearson_low(hits, n=n, miss=miss)
     assert exact * (1 - 1e-5) < bound <= exact * (1 + 1e-12)
+
+
+def test_the_bound_is_the_quotient_of_both_clopper_pearson_bounds() -> None:
+    def observe(prf: KeyedPrf, pseudonyms: NDArray[np.uint64], side: int) -> NDArray[np.int64]:
+        # The last column is the key's: without it, the observer would see that another key changes nothing.
+        fields = {"purpose": 3, "indicator": 0, "plan_version": 1}
+        keyed = prf.below(pseudonyms, bound=2**62, value=0, **fields).astype(np.int64)
+        runs = pseudonyms.astype(np.int64) // 2
+        supports = (runs % 10 < (7, 2)[side]).astype(np.int64)
+        return np.column_stack((0 * runs, supports, 0 * runs, keyed))
+
+    target = Target(
+        mechanism="known",
+        unit="x",
+        epsilon_certified=Decimal(2),
+        observe=observe,
+        summarise=lambda reports: reports[:, :3],
+    )
+    result = attack(target, runs=2_000, confidence=0.9, key=KEY)
+    exact = log(beta.ppf(0.05, 700, 301) / beta.ppf(0.95, 201, 800))
+    assert result.epsilon_lower_bound == pytest.approx(exact, rel=1e-4)
+
+
+def test_days_of_loloha_have_the_bound_for_any_sequence() -> None:
+    channel = build_channel("loloha", epsilon=Fraction(1), epsilon_1=None, domain_size=3)
+    assert isinstance(channel, TwoRoundHash)
+    target = channel_target("loloha", channel, pairs=day_values(4, domain_size=3), unit="x")
+    assert target.epsilon_certified == certify_reports(channel, reports=[4]).epsilon_sequence
 
 
 def test_no_hits_prove_nothing() -> None:
