@@ -29,6 +29,8 @@ NOTHING_COLLECTED = 5
 
 
 def main(options: list[str]) -> int:
+    # In the background of a script Ctrl-C is ignored, also by every process that the tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s", stream=sys.stderr)
     ensure_browser()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # stop the services all the same
