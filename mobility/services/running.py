@@ -50,7 +50,8 @@ def run(batch_id: str) -> None:
     batch = Batch.objects.get(pk=batch_id)
     if batch.is_final:
         return
-    if batch.state != Batch.State.RECEIVING and not activate(batch):
+    was_receiving = batch.state == Batch.State.RECEIVING
+    if not was_receiving and not activate(batch):
         return  # the batch that is active now asks for this one at its end
     lease = Lease(batch)
     is_held = lease.acquire()
@@ -61,6 +62,10 @@ def run(batch_id: str) -> None:
         return
     if batch.state == Batch.State.RECEIVING:
         _end(batch, Batch.State.FAILED, failure="the server stopped during the upload: send the file again")
+        return
+    if was_receiving:  # its upload has just ended: it must take its turn like any other
+        lease.release()
+        intake.dispatch(batch)
         return
     if batch.failure:  # it had failed already when its worker died
         _end(batch, Batch.State.FAILED, failure=batch.failure)

@@ -213,6 +213,28 @@ def test_upload_whose_server_died_fails_when_its_lease_has_run_out(
     assert list((data_dir / "staging").iterdir()) == []
 
 
+def test_upload_that_ends_under_the_eyes_of_a_worker_takes_its_turn(
+    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (pipeline.receive(path) for path in extract[:2])
+    assert activate(first)
+    Batch.objects.filter(pk=second.pk).update(state=Batch.State.RECEIVING)
+    real = Lease.acquire
+
+    def late(lease: Lease) -> bool:
+        Batch.objects.filter(pk=second.pk).update(state=Batch.State.QUEUED)
+        return real(lease)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lease, "acquire", late)
+        running.run(str(second.pk))
+    second.refresh_from_db()
+    assert second.state == Batch.State.QUEUED
+    pipeline.finished(first)
+    second.refresh_from_db()
+    assert second.state == Batch.State.DONE
+
+
 def test_batch_that_kills_every_worker_ends(pipeline: Pipeline, extract: list[Path]) -> None:
     batch = pipeline.receive(extract[0])
     Batch.objects.filter(pk=batch.pk).update(attempts=running.MAX_ATTEMPTS, state=Batch.State.READING)
