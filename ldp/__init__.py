@@ -31,7 +31,14 @@ True
 """
 
 from ldp.accounting import Certificate, IndicatorCertificate, certify, check_cap
-from ldp.bayes import BayesEstimates, bayes_frequencies, grr_matrix
+from ldp.bayes import (
+    BayesEstimates,
+    bayes_frequencies,
+    bayes_reports,
+    grr_matrix,
+    histogram_likelihoods,
+    support_likelihoods,
+)
 from ldp.certificates import Memoised, ReportsCertificate, certify_reports, epsilon_of_study
 from ldp.channels import GrrChannel, PureChannel, epsilon_of, grr_channel, noise_at_zero
 from ldp.entropy import KeyedPrf, KeyedStream, SystemEntropy, cmac64, derive_subkey
@@ -130,6 +137,7 @@ __all__ = [
     "all_unions",
     "allomfree_channel",
     "bayes_frequencies",
+    "bayes_reports",
     "best_buckets",
     "best_theta",
     "bit_flip_channel",
@@ -159,6 +167,7 @@ __all__ = [
     "histogram_answers",
     "histogram_channel",
     "histogram_frequencies",
+    "histogram_likelihoods",
     "histogram_sums",
     "histogram_variance",
     "lgrr_channel",
@@ -179,6 +188,7 @@ __all__ = [
     "subset_channel",
     "sue_channel",
     "support_counts",
+    "support_likelihoods",
     "tally_daily",
     "tally_static",
     "tally_visitors",

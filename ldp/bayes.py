@@ -5,8 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.channels import GrrChannel
+from ldp.channels import GrrChannel, PureChannel
 from ldp.errors import LdpError
+from ldp.families.fake_data import FakedChannel
+from ldp.families.histogram import HistogramChannel
+from ldp.kernels_oracles import NO_COUNT
 
 Floats = NDArray[np.float64]
 
@@ -16,7 +19,7 @@ _TINY = 1e-12  # no Newton step for less, unless it grows
 _NEARLY = 1 - 1e-6
 _ROUNDING = 1e-15  # of a mean log-likelihood
 _DAMPINGS = (1e-9, 1e-6, 1e-3, 1e-1)
-_LEAST_ANSWER = 1e-12  # probability of an answer that no information may be divided by less than
+_LEAST_ANSWER = 1e-15  # probability of an answer that no information may be divided by less than
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,6 +47,60 @@ def grr_matrix(channel: GrrChannel) -> Floats:
     matrix = np.full((channel.domain_size, channel.domain_size), float(channel.q))
     np.fill_diagonal(matrix, float(channel.p))
     return matrix
+
+
+def support_likelihoods(supports: NDArray[np.bool_], *, channel: PureChannel) -> Floats:
+    """Likelihoods for `bayes_reports` of reports that support values, whatever the pure protocol.
+
+    Parameters
+    ----------
+    supports : ndarray of bool, shape (n, domain_size); whether report i supports value x
+    channel : PureChannel; as used for the reports
+
+    Returns
+    -------
+    ndarray of float64, shape (n, domain_size)
+
+    Raises
+    ------
+    LdpError : fakes of any value (-r) are among the reports: their likelihood depends on all bits
+
+    Notes
+    -----
+    A report is `channel.ratio` times as likely under a value that it supports as under another one. That
+    holds for codes, bits, sets, cells and columns, from one round or two, also if some are fakes (RS+FD).
+    Source: Wang et al., USENIX Security 2017 (pure protocols).
+    """
+    if isinstance(channel, FakedChannel) and channel.fake == "any value":
+        raise LdpError("fake must not be 'any value': support alone is not what its reports tell")
+    return np.where(supports, float(channel.ratio), 1.0)
+
+
+def histogram_likelihoods(reports: NDArray[np.int16], *, channel: HistogramChannel) -> Floats:
+    """Likelihoods for `bayes_reports` of noisy counts (SHE).
+
+    Parameters
+    ----------
+    reports : ndarray of int16, shape (n, domain_size); without rows of NO_COUNT
+    channel : HistogramChannel; as used for the reports
+
+    Returns
+    -------
+    ndarray of float64, shape (n, domain_size)
+
+    Raises
+    ------
+    LdpError : a report has no counts
+
+    Notes
+    -----
+    How much likelier the count of a value is if it is present than if it is absent; the counts of all other
+    values are equally likely.
+    """
+    if np.any(reports == NO_COUNT):
+        raise LdpError("reports must have counts, got a row of NO_COUNT")
+    absent = np.array(channel.weights, np.float64)
+    return np.asarray((absent[::-1] / absent)[reports - channel.lowest], np.float64)
 
 
 def bayes_frequencies(
@@ -78,32 +135,60 @@ def bayes_frequencies(
     among the frequencies above 0 is tried, and kept only where it is at least as likely: EM alone needs
     millions of steps for a small epsilon, both together about ten.
 
-    Error: the inverse of the Fisher information at the estimate, in closed form
-    (J^-1 - f f^T) / n, J = matrix^T diag(1 / (matrix f)) matrix, because J f = 1; from it the part of the
-    sampling error that a finite population does not have: (diag f - f f^T) / n (n - 1) / (n_population - 1).
-    It is the error without the constraint. With it the estimate is a projection in the norm of J, hence never
-    farther from the truth in that norm. A bootstrap would cost hundreds of runs, and is not consistent where
-    a frequency is 0 (Andrews, Econometrica 2000). No interval: the estimate is biased near 0; the unbiased
-    estimate has one.
+    Error: the inverse of the Fisher information J at the estimate, for changes that sum to 0; less the part
+    of the sampling error that a finite population does not have: (diag f - f f^T) / n (n - 1) /
+    (n_population - 1). It is the error without the constraint. With it the estimate is a projection in the
+    norm of J, hence never farther from the truth in that norm. A bootstrap would cost hundreds of runs, and
+    is not consistent where a frequency is 0 (Andrews, Econometrica 2000). No interval: the estimate is
+    biased near 0; the unbiased estimate has one.
 
     Source: Agrawal and Aggarwal, PODS 2001 (EM). Cost O(n_answers domain_size**2 + domain_size**3) a step.
     """
     _check(counts, matrix=matrix, n_population=n_population)
-    if not tolerance > 0:
-        raise LdpError(f"tolerance must be > 0, got {tolerance}")
-    if max_iterations < 1:
-        raise LdpError(f"max_iterations must be >= 1, got {max_iterations}")
-    n = int(counts.sum())
     likelihood = _Likelihood(counts, matrix)
-    frequency, gap = likelihood.maximise(wanted=max(tolerance / n, _FLOOR_GAP), max_iterations=max_iterations)
-    covariance = _covariance(frequency, matrix=matrix, n=n, n_population=n_population)
-    return BayesEstimates(
-        frequency=frequency,
-        std_error=np.sqrt(np.diag(covariance)),
-        covariance=covariance,
-        gap=n * gap,
-        iterations=likelihood.steps,
+    frequency, gap = likelihood.maximise(tolerance=tolerance, max_iterations=max_iterations)
+    answers = np.maximum(matrix @ frequency, _LEAST_ANSWER)
+    return likelihood.estimates(
+        frequency,
+        gap=gap,
+        information=matrix.T @ (matrix / answers[:, np.newaxis]),
+        n_population=n_population,
     )
+
+
+def bayes_reports(
+    likelihoods: Floats, *, n_population: int, tolerance: float = 1e-6, max_iterations: int = 1000
+) -> BayesEstimates:
+    """As `bayes_frequencies`, report by report: for mechanisms with too many answers for a matrix.
+
+    Parameters
+    ----------
+    likelihoods : ndarray of float64, shape (n, domain_size); [i, x] = probability of report i under value x,
+        up to a factor per report: from `support_likelihoods` or `histogram_likelihoods`; at least 0
+    n_population, tolerance, max_iterations : as of `bayes_frequencies`
+
+    Raises
+    ------
+    LdpError : a rule is broken, the reports do not tell the values apart, or max_iterations do not do
+
+    Notes
+    -----
+    Error: as there, from the information that these reports hold (Efron and Hinkley, Biometrika 1978) instead
+    of that expected. Cost O(n domain_size**2 + domain_size**3) a step, memory of a few copies of likelihoods.
+    """
+    if likelihoods.ndim != 2 or likelihoods.shape[0] < 1 or likelihoods.shape[1] < 2:
+        raise LdpError(f"likelihoods must have shape (n >= 1, domain_size >= 2), got {likelihoods.shape}")
+    if not (np.isfinite(likelihoods).all() and likelihoods.min() >= 0 and likelihoods.any(axis=1).all()):
+        raise LdpError("likelihoods must be finite and >= 0, with one > 0 per report")
+    n = likelihoods.shape[0]
+    if n_population < n:
+        raise LdpError(f"n_population must be >= n_reports = {n}, got {n_population}")
+    likelihood = _Likelihood(np.ones(n, np.int64), likelihoods)
+    frequency, gap = likelihood.maximise(tolerance=tolerance, max_iterations=max_iterations)
+    information = likelihood.curvature(frequency)
+    if np.linalg.matrix_rank(information) < likelihoods.shape[1]:
+        raise LdpError(f"reports must tell {likelihoods.shape[1]} values apart, got {n} that do not")
+    return likelihood.estimates(frequency, gap=gap, information=information, n_population=n_population)
 
 
 class _Likelihood:
@@ -111,12 +196,18 @@ class _Likelihood:
 
     def __init__(self, counts: NDArray[np.int64], matrix: Floats) -> None:
         given = counts > 0
-        self._share = counts[given] / counts.sum()
+        self._n = int(counts.sum())
+        self._share = counts[given] / self._n
         self._matrix = matrix[given]
         self.steps = 0
 
-    def maximise(self, *, wanted: float, max_iterations: int) -> tuple[Floats, float]:
-        """Frequencies whose gap is as wanted, and that gap."""
+    def maximise(self, *, tolerance: float, max_iterations: int) -> tuple[Floats, float]:
+        """Frequencies whose gap is at most the tolerance, and their gap per report."""
+        if not tolerance > 0:
+            raise LdpError(f"tolerance must be > 0, got {tolerance}")
+        if max_iterations < 1:
+            raise LdpError(f"max_iterations must be >= 1, got {max_iterations}")
+        wanted = max(tolerance / self._n, _FLOOR_GAP)
         f = np.full(self._matrix.shape[1], 1 / self._matrix.shape[1])
         while True:
             following, gap = self._step(f)
@@ -126,6 +217,23 @@ class _Likelihood:
                 rule = f"gap must be <= {wanted:.3g} per report after max_iterations = {max_iterations}"
                 raise LdpError(f"{rule}, got {gap:.3g}")
             f = self._leap(following)
+
+    def estimates(self, f: Floats, *, gap: float, information: Floats, n_population: int) -> BayesEstimates:
+        """What was found, with the error that follows from the information."""
+        covariance = _covariance(f, information=information, n=self._n, n_population=n_population)
+        return BayesEstimates(
+            frequency=f,
+            # Where there is no error at all, rounding may leave less than none.
+            std_error=np.sqrt(np.maximum(np.diag(covariance), 0.0)),
+            covariance=covariance,
+            gap=self._n * gap,
+            iterations=self.steps,
+        )
+
+    def curvature(self, f: Floats) -> Floats:
+        """Negative second derivative of the mean log-likelihood."""
+        scaled = (np.sqrt(self._share) / (self._matrix @ f))[:, np.newaxis] * self._matrix
+        return np.asarray(scaled.T @ scaled, np.float64)
 
     def _step(self, f: Floats) -> tuple[Floats, float]:
         """Next frequencies, and how far at most this one is below the maximum."""
@@ -158,8 +266,7 @@ class _Likelihood:
         The damping draws towards the step of EM; also, answers that nobody gave leave directions open.
         """
         gradient = self._gradient(f)
-        scaled = (np.sqrt(self._share) / (self._matrix @ f))[:, np.newaxis] * self._matrix
-        curvature = scaled.T @ scaled + np.diag(damping / np.maximum(f, _TINY))
+        curvature = self.curvature(f) + np.diag(damping / np.maximum(f, _TINY))
         free = (f > _TINY) | (gradient > 1)
         while True:
             rows = np.flatnonzero(free)
@@ -184,13 +291,13 @@ def _on_simplex(f: Floats) -> Floats:
     return np.asarray(held / held.sum(), np.float64)
 
 
-def _covariance(f: Floats, *, matrix: Floats, n: int, n_population: int) -> Floats:
-    answers = np.maximum(matrix @ f, _LEAST_ANSWER)
-    information = matrix.T @ (matrix / answers[:, np.newaxis])
+def _covariance(f: Floats, *, information: Floats, n: int, n_population: int) -> Floats:
+    inverse = np.linalg.inv(information)
+    ones = inverse.sum(axis=1)
     # A population of one has no sampling error; the maximum only avoids 0 / 0 there.
     known = 1 - (n_population - n) / max(n_population - 1, 1)
-    outer = np.outer(f, f)
-    return np.asarray((np.linalg.inv(information) - outer - known * (np.diag(f) - outer)) / n, np.float64)
+    sampling = np.diag(f) - np.outer(f, f)
+    return np.asarray((inverse - np.outer(ones, ones) / ones.sum() - known * sampling) / n, np.float64)
 
 
 def _check(counts: NDArray[np.int64], *, matrix: Floats, n_population: int) -> None:

@@ -1,6 +1,8 @@
 """Most likely frequencies: against a numeric optimiser and the conditions of a maximum; error as stated."""
 
 from fractions import Fraction
+from itertools import combinations, product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from ldp import LdpError, grr_channel, grr_frequencies, pure_variance
-from ldp.bayes import bayes_frequencies, grr_matrix
+from ldp import (
+    FakedChannel,
+    HistogramChannel,
+    LdpError,
+    PureChannel,
+    grr_channel,
+    grr_frequencies,
+    histogram_channel,
+    lue_channel,
+    oue_channel,
+    pure_variance,
+    subset_channel,
+    the_channel,
+)
+from ldp.bayes import (
+    bayes_frequencies,
+    bayes_reports,
+    grr_matrix,
+    histogram_likelihoods,
+    support_likelihoods,
+)
+from ldp.kernels_oracles import NO_COUNT
 
 CHANNEL = grr_channel(epsilon=Fraction(1), domain_size=4)
 # Three values, five answers, nothing symmetric; the last answer is impossible for the first value.
@@ -176,3 +198,158 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], message: str) -> Non
     arguments = {"counts": np.ones(5, np.int64), "matrix": CROOKED, "n_population": 20} | changes
     with pytest.raises(LdpError, match=message):
         bayes_frequencies(arguments.pop("counts"), **arguments)
+
+
+BITS = np.array(list(product((False, True), repeat=3)))
+SETS = np.array([[value in chosen for value in range(5)] for chosen in combinations(range(5), 2)])
+OUE = oue_channel(epsilon=Fraction(1), domain_size=3)
+
+
+def bit_matrix(channel: PureChannel) -> np.ndarray:
+    """Probability of each row of BITS under each value, bit by bit."""
+    p, q = channel.p, channel.q
+    return np.array(
+        [
+            [
+                float(
+                    prod(
+                        (p if x == j else q) if bit else 1 - (p if x == j else q) for j, bit in enumerate(row)
+                    )
+                )
+                for x in range(3)
+            ]
+            for row in BITS
+        ]
+    )
+
+
+def among_fakes(channel: FakedChannel) -> np.ndarray:
+    """As `bit_matrix`, if most reports encode no value."""
+    answers, q = bit_matrix(channel.answer), float(channel.answer.q)
+    fakes = np.array([q ** row.sum() * (1 - q) ** (~row).sum() for row in BITS])
+    share = float(channel.share)
+    return share * answers + (1 - share) * fakes[:, np.newaxis]
+
+
+def set_matrix(channel: PureChannel) -> np.ndarray:
+    """Probability of each row of SETS: 4 of the 10 sets of two hold a given value."""
+    return np.where(SETS, float(channel.p) / 4, float(1 - channel.p) / 6)
+
+
+FAKED = FakedChannel(answer=OUE, fake="no value", share=Fraction(1, 3))
+THE = the_channel(epsilon=Fraction(2), domain_size=3)
+TWO_ROUNDS = lue_channel("l-soue", epsilon_inf=Fraction(2), epsilon_1=Fraction(1), domain_size=3)
+SUBSET = subset_channel(epsilon=Fraction(1, 2), domain_size=5)
+SUPPORTS = {
+    "grr": (CHANNEL, np.eye(4, dtype=np.bool_), grr_matrix(CHANNEL)),
+    "oue": (OUE, BITS, bit_matrix(OUE)),
+    "the": (THE, BITS, bit_matrix(THE)),
+    "l-soue": (TWO_ROUNDS, BITS, bit_matrix(TWO_ROUNDS)),
+    "rsfd-ouez": (FAKED, BITS, among_fakes(FAKED)),
+    "subset": (SUBSET, SETS, set_matrix(SUBSET)),
+}
+
+
+def fixed_counts(matrix: np.ndarray, *, n: int) -> np.ndarray:
+    """Some reports, near what a skewed population gives."""
+    rng = np.random.default_rng(8)
+    k = matrix.shape[1]
+    return rng.multinomial(n, matrix @ (np.arange(1, k + 1) / np.arange(1, k + 1).sum()))
+
+
+@pytest.mark.parametrize("name", SUPPORTS)
+def test_likelihoods_are_the_probabilities_up_to_a_factor_per_report(name: str) -> None:
+    channel, supports, matrix = SUPPORTS[name]
+    assert matrix.sum(axis=0) == pytest.approx(1)
+    likelihoods = support_likelihoods(supports, channel=channel)
+    factors = matrix / likelihoods
+    assert factors == pytest.approx(np.repeat(factors[:, :1], factors.shape[1], axis=1), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", SUPPORTS)
+def test_report_by_report_finds_what_the_matrix_finds(name: str) -> None:
+    channel, supports, matrix = SUPPORTS[name]
+    counts = fixed_counts(matrix, n=20_000)
+    expected = bayes_frequencies(counts, matrix=matrix, n_population=60_000)
+    likelihoods = support_likelihoods(np.repeat(supports, counts, axis=0), channel=channel)
+    found = bayes_reports(likelihoods, n_population=60_000)
+    assert found.frequency == pytest.approx(expected.frequency, abs=1e-4)
+    assert found.std_error == pytest.approx(expected.std_error, rel=0.05)
+    assert found.covariance.sum(axis=0) == pytest.approx(0, abs=1e-9)
+    assert found.gap <= 1e-6 + 1e-13 * 20_000
+
+
+def test_noisy_counts_are_as_likely_as_the_table_says() -> None:
+    channel = histogram_channel(epsilon=Fraction(2), domain_size=3)
+    reports = np.array([[1, 0, channel.lowest], [1 - channel.lowest, 2, 0]], np.int16)
+    likelihoods = histogram_likelihoods(reports, channel=channel)
+
+    def exact(report: np.ndarray, present: int) -> Fraction:
+        return prod(
+            (
+                Fraction(channel.weights[(1 - count if x == present else count) - channel.lowest], 2**64)
+                for x, count in enumerate(report.tolist())
+            ),
+            start=Fraction(1),
+        )
+
+    for row, report in zip(likelihoods, reports, strict=True):
+        expected = [float(exact(report, x) / exact(report, 0)) for x in range(3)]
+        assert row / row[0] == pytest.approx(expected, rel=1e-9)
+
+
+def noisy_reports(channel: HistogramChannel, f: np.ndarray, *, n: int, seed: int) -> np.ndarray:
+    """Reports of SHE by its table, of a population with these frequencies."""
+    rng = np.random.default_rng(seed)
+    table = np.array(channel.weights, np.float64) / 2**64
+    counts = rng.choice(table.size, p=table / table.sum(), size=(n, f.size)) + channel.lowest
+    truth = np.repeat(np.arange(f.size), np.round(n * f).astype(np.int64))
+    rows = np.arange(n)
+    counts[rows, truth] = 1 - counts[rows, truth]
+    return counts.astype(np.int16)
+
+
+def test_noisy_counts_give_frequencies_with_the_stated_error() -> None:
+    channel = histogram_channel(epsilon=Fraction(2), domain_size=3)
+    f = np.array([0.5, 0.2, 0.3])
+    z = []
+    for seed in range(60):
+        likelihoods = histogram_likelihoods(noisy_reports(channel, f, n=2000, seed=seed), channel=channel)
+        found = bayes_reports(likelihoods, n_population=2000)
+        z.append((found.frequency - f) / found.std_error)
+    squares = np.array(z) ** 2
+    assert np.all(np.abs(squares.mean(axis=0) - 1) < 4 * squares.std(axis=0) / np.sqrt(60))
+
+
+@pytest.mark.parametrize(
+    ("likelihoods", "n_population", "message"),
+    [
+        (np.ones(3), 5, r"likelihoods must have shape \(n >= 1, domain_size >= 2\), got \(3,\)"),
+        (np.ones((0, 3)), 5, r"got \(0, 3\)"),
+        (np.ones((3, 1)), 5, r"got \(3, 1\)"),
+        (np.array([[1.0, -1.0]]), 5, "likelihoods must be finite and >= 0, with one > 0 per report"),
+        (np.array([[1.0, np.inf]]), 5, "likelihoods must be finite"),
+        (np.array([[1.0, 2.0], [0.0, 0.0]]), 5, "with one > 0 per report"),
+        (np.eye(3), 2, "n_population must be >= n_reports = 3, got 2"),
+        (
+            np.array([[1.0, 2.0, 2.0], [2.0, 1.0, 1.0]]),
+            5,
+            "reports must tell 3 values apart, got 2 that do not",
+        ),
+    ],
+)
+def test_likelihoods_that_cannot_be_are_refused(
+    likelihoods: np.ndarray, n_population: int, message: str
+) -> None:
+    with pytest.raises(LdpError, match=message):
+        bayes_reports(likelihoods, n_population=n_population)
+
+
+def test_reports_without_likelihoods_are_refused() -> None:
+    with pytest.raises(LdpError, match="reports must have counts, got a row of NO_COUNT"):
+        histogram_likelihoods(
+            np.full((1, 3), NO_COUNT, np.int16), channel=histogram_channel(epsilon=Fraction(1), domain_size=3)
+        )
+    any_value = FakedChannel(answer=OUE, fake="any value", share=Fraction(1, 3))
+    with pytest.raises(LdpError, match="fake must not be 'any value'"):
+        support_likelihoods(BITS, channel=any_value)
