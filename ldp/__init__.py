@@ -69,8 +69,9 @@ from ldp.mechanisms.fake_data import support_counts as fake_data_counts
 from ldp.mechanisms.hashing import HashReports, hash_values
 from ldp.mechanisms.histogram import answers as histogram_answers
 from ldp.mechanisms.histogram import sums as histogram_sums
-from ldp.mechanisms.multidim import Sanitiser, choose_days, choose_indicator
+from ldp.mechanisms.multidim import choose_days, choose_indicator
 from ldp.mechanisms.oracles import OracleChannel, count_support, oracle_answers, support_counts
+from ldp.mechanisms.sanitiser import Sanitiser
 from ldp.mechanisms.two_round import GrrReporter, HashReporter, Support, UnaryReporter
 from ldp.params import IndicatorRequest, IndicatorSpec, PlanSpec, build_plan
 from ldp.tallies import NO_ANSWER, Delta, all_unions, tally_daily, tally_static, tally_visitors, union

@@ -30,8 +30,8 @@ from ldp.families.unary import UnaryChannel
 from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import histogram
 from ldp.mechanisms.hashing import HashReports, hash_values
-from ldp.mechanisms.multidim import Sanitiser
 from ldp.mechanisms.oracles import OracleChannel, oracle_answers
+from ldp.mechanisms.sanitiser import Sanitiser
 from ldp.mechanisms.two_round import GrrReporter, HashReporter, UnaryReporter
 from ldp.params import PlanSpec
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from math import prod
-from typing import Protocol
+from typing import Literal, Protocol
 
 from ldp.errors import InvalidBudgetError, InvalidDomainError
+
+Unit = Literal["profile", "attribute"]  # what a promise is about: all values of a person, or one
 
 WORD = 2**64
 MAX_DOMAIN_SIZE = 2**16 - 2  # codes are uint16; the two largest mean "drawn again" and "no answer"

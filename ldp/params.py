@@ -6,11 +6,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, Self, get_args
 
-from ldp.channels import check_domain_size, check_epsilon
+from ldp.channels import Unit, check_domain_size, check_epsilon
 from ldp.errors import InvalidBudgetError, LdpError, PlanError
 
 Mechanism = Literal["smp-grr", "spl-grr"]
-Unit = Literal["profile", "attribute"]
 Kind = Literal["static", "daily"]
 
 MAX_DAYS = 62

@@ -18,13 +18,12 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldp.channels import GrrChannel, PureChannel, grr_channel
+from ldp.channels import GrrChannel, PureChannel, Unit, grr_channel
 from ldp.errors import LdpError
 from ldp.estimators import pure_variance
 from ldp.families.adaptive import adp_channel
 from ldp.families.fake_data import FakeProtocol, fake_data_channel, hidden_epsilon
 from ldp.families.unary import UnaryChannel, oue_channel
-from ldp.params import Unit
 
 Floats = NDArray[np.float64]
 Solution = Literal[

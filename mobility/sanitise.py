@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldp import PlanSpec
 from ldp.entropy import KeyedPrf
-from ldp.mechanisms.multidim import Sanitiser
+from ldp.mechanisms.sanitiser import Sanitiser
 from mobility.ingest.events import NO_VALUE
 
 Pseudonyms = NDArray[np.uint64]

@@ -14,6 +14,7 @@ from ldp.channels import (
     MAX_EPSILON,
     WORD,
     GrrChannel,
+    Unit,
     check_epsilon,
     epsilon_of,
     exp_down,
@@ -22,7 +23,6 @@ from ldp.channels import (
 )
 from ldp.errors import LdpError
 from ldp.families.unary import UnaryChannel, oue_channel, sue_channel
-from ldp.params import Unit
 
 Fake = Literal["code", "no value", "any value"]
 FakeProtocol = Literal["grr", "ouez", "suez", "adp", "ouer", "suer"]
