@@ -6,6 +6,7 @@ word j % 2 of the block with counter `counter + j // 2`. Digits that cannot matt
 takes about log2(lanes) / 2 + 1 blocks instead of half a block for each lane.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -24,11 +25,11 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Digits:
-    """Binary digits of both thresholds, highest first: all ones or all zeros.
+    """Binary digits of both thresholds of each lane, highest first.
 
     Parameters
     ----------
-    p, q : ndarray of uint64, shape (64,)
+    p, q : ndarray of uint64, shape (64,); lane i of word j is digit j of the threshold of lane i
     """
 
     p: Words
@@ -36,8 +37,13 @@ class Digits:
 
     @classmethod
     def of(cls, channel: UnaryChannel) -> Self:
-        """Digits of a channel."""
-        return cls(p=_digits(channel.threshold_p), q=_digits(channel.threshold_q))
+        """Digits of a channel: all lanes have its thresholds."""
+        return cls.of_lanes(p=[channel.threshold_p] * LANES, q=[channel.threshold_q] * LANES)
+
+    @classmethod
+    def of_lanes(cls, *, p: Sequence[int], q: Sequence[int]) -> Self:
+        """Digits of lanes with thresholds of their own, in [0, 2**64); at most 64, the others have 0."""
+        return cls(p=_digits(p), q=_digits(q))
 
 
 def draw(
@@ -89,5 +95,12 @@ def draw(
     return out
 
 
-def _digits(threshold: int) -> Words:
-    return np.array([2**64 - 1 if threshold >> shift & 1 else 0 for shift in range(63, -1, -1)], np.uint64)
+def _digits(thresholds: Sequence[int]) -> Words:
+    """Transpose of the binary numbers: lanes across, digits down."""
+    return np.array(
+        [
+            sum((threshold >> shift & 1) << lane for lane, threshold in enumerate(thresholds))
+            for shift in range(63, -1, -1)
+        ],
+        np.uint64,
+    )

@@ -80,17 +80,25 @@ def test_lgrr_reports_are_those_of_the_reference(people: list[tuple[int, int]], 
     assert codes.tolist() == expected
 
 
+def reference_numbers(*, counter: int, **fields: int) -> list[int]:
+    """Numbers of the 64 lanes of one group, all digits."""
+    words = [
+        word
+        for block in range(counter, counter + 32)
+        for word in reference_words(KEY, counter=block, **FIELDS, **fields)
+    ]
+    return [sum((word >> lane & 1) << 63 - digit for digit, word in enumerate(words)) for lane in range(64)]
+
+
 def reference_bits(bits: list[int], *, channel: UnaryChannel, counter: int, **fields: int) -> list[int]:
-    """All digits of all numbers, one lane after the other."""
-    out = []
-    for lane, bit in enumerate(bits):
-        group = lane // 64
-        number = 0
-        for digit in range(64):
-            block = counter + 32 * group + digit // 2
-            word = reference_words(KEY, counter=block, **FIELDS, **fields)[digit % 2]
-            number = number << 1 | word >> lane % 64 & 1
-        out.append(int(number < (channel.threshold_p if bit else channel.threshold_q)))
+    """One lane after the other."""
+    out: list[int] = []
+    for start in range(0, len(bits), 64):
+        numbers = reference_numbers(counter=counter + start // 2, **fields)
+        out += [
+            int(number < (channel.threshold_p if bit else channel.threshold_q))
+            for number, bit in zip(numbers, bits[start : start + 64], strict=False)
+        ]
     return out
 
 
@@ -119,7 +127,7 @@ def test_lane_is_one_exactly_below_its_threshold(threshold: int, is_one: bool) -
     """Numbers just below, at, and just above the threshold decide in the last digits."""
     numbers = [threshold - 1, threshold, threshold + 1, 0, WORD - 1]
     p, q = (threshold, 0) if is_one else (WORD - 1, threshold)
-    digits = lanes.Digits(p=lanes._digits(p), q=lanes._digits(q))
+    digits = lanes.Digits.of_lanes(p=[p] * 5, q=[q] * 5)
 
     def word(digit: int) -> int:
         return sum((number >> 63 - digit & 1) << lane for lane, number in enumerate(numbers))
@@ -137,6 +145,32 @@ def test_lane_is_one_exactly_below_its_threshold(threshold: int, is_one: bool) -
     assert [int(drawn[0]) >> lane & 1 for lane in range(64)] == [
         int(number < threshold) for number in numbers
     ] + [0] * 59
+
+
+def test_each_lane_may_have_thresholds_of_its_own() -> None:
+    """Against the numbers themselves, digit by digit, one lane after the other."""
+    p, q = KeyedStream(KEY).words(128).reshape(2, 64).tolist()
+    q[7], p[9], q[63] = 0, 1, WORD - 1
+    pseudonyms, truth = KeyedStream(KEY).words(100).reshape(2, 50)
+    undecided = ~(pseudonyms & truth)
+    fields = {"purpose": 4, **FIELDS, "counter": 96}
+    drawn = lanes.draw(
+        truth,
+        undecided=undecided.copy(),
+        digits=lanes.Digits.of_lanes(p=p, q=q),
+        pseudonyms=pseudonyms,
+        keyed=np.full(50, 6, np.uint32),
+        prf=KeyedPrf(KEY),
+        **fields,
+    )
+    for row, (pseudonym, bits, drawn_lanes) in enumerate(
+        zip(pseudonyms.tolist(), truth.tolist(), undecided.tolist(), strict=True)
+    ):
+        numbers = reference_numbers(counter=96, pseudonym=pseudonym, purpose=4, value=6)
+        expected = sum(
+            int(number < (p if bits >> lane & 1 else q)[lane]) << lane for lane, number in enumerate(numbers)
+        )
+        assert int(drawn[row]) == expected & drawn_lanes
 
 
 def test_counted_lanes_are_the_ones_of_each() -> None:
