@@ -145,6 +145,42 @@ class KeyedPrf:
             kernels.swap_bytes(sealed[: words.nbytes].view(np.uint64).reshape(words.shape), words)
             yield part, words
 
+    def runs(
+        self,
+        pseudonyms: Words,
+        *,
+        purpose: int,
+        indicator: int,
+        plan_version: int,
+        values: int | NDArray[np.uint32],
+        counter: int,
+        n_blocks: int,
+    ) -> Iterator[tuple[slice, Words]]:
+        """Yield the blocks of consecutive counters slice by slice, in one buffer that the next overwrites.
+
+        Yields
+        ------
+        rows, and ndarray of uint64, shape (2 * n_blocks * rows,): both words of every row under the first
+        counter, then those under the next. Their bytes stand as the cipher left them: `words` reverses them.
+        """
+        _check_words("pseudonyms", pseudonyms)
+        fields = {"purpose": purpose, "indicator": indicator, "plan_version": plan_version}
+        _pack_fields(**fields, counter=counter + n_blocks - 1)
+        packed = _pack_fields(**fields, counter=counter)
+        checked = _checked_values(values, size=pseudonyms.shape[0])
+        encryptor = self._cipher.encryptor()
+        rows = max(1, BUFFER_BLOCKS // n_blocks)
+        size = n_blocks * min(rows, pseudonyms.shape[0])
+        blocks, sealed = np.empty(2 * size, np.uint64), _output_buffer(size)
+        for start in range(0, pseudonyms.shape[0], rows):
+            part = slice(start, start + rows)
+            run = blocks[: 2 * n_blocks * pseudonyms[part].shape[0]]
+            kernels.fill_runs(
+                pseudonyms[part], checked if checked.size == 1 else checked[part], packed, n_blocks, run
+            )
+            encryptor.update_into(run.view(np.uint8).data, sealed.data)
+            yield part, sealed[: run.nbytes].view(np.uint64)
+
     def below(
         self,
         pseudonyms: Words,

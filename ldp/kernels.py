@@ -3,8 +3,12 @@
 Callers check their arguments: nothing here checks a bound, and a wrong code would write outside the array.
 """
 
+from typing import Any
+
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 NO_ANSWER = 65535
@@ -18,16 +22,43 @@ _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _DAY_OF = np.argsort([(0x03F79D71B4CB0A89 << bit & 2**64 - 1) >> 58 for bit in range(64)]) + 1
 
 
+@intrinsic
+def swap(_typing: Any, word: Any) -> Any:
+    """Reverse the bytes of a word: one instruction, which numba has no name for."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bswap(arguments[0])
+
+    return types.uint64(word), generate
+
+
+@intrinsic
+def _multiply_high(_typing: Any, a: Any, b: Any) -> Any:
+    """Upper half of the 128-bit product of two words: one instruction, which numba has no name for."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(builder.zext(arguments[0], wide), builder.zext(arguments[1], wide))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+
+    return types.uint64(a, b), generate
+
+
+def reciprocal(bound: int) -> np.uint64:
+    """What `remainder` needs to know of a bound in [1, 2**64)."""
+    return np.uint64((2**64 - 1) // bound)
+
+
 @njit(cache=True, nogil=True, inline="always")
-def _swap(x: np.uint64) -> np.uint64:
-    """Reverse the bytes of a word."""
-    x = ((x >> np.uint64(8)) & np.uint64(0x00FF00FF00FF00FF)) | (
-        (x & np.uint64(0x00FF00FF00FF00FF)) << np.uint64(8)
-    )
-    x = ((x >> np.uint64(16)) & np.uint64(0x0000FFFF0000FFFF)) | (
-        (x & np.uint64(0x0000FFFF0000FFFF)) << np.uint64(16)
-    )
-    return (x >> np.uint64(32)) | (x << np.uint64(32))
+def remainder(word: np.uint64, bound: np.uint64, reciprocal: np.uint64) -> np.uint64:
+    """Word modulo the bound, exactly, by multiplication: a division takes five times as long.
+
+    With m the reciprocal, 2**64 / bound - 1 <= m < 2**64 / bound, so word * m / 2**64 lies above
+    word / bound - 1 and at or below word / bound: its whole part is the quotient, or one less.
+    """
+    rest = word - _multiply_high(word, reciprocal) * bound
+    # If rest < bound, the difference wraps round to a larger number.
+    return min(rest, rest - bound)
 
 
 @njit(cache=True, nogil=True)
@@ -36,22 +67,49 @@ def fill_blocks(
 ) -> None:
     """Write the keyed blocks, big-endian; one value for all or one each."""
     if values.shape[0] == 1:
-        second = _swap(fields | np.uint64(values[0]) << np.uint64(16))
+        second = swap(fields | np.uint64(values[0]) << np.uint64(16))
         for i in range(pseudonyms.shape[0]):
-            blocks[i, 0] = _swap(pseudonyms[i])
+            blocks[i, 0] = swap(pseudonyms[i])
             blocks[i, 1] = second
     else:
         for i in range(pseudonyms.shape[0]):
-            blocks[i, 0] = _swap(pseudonyms[i])
-            blocks[i, 1] = _swap(fields | np.uint64(values[i]) << np.uint64(16))
+            blocks[i, 0] = swap(pseudonyms[i])
+            blocks[i, 1] = swap(fields | np.uint64(values[i]) << np.uint64(16))
+
+
+@njit(cache=True, nogil=True)
+def fill_runs(
+    pseudonyms: NDArray[np.uint64],
+    values: NDArray[np.uint32],
+    fields: np.uint64,
+    n_blocks: int,
+    blocks: NDArray[np.uint64],
+) -> None:
+    """As `fill_blocks` for consecutive counters, one after the other; `blocks` is flat, both words together.
+
+    With two dimensions the compiler would not know that the words are neighbours, and use no vectors.
+    """
+    size = pseudonyms.shape[0]
+    for block in range(n_blocks):
+        place = blocks[2 * block * size : 2 * (block + 1) * size]
+        rest = fields + np.uint64(block)
+        if values.shape[0] == 1:
+            second = swap(rest | np.uint64(values[0]) << np.uint64(16))
+            for i in range(size):
+                place[2 * i] = swap(pseudonyms[i])
+                place[2 * i + 1] = second
+        else:
+            for i in range(size):
+                place[2 * i] = swap(pseudonyms[i])
+                place[2 * i + 1] = swap(rest | np.uint64(values[i]) << np.uint64(16))
 
 
 @njit(cache=True, nogil=True)
 def swap_bytes(sealed: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
     """Big-endian cipher blocks to words."""
     for i in range(sealed.shape[0]):
-        words[i, 0] = _swap(sealed[i, 0])
-        words[i, 1] = _swap(sealed[i, 1])
+        words[i, 0] = swap(sealed[i, 0])
+        words[i, 1] = swap(sealed[i, 1])
 
 
 @njit(cache=True, nogil=True, inline="always")

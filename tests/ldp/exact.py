@@ -64,6 +64,16 @@ class FixedPrf(KeyedPrf):
             rows.append(self._bits(int(pseudonym), value=value, counter=fields["counter"]))
         yield slice(0, len(rows)), np.array(rows, np.uint64).reshape(-1, 2)
 
+    def runs(
+        self, pseudonyms: NDArray[np.uint64], *, counter: int, n_blocks: int, **fields: Any
+    ) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
+        blocks = [
+            words
+            for block in range(n_blocks)
+            for _, words in self.chunks(pseudonyms, counter=counter + block, **fields)
+        ]
+        yield slice(0, pseudonyms.size), np.concatenate(blocks).byteswap().reshape(-1)
+
 
 def make_plan(*indicators: tuple[str, int], **changes: Any) -> PlanSpec:
     """Plan of (kind, domain_size) indicators, "i0", "i1", ...; static keywords may be changed."""

@@ -82,6 +82,30 @@ def test_words_do_not_depend_on_the_buffer() -> None:
     assert np.unique(words[:, 0]).size == n
 
 
+@pytest.mark.parametrize("n_blocks", [1, 3, 20_000])
+@pytest.mark.parametrize("one_value", [False, True])
+def test_runs_are_the_words_of_consecutive_counters(n_blocks: int, one_value: bool) -> None:
+    n = 3 if n_blocks > BUFFER_BLOCKS else BUFFER_BLOCKS // n_blocks + 5
+    pseudonyms = KeyedStream(KEY).words(n)
+    values = 2**24 - 1 if one_value else np.arange(n, dtype=np.uint32) % 9
+    fields = FIELDS | {"counter": 2**16 - n_blocks}
+    found = np.empty((n_blocks, n, 2), np.uint64)
+    slices = 0
+    for part, run in KeyedPrf(KEY).runs(pseudonyms, values=values, n_blocks=n_blocks, **fields):
+        found[:, part] = run.byteswap().reshape(n_blocks, -1, 2)
+        slices += 1
+    assert slices > 1
+    for block in {0, n_blocks // 2, n_blocks - 1}:
+        counter = 2**16 - n_blocks + block
+        words = KeyedPrf(KEY).words(pseudonyms, values=values, **FIELDS | {"counter": counter})
+        assert np.array_equal(found[block], words)
+
+
+def test_runs_end_with_the_last_counter() -> None:
+    with pytest.raises(LdpError, match=r"counter must be in \[0, 65535\], got 65536"):
+        next(KeyedPrf(KEY).runs(WORDS, values=0, n_blocks=2, **FIELDS | {"counter": 2**16 - 1}))
+
+
 def test_no_subscribers_no_words() -> None:
     assert KeyedPrf(KEY).words(WORDS[:0], values=0, **FIELDS).shape == (0, 2)
 
