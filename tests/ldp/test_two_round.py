@@ -188,6 +188,22 @@ def test_no_other_number_of_buckets_is_better(epsilon_1: Fraction) -> None:
     assert cost[best] <= min(cost.values()) * (1 + 1e-12)
 
 
+@pytest.mark.parametrize(
+    ("epsilon_inf", "epsilon_1", "published", "best"),
+    [(4, "2.4", 9, 9), (2, "0.8", 2, 3), (3, "0.6", 2, 3), (3, "1.2", 3, 4)],
+)
+def test_published_number_of_buckets_is_that_of_equation_6_and_not_always_the_best(
+    epsilon_inf: int, epsilon_1: str, published: int, best: int
+) -> None:
+    """Rounding the real optimum misses the integer one, even of the paper's own variance."""
+    nominal = {"epsilon_inf": Fraction(epsilon_inf), "epsilon_1": Fraction(epsilon_1)}
+    assert best_buckets(**nominal, tuning="paper") == published
+    noises = {
+        g: noise(loloha_channel(**nominal, domain_size=100, buckets=g, tuning="paper")) for g in range(2, 20)
+    }
+    assert min(noises, key=noises.__getitem__) == best
+
+
 nominals = st.tuples(
     st.fractions(Fraction(1, 100), 8, max_denominator=100), st.fractions(Fraction(1, 100), Fraction(99, 100))
 ).map(lambda pair: {"epsilon_inf": pair[0], "epsilon_1": pair[0] * pair[1].limit_denominator(1000)})
