@@ -114,23 +114,14 @@ def expected_error(
     `pure_variance` at the expected number of reports. RS+FD: equal shares, and answers with `hidden_epsilon`.
     """
     _check(mechanism, unit, domain_sizes, n_population=n_population, frequency=frequency)
-    d = len(domain_sizes)
-    shares = _shares(weights, d=d, mechanism=mechanism)
-    family, kind = mechanism.split("-")
-    answers = epsilon / d if family == "spl" else epsilon
-    if family == "rsfd":
-        protocol = _FAKED[kind]
-        answers = hidden_epsilon(protocol, epsilon=epsilon, unit=unit, domain_sizes=domain_sizes)
-        # Per profile, since what is found is the epsilon of the answers already.
-        faked = fake_data_channel(protocol, epsilon=answers, unit="profile", domain_sizes=domain_sizes)
-        channels: Sequence[PureChannel] = faked.reports
-    else:
-        channels = [_CHANNELS[kind](epsilon=answers, domain_size=k) for k in domain_sizes]
+    shares = _shares(weights, d=len(domain_sizes), mechanism=mechanism)
+    answers, channels = _channels(mechanism, epsilon=epsilon, unit=unit, domain_sizes=domain_sizes)
+    is_sampled = mechanism.startswith("smp")
     errors = tuple(
         sqrt(
             pure_variance(
                 frequency,
-                n_reports=n_population * (share if family == "smp" else 1),
+                n_reports=n_population * (share if is_sampled else 1),
                 n_population=n_population,
                 channel=channel,
             )
@@ -258,6 +249,21 @@ def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
+
+
+def _channels(
+    mechanism: Solution, *, epsilon: Fraction, unit: Unit, domain_sizes: Sequence[int]
+) -> tuple[Fraction, Sequence[PureChannel]]:
+    """Nominal epsilon of the answers, and the channel of the reports on each indicator."""
+    family, kind = mechanism.split("-")
+    if family == "rsfd":
+        protocol = _FAKED[kind]
+        answers = hidden_epsilon(protocol, epsilon=epsilon, unit=unit, domain_sizes=domain_sizes)
+        # Per profile, since what is found is the epsilon of the answers already.
+        faked = fake_data_channel(protocol, epsilon=answers, unit="profile", domain_sizes=domain_sizes)
+        return answers, faked.reports
+    answers = epsilon / len(domain_sizes) if family == "spl" else epsilon
+    return answers, [_CHANNELS[kind](epsilon=answers, domain_size=k) for k in domain_sizes]
 
 
 def _shares(weights: Sequence[float] | None, *, d: int, mechanism: Solution) -> Sequence[float]:
