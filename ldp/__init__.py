@@ -54,7 +54,15 @@ from ldp.estimators import (
 )
 from ldp.families.adaptive import adp_channel
 from ldp.families.bit_flip import BitFlipChannel, bit_flip_channel
-from ldp.families.fake_data import FakeDataChannel, FakedChannel, fake_data_channel, hidden_epsilon
+from ldp.families.fake_data import (
+    FakeDataChannel,
+    PriorFakeDataChannel,
+    fake_data_channel,
+    hidden_epsilon,
+    prior_fake_data_channel,
+    prior_hidden_epsilon,
+)
+from ldp.families.faked_reports import FakedChannel, PriorFakedChannel
 from ldp.families.hadamard import HadamardChannel, hadamard_channel
 from ldp.families.hashing import HashChannel, blh_channel, olh_channel
 from ldp.families.histogram import HistogramChannel, histogram_channel
@@ -121,6 +129,8 @@ __all__ = [
     "OracleChannel",
     "PlanError",
     "PlanSpec",
+    "PriorFakeDataChannel",
+    "PriorFakedChannel",
     "PureChannel",
     "ReportsCertificate",
     "Sanitiser",
@@ -179,6 +189,8 @@ __all__ = [
     "olh_channel",
     "oracle_answers",
     "oue_channel",
+    "prior_fake_data_channel",
+    "prior_hidden_epsilon",
     "project_simplex",
     "pure_frequencies",
     "pure_variance",

@@ -24,6 +24,18 @@ _WORKING_DIGITS = 60
 _WORKING_BITS = 256
 
 
+class Support(Protocol):
+    """How probably a report supports one value."""
+
+    @property
+    def p(self) -> Fraction:
+        """Probability of support if it is the true value, exact."""
+
+    @property
+    def q(self) -> Fraction:
+        """Probability of support if another value is, exact."""
+
+
 class PureChannel(Protocol):
     """What one estimator needs of a mechanism whose reports support each value with one of two probabilities.
 
@@ -128,9 +140,9 @@ def grr_channel(*, epsilon: Fraction, domain_size: int) -> GrrChannel:
     return GrrChannel(domain_size=domain_size, threshold=threshold)
 
 
-def noise_at_zero(channel: PureChannel) -> Fraction:
+def noise_at_zero(support: Support) -> Fraction:
     """Variance of one report's estimate of a value that nobody has, exact: q (1 - q) / (p - q)^2."""
-    return channel.q * (1 - channel.q) / (channel.p - channel.q) ** 2
+    return support.q * (1 - support.q) / (support.p - support.q) ** 2
 
 
 def epsilon_of(*ratios: Fraction) -> Decimal:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldp.channels import GrrChannel, PureChannel, noise_at_zero
+from ldp.channels import GrrChannel, PureChannel, Support, noise_at_zero
 from ldp.errors import LdpError
+from ldp.families.faked_reports import PriorFakedChannel
 from ldp.families.histogram import HistogramChannel
 
 Floats = NDArray[np.float64]
@@ -66,7 +67,7 @@ def pure_frequencies(
     *,
     n_reports: int | NDArray[np.int64],
     n_population: int,
-    channel: PureChannel,
+    channel: PureChannel | PriorFakedChannel,
     level: float = 0.95,
 ) -> Estimates:
     """Frequency of each value among the visitors of a window, from reports of a sample of them.
@@ -77,7 +78,7 @@ def pure_frequencies(
         [0, n_reports]; not modified
     n_reports : int, or ndarray of int64 of the same shape; reports in all, or about each value; at least 1
     n_population : int; visitors of the window, at least n_reports
-    channel : PureChannel; as used for the reports
+    channel : PureChannel or PriorFakedChannel; as used for the reports
     level : float; of the interval, in (0, 1)
 
     Raises
@@ -86,9 +87,10 @@ def pure_frequencies(
 
     Notes
     -----
-    (support / n - q) / (p - q). Source: Wang et al., USENIX Security 2017 (inversion). The interval is the
-    score interval: every f whose distance from the estimate is within z standard deviations *at f*, so it
-    also holds for rare values. Cost O(domain_size log domain_size).
+    (support / n - q) / (p - q), with p and q of the value if fakes favour some values. Source: Wang et al.,
+    USENIX Security 2017 (inversion). The interval is the score interval: every f whose distance from the
+    estimate is within z standard deviations *at f*, so it also holds for rare values. Cost
+    O(domain_size log domain_size).
     """
     _check_sizes(
         support_counts, n_reports=n_reports, n_population=n_population, domain_size=channel.domain_size
@@ -104,7 +106,7 @@ def pure_frequencies(
 
 
 def pure_variance(
-    f: ArrayLike, *, n_reports: ArrayLike, n_population: ArrayLike, channel: PureChannel
+    f: ArrayLike, *, n_reports: ArrayLike, n_population: ArrayLike, channel: PureChannel | PriorFakedChannel
 ) -> Floats:
     """Exact variance of the unbiased estimate of true frequencies f; arguments broadcast.
 
@@ -113,6 +115,7 @@ def pure_variance(
     f : array_like of float; true frequencies among the visitors, in [0, 1]
     n_reports : array_like of int; reports, at least 1
     n_population : array_like of int; visitors; those who report are a simple random sample of them
+    channel : PureChannel or PriorFakedChannel; of the latter, the last axis is that of the values
 
     Returns
     -------
@@ -195,22 +198,31 @@ def project_simplex(f: ArrayLike, total: float = 1.0) -> Floats:
 
 
 class _NoiseTerms(NamedTuple):
-    """Of one report: mean contribution `offset + slope f`, variance `constant + linear f` once inverted."""
+    """Of one report: mean contribution `offset + slope f`, variance `constant + linear f` once inverted.
 
-    offset: float
-    slope: float
-    constant: float
-    linear: float
+    Each the same for all values, or an array with an entry per value.
+    """
+
+    offset: float | Floats
+    slope: float | Floats
+    constant: float | Floats
+    linear: float | Floats
 
 
 @lru_cache
-def _pure_terms(channel: PureChannel) -> _NoiseTerms:
+def _pure_terms(channel: PureChannel | PriorFakedChannel) -> _NoiseTerms:
     """Exact up to the last step; cached, since pages ask for all windows of the same few channels."""
-    p, q = channel.p, channel.q
+    if isinstance(channel, PriorFakedChannel):
+        return _NoiseTerms(*np.array([_support_terms(support) for support in channel.of_values]).T)
+    return _support_terms(channel)
+
+
+def _support_terms(support: Support) -> _NoiseTerms:
+    p, q = support.p, support.q
     return _NoiseTerms(
         offset=float(q),
         slope=float(p - q),
-        constant=float(noise_at_zero(channel)),
+        constant=float(noise_at_zero(support)),
         linear=float((1 - p - q) / (p - q)),
     )
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, combinations, product
-from math import exp, log, prod
+from itertools import chain, combinations
+from math import exp, log
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ldp.channels import MAX_EPSILON, MIN_EPSILON, WORD, GrrChannel, exp_down
 from ldp.families.fake_data import FakeDataChannel, FakedChannel, fake_data_channel, hidden_epsilon
 from ldp.families.unary import UnaryChannel
 from tests.ldp.exact import VECTORS, exp_bounds
+from tests.ldp.fakes import law, losses
 
 SIZES = (3, 3, 8, 12, 37, 11)
 TABLE = VECTORS["A_rsfd_mse"]
@@ -60,51 +61,6 @@ def ideal(kind: str, *, ratio: Fraction, sizes: Sequence[int]) -> FakeDataChanne
     return FakeDataChannel(reports=tuple(reports))
 
 
-def outputs(report: FakedChannel) -> Iterator[Any]:
-    k = report.domain_size
-    return iter(range(k)) if report.fake == "code" else product((0, 1), repeat=k)
-
-
-def answer_probability(report: FakedChannel, output: Any, value: int | None) -> Fraction:
-    """Of an answer, from the thresholds; unary encoding of no value has no true bit."""
-    answer = report.answer
-    if isinstance(answer, GrrChannel):
-        others = Fraction(WORD - answer.threshold, WORD * (answer.domain_size - 1))
-        return Fraction(answer.threshold, WORD) if output == value else others
-    ones = [answer.threshold_p if j == value else answer.threshold_q for j in range(answer.domain_size)]
-    return Fraction(
-        prod(one if bit else WORD - one for one, bit in zip(ones, output, strict=True)),
-        WORD**answer.domain_size,
-    )
-
-
-def fake_probability(report: FakedChannel, output: Any) -> Fraction:
-    k = report.domain_size
-    if report.fake == "code":
-        return Fraction(1, k)
-    if report.fake == "no value":
-        return answer_probability(report, output, None)
-    return sum((answer_probability(report, output, value) for value in range(k)), Fraction(0)) / k
-
-
-def law(channel: FakeDataChannel, profile: tuple[int, ...]) -> dict[tuple[Any, ...], Fraction]:
-    """Probability of every tuple of reports: draw the indicator, answer it, fake the others."""
-    reports = channel.reports
-    fakes = [{y: fake_probability(report, y) for y in outputs(report)} for report in reports]
-    true = [
-        {y: answer_probability(report, y, value) for y in outputs(report)}
-        for report, value in zip(reports, profile, strict=True)
-    ]
-    found = {}
-    for tuple_ in product(*fakes):
-        terms = (
-            reports[j].share * prod((true if i == j else fakes)[i][y] for i, y in enumerate(tuple_))
-            for j in range(len(reports))
-        )
-        found[tuple_] = sum(terms, Fraction(0))
-    return found
-
-
 def mixed(*, sizes: tuple[int, ...] = (2, 4, 3)) -> FakeDataChannel:
     """Different protocols, ratios and shares in one channel."""
     answers: list[Any] = [
@@ -143,14 +99,7 @@ def subsets(d: int) -> Iterator[tuple[int, ...]]:
 @pytest.mark.parametrize("channel", list(cases()))
 def test_losses_are_those_of_every_profile_and_report(channel: FakeDataChannel) -> None:
     d = len(channel.reports)
-    laws = {p: law(channel, p) for p in product(*(range(r.domain_size) for r in channel.reports))}
-    assert all(sum(found.values()) == 1 for found in laws.values())
-    worst: dict[tuple[int, ...], Fraction] = {}
-    for (one, law_one), (other, law_other) in product(laws.items(), repeat=2):
-        differing = tuple(i for i in range(d) if one[i] != other[i])
-        if one < other:
-            largest = max(max(law_one[y] / law_other[y], law_other[y] / law_one[y]) for y in law_one)
-            worst[differing] = max(worst.get(differing, Fraction(1)), largest)
+    worst = losses(channel)
     assert {differing: channel.ratio_of(differing) for differing in subsets(d)} == worst
     assert channel.ratio_profile == worst[tuple(range(d))]
     assert channel.ratios_attribute == tuple(worst[(i,)] for i in range(d))
@@ -231,6 +180,17 @@ def test_published_epsilon_reveals_what_the_sheet_says(
     if protocol == "adp":
         chosen = ["GRR" if report.fake == "code" else "OUEz" for report in channel.reports]
         assert chosen == row["adp_choice"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("sizes", [(2, 3, 37), (4,)])
+def test_balanced_shares_make_all_values_lose_the_same(protocol: Any, sizes: tuple[int, ...]) -> None:
+    channel = fake_data_channel(
+        protocol, epsilon=Fraction(1), unit="profile", domain_sizes=sizes, shares="balanced"
+    )
+    losses_ = [log(ratio) for ratio in channel.ratios_attribute]
+    assert losses_ == pytest.approx([losses_[0]] * len(sizes), rel=1e-14)
+    assert all((WORD * report.share).denominator == 1 for report in channel.reports)
 
 
 @pytest.mark.parametrize("vector", VECTORS["A_eps_prime"], ids=lambda v: f"{v['d']}-{v['eps']}")

@@ -1,0 +1,92 @@
+"""Laws of RS+FD and RS+RFD by enumeration: draw the indicator, answer it, fake the others."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import Any
+
+from ldp import FakeDataChannel, FakedChannel, PriorFakeDataChannel, PriorFakedChannel
+from ldp.channels import WORD, GrrChannel
+
+Report = FakedChannel | PriorFakedChannel
+Law = dict[tuple[Any, ...], Fraction]
+
+
+def outputs(report: Report) -> Iterator[Any]:
+    k = report.domain_size
+    return iter(range(k)) if report.fake == "code" else product((0, 1), repeat=k)
+
+
+def supports(report: Report, output: Any, value: int) -> bool:
+    return bool(output == value if report.fake == "code" else output[value])
+
+
+def answer_probability(report: Report, output: Any, value: int | None) -> Fraction:
+    """Of an answer, from the thresholds; unary encoding of no value has no true bit."""
+    answer = report.answer
+    if isinstance(answer, GrrChannel):
+        others = Fraction(WORD - answer.threshold, WORD * (answer.domain_size - 1))
+        return Fraction(answer.threshold, WORD) if output == value else others
+    ones = [answer.threshold_p if j == value else answer.threshold_q for j in range(answer.domain_size)]
+    return Fraction(
+        prod(one if bit else WORD - one for one, bit in zip(ones, output, strict=True)),
+        WORD**answer.domain_size,
+    )
+
+
+def fake_probability(report: Report, output: Any) -> Fraction:
+    k = report.domain_size
+    if report.fake == "no value":
+        return answer_probability(report, output, None)
+    prior = (
+        [Fraction(weight, WORD) for weight in report.prior]
+        if isinstance(report, PriorFakedChannel)
+        else [Fraction(1, k)] * k
+    )
+    if report.fake == "code":
+        return prior[output]
+    terms = (weight * answer_probability(report, output, value) for value, weight in enumerate(prior))
+    return sum(terms, Fraction(0))
+
+
+def law(channel: FakeDataChannel | PriorFakeDataChannel, profile: tuple[int, ...]) -> Law:
+    """Probability of every tuple of reports."""
+    reports = channel.reports
+    fakes = [{y: fake_probability(report, y) for y in outputs(report)} for report in reports]
+    true = [
+        {y: answer_probability(report, y, value) for y in outputs(report)}
+        for report, value in zip(reports, profile, strict=True)
+    ]
+    found = {}
+    for tuple_ in product(*fakes):
+        terms = (
+            reports[j].share * prod((true if i == j else fakes)[i][y] for i, y in enumerate(tuple_))
+            for j in range(len(reports))
+        )
+        found[tuple_] = sum(terms, Fraction(0))
+    return found
+
+
+def losses(channel: FakeDataChannel | PriorFakeDataChannel) -> dict[tuple[int, ...], Fraction]:
+    """Largest ratio of every two profiles and reports, by the indicators in which the profiles differ."""
+    laws = {p: law(channel, p) for p in product(*(range(r.domain_size) for r in channel.reports))}
+    assert all(sum(found.values()) == 1 for found in laws.values())
+    worst: dict[tuple[int, ...], Fraction] = {}
+    for (one, law_one), (other, law_other) in product(laws.items(), repeat=2):
+        differing = tuple(i for i in range(len(one)) if one[i] != other[i])
+        if one != other:
+            largest = max(law_one[y] / law_other[y] for y in law_one if law_one[y] or law_other[y])
+            worst[differing] = max(worst.get(differing, Fraction(1)), largest)
+    return worst
+
+
+def supports_alone(channel: FakeDataChannel | PriorFakeDataChannel, index: int, value: int) -> list[Fraction]:
+    """Probability that the report of one indicator supports each value, if the true one is `value`."""
+    report = channel.reports[index]
+    profile = tuple(value if i == index else 0 for i in range(len(channel.reports)))
+    joint = law(channel, profile)
+    return [
+        sum((x for y, x in joint.items() if supports(report, y[index], other)), Fraction(0))
+        for other in range(report.domain_size)
+    ]
