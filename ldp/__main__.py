@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import partial
-from typing import Final, get_args
+from typing import Final
 
 from ldp.audit import (
     AuditChannel,
@@ -51,7 +51,7 @@ TWO_ROUNDS: Final[dict[str, Callable[..., AuditChannel]]] = {
 
 MAX_REPORTS: Final = 64  # numbers that two rounds have for their reports
 
-_PLANS: tuple[Mechanism, ...] = get_args(Mechanism)
+_PLANS: tuple[Mechanism, ...] = ("smp-grr", "spl-grr")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

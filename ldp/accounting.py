@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from ldp.channels import epsilon_of, grr_channel
+from ldp.channels import epsilon_of
 from ldp.errors import LdpError, PlanError
 from ldp.params import PlanSpec
 
@@ -17,8 +17,9 @@ class IndicatorCertificate:
     ----------
     slug : str
     n_values : int; most answers of one person
-    ratio : Fraction; exact probability ratio of one answer
+    ratio : Fraction; exact probability ratio of one answer, of which one knows that it is no fake
     epsilon : Decimal; logarithm of `ratio`, rounded up
+    epsilon_attribute : Decimal; what one value loses, rounded up; smaller than `epsilon` if fakes hide it
     nominal : Fraction; epsilon of one answer in the plan, never below `epsilon`
     """
 
@@ -26,6 +27,7 @@ class IndicatorCertificate:
     n_values: int
     ratio: Fraction
     epsilon: Decimal
+    epsilon_attribute: Decimal
     nominal: Fraction
 
 
@@ -38,7 +40,8 @@ class Certificate:
     indicators : tuple of IndicatorCertificate, in plan order
     epsilon_attribute : Decimal; one value of a person (of a daily indicator: that of one day)
     epsilon_profile : Decimal; all values of a person in the study
-    nominal_attribute, nominal_profile : Fraction; the same sums of the plan's epsilons
+    nominal_attribute, nominal_profile : Fraction; the same from the plan's epsilons, never below: with fake
+        data the epsilon that the plan promises for the unit attribute, and that of the answers for a profile
     """
 
     indicators: tuple[IndicatorCertificate, ...]
@@ -63,22 +66,41 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
     Notes
     -----
     Values are protected; *whether* a daily value changed is not, since an unchanged value keeps its answer.
-    Under sampling a person answers one indicator, so a profile loses the largest of the indicators' losses;
-    otherwise the losses add up.
+    Where a person answers one indicator, a profile loses at most the largest of the indicators' losses;
+    otherwise the losses add up. Fake reports are added to an answer without knowing the value, so they never
+    add to a loss. If all indicators are static, what they hide is certified exactly (`FakeDataChannel`).
     """
     if extra_daily_values < 0:
         raise LdpError(f"extra_daily_values must be >= 0, got {extra_daily_values}")
-    indicators = tuple(
-        _certify_indicator(plan, index, extra_daily_values=extra_daily_values) for index in range(plan.d)
-    )
-    ratios = [entry.ratio**entry.n_values for entry in indicators]
-    losses = [entry.nominal * entry.n_values for entry in indicators]
+    channels = [plan.answer_channel(index) for index in range(plan.d)]
+    n_values = [
+        plan.values_per_person(index) + (extra_daily_values if spec.kind == "daily" else 0)
+        for index, spec in enumerate(plan.indicators)
+    ]
+    attributes = [channel.ratio for channel in channels]
+    profile = [channel.ratio**n for channel, n in zip(channels, n_values, strict=True)]
+    if plan.has_fakes and all(spec.kind == "static" for spec in plan.indicators):
+        attributes, profile = list(plan.fake_data.ratios_attribute), [plan.fake_data.ratio_profile]
+    answers_one = plan.is_sampled or plan.has_fakes
+    losses = [spec.epsilon * n for spec, n in zip(plan.indicators, n_values, strict=True)]
     return Certificate(
-        indicators=indicators,
-        epsilon_attribute=epsilon_of(max(entry.ratio for entry in indicators)),
-        epsilon_profile=epsilon_of(max(ratios)) if plan.is_sampled else epsilon_of(*ratios),
-        nominal_attribute=max(entry.nominal for entry in indicators),
-        nominal_profile=max(losses) if plan.is_sampled else sum(losses, start=Fraction(0)),
+        indicators=tuple(
+            IndicatorCertificate(
+                slug=spec.slug,
+                n_values=n,
+                ratio=channel.ratio,
+                epsilon=channel.epsilon,
+                epsilon_attribute=epsilon_of(attribute),
+                nominal=spec.epsilon,
+            )
+            for spec, n, channel, attribute in zip(
+                plan.indicators, n_values, channels, attributes, strict=True
+            )
+        ),
+        epsilon_attribute=epsilon_of(max(attributes)),
+        epsilon_profile=epsilon_of(max(profile)) if answers_one else epsilon_of(*profile),
+        nominal_attribute=plan.epsilon or max(spec.epsilon for spec in plan.indicators),
+        nominal_profile=max(losses) if answers_one else sum(losses, start=Fraction(0)),
     )
 
 
@@ -94,16 +116,3 @@ def check_cap(plan: PlanSpec, epsilon_profile: Decimal, *, extra_daily_values: i
         raise PlanError(
             f"epsilon_profile must be >= the certified loss per profile {certified}, got {epsilon_profile}"
         )
-
-
-def _certify_indicator(plan: PlanSpec, index: int, *, extra_daily_values: int) -> IndicatorCertificate:
-    spec = plan.indicators[index]
-    channel = grr_channel(epsilon=spec.epsilon, domain_size=spec.domain_size)
-    extra = extra_daily_values if spec.kind == "daily" else 0
-    return IndicatorCertificate(
-        slug=spec.slug,
-        n_values=plan.values_per_person(index) + extra,
-        ratio=channel.ratio,
-        epsilon=channel.epsilon,
-        nominal=spec.epsilon,
-    )

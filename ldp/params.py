@@ -1,20 +1,39 @@
 """Plans: what is asked, by which mechanism, at which epsilon. Validated once, here, and immutable."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, Self, get_args
+from functools import lru_cache
+from typing import Any, Final, Literal, Self, get_args
 
-from ldp.channels import Unit, check_domain_size, check_epsilon
+from ldp.channels import GrrChannel, Unit, check_domain_size, check_epsilon, exp_down, grr_channel
 from ldp.errors import InvalidBudgetError, LdpError, PlanError
+from ldp.families.adaptive import adp_channel
+from ldp.families.fake_data import (
+    FakeDataChannel,
+    FakedChannel,
+    FakeProtocol,
+    fake_data_channel,
+    hidden_epsilon,
+)
+from ldp.families.unary import UnaryChannel, oue_channel
 
-Mechanism = Literal["smp-grr", "spl-grr"]
+Mechanism = Literal["smp-grr", "spl-grr", "smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp"]
 Kind = Literal["static", "daily"]
+AnswerChannel = GrrChannel | UnaryChannel
+ReportChannel = AnswerChannel | FakedChannel
 
 MAX_DAYS = 62
 MAX_INDICATORS = 255  # the indicator is one byte of the keyed block
 MAX_VERSION = 255  # so is the plan version
+
+_ORACLES: Final[dict[str, Callable[..., AnswerChannel]]] = {
+    "grr": grr_channel,
+    "oue": oue_channel,
+    "adp": adp_channel,
+}
+_FAKED: Final[dict[str, FakeProtocol]] = {"rsfd-grr": "grr", "rsfd-ouez": "ouez", "rsfd-adp": "adp"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +92,22 @@ class PlanSpec:
 
     Parameters
     ----------
-    mechanism : "smp-grr" (each person answers one indicator) or "spl-grr" (each answers all)
+    mechanism : who answers (smp: each person one indicator; spl: all; rsfd: one, with fake reports on the
+        others) and how (grr; oue: unary encoding; adp: whichever has the smaller variance)
     unit : "profile" or "attribute"; what the promise is about
     version : int; in [1, 255]
     days : int; days of the study, in [1, 62]
-    indicators : tuple of IndicatorSpec; 1 to 255, slugs unique
+    indicators : tuple of IndicatorSpec; 1 to 255, slugs unique; rsfd: of one epsilon
+    epsilon : Fraction; rsfd only: what is promised for the unit, where answers may have more; else None
 
     Raises
     ------
     PlanError
+
+    Notes
+    -----
+    With fake data and the unit attribute all indicators are static: a fake stays when the value changes, so a
+    report that changes would be the answer.
     """
 
     mechanism: Mechanism
@@ -89,6 +115,7 @@ class PlanSpec:
     version: int
     days: int
     indicators: tuple[IndicatorSpec, ...]
+    epsilon: Fraction | None = None
 
     def __post_init__(self) -> None:
         if self.mechanism not in get_args(Mechanism):
@@ -105,6 +132,28 @@ class PlanSpec:
         for spec in self.indicators:
             if spec.max_values is not None:
                 _check_range(f"max_values of {spec.slug}", spec.max_values, low=1, high=self.days)
+        if self.has_fakes:
+            self._check_fakes()
+        elif self.epsilon is not None:
+            raise PlanError(f"epsilon of a {self.mechanism} plan must be absent, got {self.epsilon}")
+
+    def _check_fakes(self) -> None:
+        """Raise PlanError unless the answers keep what the plan promises for its unit."""
+        if self.epsilon is None:
+            raise PlanError(f"epsilon of a {self.mechanism} plan must be present, got None")
+        answers = {spec.epsilon for spec in self.indicators}
+        if len(answers) > 1:
+            raise PlanError(f"epsilon of the indicators must be one under {self.mechanism}, got {answers}")
+        if self.unit == "profile":
+            if answers != {self.epsilon}:
+                raise PlanError(f"epsilon of the answers must be {self.epsilon}, got {answers.pop()}")
+            return
+        for spec in self.indicators:
+            _check_static(spec, mechanism=self.mechanism)
+        if max(self.fake_data.ratios_attribute) > exp_down(self.epsilon):
+            raise PlanError(
+                f"epsilon of the answers must keep {self.epsilon} per attribute, got {answers.pop()}"
+            )
 
     @property
     def d(self) -> int:
@@ -113,8 +162,37 @@ class PlanSpec:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether each person answers one indicator only."""
-        return self.mechanism == "smp-grr"
+        """Whether each person answers one indicator only, and everybody may know which."""
+        return self.mechanism.startswith("smp-")
+
+    @property
+    def has_fakes(self) -> bool:
+        """Whether each person answers one indicator and sends fake reports on the others."""
+        return self.mechanism in _FAKED
+
+    @property
+    def fake_data(self) -> FakeDataChannel:
+        """Channel of all reports of a person.
+
+        Raises
+        ------
+        PlanError : the mechanism has no fake data
+        """
+        if not self.has_fakes:
+            raise PlanError(f"fake_data needs a mechanism with fake data, got {self.mechanism}")
+        sizes = tuple(spec.domain_size for spec in self.indicators)
+        return _fake_data_channel(_FAKED[self.mechanism], self.indicators[0].epsilon, sizes)
+
+    def channel(self, index: int) -> ReportChannel:
+        """Channel of a report on an indicator, for estimators: the one place that says which it is."""
+        return self.fake_data.reports[index] if self.has_fakes else self.answer_channel(index)
+
+    def answer_channel(self, index: int) -> AnswerChannel:
+        """Channel of an answer, which is not a fake."""
+        if self.has_fakes:
+            return self.fake_data.reports[index].answer
+        spec = self.indicators[index]
+        return _answer_channel(self.mechanism, spec.epsilon, spec.domain_size)
 
     def index(self, slug: str) -> int:
         """Position of an indicator in the plan; PlanError if it has none."""
@@ -130,12 +208,14 @@ class PlanSpec:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values (str, int, None, list, dict); epsilon as the exact string "a/b"."""
+        promised = {} if self.epsilon is None else {"epsilon": _ratio(self.epsilon)}
         return {
             "mechanism": self.mechanism,
             "unit": self.unit,
             "version": self.version,
             "days": self.days,
             "indicators": [_indicator_to_json(spec) for spec in self.indicators],
+            **promised,
         }
 
     @classmethod
@@ -154,6 +234,7 @@ class PlanSpec:
                 version=data["version"],
                 days=data["days"],
                 indicators=indicators,
+                epsilon=Fraction(data["epsilon"]) if "epsilon" in data else None,
             )
         except LdpError:
             raise
@@ -174,30 +255,74 @@ def build_plan(
 
     Parameters
     ----------
-    epsilon : Decimal; of one answer under "smp-grr"; under "spl-grr" the total, shared equally
+    epsilon : Decimal; of one answer under smp; under spl the total, shared equally; under rsfd what is
+        promised for the unit
 
     Raises
     ------
     InvalidBudgetError, InvalidDomainError, PlanError
     """
-    if mechanism == "spl-grr":
+    if not mechanism.startswith("smp-"):
         for request in indicators:
-            if request.epsilon is not None:
-                raise PlanError(
-                    f"epsilon of {request.slug} must be absent: spl-grr shares one, got {request.epsilon}"
-                )
-    share = len(indicators) if mechanism == "spl-grr" else 1
+            _check_shares_epsilon(request, mechanism=mechanism)
+    promised = answers = _exact(epsilon)
+    if mechanism == "spl-grr":
+        answers = promised / len(indicators)
+    elif mechanism in _FAKED and unit == "attribute":
+        for request in indicators:
+            _check_static(request, mechanism=mechanism)
+        answers = hidden_epsilon(
+            _FAKED[mechanism],
+            epsilon=promised,
+            unit=unit,
+            domain_sizes=[request.domain_size for request in indicators],
+        )
     specs = tuple(
         IndicatorSpec(
             slug=request.slug,
             kind=request.kind,
             domain_size=request.domain_size,
-            epsilon=_exact(epsilon if request.epsilon is None else request.epsilon) / share,
+            epsilon=answers if request.epsilon is None else _exact(request.epsilon),
             max_values=request.max_values,
         )
         for request in indicators
     )
-    return PlanSpec(mechanism=mechanism, unit=unit, version=version, days=days, indicators=specs)
+    return PlanSpec(
+        mechanism=mechanism,
+        unit=unit,
+        version=version,
+        days=days,
+        indicators=specs,
+        epsilon=promised if mechanism in _FAKED else None,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _answer_channel(mechanism: Mechanism, epsilon: Fraction, domain_size: int) -> AnswerChannel:
+    """Kept, since pages ask for the same few again and again."""
+    return _ORACLES[mechanism.split("-")[1]](epsilon=epsilon, domain_size=domain_size)
+
+
+@lru_cache(maxsize=64)
+def _fake_data_channel(protocol: FakeProtocol, answers: Fraction, sizes: tuple[int, ...]) -> FakeDataChannel:
+    # Per profile, since what is given is the epsilon of the answers already.
+    return fake_data_channel(protocol, epsilon=answers, unit="profile", domain_sizes=sizes)
+
+
+def _check_shares_epsilon(request: IndicatorRequest, *, mechanism: Mechanism) -> None:
+    if request.epsilon is None:
+        return
+    reason = "spl-grr shares one" if mechanism == "spl-grr" else f"{mechanism} has one for all"
+    raise PlanError(f"epsilon of {request.slug} must be absent: {reason}, got {request.epsilon}")
+
+
+def _check_static(indicator: IndicatorRequest | IndicatorSpec, *, mechanism: Mechanism) -> None:
+    """Raise PlanError for a daily indicator under fake data that hide one value."""
+    if indicator.kind != "static":
+        raise PlanError(
+            f"kind of {indicator.slug} must be static: under {mechanism} with the unit attribute a report "
+            f"that changes would be the answer, got {indicator.kind!r}"
+        )
 
 
 def _exact(epsilon: Decimal) -> Fraction:
@@ -211,12 +336,16 @@ def _check_range(name: str, value: int, *, low: int, high: int) -> None:
         raise PlanError(f"{name} must be in [{low}, {high}], got {value}")
 
 
+def _ratio(value: Fraction) -> str:
+    return f"{value.numerator}/{value.denominator}"
+
+
 def _indicator_to_json(spec: IndicatorSpec) -> dict[str, Any]:
     return {
         "slug": spec.slug,
         "kind": spec.kind,
         "domain_size": spec.domain_size,
-        "epsilon": f"{spec.epsilon.numerator}/{spec.epsilon.denominator}",
+        "epsilon": _ratio(spec.epsilon),
         "max_values": spec.max_values,
     }
 

@@ -13,12 +13,22 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp import kernels
+from ldp import kernels, kernels_words
 from ldp.errors import LdpError
 from ldp.kernels import NO_ANSWER
 from ldp.params import PlanSpec
 
-__all__ = ["NO_ANSWER", "Delta", "all_unions", "tally_daily", "tally_static", "tally_visitors", "union"]
+__all__ = [
+    "NO_ANSWER",
+    "Delta",
+    "all_unions",
+    "tally_daily",
+    "tally_daily_words",
+    "tally_static",
+    "tally_static_words",
+    "tally_visitors",
+    "union",
+]
 
 Counts = NDArray[np.int64]
 Bitmaps = NDArray[np.uint64]
@@ -61,6 +71,34 @@ def tally_daily(bitmaps: Bitmaps, codes: Codes, out: Counts, *, sign: Sign) -> N
     """
     _check(bitmaps, codes, out, codes_shape=(bitmaps.shape[0], out.shape[-1] - 1), sign=sign)
     kernels.tally_daily(bitmaps, codes, out, sign)
+
+
+def tally_static_words(
+    bitmaps: Bitmaps, words: Codes, counts: Counts, n_reports: Counts, *, sign: Sign
+) -> None:
+    """As `tally_static`, of reports with one bit per value: each bit that is one counts for its value.
+
+    Parameters
+    ----------
+    words : ndarray of uint16, shape (n, words); 15 bits each, or NO_ANSWER (`ldp.mechanisms.words`)
+    counts : ndarray of int64, shape (domain_size, days + 1, days + 1); [value, previous day, day]
+    n_reports : ndarray of int64, shape (days + 1, days + 1); every report once, whatever it supports
+    bitmaps, sign, Raises : as in `tally_static`
+    """
+    _tally_words(bitmaps, words[:, np.newaxis], counts, n_reports, rows=1, sign=sign)
+
+
+def tally_daily_words(
+    bitmaps: Bitmaps, words: Codes, counts: Counts, n_reports: Counts, *, sign: Sign
+) -> None:
+    """As `tally_daily`, of reports with one bit per value.
+
+    Parameters
+    ----------
+    words : ndarray of uint16, shape (n, days, words); report of day t in row t-1; ignored where absent
+    bitmaps, counts, n_reports, sign, Raises : as in `tally_static_words`
+    """
+    _tally_words(bitmaps, words, counts, n_reports, rows=counts.shape[-1] - 1, sign=sign)
 
 
 def tally_visitors(bitmaps: Bitmaps, out: Counts, *, sign: Sign) -> None:
@@ -202,6 +240,23 @@ def _tally_static(bitmaps: Bitmaps, codes: Codes, out: Counts, *, sign: int) -> 
         kernels.tally_patterns if n_patterns <= min(bitmaps.size, _MAX_PATTERNS) else kernels.tally_static
     )
     kernel(bitmaps, codes, out, sign)
+
+
+def _tally_words(
+    bitmaps: Bitmaps, words: Codes, counts: Counts, n_reports: Counts, *, rows: int, sign: int
+) -> None:
+    _check_out(counts, ndim=3)
+    _check_out(n_reports, ndim=2)
+    _check_bitmaps(bitmaps, days=counts.shape[-1] - 1, sign=sign)
+    if n_reports.shape != counts.shape[1:]:
+        raise LdpError(f"n_reports must have shape {counts.shape[1:]}, got {n_reports.shape}")
+    shape = (bitmaps.shape[0], rows, -(-counts.shape[0] // kernels_words.BITS))
+    if words.dtype != np.uint16 or words.shape != shape:
+        raise LdpError(f"words must be uint16 of shape {shape}, got {words.dtype} of {words.shape}")
+    broken = kernels_words.count_broken(words.reshape(-1, shape[-1]), counts.shape[0])
+    if broken:
+        raise LdpError(f"words must hold bits of {counts.shape[0]} values, or none, got {broken} that do not")
+    kernels_words.tally_words(bitmaps, np.ascontiguousarray(words), counts, n_reports, sign)
 
 
 def _check(bitmaps: Bitmaps, codes: Codes, out: Counts, *, codes_shape: tuple[int, ...], sign: int) -> None:

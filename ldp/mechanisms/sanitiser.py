@@ -1,18 +1,25 @@
-"""A plan with a key: turns true codes into answers."""
+"""A plan with a key: turns true codes into reports."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.channels import grr_channel
+from ldp.channels import GrrChannel
 from ldp.entropy import KeyedPrf
 from ldp.errors import LdpError
-from ldp.mechanisms import grr
+from ldp.mechanisms import fake_data, grr, oracles
 from ldp.mechanisms.multidim import choose_days, choose_indicator
+from ldp.mechanisms.words import n_words, to_words
 from ldp.params import PlanSpec
+
+Values = NDArray[np.int32]
+Words = NDArray[np.uint64]
 
 
 class Sanitiser:
-    """A plan with a key: turns true codes into answers.
+    """A plan with a key: turns true codes into reports.
 
     Parameters
     ----------
@@ -29,25 +36,25 @@ class Sanitiser:
     def __init__(self, plan: PlanSpec, prf: KeyedPrf) -> None:
         self._plan = plan
         self._prf = prf
-        self._channels = tuple(
-            grr_channel(epsilon=spec.epsilon, domain_size=spec.domain_size) for spec in plan.indicators
-        )
+        self._channels = tuple(plan.answer_channel(index) for index in range(plan.d))
 
-    def asked(self, pseudonyms: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    def asked(self, pseudonyms: Words) -> NDArray[np.uint8]:
         """Position of the one indicator that each subscriber answers; uint8, shape (n,).
 
         Raises
         ------
-        LdpError : the plan's mechanism asks everyone everything
+        LdpError : everyone reports on everything under the plan's mechanism
         """
         if not self._plan.is_sampled:
             raise LdpError(f"asked needs a mechanism that samples, got {self._plan.mechanism}")
         return choose_indicator(pseudonyms, prf=self._prf, d=self._plan.d)
 
-    def answer(
-        self, index: int, pseudonyms: NDArray[np.uint64], values: NDArray[np.int32]
-    ) -> NDArray[np.uint16]:
-        """Answers to one indicator; under sampling, the caller passes only the subscribers asked it.
+    def words(self, index: int) -> int:
+        """Words of a report on an indicator."""
+        return n_words(self._channels[index])
+
+    def answer(self, index: int, pseudonyms: Words, values: Values) -> NDArray[np.uint16]:
+        """Answers to one indicator by GRR; under sampling, the caller passes only the subscribers asked it.
 
         Parameters
         ----------
@@ -61,19 +68,68 @@ class Sanitiser:
 
         Raises
         ------
+        LdpError : shapes differ, a value is out of range, or an answer is not a code or may be a fake
+        """
+        channel = self._channels[index]
+        if self._plan.has_fakes or not isinstance(channel, GrrChannel):
+            raise LdpError(f"answer needs a mechanism whose reports are codes, got {self._plan.mechanism}")
+        return grr.answers(values, channel=channel, **self._fields(index, pseudonyms))
+
+    def report(self, index: int, pseudonyms: Words, values: Values) -> NDArray[np.uint16]:
+        """Answers to one indicator by any oracle, as words; parameters as of `answer`.
+
+        Returns
+        -------
+        ndarray of uint16, shape (n, words); as `ldp.mechanisms.words` says
+
+        Raises
+        ------
+        LdpError : shapes differ, a value is out of range, or the plan has fake data
+        """
+        if self._plan.has_fakes:
+            raise LdpError(f"report needs a mechanism without fake data, got {self._plan.mechanism}")
+        channel = self._channels[index]
+        answers = oracles.oracle_answers(values, channel=channel, **self._fields(index, pseudonyms))
+        return to_words(answers, values=values, channel=channel)
+
+    def reports(self, pseudonyms: Words, values: Sequence[Values]) -> tuple[NDArray[np.uint16], ...]:
+        """Everything that subscribers report when they have these values.
+
+        Parameters
+        ----------
+        pseudonyms : ndarray of uint64, shape (n,)
+        values : sequence of ndarray of int32, shape (n,), one per indicator in plan order; true codes, -1 for
+            no value, which makes no report, be it an answer or a fake
+
+        Returns
+        -------
+        tuple of ndarray of uint16, shape (n, words), one per indicator; NO_ANSWER for no report
+
+        Raises
+        ------
         LdpError : shapes differ, or a value is out of range
         """
-        return grr.answers(
+        if len(values) != self._plan.d:
+            raise LdpError(f"values must be of {self._plan.d} indicators, got {len(values)}")
+        if self._plan.is_sampled:
+            asked = self.asked(pseudonyms)
+            values = [np.where(asked == index, column, np.int32(-1)) for index, column in enumerate(values)]
+        if not self._plan.has_fakes:
+            return tuple(self.report(index, pseudonyms, column) for index, column in enumerate(values))
+        sent = fake_data.answers(
             values,
             pseudonyms=pseudonyms,
             prf=self._prf,
-            channel=self._channels[index],
-            indicator=index,
+            channel=self._plan.fake_data,
             plan_version=self._plan.version,
         )
+        return tuple(
+            to_words(report, values=column, channel=channel)
+            for report, column, channel in zip(sent, values, self._channels, strict=True)
+        )
 
-    def answer_days(self, index: int, pseudonyms: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Bitmap of the days on which each subscriber answers a daily indicator; uint64, shape (n,).
+    def answer_days(self, index: int, pseudonyms: Words) -> Words:
+        """Bitmap of the days on which each subscriber reports on a daily indicator; uint64, shape (n,).
 
         Raises
         ------
@@ -89,3 +145,11 @@ class Sanitiser:
             max_values=self._plan.values_per_person(index),
             indicator=index,
         )
+
+    def _fields(self, index: int, pseudonyms: Words) -> dict[str, Any]:
+        return {
+            "pseudonyms": pseudonyms,
+            "prf": self._prf,
+            "indicator": index,
+            "plan_version": self._plan.version,
+        }

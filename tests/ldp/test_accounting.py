@@ -1,14 +1,23 @@
 """Certificates: computed from the thresholds, never above what was typed."""
 
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import LdpError, PlanError, certify, check_cap, grr_channel
+from ldp import LdpError, PlanError, PlanSpec, certify, check_cap, epsilon_of, grr_channel
+from ldp.channels import WORD, GrrChannel, Unit
+from ldp.params import AnswerChannel, Mechanism
 from tests.ldp.exact import make_plan
+
+FAKED = ("rsfd-grr", "rsfd-ouez", "rsfd-adp")
+Law = dict[tuple[int, ...], Fraction]
 
 indicators_st = st.lists(
     st.tuples(st.sampled_from(["static", "daily"]), st.integers(2, 65534)), min_size=1, max_size=8
@@ -17,7 +26,7 @@ indicators_st = st.lists(
 
 @given(
     indicators=indicators_st,
-    mechanism=st.sampled_from(["smp-grr", "spl-grr"]),
+    mechanism=st.sampled_from(get_args(Mechanism)),
     epsilon=st.decimals("0.01", "12", places=3),
     days=st.integers(3, 62),
     max_values=st.one_of(st.none(), st.integers(1, 3)),
@@ -28,7 +37,7 @@ def test_certified_never_exceeds_nominal(
     plan = make_plan(*indicators, mechanism=mechanism, epsilon=epsilon, days=days, max_values=max_values)
     certificate = certify(plan)
     for entry, spec in zip(certificate.indicators, plan.indicators, strict=True):
-        assert 0 < entry.epsilon <= entry.nominal == spec.epsilon
+        assert 0 < entry.epsilon_attribute <= entry.epsilon <= entry.nominal == spec.epsilon
         assert entry.slug == spec.slug
         assert entry.n_values == (1 if spec.kind == "static" else max_values or days)
     assert certificate.epsilon_attribute <= certificate.nominal_attribute
@@ -82,3 +91,149 @@ def test_largest_plan_is_certified() -> None:
     certificate = certify(plan)
     assert certificate.nominal_profile == 255 * 62
     assert Decimal(15_809) < certificate.epsilon_profile <= 15_810
+
+
+# --- against the realised channel, report by report ----------------------------------------------------
+
+
+def answer_law(channel: AnswerChannel, value: int | None) -> Law:
+    """Every answer with its probability, from the integers alone; None: of a fake without a value."""
+    k = channel.domain_size
+    if isinstance(channel, GrrChannel):
+        kept, other = Fraction(channel.threshold, WORD), Fraction(WORD - channel.threshold, WORD * (k - 1))
+        return {(y,): Fraction(1, k) if value is None else kept if y == value else other for y in range(k)}
+    law = {}
+    for bits in product((0, 1), repeat=k):
+        ones = [channel.threshold_p if v == value else channel.threshold_q for v in range(k)]
+        law[bits] = prod(
+            (Fraction(one if bit else WORD - one, WORD) for bit, one in zip(bits, ones, strict=True)),
+            start=Fraction(1),
+        )
+    return law
+
+
+def profile_law(plan: PlanSpec, profile: tuple[int, ...]) -> dict[tuple[object, ...], Fraction]:
+    """Everything that leaves of a person with these values, one a day at most, with its probability."""
+    laws = [answer_law(plan.answer_channel(i), value) for i, value in enumerate(profile)]
+    if plan.is_sampled:
+        return {(j, y): p / plan.d for j, law in enumerate(laws) for y, p in law.items()}
+    if not plan.has_fakes:
+        return {ys: prod(law[y] for law, y in zip(laws, ys, strict=True)) for ys in product(*laws)}
+    fakes = [answer_law(plan.answer_channel(i), None) for i in range(plan.d)]
+    return {
+        ys: sum(
+            (
+                prod((laws if i == j else fakes)[i][y] for i, y in enumerate(ys))
+                for j in range(plan.d)
+            ),
+            start=Fraction(0),
+        )
+        / plan.d
+        for ys in product(*laws)
+    }  # fmt: skip
+
+
+def worst(plan: PlanSpec, *, differing: int | None) -> Decimal:
+    """Largest log ratio over pairs of profiles that differ in one indicator, or in any of them."""
+    laws = {p: profile_law(plan, p) for p in product(*(range(s.domain_size) for s in plan.indicators))}
+    return max(
+        epsilon_of(max(laws[one][y] / laws[other][y] for y in laws[one]))
+        for one, other in neighbours(list(laws), differing=differing)
+    )
+
+
+def neighbours(
+    profiles: list[tuple[int, ...]], *, differing: int | None
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    for one, other in product(profiles, repeat=2):
+        differ = [i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+        if differ and (differing is None or differ == [differing]):
+            yield one, other
+
+
+@pytest.mark.parametrize("mechanism", get_args(Mechanism))
+@pytest.mark.parametrize("unit", get_args(Unit))
+@pytest.mark.parametrize("sizes", [(2, 3), (3, 3), (2, 2, 3)])
+def test_certificate_is_the_worst_of_all_reports_of_all_people(
+    mechanism: str, unit: str, sizes: tuple[int, ...]
+) -> None:
+    plan = make_plan(*[("static", k) for k in sizes], mechanism=mechanism, unit=unit, epsilon=Decimal("0.4"))
+    certificate = certify(plan)
+    assert certificate.epsilon_profile == worst(plan, differing=None)
+    by_attribute = [worst(plan, differing=i) for i in range(plan.d)]
+    assert [entry.epsilon_attribute for entry in certificate.indicators] == by_attribute
+    assert certificate.epsilon_attribute == max(by_attribute)
+    assert max(by_attribute) <= certificate.nominal_attribute
+    assert getattr(certificate, f"epsilon_{unit}") <= Decimal("0.4")
+
+
+def test_adaptive_plan_with_both_oracles_is_certified_by_enumeration() -> None:
+    plan = make_plan(
+        ("static", 2), ("static", 6), mechanism="rsfd-adp", unit="attribute", epsilon=Decimal("0.1")
+    )
+    assert {type(plan.answer_channel(i)).__name__ for i in range(2)} == {"GrrChannel", "UnaryChannel"}
+    assert certify(plan).epsilon_profile == worst(plan, differing=None)
+    assert (
+        certify(plan).epsilon_attribute == max(worst(plan, differing=i) for i in range(2)) <= Decimal("0.1")
+    )
+
+
+@pytest.mark.parametrize("mechanism", FAKED)
+def test_fake_data_hide_one_value_and_not_a_profile(mechanism: str) -> None:
+    indicators = [("static", k) for k in (3, 3, 8, 12, 37, 11)]
+    by_attribute = certify(make_plan(*indicators, mechanism=mechanism, unit="attribute"))
+    assert by_attribute.nominal_attribute == 1
+    assert Decimal("0.999999") < by_attribute.epsilon_attribute <= 1
+    assert by_attribute.nominal_profile == by_attribute.indicators[0].nominal > 2
+    assert 2 < by_attribute.epsilon_profile <= by_attribute.nominal_profile
+    by_profile = certify(make_plan(*indicators, mechanism=mechanism))
+    assert by_profile.nominal_profile == by_profile.nominal_attribute == 1
+    assert Decimal("0.999999") < by_profile.epsilon_profile <= 1
+    assert by_profile.epsilon_attribute < Decimal("0.6")
+
+
+def test_known_losses_of_fake_data() -> None:
+    """The sheet: OUE-z of six indicators at epsilon 1 per attribute has 2.4257 per profile."""
+    indicators = [("static", k) for k in (3, 3, 8, 12, 37, 11)]
+    certificate = certify(make_plan(*indicators, mechanism="rsfd-ouez", unit="attribute"))
+    assert abs(certificate.epsilon_profile - Decimal("2.42565996621400")) < Decimal("1e-14")
+    grr = certify(make_plan(*indicators, mechanism="rsfd-grr", unit="attribute"))
+    assert abs(grr.epsilon_profile - Decimal("2.0351")) < Decimal("5e-5")
+
+
+@pytest.mark.parametrize("mechanism", FAKED)
+def test_daily_values_add_up_under_fake_data_too(mechanism: str) -> None:
+    plan = make_plan(("static", 3), ("daily", 10), days=7, max_values=3, mechanism=mechanism)
+    certificate = certify(plan, extra_daily_values=1)
+    assert [entry.n_values for entry in certificate.indicators] == [1, 4]
+    assert (certificate.nominal_profile, certificate.nominal_attribute) == (4, 1)
+    assert Decimal("3.999999") < certificate.epsilon_profile <= 4
+    # Nothing is taken off for what fakes hide: a report that changes is the answer.
+    assert certificate.epsilon_attribute == max(entry.epsilon for entry in certificate.indicators) <= 1
+
+
+def daily_law(plan: PlanSpec, values: tuple[int, ...]) -> dict[tuple[object, ...], Fraction]:
+    """Reports of two days on a static and a daily indicator; fakes stay, as the same value's answer does."""
+    static, first, second = values
+    channels = [plan.answer_channel(i) for i in range(2)]
+    codes, bands = (range(channel.domain_size) for channel in channels)
+    law: dict[tuple[object, ...], Fraction] = {}
+    for x, y, z in product(codes, bands, bands):
+        answer = answer_law(channels[0], static)[x,]
+        one, two = answer_law(channels[1], first)[y,], answer_law(channels[1], second)[z,]
+        days = one * two if first != second else one * (y == z)
+        fake_days = Fraction(y == z, len(bands))
+        law[x, y, z] = (answer * fake_days + Fraction(1, len(codes)) * days) / 2
+    return law
+
+
+def test_two_days_under_fake_data_lose_no_more_than_certified() -> None:
+    plan = make_plan(("static", 2), ("daily", 3), days=2, mechanism="rsfd-grr", epsilon=Decimal("0.4"))
+    people = list(product(range(2), range(3), range(3)))
+    laws = {person: daily_law(plan, person) for person in people}
+    losses = [
+        epsilon_of(max(laws[one][y] / laws[other][y] for y in laws[one] if laws[one][y]))
+        for one, other in product(people, repeat=2)
+        if (one[1] == one[2]) == (other[1] == other[2])  # whether a value changes is not protected
+    ]
+    assert max(losses) == certify(plan).epsilon_profile <= Decimal("0.8")

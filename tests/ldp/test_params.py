@@ -4,13 +4,15 @@ import json
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp import (
+    FakedChannel,
+    GrrChannel,
     IndicatorRequest,
     IndicatorSpec,
     InvalidBudgetError,
@@ -18,9 +20,20 @@ from ldp import (
     LdpError,
     PlanError,
     PlanSpec,
+    UnaryChannel,
+    adp_channel,
     build_plan,
+    fake_data_channel,
+    grr_channel,
+    hidden_epsilon,
+    oue_channel,
 )
+from ldp.params import Mechanism
 from tests.ldp.exact import make_plan
+
+FAKED = {"rsfd-grr": "grr", "rsfd-ouez": "ouez", "rsfd-adp": "adp"}
+SIZES = (3, 8, 37)
+STATIC = [("static", k) for k in SIZES]
 
 GENDER = IndicatorSpec(slug="gender", kind="static", domain_size=3, epsilon=Fraction(1))
 DURATION = IndicatorSpec(
@@ -63,6 +76,95 @@ def test_splitting_refuses_an_epsilon_of_its_own() -> None:
         )
 
 
+def test_channel_of_an_answer_is_that_of_the_oracle() -> None:
+    requests = [
+        IndicatorRequest(slug=f"i{k}", kind="static", domain_size=k, epsilon=e)
+        for k, e in zip(SIZES, (None, Decimal("0.5"), Decimal(2)), strict=True)
+    ]
+    epsilons = (Fraction(1), Fraction(1, 2), Fraction(2))
+    for mechanism, oracle in (("smp-grr", grr_channel), ("smp-oue", oue_channel), ("smp-adp", adp_channel)):
+        plan = build_plan(
+            mechanism=mechanism, unit="profile", version=1, days=7, epsilon=Decimal(1), indicators=requests
+        )
+        assert (plan.is_sampled, plan.has_fakes, plan.epsilon) == (True, False, None)
+        for index, (k, epsilon) in enumerate(zip(SIZES, epsilons, strict=True)):
+            channel = oracle(epsilon=epsilon, domain_size=k)
+            assert plan.channel(index) == plan.answer_channel(index) == channel
+        with pytest.raises(PlanError, match=f"fake_data needs a mechanism with fake data, got {mechanism}"):
+            _ = plan.fake_data
+
+
+@pytest.mark.parametrize(("k", "kind"), [(10, GrrChannel), (11, UnaryChannel)])
+def test_adaptive_plan_changes_the_oracle_where_the_variance_does(k: int, kind: type) -> None:
+    """GRR up to 3 e + 2 = 10.15 values at epsilon 1."""
+    plan = make_plan(("static", k), mechanism="smp-adp")
+    assert type(plan.channel(0)) is kind
+
+
+@pytest.mark.parametrize("mechanism", FAKED)
+@pytest.mark.parametrize("unit", ["profile", "attribute"])
+def test_plan_with_fake_data_promises_epsilon_for_its_unit(mechanism: str, unit: str) -> None:
+    plan = make_plan(*STATIC, mechanism=mechanism, unit=unit)
+    protocol = FAKED[mechanism]
+    answers = hidden_epsilon(protocol, epsilon=Fraction(1), unit=unit, domain_sizes=SIZES)
+    assert plan.epsilon == 1
+    assert {spec.epsilon for spec in plan.indicators} == {answers}
+    assert (answers == 1) == (unit == "profile")
+    expected = fake_data_channel(protocol, epsilon=Fraction(1), unit=unit, domain_sizes=SIZES)
+    assert plan.fake_data == expected
+    for index, report in enumerate(expected.reports):
+        assert type(plan.channel(index)) is FakedChannel
+        assert (plan.channel(index), plan.answer_channel(index)) == (report, report.answer)
+    assert (plan.is_sampled, plan.has_fakes) == (False, True)
+
+
+@pytest.mark.parametrize("mechanism", FAKED)
+def test_fake_data_refuse_an_epsilon_of_an_indicator(mechanism: str) -> None:
+    requests = [IndicatorRequest(slug="a", kind="static", domain_size=2, epsilon=Decimal("0.5"))]
+    message = rf"epsilon of a must be absent: {mechanism} has one for all, got 0\.5"
+    with pytest.raises(PlanError, match=message):
+        build_plan(
+            mechanism=mechanism, unit="profile", version=1, days=7, epsilon=Decimal(1), indicators=requests
+        )
+
+
+@pytest.mark.parametrize("mechanism", FAKED)
+def test_fake_data_that_hide_a_value_refuse_values_that_change(mechanism: str) -> None:
+    message = f"kind of i1 must be static: under {mechanism} with the unit attribute .* got 'daily'"
+    indicators = [("static", 3), ("daily", 10)]
+    with pytest.raises(PlanError, match=message):
+        make_plan(*indicators, mechanism=mechanism, unit="attribute")
+    by_profile = make_plan(*indicators, mechanism=mechanism)
+    with pytest.raises(PlanError, match=message):
+        replace(by_profile, unit="attribute")
+    assert [by_profile.values_per_person(i) for i in range(2)] == [1, 7]
+
+
+@pytest.mark.parametrize(
+    ("unit", "changes", "message"),
+    [
+        ("profile", {"epsilon": None}, "epsilon of a rsfd-grr plan must be present, got None"),
+        ("profile", {"epsilon": Fraction(1, 2)}, "epsilon of the answers must be 1/2, got 1"),
+        ("profile", {"epsilon": Fraction(2)}, "epsilon of the answers must be 2, got 1"),
+        ("attribute", {"epsilon": Fraction(1, 2)}, "epsilon of the answers must keep 1/2 per attribute, got"),
+        ("attribute", {"unit": "profile"}, "epsilon of the answers must be 1, got"),
+    ],
+)
+def test_fake_data_that_keep_less_than_promised_are_refused(
+    unit: str, changes: dict[str, Any], message: str
+) -> None:
+    plan = make_plan(*STATIC, mechanism="rsfd-grr", unit=unit)
+    with pytest.raises(PlanError, match=message):
+        replace(plan, **changes)
+
+
+def test_fake_data_with_two_epsilons_are_refused() -> None:
+    plan = make_plan(*STATIC, mechanism="rsfd-ouez")
+    other = replace(plan.indicators[2], epsilon=Fraction(1, 2))
+    with pytest.raises(PlanError, match="epsilon of the indicators must be one under rsfd-ouez, got"):
+        replace(plan, indicators=(*plan.indicators[:2], other))
+
+
 @pytest.mark.parametrize("epsilon", ["NaN", "sNaN", "Infinity", "-Infinity"])
 def test_epsilon_must_be_a_number(epsilon: str) -> None:
     with pytest.raises(InvalidBudgetError, match=f"epsilon must be a finite number, got {epsilon}"):
@@ -84,7 +186,8 @@ def test_domain_size_must_fit(domain_size: int) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"mechanism": "smp-oue"}, "mechanism must be one of .* got 'smp-oue'"),
+        ({"mechanism": "smp-olh"}, "mechanism must be one of .* got 'smp-olh'"),
+        ({"epsilon": Fraction(1)}, "epsilon of a smp-grr plan must be absent, got 1"),
         ({"unit": "person"}, "unit must be one of .* got 'person'"),
         ({"version": 0}, r"version must be in \[1, 255\], got 0"),
         ({"version": 256}, r"version must be in \[1, 255\], got 256"),
@@ -123,7 +226,7 @@ def test_unknown_indicator_is_named() -> None:
 
 
 @given(
-    mechanism=st.sampled_from(["smp-grr", "spl-grr"]),
+    mechanism=st.sampled_from(get_args(Mechanism)),
     epsilon=st.decimals("0.1", "20", places=4),
     indicators=st.lists(
         st.tuples(st.sampled_from(["static", "daily"]), st.integers(2, 65534)), min_size=1, max_size=9
@@ -136,9 +239,31 @@ def test_json_round_trip_is_exact(
     assert PlanSpec.from_json(json.loads(json.dumps(plan.to_json()))) == plan
 
 
+@pytest.mark.parametrize("mechanism", FAKED)
+def test_json_round_trip_keeps_what_is_promised_and_what_answers_have(mechanism: str) -> None:
+    plan = make_plan(*STATIC, mechanism=mechanism, unit="attribute", epsilon=Decimal("0.7"))
+    stored = json.loads(json.dumps(plan.to_json()))
+    assert stored["epsilon"] == "7/10"
+    assert PlanSpec.from_json(stored) == plan
+    del stored["epsilon"]
+    with pytest.raises(PlanError, match="must be present"):
+        PlanSpec.from_json(stored)
+
+
+def test_json_of_plans_without_fake_data_is_as_it_was() -> None:
+    """Both zones compare plans by its hash."""
+    indicator = {"slug": "gender", "kind": "static", "domain_size": 3, "epsilon": "1/1", "max_values": None}
+    stored = {"mechanism": "smp-grr", "unit": "profile", "version": 1, "days": 7, "indicators": [indicator]}
+    plan = replace(PLAN, indicators=(GENDER,))
+    assert plan.to_json() == stored
+    assert PlanSpec.from_json(stored) == plan
+
+
 @pytest.mark.parametrize(
     "change",
     [
+        {"epsilon": "much"},
+        {"epsilon": None},
         {"days": None},
         {"days": "7"},
         {"indicators": [{"slug": "a"}]},

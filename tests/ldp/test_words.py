@@ -1,0 +1,133 @@
+"""Reports as words: bit for bit, and tallies of them against a slow count."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldp import NO_ANSWER, LdpError, grr_channel, oue_channel
+from ldp.kernels_words import BITS
+from ldp.mechanisms.words import n_words, to_words
+from ldp.tallies import tally_daily_words, tally_static_words
+
+DAYS = 5
+SIZES = [2, 14, 15, 16, 30, 31, 63, 64, 65, 74, 75, 76, 200]
+
+people_st = st.lists(
+    st.tuples(
+        st.integers(0, 2**DAYS - 1),
+        st.lists(st.none() | st.integers(0, 2**200 - 1), min_size=DAYS, max_size=DAYS),
+    ),
+    max_size=12,
+)
+
+
+def packed(reports: list[int | None], k: int) -> np.ndarray:
+    """Bits of each report, 64 to a word, as the mechanisms give them."""
+    groups = -(-k // 64)
+    rows = [[(report or 0) >> 64 * g & 2**64 - 1 for g in range(groups)] for report in reports]
+    return np.array(rows, np.uint64).reshape(len(reports), groups)
+
+
+def words_of(reports: list[int | None], k: int) -> np.ndarray:
+    values = np.array([-1 if report is None else 0 for report in reports], np.int32)
+    return to_words(
+        packed(reports, k), values=values, channel=oue_channel(epsilon=Fraction(1), domain_size=k)
+    )
+
+
+@pytest.mark.parametrize("k", SIZES)
+def test_words_hold_fifteen_bits_each_lowest_first(k: int) -> None:
+    reports = [0, 1, 2**k - 1, 1 << k - 1, (1 << k) // 3, None, 0b1011 << max(k - 4, 0) & 2**k - 1]
+    words = words_of(reports, k)
+    channel = oue_channel(epsilon=Fraction(1), domain_size=k)
+    assert words.dtype == np.uint16
+    assert words.shape == (len(reports), n_words(channel)) == (len(reports), -(-k // 15))
+    for row, report in zip(words.tolist(), reports, strict=True):
+        if report is None:
+            assert set(row) == {NO_ANSWER}
+        else:
+            assert sum(word << BITS * i for i, word in enumerate(row)) == report
+            assert max(row) < 2**15
+
+
+def test_codes_are_one_word() -> None:
+    channel = grr_channel(epsilon=Fraction(1), domain_size=300)
+    codes = np.array([0, 299, NO_ANSWER], np.uint16)
+    assert n_words(channel) == 1
+    words = to_words(codes, values=np.array([0, 0, -1], np.int32), channel=channel)
+    assert words.tolist() == [[0], [299], [NO_ANSWER]]
+
+
+def slow(people: list[tuple[int, list[int | None]]], k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Tallies by hand: people with their days and the report of each day."""
+    counts, n_reports = np.zeros((k, DAYS + 1, DAYS + 1), np.int64), np.zeros((DAYS + 1, DAYS + 1), np.int64)
+    for bitmap, reports in people:
+        previous = 0
+        for day in (day for day in range(1, DAYS + 1) if bitmap >> day - 1 & 1):
+            report = reports[day - 1]
+            if report is not None:
+                n_reports[previous, day] += 1
+                for value in range(k):
+                    counts[value, previous, day] += report >> value & 1
+            previous = day
+    return counts, n_reports
+
+
+@given(people=people_st, k=st.sampled_from(SIZES), sign=st.sampled_from([1, -1]))
+def test_tallies_count_each_bit_and_each_report_once(
+    people: list[tuple[int, list[int | None]]], k: int, sign: Any
+) -> None:
+    fitting = [(b, [None if r is None else r % 2**k for r in reports]) for b, reports in people]
+    bitmaps = np.array([bitmap for bitmap, _ in fitting], np.uint64)
+    daily = np.stack([words_of([reports[day] for _, reports in fitting], k) for day in range(DAYS)], axis=1)
+    counts, n_reports = (np.full_like(tally, 7) for tally in slow([], k))
+    tally_daily_words(bitmaps, daily, counts, n_reports, sign=sign)
+    expected = slow(fitting, k)
+    assert np.array_equal(counts - 7, sign * expected[0])
+    assert np.array_equal(n_reports - 7, sign * expected[1])
+    constant = [(bitmap, [reports[0]] * DAYS) for bitmap, reports in fitting]
+    counts, n_reports = (np.zeros_like(tally) for tally in expected)
+    tally_static_words(bitmaps, daily[:, 0], counts, n_reports, sign=sign)
+    expected = slow(constant, k)
+    assert np.array_equal(counts, sign * expected[0])
+    assert np.array_equal(n_reports, sign * expected[1])
+
+
+def test_report_without_a_bit_is_a_report() -> None:
+    counts, n_reports = slow([], 16)
+    tally_static_words(np.array([1, 1], np.uint64), words_of([0, None], 16), counts, n_reports, sign=1)
+    assert not counts.any()
+    assert n_reports.sum() == n_reports[0, 1] == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"words": np.zeros((2, 1), np.uint16)}, r"words must be uint16 of shape \(2, 1, 2\), got uint16"),
+        ({"words": np.zeros((2, 2), np.int32)}, "words must be uint16 .* got int32"),
+        ({"words": np.array([[0, 2], [0, 1]], np.uint16)}, "bits of 16 values, or none, got 1 that do not"),
+        ({"words": np.array([[2**15, 0], [0, 2]], np.uint16)}, "got 2 that do not"),
+        ({"words": np.array([[0, NO_ANSWER], [NO_ANSWER, 0]], np.uint16)}, "got 2 that do not"),
+        ({"bitmaps": np.array([1, 2**DAYS], np.uint64)}, "bitmap must have days 1..5 only"),
+        ({"n_reports": np.zeros((4, 4), np.int64)}, r"n_reports must have shape \(6, 6\), got \(4, 4\)"),
+        ({"sign": 2}, "sign must be 1 or -1, got 2"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused_and_nothing_counted(changes: dict[str, Any], message: str) -> None:
+    counts, n_reports = slow([], 16)
+    given_values: dict[str, Any] = {
+        "bitmaps": np.array([1, 2], np.uint64),
+        "words": np.zeros((2, 2), np.uint16),
+        "counts": counts,
+        "n_reports": n_reports,
+        "sign": 1,
+    }
+    arguments = given_values | changes
+    with pytest.raises(LdpError, match=message):
+        tally_static_words(**arguments)
+    assert not counts.any()
+    assert not arguments["n_reports"].any()
