@@ -39,7 +39,7 @@ def words_of(reports: list[int | None], k: int) -> np.ndarray:
     )
 
 
-@pytest.mark.parametrize("k", SIZES)
+@pytest.mark.parametrize("k", [*SIZES, 1000])
 def test_words_hold_fifteen_bits_each_lowest_first(k: int) -> None:
     reports = [0, 1, 2**k - 1, 1 << k - 1, (1 << k) // 3, None, 0b1011 << max(k - 4, 0) & 2**k - 1]
     words = words_of(reports, k)
