@@ -24,6 +24,7 @@ FAKE_DATA: Final = 4
 HASH_SEED: Final = 6
 HASH_VALUE: Final = 7
 SECOND_ROUND: Final = 5
+FAKE_BITS: Final = 8
 
 BUFFER_BLOCKS: Final = 16_384  # 256 KiB of AES blocks: the fastest size, and it stays in the L2 cache
 
@@ -54,6 +55,32 @@ def derive_subkey(master: bytes, *, purpose: str, length: int = 16) -> bytes:
         raise LdpError("purpose must not be empty")
     info = b"mobility/v1/" + purpose.encode()
     return HKDF(algorithm=SHA256(), length=length, salt=None, info=info).derive(master)
+
+
+class BlockBuffer:
+    """Keyed blocks of a slice of subscribers and what the cipher makes of them: memory that is used again.
+
+    `blocks` and the result of `seal` are flat, two words to a block, with their bytes as the cipher reads and
+    writes them (big-endian): kernels reverse them.
+
+    Parameters
+    ----------
+    cipher : Cipher; AES-ECB under the key
+    n_blocks : int; room
+    """
+
+    __slots__ = ("_encryptor", "_sealed", "blocks")
+
+    def __init__(self, cipher: Cipher[modes.ECB], n_blocks: int) -> None:
+        self._encryptor = cipher.encryptor()
+        self._sealed = _output_buffer(n_blocks)
+        self.blocks = np.empty(2 * n_blocks, np.uint64)
+
+    def seal(self, n_blocks: int) -> Words:
+        """Cipher words of the first blocks, uint64, shape (2 * n_blocks,); valid until the next call."""
+        plain = self.blocks[: 2 * n_blocks]
+        self._encryptor.update_into(plain.view(np.uint8).data, self._sealed.data)
+        return self._sealed[: plain.nbytes].view(np.uint64)
 
 
 class KeyedPrf:
@@ -126,24 +153,18 @@ class KeyedPrf:
         counter: int,
     ) -> Iterator[tuple[slice, Words]]:
         """Yield the words of `words` slice by slice, in one buffer that the next slice overwrites."""
-        _check_words("pseudonyms", pseudonyms)
-        fields = _pack_fields(
-            purpose=purpose, indicator=indicator, plan_version=plan_version, counter=counter
-        )
-        checked = _checked_values(values, size=pseudonyms.shape[0])
-        encryptor = self._cipher.encryptor()
-        size = min(BUFFER_BLOCKS, pseudonyms.shape[0])
-        blocks = np.empty((size, 2), np.uint64)
-        sealed = _output_buffer(size)
-        for start in range(0, pseudonyms.shape[0], BUFFER_BLOCKS):
-            part = slice(start, start + BUFFER_BLOCKS)
-            words = blocks[: pseudonyms[part].shape[0]]
-            kernels.fill_blocks(
-                pseudonyms[part], checked if checked.size == 1 else checked[part], fields, words
-            )
-            encryptor.update_into(words.view(np.uint8).reshape(-1).data, sealed.data)
-            kernels.swap_bytes(sealed[: words.nbytes].view(np.uint64).reshape(words.shape), words)
-            yield part, words
+        words = np.empty((min(BUFFER_BLOCKS, pseudonyms.shape[0]), 2), np.uint64)
+        for part, sealed in self.runs(
+            pseudonyms,
+            purpose=purpose,
+            indicator=indicator,
+            plan_version=plan_version,
+            values=values,
+            counter=counter,
+        ):
+            chunk = words[: sealed.shape[0] // 2]
+            np.copyto(chunk.reshape(-1), sealed)
+            yield part, chunk.byteswap(inplace=True)
 
     def runs(
         self,
@@ -154,7 +175,7 @@ class KeyedPrf:
         plan_version: int,
         values: int | NDArray[np.uint32],
         counter: int,
-        n_blocks: int,
+        n_blocks: int = 1,
     ) -> Iterator[tuple[slice, Words]]:
         """Yield the blocks of consecutive counters slice by slice, in one buffer that the next overwrites.
 
@@ -168,18 +189,18 @@ class KeyedPrf:
         _pack_fields(**fields, counter=counter + n_blocks - 1)
         packed = _pack_fields(**fields, counter=counter)
         checked = _checked_values(values, size=pseudonyms.shape[0])
-        encryptor = self._cipher.encryptor()
         rows = max(1, BUFFER_BLOCKS // n_blocks)
-        size = n_blocks * min(rows, pseudonyms.shape[0])
-        blocks, sealed = np.empty(2 * size, np.uint64), _output_buffer(size)
+        buffer = self.buffer(n_blocks * min(rows, pseudonyms.shape[0]))
         for start in range(0, pseudonyms.shape[0], rows):
             part = slice(start, start + rows)
-            run = blocks[: 2 * n_blocks * pseudonyms[part].shape[0]]
-            kernels.fill_runs(
-                pseudonyms[part], checked if checked.size == 1 else checked[part], packed, n_blocks, run
-            )
-            encryptor.update_into(run.view(np.uint8).data, sealed.data)
-            yield part, sealed[: run.nbytes].view(np.uint64)
+            one_each = checked if checked.size == 1 else checked[part]
+            size = n_blocks * pseudonyms[part].shape[0]
+            kernels.fill_blocks(pseudonyms[part], one_each, packed, n_blocks, buffer.blocks[: 2 * size])
+            yield part, buffer.seal(size)
+
+    def buffer(self, n_blocks: int) -> BlockBuffer:
+        """Room for blocks that a caller fills itself."""
+        return BlockBuffer(self._cipher, n_blocks)
 
     def below(
         self,
@@ -204,21 +225,27 @@ class KeyedPrf:
         if bound < 1:
             raise LdpError(f"bound must be >= 1, got {bound}")
         fields = {"purpose": purpose, "indicator": indicator, "plan_version": plan_version}
-        limits = np.uint64(bound), last_accepted(bound)
-        drawn = np.empty(pseudonyms.shape[0], np.uint64)
-        redraws = 0
-        for part, words in self.chunks(pseudonyms, **fields, values=value, counter=0):
-            redraws += kernels.reduce_words(words, *limits, drawn[part])
+        drawn, biased = self._below_once(pseudonyms, bound=bound, values=value, counter=0, **fields)
         counter = 1
-        while redraws:
+        while biased:
             rows = np.flatnonzero(drawn == bound)
-            again = np.empty(rows.size, np.uint64)
             keyed = value[rows] if isinstance(value, np.ndarray) else value
-            words = self.words(pseudonyms[rows], **fields, values=keyed, counter=counter)
-            redraws = kernels.reduce_words(words, *limits, again)
-            drawn[rows] = again
+            drawn[rows], biased = self._below_once(
+                pseudonyms[rows], bound=bound, values=keyed, counter=counter, **fields
+            )
             counter += 1
         return drawn
+
+    def _below_once(
+        self, pseudonyms: Words, *, bound: int, values: int | NDArray[np.uint32], counter: int, **fields: int
+    ) -> tuple[Words, int]:
+        """Integers below `bound`, and how many are not, but `bound` itself: their words were biased."""
+        drawn = np.empty(pseudonyms.shape[0], np.uint64)
+        limits = uniform_limits(bound)
+        biased = 0
+        for part, sealed in self.runs(pseudonyms, values=values, counter=counter, **fields):
+            biased += kernels.reduce_words(sealed, *limits, drawn[part])
+        return drawn, biased
 
 
 def last_accepted(bound: int) -> np.uint64:
@@ -227,6 +254,11 @@ def last_accepted(bound: int) -> np.uint64:
     It is inclusive because the exclusive limit is 2**64, which no uint64 holds, when `bound` divides 2**64.
     """
     return np.uint64(2**64 // bound * bound - 1)
+
+
+def uniform_limits(bound: int) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """What kernels need for numbers below `bound`: itself, its reciprocal, and the largest unbiased word."""
+    return np.uint64(bound), kernels.reciprocal(bound), last_accepted(bound)
 
 
 def cmac64(key: bytes, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Words:

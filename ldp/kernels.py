@@ -3,7 +3,8 @@
 Callers check their arguments: nothing here checks a bound, and a wrong code would write outside the array.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
@@ -12,7 +13,6 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 NO_ANSWER = 65535
-REDRAW = 65534  # the replacement word was rejected; one code below NO_ANSWER, above every domain
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
@@ -22,26 +22,26 @@ _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _DAY_OF = np.argsort([(0x03F79D71B4CB0A89 << bit & 2**64 - 1) >> 58 for bit in range(64)]) + 1
 
 
-@intrinsic
-def swap(_typing: Any, word: Any) -> Any:
-    """Reverse the bytes of a word: one instruction, which numba has no name for."""
-
+def _swap(_typing: Any, word: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.bswap(arguments[0])
 
     return types.uint64(word), generate
 
 
-@intrinsic
 def _multiply_high(_typing: Any, a: Any, b: Any) -> Any:
-    """Upper half of the 128-bit product of two words: one instruction, which numba has no name for."""
-
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         wide = ir.IntType(128)
         product = builder.mul(builder.zext(arguments[0], wide), builder.zext(arguments[1], wide))
         return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
 
     return types.uint64(a, b), generate
+
+
+# Two instructions that numba has no name for: the bytes of a word in reverse order, and the upper half of the
+# 128-bit product of two words. Only for uint64.
+swap = cast(Callable[[np.uint64], np.uint64], intrinsic(_swap))
+multiply_high = cast(Callable[[np.uint64, np.uint64], np.uint64], intrinsic(_multiply_high))
 
 
 def reciprocal(bound: int) -> np.uint64:
@@ -56,38 +56,23 @@ def remainder(word: np.uint64, bound: np.uint64, reciprocal: np.uint64) -> np.ui
     With m the reciprocal, 2**64 / bound - 1 <= m < 2**64 / bound, so word * m / 2**64 lies above
     word / bound - 1 and at or below word / bound: its whole part is the quotient, or one less.
     """
-    rest = word - _multiply_high(word, reciprocal) * bound
+    rest = word - multiply_high(word, reciprocal) * bound
     # If rest < bound, the difference wraps round to a larger number.
     return min(rest, rest - bound)
 
 
 @njit(cache=True, nogil=True)
 def fill_blocks(
-    pseudonyms: NDArray[np.uint64], values: NDArray[np.uint32], fields: np.uint64, blocks: NDArray[np.uint64]
-) -> None:
-    """Write the keyed blocks, big-endian; one value for all or one each."""
-    if values.shape[0] == 1:
-        second = swap(fields | np.uint64(values[0]) << np.uint64(16))
-        for i in range(pseudonyms.shape[0]):
-            blocks[i, 0] = swap(pseudonyms[i])
-            blocks[i, 1] = second
-    else:
-        for i in range(pseudonyms.shape[0]):
-            blocks[i, 0] = swap(pseudonyms[i])
-            blocks[i, 1] = swap(fields | np.uint64(values[i]) << np.uint64(16))
-
-
-@njit(cache=True, nogil=True)
-def fill_runs(
     pseudonyms: NDArray[np.uint64],
     values: NDArray[np.uint32],
     fields: np.uint64,
     n_blocks: int,
     blocks: NDArray[np.uint64],
 ) -> None:
-    """As `fill_blocks` for consecutive counters, one after the other; `blocks` is flat, both words together.
+    """Write the keyed blocks of consecutive counters, big-endian; one value for all or one each.
 
-    With two dimensions the compiler would not know that the words are neighbours, and use no vectors.
+    `blocks` is flat, both words of a block together, the blocks of a counter together: with two dimensions
+    the compiler would not know that the words are neighbours, and use no vectors.
     """
     size = pseudonyms.shape[0]
     for block in range(n_blocks):
@@ -102,14 +87,6 @@ def fill_runs(
             for i in range(size):
                 place[2 * i] = swap(pseudonyms[i])
                 place[2 * i + 1] = swap(rest | np.uint64(values[i]) << np.uint64(16))
-
-
-@njit(cache=True, nogil=True)
-def swap_bytes(sealed: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
-    """Big-endian cipher blocks to words."""
-    for i in range(sealed.shape[0]):
-        words[i, 0] = swap(sealed[i, 0])
-        words[i, 1] = swap(sealed[i, 1])
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -226,43 +203,74 @@ def max_code(codes: NDArray[np.uint16]) -> int:
     return largest
 
 
-@njit(cache=True, nogil=True)
-def grr_answers(
-    values: NDArray[np.int32],
-    words: NDArray[np.uint64],
+@njit(cache=True, nogil=True, inline="always")
+def _randomise(
+    value: np.int64,
+    first: np.uint64,
+    second: np.uint64,
     threshold: np.uint64,
     others: np.uint64,
-    last: np.uint64,
+    others_reciprocal: np.uint64,
+) -> np.int64:
+    """Keep the value if the first word is below the threshold, else replace it by the second word."""
+    # Conditional moves, not branches: the bits are random, so a processor would guess half of them wrong.
+    index = np.int64(remainder(second, others, others_reciprocal))
+    replacement = index + np.int64(index >= value)
+    return value if (first < threshold) | (value == NO_ANSWER) else replacement
+
+
+@njit(cache=True, nogil=True)
+def grr_answers(
+    values: NDArray[np.int32] | NDArray[np.uint16],
+    asked: NDArray[np.uint8],
+    sealed: NDArray[np.uint64],
+    limits: NDArray[np.uint64],
     out: NDArray[np.uint16],
 ) -> int:
-    """Keep the value where the first word is below the threshold, else replace it by the second word.
+    """Randomise each value by the two cipher words of its row; NO_ANSWER, or -1, stays NO_ANSWER.
 
-    Returns how many are REDRAW. `others` is the domain size less one, `last` its largest unbiased word.
+    Row `asked` of `limits` holds the threshold, the domain size less one, its reciprocal, and its largest
+    unbiased word; one row number for all or one each. Returns how many second words are biased: where one
+    replaced the value, the answer must be drawn again.
     """
-    redraws = 0
-    for i in range(values.shape[0]):
-        value = np.int64(values[i])
-        # Conditional moves, not branches: the bits are random, so a processor would guess half of them wrong.
-        index = np.int64(words[i, 1] % others)
-        replacement = REDRAW if words[i, 1] > last else index + (index >= value)
-        answer = value if words[i, 0] < threshold else replacement
-        answer = NO_ANSWER if value < 0 else answer
-        redraws += answer == REDRAW
-        out[i] = answer
-    return redraws
+    biased = 0
+    if asked.shape[0] == 1:
+        row = asked[0]
+        threshold, others, rec, last = limits[row, 0], limits[row, 1], limits[row, 2], limits[row, 3]
+        for i in range(values.shape[0]):
+            value, first, second = np.uint16(values[i]), swap(sealed[2 * i]), swap(sealed[2 * i + 1])
+            out[i] = _randomise(np.int64(value), first, second, threshold, others, rec)
+            biased += second > last
+    else:
+        for i in range(values.shape[0]):
+            row = asked[i]
+            value, first, second = np.uint16(values[i]), swap(sealed[2 * i]), swap(sealed[2 * i + 1])
+            out[i] = _randomise(
+                np.int64(value), first, second, limits[row, 0], limits[row, 1], limits[row, 2]
+            )
+            biased += second > limits[row, 3]
+    return biased
 
 
 @njit(cache=True, nogil=True)
 def reduce_words(
-    words: NDArray[np.uint64], bound: np.uint64, last: np.uint64, out: NDArray[np.uint64]
+    sealed: NDArray[np.uint64],
+    bound: np.uint64,
+    bound_reciprocal: np.uint64,
+    last: np.uint64,
+    out: NDArray[np.uint64] | NDArray[np.uint8],
 ) -> int:
-    """First word modulo the bound; `bound` itself where the word is biased. Returns how many are."""
-    redraws = 0
-    for i in range(words.shape[0]):
-        biased = words[i, 0] > last
-        out[i] = bound if biased else words[i, 0] % bound
-        redraws += biased
-    return redraws
+    """First cipher word of each row modulo the bound. Returns how many are biased; there, `bound` itself."""
+    biased = 0
+    for i in range(out.shape[0]):
+        word = swap(sealed[2 * i])
+        # A branch, for once: it is never taken, and without it the compiler cuts words up to use vectors.
+        if word > last:
+            out[i] = bound
+            biased += 1
+        else:
+            out[i] = remainder(word, bound, bound_reciprocal)
+    return biased
 
 
 @njit(cache=True, nogil=True)

@@ -1,21 +1,28 @@
 """Generalised randomised response with keyed bits: one lasting answer per subscriber, indicator and value."""
 
+from collections.abc import Iterator, Sequence
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp import kernels
 from ldp.channels import GrrChannel
-from ldp.entropy import ANSWER, KeyedPrf, last_accepted
+from ldp.entropy import ANSWER, KeyedPrf, uniform_limits
 from ldp.errors import LdpError
-from ldp.kernels import NO_ANSWER, REDRAW
+from ldp.kernels import NO_ANSWER
 
 __all__ = ["NO_ANSWER", "answers"]
+
+_ONLY_ROW: Final = np.zeros(1, np.uint8)
+
+Words = NDArray[np.uint64]
 
 
 def answers(
     values: NDArray[np.int32],
     *,
-    pseudonyms: NDArray[np.uint64],
+    pseudonyms: Words,
     prf: KeyedPrf,
     channel: GrrChannel,
     indicator: int,
@@ -63,7 +70,7 @@ def draw(
     values: NDArray[np.int32],
     *,
     keyed: NDArray[np.uint32],
-    pseudonyms: NDArray[np.uint64],
+    pseudonyms: Words,
     prf: KeyedPrf,
     channel: GrrChannel,
     counter: int,
@@ -73,21 +80,38 @@ def draw(
 
     `fields` are the block's purpose, indicator and plan_version.
     """
-    others = channel.domain_size - 1
-    limits = np.uint64(others), last_accepted(others)
-    out = np.empty(values.shape[0], np.uint16)
-    redraws = 0
-    for part, words in prf.chunks(pseudonyms, **fields, values=keyed, counter=counter):
-        redraws += kernels.grr_answers(values[part], words, np.uint64(channel.threshold), *limits, out[part])
-    while redraws:
+    limits = limits_of([channel])
+    blocks = prf.runs(pseudonyms, **fields, values=keyed, counter=counter)
+    out, rows = _draw_once(values, blocks=blocks, limits=limits)
+    # Threshold 0: the value was given up already, only its replacement is drawn again.
+    limits[0, 0] = 0
+    while rows.size:
         counter += 1
-        rows = np.flatnonzero(out == REDRAW)
-        words = prf.words(pseudonyms[rows], **fields, values=keyed[rows], counter=counter)
-        # Threshold 0: the value was given up already, only its replacement is drawn again.
-        again = np.empty(rows.size, np.uint16)
-        redraws = kernels.grr_answers(values[rows], words, np.uint64(0), *limits, again)
-        out[rows] = again
+        blocks = prf.runs(pseudonyms[rows], **fields, values=keyed[rows], counter=counter)
+        out[rows], again = _draw_once(values[rows], blocks=blocks, limits=limits)
+        rows = rows[again]
     return out
+
+
+def _draw_once(
+    values: NDArray[np.int32], *, blocks: Iterator[tuple[slice, Words]], limits: Words
+) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
+    """Answers from the words of one counter, and the rows whose replacement was biased."""
+    out = np.empty(values.shape[0], np.uint16)
+    rows = [np.empty(0, np.int64)]
+    for part, sealed in blocks:
+        if kernels.grr_answers(values[part], _ONLY_ROW, sealed, limits, out[part]):
+            replaced = out[part] != values[part].astype(np.uint16)  # a replacement never equals the value
+            biased = sealed[1::2].byteswap() > limits[0, 3]
+            rows.append(part.start + np.flatnonzero(replaced & biased))
+    return out, np.concatenate(rows)
+
+
+def limits_of(channels: Sequence[GrrChannel]) -> Words:
+    """What `kernels.grr_answers` needs to know of each channel."""
+    return np.array(
+        [(channel.threshold, *uniform_limits(channel.domain_size - 1)) for channel in channels], np.uint64
+    )
 
 
 def keyed_values(values: NDArray[np.int32]) -> NDArray[np.uint32]:
@@ -95,7 +119,7 @@ def keyed_values(values: NDArray[np.int32]) -> NDArray[np.uint32]:
     return np.maximum(values, 0).view(np.uint32)
 
 
-def check_values(values: NDArray[np.int32], *, pseudonyms: NDArray[np.uint64], domain_size: int) -> None:
+def check_values(values: NDArray[np.int32], *, pseudonyms: Words, domain_size: int) -> None:
     """Raise LdpError unless values are codes of the domain, or -1, one per pseudonym."""
     if values.dtype != np.int32 or values.shape != pseudonyms.shape:
         shape = pseudonyms.shape

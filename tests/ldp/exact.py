@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from ldp import IndicatorRequest, KeyedPrf, PlanSpec, build_plan
+from ldp.entropy import BlockBuffer
 
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "data" / "privacy_vectors.json").read_text(encoding="utf-8")
@@ -47,6 +48,22 @@ def reference_words(key: bytes, **fields: int) -> tuple[int, int]:
     return first, last
 
 
+class FixedBuffer(BlockBuffer):
+    """Bits that a test chooses instead of the cipher's."""
+
+    def __init__(self, bits: Callable[..., tuple[int, int]], n_blocks: int) -> None:
+        self._bits = bits
+        self.blocks = np.empty(2 * n_blocks, np.uint64)
+
+    def seal(self, n_blocks: int) -> NDArray[np.uint64]:
+        plain = self.blocks[: 2 * n_blocks].byteswap().reshape(-1, 2).tolist()
+        words = [
+            self._bits(pseudonym, value=rest >> 16 & 2**24 - 1, counter=rest & 2**16 - 1)
+            for pseudonym, rest in plain
+        ]
+        return np.array(words, np.uint64).reshape(-1).byteswap()
+
+
 class FixedPrf(KeyedPrf):
     """Bits that a test chooses, from the fields of the block."""
 
@@ -54,25 +71,15 @@ class FixedPrf(KeyedPrf):
         super().__init__(bytes(16))
         self._bits = bits
 
-    def chunks(
-        self, pseudonyms: NDArray[np.uint64], **fields: Any
-    ) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
-        rows = []
-        for i, pseudonym in enumerate(pseudonyms):
-            values = fields["values"]
-            value = int(values[i]) if isinstance(values, np.ndarray) else values
-            rows.append(self._bits(int(pseudonym), value=value, counter=fields["counter"]))
-        yield slice(0, len(rows)), np.array(rows, np.uint64).reshape(-1, 2)
+    def buffer(self, n_blocks: int) -> BlockBuffer:
+        return FixedBuffer(self._bits, n_blocks)
 
     def runs(
-        self, pseudonyms: NDArray[np.uint64], *, counter: int, n_blocks: int, **fields: Any
+        self, pseudonyms: NDArray[np.uint64], **fields: Any
     ) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
-        blocks = [
-            words
-            for block in range(n_blocks)
-            for _, words in self.chunks(pseudonyms, counter=counter + block, **fields)
-        ]
-        yield slice(0, pseudonyms.size), np.concatenate(blocks).byteswap().reshape(-1)
+        """Fields that the bits do not depend on may be left out."""
+        unused = {"purpose": 0, "indicator": 0, "plan_version": 0}
+        return super().runs(pseudonyms, **unused | fields)
 
 
 def make_plan(*indicators: tuple[str, int], **changes: Any) -> PlanSpec:

@@ -26,10 +26,10 @@ PAIR = [(0, 1)]
 class DroppedValuePrf(KeyedPrf):
     """Fault: a changed value gets the same bits."""
 
-    def chunks(
+    def runs(
         self, pseudonyms: NDArray[np.uint64], **fields: Any
     ) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
-        return super().chunks(pseudonyms, **fields | {"values": 0})
+        return super().runs(pseudonyms, **fields | {"values": 0})
 
 
 def keyless(key: bytes) -> KeyedPrf:

@@ -10,8 +10,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.cmac import CMAC
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 
-from ldp import KeyedPrf, KeyedStream, LdpError, SystemEntropy, cmac64, derive_subkey
+from ldp import KeyedPrf, KeyedStream, LdpError, SystemEntropy, cmac64, derive_subkey, kernels
 from ldp.entropy import ANSWER, BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR, last_accepted
 from tests.ldp.exact import FixedPrf, reference_words
 
@@ -139,6 +140,40 @@ def _tag_nothing(key: bytes) -> None:
 def test_key_of_another_size_is_refused(use: Callable[[bytes], object]) -> None:
     with pytest.raises(LdpError, match="key must have 16 bytes, got 32"):
         use(bytes(32))
+
+
+@njit
+def remainders(words: np.ndarray, bound: np.uint64, reciprocal: np.uint64) -> np.ndarray:
+    return np.array([kernels.remainder(word, bound, reciprocal) for word in words])
+
+
+def check_remainders(words: list[int], bound: int) -> None:
+    found = remainders(np.array(words, np.uint64), np.uint64(bound), kernels.reciprocal(bound))
+    assert found.tolist() == [word % bound for word in words]
+
+
+BOUNDS = [
+    *range(1, 300),
+    *(2**bits + step for bits in range(9, 64) for step in (-1, 0, 1)),
+    *(divisor * (2**64 // 641 // divisor) for divisor in (3, 5, 641, 65533)),
+    6_700_417,  # with 641, the factors of 2**32 + 1
+    2**64 - 2**32,
+    2**64 - 1,
+]
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_remainder_is_exact_at_every_edge_of_a_bound(bound: int) -> None:
+    """Where a quotient begins and ends: the lowest, the highest, and about the middle and powers of two."""
+    highest = (2**64 - 1) // bound
+    quotients = {0, 1, 2, highest // 2, highest - 1, highest, *(highest >> bits for bits in range(64))}
+    edges = {quotient * bound + step for quotient in quotients for step in (-1, 0, 1)}
+    check_remainders(sorted(word for word in edges | {2**63, 2**64 - 1} if 0 <= word < 2**64), bound)
+
+
+@given(words=st.lists(st.integers(0, 2**64 - 1), min_size=1), bound=st.integers(1, 2**64 - 1))
+def test_remainder_is_exact_for_any_word_and_bound(words: list[int], bound: int) -> None:
+    check_remainders(words, bound)
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 255, 2**63])

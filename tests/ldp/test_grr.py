@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ldp import GrrChannel, KeyedPrf, LdpError, grr_channel, kernels
 from ldp.channels import MAX_DOMAIN_SIZE, WORD
 from ldp.entropy import ANSWER, last_accepted
-from ldp.kernels import NO_ANSWER, REDRAW
-from ldp.mechanisms.grr import answers
+from ldp.kernels import NO_ANSWER
+from ldp.mechanisms.grr import answers, limits_of
 from tests.ldp.exact import FixedPrf, reference_words
 
 KEY = bytes(range(100, 116))
@@ -22,48 +22,64 @@ TOP = WORD - 1
 
 def run_kernel(
     values: list[int], words: list[tuple[int, int]], *, threshold: int, k: int, last: int
-) -> list[int]:
-    out = np.empty(len(values), np.uint16)
-    redraws = kernels.grr_answers(
-        np.array(values, np.int32),
-        np.array(words, np.uint64),
-        np.uint64(threshold),
-        np.uint64(k - 1),
-        np.uint64(last),
-        out,
-    )
-    assert redraws == (out == REDRAW).sum()
-    return out.tolist()
+) -> tuple[list[int], int]:
+    """Answers, and how many second words are biased; the same for values of both kinds, asked both ways."""
+    sealed = np.array(words, np.uint64).reshape(-1).byteswap()
+    unused = [0, 1, TOP, 0]
+    limits = np.array([unused, [threshold, k - 1, int(kernels.reciprocal(k - 1)), last]], np.uint64)
+    found = []
+    for as_stored in (np.array(values, np.int32), np.array(values, np.int32).astype(np.uint16)):
+        for asked in (np.ones(1, np.uint8), np.ones(len(values), np.uint8)):
+            out = np.empty(len(values), np.uint16)
+            biased = kernels.grr_answers(as_stored, asked, sealed, limits, out)
+            found.append((out.tolist(), biased))
+    assert all(other == found[0] for other in found)
+    return found[0]
 
 
-def test_codes_of_no_answer_and_redraw_lie_above_every_domain() -> None:
-    assert (NO_ANSWER, REDRAW) == (65535, 65534)
-    assert MAX_DOMAIN_SIZE - 1 < REDRAW
+def test_code_of_no_answer_lies_above_every_domain() -> None:
+    assert NO_ANSWER == 65535 > MAX_DOMAIN_SIZE
+    assert np.int32(-1).astype(np.uint16) == NO_ANSWER
 
 
 def test_kernel_keeps_below_the_threshold_and_replaces_from_it_on() -> None:
     t = CHANNEL.threshold
-    words = [(t - 1, 3), (t, 3), (t, 4), (t, 5), (TOP, 6), (0, TOP)]
+    words = [(t - 1, 3), (t, 3), (t, 4), (t, 5), (TOP, 6), (0, 2)]
     last = int(last_accepted(7))
-    assert run_kernel([4] * 6, words, threshold=t, k=8, last=last) == [4, 3, 5, 6, 7, 4]
+    assert run_kernel([4] * 6, words, threshold=t, k=8, last=last) == ([4, 3, 5, 6, 7, 4], 0)
 
 
-def test_kernel_marks_biased_words_and_missing_values() -> None:
+def test_kernel_counts_biased_words_and_leaves_missing_values() -> None:
     last = int(last_accepted(7))
-    words = [(TOP, last), (TOP, last + 1), (TOP, TOP), (0, TOP), (TOP, TOP)]
-    assert run_kernel([7, 7, 0, 0, -1], words, threshold=9, k=8, last=last) == [
-        6,
-        REDRAW,
-        REDRAW,
-        0,
-        NO_ANSWER,
-    ]
+    words = [(TOP, last), (TOP, last + 1), (TOP, TOP), (0, TOP), (TOP, 1)]
+    answers, biased = run_kernel([7, 7, 0, 0, -1], words, threshold=9, k=8, last=last)
+    assert biased == 3
+    assert [answers[0], *answers[3:]] == [6, 0, NO_ANSWER]
+    # What is not drawn again is told from what is by being the value.
+    assert answers[1] != 7
+    assert answers[2] != 0
 
 
 def test_kernel_never_redraws_when_the_others_divide_the_range() -> None:
     last = int(last_accepted(4))
     assert last == TOP
-    assert run_kernel([4, 0], [(TOP, TOP), (TOP, TOP)], threshold=1, k=5, last=last) == [3, 4]
+    assert run_kernel([4, 0], [(TOP, TOP), (TOP, TOP)], threshold=1, k=5, last=last) == ([3, 4], 0)
+
+
+def test_each_row_has_the_limits_of_its_indicator() -> None:
+    rng = np.random.default_rng(3)
+    sizes = [2, 3, 8, MAX_DOMAIN_SIZE]
+    limits = limits_of([grr_channel(epsilon=Fraction(1), domain_size=k) for k in sizes])
+    asked = rng.integers(0, 4, 4000).astype(np.uint8)
+    values = (rng.integers(0, 2**31, 4000) % np.take(sizes, asked)).astype(np.uint16)
+    sealed = rng.integers(0, 2**64, 8000, dtype=np.uint64)
+    together, alone = np.empty((2, 4000), np.uint16)
+    assert kernels.grr_answers(values, asked, sealed, limits, together) == 0
+    for i in range(4000):
+        kernels.grr_answers(
+            values[i : i + 1], asked[i : i + 1], sealed[2 * i : 2 * i + 2], limits, alone[i : i + 1]
+        )
+    assert np.array_equal(together, alone)
 
 
 @pytest.mark.parametrize(("k", "threshold"), [(2, 150), (3, 120), (5, 99), (8, 60)])
@@ -74,13 +90,18 @@ def test_kernel_realises_its_channel_exactly(k: int, threshold: int) -> None:
     p, q = Fraction(threshold, 256), Fraction(256 - threshold, 256 * (k - 1))
     table = []
     for value in range(k):
-        out = run_kernel([value] * len(words), words, threshold=threshold, k=k, last=last)
-        redrawn = out.count(REDRAW)  # a redraw starts over with the replacement alone
+        out, biased = run_kernel([value] * len(words), words, threshold=threshold, k=k, last=last)
+        assert biased == 256 * (255 - last)
         replaced = [
-            sum(1 for (u, _), code in zip(words, out, strict=True) if u >= threshold and code == other)
+            sum(
+                1
+                for (u, second), code in zip(words, out, strict=True)
+                # A biased word starts over with the replacement alone.
+                if u >= threshold and second <= last and code == other
+            )
             for other in range(k)
         ]
-        assert sum(replaced) + redrawn == (256 - threshold) * 256
+        assert sum(replaced) == (256 - threshold) * (last + 1)
         scale = (1 - p) / sum(replaced)
         table.append([p if other == value else replaced[other] * scale for other in range(k)])
         assert replaced[value] == 0
