@@ -16,7 +16,7 @@ class DaySightings:
     """Everyone seen on a day, visitor or not, sorted.
 
     pseudonym : uint64 (n,) ; first, last : uint32 (n,), seconds since the clock's origin
-    static : uint16 (n, slots); sanitised answers, never raw values
+    static : uint16 (n, words); sanitised reports, never raw values
     """
 
     pseudonym: NDArray[np.uint64]
@@ -25,28 +25,28 @@ class DaySightings:
     static: NDArray[np.uint16]
 
     @classmethod
-    def empty(cls, *, slots: int) -> Self:
+    def empty(cls, *, words: int) -> Self:
         return cls(
             pseudonym=np.empty(0, np.uint64),
             first=np.empty(0, np.uint32),
             last=np.empty(0, np.uint32),
-            static=np.empty((0, slots), np.uint16),
+            static=np.empty((0, words), np.uint16),
         )
 
     def pack(self) -> bytes:
         """Compressed bytes that `unpack` reads; they must be sealed before they are stored."""
         arrays = {name: pa.array(getattr(self, name)) for name in ("pseudonym", "first", "last")}
-        for slot in range(self.static.shape[1]):
-            arrays[f"static_{slot}"] = pa.array(np.ascontiguousarray(self.static[:, slot]))
+        for word in range(self.static.shape[1]):
+            arrays[f"static_{word}"] = pa.array(np.ascontiguousarray(self.static[:, word]))
         return pack_columns(arrays, n=len(self.pseudonym))
 
     @classmethod
-    def unpack(cls, packed: bytes, *, slots: int) -> Self:
+    def unpack(cls, packed: bytes, *, words: int) -> Self:
         columns = unpack_columns(packed)
         n = len(columns["pseudonym"])
-        static = np.empty((n, slots), np.uint16)
-        for slot in range(slots):
-            static[:, slot] = columns[f"static_{slot}"]
+        static = np.empty((n, words), np.uint16)
+        for word in range(words):
+            static[:, word] = columns[f"static_{word}"]
         return cls(
             pseudonym=columns["pseudonym"], first=columns["first"], last=columns["last"], static=static
         )

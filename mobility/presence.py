@@ -12,9 +12,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ldp.tallies import Delta, tally_daily, tally_static, tally_visitors
+from ldp.tallies import (
+    Delta,
+    tally_daily,
+    tally_daily_words,
+    tally_static,
+    tally_static_words,
+    tally_visitors,
+)
 from mobility.ingest.events import NO_VALUE
-from mobility.sanitise import StudySanitiser
+from mobility.sanitise import StudySanitiser, differing_reports
 
 Pseudonyms = NDArray[np.uint64]
 
@@ -27,8 +34,8 @@ class Presence:
     days : uint64 (n,); bit t-1 = present on day t. A subscriber whose only day was undone keeps its place, so
         that its static answer stays final
     changed_in : uint32 (n,); number of the publication that covers the last change
-    static : uint16 (n, slots); sanitised answers, NO_VALUE for none
-    daily : uint16 (n, slots, study days); sanitised answers of the present days
+    static : uint16 (n, words); sanitised reports, NO_VALUE for none
+    daily : uint16 (n, words, study days); sanitised reports of the present days
     """
 
     pseudonym: Pseudonyms
@@ -41,20 +48,20 @@ class Presence:
     def empty(cls, sanitiser: StudySanitiser) -> Self:
         return cls._blank(
             np.empty(0, np.uint64),
-            static_slots=sanitiser.slots("static"),
-            daily_slots=sanitiser.slots("daily"),
+            static_words=sanitiser.words("static"),
+            daily_words=sanitiser.words("daily"),
             days=sanitiser.plan.days,
         )
 
     @classmethod
-    def _blank(cls, pseudonym: Pseudonyms, *, static_slots: int, daily_slots: int, days: int) -> Self:
+    def _blank(cls, pseudonym: Pseudonyms, *, static_words: int, daily_words: int, days: int) -> Self:
         n = len(pseudonym)
         return cls(
             pseudonym=pseudonym,
             days=np.zeros(n, np.uint64),
             changed_in=np.zeros(n, np.uint32),
-            static=np.full((n, static_slots), NO_VALUE, np.uint16),
-            daily=np.full((n, daily_slots, days), NO_VALUE, np.uint16),
+            static=np.full((n, static_words), NO_VALUE, np.uint16),
+            daily=np.full((n, daily_words, days), NO_VALUE, np.uint16),
         )
 
     def __len__(self) -> int:
@@ -73,8 +80,8 @@ class Presence:
         """A copy that also has a blank place for each of `pseudonyms` that had none."""
         merged = Presence._blank(
             np.union1d(self.pseudonym, pseudonyms),
-            static_slots=self.static.shape[1],
-            daily_slots=self.daily.shape[1],
+            static_words=self.static.shape[1],
+            daily_words=self.daily.shape[1],
             days=self.daily.shape[2],
         )
         rows = np.searchsorted(merged.pseudonym, self.pseudonym)
@@ -90,11 +97,11 @@ class Presence:
             "days": pa.array(self.days),
             "changed_in": pa.array(self.changed_in),
         }
-        for slot in range(self.static.shape[1]):
-            arrays[f"static_{slot}"] = pa.array(self.static[:, slot])
-        for slot in range(self.daily.shape[1]):
+        for word in range(self.static.shape[1]):
+            arrays[f"static_{word}"] = pa.array(self.static[:, word])
+        for word in range(self.daily.shape[1]):
             for day in range(self.daily.shape[2]):
-                arrays[f"daily_{slot}_{day + 1}"] = pa.array(np.ascontiguousarray(self.daily[:, slot, day]))
+                arrays[f"daily_{word}_{day + 1}"] = pa.array(np.ascontiguousarray(self.daily[:, word, day]))
         return pack_columns(arrays, n=n)
 
     @classmethod
@@ -102,17 +109,17 @@ class Presence:
         columns = unpack_columns(packed)
         presence = cls._blank(
             columns["pseudonym"],
-            static_slots=sanitiser.slots("static"),
-            daily_slots=sanitiser.slots("daily"),
+            static_words=sanitiser.words("static"),
+            daily_words=sanitiser.words("daily"),
             days=sanitiser.plan.days,
         )
         presence.days[:] = columns["days"]
         presence.changed_in[:] = columns["changed_in"]
-        for slot in range(presence.static.shape[1]):
-            presence.static[:, slot] = columns[f"static_{slot}"]
-        for slot in range(presence.daily.shape[1]):
+        for word in range(presence.static.shape[1]):
+            presence.static[:, word] = columns[f"static_{word}"]
+        for word in range(presence.daily.shape[1]):
             for day in range(presence.daily.shape[2]):
-                presence.daily[:, slot, day] = columns[f"daily_{slot}_{day + 1}"]
+                presence.daily[:, word, day] = columns[f"daily_{word}_{day + 1}"]
         return presence
 
 
@@ -135,7 +142,7 @@ def unpack_columns(packed: bytes) -> dict[str, NDArray[Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayArrivals:
-    """Visitors of one day, sorted: pseudonym (n,), sanitised static and daily answers, both (n, slots)."""
+    """Visitors of one day, sorted: pseudonym (n,), sanitised static and daily reports, both (n, words)."""
 
     day: int
     pseudonym: Pseudonyms
@@ -177,7 +184,7 @@ def add_days(
         after.days[rows] |= np.uint64(1 << (arrival.day - 1))
         after.static[rows] = np.where(after.static[rows] == NO_VALUE, arrival.static, after.static[rows])
         known = after.daily[rows, :, arrival.day - 1]
-        late += int(((known != NO_VALUE) & (arrival.daily != NO_VALUE) & (known != arrival.daily)).sum())
+        late += differing_reports(known, arrival.daily, starts=sanitiser.starts("daily"))
         after.daily[rows, :, arrival.day - 1] = np.where(known == NO_VALUE, arrival.daily, known)
     return _change(base, after, number=number, sanitiser=sanitiser, late_changes=late)
 
@@ -215,8 +222,9 @@ def _change(
     delta = Delta.zero(sanitiser.plan)
     _add_tallies(delta, before.take(rows), sanitiser, sign=-1)
     _add_tallies(delta, after.take(rows), sanitiser, sign=+1)
-    for n_reports, counts in zip(delta.n_reports, delta.counts, strict=True):
-        n_reports[:] = counts.sum(axis=0)  # each of these mechanisms reports exactly one category
+    for index, (n_reports, counts) in enumerate(zip(delta.n_reports, delta.counts, strict=True)):
+        if not sanitiser.is_unary(index):
+            n_reports[:] = counts.sum(axis=0)  # a code supports exactly one category
     return Change(
         presence=after,
         places=len(rows),
@@ -224,7 +232,7 @@ def _change(
         subscribers=newly_covered,
         subscriber_days=_days_present(after) - _days_present(before),
         subscribers_new=int(np.count_nonzero(after.days)) - int(np.count_nonzero(before.days)),
-        reports=_answers_given(after) - _answers_given(before),
+        reports=_reports_given(after, sanitiser) - _reports_given(before, sanitiser),
         late_changes=late_changes,
     )
 
@@ -233,8 +241,10 @@ def _days_present(presence: Presence) -> int:
     return int(np.bitwise_count(presence.days).sum())
 
 
-def _answers_given(presence: Presence) -> int:
-    return int((presence.static != NO_VALUE).sum() + (presence.daily != NO_VALUE).sum())
+def _reports_given(presence: Presence, sanitiser: StudySanitiser) -> int:
+    static = presence.static[:, sanitiser.starts("static")]
+    daily = presence.daily[:, sanitiser.starts("daily")]
+    return int((static != NO_VALUE).sum() + (daily != NO_VALUE).sum())
 
 
 def _add_tallies(
@@ -242,8 +252,21 @@ def _add_tallies(
 ) -> None:
     tally_visitors(presence.days, delta.visitors, sign=sign)
     for place in sanitiser.places(presence.pseudonym, kind="static"):
-        codes = np.ascontiguousarray(presence.static[place.rows, place.slot])
-        tally_static(presence.days[place.rows], codes, delta.counts[place.indicator], sign=sign)
+        days, words = presence.days[place.rows], presence.static[place.rows, place.words]
+        counts, n_reports = delta.counts[place.indicator], delta.n_reports[place.indicator]
+        if sanitiser.is_unary(place.indicator):
+            tally_static_words(days, words, counts, n_reports, sign=sign)
+        else:
+            tally_static(days, _codes(words), counts, sign=sign)
     for place in sanitiser.places(presence.pseudonym, kind="daily"):
-        codes = np.ascontiguousarray(presence.daily[place.rows, place.slot])
-        tally_daily(presence.days[place.rows], codes, delta.counts[place.indicator], sign=sign)
+        days, by_day = presence.days[place.rows], presence.daily[place.rows, place.words].swapaxes(1, 2)
+        counts, n_reports = delta.counts[place.indicator], delta.n_reports[place.indicator]
+        if sanitiser.is_unary(place.indicator):
+            tally_daily_words(days, np.ascontiguousarray(by_day), counts, n_reports, sign=sign)
+        else:
+            tally_daily(days, _codes(by_day), counts, sign=sign)
+
+
+def _codes(words: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Codes of reports that take one word."""
+    return np.ascontiguousarray(words[..., 0])

@@ -1,7 +1,8 @@
-"""Raw codes to sanitised answers of one study, and which answer slot belongs to which indicator.
+"""Raw codes to sanitised reports of one study, and which stored words belong to which indicator.
 
-A sampled plan (Smp) stores one static and one daily answer per subscriber, whatever the indicator that the
-keyed function picked; a split plan (Spl) stores one of each indicator. `places` hides the difference.
+A sampled plan (Smp) keeps one static and one daily code per subscriber, whatever the indicator that the keyed
+function picked; another plan (Spl, RS+FD) keeps one of each indicator. A report takes one word, or several
+(`ldp.mechanisms.words`). `places` hides the difference.
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp import PlanSpec
+from ldp import PlanSpec, UnaryChannel
 from ldp.entropy import KeyedPrf
 from ldp.mechanisms.sanitiser import Sanitiser
 from mobility.ingest.events import NO_VALUE
@@ -20,10 +21,11 @@ Pseudonyms = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the answers of one indicator stand: `rows` of the subscribers asked, and their `slot`."""
+    """Where an indicator stands: `rows` of those who report on it, `slot` of its raw code, its `words`."""
 
     indicator: int
     slot: int
+    words: slice
     rows: NDArray[np.int64]
 
 
@@ -41,43 +43,102 @@ class StudySanitiser:
         self._sanitiser = Sanitiser(plan, prf)
 
     def slots(self, kind: str) -> int:
-        """Number of answers of a kind that a subscriber has room for."""
-        of_kind = sum(spec.kind == kind for spec in self.plan.indicators)
-        return min(of_kind, 1) if self.plan.is_sampled else of_kind
+        """Number of raw codes of a kind that are kept of a subscriber until they are sanitised."""
+        return self._most_at_once(self._indexes(kind), [1] * self.plan.d)
+
+    def words(self, kind: str) -> int:
+        """Number of words that all reports of a kind take."""
+        widths = [self._sanitiser.words(index) for index in range(self.plan.d)]
+        return self._most_at_once(self._indexes(kind), widths)
+
+    def starts(self, kind: str) -> list[int]:
+        """Word with which each report of a kind begins."""
+        return sorted({words.start for words in self._words_of(kind)})
+
+    def is_unary(self, index: int) -> bool:
+        """Whether reports on an indicator are bits, not a code."""
+        return isinstance(self.plan.answer_channel(index), UnaryChannel)
 
     def places(self, pseudonyms: Pseudonyms, *, kind: str) -> Iterator[Place]:
-        """Place of the answers of each indicator of a kind, in plan order."""
-        indexes = [index for index, spec in enumerate(self.plan.indicators) if spec.kind == kind]
+        """Place of each indicator of a kind, in plan order."""
         asked = self._sanitiser.asked(pseudonyms) if self.plan.is_sampled else None
-        for slot, index in enumerate(indexes):
+        for slot, (index, words) in enumerate(zip(self._indexes(kind), self._words_of(kind), strict=True)):
             if asked is None:
-                yield Place(indicator=index, slot=slot, rows=np.arange(len(pseudonyms)))
+                yield Place(indicator=index, slot=slot, words=words, rows=np.arange(len(pseudonyms)))
             else:
-                yield Place(indicator=index, slot=0, rows=np.flatnonzero(asked == index))
+                yield Place(indicator=index, slot=0, words=words, rows=np.flatnonzero(asked == index))
 
     def static_answers(self, pseudonyms: Pseudonyms, codes: NDArray[np.uint16]) -> NDArray[np.uint16]:
-        """Sanitised static answers, shape (n, slots), of raw `codes` of that shape; NO_VALUE stays."""
-        answers = np.full_like(codes, NO_VALUE)
-        for place in self.places(pseudonyms, kind="static"):
-            raw = codes[place.rows, place.slot]
-            answers[place.rows, place.slot] = self._answer(place, pseudonyms, raw)
-        return answers
+        """Sanitised static reports, shape (n, words), of raw `codes` of shape (n, slots).
+
+        NO_VALUE where the value is empty.
+        """
+        places = list(self.places(pseudonyms, kind="static"))
+        raw = [codes[place.rows, place.slot] for place in places]
+        return self._reports(places, raw, pseudonyms, kind="static")
 
     def daily_answers(
         self, pseudonyms: Pseudonyms, codes: NDArray[np.uint16], *, day: int
     ) -> NDArray[np.uint16]:
-        """Sanitised answers of one day, shape (n, slots), of raw `codes` of shape (n, daily indicators).
+        """Sanitised reports of one day, shape (n, words), of raw `codes` of shape (n, daily indicators).
 
-        NO_VALUE where the value is empty, or the day is not among those on which the subscriber answers.
+        NO_VALUE where the value is empty, or the day is not among those on which the subscriber reports.
         """
-        answers = np.full((len(pseudonyms), self.slots("daily")), NO_VALUE, np.uint16)
-        for column, place in enumerate(self.places(pseudonyms, kind="daily")):
+        places = list(self.places(pseudonyms, kind="daily"))
+        raw = []
+        for column, place in enumerate(places):
             days = self._sanitiser.answer_days(place.indicator, pseudonyms[place.rows])
             answers_today = (days >> np.uint64(day - 1)) & np.uint64(1) == 1
-            raw = np.where(answers_today, codes[place.rows, column], NO_VALUE)
-            answers[place.rows, place.slot] = self._answer(place, pseudonyms, raw)
-        return answers
+            raw.append(np.where(answers_today, codes[place.rows, column], NO_VALUE))
+        return self._reports(places, raw, pseudonyms, kind="daily")
 
-    def _answer(self, place: Place, pseudonyms: Pseudonyms, raw: NDArray[np.uint16]) -> NDArray[np.uint16]:
-        values = np.where(raw == NO_VALUE, np.int32(-1), raw.astype(np.int32))
-        return self._sanitiser.answer(place.indicator, pseudonyms[place.rows], values)
+    def _reports(
+        self, places: list[Place], raw: list[NDArray[np.uint16]], pseudonyms: Pseudonyms, *, kind: str
+    ) -> NDArray[np.uint16]:
+        """Reports of one kind, of the raw codes at each place."""
+        reports = np.full((len(pseudonyms), self.words(kind)), NO_VALUE, np.uint16)
+        if self.plan.has_fakes:
+            values = [np.full(len(pseudonyms), -1, np.int32)] * self.plan.d
+            for place, codes in zip(places, raw, strict=True):
+                values[place.indicator] = _values(codes)
+            sent = self._sanitiser.reports(pseudonyms, values)
+            for place in places:
+                reports[:, place.words] = sent[place.indicator]
+            return reports
+        for place, codes in zip(places, raw, strict=True):
+            sent_one = self._sanitiser.report(place.indicator, pseudonyms[place.rows], _values(codes))
+            reports[place.rows, place.words] = sent_one
+        return reports
+
+    def _indexes(self, kind: str) -> list[int]:
+        return [index for index, spec in enumerate(self.plan.indicators) if spec.kind == kind]
+
+    def _most_at_once(self, indexes: list[int], widths: list[int]) -> int:
+        """Room for what one subscriber reports on: one of the indicators, or all of them."""
+        chosen = [widths[index] for index in indexes]
+        return max(chosen, default=0) if self.plan.is_sampled else sum(chosen)
+
+    def _words_of(self, kind: str) -> list[slice]:
+        """Words of each indicator of a kind, in plan order."""
+        found: list[slice] = []
+        for index in self._indexes(kind):
+            start = found[-1].stop if found and not self.plan.is_sampled else 0
+            found.append(slice(start, start + self._sanitiser.words(index)))
+        return found
+
+
+def differing_reports(known: NDArray[np.uint16], fresh: NDArray[np.uint16], *, starts: list[int]) -> int:
+    """Reports that are in both, shape (n, words), and not the same.
+
+    Parameters
+    ----------
+    starts : word with which each report begins
+    """
+    if not starts:
+        return 0
+    in_both = (known[:, starts] != NO_VALUE) & (fresh[:, starts] != NO_VALUE)
+    return int((in_both & np.logical_or.reduceat(known != fresh, starts, axis=1)).sum())
+
+
+def _values(raw: NDArray[np.uint16]) -> NDArray[np.int32]:
+    return np.where(raw == NO_VALUE, np.int32(-1), raw.astype(np.int32))

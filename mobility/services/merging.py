@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from mobility.daystate import DaySightings, merge_sightings
 from mobility.errors import LeaseLostError
 from mobility.ingest.durations import duration_codes
-from mobility.ingest.events import NO_VALUE, Events, concatenate
+from mobility.ingest.events import Events, concatenate
 from mobility.ingest.visits import GroupedEvents, group_events
 from mobility.models import Applied, Batch, DayState, OutboxDelta, PresenceShard, VaultDay, VaultStudy
 from mobility.presence import Change, DayArrivals, Presence, add_days, remove_day
+from mobility.sanitise import differing_reports
 from mobility.services import staging
 from mobility.services.leases import Lease
 from mobility.services.vault import OpenStudy
@@ -157,7 +158,7 @@ def _conflicts(presence: Presence, grouped: GroupedEvents, study: OpenStudy) -> 
     pseudonym = values.pseudonym[known]
     stored = presence.static[np.searchsorted(presence.pseudonym, pseudonym)]
     answers = study.sanitiser.static_answers(pseudonym, values.codes[known])
-    return int(((stored != NO_VALUE) & (answers != NO_VALUE) & (stored != answers)).sum())
+    return differing_reports(stored, answers, starts=study.sanitiser.starts("static"))
 
 
 def _store_presence(study: OpenStudy, shard: int, row: PresenceShard | None, change: Change) -> None:

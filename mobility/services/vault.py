@@ -91,12 +91,12 @@ class OpenStudy:
         return seal(sightings.pack(), key=self._presence_key, context=context)
 
     def unseal_day(self, row: DayState | None) -> DaySightings:
-        slots = self.sanitiser.slots("static")
+        words = self.sanitiser.words("static")
         if row is None:
-            return DaySightings.empty(slots=slots)
+            return DaySightings.empty(words=words)
         context = self._context(f"day-{row.day}", row.shard, row.version)
         return DaySightings.unpack(
-            unseal(bytes(row.blob), key=self._presence_key, context=context), slots=slots
+            unseal(bytes(row.blob), key=self._presence_key, context=context), words=words
         )
 
     def seal_delta(self, delta: Delta, *, batch: UUID, shard: int) -> bytes:

@@ -57,7 +57,7 @@ def some_parts(draw: st.DrawFn) -> tuple[int, list[Seen]]:
 
 
 def merged(parts: list[Seen], *, slots: int) -> Seen:
-    sightings = DaySightings.empty(slots=slots)
+    sightings = DaySightings.empty(words=slots)
     for part in parts:
         sightings = merge_sightings(sightings, sightings_of(part, slots=slots))
     return seen_in(sightings)
@@ -89,7 +89,7 @@ def test_merging_the_same_file_again_changes_nothing(drawn: tuple[int, list[Seen
 def test_packing_changes_nothing(drawn: tuple[int, list[Seen]]) -> None:
     slots, parts = drawn
     sightings = sightings_of(merged_by_hand(parts), slots=slots)
-    again = DaySightings.unpack(sightings.pack(), slots=slots)
+    again = DaySightings.unpack(sightings.pack(), words=slots)
     for name in DaySightings.__slots__:
         one, other = getattr(again, name), getattr(sightings, name)
         assert one.dtype == other.dtype
@@ -106,6 +106,6 @@ def test_merging_leaves_both_as_they_are() -> None:
 
 @pytest.mark.parametrize("slots", [0, 1, 3])
 def test_nobody_seen(slots: int) -> None:
-    nobody = DaySightings.empty(slots=slots)
+    nobody = DaySightings.empty(words=slots)
     assert merge_sightings(nobody, nobody).static.shape == (0, slots)
-    assert DaySightings.unpack(nobody.pack(), slots=slots).static.shape == (0, slots)
+    assert DaySightings.unpack(nobody.pack(), words=slots).static.shape == (0, slots)
