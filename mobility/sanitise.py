@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from ldp import PlanSpec, UnaryChannel
 from ldp.entropy import KeyedPrf
 from ldp.mechanisms.sanitiser import Sanitiser
+from ldp.mechanisms.words import n_words, plan_words
+from ldp.params import Kind
 from mobility.ingest.events import NO_VALUE
 
 Pseudonyms = NDArray[np.uint64]
@@ -42,16 +44,16 @@ class StudySanitiser:
         self.plan = plan
         self._sanitiser = Sanitiser(plan, prf)
 
-    def slots(self, kind: str) -> int:
+    def slots(self, kind: Kind) -> int:
         """Number of raw codes of a kind that are kept of a subscriber until they are sanitised."""
-        return self._most_at_once(self._indexes(kind), [1] * self.plan.d)
+        of_kind = len(self._indexes(kind))
+        return min(of_kind, 1) if self.plan.is_sampled else of_kind
 
-    def words(self, kind: str) -> int:
+    def words(self, kind: Kind) -> int:
         """Number of words that all reports of a kind take."""
-        widths = [self._sanitiser.words(index) for index in range(self.plan.d)]
-        return self._most_at_once(self._indexes(kind), widths)
+        return plan_words(self.plan, kind=kind)
 
-    def starts(self, kind: str) -> list[int]:
+    def starts(self, kind: Kind) -> list[int]:
         """Word with which each report of a kind begins."""
         return sorted({words.start for words in self._words_of(kind)})
 
@@ -59,7 +61,7 @@ class StudySanitiser:
         """Whether reports on an indicator are bits, not a code."""
         return isinstance(self.plan.answer_channel(index), UnaryChannel)
 
-    def places(self, pseudonyms: Pseudonyms, *, kind: str) -> Iterator[Place]:
+    def places(self, pseudonyms: Pseudonyms, *, kind: Kind) -> Iterator[Place]:
         """Place of each indicator of a kind, in plan order."""
         asked = self._sanitiser.asked(pseudonyms) if self.plan.is_sampled else None
         for slot, (index, words) in enumerate(zip(self._indexes(kind), self._words_of(kind), strict=True)):
@@ -93,7 +95,7 @@ class StudySanitiser:
         return self._reports(places, raw, pseudonyms, kind="daily")
 
     def _reports(
-        self, places: list[Place], raw: list[NDArray[np.uint16]], pseudonyms: Pseudonyms, *, kind: str
+        self, places: list[Place], raw: list[NDArray[np.uint16]], pseudonyms: Pseudonyms, *, kind: Kind
     ) -> NDArray[np.uint16]:
         """Reports of one kind, of the raw codes at each place."""
         reports = np.full((len(pseudonyms), self.words(kind)), NO_VALUE, np.uint16)
@@ -110,20 +112,15 @@ class StudySanitiser:
             reports[place.rows, place.words] = sent_one
         return reports
 
-    def _indexes(self, kind: str) -> list[int]:
+    def _indexes(self, kind: Kind) -> list[int]:
         return [index for index, spec in enumerate(self.plan.indicators) if spec.kind == kind]
 
-    def _most_at_once(self, indexes: list[int], widths: list[int]) -> int:
-        """Room for what one subscriber reports on: one of the indicators, or all of them."""
-        chosen = [widths[index] for index in indexes]
-        return max(chosen, default=0) if self.plan.is_sampled else sum(chosen)
-
-    def _words_of(self, kind: str) -> list[slice]:
+    def _words_of(self, kind: Kind) -> list[slice]:
         """Words of each indicator of a kind, in plan order."""
         found: list[slice] = []
         for index in self._indexes(kind):
             start = found[-1].stop if found and not self.plan.is_sampled else 0
-            found.append(slice(start, start + self._sanitiser.words(index)))
+            found.append(slice(start, start + n_words(self.plan.answer_channel(index))))
         return found
 
 

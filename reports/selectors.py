@@ -8,7 +8,8 @@ import numpy as np
 from django.db.models import Count
 from numpy.typing import NDArray
 
-from ldp import GrrChannel, IndicatorSpec, PlanSpec, all_unions, grr_channel, grr_frequencies, union
+from ldp import IndicatorSpec, PlanSpec, UnaryChannel, all_unions, pure_frequencies, union
+from ldp.params import ReportChannel
 from reports.models import Indicator, Plan, Study, Tally, VisitorTally
 
 LEVEL = 0.95  # of every interval
@@ -58,7 +59,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowReport:
-    """All categories of an indicator in one window, with the plan that they were collected under."""
+    """All categories of an indicator in one window, with the plan that they were collected under.
+
+    `epsilon` is the nominal one of one answer. Where `is_unary`, a report supports any number of categories,
+    and those of all categories do not add up to `n_reports`. Where `has_fakes`, most reports are made up.
+    """
 
     study: Study
     indicator: Indicator
@@ -70,6 +75,8 @@ class WindowReport:
     mechanism: str
     epsilon: float
     unit: str
+    is_unary: bool
+    has_fakes: bool
     n_visitors: int
     n_reports: int
     estimates: tuple[Estimate, ...]
@@ -82,6 +89,9 @@ class _Loaded:
     indicator: Indicator
     plan: Plan
     spec: IndicatorSpec
+    channel: ReportChannel
+    is_unary: bool
+    has_fakes: bool
     counts: Counts
     n_reports: Counts
     visitors: Counts
@@ -204,12 +214,16 @@ def _load(indicators: Sequence[Indicator]) -> list[_Loaded]:
 
 def _decode(indicator: Indicator, tally: Tally) -> _Loaded:
     plan = PlanSpec.from_json(tally.plan.spec)
-    spec = plan.indicators[plan.index(indicator.slug)]
+    index = plan.index(indicator.slug)
+    spec = plan.indicators[index]
     square = (plan.days + 1, plan.days + 1)
     return _Loaded(
         indicator=indicator,
         plan=tally.plan,
         spec=spec,
+        channel=plan.channel(index),
+        is_unary=isinstance(plan.answer_channel(index), UnaryChannel),
+        has_fakes=plan.has_fakes,
         counts=_array(tally.counts, shape=(spec.domain_size, *square)),
         n_reports=_array(tally.n_reports, shape=square),
         visitors=_visitors(tally.plan.study.visitor_tally),
@@ -225,11 +239,10 @@ def _array(blob: bytes | memoryview, *, shape: tuple[int, ...]) -> Counts:
 
 
 def _reports(loaded: _Loaded, windows: Sequence[Window]) -> list[WindowReport]:
-    channel = grr_channel(epsilon=loaded.spec.epsilon, domain_size=loaded.spec.domain_size)
-    return [_window_report(loaded, window, channel=channel) for window in windows]
+    return [_window_report(loaded, window) for window in windows]
 
 
-def _window_report(loaded: _Loaded, window: Window, *, channel: GrrChannel) -> WindowReport:
+def _window_report(loaded: _Loaded, window: Window) -> WindowReport:
     indicator, study = loaded.indicator, loaded.indicator.study
     if window.days > 1 and not has_unions(indicator):
         raise UnionNotAvailableError(
@@ -251,20 +264,20 @@ def _window_report(loaded: _Loaded, window: Window, *, channel: GrrChannel) -> W
         mechanism=loaded.plan.mechanism,
         epsilon=float(loaded.spec.epsilon),
         unit=loaded.plan.unit,
+        is_unary=loaded.is_unary,
+        has_fakes=loaded.has_fakes,
         n_visitors=n_visitors,
         n_reports=n_reports,
-        estimates=_estimates(loaded, counts, n_reports=n_reports, n_visitors=n_visitors, channel=channel),
+        estimates=_estimates(loaded, counts, n_reports=n_reports, n_visitors=n_visitors),
     )
 
 
-def _estimates(
-    loaded: _Loaded, counts: Counts, *, n_reports: int, n_visitors: int, channel: GrrChannel
-) -> tuple[Estimate, ...]:
+def _estimates(loaded: _Loaded, counts: Counts, *, n_reports: int, n_visitors: int) -> tuple[Estimate, ...]:
     categories = loaded.indicator.categories
     if n_reports == 0:
         return tuple(Estimate(category=category, reports=0) for category in categories)
-    result = grr_frequencies(
-        counts, n_reports=n_reports, n_population=n_visitors, channel=channel, level=LEVEL
+    result = pure_frequencies(
+        counts, n_reports=n_reports, n_population=n_visitors, channel=loaded.channel, level=LEVEL
     )
     scale = n_visitors / float(loaded.indicator.study.market_share)
     columns = (counts, result.frequency, result.std_error, result.ci_low, result.ci_high, result.consistent)

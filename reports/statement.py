@@ -11,7 +11,15 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from ldp import Certificate, IndicatorCertificate, PlanSpec, certify, grr_channel
+from ldp import (
+    Certificate,
+    FakedChannel,
+    GrrChannel,
+    IndicatorCertificate,
+    PlanSpec,
+    certify,
+)
+from ldp.params import AnswerChannel
 from reports.models import Area, Indicator, Plan, Study
 from reports.selectors import current_plan, has_unions
 from reports.version import software
@@ -22,23 +30,53 @@ WORD = 2**64  # thresholds are integers out of it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protection:
-    """What one page says about one indicator; epsilons are certified, not nominal."""
+    """What one page says about one indicator; epsilons are certified, not nominal.
+
+    `epsilon_value` is what this value loses, all reports of a person seen together.
+    """
 
     unit: str
     epsilon_answer: Decimal
+    epsilon_value: Decimal
     epsilon_profile: Decimal
     epsilon_attribute: Decimal
     values_per_person: int
     voided_days: int
-    threshold: int
+    channel: AnswerChannel
     d: int
     is_sampled: bool
+    has_fakes: bool
     is_daily: bool
 
     @property
+    def is_unary(self) -> bool:
+        """Whether an answer marks any number of categories, instead of naming one."""
+        return not isinstance(self.channel, GrrChannel)
+
+    @property
+    def method(self) -> str:
+        """Name of the method in the papers."""
+        return "OUE" if self.is_unary else "GRR"
+
+    @property
+    def thresholds(self) -> tuple[int, ...]:
+        """Of a true category and, where it is drawn on its own, of any other."""
+        return tuple(thresholds(self.channel).values())
+
+    @property
     def kept_of_100(self) -> int:
-        """True answers of a hundred."""
-        return round(Fraction(100 * self.threshold, WORD))
+        """Answers of a hundred that name or mark the true category."""
+        return round(100 * self.channel.p)
+
+    @property
+    def other_of_100(self) -> int:
+        """Answers of a hundred that name or mark one given other category."""
+        return round(100 * self.channel.q)
+
+    @property
+    def answers_of_100(self) -> int:
+        """Reports of a hundred that are no fakes."""
+        return round(Fraction(100, self.d)) if self.has_fakes else 100
 
 
 def protections(plan: Plan) -> dict[str, Protection]:
@@ -48,17 +86,26 @@ def protections(plan: Plan) -> dict[str, Protection]:
         asked.slug: Protection(
             unit=spec.unit,
             epsilon_answer=entry.epsilon,
+            epsilon_value=entry.epsilon_attribute,
             epsilon_profile=certificate.epsilon_profile,
             epsilon_attribute=certificate.epsilon_attribute,
             values_per_person=entry.n_values,
             voided_days=plan.voided_days,
-            threshold=grr_channel(epsilon=asked.epsilon, domain_size=asked.domain_size).threshold,
+            channel=spec.answer_channel(index),
             d=spec.d,
             is_sampled=spec.is_sampled,
+            has_fakes=spec.has_fakes,
             is_daily=asked.kind == "daily",
         )
-        for asked, entry in zip(spec.indicators, certificate.indicators, strict=True)
+        for index, (asked, entry) in enumerate(zip(spec.indicators, certificate.indicators, strict=True))
     }
+
+
+def thresholds(channel: AnswerChannel) -> dict[str, int]:
+    """Integers of a channel by their names, out of 2**64."""
+    if isinstance(channel, GrrChannel):
+        return {"threshold": channel.threshold}
+    return {"threshold_p": channel.threshold_p, "threshold_q": channel.threshold_q}
 
 
 def certified(plan: Plan) -> tuple[PlanSpec, Certificate]:
@@ -82,13 +129,13 @@ def privacy_statement(study: Study) -> dict[str, Any]:
         "indicators": [
             _indicator(by_slug[entry.slug], spec=spec, entry=entry) for entry in certificate.indicators
         ],
-        "not_protected": not_protected(has_daily=any(s.kind == "daily" for s in spec.indicators)),
+        "not_protected": not_protected(spec),
         "retention": retention(),
     }
 
 
-def not_protected(*, has_daily: bool) -> list[dict[str, str]]:
-    """What the guarantee does not cover, each with a fixed name and a text."""
+def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
+    """What the guarantee of a plan does not cover, each with a fixed name and a text."""
     limits = {
         "presence": gettext(
             "Presence: visitor totals are exact counts, per day and per union of days. Nothing hides "
@@ -99,7 +146,12 @@ def not_protected(*, has_daily: bool) -> list[dict[str, str]]:
             "answers is exact."
         ),
     }
-    if has_daily:
+    if spec.has_fakes and spec.unit == "attribute":
+        limits["profile"] = gettext(
+            "Whole profiles: made-up reports hide one value of a person, not all of them together. All "
+            "values of a person together lose the epsilon per profile, which is larger than the promised one."
+        )
+    if any(asked.kind == "daily" for asked in spec.indicators):
         limits["changes"] = gettext(
             "Changes: the values of a daily indicator are protected, but whether a value repeats or changes "
             "from one day to another is not, because the same value keeps its answer."
@@ -165,7 +217,8 @@ def _plan(plan: Plan, spec: PlanSpec) -> dict[str, Any]:
         "unit": plan.unit,
         "epsilon": _plain(plan.epsilon),
         "epsilon_profile_cap": None if plan.epsilon_profile is None else _plain(plan.epsilon_profile),
-        "indicators_per_person": 1 if spec.is_sampled else spec.d,
+        "indicators_per_person": 1 if spec.is_sampled or spec.has_fakes else spec.d,
+        "has_fake_data": spec.has_fakes,
         "spec_sha256": plan.spec_hash,
     }
 
@@ -194,24 +247,31 @@ def _guarantee(plan: Plan, certificate: Certificate) -> dict[str, Any]:
 
 
 def _indicator(indicator: Indicator, *, spec: PlanSpec, entry: IndicatorCertificate) -> dict[str, Any]:
-    asked = spec.indicators[spec.index(entry.slug)]
-    channel = grr_channel(epsilon=asked.epsilon, domain_size=asked.domain_size)
+    index = spec.index(entry.slug)
+    asked = spec.indicators[index]
+    channel, report = spec.answer_channel(index), spec.channel(index)
     return {
         "slug": indicator.slug,
         "name": indicator.name,
         "kind": indicator.kind,
         "categories": indicator.categories,
-        "protocol": "grr",
+        "protocol": "grr" if isinstance(channel, GrrChannel) else "oue",
         "nominal_epsilon": _ratio(asked.epsilon),
-        "threshold": str(channel.threshold),
+        **{name: str(value) for name, value in thresholds(channel).items()},
         "threshold_out_of": str(WORD),
         "p": _ratio(channel.p),
         "q": _ratio(channel.q),
+        "fake_data": _fake_data(report) if isinstance(report, FakedChannel) else None,
         "ratio": _ratio(entry.ratio),
         "epsilon": str(entry.epsilon),
+        "epsilon_attribute": str(entry.epsilon_attribute),
         "values_per_person": entry.n_values,
         "unions_of_days": has_unions(indicator),
     }
+
+
+def _fake_data(report: FakedChannel) -> dict[str, str]:
+    return {"share": _ratio(report.share), "fake": report.fake, "support": _ratio(report.fake_support)}
 
 
 def _ratio(value: Fraction) -> str:

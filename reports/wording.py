@@ -10,6 +10,8 @@ from fractions import Fraction
 from django.utils.formats import date_format
 from django.utils.translation import gettext, ngettext
 
+from ldp import FakedChannel, GrrChannel, PlanSpec
+from ldp.params import ReportChannel
 from reports.models import Study
 from reports.selectors import Estimate, WindowReport
 
@@ -86,6 +88,26 @@ def odds(epsilon_value: Decimal) -> str:
     return number(int(ratio.to_integral_value(rounding=ROUND_CEILING)))
 
 
+def plan_words(spec: PlanSpec) -> str:
+    """What a plan's mechanism does, in plain words."""
+    sentences = (_who_answers(spec), _how(spec), _what_fakes_hide(spec))
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def answer_words(channel: ReportChannel) -> str:
+    """What a report says of a true category, in plain words."""
+    answer = channel.answer if isinstance(channel, FakedChannel) else channel
+    values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
+    if isinstance(answer, GrrChannel):
+        text = gettext("True in %(kept)s of cases; each other category takes its place in %(other)s.")
+    else:
+        text = gettext("Marks the true category in %(kept)s of cases, and each other category in %(other)s.")
+    if isinstance(channel, FakedChannel):
+        text += " " + gettext("Only %(share)s of the reports are answers; the others are made up.")
+        values["share"] = percent(float(channel.share))
+    return text % values
+
+
 def day_title(day: date) -> str:
     return date_format(day, "D j M Y")
 
@@ -142,3 +164,57 @@ def visitor_rule(study: Study) -> str:
 def _tenths(value: float) -> str:
     text = f"{value * 100:.1f}"
     return ("0.0" if text == "-0.0" else text).replace("-", MINUS)
+
+
+def _who_answers(spec: PlanSpec) -> str:
+    if spec.has_fakes:
+        return gettext(
+            "Each person answers one of the %(d)d indicators, drawn at random once for the whole study, and "
+            "sends made-up reports on the others, drawn without looking at the values."
+        ) % {"d": spec.d}
+    if not spec.is_sampled:
+        return gettext(
+            "Each person answers all %(d)d indicators, which share the epsilon of the plan equally."
+        ) % {"d": spec.d}
+    if spec.d == 1:
+        return gettext("Each person answers the one indicator.")
+    return gettext(
+        "Each person answers one of the %(d)d indicators, drawn at random once for the whole study."
+    ) % {"d": spec.d}
+
+
+def _how(spec: PlanSpec) -> str:
+    if spec.mechanism == "spl-grr":
+        return gettext(
+            "Every answer is randomised (GRR) and then kept: the same value never gets a second answer."
+        )
+    if spec.mechanism.endswith("-adp"):
+        return gettext(
+            "For each indicator the more exact of two methods is used (ADP): the answer is a category that "
+            "may be replaced by another at random (GRR), or one mark per category, each drawn at random "
+            "(unary encoding, OUE). It is then kept: the same value never gets a second answer."
+        )
+    if spec.mechanism.endswith("-grr"):
+        return gettext(
+            "The answer is randomised (GRR) and then kept: the same value never gets a second answer."
+        )
+    return gettext(
+        "The answer is one mark per category, each drawn at random (unary encoding, OUE), and then kept: the "
+        "same value never gets a second answer."
+    )
+
+
+def _what_fakes_hide(spec: PlanSpec) -> str:
+    if not spec.has_fakes:
+        return ""
+    if spec.unit == "attribute":
+        return gettext(
+            "Nobody sees which report is the answer (RS+FD). That hides a single value, so that answers can "
+            "be more exact; it does not hide all values of a person together, which lose more than is "
+            "promised for one."
+        )
+    return gettext(
+        "Nobody sees which report is the answer (RS+FD). For all values of a person together, which this "
+        "plan is about, that hides nothing: without made-up reports (smp), the same promise gives more exact "
+        "estimates."
+    )

@@ -11,7 +11,7 @@ from ldp.entropy import KeyedPrf
 from ldp.errors import LdpError
 from ldp.mechanisms import fake_data, grr, oracles
 from ldp.mechanisms.multidim import choose_days, choose_indicator
-from ldp.mechanisms.words import n_words, to_words
+from ldp.mechanisms.words import to_words
 from ldp.params import PlanSpec
 
 Values = NDArray[np.int32]
@@ -48,10 +48,6 @@ class Sanitiser:
         if not self._plan.is_sampled:
             raise LdpError(f"asked needs a mechanism that samples, got {self._plan.mechanism}")
         return choose_indicator(pseudonyms, prf=self._prf, d=self._plan.d)
-
-    def words(self, index: int) -> int:
-        """Words of a report on an indicator."""
-        return n_words(self._channels[index])
 
     def answer(self, index: int, pseudonyms: Words, values: Values) -> NDArray[np.uint16]:
         """Answers to one indicator by GRR; under sampling, the caller passes only the subscribers asked it.

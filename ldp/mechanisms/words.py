@@ -11,12 +11,20 @@ from numpy.typing import NDArray
 
 from ldp import kernels_words
 from ldp.channels import GrrChannel
+from ldp.errors import LdpError
 from ldp.families.unary import UnaryChannel
+from ldp.params import Kind, PlanSpec
 
 
 def n_words(channel: GrrChannel | UnaryChannel) -> int:
     """Words of a report."""
     return 1 if isinstance(channel, GrrChannel) else -(-channel.domain_size // kernels_words.BITS)
+
+
+def plan_words(plan: PlanSpec, *, kind: Kind) -> int:
+    """Words that all reports of a subscriber on indicators of a kind take; under Smp that is one report."""
+    widths = [n_words(plan.answer_channel(i)) for i, spec in enumerate(plan.indicators) if spec.kind == kind]
+    return max(widths, default=0) if plan.is_sampled else sum(widths)
 
 
 def to_words(
@@ -33,8 +41,17 @@ def to_words(
     Returns
     -------
     ndarray of uint16, shape (n, n_words)
+
+    Raises
+    ------
+    LdpError : reports are not those of so many values by this channel
     """
-    if isinstance(channel, GrrChannel):
+    is_code = isinstance(channel, GrrChannel)
+    dtype = np.uint16 if is_code else np.uint64
+    shape = values.shape if is_code else (values.shape[0], -(-channel.domain_size // 64))
+    if reports.dtype != dtype or reports.shape != shape:
+        raise LdpError(f"reports must be {dtype.__name__} of {shape}, got {reports.dtype} of {reports.shape}")
+    if is_code:
         return reports.reshape(-1, 1)
     words = np.empty((reports.shape[0], n_words(channel)), np.uint16)
     kernels_words.pack_words(values, reports, words)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
-from ldp import IndicatorCertificate, IndicatorSpec, grr_channel
+from ldp import IndicatorCertificate, PlanSpec
 from mobility.errors import MobilityError
 from mobility.services.studies import create_study
 from mobility.views.study_form import StudyForm, StudyFormError, check_given, check_size
@@ -99,10 +99,8 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "spec": spec,
         "certificate": certificate,
         "rows": [
-            _indicator_row(each, asked, entry, typed=typed[each.pk])
-            for each, asked, entry in zip(
-                found.indicators.all(), spec.indicators, certificate.indicators, strict=True
-            )
+            _indicator_row(each, spec, entry, typed=typed[each.pk])
+            for each, entry in zip(found.indicators.all(), certificate.indicators, strict=True)
         ],
         "n_windows": found.days * (found.days + 1) // 2,
         "visitor_rule": wording.visitor_rule(found),
@@ -112,15 +110,14 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _indicator_row(
-    indicator: Indicator, spec: IndicatorSpec, certified_to: IndicatorCertificate, *, typed: Decimal | None
+    indicator: Indicator, spec: PlanSpec, certified_to: IndicatorCertificate, *, typed: Decimal | None
 ) -> dict[str, object]:
-    channel = grr_channel(epsilon=spec.epsilon, domain_size=spec.domain_size)
+    index = spec.index(indicator.slug)
     return {
         "indicator": indicator,
         "typed": typed,
-        "nominal": spec.epsilon,
+        "nominal": spec.indicators[index].epsilon,
         "certified": certified_to.epsilon,
-        "kept": float(channel.p),
-        "other": float(channel.q),
+        "words": wording.answer_words(spec.channel(index)),
         "values": certified_to.n_values,
     }

@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from ldp import IndicatorRequest, PlanSpec, build_plan
-
-Mechanism = Literal["smp-grr", "spl-grr"]
-Unit = Literal["profile", "attribute"]
-Kind = Literal["static", "daily"]
+from ldp.channels import Unit
+from ldp.params import Kind, Mechanism
 
 VISIT_DURATION = "visit_duration"
 # Band h holds stays of [h-1, h) hours; the last one runs from 10 to 18 hours, both included.

@@ -1,8 +1,15 @@
 """The list [[indicator]]."""
 
+from decimal import Decimal
 from typing import Any, cast
 
-from reports.studyfile.definition import VISIT_DURATION, VISIT_DURATION_BANDS, IndicatorDefinition, Kind
+from ldp.params import Kind
+from reports.studyfile.definition import (
+    VISIT_DURATION,
+    VISIT_DURATION_BANDS,
+    IndicatorDefinition,
+    PlanDefinition,
+)
 from reports.studyfile.sections import EPSILON
 from reports.studyfile.table import Table, text_problem
 
@@ -13,8 +20,10 @@ MAX_TALLY_CELLS = 8_000_000  # of one indicator: 64 MB, read and written whole
 RESERVED_INDICATORS = frozenset({"statement", "days", "export", "maps"})
 
 
-def read_indicators(root: Table, *, days: int, mechanism: str | None) -> tuple[IndicatorDefinition, ...]:
-    """Return the indicators in file order; `days` bounds max_values."""
+def read_indicators(
+    root: Table, *, days: int, plan: PlanDefinition | None
+) -> tuple[IndicatorDefinition, ...]:
+    """Return the indicators in file order; `days` bounds max_values, and not every plan suits every one."""
     items = root.raw("indicator")
     if items is None:
         return ()
@@ -24,9 +33,7 @@ def read_indicators(root: Table, *, days: int, mechanism: str | None) -> tuple[I
     if len(items) > MAX_INDICATORS:
         root.add("indicator", f"must be at most {MAX_INDICATORS}", len(items))
         return ()
-    return tuple(
-        _read_indicator(table, days=days, mechanism=mechanism) for table in _tables(root, items=items)
-    )
+    return tuple(_read_indicator(table, days=days, plan=plan) for table in _tables(root, items=items))
 
 
 def _tables(root: Table, *, items: list[dict[str, Any]]) -> list[Table]:
@@ -45,18 +52,34 @@ def _tables(root: Table, *, items: list[dict[str, Any]]) -> list[Table]:
     return tables
 
 
-def _read_indicator(table: Table, *, days: int, mechanism: str | None) -> IndicatorDefinition:
+def _read_indicator(table: Table, *, days: int, plan: PlanDefinition | None) -> IndicatorDefinition:
     slug = table.slug("slug", reserved=RESERVED_INDICATORS) or "unknown"
     kind = cast(Kind, table.choice("kind", ("static", "daily")))
     epsilon = table.decimal("epsilon", EPSILON, required=False)
-    if epsilon is not None and mechanism == "spl-grr":
-        table.add("epsilon", "must be absent: spl-grr shares the epsilon of the plan equally", epsilon)
+    if plan is not None:
+        _check_suits(table, plan, kind=kind, epsilon=epsilon)
     name = table.text("name", default=slug.replace("_", " ").replace("-", " ").capitalize())
     reader = _read_static if kind == "static" else _read_daily
     # An unknown kind says nothing about the other keys.
     specific = reader(table, days=days) if table.values.get("kind") == kind else _unread(table)
     table.finish()
     return IndicatorDefinition(slug=slug, name=name, kind=kind, epsilon=epsilon, **specific)
+
+
+def _check_suits(table: Table, plan: PlanDefinition, *, kind: Kind, epsilon: Decimal | None) -> None:
+    """Note what the plan's mechanism cannot do for an indicator."""
+    mechanism = plan.mechanism
+    if epsilon is not None and mechanism == "spl-grr":
+        table.add("epsilon", "must be absent: spl-grr shares the epsilon of the plan equally", epsilon)
+    if epsilon is not None and mechanism.startswith("rsfd-"):
+        rule = f"must be absent: {mechanism} has one for all, since every report may be the answer"
+        table.add("epsilon", rule, epsilon)
+    if kind == "daily" and mechanism.startswith("rsfd-") and plan.unit == "attribute":
+        rule = (
+            f"must be static under {mechanism} with the unit attribute: a made-up report does not change "
+            "with the value, so one that changes would be the answer (choose the unit profile, or smp)"
+        )
+        table.add("kind", rule, kind)
 
 
 def _unread(table: Table) -> dict[str, Any]:

@@ -4,9 +4,11 @@ import re
 import tomllib
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, get_args
 
-from ldp import LdpError, check_cap
+from ldp import LdpError, PlanError, PlanSpec, check_cap
+from ldp.mechanisms.words import plan_words
+from ldp.params import Kind
 from reports.studyfile.area import read_area
 from reports.studyfile.definition import ExtractProfile, IndicatorDefinition, StudyDefinition
 from reports.studyfile.indicators import read_indicators
@@ -15,6 +17,7 @@ from reports.studyfile.sections import MAX_DAYS, read_extract, read_plan, read_s
 from reports.studyfile.table import Table
 
 DEFAULT_MIN_PUBLICATION = 100
+MAX_REPORT_WORDS = 256  # of a person: with 100,000 people in a shard, 50 MB in memory
 
 
 def parse_study(
@@ -60,7 +63,7 @@ def _read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict
     if plan:
         parts["plan"] = read_plan(plan)
     parts["indicators"] = read_indicators(
-        root, days=parts.get("days", MAX_DAYS), mechanism=parts["plan"].mechanism if plan else None
+        root, days=parts.get("days", MAX_DAYS), plan=parts["plan"] if plan else None
     )
     if extract:
         _check_columns(root.problems, parts["extract"], parts["indicators"])
@@ -128,8 +131,20 @@ def _check_plan(definition: StudyDefinition, *, filename: str) -> None:
     key = "plan"
     try:
         spec = definition.plan_spec()
+        _check_room(spec)
         if cap is not None:
             key = "plan.epsilon_profile"
             check_cap(spec, cap)
     except LdpError as error:
         raise StudyFileError([Problem(file=filename, key=key, rule=str(error))]) from error
+
+
+def _check_room(spec: PlanSpec) -> None:
+    """Raise PlanError if what is kept of a subscriber would be too large: a bit for every category."""
+    for kind in get_args(Kind):
+        words = plan_words(spec, kind=kind)
+        if words > MAX_REPORT_WORDS:
+            raise PlanError(
+                f"reports of a person on {kind} indicators must fit into {MAX_REPORT_WORDS} words, "
+                f"got {words}: {spec.mechanism} needs a bit per category, and GRR one word per indicator"
+            )

@@ -2,17 +2,18 @@
 
 from datetime import date
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, cast, get_args
 from zoneinfo import available_timezones
 
-from reports.studyfile.definition import ExtractProfile, Mechanism, PlanDefinition, Unit, VisitorRule
+from ldp.channels import Unit
+from ldp.params import Mechanism
+from reports.studyfile.definition import ExtractProfile, PlanDefinition, VisitorRule
 from reports.studyfile.problems import nearest
 from reports.studyfile.table import NumberRule, Table
 
 MAX_DAYS = 62
-MECHANISMS = ("smp-grr", "spl-grr")
-LATER_MECHANISMS = ("smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp")
-UNITS = ("profile", "attribute")
+MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
+UNITS: tuple[Unit, ...] = get_args(Unit)
 RESERVED_STUDIES = frozenset({"create", "batches"})
 FIRST_DAY_FROM, FIRST_DAY_TO = date(1990, 1, 1), date(2199, 12, 31)
 MAX_SUBSCRIBERS = 10**10  # more than there are people
@@ -88,7 +89,7 @@ def read_extract(table: Table, *, has_area: bool) -> ExtractProfile:
 def read_plan(table: Table) -> PlanDefinition:
     """Return the plan as typed."""
     plan = PlanDefinition(
-        mechanism=cast(Mechanism, table.choice("mechanism", MECHANISMS, later=LATER_MECHANISMS)),
+        mechanism=cast(Mechanism, table.choice("mechanism", MECHANISMS)),
         unit=cast(Unit, table.choice("unit", UNITS)),
         epsilon=table.decimal("epsilon", EPSILON) or Decimal(1),
         epsilon_profile=table.decimal("epsilon_profile", CAP, required=False),

@@ -104,15 +104,12 @@ class Table:
             return None
         return value
 
-    def choice(self, key: str, known: Sequence[str], *, later: Sequence[str] = ()) -> str:
-        """Return one of `known`; those of `later` are refused with that word."""
+    def choice(self, key: str, known: Sequence[str]) -> str:
+        """Return one of `known`."""
         value = self.raw(key)
         if value in known or value is None:
             return value or known[0]
-        if value in later:
-            self.add(key, f"is not available yet, choose one of {', '.join(known)}", value)
-        else:
-            self.add(key, f"must be one of {', '.join(known)}", value)
+        self.add(key, f"must be one of {', '.join(known)}", value)
         return known[0]
 
     def integer(self, key: str, *, low: int, high: int, default: int | None = None) -> int:

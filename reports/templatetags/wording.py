@@ -12,6 +12,7 @@ for function in (
     wording.number,
     wording.odds,
     wording.percent,
+    wording.plan_words,
     wording.points,
     wording.share_range,
     wording.short_day,

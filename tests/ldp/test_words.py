@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from ldp import NO_ANSWER, LdpError, grr_channel, oue_channel
 from ldp.kernels_words import BITS
-from ldp.mechanisms.words import n_words, to_words
+from ldp.mechanisms.words import n_words, plan_words, to_words
 from ldp.tallies import tally_daily_words, tally_static_words
+from tests.ldp.exact import make_plan
 
 DAYS = 5
 SIZES = [2, 14, 15, 16, 30, 31, 63, 64, 65, 74, 75, 76, 200]
@@ -60,6 +61,30 @@ def test_codes_are_one_word() -> None:
     assert n_words(channel) == 1
     words = to_words(codes, values=np.array([0, 0, -1], np.int32), channel=channel)
     assert words.tolist() == [[0], [299], [NO_ANSWER]]
+
+
+def test_reports_of_another_channel_are_refused() -> None:
+    values = np.zeros(2, np.int32)
+    grr, oue = (make(epsilon=Fraction(1), domain_size=65) for make in (grr_channel, oue_channel))
+    with pytest.raises(LdpError, match=r"reports must be uint64 of \(2, 2\), got uint16 of \(2,\)"):
+        to_words(np.zeros(2, np.uint16), values=values, channel=oue)
+    with pytest.raises(LdpError, match=r"reports must be uint64 of \(2, 2\), got uint64 of \(2, 1\)"):
+        to_words(np.zeros((2, 1), np.uint64), values=values, channel=oue)
+    with pytest.raises(LdpError, match=r"reports must be uint16 of \(2,\), got uint64 of \(2, 2\)"):
+        to_words(np.zeros((2, 2), np.uint64), values=values, channel=grr)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "static", "daily"),
+    [("smp-grr", 1, 1), ("spl-grr", 3, 1), ("smp-oue", 5, 1), ("rsfd-ouez", 8, 1), ("rsfd-adp", 8, 1)],
+)
+def test_room_for_the_reports_of_a_person(mechanism: str, static: int, daily: int) -> None:
+    """Of 3, 30 and 61 values: GRR takes one word each, bits take 1, 2 and 5."""
+    kinds = [("static", 3), ("daily", 10), ("static", 30), ("static", 61)]
+    plan = make_plan(*kinds, mechanism=mechanism)
+    assert (plan_words(plan, kind="static"), plan_words(plan, kind="daily")) == (static, daily)
+    none = make_plan(("daily", 10), mechanism=mechanism)
+    assert plan_words(none, kind="static") == 0
 
 
 def slow(people: list[tuple[int, list[int | None]]], k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -121,7 +121,7 @@ def test_pages_certify_what_the_statement_certifies(fair: Study) -> None:
         shown = protections(plan)[indicator.slug]
         assert str(shown.epsilon_answer) == entry["epsilon"]
         assert str(shown.epsilon_profile) == printed["guarantee"]["epsilon_profile"]
-        assert shown.threshold == int(entry["threshold"])
+        assert shown.thresholds == (int(entry["threshold"]),)
 
 
 def test_page_and_file(reader: Client, fair: Study) -> None:

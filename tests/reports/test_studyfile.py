@@ -174,8 +174,7 @@ def test_the_demo_study_survives_the_round_trip_through_json() -> None:
         ('column = "age"', 'column = "msisdn"', 'indicator[age_band].column: must be a column of its own, but extract.subscriber has it, got "msisdn"'),
         ('timestamp = "time"', 'timestamp = "time"\nmax_bad_share = 2', "extract.max_bad_share: must be a number from 0 to 1, got 2"),
         ('timestamp = "time"', 'timestamp = "time"\nmax_bad_share = -0.5', "extract.max_bad_share: must be a number from 0 to 1, got -0.5"),
-        ("smp-grr", "rsfd-grr", 'plan.mechanism: is not available yet, choose one of smp-grr, spl-grr, got "rsfd-grr"'),
-        ("smp-grr", "grr", 'plan.mechanism: must be one of smp-grr, spl-grr, got "grr"'),
+        ("smp-grr", "grr", 'plan.mechanism: must be one of smp-grr, spl-grr, smp-oue, smp-adp, rsfd-grr, rsfd-ouez, rsfd-adp, got "grr"'),
         ('unit = "profile"', 'unit = "person"', 'plan.unit: must be one of profile, attribute, got "person"'),
         ("epsilon = 1.0", "epsilon = 0", "plan.epsilon: must be a number > 0 and <= 20 (above 20 an answer is as good as the raw value), got 0"),
         ("epsilon = 1.0", "epsilon = 20.1", "plan.epsilon: must be a number > 0 and <= 20"),
@@ -219,7 +218,7 @@ def test_a_broken_rule_is_named_with_file_key_and_value(old: str, new: str, expe
 def test_a_valid_key_next_to_a_broken_one_is_not_blamed() -> None:
     assert len(problems(edited("days = 3", "days = 63"))) == 1
     assert len(problems(edited('kind = "static"', 'kind = "weekly"'))) == 1
-    assert len(problems(edited("smp-grr", "smp-oue"))) == 1
+    assert len(problems(edited("smp-grr", "smp-olh"))) == 1
 
 
 def test_all_problems_are_reported_together() -> None:
