@@ -24,6 +24,7 @@ __all__ = [
     "all_unions",
     "tally_daily",
     "tally_daily_words",
+    "tally_reports",
     "tally_static",
     "tally_static_words",
     "tally_visitors",
@@ -99,6 +100,31 @@ def tally_daily_words(
     bitmaps, counts, n_reports, sign, Raises : as in `tally_static_words`
     """
     _tally_words(bitmaps, words, counts, n_reports, rows=counts.shape[-1] - 1, sign=sign)
+
+
+def tally_reports(
+    bitmaps: Bitmaps, words: Codes, delta: "Delta", *, index: int, is_unary: bool, sign: Sign
+) -> None:
+    """Add (or take away) reports on an indicator, whatever they are, in place.
+
+    Parameters
+    ----------
+    words : ndarray of uint16, shape (n, words), or (n, days, words) of a daily indicator; as
+        `ldp.mechanisms.words` says
+    delta : Delta; its counts and reports of the indicator change
+    index : int; position in the plan
+    is_unary : bool; whether a report is bits; else it is one code
+    bitmaps, sign, Raises : as in `tally_static`
+    """
+    counts, n_reports = delta.counts[index], delta.n_reports[index]
+    is_daily = words.ndim == 3
+    if is_unary:
+        tally_words = tally_daily_words if is_daily else tally_static_words
+        tally_words(bitmaps, words, counts, n_reports, sign=sign)
+        return
+    tally = tally_daily if is_daily else tally_static
+    tally(bitmaps, np.ascontiguousarray(words[..., 0]), counts, sign=sign)
+    n_reports[:] = counts.sum(axis=0)  # a code supports exactly one value
 
 
 def tally_visitors(bitmaps: Bitmaps, out: Counts, *, sign: Sign) -> None:

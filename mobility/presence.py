@@ -6,20 +6,14 @@ rule of their own.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ldp.tallies import (
-    Delta,
-    tally_daily,
-    tally_daily_words,
-    tally_static,
-    tally_static_words,
-    tally_visitors,
-)
+from ldp.params import Kind
+from ldp.tallies import Delta, tally_reports, tally_visitors
 from mobility.ingest.events import NO_VALUE
 from mobility.sanitise import StudySanitiser, differing_reports
 
@@ -222,9 +216,6 @@ def _change(
     delta = Delta.zero(sanitiser.plan)
     _add_tallies(delta, before.take(rows), sanitiser, sign=-1)
     _add_tallies(delta, after.take(rows), sanitiser, sign=+1)
-    for index, (n_reports, counts) in enumerate(zip(delta.n_reports, delta.counts, strict=True)):
-        if not sanitiser.is_unary(index):
-            n_reports[:] = counts.sum(axis=0)  # a code supports exactly one category
     return Change(
         presence=after,
         places=len(rows),
@@ -251,22 +242,14 @@ def _add_tallies(
     delta: Delta, presence: Presence, sanitiser: StudySanitiser, *, sign: Literal[1, -1]
 ) -> None:
     tally_visitors(presence.days, delta.visitors, sign=sign)
-    for place in sanitiser.places(presence.pseudonym, kind="static"):
-        days, words = presence.days[place.rows], presence.static[place.rows, place.words]
-        counts, n_reports = delta.counts[place.indicator], delta.n_reports[place.indicator]
-        if sanitiser.is_unary(place.indicator):
-            tally_static_words(days, words, counts, n_reports, sign=sign)
-        else:
-            tally_static(days, _codes(words), counts, sign=sign)
-    for place in sanitiser.places(presence.pseudonym, kind="daily"):
-        days, by_day = presence.days[place.rows], presence.daily[place.rows, place.words].swapaxes(1, 2)
-        counts, n_reports = delta.counts[place.indicator], delta.n_reports[place.indicator]
-        if sanitiser.is_unary(place.indicator):
-            tally_daily_words(days, np.ascontiguousarray(by_day), counts, n_reports, sign=sign)
-        else:
-            tally_daily(days, _codes(by_day), counts, sign=sign)
-
-
-def _codes(words: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Codes of reports that take one word."""
-    return np.ascontiguousarray(words[..., 0])
+    for kind in get_args(Kind):
+        for place in sanitiser.places(presence.pseudonym, kind=kind):
+            words = getattr(presence, kind)[place.rows, place.words]
+            tally_reports(
+                presence.days[place.rows],
+                words if kind == "static" else words.swapaxes(1, 2),
+                delta,
+                index=place.indicator,
+                is_unary=sanitiser.is_unary(place.indicator),
+                sign=sign,
+            )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ldp
+from ldp.tallies import tally_reports
 from reports.models import Plan, Study
 from reports.services.publications import apply_publication
 from reports.services.studies import create_study_rows
@@ -127,43 +128,39 @@ def publish(study: Study, people: People, *, key: bytes = bytes(16), voided_days
 def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser) -> ldp.Delta:
     delta = ldp.Delta.zero(spec)
     ldp.tally_visitors(people.bitmaps, delta.visitors, sign=1)
+    static = sanitiser.reports(people.pseudonyms, _values(spec, people, sanitiser, day=None))
+    by_day = [
+        sanitiser.reports(people.pseudonyms, _values(spec, people, sanitiser, day=day))
+        for day in range(spec.days)
+    ]
     for index, asked in enumerate(spec.indicators):
-        answers = (
-            _static_answers(index, asked, people, sanitiser, is_sampled=spec.is_sampled)
-            if asked.kind == "static"
-            else _daily_answers(index, asked, people, sanitiser, is_sampled=spec.is_sampled)
+        daily = [reports[index] for reports in by_day]
+        tally_reports(
+            people.bitmaps,
+            static[index] if asked.kind == "static" else np.stack(daily, axis=1),
+            delta,
+            index=index,
+            is_unary=isinstance(spec.answer_channel(index), ldp.UnaryChannel),
+            sign=1,
         )
-        tally = ldp.tally_static if asked.kind == "static" else ldp.tally_daily
-        tally(people.bitmaps, answers, delta.counts[index], sign=1)
-        delta.n_reports[index][:] = delta.counts[index].sum(axis=0)
     return delta
 
 
-def _static_answers(
-    index: int, asked: ldp.IndicatorSpec, people: People, sanitiser: ldp.Sanitiser, *, is_sampled: bool
-) -> NDArray[np.uint16]:
-    values = people.static[asked.slug]
-    if is_sampled:
-        values = np.where(sanitiser.asked(people.pseudonyms) == index, values, -1).astype(np.int32)
-    return sanitiser.answer(index, people.pseudonyms, values)
-
-
-def _daily_answers(
-    index: int, asked: ldp.IndicatorSpec, people: People, sanitiser: ldp.Sanitiser, *, is_sampled: bool
-) -> NDArray[np.uint16]:
-    values = people.daily[asked.slug]
-    chosen = sanitiser.answer_days(index, people.pseudonyms) & people.bitmaps
-    if is_sampled:
-        chosen = np.where(sanitiser.asked(people.pseudonyms) == index, chosen, 0).astype(np.uint64)
-    columns = [
-        sanitiser.answer(
-            index,
-            people.pseudonyms,
-            np.where(chosen >> np.uint64(day) & np.uint64(1), values[:, day], -1).astype(np.int32),
-        )
-        for day in range(values.shape[1])
-    ]
-    return np.stack(columns, axis=1)
+def _values(
+    spec: ldp.PlanSpec, people: People, sanitiser: ldp.Sanitiser, *, day: int | None
+) -> list[NDArray[np.int32]]:
+    """Values of the static indicators, or of the daily ones on a day; -1 for all others."""
+    columns = []
+    for index, asked in enumerate(spec.indicators):
+        column = np.full(people.bitmaps.size, -1, np.int32)
+        if day is None and asked.kind == "static":
+            column = people.static[asked.slug]
+        elif day is not None and asked.kind == "daily":
+            chosen = sanitiser.answer_days(index, people.pseudonyms) & people.bitmaps
+            reports_today = chosen >> np.uint64(day) & np.uint64(1) == 1
+            column = np.where(reports_today, people.daily[asked.slug][:, day], column)
+        columns.append(column.astype(np.int32))
+    return columns
 
 
 def _skewed(stream: ldp.KeyedStream, n: int, k: int) -> NDArray[np.int32]:
