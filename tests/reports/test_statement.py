@@ -5,7 +5,7 @@ import json
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
@@ -14,6 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 import ldp
+from ldp.params import Mechanism
 from reports.models import Plan, Study
 from reports.statement import protections
 from tests.reports import report_factory as factory
@@ -36,13 +37,19 @@ def names(rows: list[dict[str, str]]) -> list[str]:
     return [row["name"] for row in rows]
 
 
-@pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
+@pytest.mark.parametrize("mechanism", get_args(Mechanism))
 @pytest.mark.parametrize("unit", ["profile", "attribute"])
 def test_statement_follows_its_schema(mechanism: str, unit: str) -> None:
-    factory.create(mechanism=mechanism, unit=unit)
+    factory.create(factory.GENDER, factory.AGE, mechanism=mechanism, unit=unit)
     printed = statement()
-    assert printed["guarantee"]["unit"] == printed["plan"]["unit"] == unit
-    assert printed["guarantee"]["epsilon"] == printed["guarantee"][f"epsilon_{unit}"]
+    guarantee = printed["guarantee"]
+    assert guarantee["unit"] == printed["plan"]["unit"] == unit
+    assert guarantee["epsilon"] == guarantee[f"epsilon_{unit}"]
+    assert Fraction(guarantee["nominal_attribute"]) >= Decimal(guarantee["epsilon_attribute"])
+    assert Fraction(guarantee["nominal_profile"]) >= Decimal(guarantee["epsilon_profile"])
+    assert Decimal(guarantee["epsilon"]) <= 1
+    assert printed["plan"]["has_fake_data"] == mechanism.startswith("rsfd")
+    assert printed["plan"]["indicators_per_person"] == (2 if mechanism == "spl-grr" else 1)
 
 
 def test_schema_is_a_schema_and_refuses_what_is_missing() -> None:
@@ -69,6 +76,56 @@ def test_exact_numbers_belong_together_and_are_those_of_the_channel() -> None:
         assert Decimal(entry["epsilon"]).exp() >= Decimal(ratio.numerator) / Decimal(ratio.denominator)
         assert Decimal(entry["epsilon"]) <= Decimal("0.7")
         assert Fraction(entry["nominal_epsilon"]) == Fraction(7, 10)
+
+
+@pytest.mark.parametrize("mechanism", ["smp-oue", "rsfd-ouez"])
+def test_exact_numbers_of_unary_answers_are_those_of_the_channel(mechanism: str) -> None:
+    factory.create(factory.GENDER, factory.AGE, mechanism=mechanism, epsilon="0.7")
+    for entry in statement()["indicators"]:
+        channel = ldp.oue_channel(epsilon=Fraction(7, 10), domain_size=3)
+        assert entry["protocol"] == "oue"
+        assert "threshold" not in entry
+        assert (int(entry["threshold_p"]), int(entry["threshold_q"])) == (2**63, channel.threshold_q)
+        p, q, ratio = (Fraction(entry[name]) for name in ("p", "q", "ratio"))
+        assert (p, q) == (Fraction(1, 2), Fraction(channel.threshold_q, 2**64))
+        assert ratio == p * (1 - q) / ((1 - p) * q) == channel.ratio
+        assert Decimal(entry["epsilon"]) <= Decimal("0.7")
+
+
+def test_adaptive_statement_says_which_oracle_each_indicator_has() -> None:
+    many = factory.indicator("region", *(f"r{i}" for i in range(12)))
+    factory.create(factory.GENDER, many, mechanism="smp-adp")
+    assert [entry["protocol"] for entry in statement()["indicators"]] == ["grr", "oue"]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "fake", "support"), [("rsfd-grr", "code", "1/3"), ("rsfd-ouez", "no value", "q")]
+)
+@pytest.mark.parametrize("unit", ["profile", "attribute"])
+def test_fake_data_are_stated_with_their_shares(mechanism: str, fake: str, support: str, unit: str) -> None:
+    factory.create(factory.GENDER, factory.AGE, mechanism=mechanism, unit=unit, epsilon="0.7")
+    printed = statement()
+    answers = Fraction(7, 10) if unit == "profile" else None
+    for entry in printed["indicators"]:
+        expected = {"share": "1/2", "fake": fake, "support": entry["q"] if support == "q" else support}
+        assert entry["fake_data"] == expected
+        assert Decimal(entry["epsilon_attribute"]) < Decimal(entry["epsilon"])
+        assert Fraction(entry["nominal_epsilon"]) == answers or answers is None
+    assert Fraction(printed["guarantee"][f"nominal_{unit}"]) == Fraction(7, 10)
+    assert ("profile" in names(printed["not_protected"])) == (unit == "attribute")
+    if unit == "attribute":
+        # Arcolezi et al., CIKM 2021, for d = 2: with equal domains it holds for GRR and for OUE-z.
+        expected_profile = (2 * (Decimal("0.7").exp() - 1) + 1).ln()
+        assert abs(Decimal(printed["guarantee"]["epsilon_profile"]) - expected_profile) < Decimal("1e-8")
+
+
+def test_schema_tells_the_oracles_apart() -> None:
+    factory.create(factory.GENDER, mechanism="smp-oue")
+    printed = statement()
+    for change in ({"protocol": "grr"}, {"threshold": "5"}, {"threshold_q": None}, {"protocol": "sue"}):
+        entry = {k: v for k, v in (printed["indicators"][0] | change).items() if v is not None}
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(printed | {"indicators": [entry]}, SCHEMA)
 
 
 def test_known_threshold() -> None:

@@ -6,9 +6,11 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from ldp.params import Mechanism
 from reports.studyfile import VISIT_DURATION_BANDS, Cell, StudyDefinition, StudyFileError, parse_study
 
 DEMO = Path(__file__).parents[2] / "mobility" / "demo"
@@ -241,6 +243,49 @@ def test_per_indicator_epsilon_has_no_meaning_when_the_budget_is_split() -> None
         "study.toml: indicator[age_band].epsilon: must be absent: "
         "spl-grr shares the epsilon of the plan equally, got 0.5"
     ]
+
+
+@pytest.mark.parametrize("mechanism", ["rsfd-grr", "rsfd-ouez", "rsfd-adp"])
+def test_fake_data_have_one_epsilon_for_all_indicators(mechanism: str) -> None:
+    text = edited("smp-grr", mechanism, text=edited('column = "age"', 'column = "age"\nepsilon = 0.5'))
+    assert problems(text) == [
+        f"study.toml: indicator[age_band].epsilon: must be absent: {mechanism} has one for all, since every "
+        "report may be the answer, got 0.5"
+    ]
+
+
+@pytest.mark.parametrize("mechanism", ["rsfd-grr", "rsfd-ouez", "rsfd-adp"])
+def test_fake_data_that_hide_one_value_suit_no_daily_indicator(mechanism: str) -> None:
+    text = edited("smp-grr", mechanism)
+    assert parse(text).plan_spec().epsilon == 1
+    found = problems(edited('unit = "profile"', 'unit = "attribute"', text=text))
+    assert found == [
+        f"study.toml: indicator[visit_duration].kind: must be static under {mechanism} with the unit attribute: "
+        "a made-up report does not change with the value, so one that changes would be the answer (choose the "
+        'unit profile, or smp), got "daily"'
+    ]
+
+
+@pytest.mark.parametrize("mechanism", get_args(Mechanism))
+def test_every_mechanism_of_the_library_can_be_chosen(mechanism: str) -> None:
+    definition = parse(edited("smp-grr", mechanism))
+    assert definition.plan_spec().mechanism == mechanism
+    assert StudyDefinition.from_json(json.loads(json.dumps(definition.to_json()))) == definition
+
+
+@pytest.mark.parametrize(("mechanism", "most"), [("smp-oue", 3840), ("rsfd-ouez", 3840)])
+def test_a_bit_per_category_has_its_limit(mechanism: str, most: int) -> None:
+    def with_categories(n: int) -> str:
+        names = ", ".join(f'"c{i}"' for i in range(n))
+        return edited("smp-grr", mechanism, text=edited('"young", "old"', names))
+
+    assert len(parse(with_categories(most)).indicators[0].categories) == most
+    (only,) = problems(with_categories(most + 1))
+    assert only == (
+        "study.toml: plan: reports of a person on static indicators must fit into 256 words, got 257: "
+        f"{mechanism} needs a bit per category, and GRR one word per indicator"
+    )
+    assert parse(with_categories(most + 1).replace(mechanism, "smp-grr"))
 
 
 @pytest.mark.parametrize(
