@@ -4,14 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldp import IndicatorRequest, PlanSpec, build_plan
+from ldp import IndicatorRequest, PlanSpec, UnaryChannel, build_plan
 from ldp.entropy import KeyedPrf
+from ldp.params import Mechanism
 from ldp.tallies import Delta
 from mobility.ingest.events import NO_VALUE
 from mobility.presence import Change, DayArrivals, Presence, add_days, remove_day
@@ -22,6 +24,8 @@ NONE = int(NO_VALUE)
 KEY = bytes(range(16))
 # Two daily indicators, one of which is answered on some days only, between static ones of different sizes.
 INDICATORS = (("static", 3, None), ("daily", 4, 2), ("static", 2, None), ("daily", 5, None))
+# The same for bits: two of them need two words. ADP takes GRR for 2, 4 and 10 values.
+WIDE = (("static", 17, None), ("daily", 4, 2), ("static", 2, None), ("daily", 16, None))
 STATIC, DAILY = (0, 2), (1, 3)
 FEW = (0, 1, 2, 3, 7, 2**63, 2**64 - 1)  # ask every indicator
 
@@ -35,23 +39,51 @@ def sanitiser_of(mechanism: str, *, days: int = 4) -> StudySanitiser:
         epsilon=Decimal(1),
         indicators=[
             IndicatorRequest(slug=f"i{i}", kind=kind, domain_size=size, max_values=max_values)  # type: ignore[arg-type]
-            for i, (kind, size, max_values) in enumerate(INDICATORS)
+            for i, (kind, size, max_values) in enumerate(INDICATORS if mechanism.endswith("grr") else WIDE)
         ],
     )
     return StudySanitiser(plan, prf=KeyedPrf(KEY))
 
 
 SAMPLED, SPLIT = sanitiser_of("smp-grr"), sanitiser_of("spl-grr")
+SANITISERS = {mechanism: sanitiser_of(mechanism) for mechanism in get_args(Mechanism)}
 ASKED = {pseudonym: keyed.asked(KEY, pseudonym, SAMPLED.plan) for pseudonym in FEW}
 
 
+def is_unary(plan: PlanSpec, index: int) -> bool:
+    return isinstance(plan.answer_channel(index), UnaryChannel)
+
+
 @cache
-def slots_of(plan: PlanSpec, pseudonym: int, indexes: tuple[int, ...]) -> dict[int, int]:
-    """Of the indicators of one kind that a subscriber answers: slot -> indicator."""
-    if not plan.is_sampled:
-        return dict(enumerate(indexes))
-    asked = keyed.asked(KEY, pseudonym, plan)
-    return {0: asked} if asked in indexes else {}
+def words_of(plan: PlanSpec, pseudonym: int, indexes: tuple[int, ...]) -> dict[int, slice]:
+    """Of the indicators of one kind that a subscriber reports on: indicator -> its words."""
+    if plan.is_sampled:
+        indexes = tuple(index for index in indexes if index == keyed.asked(KEY, pseudonym, plan))
+    found, start = {}, 0
+    for index in indexes:
+        n_words = -(-plan.indicators[index].domain_size // 15) if is_unary(plan, index) else 1
+        found[index] = slice(start, start + n_words)
+        start += n_words
+    return found
+
+
+def read(words: np.ndarray, plan: PlanSpec, index: int) -> int:
+    """A report from its words: a code, or the bits of all values as one number."""
+    if words[0] == NONE:
+        assert set(words.tolist()) == {NONE}
+        return NONE
+    return sum(word << 15 * place for place, word in enumerate(words.tolist()))
+
+
+def write(words: np.ndarray, report: int) -> None:
+    for place in range(len(words)):
+        words[place] = NONE if report == NONE else report >> 15 * place & (2**15 - 1)
+
+
+def supported(plan: PlanSpec, index: int, report: int) -> list[int]:
+    if not is_unary(plan, index):
+        return [report]
+    return [value for value in range(plan.indicators[index].domain_size) if report >> value & 1]
 
 
 # --- the state by hand ----------------------------------------------------------------------------
@@ -84,12 +116,12 @@ class ByHand:
             for row, pseudonym in enumerate(arrival.pseudonym.tolist()):
                 person = self.people.setdefault(pseudonym, Person())
                 person.days.add(arrival.day)
-                for slot, index in slots_of(self.plan, pseudonym, STATIC).items():
-                    answer = int(arrival.static[row, slot])
+                for index, words in words_of(self.plan, pseudonym, STATIC).items():
+                    answer = read(arrival.static[row, words], self.plan, index)
                     if answer != NONE:
                         person.static.setdefault(index, answer)
-                for slot, index in slots_of(self.plan, pseudonym, DAILY).items():
-                    answer = int(arrival.daily[row, slot])
+                for index, words in words_of(self.plan, pseudonym, DAILY).items():
+                    answer = read(arrival.daily[row, words], self.plan, index)
                     if answer != NONE:
                         late += person.daily.setdefault((index, arrival.day), answer) != answer
         return late
@@ -118,13 +150,11 @@ class ByHand:
             previous = 0
             for day in sorted(person.days):
                 total.visitors[previous, day] += 1
-                for index, answer in person.static.items():
-                    total.counts[index][answer, previous, day] += 1
+                today = {index: answer for (index, when), answer in person.daily.items() if when == day}
+                for index, answer in (*person.static.items(), *today.items()):
+                    for value in supported(self.plan, index, answer):
+                        total.counts[index][value, previous, day] += 1
                     total.n_reports[index][previous, day] += 1
-                for (index, when), answer in person.daily.items():
-                    if when == day:
-                        total.counts[index][answer, previous, day] += 1
-                        total.n_reports[index][previous, day] += 1
                 previous = day
         return total
 
@@ -159,17 +189,17 @@ def assert_is(presence: Presence, by_hand: ByHand) -> None:
     assert presence.pseudonym.tolist() == sorted(by_hand.people)
     for row, (pseudonym, person) in enumerate(sorted(by_hand.people.items())):
         assert int(presence.days[row]) == sum(1 << day - 1 for day in person.days)
-        static = slots_of(by_hand.plan, pseudonym, STATIC)
-        assert {
-            i: int(presence.static[row, s]) for s, i in static.items() if presence.static[row, s] != NONE
-        } == (person.static)
-        daily = slots_of(by_hand.plan, pseudonym, DAILY)
-        assert person.daily == {
-            (index, day): int(presence.daily[row, slot, day - 1])
-            for slot, index in daily.items()
-            for day in range(1, by_hand.plan.days + 1)
-            if presence.daily[row, slot, day - 1] != NONE
+        static = {
+            index: read(presence.static[row, words], by_hand.plan, index)
+            for index, words in words_of(by_hand.plan, pseudonym, STATIC).items()
         }
+        assert {index: answer for index, answer in static.items() if answer != NONE} == person.static
+        daily = {
+            (index, day): read(presence.daily[row, words, day - 1], by_hand.plan, index)
+            for index, words in words_of(by_hand.plan, pseudonym, DAILY).items()
+            for day in range(1, by_hand.plan.days + 1)
+        }
+        assert {key: answer for key, answer in daily.items() if answer != NONE} == person.daily
 
 
 # --- changes ----------------------------------------------------------------------------------------
@@ -180,21 +210,25 @@ def arrivals_of(
 ) -> DayArrivals:
     """Visitors of a day: pseudonym -> answers to static and to daily indicators, if asked."""
     names = sorted(people)
-    static = np.full((len(names), sanitiser.slots("static")), NONE, np.uint16)
-    daily = np.full((len(names), sanitiser.slots("daily")), NONE, np.uint16)
+    static = np.full((len(names), sanitiser.words("static")), NONE, np.uint16)
+    daily = np.full((len(names), sanitiser.words("daily")), NONE, np.uint16)
     for row, pseudonym in enumerate(names):
         for answers, indexes, given_answers in zip(
             (static, daily), (STATIC, DAILY), people[pseudonym], strict=True
         ):
-            for slot, index in slots_of(sanitiser.plan, pseudonym, indexes).items():
-                answers[row, slot] = given_answers.get(index, NONE)
+            for index, words in words_of(sanitiser.plan, pseudonym, indexes).items():
+                write(answers[row, words], given_answers.get(index, NONE))
     return DayArrivals(day=day, pseudonym=np.array(names, np.uint64), static=static, daily=daily)
 
 
-def answers_to(indexes: tuple[int, ...]) -> st.SearchStrategy[dict[int, int]]:
-    return st.fixed_dictionaries(
-        {index: st.integers(0, INDICATORS[index][1] - 1) | st.just(NONE) for index in indexes}
-    )
+def answers_to(plan: PlanSpec, indexes: tuple[int, ...]) -> st.SearchStrategy[dict[int, int]]:
+    def reports(index: int) -> st.SearchStrategy[int]:
+        size = plan.indicators[index].domain_size
+        # All 16 bits together are the number by which these tests mean no report.
+        some = st.integers(0, (2**size if is_unary(plan, index) else size) - 1).filter(lambda r: r != NONE)
+        return some | st.just(NONE)
+
+    return st.fixed_dictionaries({index: reports(index) for index in indexes})
 
 
 Step = tuple[str, object]
@@ -205,7 +239,9 @@ def steps(
     draw: st.DrawFn, sanitiser: StudySanitiser, pseudonyms: tuple[int, ...], days: list[int]
 ) -> list[Step]:
     people = st.dictionaries(
-        st.sampled_from(pseudonyms), st.tuples(answers_to(STATIC), answers_to(DAILY)), max_size=5
+        st.sampled_from(pseudonyms),
+        st.tuples(answers_to(sanitiser.plan, STATIC), answers_to(sanitiser.plan, DAILY)),
+        max_size=5,
     )
     files = st.dictionaries(st.sampled_from(days), people, max_size=3).map(
         lambda by_day: [arrivals_of(sanitiser, day, by_day[day]) for day in sorted(by_day)]
@@ -255,16 +291,15 @@ def run(sanitiser: StudySanitiser, history: list[Step]) -> None:
 
 @settings(max_examples=80)
 @given(history=st.data())
-@pytest.mark.parametrize("sanitiser", [SAMPLED, SPLIT], ids=["smp", "spl"])
-def test_any_history_is_published_as_the_tallies_of_its_state(
-    history: st.DataObject, sanitiser: StudySanitiser
-) -> None:
+@pytest.mark.parametrize("mechanism", SANITISERS)
+def test_any_history_is_published_as_the_tallies_of_its_state(history: st.DataObject, mechanism: str) -> None:
+    sanitiser = SANITISERS[mechanism]
     run(sanitiser, history.draw(steps(sanitiser, FEW, [1, 2, 3, 4])))
 
 
 @settings(max_examples=20)
 @given(history=st.data())
-@pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
+@pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr", "rsfd-adp"])
 def test_any_history_of_the_longest_study(history: st.DataObject, mechanism: str) -> None:
     sanitiser = sanitiser_of(mechanism, days=62)
     run(sanitiser, history.draw(steps(sanitiser, FEW, [1, 2, 31, 32, 33, 61, 62])))
@@ -446,6 +481,7 @@ KINDS: dict[str, Callable[[], StudySanitiser]] = {
     "smp": lambda: SAMPLED,
     "spl": lambda: SPLIT,
     "long": lambda: sanitiser_of("spl-grr", days=62),
+    "unary": lambda: sanitiser_of("rsfd-ouez", days=9),
 }
 
 
@@ -459,8 +495,8 @@ def test_packing_changes_nothing(kind: str, n: int) -> None:
         pseudonym=np.sort(rng.integers(0, 2**64, n, np.uint64)),
         days=rng.integers(0, 2**days, n, np.uint64),
         changed_in=rng.integers(0, 2**32, n, np.uint32),
-        static=rng.integers(0, 2**16, (n, sanitiser.slots("static"))).astype(np.uint16),
-        daily=rng.integers(0, 2**16, (n, sanitiser.slots("daily"), days)).astype(np.uint16),
+        static=rng.integers(0, 2**16, (n, sanitiser.words("static"))).astype(np.uint16),
+        daily=rng.integers(0, 2**16, (n, sanitiser.words("daily"), days)).astype(np.uint16),
     )
     stored = Presence.unpack(presence.pack(), sanitiser)
     assert_same_state(stored, presence)
