@@ -4,7 +4,7 @@ python := .venv/bin/python
 compile := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 PORT ?= 8000
 
-.PHONY: help setup setup-dev demo run test lint bench soak lock clean
+.PHONY: help setup setup-dev demo run test lint bench soak reproduce lock clean
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
@@ -44,6 +44,9 @@ bench: setup  ## speed of ingest and of sanitising, as ratios to plain work in t
 
 soak: setup  ## are the stated errors true? 2,000 study keys, some minutes (ARGS="--keys 200": fewer)
 	@$(python) -m benchmarks.soak $(ARGS)
+
+reproduce: setup-dev  ## docs/reproduction.md: what the papers claim, recomputed; some minutes (ARGS: options)
+	@$(python) -m benchmarks.reproduce $(ARGS)
 
 lock: setup-dev  ## write requirements*.txt anew from requirements*.in
 	$(compile) requirements.in --output-file requirements.txt
