@@ -69,18 +69,20 @@ class BlockBuffer:
     n_blocks : int; room
     """
 
-    __slots__ = ("_encryptor", "_sealed", "blocks")
+    __slots__ = ("_encryptor", "_output", "_plain", "_sealed", "blocks")
 
     def __init__(self, cipher: Cipher[modes.ECB], n_blocks: int) -> None:
         self._encryptor = cipher.encryptor()
-        self._sealed = _output_buffer(n_blocks)
         self.blocks = np.empty(2 * n_blocks, np.uint64)
+        self._plain = self.blocks.view(np.uint8).data
+        output = _output_buffer(n_blocks)
+        self._output = output.data
+        self._sealed = output[: _BLOCK_BYTES * n_blocks].view(np.uint64)
 
     def seal(self, n_blocks: int) -> Words:
         """Cipher words of the first blocks, uint64, shape (2 * n_blocks,); valid until the next call."""
-        plain = self.blocks[: 2 * n_blocks]
-        self._encryptor.update_into(plain.view(np.uint8).data, self._sealed.data)
-        return self._sealed[: plain.nbytes].view(np.uint64)
+        self._encryptor.update_into(self._plain[: _BLOCK_BYTES * n_blocks], self._output)
+        return self._sealed[: 2 * n_blocks]
 
 
 class KeyedPrf:
@@ -184,10 +186,10 @@ class KeyedPrf:
         rows, and ndarray of uint64, shape (2 * n_blocks * rows,): both words of every row under the first
         counter, then those under the next. Their bytes stand as the cipher left them: `words` reverses them.
         """
-        _check_words("pseudonyms", pseudonyms)
+        check_words("pseudonyms", pseudonyms)
         fields = {"purpose": purpose, "indicator": indicator, "plan_version": plan_version}
-        _pack_fields(**fields, counter=counter + n_blocks - 1)
-        packed = _pack_fields(**fields, counter=counter)
+        pack_fields(**fields, counter=counter + n_blocks - 1)
+        packed = pack_fields(**fields, counter=counter)
         checked = _checked_values(values, size=pseudonyms.shape[0])
         rows = max(1, BUFFER_BLOCKS // n_blocks)
         buffer = self.buffer(n_blocks * min(rows, pseudonyms.shape[0]))
@@ -361,7 +363,8 @@ def _check_key(key: bytes) -> None:
         raise LdpError(f"key must have 16 bytes, got {len(key)}")
 
 
-def _check_words(name: str, words: Words) -> None:
+def check_words(name: str, words: Words) -> None:
+    """Raise LdpError unless these are words in one row."""
     if words.dtype != np.uint64 or words.ndim != 1:
         raise LdpError(f"{name} must be uint64 of shape (n,), got {words.dtype} of {words.shape}")
 
@@ -377,8 +380,8 @@ def _output_buffer(n_blocks: int) -> NDArray[np.uint8]:
     return np.empty(n_blocks * _BLOCK_BYTES + _BLOCK_BYTES - 1, np.uint8)
 
 
-def _pack_fields(*, purpose: int, indicator: int, plan_version: int, counter: int) -> np.uint64:
-    """Everything of the block's second half but the value."""
+def pack_fields(*, purpose: int, indicator: int, plan_version: int, counter: int) -> np.uint64:
+    """Everything of the block's second half but the value; LdpError if a field does not fit."""
     bounds = {
         "purpose": (purpose, 255),
         "indicator": (indicator, 255),

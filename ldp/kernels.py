@@ -89,6 +89,79 @@ def fill_blocks(
                 place[2 * i + 1] = swap(rest | np.uint64(values[i]) << np.uint64(16))
 
 
+@njit(cache=True, nogil=True)
+def max_code(codes: NDArray[np.uint16]) -> int:
+    """Largest code that is an answer; -1 without any."""
+    largest = np.uint16(0)
+    flat = codes.ravel()
+    for i in range(flat.shape[0]):
+        largest = max(largest, np.uint16(flat[i] + np.uint16(1)))  # NO_ANSWER becomes 0
+    return int(largest) - 1
+
+
+@njit(cache=True, nogil=True)
+def fill_asked(
+    asked: NDArray[np.uint8],
+    codes: NDArray[np.uint16],
+    fields: NDArray[np.uint64],
+    blocks: NDArray[np.uint64],
+) -> None:
+    """Write the second words of keyed blocks: fields of the indicator that each is asked, and the code."""
+    for i in range(codes.shape[0]):
+        blocks[2 * i + 1] = swap(fields[asked[i]] | np.uint64(codes[i]) << np.uint64(16))
+
+
+@njit(cache=True, nogil=True)
+def pick_asked(
+    profiles: NDArray[np.uint16],
+    start: int,
+    sizes: NDArray[np.uint16],
+    asked: NDArray[np.uint8],
+    picked: NDArray[np.uint16],
+) -> bool:
+    """Code of the indicator that each is asked, from column `start` on. False if a code is in no domain."""
+    is_valid = True
+    # A pass over each row uses vectors; a lookup for each subscriber takes as long and checks only that code.
+    for indicator in range(profiles.shape[0]):
+        codes, row = profiles[indicator, start : start + asked.shape[0]], np.uint8(indicator)
+        largest = np.uint16(0)
+        for i in range(asked.shape[0]):
+            code = codes[i]
+            largest = max(largest, np.uint16(code + np.uint16(1)))  # NO_ANSWER becomes 0
+            picked[i] = code if asked[i] == row else picked[i]
+        is_valid = is_valid and largest <= sizes[indicator]
+    return is_valid
+
+
+@njit(cache=True, nogil=True)
+def ask_all(
+    pseudonyms: NDArray[np.uint64],
+    profiles: NDArray[np.uint16],
+    start: int,
+    sizes: NDArray[np.uint16],
+    fields: NDArray[np.uint64],
+    asked: NDArray[np.uint8],
+    picked: NDArray[np.uint16],
+    blocks: NDArray[np.uint64],
+) -> bool:
+    """Keyed blocks of all indicators, one after the other, and beside them indicator and code.
+
+    From column `start` of `profiles` on. False if a code is in no domain.
+    """
+    is_valid = True
+    size = pseudonyms.shape[0]
+    for indicator in range(profiles.shape[0]):
+        codes = profiles[indicator, start : start + size]
+        place = blocks[2 * indicator * size : 2 * (indicator + 1) * size]
+        for i in range(size):
+            place[2 * i] = swap(pseudonyms[i])
+            place[2 * i + 1] = swap(fields[indicator] | np.uint64(codes[i]) << np.uint64(16))
+        asked[indicator * size : (indicator + 1) * size] = indicator
+        picked[indicator * size : (indicator + 1) * size] = codes
+        is_valid = is_valid and max_code(codes) < sizes[indicator]
+    return is_valid
+
+
 @njit(cache=True, nogil=True, inline="always")
 def _load(data: NDArray[np.uint8], begin: int, size: int) -> np.uint64:
     """Up to 8 bytes as a little-endian word, zeros after `size` of them."""
@@ -194,13 +267,20 @@ def tally_daily(
 
 
 @njit(cache=True, nogil=True)
-def max_code(codes: NDArray[np.uint16]) -> int:
-    """Largest code that is an answer; -1 without any."""
-    largest = -1
-    for code in codes.flat:
-        if code != NO_ANSWER and code > largest:
-            largest = int(code)
-    return largest
+def count_answers(
+    asked: NDArray[np.uint8],
+    codes: NDArray[np.uint16],
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Add one for each answer, at the start of the indicator asked plus its code.
+
+    The last place of `counts` gets those without an answer.
+    """
+    nowhere = counts.shape[0] - 1
+    for i in range(codes.shape[0]):
+        code = np.int64(codes[i])
+        counts[nowhere if code == NO_ANSWER else starts[asked[i]] + code] += 1
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -258,7 +338,7 @@ def reduce_words(
     bound: np.uint64,
     bound_reciprocal: np.uint64,
     last: np.uint64,
-    out: NDArray[np.uint64] | NDArray[np.uint8],
+    out: NDArray[np.uint64] | NDArray[np.uint16] | NDArray[np.uint8],
 ) -> int:
     """First cipher word of each row modulo the bound. Returns how many are biased; there, `bound` itself."""
     biased = 0

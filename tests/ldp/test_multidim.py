@@ -1,7 +1,10 @@
 """Who answers what and when, and the sanitiser that ties plan, key and mechanism together."""
 
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -9,10 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import KeyedPrf, LdpError, Sanitiser, choose_days, choose_indicator, grr_channel
+from ldp import KeyedPrf, KeyedStream, LdpError, Sanitiser, choose_days, choose_indicator, grr_channel
 from ldp.channels import WORD
 from ldp.entropy import BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR
+from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import grr
+from ldp.mechanisms.multidim import asked_answers, smp_answers, smp_counts, spl_answers, spl_counts
 from tests.ldp.exact import FixedPrf, make_plan, reference_words
 
 KEY = bytes(range(50, 66))
@@ -155,3 +160,187 @@ def test_questions_that_make_no_sense_are_refused() -> None:
         Sanitiser(make_plan(("static", 3), mechanism="spl-grr"), PRF).asked(PEOPLE)
     with pytest.raises(LdpError, match="answer_days needs a daily indicator, got i0, which is static"):
         Sanitiser(make_plan(("static", 3)), PRF).answer_days(0, PEOPLE)
+
+
+SIZES = (3, 2, 8, 37, 65534)
+CHANNELS = [grr_channel(epsilon=Fraction(1 + i, 2), domain_size=k) for i, k in enumerate(SIZES)]
+MANY = BUFFER_BLOCKS + 777
+
+
+def make_profiles(n: int) -> np.ndarray:
+    """Every code of the small domains, both ends of the large one, and missing values."""
+    rng = np.random.default_rng(8)
+    profiles = np.stack([rng.integers(0, k, n).astype(np.uint16) for k in SIZES])
+    profiles[4, ::3] = rng.integers(65530, 65534, profiles[4, ::3].size)
+    profiles[rng.random(profiles.shape) < 0.1] = NO_ANSWER
+    return profiles
+
+
+def one_by_one(profiles: np.ndarray, pseudonyms: np.ndarray) -> np.ndarray:
+    """Answers of everyone to everything, by the function for one indicator."""
+    return np.stack(
+        [
+            grr.answers(
+                np.where(codes == NO_ANSWER, -1, codes.astype(np.int32)).astype(np.int32),
+                pseudonyms=pseudonyms,
+                prf=PRF,
+                channel=channel,
+                indicator=indicator,
+                plan_version=7,
+            )
+            for indicator, (codes, channel) in enumerate(zip(profiles, CHANNELS, strict=True))
+        ]
+    )
+
+
+ARGUMENTS = {"prf": PRF, "channels": CHANNELS, "plan_version": 7}
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5, BUFFER_BLOCKS, MANY])
+def test_whole_profiles_get_the_answers_of_each_indicator_alone(n: int) -> None:
+    pseudonyms, profiles = KeyedStream(KEY).words(n), make_profiles(n)
+    before = profiles.copy()
+    expected = one_by_one(profiles, pseudonyms)
+    chosen = choose_indicator(pseudonyms, prf=PRF, d=5)
+    asked, answers = smp_answers(profiles, pseudonyms=pseudonyms, **ARGUMENTS)
+    assert (asked.dtype, answers.dtype) == (np.uint8, np.uint16)
+    assert np.array_equal(asked, chosen)
+    assert np.array_equal(answers, expected[chosen, np.arange(n)])
+    assert np.array_equal(spl_answers(profiles, pseudonyms=pseudonyms, **ARGUMENTS), expected)
+    assert np.array_equal(profiles, before)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, MANY])
+def test_answers_are_those_of_the_indicator_that_stands_beside_the_code(n: int) -> None:
+    pseudonyms, profiles = KeyedStream(KEY).words(n), make_profiles(n)
+    asked = (np.arange(n) * 7 % 5).astype(np.uint8)
+    codes = profiles[asked, np.arange(n)]
+    answers = asked_answers(codes, asked=asked, pseudonyms=pseudonyms, **ARGUMENTS)
+    assert np.array_equal(answers, one_by_one(profiles, pseudonyms)[asked, np.arange(n)])
+
+
+def test_profiles_may_be_a_part_of_others() -> None:
+    """Rows that are not neighbours in memory."""
+    pseudonyms, profiles = KeyedStream(KEY).words(50), make_profiles(200)
+    for part in (profiles[:, 20:70], profiles[:, ::4], np.asfortranarray(profiles[:, :50])):
+        expected = one_by_one(part, pseudonyms)
+        assert np.array_equal(spl_answers(part, pseudonyms=pseudonyms, **ARGUMENTS), expected)
+        asked, answers = smp_answers(part, pseudonyms=pseudonyms, **ARGUMENTS)
+        assert np.array_equal(answers, expected[asked, np.arange(50)])
+
+
+@pytest.mark.parametrize("n", [0, 3, MANY])
+def test_counts_are_those_of_the_answers(n: int) -> None:
+    pseudonyms, profiles = KeyedStream(KEY).words(n), make_profiles(n)
+    asked, answers = smp_answers(profiles, pseudonyms=pseudonyms, **ARGUMENTS)
+    everything = spl_answers(profiles, pseudonyms=pseudonyms, **ARGUMENTS)
+    sampled = smp_counts(profiles, pseudonyms=pseudonyms, **ARGUMENTS)
+    split = spl_counts(profiles, pseudonyms=pseudonyms, **ARGUMENTS)
+    assert [counts.size for counts in sampled] == [counts.size for counts in split] == list(SIZES)
+    for indicator, size in enumerate(SIZES):
+        found = np.bincount(answers[asked == indicator], minlength=NO_ANSWER + 1)
+        assert np.array_equal(sampled[indicator], found[:size])
+        assert np.array_equal(split[indicator], np.bincount(everything[indicator], minlength=2**16)[:size])
+
+
+@pytest.mark.parametrize("count", [smp_counts, spl_counts])
+def test_threads_with_a_part_each_count_what_one_counts(count: Callable[..., tuple[np.ndarray, ...]]) -> None:
+    pseudonyms, profiles = KeyedStream(KEY).words(4 * MANY), make_profiles(4 * MANY)
+    parts = [slice(begin * MANY, (begin + 1) * MANY) for begin in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda s: count(profiles[:, s], pseudonyms=pseudonyms[s], **ARGUMENTS), parts)
+    whole = count(profiles, pseudonyms=pseudonyms, **ARGUMENTS)
+    for together, *apart in zip(whole, *found, strict=True):
+        assert np.array_equal(together, sum(apart))
+
+
+def test_whole_profiles_draw_biased_words_again() -> None:
+    """Two indicators with 4 and 6 values; codes are not 0, which stands in the block of the choice."""
+    channels = [grr_channel(epsilon=Fraction(1), domain_size=k) for k in (4, 6)]
+    t = max(channel.threshold for channel in channels)
+    top = WORD - 1  # biased for a choice among 3 and for a replacement among 3 or 5
+    bits = {
+        (0, 0): [(0, 9), (1, 9), (1, 9), (0, 9)],
+        (1, 0): [(t, top), (0, top), (t, top), (t, 4)],
+        (1, 1): [(0, top), None, (0, 7), None],
+        (1, 2): [(0, 5), None, None, None],
+    }
+    prf = FixedPrf(lambda pseudonym, *, value, counter: bits[min(value, 1), counter][pseudonym])
+    arguments = {"pseudonyms": PEOPLE[:4], "prf": prf, "channels": channels, "plan_version": 1}
+    asked, answers = smp_answers(np.array([[1] * 4, [2] * 4], np.uint16), **arguments)
+    assert asked.tolist() == [0, 1, 1, 0]
+    assert answers.tolist() == [3, 2, 3, 2]
+    split = spl_answers(np.array([[1] * 4, [2] * 4], np.uint16), **arguments)
+    assert split.tolist() == [[3, 1, 2, 2], [0, 2, 3, 5]]
+
+
+def test_whole_profiles_choose_again_where_the_word_is_biased() -> None:
+    def bits(pseudonym: int, *, value: int, counter: int) -> tuple[int, int]:
+        if value == 0:
+            return (WORD - 1 if counter <= pseudonym else pseudonym + counter), 0
+        return 0, 0
+
+    asked, answers = smp_answers(
+        np.array([[1] * 4, [2] * 4, [1] * 4], np.uint16),
+        pseudonyms=PEOPLE[:4],
+        prf=FixedPrf(bits),
+        channels=CHANNELS[:1] * 3,
+        plan_version=1,
+    )
+    assert asked.tolist() == [1, 0, 2, 1]  # person i takes word 2 i + 1 modulo 3
+    assert answers.tolist() == [2, 1, 1, 2]
+
+
+@pytest.mark.parametrize("function", [smp_answers, smp_counts, spl_answers, spl_counts])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"profiles": np.zeros((5, 3), np.uint16)}, r"uint16 of shape \(5, 4\), got uint16 of \(5, 3\)"),
+        ({"profiles": np.zeros((4, 4), np.uint16)}, r"uint16 of shape \(5, 4\), got uint16 of \(4, 4\)"),
+        ({"profiles": np.zeros((5, 4), np.int32)}, r"uint16 of shape \(5, 4\), got int32 of \(5, 4\)"),
+        ({"pseudonyms": np.zeros(4, np.int64)}, "pseudonyms must be uint64"),
+        ({"channels": []}, r"number of channels must be in \[1, 255\], got 0"),
+        ({"plan_version": 256}, r"plan_version must be in \[0, 255\], got 256"),
+    ],
+    ids=str,
+)
+def test_profiles_that_do_not_fit_are_refused(
+    function: Callable[..., object], changes: dict[str, object], message: str
+) -> None:
+    arguments = {"profiles": np.zeros((5, 4), np.uint16), "pseudonyms": PEOPLE[:4], **ARGUMENTS} | changes
+    with pytest.raises(LdpError, match=message):
+        function(arguments.pop("profiles"), **arguments)
+
+
+@pytest.mark.parametrize("function", [smp_answers, smp_counts, spl_answers, spl_counts])
+@pytest.mark.parametrize(("row", "size"), [*enumerate(SIZES)])
+def test_code_outside_its_domain_is_refused_asked_or_not(
+    function: Callable[..., object], row: int, size: int
+) -> None:
+    for column in (0, 5, MANY - 1):
+        profiles = make_profiles(MANY)
+        profiles[row, column] = size
+        message = rf"code of indicator {row} must be < {size} or 65535, got {size}"
+        with pytest.raises(LdpError, match=message):
+            function(profiles, pseudonyms=PEOPLE[:MANY], **ARGUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("codes", "asked", "message"),
+    [
+        (np.array([2, 8], np.uint16), np.array([0, 2], np.uint8), "code of indicator 2 must be < 8 or 65535"),
+        (np.zeros(2, np.uint16), np.array([0, 5], np.uint8), "asked must be < 5, got 5"),
+        (np.zeros(2, np.uint16), np.zeros(1, np.uint8), r"asked must be uint8 of shape \(2,\), got uint8 of"),
+        (
+            np.zeros(3, np.uint16),
+            np.zeros(2, np.uint8),
+            r"codes must be uint16 of shape \(2,\), got uint16 of",
+        ),
+    ],
+    ids=str,
+)
+def test_codes_that_do_not_fit_what_is_asked_are_refused(
+    codes: np.ndarray, asked: np.ndarray, message: str
+) -> None:
+    with pytest.raises(LdpError, match=message):
+        asked_answers(codes, asked=asked, pseudonyms=PEOPLE[:2], **ARGUMENTS)
