@@ -14,83 +14,166 @@ def one_hot(
     first_value: int,
     lanes: np.uint64,
     truth: NDArray[np.uint64],
-    undecided: NDArray[np.uint64],
+    drawn: NDArray[np.uint64],
 ) -> None:
-    """Set lane `value - first_value` of `truth`, if there is one; open `lanes` of those with a value."""
+    """Set lane `value - first_value` of `truth`, if there is one; those with a value draw all `lanes`."""
     for i in range(values.shape[0]):
         lane = np.int64(values[i]) - first_value
         truth[i] = _ONE << np.uint64(lane) if 0 <= lane < 64 else _ZERO
-        undecided[i] = lanes if values[i] >= 0 else _ZERO
+        drawn[i] = lanes if values[i] >= 0 else _ZERO
 
 
 @njit(cache=True, nogil=True)
 def compare_lanes(
     truth: NDArray[np.uint64],
-    words: NDArray[np.uint64],
-    p_bits: NDArray[np.uint64],
-    q_bits: NDArray[np.uint64],
+    drawn: NDArray[np.uint64],
+    run: NDArray[np.uint64],
+    table: NDArray[np.uint64],
+    lanes: int,
+    n_digits: int,
     undecided: NDArray[np.uint64],
-    out: NDArray[np.uint64],
-) -> int:
-    """Compare 64 random numbers a row with their thresholds, two binary digits further.
+    below: NDArray[np.uint64],
+) -> None:
+    """Compare the random numbers of all `drawn` lanes with their thresholds, by so many digits (even).
 
-    Each lane has its own number, of which every word holds one digit, highest first. Its threshold is p
-    where the lane of `truth` is one, else q; `p_bits` and `q_bits` hold these two digits of p and q, as all
-    zeros or all ones. A lane is decided by the first digit that differs: `out` is one where the number is
-    below. Returns the number of rows with a lane that is still undecided.
+    Both words of a block hold the binary digits of all numbers in turn, as many as fit: the first ones in
+    their lowest bits. `run` has the first block of all rows, then the next. The threshold is p where the lane
+    of `truth` is one, else q; `table` holds their digits, and where ones come after them. The first digit
+    that differs decides a lane, or the last one of its threshold: `below` is one where the number is below.
     """
-    n_open = 0
-    for i in range(truth.shape[0]):
-        undecided_lanes = undecided[i]
-        below = out[i]
-        for digit in range(2):
-            threshold = (truth[i] & p_bits[digit]) | (~truth[i] & q_bits[digit])
-            differs = threshold ^ words[i, digit]
-            below |= undecided_lanes & differs & threshold
-            undecided_lanes &= ~differs
-        out[i] = below
-        undecided[i] = undecided_lanes
-        n_open += undecided_lanes != _ZERO
-    return n_open
+    size, per_word = truth.shape[0], 64 // lanes
+    for i in range(size):
+        undecided[i] = drawn[i]
+        below[i] = _ZERO
+    for first in range(0, n_digits, 2):
+        last, pair = first + 1, first >> 1
+        start = pair // per_word * 2 * size
+        words, shift = run[start : start + 2 * size], np.uint64(pair % per_word * lanes)
+        q, flip = table[1, first], table[0, first] ^ table[1, first]
+        last_q, last_flip = table[1, last], table[0, last] ^ table[1, last]
+        more_q, more_flip = table[3, last], table[2, last] ^ table[3, last]
+        for i in range(size):
+            one, left = truth[i], undecided[i]
+            threshold = q ^ (one & flip)
+            differs = threshold ^ (words[2 * i] >> shift)
+            found = left & differs & threshold
+            left &= ~differs
+            threshold = last_q ^ (one & last_flip)
+            differs = threshold ^ (words[2 * i + 1] >> shift)
+            below[i] |= found | (left & differs & threshold)
+            undecided[i] = left & ~differs & (more_q ^ (one & more_flip))
 
 
 @njit(cache=True, nogil=True)
-def keep_open(
-    undecided: NDArray[np.uint64],
-    below: NDArray[np.uint64],
-    truth: NDArray[np.uint64],
-    pseudonyms: NDArray[np.uint64],
-    keyed: NDArray[np.uint32],
-    rows: NDArray[np.int64],
-    kept: tuple[NDArray[np.uint64], ...],
-    kept_keyed: NDArray[np.uint32],
-    kept_rows: NDArray[np.int64],
-) -> None:
-    """Copy the rows with an undecided lane, `kept` the first four arrays of them. No `rows` means all.
-
-    What is copied to has room for one row more: without a branch, a row that is not kept is overwritten.
-    """
+def open_rows(undecided: NDArray[np.uint64], rows: NDArray[np.int64]) -> int:
+    """Write the rows with an undecided lane, and count them; `rows` has room for one more than there are."""
     size = 0
     for i in range(undecided.shape[0]):
-        kept[0][size] = undecided[i]
-        kept[1][size] = below[i]
-        kept[2][size] = truth[i]
-        kept[3][size] = pseudonyms[i]
-        kept_keyed[size] = keyed[i]
-        kept_rows[size] = rows[i] if rows.shape[0] else i
+        rows[size] = i  # without a branch: a row that is not kept is overwritten
         size += undecided[i] != _ZERO
+    return size
+
+
+@njit(cache=True, nogil=True)
+def take_rows(
+    rows: NDArray[np.int64],
+    pseudonyms: NDArray[np.uint64],
+    keyed: NDArray[np.uint32],
+    out: NDArray[np.uint64],
+    out_keyed: NDArray[np.uint32],
+) -> None:
+    """Copy some rows; one value for all is not copied."""
+    for i in range(rows.shape[0]):
+        out[i] = pseudonyms[rows[i]]
+    if keyed.shape[0] != 1:
+        for i in range(rows.shape[0]):
+            out_keyed[i] = keyed[rows[i]]
+
+
+@njit(cache=True, nogil=True)
+def compare_open(
+    truth: NDArray[np.uint64],
+    run: NDArray[np.uint64],
+    table: NDArray[np.uint64],
+    lanes: int,
+    first: int,
+    last: int,
+    undecided: NDArray[np.uint64],
+    below: NDArray[np.uint64],
+    rows: NDArray[np.int64],
+) -> int:
+    """As `compare_lanes`, in some `rows` only, for digits `first` to `last`; `run` begins with their block.
+
+    Keeps in front the rows that are still open, and counts them.
+    """
+    size, per_word, n_open = rows.shape[0], 64 // lanes, 0
+    block = (first >> 1) // per_word
+    for i in range(size):
+        row = rows[i]
+        one, left, found = truth[row], undecided[row], _ZERO
+        for digit in range(first, last):
+            pair = (digit >> 1) - block * per_word
+            threshold = table[1, digit] ^ (one & (table[0, digit] ^ table[1, digit]))
+            place = 2 * (pair // per_word * size + i) + (digit & 1)
+            differs = threshold ^ (run[place] >> np.uint64(pair % per_word * lanes))
+            found |= left & differs & threshold
+            left &= ~differs & (table[3, digit] ^ (one & (table[2, digit] ^ table[3, digit])))
+            if left == _ZERO:
+                break
+        below[row] |= found
+        undecided[row] = left
+        rows[n_open] = row
+        n_open += left != _ZERO
+    return n_open
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _add(a: np.uint64, b: np.uint64, c: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Sum of three bits in each lane: its lower digit and its upper one."""
+    either = a ^ b
+    return either ^ c, (a & b) | (either & c)
 
 
 @njit(cache=True, nogil=True)
 def add_lanes(lanes: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
-    """Add to `counts`, one per lane, how many rows have this lane's bit."""
-    sums = np.zeros(64, np.uint64)
-    for i in range(lanes.shape[0]):
-        word = lanes[i]
-        for lane in range(64):
-            sums[lane] += (word >> np.uint64(lane)) & _ONE
+    """Add to `counts`, one per lane, how many rows have this lane's bit.
+
+    Sixteen rows at a time are added up in all lanes at once, as binary numbers (Harley and Seal's counter);
+    only the sixteens go to the counts one by one.
+    """
+    ones = twos = fours = eights = _ZERO
+    whole = lanes.shape[0] // 16 * 16
+    for start in range(0, whole, 16):
+        sixteens = _ZERO
+        for half in range(2):
+            eight = _ZERO
+            for quarter in range(2):
+                first = start + 8 * half + 4 * quarter
+                ones, two = _add(ones, lanes[first], lanes[first + 1])
+                ones, other = _add(ones, lanes[first + 2], lanes[first + 3])
+                twos, four = _add(twos, two, other)
+                if quarter == 0:
+                    eight = four
+                else:
+                    fours, eight = _add(fours, eight, four)
+            if half == 0:
+                sixteens = eight
+            else:
+                eights, sixteens = _add(eights, sixteens, eight)
+        _count(sixteens, 16, counts)
+    _count(ones, 1, counts)
+    _count(twos, 2, counts)
+    _count(fours, 4, counts)
+    _count(eights, 8, counts)
+    for i in range(whole, lanes.shape[0]):
+        _count(lanes[i], 1, counts)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _count(word: np.uint64, weight: int, counts: NDArray[np.int64]) -> None:
+    """Add the weight to the counts of the lanes of a word."""
     for lane in range(counts.shape[0]):
-        counts[lane] += np.int64(sums[lane])
+        counts[lane] += weight * np.int64((word >> np.uint64(lane)) & _ONE)
 
 
 @njit(cache=True, nogil=True)

@@ -114,15 +114,17 @@ class BitFlipReporter:
         return asked
 
     def _draw(self, values: NDArray[np.int32], pseudonyms: Words, *, asked: Words) -> Words:
-        digits = lanes.Digits.of(self.channel.bits)
         out = np.empty_like(asked)
         for group in range(asked.shape[1]):
-            truth, undecided = np.empty((2, values.shape[0]), np.uint64)
-            kernels_bits.one_hot(values, group * lanes.LANES, np.uint64(0), truth, undecided)
+            start = group * lanes.LANES
+            truth, every_lane = np.empty((2, values.shape[0]), np.uint64)
+            kernels_bits.one_hot(values, start, np.uint64(0), truth, every_lane)
             out[:, group] = lanes.draw(
                 truth,
-                undecided=asked[:, group].copy(),
-                digits=digits,
+                drawn=asked[:, group],
+                digits=lanes.Digits.of(
+                    self.channel.bits, lanes=min(lanes.LANES, self.channel.domain_size - start)
+                ),
                 pseudonyms=pseudonyms,
                 keyed=grr.keyed_values(values),
                 prf=self.prf,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ldp import KeyedPrf, KeyedStream, kernels_bits, pure_frequencies, pure_variance
 from ldp.channels import WORD, GrrChannel
-from ldp.entropy import SECOND_ROUND
+from ldp.entropy import BUFFER_BLOCKS, SECOND_ROUND
 from ldp.errors import InvalidDomainError, LdpError
 from ldp.families.two_round import TwoRoundGrr, lgrr_channel
 from ldp.families.two_round_unary import TwoRoundUnary, allomfree_channel, lue_channel
@@ -80,30 +80,33 @@ def test_lgrr_reports_are_those_of_the_reference(people: list[tuple[int, int]], 
     assert codes.tolist() == expected
 
 
-def reference_numbers(*, counter: int, **fields: int) -> list[int]:
-    """Numbers of the 64 lanes of one group, all digits."""
-    words = [
-        word
-        for block in range(counter, counter + 32)
-        for word in reference_words(KEY, counter=block, **FIELDS, **fields)
-    ]
-    return [sum((word >> lane & 1) << 63 - digit for digit, word in enumerate(words)) for lane in range(64)]
+def reference_numbers(n_lanes: int, *, counter: int, **fields: int) -> list[int]:
+    """Numbers of the lanes of one group, all digits."""
+    numbers = [0] * n_lanes
+    blocks = [reference_words(KEY, counter=counter + block, **FIELDS, **fields) for block in range(32)]
+    for digit in range(64):
+        block, place = divmod(digit // 2, 64 // n_lanes)
+        word = int.from_bytes(blocks[block][digit % 2].to_bytes(8, "big"), "little")
+        for lane in range(n_lanes):
+            numbers[lane] = numbers[lane] << 1 | word >> place * n_lanes + lane & 1
+    return numbers
 
 
 def reference_bits(bits: list[int], *, channel: UnaryChannel, counter: int, **fields: int) -> list[int]:
     """One lane after the other."""
     out: list[int] = []
     for start in range(0, len(bits), 64):
-        numbers = reference_numbers(counter=counter + start // 2, **fields)
+        group = bits[start : start + 64]
+        numbers = reference_numbers(len(group), counter=counter + start // 2, **fields)
         out += [
             int(number < (channel.threshold_p if bit else channel.threshold_q))
-            for number, bit in zip(numbers, bits[start : start + 64], strict=False)
+            for number, bit in zip(numbers, group, strict=True)
         ]
     return out
 
 
 @pytest.mark.parametrize("protocol", ["l-sue", "l-oue", "l-osue", "l-soue"])
-@pytest.mark.parametrize(("k", "report"), [(2, 0), (64, 9), (65, 63)])
+@pytest.mark.parametrize(("k", "report"), [(2, 0), (3, 1), (12, 2), (21, 3), (37, 4), (64, 9), (86, 63)])
 def test_unary_reports_are_those_of_the_reference(protocol: Any, k: int, report: int) -> None:
     channel = lue_channel(protocol, **NOMINAL, domain_size=k)
     pseudonyms = KeyedStream(KEY).words(4)
@@ -127,19 +130,27 @@ def test_lane_is_one_exactly_below_its_threshold(threshold: int, is_one: bool) -
     """Numbers just below, at, and just above the threshold decide in the last digits."""
     numbers = [threshold - 1, threshold, threshold + 1, 0, WORD - 1]
     p, q = (threshold, 0) if is_one else (WORD - 1, threshold)
-    digits = lanes.Digits.of_lanes(p=[p] * 5, q=[q] * 5)
 
-    def word(digit: int) -> int:
-        return sum((number >> 63 - digit & 1) << lane for lane, number in enumerate(numbers))
+    def block(counter: int) -> tuple[int, int]:
+        """Five lanes, twelve digits to a word, of which we use the lowest byte first."""
+        words = [0, 0]
+        for digit in range(24 * counter, min(24 * counter + 24, 64)):
+            for lane, number in enumerate(numbers):
+                bit = number >> 63 - digit & 1
+                words[digit % 2] |= bit << (digit // 2 % 12) * 5 + lane
+        first, second = (int.from_bytes(word.to_bytes(8, "little"), "big") for word in words)
+        return first, second
 
-    prf = FixedPrf(lambda *_, counter, **__: (word(2 * counter), word(2 * counter + 1)))
     drawn = lanes.draw(
         np.array([31 if is_one else 0], np.uint64),
-        undecided=np.array([31], np.uint64),
-        digits=digits,
+        drawn=np.array([31], np.uint64),
+        digits=lanes.Digits.of_lanes(p=[p] * 5, q=[q] * 5),
         pseudonyms=np.zeros(1, np.uint64),
-        keyed=np.zeros(1, np.uint32),
-        prf=prf,
+        keyed=0,
+        prf=FixedPrf(lambda *_, counter, **__: block(counter)),
+        purpose=1,
+        indicator=0,
+        plan_version=0,
         counter=0,
     )
     assert [int(drawn[0]) >> lane & 1 for lane in range(64)] == [
@@ -147,30 +158,32 @@ def test_lane_is_one_exactly_below_its_threshold(threshold: int, is_one: bool) -
     ] + [0] * 59
 
 
-def test_each_lane_may_have_thresholds_of_its_own() -> None:
-    """Against the numbers themselves, digit by digit, one lane after the other."""
-    p, q = KeyedStream(KEY).words(128).reshape(2, 64).tolist()
-    q[7], p[9], q[63] = 0, 1, WORD - 1
-    pseudonyms, truth = KeyedStream(KEY).words(100).reshape(2, 50)
-    undecided = ~(pseudonyms & truth)
-    fields = {"purpose": 4, **FIELDS, "counter": 96}
-    drawn = lanes.draw(
+@pytest.mark.parametrize("n_lanes", [1, 2, 7, 20, 32, 33, 64])
+def test_each_lane_may_have_thresholds_of_its_own(n_lanes: int) -> None:
+    """Against the numbers themselves; more rows than one part."""
+    p, q = KeyedStream(KEY).words(2 * n_lanes).reshape(2, n_lanes).tolist()
+    q[-1], p[0], q[0] = 0, 1, WORD - 1
+    n = BUFFER_BLOCKS + 40
+    pseudonyms, *bits = KeyedStream(KEY).words(3 * n).reshape(3, n)
+    truth, some = (words & np.uint64(2**n_lanes - 1) for words in bits)
+    noisy = lanes.draw(
         truth,
-        undecided=undecided.copy(),
+        drawn=some,
         digits=lanes.Digits.of_lanes(p=p, q=q),
         pseudonyms=pseudonyms,
-        keyed=np.full(50, 6, np.uint32),
+        keyed=np.arange(n, dtype=np.uint32) % 6,
         prf=KeyedPrf(KEY),
-        **fields,
+        purpose=4,
+        counter=96,
+        **FIELDS,
     )
-    for row, (pseudonym, bits, drawn_lanes) in enumerate(
-        zip(pseudonyms.tolist(), truth.tolist(), undecided.tolist(), strict=True)
-    ):
-        numbers = reference_numbers(counter=96, pseudonym=pseudonym, purpose=4, value=6)
-        expected = sum(
-            int(number < (p if bits >> lane & 1 else q)[lane]) << lane for lane, number in enumerate(numbers)
+    for row in (*range(20), BUFFER_BLOCKS - 1, *range(BUFFER_BLOCKS, n)):
+        numbers = reference_numbers(
+            n_lanes, counter=96, pseudonym=int(pseudonyms[row]), purpose=4, value=row % 6
         )
-        assert int(drawn[row]) == expected & drawn_lanes
+        thresholds = [(p if int(truth[row]) >> lane & 1 else q)[lane] for lane in range(n_lanes)]
+        expected = sum(int(number < thresholds[lane]) << lane for lane, number in enumerate(numbers))
+        assert int(noisy[row]) == expected & int(some[row])
 
 
 def test_counted_lanes_are_the_ones_of_each() -> None:
@@ -185,30 +198,8 @@ PEOPLE = np.arange(24, dtype=np.uint64)
 
 GOLDEN_CODES = [3, 1, 0, 2, 6, 5, 7, 3, 5, 7, 2, 7, 1, 7, 3, 3, 0, 2, 6, 3, 5, 5, 2, 2]
 GOLDEN_BITS = [
-    69,
-    147,
-    41,
-    0,
-    17,
-    178,
-    0,
-    65,
-    161,
-    145,
-    198,
-    9,
-    16,
-    38,
-    104,
-    144,
-    37,
-    60,
-    66,
-    140,
-    17,
-    33,
-    128,
-    8,
+    *[15, 36, 4, 234, 13, 1, 64, 45, 1, 1, 128, 96],
+    *[3, 40, 73, 128, 2, 74, 1, 192, 150, 135, 72, 104],
 ]
 
 
@@ -229,6 +220,7 @@ def test_support_is_the_sum_of_the_reports_in_any_company(
     pseudonyms, values = KeyedStream(KEY).words(n), rng.integers(-1, k, n).astype(np.int32)
     whole = reporter(channel).reports(values, pseudonyms=pseudonyms, report=2)
     monkeypatch.setattr(two_round, "_PART", 700)
+    monkeypatch.setattr(lanes, "BUFFER_BLOCKS", 701)
     order = rng.permutation(n)
     again = reporter(channel).reports(values[order], pseudonyms=pseudonyms[order], report=2)
     assert np.array_equal(whole[order], again)
