@@ -115,15 +115,20 @@ def fill_asked(
 def pick_asked(
     profiles: NDArray[np.uint16],
     start: int,
+    step: int,
     sizes: NDArray[np.uint16],
     asked: NDArray[np.uint8],
     picked: NDArray[np.uint16],
 ) -> bool:
-    """Code of the indicator that each is asked, from column `start` on. False if a code is in no domain."""
+    """Code of the indicator that each is asked. False if a code is in no domain, asked or not.
+
+    Codes of the first indicator begin at `start`, those of the next one `step` further.
+    """
     is_valid = True
     # A pass over each row uses vectors; a lookup for each subscriber takes as long and checks only that code.
-    for indicator in range(profiles.shape[0]):
-        codes, row = profiles[indicator, start : start + asked.shape[0]], np.uint8(indicator)
+    for indicator in range(sizes.shape[0]):
+        begin, row = start + indicator * step, np.uint8(indicator)
+        codes = profiles[begin : begin + asked.shape[0]]
         largest = np.uint16(0)
         for i in range(asked.shape[0]):
             code = codes[i]
@@ -138,6 +143,7 @@ def ask_all(
     pseudonyms: NDArray[np.uint64],
     profiles: NDArray[np.uint16],
     start: int,
+    step: int,
     sizes: NDArray[np.uint16],
     fields: NDArray[np.uint64],
     asked: NDArray[np.uint8],
@@ -146,12 +152,13 @@ def ask_all(
 ) -> bool:
     """Keyed blocks of all indicators, one after the other, and beside them indicator and code.
 
-    From column `start` of `profiles` on. False if a code is in no domain.
+    `profiles`, `start` and `step` as in `pick_asked`. False if a code is in no domain.
     """
     is_valid = True
     size = pseudonyms.shape[0]
-    for indicator in range(profiles.shape[0]):
-        codes = profiles[indicator, start : start + size]
+    for indicator in range(sizes.shape[0]):
+        begin = start + indicator * step
+        codes = profiles[begin : begin + size]
         place = blocks[2 * indicator * size : 2 * (indicator + 1) * size]
         for i in range(size):
             place[2 * i] = swap(pseudonyms[i])

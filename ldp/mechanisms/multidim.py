@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ldp import kernels
@@ -258,12 +259,13 @@ class _Answerer:
     def sampled(self, profiles: Codes, pseudonyms: Words) -> Iterator[Part]:
         """Yield subscribers, the indicator that each is asked, and the answers, which the next overwrite."""
         sizes = self._check(profiles, pseudonyms)
+        codes, step = _in_one_row(profiles)
         for part in _parts(pseudonyms.shape[0], rows=BUFFER_BLOCKS):
             names = pseudonyms[part]
             asked, picked, answers = self._room(names.shape[0])
             self.name(names)
             self._choose(names, asked)
-            if not kernels.pick_asked(profiles, part.start, sizes, asked, picked):
+            if not kernels.pick_asked(codes, part.start, step, sizes, asked, picked):
                 self._refuse(profiles)
             self.answer(picked, asked, names, answers)
             yield part, asked, answers
@@ -271,11 +273,12 @@ class _Answerer:
     def split(self, profiles: Codes, pseudonyms: Words) -> Iterator[Part]:
         """Yield subscribers, and indicators and answers of all of them to the first, to the second, ..."""
         sizes = self._check(profiles, pseudonyms)
-        d, blocks = len(self._channels), self._buffer.blocks
+        codes, step = _in_one_row(profiles)
+        d, fields, blocks = len(self._channels), self._fields, self._buffer.blocks
         for part in _parts(pseudonyms.shape[0], rows=BUFFER_BLOCKS // d):
             names = pseudonyms[part]
             asked, picked, answers = self._room(d * names.shape[0])
-            if not kernels.ask_all(names, profiles, part.start, sizes, self._fields, asked, picked, blocks):
+            if not kernels.ask_all(names, codes, part.start, step, sizes, fields, asked, picked, blocks):
                 self._refuse(profiles)
             self._seal(picked, asked, names, answers)
             yield part, asked, answers
@@ -337,6 +340,20 @@ def _counts(parts: Iterator[Part], channels: Sequence[GrrChannel]) -> tuple[Coun
     for _, asked, answers in parts:
         kernels.count_answers(asked, answers, starts, counts)
     return tuple(np.split(counts[:-1], ends[:-1]))
+
+
+def _in_one_row(profiles: Codes) -> tuple[Codes, int]:
+    """Memory from the first to the last code, and the distance of the same subscriber's next code in it.
+
+    So one compiled kernel serves whole profiles and slices of some subscribers, as fast.
+    """
+    d, n = profiles.shape
+    row_bytes, code_bytes = profiles.strides
+    if code_bytes != profiles.itemsize or row_bytes < n * code_bytes or row_bytes % code_bytes:
+        profiles, row_bytes = np.ascontiguousarray(profiles), n * profiles.itemsize
+    step = row_bytes // profiles.itemsize
+    size = (d - 1) * step + n if n else 0
+    return as_strided(profiles, shape=(size,), strides=(profiles.itemsize,), writeable=False), step
 
 
 def _parts(size: int, *, rows: int) -> Iterator[slice]:

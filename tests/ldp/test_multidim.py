@@ -222,7 +222,9 @@ def test_answers_are_those_of_the_indicator_that_stands_beside_the_code(n: int) 
 def test_profiles_may_be_a_part_of_others() -> None:
     """Rows that are not neighbours in memory."""
     pseudonyms, profiles = KeyedStream(KEY).words(50), make_profiles(200)
-    for part in (profiles[:, 20:70], profiles[:, ::4], np.asfortranarray(profiles[:, :50])):
+    upside_down = np.ascontiguousarray(profiles[::-1])
+    backwards = upside_down[::-1, 50:100], profiles[:, 149:99:-1]
+    for part in (profiles[:, 20:70], profiles[:, ::4], np.asfortranarray(profiles[:, :50]), *backwards):
         expected = one_by_one(part, pseudonyms)
         assert np.array_equal(spl_answers(part, pseudonyms=pseudonyms, **ARGUMENTS), expected)
         asked, answers = smp_answers(part, pseudonyms=pseudonyms, **ARGUMENTS)
