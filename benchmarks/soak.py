@@ -5,33 +5,38 @@ the exact variance, and how many of the 95 % intervals hold the truth. It fails 
 5 % of 1 and the second within one point of 95 %.
 
     python -m benchmarks.soak --keys 2000 --processes 2
+    python -m benchmarks.soak --mechanism rsfd-ouez --unit attribute --keys 200
 """
 
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
-from typing import Final
+from functools import cache, partial
+from typing import Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 import ldp
+from ldp.channels import Unit
 from ldp.params import Mechanism
+from ldp.tallies import tally_reports
 from mobility.demo.population import Population, build_population
 
-MECHANISMS: Final[tuple[Mechanism, ...]] = ("smp-grr", "spl-grr")
+MECHANISMS: Final[tuple[Mechanism, ...]] = get_args(Mechanism)
+UNITS: Final[tuple[Unit, ...]] = get_args(Unit)
 DAILY: Final = "visit_duration"
 KEYS_PER_TASK: Final = 50
 MSE_TOLERANCE: Final = 0.05
 COVERAGE_TOLERANCE: Final = 0.01
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
+Values = NDArray[np.int32]
+Reports = NDArray[np.uint16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,23 +67,30 @@ class Sums:
 
 
 def main() -> int:
-    """Run both mechanisms; 0 if all lies within the tolerances."""
+    """Run the mechanisms; 0 if all lies within the tolerances."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keys", type=int, default=2000, help="independent study keys")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--mechanism", choices=MECHANISMS, action="append", help="default: each of them")
+    parser.add_argument(
+        "--unit",
+        choices=UNITS,
+        default="profile",
+        help="attribute: fake data then leave the daily indicator out",
+    )
     options = parser.parse_args()
     passed = True
     with ProcessPoolExecutor(options.processes) as pool:
-        for mechanism in MECHANISMS:
+        for mechanism in options.mechanism or MECHANISMS:
             started = time.perf_counter()
             keys = study_keys(options.keys, seed=options.seed)
             tasks = [keys[i : i + KEYS_PER_TASK] for i in range(0, len(keys), KEYS_PER_TASK)]
-            parts = list(pool.map(run_keys, [mechanism] * len(tasks), tasks))
+            parts = list(pool.map(partial(run_keys, mechanism, options.unit), tasks))
             total = sum(parts[1:], start=parts[0])
             seconds = time.perf_counter() - started
-            write(f"{mechanism}, epsilon 1, {len(keys)} keys, {seconds:.0f} s")
-            passed &= report(total)
+            write(f"{mechanism}, epsilon 1 per {options.unit}, {len(keys)} keys, {seconds:.0f} s")
+            passed &= report(total, make_plan(mechanism, options.unit))
     write("passed" if passed else "FAILED")
     return 0 if passed else 1
 
@@ -89,11 +101,10 @@ def study_keys(n: int, *, seed: int) -> list[bytes]:
     return [stream.words(2).tobytes() for _ in range(n)]
 
 
-def report(total: Sums) -> bool:
+def report(total: Sums, plan: ldp.PlanSpec) -> bool:
     """Print a line per indicator and one over all; whether each is within the tolerances."""
     passed = True
-    indicators = make_plan("smp-grr").indicators
-    rows = [(spec.slug, [index]) for index, spec in enumerate(indicators)]
+    rows = [(spec.slug, [index]) for index, spec in enumerate(plan.indicators)]
     for name, chosen in [*rows, ("all", list(range(len(rows))))]:
         ratio = total.squared[chosen].sum() / total.expected[chosen].sum()
         coverage = total.covered[chosen].sum() / total.intervals[chosen].sum()
@@ -117,72 +128,72 @@ def people() -> Population:
 
 
 @cache
-def make_plan(mechanism: Mechanism) -> ldp.PlanSpec:
-    """All indicators of the population at epsilon 1; the daily one comes last."""
+def make_plan(mechanism: Mechanism, unit: Unit) -> ldp.PlanSpec:
+    """Make a plan of all indicators of the population at epsilon 1; the daily one comes last, if at all."""
+    slugs = list(people().static)
+    if unit == "profile" or not mechanism.startswith("rsfd"):
+        slugs.append(DAILY)
     requests = [
         ldp.IndicatorRequest(
             slug=slug,
             kind="daily" if slug == DAILY else "static",
             domain_size=len(people().categories[slug]),
         )
-        for slug in (*people().static, DAILY)
+        for slug in slugs
     ]
     return ldp.build_plan(
-        mechanism=mechanism, unit="profile", version=1, days=7, epsilon=Decimal(1), indicators=requests
+        mechanism=mechanism, unit=unit, version=1, days=7, epsilon=Decimal(1), indicators=requests
     )
 
 
 @cache
 def truth() -> Truth:
     """Tally the true codes."""
-    plan = make_plan("smp-grr")
-    n = people().n_subscribers
-    codes = [values.astype(np.uint16) for values in people().static.values()]
-    durations = np.where(people().durations < 0, ldp.NO_ANSWER, people().durations).astype(np.uint16)
-    delta = tally([*codes, durations], rows=[np.arange(n)] * plan.d, plan=plan)
+    plan = make_plan("smp-grr", "profile")
+    codes = [*people().static.values(), people().durations]
+    words = [
+        np.where(values < 0, ldp.NO_ANSWER, values).astype(np.uint16)[..., np.newaxis] for values in codes
+    ]
+    delta = tally(words, plan=plan)
     visitors = ldp.all_unions(delta.visitors)
     return Truth(
-        pseudonyms=ldp.KeyedStream(b"pseudonyms: soak").words(n),
+        pseudonyms=ldp.KeyedStream(b"pseudonyms: soak").words(people().n_subscribers),
         visitors=visitors,
         frequencies=tuple(ldp.all_unions(counts) / np.maximum(visitors, 1) for counts in delta.counts),
     )
 
 
-def run_keys(mechanism: Mechanism, keys: Sequence[bytes]) -> Sums:
+def run_keys(mechanism: Mechanism, unit: Unit, keys: Sequence[bytes]) -> Sums:
     """Sanitise and estimate the whole study once per key."""
-    plan = make_plan(mechanism)
+    plan = make_plan(mechanism, unit)
     parts = [errors_of(sanitise(plan, key=key), plan=plan) for key in keys]
     return sum(parts[1:], start=parts[0])
 
 
 def sanitise(plan: ldp.PlanSpec, *, key: bytes) -> ldp.Delta:
-    """Answer for everybody and tally."""
+    """Report for everybody and tally."""
     sanitiser = ldp.Sanitiser(plan, ldp.KeyedPrf(key))
-    pseudonyms = truth().pseudonyms
-    if plan.is_sampled:
-        asked = sanitiser.asked(pseudonyms)
-        rows = [np.flatnonzero(asked == index) for index in range(plan.d)]
-    else:
-        rows = [np.arange(pseudonyms.size)] * plan.d
-    codes = [
-        sanitiser.answer(index, pseudonyms[rows[index]], values[rows[index]])
-        for index, values in enumerate(people().static.values())
-    ]
-    who, durations = pseudonyms[rows[-1]], people().durations[rows[-1]]
-    daily = [
-        sanitiser.answer(plan.d - 1, who, np.ascontiguousarray(durations[:, day])) for day in range(plan.days)
-    ]
-    return tally([*codes, np.stack(daily, axis=1)], rows=rows, plan=plan)
+    nothing = np.full(people().n_subscribers, -1, np.int32)
+
+    def reports(static: Sequence[Values], daily: Values) -> tuple[Reports, ...]:
+        return sanitiser.reports(truth().pseudonyms, [*static, daily][: plan.d])
+
+    words = list(reports([*people().static.values()], nothing))
+    if plan.indicators[-1].slug == DAILY:
+        durations = np.ascontiguousarray(people().durations.T)
+        no_static = [nothing] * (plan.d - 1)
+        words[-1] = np.stack([reports(no_static, durations[day])[-1] for day in range(plan.days)], axis=1)
+    unary = {index for index in range(plan.d) if isinstance(plan.answer_channel(index), ldp.UnaryChannel)}
+    return tally(words, plan=plan, unary=unary)
 
 
-def tally(codes: Sequence[NDArray[np.uint16]], *, rows: Sequence[Rows], plan: ldp.PlanSpec) -> ldp.Delta:
-    """Tally everybody's presence, and per indicator the codes of some."""
+def tally(words: Sequence[Reports], *, plan: ldp.PlanSpec, unary: Collection[int] = ()) -> ldp.Delta:
+    """Tally everybody's presence and reports."""
     delta = ldp.Delta.zero(plan)
     presence = people().presence
     ldp.tally_visitors(presence, delta.visitors, sign=1)
-    for index, chosen in enumerate(rows[:-1]):
-        ldp.tally_static(presence[chosen], codes[index], delta.counts[index], sign=1)
-    ldp.tally_daily(presence[rows[-1]], codes[-1], delta.counts[-1], sign=1)
+    for index, each in enumerate(words):
+        tally_reports(presence, each, delta, index=index, is_unary=index in unary, sign=1)
     return delta
 
 
@@ -190,15 +201,15 @@ def errors_of(delta: ldp.Delta, *, plan: ldp.PlanSpec) -> Sums:
     """Errors of one study, summed per indicator over windows and categories."""
     sums = np.zeros((4, plan.d))
     visitors = truth().visitors
-    for index, spec in enumerate(plan.indicators):
-        channel = ldp.grr_channel(epsilon=spec.epsilon, domain_size=spec.domain_size)
-        unions = ldp.all_unions(delta.counts[index])
+    for index in range(plan.d):
+        channel = plan.channel(index)
+        unions, n_reports = ldp.all_unions(delta.counts[index]), ldp.all_unions(delta.n_reports[index])
         for a in range(1, plan.days + 1):
             for b in range(a, plan.days + 1):
                 f = truth().frequencies[index][:, a, b]
                 counts = unions[:, a, b]
-                n, n_population = int(counts.sum()), int(visitors[a, b])
-                estimates = ldp.grr_frequencies(
+                n, n_population = int(n_reports[a, b]), int(visitors[a, b])
+                estimates = ldp.pure_frequencies(
                     counts, n_reports=n, n_population=n_population, channel=channel
                 )
                 variance = ldp.pure_variance(f, n_reports=n, n_population=n_population, channel=channel)

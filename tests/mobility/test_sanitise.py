@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ldp import IndicatorRequest, PlanSpec, build_plan
 from ldp.entropy import KeyedPrf
 from mobility.ingest.events import NO_VALUE
-from mobility.sanitise import StudySanitiser
+from mobility.sanitise import StudySanitiser, differing_reports
 from tests.mobility import keyed
 
 NONE = int(NO_VALUE)
@@ -284,3 +284,17 @@ def test_nobody_at_all() -> None:
         assert sanitiser.static_answers(nobody, np.empty((0, slots), np.uint16)).shape == (0, slots)
         answers = sanitiser.daily_answers(nobody, np.empty((0, len(DAILY)), np.uint16), day=1)
         assert answers.shape == (0, sanitiser.slots("daily"))
+
+
+def test_reports_differ_if_any_of_their_words_does() -> None:
+    """Two reports, of two words and of one; missing ones differ from nothing."""
+    known = np.array([[1, 2, 3]] * 6, np.uint16)
+    fresh = np.array(
+        [[1, 2, 3], [1, 9, 3], [9, 2, 9], [1, 2, 9], [NONE, NONE, 9], [NONE, NONE, NONE]], np.uint16
+    )
+    by_row = [differing_reports(known[[row]], fresh[[row]], starts=[0, 2]) for row in range(6)]
+    assert by_row == [0, 1, 2, 1, 1, 0]
+    assert (
+        differing_reports(known, fresh, starts=[0, 2]) == differing_reports(fresh, known, starts=[0, 2]) == 5
+    )
+    assert differing_reports(known[:, :0], fresh[:, :0], starts=[]) == 0
