@@ -1,28 +1,39 @@
-"""RS+FD[GRR] with keyed bits: one lasting report per subscriber and indicator, of which one is an answer."""
+"""RS+FD and RS+RFD with keyed bits: a lasting report per subscriber and indicator, one of them an answer.
 
-from collections.abc import Sequence
+Which indicator is answered is drawn as for Smp if all shares are equal; else the first word of the same block
+is compared with the running sums of the shares. The answer is that of the oracle alone. The fakes are those
+of `fake_values` and `fake_bits`.
+"""
+
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.channels import GrrChannel
-from ldp.entropy import FAKE_DATA, KeyedPrf
+from ldp import kernels_fake
+from ldp.channels import WORD
+from ldp.entropy import BUFFER_BLOCKS, CHOOSE_INDICATOR, KeyedPrf
 from ldp.errors import LdpError
-from ldp.families.fake_data import FakeDataChannel
-from ldp.kernels import NO_ANSWER
+from ldp.families.fake_data import FakeDataChannel, PriorFakeDataChannel
+from ldp.families.faked_reports import FakedChannel, PriorFakedChannel
 from ldp.mechanisms import grr
+from ldp.mechanisms.fake_bits import BlankBits, EncodedBits
+from ldp.mechanisms.fake_codes import CodeReports
+from ldp.mechanisms.fake_values import FakeNumbers, Part, word_bounds
 from ldp.mechanisms.multidim import choose_indicator
 
-_ROWS_AT_ONCE = 2**18
+_ROWS_AT_ONCE = 4 * BUFFER_BLOCKS
 
+Channel = FakeDataChannel | PriorFakeDataChannel
 Values = NDArray[np.int32]
 Words = NDArray[np.uint64]
 
 
 def answers(
-    values: Sequence[Values], *, pseudonyms: Words, prf: KeyedPrf, channel: FakeDataChannel, plan_version: int
-) -> tuple[NDArray[np.uint16], ...]:
+    values: Sequence[Values], *, pseudonyms: Words, prf: KeyedPrf, channel: Channel, plan_version: int
+) -> tuple[NDArray[Any], ...]:
     """Reports of each subscriber on all indicators; the same arguments always give the same reports.
 
     Parameters
@@ -31,44 +42,33 @@ def answers(
         [0, domain_size), or -1 for no value; not modified
     pseudonyms : ndarray of uint64, shape (n,)
     prf : KeyedPrf; source of the bits
-    channel : FakeDataChannel; of GRR with equal shares
+    channel : FakeDataChannel or PriorFakeDataChannel; shares are equal, or integers out of 2**64
     plan_version : int; in [1, 255]
 
     Returns
     -------
-    tuple of ndarray of uint16, shape (n,); NO_ANSWER where the value is -1, be it the answer or a fake
+    tuple of ndarrays, per indicator: of GRR, uint16 codes, shape (n,), NO_ANSWER where the value is -1, be it
+    the answer or a fake; of unary encoding, uint64 words of bits, shape (n, ceil(domain_size / 64)), bit
+    v % 64 of word v // 64 being that of value v, and no bit set where the value is -1
 
     Raises
     ------
-    LdpError : the channel is another one, shapes differ, or a value is out of range
+    LdpError : shapes differ, a value is out of range, or a share is none of these
 
     Notes
     -----
-    The answer is that of GRR alone. A fake does not depend on the value: it stays when the value changes,
-    so a report that changes is the answer. The losses of the channel are therefore those of values that do
-    not change, answered under one plan. Cost: d + 2 AES blocks per subscriber.
-    Source: Arcolezi et al., CIKM 2021 (RS+FD).
+    A fake does not depend on the value: it stays when the value changes, so a report that changes is the
+    answer. The losses of the channel are therefore those of values that do not change, answered under one
+    plan. Cost: two AES blocks per subscriber and one for each two groups of fake values; four for 64 bits.
+    Source: Arcolezi et al., CIKM 2021 (RS+FD); Arcolezi et al., PVLDB 16(5), 2023 (RS+RFD).
     """
-    channels = _grr_channels(channel, n_values=len(values))
-    for column, answer in zip(values, channels, strict=True):
-        grr.check_values(column, pseudonyms=pseudonyms, domain_size=answer.domain_size)
-    asked = choose_indicator(pseudonyms, prf=prf, d=len(channels))
-    reports = []
-    for indicator, (column, answer) in enumerate(zip(values, channels, strict=True)):
-        fields = {"indicator": indicator, "plan_version": plan_version}
-        drawn = prf.below(pseudonyms, bound=answer.domain_size, purpose=FAKE_DATA, value=0, **fields)
-        codes = drawn.astype(np.uint16)
-        rows = np.flatnonzero(asked == indicator)
-        codes[rows] = grr.answers(
-            column[rows], pseudonyms=pseudonyms[rows], prf=prf, channel=answer, **fields
-        )
-        codes[column < 0] = NO_ANSWER
-        reports.append(codes)
-    return tuple(reports)
+    reporter = _Reporter(channel, prf=prf, plan_version=plan_version)
+    parts = [reporter.reports(part) for part in reporter.parts(values, pseudonyms)]
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
 
 def support_counts(
-    values: Sequence[Values], *, pseudonyms: Words, prf: KeyedPrf, channel: FakeDataChannel, plan_version: int
+    values: Sequence[Values], *, pseudonyms: Words, prf: KeyedPrf, channel: Channel, plan_version: int
 ) -> tuple[NDArray[np.int64], ...]:
     """Reports that support each value, per indicator, straight from the values.
 
@@ -82,33 +82,100 @@ def support_counts(
     -----
     Reports are made, counted and forgotten in parts: memory does not grow with n.
     """
-    counts = [
-        np.zeros(answer.domain_size, np.int64) for answer in _grr_channels(channel, n_values=len(values))
-    ]
-    for column in values:
-        if column.shape != pseudonyms.shape:
-            raise LdpError(f"values must have shape {pseudonyms.shape}, got {column.shape}")
-    for start in range(0, pseudonyms.shape[0], _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        columns = [column[part] for column in values]
-        reports = answers(
-            columns, pseudonyms=pseudonyms[part], prf=prf, channel=channel, plan_version=plan_version
+    reporter = _Reporter(channel, prf=prf, plan_version=plan_version)
+    for part in reporter.parts(values, pseudonyms):
+        reporter.count(part)
+    return reporter.counts()
+
+
+class _Reporter:
+    """Reports of one plan, by the kind of their fakes, and counts of them so far."""
+
+    def __init__(self, channel: Channel, *, prf: KeyedPrf, plan_version: int) -> None:
+        reports: Sequence[FakedChannel | PriorFakedChannel] = channel.reports
+        self._channels = [report.answer for report in reports]
+        self._bounds = _share_bounds([report.share for report in reports])
+        self._source: dict[str, Any] = {"prf": prf, "plan_version": plan_version}
+        self._numbers = FakeNumbers(reports)
+        self._makers: list[CodeReports | BlankBits | EncodedBits] = []
+        kinds: dict[str, dict[int, Any]] = {}
+        for index, report in enumerate(reports):
+            kinds.setdefault(report.fake, {})[index] = report.answer
+        for kind, channels in kinds.items():
+            self._makers.append(self._maker(kind, channels, d=len(reports)))
+
+    def parts(self, values: Sequence[Values], pseudonyms: Words) -> Iterator[Part]:
+        """Yield the subscribers part by part, with what is drawn for them; at least one part."""
+        if len(values) != len(self._channels):
+            raise LdpError(f"values must be of {len(self._channels)} indicators, got {len(values)}")
+        for column in values:
+            if column.dtype != np.int32 or column.shape != pseudonyms.shape:
+                shape = pseudonyms.shape
+                raise LdpError(f"values must be int32 of shape {shape}, got {column.dtype} of {column.shape}")
+        for start in range(0, max(1, pseudonyms.shape[0]), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            yield self._part([column[rows] for column in values], pseudonyms[rows])
+
+    def reports(self, part: Part) -> list[NDArray[Any]]:
+        """Reports per indicator."""
+        found = {index: reports for maker in self._makers for index, reports in maker.reports(part)}
+        return [found[index] for index in range(len(self._channels))]
+
+    def count(self, part: Part) -> None:
+        """Add the reports to the counts."""
+        for maker in self._makers:
+            maker.count(part)
+
+    def counts(self) -> tuple[NDArray[np.int64], ...]:
+        """Counts per indicator."""
+        found = {index: counts for maker in self._makers for index, counts in maker.counts()}
+        return tuple(found[index] for index in range(len(self._channels)))
+
+    def _maker(self, kind: str, channels: dict[int, Any], *, d: int) -> CodeReports | BlankBits | EncodedBits:
+        match kind:
+            case "code":
+                return CodeReports(channels, d=d, numbers=self._numbers, **self._source)
+            case "no value":
+                return BlankBits(channels, d=d, **self._source)
+            case _:
+                return EncodedBits(channels, numbers=self._numbers, **self._source)
+
+    def _part(self, columns: list[Values], pseudonyms: Words) -> Part:
+        asked = self._asked(pseudonyms)
+        picked = np.empty(pseudonyms.shape[0], np.uint16)
+        missing = []
+        for index, (column, channel) in enumerate(zip(columns, self._channels, strict=True)):
+            low, high = kernels_fake.pick_values(column, asked, np.uint8(index), picked)
+            if low < -1 or high >= channel.domain_size:
+                grr.check_values(column, pseudonyms=pseudonyms, domain_size=channel.domain_size)
+            if low < 0:
+                missing.append(index)
+        return Part(
+            columns=columns,
+            missing=tuple(missing),
+            pseudonyms=pseudonyms,
+            asked=asked,
+            picked=picked,
+            numbers=self._numbers.draw(pseudonyms, **self._source),
         )
-        for i, codes in enumerate(reports):
-            counts[i] += np.bincount(codes[codes != NO_ANSWER], minlength=counts[i].size)
-    return tuple(counts)
+
+    def _asked(self, pseudonyms: Words) -> NDArray[np.uint8]:
+        prf = self._source["prf"]
+        if self._bounds is None:
+            return choose_indicator(pseudonyms, prf=prf, d=len(self._channels))
+        asked = np.empty(pseudonyms.shape[0], np.uint8)
+        fields = {"purpose": CHOOSE_INDICATOR, "indicator": 0, "plan_version": 0, "values": 0, "counter": 0}
+        for part, sealed in prf.runs(pseudonyms, n_blocks=1, **fields):
+            kernels_fake.pick_words(sealed, self._bounds, asked[part])
+        return asked
 
 
-def _grr_channels(channel: FakeDataChannel, *, n_values: int) -> list[GrrChannel]:
-    """Channels of the answers, for a mechanism that asks for each indicator equally often."""
-    d = len(channel.reports)
-    if n_values != d:
-        raise LdpError(f"values must be of {d} indicators, got {n_values}")
-    found = []
-    for report in channel.reports:
-        if not isinstance(report.answer, GrrChannel):
-            raise LdpError(f"channel must be of GRR, got {type(report.answer).__name__}")
-        if report.share != Fraction(1, d):
-            raise LdpError(f"shares must be 1/{d} each, got {report.share}")
-        found.append(report.answer)
-    return found
+def _share_bounds(shares: Sequence[Fraction]) -> Words | None:
+    """Running sums of the shares out of 2**64; None if all are equal."""
+    if all(share == shares[0] for share in shares):
+        return None
+    weights = [WORD * share for share in shares]
+    if any(weight.denominator != 1 for weight in weights):
+        found = ", ".join(map(str, shares))
+        raise LdpError(f"shares must be equal, or integers out of {WORD}, got {found}")
+    return word_bounds([weight.numerator for weight in weights])

@@ -1,7 +1,9 @@
-"""RS+FD[GRR] with keyed bits: against plain Python, golden reports, and the promised frequencies."""
+"""RS+FD and RS+RFD with keyed bits: against plain Python, golden reports, and the promised frequencies."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import accumulate
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,23 +12,85 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ldp import KeyedPrf, LdpError, choose_indicator, fake_data_channel, pure_frequencies, pure_variance
+from ldp import (
+    FakeDataChannel,
+    FakedChannel,
+    KeyedPrf,
+    LdpError,
+    PriorFakeDataChannel,
+    choose_indicator,
+    fake_data_channel,
+    grr_channel,
+    oue_channel,
+    prior_fake_data_channel,
+    pure_frequencies,
+    pure_variance,
+    sue_channel,
+)
 from ldp.channels import WORD, GrrChannel
-from ldp.entropy import ANSWER, CHOOSE_INDICATOR, FAKE_DATA
+from ldp.entropy import ANSWER, CHOOSE_INDICATOR, FAKE_BITS, FAKE_DATA
 from ldp.kernels import NO_ANSWER
-from ldp.mechanisms import fake_data
+from ldp.mechanisms import fake_data, fake_values
+from ldp.mechanisms.fake_values import FakeNumbers
 from tests.ldp.exact import reference_words
+from tests.ldp.fakes import law, supports
 
 KEY = bytes(range(70, 86))
 PRF = KeyedPrf(KEY)
-SIZES = (2, 5, 37)
-CHANNEL = fake_data_channel("grr", epsilon=Fraction(1), unit="attribute", domain_sizes=SIZES)
+VERSION = 9
+SIZES = (2, 5, 70, 60, 3)
 N = 60_000
 PEOPLE = np.arange(N, dtype=np.uint64)
 
+Channel = FakeDataChannel | PriorFakeDataChannel
 
-def below(bound: int, *, word: int, counter: int, **fields: int) -> int:
-    """Uniform integer from the given word of the blocks from a counter on."""
+
+def prior(*parts: int) -> tuple[int, ...]:
+    """Weights out of 2**64 in these proportions; the first takes what rounding leaves."""
+    rest = [WORD * part // sum(parts) for part in parts[1:]]
+    return (WORD - sum(rest), *rest)
+
+
+def made(protocol: str, *, sizes: Sequence[int] = SIZES, shares: str = "equal", epsilon: int = 1) -> Channel:
+    common: dict[str, Any] = {"epsilon": Fraction(epsilon), "unit": "attribute", "shares": shares}
+    if protocol.startswith("prior-"):
+        # The first value is never a fake code: then all shares must be equal.
+        least = 0 if shares == "equal" else 1
+        priors = [prior(*range(least, least + size)) for size in sizes]
+        return prior_fake_data_channel(protocol.removeprefix("prior-"), priors=priors, **common)  # type: ignore[arg-type]
+    return fake_data_channel(protocol, domain_sizes=sizes, **common)  # type: ignore[arg-type]
+
+
+def mixed() -> FakeDataChannel:
+    """All kinds of fakes, thresholds and shares in one channel."""
+    answers: list[tuple[Any, Any]] = [
+        (oue_channel(epsilon=Fraction(1), domain_size=2), "no value"),
+        (grr_channel(epsilon=Fraction(2), domain_size=5), "code"),
+        (sue_channel(epsilon=Fraction(3), domain_size=70), "no value"),
+        (sue_channel(epsilon=Fraction(1, 2), domain_size=60), "any value"),
+        (grr_channel(epsilon=Fraction(1), domain_size=3), "code"),
+    ]
+    weights = (1, 3, 5, 2, 5)
+    return FakeDataChannel(
+        reports=tuple(
+            FakedChannel(answer=answer, fake=fake, share=Fraction(weight, 16))
+            for (answer, fake), weight in zip(answers, weights, strict=True)
+        )
+    )
+
+
+PROTOCOLS = ["grr", "ouez", "suez", "ouer", "suer", "adp", "prior-grr", "prior-ouer", "prior-suer"]
+CHANNELS: dict[str, Channel] = {"mixed": mixed()} | {
+    f"{protocol}-{shares}": made(protocol, shares=shares)
+    for protocol in PROTOCOLS
+    for shares in ("equal", "balanced")
+}
+every_channel = pytest.mark.parametrize("name", CHANNELS)
+
+
+def below(bound: int, *, word: int, **fields: int) -> int:
+    """Uniform integer from the given word of the blocks from counter 0 on."""
+    counter = 0
     while True:
         drawn = reference_words(KEY, **fields, counter=counter)[word]
         if drawn < WORD // bound * bound:
@@ -34,136 +98,373 @@ def below(bound: int, *, word: int, counter: int, **fields: int) -> int:
         counter += 1
 
 
-def reference(pseudonym: int, values: tuple[int, ...]) -> list[int]:
-    """Reports of one subscriber."""
-    person: dict[str, int] = {"pseudonym": pseudonym, "value": 0}
-    asked = below(3, word=0, counter=0, purpose=CHOOSE_INDICATOR, indicator=0, plan_version=0, **person)
-    reports = []
-    for i, value in enumerate(values):
-        fields = person | {"indicator": i, "plan_version": 9}
-        if value < 0:
-            reports.append(NO_ANSWER)
-        elif i != asked:
-            reports.append(below(SIZES[i], word=0, counter=0, purpose=FAKE_DATA, **fields))
+def picked(weights: Sequence[int], word: int) -> int:
+    """What a word stands for, if each outcome takes as many words as its weight, in order."""
+    return next(i for i, total in enumerate(accumulate(weights)) if word < total)
+
+
+def numbers(n_lanes: int, **fields: int) -> list[int]:
+    """Random numbers of lanes: 64 to a group, whose words hold a binary digit of all, then the next one."""
+    found = []
+    for start in range(0, n_lanes, 64):
+        lanes = min(64, n_lanes - start)
+        blocks = [reference_words(KEY, **fields, counter=start // 2 + block) for block in range(32)]
+        for lane in range(lanes):
+            number = 0
+            for digit in range(64):
+                block, place = divmod(digit // 2, 64 // lanes)
+                word = int.from_bytes(blocks[block][digit % 2].to_bytes(8, "big"), "little")
+                number = number << 1 | word >> place * lanes + lane & 1
+            found.append(number)
+    return found
+
+
+def encoded(value: int, *, answer: Any, **fields: int) -> list[int]:
+    """Bits of one value, with a lane for each."""
+    drawn = numbers(answer.domain_size, value=value, **fields)
+    return [
+        int(number < (answer.threshold_p if lane == value else answer.threshold_q))
+        for lane, number in enumerate(drawn)
+    ]
+
+
+def groups_of(channel: Channel) -> list[list[int]]:
+    """Indicators whose fake values are drawn together."""
+    found: list[list[int]] = []
+    sizes = [report.domain_size for report in channel.reports]
+    for i, report in enumerate(channel.reports):
+        if report.fake == "no value":
+            continue
+        fits = bool(found) and prod(sizes[j] for j in found[-1]) * sizes[i] <= 4096
+        if fits and isinstance(channel, FakeDataChannel):
+            found[-1].append(i)
         else:
-            answer = CHANNEL.reports[i].answer
-            assert isinstance(answer, GrrChannel)
-            fields |= {"purpose": ANSWER, "value": value}
-            kept = reference_words(KEY, counter=0, **fields)[0] < answer.threshold
-            other = below(SIZES[i] - 1, word=1, counter=0, **fields)
-            reports.append(value if kept else other + (other >= value))
-    return reports
+            found.append([i])
+    return found
 
 
-def columns(rows: Sequence[tuple[int, ...]]) -> list[NDArray[np.int32]]:
-    return list(np.array(rows, np.int32).reshape(-1, 3).T)
+def fake_value(channel: Channel, index: int, *, pseudonym: int) -> int:
+    groups = groups_of(channel)
+    place = next(i for i, group in enumerate(groups) if index in group)
+    fields = {"pseudonym": pseudonym, "purpose": FAKE_DATA, "indicator": 0, "plan_version": VERSION}
+    fields |= {"value": place // 2}
+    if isinstance(channel, PriorFakeDataChannel):
+        words = reference_words(KEY, counter=0, **fields)
+        return picked(channel.reports[index].prior, words[place % 2])
+    sizes = [channel.reports[i].domain_size for i in groups[place]]
+    number = below(prod(sizes), word=place % 2, **fields)
+    for i, size in zip(groups[place], sizes, strict=True):
+        if i == index:
+            return number % size
+        number //= size
+    raise AssertionError
+
+
+def reference(channel: Channel, index: int, *, asked: int, value: int, pseudonym: int) -> Any:
+    """Report of one subscriber on one indicator: a code, or bits."""
+    report = channel.reports[index]
+    answer: Any = report.answer
+    fields = {"pseudonym": pseudonym, "indicator": index, "plan_version": VERSION}
+    if value < 0:
+        return NO_ANSWER if report.fake == "code" else [0] * report.domain_size
+    if index == asked and isinstance(answer, GrrChannel):
+        fields |= {"purpose": ANSWER, "value": value}
+        kept = reference_words(KEY, counter=0, **fields)[0] < answer.threshold
+        other = below(answer.domain_size - 1, word=1, **fields)
+        return value if kept else other + (other >= value)
+    if index == asked:
+        return encoded(value, answer=answer, purpose=ANSWER, **fields)
+    if report.fake == "no value":
+        empty = [i for i, other in enumerate(channel.reports) if other.fake == "no value"]
+        first = sum(channel.reports[i].domain_size for i in empty if i < index)
+        everything = sum(channel.reports[i].domain_size for i in empty)
+        fields |= {"indicator": empty[0], "purpose": FAKE_BITS, "value": 0}
+        own = numbers(everything, **fields)[first : first + report.domain_size]
+        return [int(number < answer.threshold_q) for number in own]
+    fake = fake_value(channel, index, pseudonym=pseudonym)
+    return fake if report.fake == "code" else encoded(fake, answer=answer, purpose=FAKE_BITS, **fields)
+
+
+def asked_of(channel: Channel, pseudonym: int) -> int:
+    shares = [report.share for report in channel.reports]
+    fields = {"purpose": CHOOSE_INDICATOR, "indicator": 0, "plan_version": 0, "value": 0}
+    if len(set(shares)) == 1:
+        return below(len(shares), word=0, pseudonym=pseudonym, **fields)
+    word = reference_words(KEY, pseudonym=pseudonym, counter=0, **fields)[0]
+    return picked([int(WORD * share) for share in shares], word)
+
+
+def plain(reports: NDArray[Any], row: int, size: int) -> Any:
+    """Report of one subscriber as `reference` gives it."""
+    if reports.dtype == np.uint16:
+        return int(reports[row])
+    assert reports.shape[1] == -(-size // 64)
+    number = sum(int(word) << 64 * i for i, word in enumerate(reports[row]))
+    assert number >> size == 0
+    return [number >> lane & 1 for lane in range(size)]
+
+
+def columns(rows: Sequence[tuple[int, ...]], d: int = len(SIZES)) -> list[NDArray[np.int32]]:
+    return [column.copy() for column in np.array(rows, np.int32).reshape(-1, d).T]
 
 
 def answer_all(values: list[NDArray[np.int32]], pseudonyms: NDArray[np.uint64], **changes: Any) -> Any:
-    arguments: dict[str, Any] = {"prf": PRF, "channel": CHANNEL, "plan_version": 9} | changes
+    arguments: dict[str, Any] = {"prf": PRF, "plan_version": VERSION} | changes
     return fake_data.answers(values, pseudonyms=pseudonyms, **arguments)
 
 
-def population() -> list[NDArray[np.int32]]:
-    """Values that depend on each other: a third of all persons have value 1, 1, 1."""
+def count_all(values: list[NDArray[np.int32]], pseudonyms: NDArray[np.uint64], **changes: Any) -> Any:
+    arguments: dict[str, Any] = {"prf": PRF, "plan_version": VERSION} | changes
+    return fake_data.support_counts(values, pseudonyms=pseudonyms, **arguments)
+
+
+def population(sizes: Sequence[int] = SIZES) -> list[NDArray[np.int32]]:
+    """Values that depend on each other: a third of all persons have value 1 everywhere."""
     third = PEOPLE % np.uint64(3) == 0
-    return [np.where(third, 1, PEOPLE % np.uint64(size)).astype(np.int32) for size in SIZES]
+    return [np.where(third, 1, PEOPLE % np.uint64(size)).astype(np.int32) for size in sizes]
 
 
-profiles = st.tuples(*(st.integers(-1, size - 1) for size in SIZES))
-
-
-@given(people=st.lists(st.tuples(st.integers(0, 2**64 - 1), profiles), max_size=12))
-@settings(max_examples=60, deadline=None)
-def test_reports_are_those_of_the_reference(people: list[tuple[int, tuple[int, ...]]]) -> None:
+@every_channel
+@given(
+    people=st.lists(
+        st.tuples(st.integers(0, 2**64 - 1), st.tuples(*(st.integers(-1, size - 1) for size in SIZES))),
+        max_size=4,
+    )
+)
+@settings(max_examples=6, deadline=None)
+def test_reports_are_those_of_the_reference(name: str, people: list[tuple[int, tuple[int, ...]]]) -> None:
+    channel = CHANNELS[name]
     pseudonyms = np.array([pseudonym for pseudonym, _ in people], np.uint64)
-    reports = answer_all(columns([profile for _, profile in people]), pseudonyms)
-    assert all(codes.dtype == np.uint16 for codes in reports)
-    assert np.stack(reports, axis=1).tolist() == [reference(*person) for person in people]
+    found = answer_all(columns([profile for _, profile in people]), pseudonyms, channel=channel)
+    for row, (pseudonym, profile) in enumerate(people):
+        asked = asked_of(channel, pseudonym)
+        for i, reports in enumerate(found):
+            expected = reference(channel, i, asked=asked, value=profile[i], pseudonym=pseudonym)
+            assert plain(reports, row, SIZES[i]) == expected
+    assert [reports.shape[0] for reports in found] == [len(people)] * len(SIZES)
 
 
-GOLDEN = [[1, 3, 2], [0, 4, 30], [0, 3, 30], [1, 2, 28], [65535, 1, 26], [1, 65535, 21]]
+GOLDEN: dict[str, Any] = {
+    "mixed": [
+        [[3], [0], [2], [2], [0]],
+        [0, 3, 1, 3, 3],
+        [
+            [1127549731602466, 7],
+            [117942701328973952, 2],
+            [9799832789563212036, 0],
+            [433473680966698000, 2],
+            [9277468284356673536, 0],
+        ],
+        [[181204223510516748], [619711280561184782], [617768852961792549], [415864201506551972], [0]],
+        [2, 0, 1, 1, 1],
+    ],
+    "grr-equal": [
+        [1, 0, 0, 0, 65535],
+        [1, 4, 3, 4, 3],
+        [55, 41, 40, 3, 55],
+        [34, 10, 24, 54, 65535],
+        [1, 0, 0, 0, 0],
+    ],
+    "prior-grr-balanced": [
+        [1, 1, 1, 0, 65535],
+        [3, 4, 0, 2, 2],
+        [42, 44, 42, 23, 42],
+        [23, 49, 25, 54, 65535],
+        [2, 0, 2, 2, 2],
+    ],
+}
 
 
-def test_golden_reports() -> None:
+@pytest.mark.parametrize("name", ["mixed", "grr-equal", "prior-grr-balanced"])
+def test_golden_reports(name: str) -> None:
     """Frozen: another layout of the bits would give every subscriber a second answer."""
-    rows = [(0, 1, 2), (1, 4, 36), (0, 0, 0), (1, 2, 20), (-1, 3, 30), (0, -1, 5)]
-    pseudonyms = np.array([0, 1, 2, 3, 2**63, 2**64 - 1], np.uint64)
-    assert np.stack(answer_all(columns(rows), pseudonyms), axis=1).tolist() == GOLDEN
+    rows = [(0, 1, 2, 3, 2), (1, 4, 69, 59, 0), (0, 0, 0, 0, 0), (1, 2, 20, 30, 1), (-1, 3, 64, -1, 2)]
+    pseudonyms = np.array([0, 1, 2, 2**63, 2**64 - 1], np.uint64)
+    found = answer_all(columns(rows), pseudonyms, channel=CHANNELS[name])
+    assert [reports.tolist() for reports in found] == GOLDEN[name]
 
 
-def test_only_the_answer_depends_on_the_value() -> None:
-    asked = choose_indicator(PEOPLE, prf=PRF, d=3)
-    before = answer_all([np.zeros(N, np.int32)] * 3, PEOPLE)
-    after = answer_all([np.ones(N, np.int32)] * 3, PEOPLE)
+@every_channel
+def test_only_the_answer_depends_on_the_value(name: str) -> None:
+    channel = CHANNELS[name]
+    people = PEOPLE[:2000]
+    asked = np.array([asked_of(channel, int(pseudonym)) for pseudonym in people[:300]])
+    before = answer_all([np.zeros(2000, np.int32)] * 5, people, channel=channel)
+    after = answer_all([np.ones(2000, np.int32)] * 5, people, channel=channel)
     for i, (old, new) in enumerate(zip(before, after, strict=True)):
-        assert np.array_equal(old[asked != i], new[asked != i])
-        assert np.mean(old[asked == i] != new[asked == i]) > 0.3
+        changed = (old != new).reshape(2000, -1).any(axis=1)
+        assert not np.any(changed[:300][asked != i])
+        assert changed.any()
 
 
-def test_fakes_of_indicators_and_plans_are_independent_and_even() -> None:
-    sizes = (4, 4, 4)
-    channel = fake_data_channel("grr", epsilon=Fraction(1), unit="profile", domain_sizes=sizes)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("sizes", [(2, 3), (4, 2, 2)])
+def test_reports_of_many_follow_the_joint_law(protocol: str, sizes: tuple[int, ...]) -> None:
+    channel = made(protocol, sizes=sizes, shares="balanced", epsilon=2)
+    profile = tuple(size - 1 for size in sizes)
+    found = answer_all([np.full(N, value, np.int32) for value in profile], PEOPLE, channel=channel)
+    rows = np.stack([reports.reshape(N).astype(np.int64) for reports in found], axis=1)
+    outcomes, counts = np.unique(rows, axis=0, return_counts=True)
+    expected = {
+        tuple(
+            y if isinstance(y, int) else sum(one << lane for lane, one in enumerate(y)) for y in outcome
+        ): float(probability)
+        for outcome, probability in law(channel, profile).items()
+    }
+    observed = dict(zip(map(tuple, outcomes.tolist()), counts.tolist(), strict=True))
+    assert set(observed) <= set(expected)
+    # Pearson's statistic, in standard deviations of its law.
+    parts = [(observed.get(y, 0) - N * p) ** 2 / (N * p) for y, p in expected.items()]
+    degrees = len(expected) - 1
+    assert abs(sum(parts) - degrees) < 4.5 * (2 * degrees) ** 0.5
+
+
+def test_fakes_of_plans_are_independent() -> None:
+    channel = made("grr", sizes=(4, 4, 4))
     values = [np.zeros(N, np.int32)] * 3
     first = answer_all(values, PEOPLE, channel=channel)
     second = answer_all(values, PEOPLE, channel=channel, plan_version=8)
     fakes = choose_indicator(PEOPLE, prf=PRF, d=3) == 0
     n = int(fakes.sum())
-    for one, other in [(first[1], first[2]), (first[1], second[1])]:
-        table = np.bincount(4 * one[fakes].astype(np.int64) + other[fakes], minlength=16)
-        assert np.all(np.abs(table - n / 16) < 5 * np.sqrt(n * 15 / 256))
+    table = np.bincount(4 * first[1][fakes].astype(np.int64) + second[1][fakes], minlength=16)
+    assert np.all(np.abs(table - n / 16) < 5 * np.sqrt(n * 15 / 256))
 
 
-def test_counts_are_those_of_the_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fake_data, "_ROWS_AT_ONCE", 7)
-    values = [column[:40].copy() for column in population()]
+def test_groups_have_few_numbers_each() -> None:
+    plan = made("grr", sizes=(3, 3, 8, 12, 37, 11))
+    groups = FakeNumbers(plan.reports).groups
+    assert [(group.indicators, group.sizes) for group in groups] == [
+        ((0, 1, 2, 3), (3, 3, 8, 12)),
+        ((4, 5), (37, 11)),
+    ]
+    exact = made("grr", sizes=(64, 64, 2, 5000, 3))
+    assert [group.sizes for group in FakeNumbers(exact.reports).groups] == [(64, 64), (2,), (5000,), (3,)]
+
+
+class BiasedPrf(KeyedPrf):
+    """First words of some subscribers are too large, several times; second words of others."""
+
+    def runs(
+        self, pseudonyms: NDArray[np.uint64], **fields: Any
+    ) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
+        assert fields["purpose"] == FAKE_DATA
+        words = np.empty((pseudonyms.shape[0], 2), np.uint64)
+        words[:, 0] = np.where(pseudonyms > np.uint64(fields["counter"]), WORD - 1, 100 + fields["counter"])
+        words[:, 1] = np.where(
+            (pseudonyms == 1) & (fields["counter"] == 0), WORD - 1, 200 + fields["counter"]
+        )
+        yield slice(0, words.shape[0]), words.byteswap().reshape(-1)
+
+
+def test_biased_words_are_drawn_again_each_by_itself() -> None:
+    numbers = FakeNumbers(made("grr", sizes=(60, 60, 70)).reports)
+    drawn = numbers.draw(np.arange(4, dtype=np.uint64), prf=BiasedPrf(KEY), plan_version=1)
+    assert drawn.tolist() == [[100, 101, 102, 103], [200 % 70, 201 % 70, 200 % 70, 200 % 70]]
+
+
+def test_numbers_of_the_largest_domain_are_told_from_biased_words() -> None:
+    numbers = FakeNumbers(made("grr", sizes=(65534,)).reports)
+    drawn = numbers.draw(PEOPLE, prf=PRF, plan_version=1)
+    assert drawn.max() <= 65533
+    assert abs(float(drawn.mean()) - 65533 / 2) < 5 * 65534 / (12 * N) ** 0.5
+
+
+@pytest.mark.parametrize("weights", [(0, 3, 0, 1), (1,) * 7 + (0,), (0, 1), (1, 0)])
+def test_words_pick_what_they_stand_for(weights: tuple[int, ...]) -> None:
+    exact = prior(*weights)
+    bounds = fake_values.word_bounds(exact)
+    totals = [0, *accumulate(exact)]
+    words = sorted({word for total in totals for word in (total - 1, total, total + 1) if 0 <= word < WORD})
+    out = np.empty(len(words), np.uint16)
+    sealed = np.repeat(np.array(words, np.uint64).byteswap(), 2)
+    fake_values.kernels_fake.pick_words(sealed, bounds, out)
+    assert out.tolist() == [picked(exact, word) for word in words]
+
+
+@every_channel
+def test_counts_are_those_of_the_reports(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_data, "_ROWS_AT_ONCE", 17)
+    channel, people = CHANNELS[name], PEOPLE[:100]
+    values = [column[:100].copy() for column in population()]
     values[1][::3] = -1
-    reports = answer_all(values, PEOPLE[:40])
-    counts = fake_data.support_counts(
-        values, pseudonyms=PEOPLE[:40], prf=PRF, channel=CHANNEL, plan_version=9
-    )
-    for codes, count, size in zip(reports, counts, SIZES, strict=True):
+    values[2][::7] = -1
+    values[3][50:] = -1
+    found = answer_all(values, people, channel=channel)
+    counts = count_all(values, people, channel=channel)
+    for i, (reports, count, size) in enumerate(zip(found, counts, SIZES, strict=True)):
         assert count.dtype == np.int64
-        assert count.tolist() == [int((codes == value).sum()) for value in range(size)]
-    assert int(counts[1].sum()) == 26
+        everyone = [plain(reports, row, size) for row in range(100)]
+        fake = channel.reports[i].fake
+        assert count.tolist() == [
+            sum(y != NO_ANSWER and supports(channel.reports[i], y, value) for y in everyone)
+            if fake == "code"
+            else sum(y[value] for y in everyone)
+            for value in range(size)
+        ]
+        if fake == "code":
+            assert int(count.sum()) == int((values[i] >= 0).sum())
 
 
-def test_estimates_are_near_the_truth() -> None:
+@every_channel
+def test_estimates_are_near_the_truth(name: str) -> None:
+    channel = CHANNELS[name]
     values = population()
-    channel = fake_data_channel("grr", epsilon=Fraction(2), unit="attribute", domain_sizes=SIZES)
-    counts = fake_data.support_counts(values, pseudonyms=PEOPLE, prf=PRF, channel=channel, plan_version=9)
+    counts = count_all(values, PEOPLE, channel=channel)
     for column, count, report in zip(values, counts, channel.reports, strict=True):
         truth = np.bincount(column, minlength=report.domain_size) / N
         found = pure_frequencies(count, n_reports=N, n_population=N, channel=report)
         errors = np.sqrt(pure_variance(truth, n_reports=N, n_population=N, channel=report))
-        distances = np.abs(found.frequency - truth) / errors
-        assert distances.max() < 4.5
-        assert errors.max() < 0.02
+        assert np.abs((found.frequency - truth) / errors).max() < 4.5
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_errors_and_coverage_are_as_stated(protocol: str) -> None:
+    sizes, n, n_keys = (2, 6, 3), 1500, 250
+    channel = made(protocol, sizes=sizes, shares="balanced", epsilon=2)
+    values = [column[:n] for column in population(sizes)]
+    scores, covered = [], []
+    for key in range(n_keys):
+        counts = count_all(values, PEOPLE[:n], channel=channel, prf=KeyedPrf(key.to_bytes(16)))
+        for column, count, report in zip(values, counts, channel.reports, strict=True):
+            truth = np.bincount(column, minlength=report.domain_size) / n
+            sample: dict[str, Any] = {"n_reports": n, "n_population": n, "channel": report}
+            found = pure_frequencies(count, **sample)
+            scores.append((found.frequency - truth) / np.sqrt(pure_variance(truth, **sample)))
+            covered.append((found.ci_low <= truth) & (truth <= found.ci_high))
+    # Values of one indicator depend on each other: count keys, not values.
+    mean = np.concatenate(scores).reshape(n_keys, -1)
+    assert np.all(np.abs(mean.mean(axis=0)) < 4.5 / n_keys**0.5)
+    assert abs((mean**2).mean() - 1) < 4.5 * (mean**2).mean(axis=1).std() / n_keys**0.5
+    inside = np.concatenate(covered).reshape(n_keys, -1).mean(axis=1)
+    assert abs(inside.mean() - 0.95) < 4.5 * inside.std() / n_keys**0.5 + 0.005
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"values": columns([(0, 0, 0)])[:2]}, "values must be of 3 indicators, got 2"),
-        ({"values": columns([(0, 5, 0)])}, r"value must be in \[-1, 5\), got 5 to 5"),
-        ({"values": columns([(0, 0, 0), (1, 1, 1)])}, r"values must .*shape \(1,\), got .*\(2,\)"),
-        ({"protocol": "ouez"}, "channel must be of GRR, got UnaryChannel"),
-        ({"shares": "balanced"}, "shares must be 1/3 each, got "),
+        ({"values": columns([(0, 0, 0)], 3)[:2]}, "values must be of 3 indicators, got 2"),
+        ({"values": columns([(0, 5, 0)], 3)}, r"value must be in \[-1, 5\), got 5 to 5"),
+        ({"values": columns([(0, 0, -2)], 3)}, r"value must be in \[-1, 7\), got -2 to -2"),
+        ({"values": columns([(0, 0, 0), (1, 1, 1)], 3)}, r"values must .*shape \(1,\), got .*\(2,\)"),
+        ({"values": [np.zeros(1)] * 3}, "values must be int32 of shape .*, got float64"),
+        (
+            {"shares": (Fraction(1, 2), Fraction(1, 3), Fraction(1, 6))},
+            "shares must be equal, or .*got 1/2, 1/3",
+        ),
     ],
 )
-@pytest.mark.parametrize("function", [fake_data.answers, fake_data.support_counts])
+@pytest.mark.parametrize("function", [answer_all, count_all])
 def test_what_cannot_be_is_refused(
     function: Any, changes: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fake_data, "_ROWS_AT_ONCE", 1)  # as many rows as there are persons
-    changes = dict(changes)
-    values = changes.pop("values", columns([(0, 0, 0)]))
-    settings_: dict[str, Any] = {
-        "protocol": "grr",
-        "epsilon": Fraction(1),
-        "unit": "attribute",
-        "domain_sizes": SIZES,
-    } | changes
-    channel = fake_data_channel(settings_.pop("protocol"), **settings_)
+    reports = made("grr", sizes=(2, 5, 7)).reports
+    shares = changes.get("shares", [report.share for report in reports])
+    channel = FakeDataChannel(
+        reports=tuple(
+            FakedChannel(answer=report.answer, fake="code", share=share)
+            for report, share in zip(reports, shares, strict=True)
+        )
+    )
     with pytest.raises(LdpError, match=message):
-        function(values, pseudonyms=PEOPLE[:1], prf=PRF, channel=channel, plan_version=1)
+        function(changes.get("values", columns([(0, 0, 0)], 3)), PEOPLE[:1], channel=channel)

@@ -1,0 +1,81 @@
+"""Inner loops for reports among fakes (RS+FD, RS+RFD). As in `kernels`, no checks.
+
+The fakes of a few indicators are one number, whose digits in the radices of the domains are the fakes.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ldp.kernels import NO_ANSWER, swap
+
+
+@njit(cache=True, nogil=True)
+def pick_words(sealed: NDArray[np.uint64], bounds: NDArray[np.uint64], out: NDArray[np.uint16]) -> None:
+    """Count the bounds, which rise, up to the first cipher word of each row."""
+    for i in range(out.shape[0]):
+        word = swap(sealed[2 * i])
+        low, high = 0, bounds.shape[0]
+        while low < high:
+            middle = (low + high) // 2
+            if word < bounds[middle]:
+                high = middle
+            else:
+                low = middle + 1
+        out[i] = low
+
+
+@njit(cache=True, nogil=True)
+def pick_values(
+    column: NDArray[np.int32], asked: NDArray[np.uint8], index: np.uint8, picked: NDArray[np.uint16]
+) -> tuple[int, int]:
+    """Copy the values of those who are asked this indicator; -1 becomes NO_ANSWER.
+
+    Returns the smallest and the largest value of all, or 0 and -1 if they are larger and smaller.
+    """
+    low, high = np.int32(0), np.int32(-1)
+    for i in range(column.shape[0]):
+        value = column[i]
+        low, high = min(low, value), max(high, value)
+        # Without a branch, so that the compiler uses vectors.
+        picked[i] = np.uint16(value) if asked[i] == index else picked[i]
+    return int(low), int(high)
+
+
+@njit(cache=True, nogil=True)
+def put_codes(
+    asked: NDArray[np.uint8],
+    codes: NDArray[np.uint16],
+    places: NDArray[np.int64],
+    without: NDArray[np.uint16],
+    numbers: NDArray[np.uint16],
+) -> None:
+    """Replace one digit by the code, in the number of the group of the indicator asked.
+
+    Row `asked` of `places` holds the group (-1: none), what a step of the digit adds to the number, and where
+    in `without` the group's numbers with that digit 0 begin.
+    """
+    for i in range(asked.shape[0]):
+        group, step, start = places[asked[i]]
+        if group >= 0 and codes[i] != NO_ANSWER:
+            numbers[group, i] = without[start + numbers[group, i]] + step * codes[i]
+
+
+@njit(cache=True, nogil=True)
+def count_numbers(numbers: NDArray[np.uint16], skipped: NDArray[np.bool_], counts: NDArray[np.int64]) -> None:
+    """Add to `counts` how often each number occurs; no `skipped` means none is."""
+    if skipped.shape[0] == 0:
+        for number in numbers:
+            counts[number] += 1
+    else:
+        for i in range(numbers.shape[0]):
+            counts[numbers[i]] += not skipped[i]
+
+
+@njit(cache=True, nogil=True)
+def other_lanes(
+    asked: NDArray[np.uint8], own: NDArray[np.uint64], lanes: np.uint64, out: NDArray[np.uint64]
+) -> None:
+    """Lanes without those of the indicator asked."""
+    for i in range(asked.shape[0]):
+        out[i] = lanes & ~own[asked[i]]

@@ -1,0 +1,158 @@
+"""Fake values with keyed bits: they depend on the subscriber, the indicator and the plan, never on a value.
+
+Fakes that are equally likely are drawn together: a uniform number below the product of a few domain sizes is
+as many independent fakes. Groups 2g and 2g + 1 take the first and the second word of the block of purpose
+FAKE_DATA, indicator 0 and value g; a biased word is drawn again with the next counter.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp import kernels, kernels_fake
+from ldp.channels import WORD
+from ldp.entropy import FAKE_DATA, KeyedPrf, uniform_limits
+from ldp.families.faked_reports import FakedChannel, PriorFakedChannel
+
+_MOST: Final = (
+    2**12
+)  # numbers of a group of several indicators: few enough to be counted in the fastest cache
+
+Codes = NDArray[np.uint16]
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some subscribers, and what is drawn for them.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of int32, shape (n,), per indicator; true codes, or -1 for no value
+    missing : tuple of int; the indicators that somebody has no value of
+    pseudonyms : ndarray of uint64, shape (n,)
+    asked : ndarray of uint8, shape (n,); the indicator that each subscriber answers
+    picked : ndarray of uint16, shape (n,); her code of it, NO_ANSWER for no value
+    numbers : ndarray of uint16, shape (groups, n); as `FakeNumbers.draw` gives them
+    """
+
+    columns: Sequence[NDArray[np.int32]]
+    missing: tuple[int, ...]
+    pseudonyms: Words
+    asked: NDArray[np.uint8]
+    picked: Codes
+    numbers: Codes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeGroup:
+    """Indicators whose fakes are the digits of one number, lowest first.
+
+    Parameters
+    ----------
+    indicators : tuple of int, shape (m,); positions in the plan
+    sizes : tuple of int, shape (m,); of their domains
+    prior : tuple of int, shape (sizes[0],), or None; weights of a single indicator's values out of 2**64
+    """
+
+    indicators: tuple[int, ...]
+    sizes: tuple[int, ...]
+    prior: tuple[int, ...] | None = None
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return prod(self.sizes)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """What one more in each digit adds to the number."""
+        return tuple(accumulate(self.sizes[:-1], lambda step, size: step * size, initial=1))
+
+    def read(self, words: Words, out: Codes) -> int:
+        """Numbers from every other cipher word; `size` where it is biased. Returns how many are."""
+        if self.prior is None:
+            return kernels.reduce_words(words, *uniform_limits(self.size), out)
+        kernels_fake.pick_words(words, word_bounds(self.prior), out)
+        return 0
+
+
+class FakeNumbers:
+    """Groups of the indicators whose fakes have a value, in plan order.
+
+    A group grows as long as it has at most 2**12 numbers; one indicator alone may have more. Fakes with a
+    prior have a word each.
+
+    Parameters
+    ----------
+    reports : sequence of FakedChannel or PriorFakedChannel, shape (d,)
+    """
+
+    __slots__ = ("groups", "places")
+
+    def __init__(self, reports: Sequence[FakedChannel | PriorFakedChannel]) -> None:
+        self.groups: list[FakeGroup] = []
+        for index, report in enumerate(reports):
+            if report.fake != "no value":
+                self._add(index, report)
+        self.places = {
+            index: (group, digit)
+            for group, each in enumerate(self.groups)
+            for digit, index in enumerate(each.indicators)
+        }
+
+    def draw(self, pseudonyms: Words, *, prf: KeyedPrf, plan_version: int) -> Codes:
+        """Number of each group and subscriber; uint16, shape (groups, n)."""
+        numbers = np.empty((len(self.groups), pseudonyms.shape[0]), np.uint16)
+        for block in range((len(self.groups) + 1) // 2):
+            pair = slice(2 * block, 2 * block + 2)
+            groups, drawn = self.groups[pair], numbers[pair]
+            fields = {"purpose": FAKE_DATA, "indicator": 0, "plan_version": plan_version, "values": block}
+            counter = 0
+            biased = _read(groups, drawn, pseudonyms=pseudonyms, prf=prf, counter=counter, **fields)
+            while biased:
+                counter += 1
+                beyond = drawn == np.array([[group.size] for group in groups])
+                rows = np.flatnonzero(beyond.any(axis=0))
+                again = np.empty((len(groups), rows.size), np.uint16)
+                _read(groups, again, pseudonyms=pseudonyms[rows], prf=prf, counter=counter, **fields)
+                drawn[:, rows] = np.where(beyond[:, rows], again, drawn[:, rows])
+                biased = any(np.any(row == group.size) for row, group in zip(drawn, groups, strict=True))
+        return numbers
+
+    def codes(self, numbers: Codes, index: int) -> Codes:
+        """Codes of an indicator in the numbers of the groups; uint16, shape (n,)."""
+        group, digit = self.places[index]
+        step, size = self.groups[group].steps[digit], self.groups[group].sizes[digit]
+        return np.asarray(numbers[group] // np.uint16(step) % np.uint16(size), np.uint16)
+
+    def _add(self, index: int, report: FakedChannel | PriorFakedChannel) -> None:
+        k = report.domain_size
+        prior = report.prior if isinstance(report, PriorFakedChannel) else None
+        last = self.groups[-1] if self.groups else None
+        if prior is None and last is not None and last.prior is None and last.size * k <= _MOST:
+            self.groups[-1] = FakeGroup(indicators=(*last.indicators, index), sizes=(*last.sizes, k))
+        else:
+            self.groups.append(FakeGroup(indicators=(index,), sizes=(k,), prior=prior))
+
+
+def word_bounds(weights: Sequence[int]) -> Words:
+    """Running sums of weights out of 2**64: how many of them a word reaches is what it stands for.
+
+    The sum 2**64 is left out, since no word reaches it.
+    """
+    return np.array([total for total in accumulate(weights) if total < WORD], np.uint64)
+
+
+def _read(groups: Sequence[FakeGroup], out: Codes, *, pseudonyms: Words, prf: KeyedPrf, **fields: Any) -> int:
+    """Numbers of one block's groups, and how many are drawn in vain."""
+    biased = 0
+    for part, sealed in prf.runs(pseudonyms, n_blocks=1, **fields):
+        for word, group in enumerate(groups):
+            biased += group.read(sealed[word:], out[word, part])
+    return biased
