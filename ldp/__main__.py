@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import partial
-from typing import Final
+from typing import Any, Final, get_args
 
 from ldp.audit import (
     AuditChannel,
@@ -18,8 +18,11 @@ from ldp.audit import (
     day_values,
     plan_target,
 )
-from ldp.channels import grr_channel
+from ldp.audit_fakes import fake_target
+from ldp.channels import WORD, Unit, grr_channel
 from ldp.errors import LdpError
+from ldp.families.bit_flip import bit_flip_channel
+from ldp.families.fake_data import Shares, fake_data_channel, prior_fake_data_channel
 from ldp.families.hadamard import hadamard_channel
 from ldp.families.hashing import blh_channel, olh_channel
 from ldp.families.histogram import histogram_channel
@@ -49,6 +52,10 @@ TWO_ROUNDS: Final[dict[str, Callable[..., AuditChannel]]] = {
     "loloha": loloha_channel,
 }
 
+BIT_FLIP: Final = "dbitflip"
+FAKES: Final = ("rsfd-grr", "rsfd-ouez", "rsfd-suez", "rsfd-adp", "rsfd-ouer", "rsfd-suer")
+PRIOR_FAKES: Final = ("rsrfd-grr", "rsrfd-ouer", "rsrfd-suer")
+
 MAX_REPORTS: Final = 64  # numbers that two rounds have for their reports
 
 _PLANS: tuple[Mechanism, ...] = ("smp-grr", "spl-grr")
@@ -72,30 +79,85 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_channel(
-    mechanism: str, *, epsilon: Fraction, epsilon_1: Fraction | None, domain_size: int
+    mechanism: str,
+    *,
+    epsilon: Fraction,
+    epsilon_1: Fraction | None,
+    domain_size: int,
+    sampled: int | None = None,
 ) -> AuditChannel:
     """Channel of a mechanism by its name.
 
     Parameters
     ----------
-    mechanism : str; in ONE_ROUND or TWO_ROUNDS
+    mechanism : str; in ONE_ROUND or TWO_ROUNDS, or BIT_FLIP
     epsilon : Fraction; of one report, or (two rounds) of any number of reports of one value
     epsilon_1 : Fraction or None; two rounds only: of one report; None takes half of epsilon
     domain_size : int
+    sampled : int or None; BIT_FLIP only: values that one person answers about; None takes all
 
     Raises
     ------
-    LdpError : epsilon_1 is given without two rounds, or the channel refuses a parameter
+    LdpError : epsilon_1 or sampled is given to another mechanism, or the channel refuses a parameter
     """
+    if sampled is not None and mechanism != BIT_FLIP:
+        raise LdpError(f"sampled must be absent for {mechanism}, got {sampled}")
     if mechanism in TWO_ROUNDS:
         first = epsilon / 2 if epsilon_1 is None else epsilon_1
         return TWO_ROUNDS[mechanism](epsilon_inf=epsilon, epsilon_1=first, domain_size=domain_size)
     if epsilon_1 is not None:
         raise LdpError(f"epsilon_1 must be absent: {mechanism} has one round, got {float(epsilon_1):.6g}")
+    if mechanism == BIT_FLIP:
+        return bit_flip_channel(
+            epsilon=epsilon, domain_size=domain_size, sampled=domain_size if sampled is None else sampled
+        )
     return ONE_ROUND[mechanism](epsilon=epsilon, domain_size=domain_size)
 
 
+def build_fake_target(
+    mechanism: str, *, epsilon: Fraction, unit: Unit, domain_sizes: Sequence[int], shares: Shares
+) -> Target:
+    """Target of RS+FD or RS+RFD by its name.
+
+    Parameters
+    ----------
+    mechanism : str; in FAKES or PRIOR_FAKES; of the latter, prior weights of k values are k, k - 1, ..., 1
+    epsilon : Fraction; nominal, for the unit
+    unit : "profile" or "attribute"
+    domain_sizes : sequence of int, shape (d,)
+    shares : "equal" or "balanced"
+
+    Raises
+    ------
+    LdpError : the channel refuses a parameter
+    """
+    protocol: Any = mechanism.partition("-")[2]
+    promise: dict[str, Any] = {"epsilon": epsilon, "unit": unit, "shares": shares}
+    if mechanism in FAKES:
+        channel = fake_data_channel(protocol, domain_sizes=domain_sizes, **promise)
+        return fake_target(mechanism, channel, unit=unit)
+    priors = [falling_prior(k) for k in domain_sizes]
+    return fake_target(mechanism, prior_fake_data_channel(protocol, priors=priors, **promise), unit=unit)
+
+
+def falling_prior(domain_size: int) -> tuple[int, ...]:
+    """Weights out of 2**64 proportional to k, k - 1, ..., 1; the first takes what rounding leaves."""
+    total = domain_size * (domain_size + 1) // 2
+    rest = [WORD * weight // total for weight in range(domain_size - 1, 0, -1)]
+    return (WORD - sum(rest), *rest)
+
+
 def _target(options: argparse.Namespace) -> Target:
+    if options.mechanism in (*FAKES, *PRIOR_FAKES):
+        _refuse(options, "reports", "days", "epsilon_1", "sampled")
+        return build_fake_target(
+            options.mechanism,
+            epsilon=Fraction(options.epsilon),
+            unit=options.unit or "profile",
+            domain_sizes=options.domain_size,
+            shares=options.shares or "equal",
+        )
+    _refuse(options, "unit", "shares")
     if options.mechanism in _PLANS:
         return _plan_target(options)
     if len(options.domain_size) != 1:
@@ -106,6 +168,7 @@ def _target(options: argparse.Namespace) -> Target:
         epsilon=Fraction(options.epsilon),
         epsilon_1=None if options.epsilon_1 is None else Fraction(options.epsilon_1),
         domain_size=domain_size,
+        sampled=options.sampled,
     )
     if options.days is not None:
         pairs = day_values(options.days, domain_size=domain_size)
@@ -118,9 +181,7 @@ def _target(options: argparse.Namespace) -> Target:
 
 
 def _plan_target(options: argparse.Namespace) -> Target:
-    for name in ("reports", "epsilon_1"):
-        if getattr(options, name) is not None:
-            raise LdpError(f"{name} must be absent for {options.mechanism}, got {getattr(options, name)}")
+    _refuse(options, "reports", "epsilon_1", "sampled")
     plan = build_plan(
         mechanism=options.mechanism,
         unit="profile",
@@ -137,22 +198,39 @@ def _plan_target(options: argparse.Namespace) -> Target:
     return plan_target(plan)
 
 
+def _refuse(options: argparse.Namespace, *names: str) -> None:
+    for name in names:
+        if getattr(options, name) is not None:
+            raise LdpError(f"{name} must be absent for {options.mechanism}, got {getattr(options, name)}")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m ldp", description="Local differential privacy.")
     commands = parser.add_subparsers(dest="command", required=True)
     audit = commands.add_parser("audit", help="attack a mechanism: lower bound on what it reveals")
-    audit.add_argument("mechanism", choices=[*ONE_ROUND, *TWO_ROUNDS, *_PLANS])
+    audit.add_argument(
+        "mechanism", choices=[*ONE_ROUND, BIT_FLIP, *TWO_ROUNDS, *FAKES, *PRIOR_FAKES, *_PLANS]
+    )
     audit.add_argument(
         "--epsilon",
         type=_epsilon,
         required=True,
         help="of one report; two rounds: of any number of reports of one value; spl-grr: of the profile "
-        "(of one day, with --days)",
+        "(of one day, with --days); fakes: of the unit",
     )
     audit.add_argument("--epsilon-1", type=_epsilon, help="two rounds: of one report (default: half)")
     audit.add_argument(
-        "--domain-size", type=int, nargs="+", required=True, help="number of values; plans: per indicator"
+        "--domain-size",
+        type=int,
+        nargs="+",
+        required=True,
+        help="number of values; plans and fakes: per indicator",
     )
+    audit.add_argument(
+        "--sampled", type=int, help="dbitflip: values that a person answers about (default: all)"
+    )
+    audit.add_argument("--unit", choices=get_args(Unit), help="fakes: what differs (default: profile)")
+    audit.add_argument("--shares", choices=get_args(Shares), help="fakes: how often an indicator is answered")
     length = audit.add_mutually_exclusive_group()
     length.add_argument("--reports", type=_count, help="reports of one value")
     length.add_argument("--days", type=_count, help="days, each with a value; plans: daily indicators")

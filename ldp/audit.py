@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from math import exp, fsum, inf, lgamma, log, log1p
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from ldp.certificates import Memoised, certify_reports
 from ldp.channels import epsilon_of
 from ldp.entropy import KeyedPrf
 from ldp.errors import LdpError
+from ldp.families.bit_flip import BitFlipChannel
 from ldp.families.hadamard import HadamardChannel
 from ldp.families.hashing import HashChannel
 from ldp.families.histogram import HistogramChannel
@@ -29,6 +30,7 @@ from ldp.families.two_round_unary import TwoRoundUnary
 from ldp.families.unary import UnaryChannel
 from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import histogram
+from ldp.mechanisms.bit_flip import BitFlipReporter
 from ldp.mechanisms.hashing import HashReports, hash_values
 from ldp.mechanisms.oracles import OracleChannel, oracle_answers
 from ldp.mechanisms.sanitiser import Sanitiser
@@ -38,12 +40,14 @@ from ldp.params import PlanSpec
 Words = NDArray[np.uint64]
 Table = NDArray[np.int64]
 Pairs = Sequence[tuple[int, int]]
-AuditChannel = OracleChannel | HistogramChannel | TwoRoundGrr | TwoRoundUnary | TwoRoundHash
+AuditChannel = OracleChannel | HistogramChannel | BitFlipChannel | TwoRoundGrr | TwoRoundUnary | TwoRoundHash
 
 _RUNS_AT_ONCE: Final = 2**13
 _FIELDS: Final = {"indicator": 0, "plan_version": 1}
-_ALL_ASKED: Final = -1  # in the place of the indicator asked
-_SIZES: Final = (2**8, 2**16, 2**16, 2, 2)  # of the parts of an outcome
+ALL_ASKED: Final = -1  # in the place of the indicator asked
+_SIZES: Final = (2**8, 2**16, 2**16, 2**16, 2, 2)  # of the parts of an outcome
+_KEY_PARTS: Final = 4  # of each other outcome: whether the other key gives the same reports
+_WORTH: Final = 0.1  # by which a finer event must be more telling
 _Z: Final = 2.5  # of the rough bound that ranks events; the tested one is exact
 _TAIL_SLACK: Final = 1 - 1e-6  # far above the error of lgamma: the bound stays on the safe side
 _SHOWN_OUTCOMES: Final = 6
@@ -59,8 +63,10 @@ class Target:
     epsilon_certified : Decimal; what the loss must not exceed
     observe : callable (prf, pseudonyms, side) -> ndarray of int64, shape (n, m); all that each subscriber
         sends when the input is that of side 0 or 1
-    summarise : callable (reports) -> ndarray of int64, shape (n, 3); what the observer looks at: the
-        indicator asked (-1: all), reports that support only the value of side 0, and only that of side 1
+    summarise : callable (reports) -> ndarray of int64, shape (n, 4); what the observer looks at: the
+        indicator asked (-1: all), reports that support only the value of side 0, and only that of side 1, and
+        another count
+    beside : str; what the last one counts; empty if nothing
     """
 
     mechanism: str
@@ -68,6 +74,15 @@ class Target:
     epsilon_certified: Decimal
     observe: Callable[[KeyedPrf, Words, int], Table]
     summarise: Callable[[Table], Table]
+    beside: str = ""
+
+
+class _Event(NamedTuple):
+    """Outcomes that one side makes likely, and a rough bound on what they tell."""
+
+    bound: float
+    outcomes: Table
+    side: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +170,7 @@ def attack(
         mechanism=target.mechanism,
         unit=target.unit,
         runs=runs,
-        event=_in_words(event, side=side),
+        event=_in_words(event, side=side, beside=target.beside),
         epsilon_lower_bound=max(0.0, log(low / high)) if low > 0 else 0.0,
         confidence=confidence,
         epsilon_certified=target.epsilon_certified,
@@ -206,6 +221,7 @@ def channel_target(mechanism: str, channel: AuditChannel, *, pairs: Pairs, unit:
         epsilon_certified=_certified(channel, pairs),
         observe=partial(_observe_channel, channel, pairs),
         summarise=partial(_summarise_channel, channel, pairs),
+        beside="bits about either" if isinstance(channel, BitFlipChannel) else "",
     )
 
 
@@ -262,6 +278,10 @@ def _report(
         case TwoRoundHash():
             hash_reporter = HashReporter(channel=channel, prf=prf, **_FIELDS)
             return hash_reporter.reports(values, pseudonyms=pseudonyms, report=report)
+        case BitFlipChannel():
+            bit_reporter = BitFlipReporter(channel=channel, prf=prf, **_FIELDS)
+            bits = bit_reporter.reports(values, pseudonyms=pseudonyms)
+            return np.column_stack((bits, bit_reporter.chosen(pseudonyms)))
         case HistogramChannel():
             return histogram.answers(values, pseudonyms=pseudonyms, prf=prf, channel=channel, **_FIELDS)
         case _:
@@ -269,13 +289,21 @@ def _report(
 
 
 def _summarise_channel(channel: AuditChannel, pairs: Pairs, reports: Table) -> Table:
-    summary = np.zeros((reports.shape[0], 3), np.int64)
-    summary[:, 0] = _ALL_ASKED
+    summary = np.zeros((reports.shape[0], 4), np.int64)
+    summary[:, 0] = ALL_ASKED
     for pair, report in zip(pairs, np.split(reports, len(pairs), axis=1), strict=True):
         first, second = (_supports(channel, report, value) for value in pair)
         summary[:, 1] += first & ~second
         summary[:, 2] += second & ~first
+        if isinstance(channel, BitFlipChannel):
+            places = report[:, report.shape[1] // 2 :]
+            summary[:, 3] += sum(has_bit(places, value) for value in pair)
     return summary
+
+
+def has_bit(words: Table, value: int) -> NDArray[np.bool_]:
+    """Whether the bit of a value is set, 64 bits to a word."""
+    return np.asarray(words[:, value // 64] >> (value % 64) & 1 == 1)
 
 
 def _supports(channel: AuditChannel, report: Table, value: int) -> NDArray[np.bool_]:
@@ -291,8 +319,8 @@ def _supports(channel: AuditChannel, report: Table, value: int) -> NDArray[np.bo
             return np.asarray(cells.astype(np.int64) == report[:, 1])
         case HadamardChannel():
             return np.asarray(np.bitwise_count(report[:, 0] & (value + 1)) % 2 == 0)
-        case TwoRoundUnary():
-            return np.asarray(report[:, value // 64] >> (value % 64) & 1 == 1)
+        case TwoRoundUnary() | BitFlipChannel():
+            return has_bit(report, value)
         case _:
             return np.asarray(report[:, 0] == value)
 
@@ -300,7 +328,7 @@ def _supports(channel: AuditChannel, report: Table, value: int) -> NDArray[np.bo
 def _observe_plan(plan: PlanSpec, prf: KeyedPrf, pseudonyms: Words, side: int) -> Table:
     sanitiser = Sanitiser(plan, prf)
     asked = sanitiser.asked(pseudonyms) if plan.is_sampled else None
-    columns = [np.full(pseudonyms.shape[0], _ALL_ASKED) if asked is None else asked.astype(np.int64)]
+    columns = [np.full(pseudonyms.shape[0], ALL_ASKED) if asked is None else asked.astype(np.int64)]
     for index, spec in enumerate(plan.indicators):
         is_daily = spec.kind == "daily"
         days = sanitiser.answer_days(index, pseudonyms) if is_daily else np.ones_like(pseudonyms)
@@ -316,7 +344,7 @@ def _observe_plan(plan: PlanSpec, prf: KeyedPrf, pseudonyms: Words, side: int) -
 
 
 def _summarise_plan(plan: PlanSpec, reports: Table) -> Table:
-    summary = np.zeros((reports.shape[0], 3), np.int64)
+    summary = np.zeros((reports.shape[0], 4), np.int64)
     summary[:, 0] = reports[:, 0]
     column = 1
     for index, spec in enumerate(plan.indicators):
@@ -340,16 +368,25 @@ def _outcomes(target: Target, prf: KeyedPrf, guess: KeyedPrf, *, runs: int, side
         pseudonyms = np.arange(2 * start + side, 2 * stop, 2, dtype=np.uint64)
         reports = target.observe(prf, pseudonyms, side)
         same = [np.all(reports == target.observe(guess, pseudonyms, other), axis=1) for other in (0, 1)]
-        parts = [*(target.summarise(reports) - (_ALL_ASKED, 0, 0)).T, *same]
+        parts = [*(target.summarise(reports) - (ALL_ASKED, 0, 0, 0)).T, *same]
         outcomes[start:stop] = np.ravel_multi_index(parts, _SIZES)
     return outcomes
 
 
 def _choose(seen: list[Table]) -> tuple[Table, int]:
     """Outcomes that make up the most telling event, and the side that makes it likely."""
+    merged = _best_event([outcomes // _KEY_PARTS for outcomes in seen])
+    detailed = _best_event(seen)
+    # What another key would have sent splits every event into four: only if that matters is it looked at.
+    if detailed.bound > merged.bound + _WORTH:
+        return detailed.outcomes, detailed.side
+    return np.ravel(merged.outcomes[:, None] * _KEY_PARTS + np.arange(_KEY_PARTS)), merged.side
+
+
+def _best_event(seen: list[Table]) -> _Event:
     kinds, index = np.unique(np.concatenate(seen), return_inverse=True)
     counts = [np.bincount(part, minlength=kinds.size) for part in np.split(index, 2)]
-    best, event, chosen = -inf, kinds[:0], 0
+    best = _Event(bound=-inf, outcomes=kinds[:0], side=0)
     for side in (0, 1):
         likely, other = counts[side], counts[1 - side]
         order = np.argsort(-(likely + 0.5) / (other + 0.5), kind="stable")
@@ -357,22 +394,23 @@ def _choose(seen: list[Table]) -> tuple[Table, int]:
         spread = np.sqrt(1 / sums[0]) + np.sqrt(1 / sums[1])
         bounds = np.log(sums[0] / sums[1]) - _Z * spread
         last = int(bounds.argmax())
-        if bounds[last] > best:
-            best, event, chosen = float(bounds[last]), kinds[order[: last + 1]], side
-    return event, chosen
+        if bounds[last] > best.bound:
+            best = _Event(bound=float(bounds[last]), outcomes=kinds[order[: last + 1]], side=side)
+    return best
 
 
-def _in_words(event: Table, *, side: int) -> str:
+def _in_words(event: Table, *, side: int, beside: str) -> str:
     same = ("neither input", "the first input", "the second input", "both inputs")
-    groups: dict[tuple[int, int, int], list[str]] = {}
+    groups: dict[tuple[int, ...], list[str]] = {}
     for code in np.sort(event):
-        asked, first, second, *equal = (int(part) for part in np.unravel_index(code, _SIZES))
-        groups.setdefault((asked - 1, first, second), []).append(same[equal[0] + 2 * equal[1]])
+        *seen, first, second = (int(part) for part in np.unravel_index(code, _SIZES))
+        groups.setdefault(tuple(seen), []).append(same[first + 2 * second])
     shown = [
-        (f"indicator {asked} is asked, " if asked >= 0 else "")
-        + f"reports only for the first input's value: {first}, only for the second's: {second}, "
-        + f"another key repeats them under {' or '.join(equals)}"
-        for (asked, first, second), equals in list(groups.items())[:_SHOWN_OUTCOMES]
+        (f"indicator {asked - 1} is asked, " if asked > 0 else "")
+        + f"reports only for the first input's value: {first}, only for the second's: {second}"
+        + (f", {beside}: {other}" if beside else "")
+        + (f", another key repeats them under {' or '.join(equals)}" if len(equals) < _KEY_PARTS else "")
+        for (asked, first, second, other), equals in list(groups.items())[:_SHOWN_OUTCOMES]
     ]
     more = f"; or {len(groups) - len(shown)} other outcomes" if len(groups) > len(shown) else ""
     return f"likelier under the {('first', 'second')[side]} input: " + "; or ".join(shown) + more

@@ -14,9 +14,30 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from ldp import GrrChannel, KeyedPrf, LdpError, TwoRoundHash, certify_reports, grr_channel, oue_channel
-from ldp.__main__ import ONE_ROUND, TWO_ROUNDS, build_channel, main
+from ldp import (
+    GrrChannel,
+    KeyedPrf,
+    LdpError,
+    TwoRoundHash,
+    certify_reports,
+    fake_data_channel,
+    grr_channel,
+    oue_channel,
+    prior_fake_data_channel,
+)
+from ldp.__main__ import (
+    BIT_FLIP,
+    FAKES,
+    ONE_ROUND,
+    PRIOR_FAKES,
+    TWO_ROUNDS,
+    build_channel,
+    build_fake_target,
+    main,
+)
 from ldp.audit import Target, attack, channel_target, clopper_pearson_low, day_values, plan_target
+from ldp.audit_fakes import fake_target
+from ldp.channels import WORD
 from tests.ldp.exact import make_plan
 
 KEY = bytes(range(16))
@@ -46,11 +67,11 @@ def grr(*, days: int = 1, domain_size: int = 4, epsilon: int = 1) -> Target:
 ATTACK = partial(attack, runs=20_000, confidence=0.99, key=KEY)
 
 
-@pytest.mark.parametrize("mechanism", [*ONE_ROUND, *TWO_ROUNDS])
+@pytest.mark.parametrize("mechanism", [*ONE_ROUND, BIT_FLIP, *TWO_ROUNDS])
 @pytest.mark.parametrize("pairs", [PAIR, PAIR * 3, day_values(4, domain_size=3)], ids=["one", "same", "days"])
 def test_no_mechanism_loses_more_than_its_certificate(mechanism: str, pairs: list[tuple[int, int]]) -> None:
     channel = build_channel(mechanism, epsilon=Fraction(1), epsilon_1=None, domain_size=3)
-    result = ATTACK(channel_target(mechanism, channel, pairs=pairs, unit="x"))
+    result = ATTACK(channel_target(mechanism, channel, pairs=pairs, unit="x"), runs=50_000)
     assert result.is_within
     if pairs == PAIR:
         # One report reaches its epsilon; a noisy bound of an event that the observer missed would not.
@@ -65,6 +86,55 @@ def test_no_plan_loses_more_than_its_certificate(mechanism: str, kind: str) -> N
     assert result.unit == "profile"
     assert 0.7 * float(target.epsilon_certified) < result.epsilon_lower_bound
     assert result.is_within
+
+
+@pytest.mark.parametrize("mechanism", [*FAKES, *PRIOR_FAKES])
+@pytest.mark.parametrize("unit", ["profile", "attribute"])
+@pytest.mark.parametrize("shares", ["equal", "balanced"])
+def test_no_fakes_reveal_more_than_their_certificate(mechanism: str, unit: Any, shares: Any) -> None:
+    target = build_fake_target(
+        mechanism, epsilon=Fraction(1), unit=unit, domain_sizes=(2, 3, 2), shares=shares
+    )
+    result = ATTACK(target, runs=60_000)
+    assert result.is_within
+    # With fakes of any value, the most telling reports of the other indicators are rare.
+    assert "uer" in mechanism or result.epsilon_lower_bound > 0.5
+    assert target.epsilon_certified <= 1
+    assert "for a value of both: 0" in result.event
+
+
+@pytest.mark.parametrize("mechanism", ["rsfd-grr", "rsfd-ouez", "rsfd-adp", "rsrfd-grr"])
+def test_fake_data_sold_as_epsilon_per_profile_is_caught(mechanism: str) -> None:
+    """The answers have the hidden epsilon: one value keeps the promise, a whole profile does not."""
+    promise: dict[str, Any] = {"epsilon": Fraction(1), "domain_sizes": (2, 3, 2), "shares": "equal"}
+    honest = build_fake_target(mechanism, unit="attribute", **promise)
+    channel = honest.observe.args[0]  # type: ignore[attr-defined]
+    sold = dataclasses.replace(
+        fake_target(mechanism, channel, unit="profile"), epsilon_certified=honest.epsilon_certified
+    )
+    result = ATTACK(sold)
+    assert not result.is_within
+    assert result.epsilon_lower_bound > 1.1
+    # What the certificate of the same channel says of a profile stands.
+    assert ATTACK(fake_target(mechanism, channel, unit="profile")).is_within
+    assert ATTACK(honest).is_within
+
+
+def test_a_code_that_is_never_a_fake_gives_its_answer_away() -> None:
+    priors = [(WORD // 2, WORD // 2), (WORD // 2, 0, WORD // 2)]
+    channel = prior_fake_data_channel("grr", epsilon=Fraction(1), unit="profile", priors=priors)
+    result = ATTACK(fake_target("rsrfd-grr", channel, unit="attribute"), runs=200_000)
+    assert 0.9 < result.epsilon_lower_bound < 1
+    even = fake_data_channel("grr", epsilon=Fraction(1), unit="profile", domain_sizes=(2, 3))
+    assert even.epsilon_attribute < Decimal("0.8")
+
+
+@pytest.mark.parametrize("sampled", [1, 2, 4])
+def test_few_bits_reveal_no_more_than_their_certificate(sampled: int) -> None:
+    channel = build_channel(BIT_FLIP, epsilon=Fraction(1), epsilon_1=None, domain_size=4, sampled=sampled)
+    result = ATTACK(channel_target(BIT_FLIP, channel, pairs=PAIR, unit="attribute"), runs=100_000)
+    assert 0.75 < result.epsilon_lower_bound < 1
+    assert f"bits about either: {min(sampled, 2)}" in result.event
 
 
 def test_the_bound_of_grr_is_close() -> None:
@@ -83,7 +153,7 @@ def test_chance_is_not_taken_for_loss() -> None:
     def observe(prf: KeyedPrf, pseudonyms: NDArray[np.uint64], side: int) -> NDArray[np.int64]:
         fields = {"purpose": 3, "indicator": 0, "plan_version": 1}
         drawn = prf.below(pseudonyms, bound=5_000, value=0, **fields)
-        return drawn.astype(np.int64)[:, None] * (0, 1, 0)
+        return drawn.astype(np.int64)[:, None] * (0, 1, 0, 0)
 
     silent = Target(
         mechanism="silent",
@@ -150,14 +220,14 @@ def test_the_bound_is_the_quotient_of_both_clopper_pearson_bounds() -> None:
         keyed = prf.below(pseudonyms, bound=2**62, value=0, **fields).astype(np.int64)
         runs = pseudonyms.astype(np.int64) // 2
         supports = (runs % 10 < (7, 2)[side]).astype(np.int64)
-        return np.column_stack((0 * runs, supports, 0 * runs, keyed))
+        return np.column_stack((0 * runs, supports, 0 * runs, 0 * runs, keyed))
 
     target = Target(
         mechanism="known",
         unit="x",
         epsilon_certified=Decimal(2),
         observe=observe,
-        summarise=lambda reports: reports[:, :3],
+        summarise=lambda reports: reports[:, :4],
     )
     result = attack(target, runs=2_000, confidence=0.9, key=KEY)
     exact = log(beta.ppf(0.05, 700, 301) / beta.ppf(0.95, 201, 800))
@@ -201,6 +271,16 @@ def test_the_command_prints_one_json_value(capsys: pytest.CaptureFixture[str]) -
     assert 1 < printed["epsilon_lower_bound"] < float(printed["epsilon_certified"]) < 2
 
 
+def test_the_command_attacks_fakes(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["audit", "rsrfd-grr", "--epsilon", "1", "--domain-size", "2", "3", "--unit", "attribute"]
+    assert main([*arguments, "--shares", "balanced", "--runs", "40000", "--key", KEY.hex()]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["unit"] == "attribute"
+    assert 0.7 < printed["epsilon_lower_bound"] < float(printed["epsilon_certified"]) <= 1
+    assert main(["audit", "rsfd-adp", "--epsilon", "1", "--domain-size", "2", "3", "--runs", "4000"]) == 0
+    assert json.loads(capsys.readouterr().out)["unit"] == "profile"
+
+
 def test_the_command_fails_if_the_certificate_is_broken(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +296,14 @@ def test_the_command_fails_if_the_certificate_is_broken(
         (["grr", "--domain-size", "1"], "domain_size must be >= 2, got 1"),
         (["grr", "--domain-size", "3", "4"], "domain_size of grr must be one number, got [3, 4]"),
         (["grr", "--domain-size", "3", "--epsilon-1", "0.5"], "epsilon_1 must be absent: grr has one round"),
+        (["grr", "--domain-size", "3", "--unit", "profile"], "unit must be absent for grr, got profile"),
+        (
+            ["smp-grr", "--domain-size", "3", "--shares", "equal"],
+            "shares must be absent for smp-grr, got equal",
+        ),
+        (["grr", "--domain-size", "3", "--sampled", "2"], "sampled must be absent for grr, got 2"),
+        (["dbitflip", "--domain-size", "3", "--sampled", "4"], "sampled must be in [1, 3], got 4"),
+        (["rsfd-grr", "--domain-size", "3", "--days", "2"], "days must be absent for rsfd-grr, got 2"),
         (["smp-grr", "--domain-size", "3", "--reports", "2"], "reports must be absent for smp-grr, got 2"),
         (["grr", "--domain-size", "3", "--runs", "3"], "runs must be >= 4, got 3"),
         (["grr", "--domain-size", "3", "--confidence", "1"], "confidence must be in (0, 1), got 1.0"),
