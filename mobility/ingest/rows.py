@@ -209,8 +209,11 @@ class RowCoder:
         return cmac64(self._pseudonym_key, data, offsets), np.diff(offsets) == 0
 
     def _times(self, column: pa.Array) -> timestamps.EventTimes:
+        if pa.types.is_timestamp(column.type):
+            return timestamps.event_times_of(column, clock=self._clock)
         data, offsets = _buffers(column.cast(pa.large_binary()))
-        return timestamps.event_times(data, offsets, clock=self._clock)
+        form = self._extract.timestamp_format
+        return timestamps.event_times(data, offsets, clock=self._clock, form=form)
 
     def _cell_codes(self, columns: Mapping[str, pa.Array], n: int) -> NDArray[np.int64]:
         if self._extract.cell is None:

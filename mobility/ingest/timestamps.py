@@ -1,4 +1,4 @@
-"""ISO 8601 timestamps to UTC seconds, study day and minute of the local day.
+"""Timestamps to UTC seconds, study day and minute of the local day.
 
 Durations are computed in UTC. A local time that exists twice takes the first; one that does not exist is
 rejected.
@@ -10,12 +10,29 @@ from zoneinfo import ZoneInfo
 
 import numba
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-DAY_S = 86_400
+from mobility.ingest.timestamp_texts import (
+    DAY_S,
+    FIRST_S,
+    INSTANT,
+    LAST_S,
+    NAIVE,
+    UNREADABLE,
+    pattern_steps,
+    read_epoch,
+    read_iso,
+    read_pattern,
+    trimmed,
+)
+from reports.studyfile.formats import EPOCH_MS, EPOCH_S, ISO
+
 # Outcome of a timestamp, in the order in which reasons are reported.
 VALID, BAD, NONEXISTENT, OUTSIDE_PERIOD = 0, 1, 2, 3
-_NAIVE, _WITH_OFFSET, _UNREADABLE = 0, 1, 2
+_PER_SECOND = {EPOCH_S: 1, EPOCH_MS: 1000}
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_NO_STEPS = np.empty((0, 3), np.int64)
 _MARGIN_DAYS = 2  # offsets of the Earth's zones stay well within
 
 
@@ -80,49 +97,82 @@ class EventTimes:
     minute: NDArray[np.int16]
 
 
-def event_times(data: NDArray[np.uint8], offsets: NDArray[np.int64], *, clock: StudyClock) -> EventTimes:
-    """Read one timestamp per row.
+def event_times(
+    data: NDArray[np.uint8], offsets: NDArray[np.int64], *, clock: StudyClock, form: str = ISO
+) -> EventTimes:
+    """Read one timestamp per row from text.
 
     Parameters
     ----------
     data : ndarray of uint8; the texts one after the other
     offsets : ndarray of int64, shape (n + 1,); text i is data[offsets[i]:offsets[i + 1]]
     clock : the study's
+    form : as `reports.studyfile.formats` allows them
 
     Notes
     -----
-    Read are `YYYY-MM-DDTHH:MM[:SS[.fraction]]` (or a blank for T), then nothing, `Z` or `+HH[[:]MM]`.
-    Fractions are cut off. Without an offset the time is local time of the study.
+    Fractions of a second are cut off. Without an offset the time is local time of the study.
     """
-    n = len(offsets) - 1
+    steps = _NO_STEPS if form == ISO or form in _PER_SECOND else pattern_steps(form)
+    kinds, stamps = np.empty(len(offsets) - 1, np.uint8), np.empty(len(offsets) - 1, np.int64)
+    _read(data, offsets, _PER_SECOND.get(form, 0), steps, kinds, stamps)
+    return _placed(kinds, stamps, clock=clock)
+
+
+def event_times_of(column: pa.Array, *, clock: StudyClock) -> EventTimes:
+    """Event times of a column of Arrow timestamps; without a time zone they are local time of the study."""
+    ticks = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    stamps = ticks // _TICKS[column.type.unit]
+    kinds = np.full(len(stamps), NAIVE if column.type.tz is None else INSTANT, np.uint8)
+    is_null = column.is_null().to_numpy(zero_copy_only=False)
+    kinds[is_null | (stamps < FIRST_S) | (stamps > LAST_S)] = UNREADABLE
+    return _placed(kinds, stamps, clock=clock)
+
+
+def _placed(kinds: NDArray[np.uint8], stamps: NDArray[np.int64], *, clock: StudyClock) -> EventTimes:
+    n = len(stamps)
     times = EventTimes(
         outcome=np.empty(n, np.uint8),
         second=np.zeros(n, np.uint32),
         day=np.zeros(n, np.uint8),
         minute=np.zeros(n, np.int16),
     )
-    _event_times(
-        data, offsets, clock.utc_from, clock.offset_s, clock.utc_end, clock.local_start, clock.days,
+    _place(
+        kinds, stamps, clock.utc_from, clock.offset_s, clock.utc_end, clock.local_start, clock.days,
         times.outcome, times.second, times.day, times.minute,
     )  # fmt: skip
     return times
 
 
 @numba.njit(cache=True, nogil=True)
-def _event_times(  # type: ignore[no-untyped-def]
-    data, offsets, utc_from, offset_s, utc_end, local_start, days, outcome, second, day, minute
-):
+def _read(data, offsets, per_second, steps, kinds, stamps):  # type: ignore[no-untyped-def]
+    """Read all texts: a number if `per_second` is set, a pattern if there are `steps`, else ISO 8601."""
     for row in range(len(offsets) - 1):
-        kind, stamp, shift = _parse(data, offsets[row], offsets[row + 1])
-        if kind == _UNREADABLE:
+        start, end = trimmed(data, offsets[row], offsets[row + 1])
+        if per_second > 0:
+            kind, stamp, shift = read_epoch(data, start, end, per_second)
+        elif len(steps) > 0:
+            kind, stamp, shift = read_pattern(data, start, end, steps)
+        else:
+            kind, stamp, shift = read_iso(data, start, end)
+        kinds[row] = kind
+        stamps[row] = stamp - shift
+
+
+@numba.njit(cache=True, nogil=True)
+def _place(  # type: ignore[no-untyped-def]
+    kinds, stamps, utc_from, offset_s, utc_end, local_start, days, outcome, second, day, minute
+):
+    for row in range(len(stamps)):
+        if kinds[row] == UNREADABLE:
             outcome[row] = BAD
             continue
-        if kind == _WITH_OFFSET:
-            utc = stamp - shift
+        if kinds[row] == INSTANT:
+            utc = stamps[row]
             segment = _segment_of_utc(utc, utc_from, utc_end)
         else:
-            segment = _segment_of_local(stamp, utc_from, offset_s, utc_end)
-            utc = stamp - offset_s[max(segment, 0)]
+            segment = _segment_of_local(stamps[row], utc_from, offset_s, utc_end)
+            utc = stamps[row] - offset_s[max(segment, 0)]
         if segment == -2:
             outcome[row] = NONEXISTENT
             continue
@@ -158,105 +208,3 @@ def _segment_of_local(local, utc_from, offset_s, utc_end):  # type: ignore[no-un
         if utc_from[segment] + offset_s[segment] <= local < end + offset_s[segment]:
             return segment
     return -2
-
-
-@numba.njit(cache=True, nogil=True)
-def _is_blank(byte):  # type: ignore[no-untyped-def]
-    """What `bytes.strip` takes away, as it does from the other columns."""
-    return byte == 32 or 9 <= byte <= 13
-
-
-@numba.njit(cache=True, nogil=True)
-def _digits(data, at, count):  # type: ignore[no-untyped-def]
-    """Value of `count` digits, or -1."""
-    value = 0
-    for i in range(at, at + count):
-        digit = data[i] - 48
-        if digit < 0 or digit > 9:
-            return -1
-        value = value * 10 + digit
-    return value
-
-
-@numba.njit(cache=True, nogil=True)
-def _days_since_1970(year, month, day):  # type: ignore[no-untyped-def]
-    """Days of the proleptic Gregorian calendar (years counted from March, so that leap days come last)."""
-    y = year - (1 if month <= 2 else 0)
-    era = y // 400
-    year_of_era = y - era * 400
-    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
-
-
-@numba.njit(cache=True, nogil=True)
-def _days_in_month(year, month):  # type: ignore[no-untyped-def]
-    if month == 2:
-        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    return 30 if month in (4, 6, 9, 11) else 31
-
-
-@numba.njit(cache=True, nogil=True)
-def _parse(data, start, end):  # type: ignore[no-untyped-def]
-    """(kind, seconds since 1970 as written, offset in seconds) of one text."""
-    unreadable = (_UNREADABLE, np.int64(0), np.int64(0))
-    while start < end and _is_blank(data[start]):
-        start += 1
-    while end > start and _is_blank(data[end - 1]):
-        end -= 1
-    if end - start < 16 or data[start + 4] != 45 or data[start + 7] != 45 or data[start + 13] != 58:
-        return unreadable
-    if data[start + 10] not in (84, 32):
-        return unreadable
-    year, month, day = _digits(data, start, 4), _digits(data, start + 5, 2), _digits(data, start + 8, 2)
-    hour, minute = _digits(data, start + 11, 2), _digits(data, start + 14, 2)
-    if year < 1 or month < 1 or month > 12 or day < 1 or day > _days_in_month(year, month):
-        return unreadable
-    if hour < 0 or hour > 23 or minute < 0 or minute > 59:
-        return unreadable
-    second, at = _parse_second(data, start + 16, end)
-    if second < 0:
-        return unreadable
-    stamp = np.int64(_days_since_1970(year, month, day)) * DAY_S + hour * 3600 + minute * 60 + second
-    kind, shift = _parse_offset(data, at, end)
-    return kind, stamp, np.int64(shift)
-
-
-@numba.njit(cache=True, nogil=True)
-def _parse_second(data, at, end):  # type: ignore[no-untyped-def]
-    """(second or -1, place after it): `:SS` and a fraction are optional."""
-    if at >= end or data[at] != 58:
-        return 0, at
-    if end - at < 3:
-        return -1, at
-    second = _digits(data, at + 1, 2)
-    if second < 0 or second > 59:
-        return -1, at
-    at += 3
-    if at < end and data[at] in (46, 44):
-        first = at + 1
-        at = first
-        while at < end and 48 <= data[at] <= 57:
-            at += 1
-        if at == first:
-            return -1, at
-    return second, at
-
-
-@numba.njit(cache=True, nogil=True)
-def _parse_offset(data, at, end):  # type: ignore[no-untyped-def]
-    """(kind, offset in seconds) of what follows the time: nothing, Z, +HH, +HHMM or +HH:MM."""
-    if at == end:
-        return _NAIVE, 0
-    if data[at] == 90 and at + 1 == end:
-        return _WITH_OFFSET, 0
-    length = end - at
-    if data[at] not in (43, 45) or length not in (3, 5, 6):
-        return _UNREADABLE, 0
-    if length == 6 and data[at + 3] != 58:
-        return _UNREADABLE, 0
-    hours = _digits(data, at + 1, 2)
-    minutes = 0 if length == 3 else _digits(data, end - 2, 2)
-    if hours < 0 or hours > 18 or minutes < 0 or minutes > 59:
-        return _UNREADABLE, 0
-    shift = hours * 3600 + minutes * 60
-    return _WITH_OFFSET, -shift if data[at] == 45 else shift

@@ -9,6 +9,7 @@ from typing import Any, Self
 from ldp import IndicatorRequest, PlanSpec, build_plan
 from ldp.channels import Unit
 from ldp.params import Kind, Mechanism
+from reports.studyfile.formats import ISO, Delimiter
 
 VISIT_DURATION = "visit_duration"
 # Band h holds stays of [h-1, h) hours; the last one runs from 10 to 18 hours, both included.
@@ -26,12 +27,18 @@ class VisitorRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractProfile:
-    """Names of the columns of an extract, and the share of rejected rows above which it is refused."""
+    """Names of the columns of an extract, and the share of rejected rows above which it is refused.
+
+    delimiter : None = found from the header
+    timestamp_format : of texts and whole numbers; a Parquet column of timestamps says itself what it is
+    """
 
     subscriber: str
     timestamp: str
     cell: str | None
     max_bad_share: Decimal
+    delimiter: Delimiter | None = None
+    timestamp_format: str = ISO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

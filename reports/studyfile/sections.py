@@ -8,6 +8,7 @@ from zoneinfo import available_timezones
 from ldp.channels import Unit
 from ldp.params import Mechanism
 from reports.studyfile.definition import ExtractProfile, PlanDefinition, VisitorRule
+from reports.studyfile.formats import DELIMITERS, ISO, Delimiter, timestamp_problem
 from reports.studyfile.problems import nearest
 from reports.studyfile.table import NumberRule, Table
 
@@ -74,16 +75,31 @@ def _read_visitor(table: Table) -> VisitorRule:
 
 
 def read_extract(table: Table, *, has_area: bool) -> ExtractProfile:
-    """Return the names of the columns; without an area no cell is needed."""
+    """Return the names of the columns and how they are written; without an area no cell is needed."""
     max_bad_share = table.decimal("max_bad_share", BAD_SHARE, required=False)
     profile = ExtractProfile(
         subscriber=table.text("subscriber"),
         timestamp=table.text("timestamp"),
         cell=table.text("cell") if has_area or table.has("cell") else None,
         max_bad_share=DEFAULT_BAD_SHARE if max_bad_share is None else max_bad_share,
+        delimiter=_read_delimiter(table),
+        timestamp_format=_read_timestamp_format(table),
     )
     table.finish()
     return profile
+
+
+def _read_delimiter(table: Table) -> Delimiter | None:
+    return cast(Delimiter, table.choice("delimiter", DELIMITERS)) if table.has("delimiter") else None
+
+
+def _read_timestamp_format(table: Table) -> str:
+    text = table.text("timestamp_format", default=ISO)
+    problem = timestamp_problem(text)
+    if problem:
+        table.add("timestamp_format", problem, text)
+        return ISO
+    return text
 
 
 def read_plan(table: Table) -> PlanDefinition:

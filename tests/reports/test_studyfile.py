@@ -12,6 +12,7 @@ import pytest
 
 from ldp.params import Mechanism
 from reports.studyfile import VISIT_DURATION_BANDS, Cell, StudyDefinition, StudyFileError, parse_study
+from reports.studyfile.formats import TIMESTAMP_RULE
 
 DEMO = Path(__file__).parents[2] / "mobility" / "demo"
 STUDY = """
@@ -99,6 +100,7 @@ def test_what_is_optional_has_its_documented_default() -> None:
     assert study.market_share == Decimal(1)
     assert study.min_publication == 100
     assert study.extract.max_bad_share == Decimal("0.05")
+    assert (study.extract.delimiter, study.extract.timestamp_format) == (None, "iso")
     assert study.plan.epsilon_profile is None
     assert study.area is None
     other = parse_study(STUDY.encode(), filename="study.toml", read=lambda _: b"", default_min_publication=7)
@@ -208,6 +210,9 @@ def test_the_demo_study_survives_the_round_trip_through_json() -> None:
         ('derive = "visit_duration"', 'derive = "visit_duration"\ncolumn = "x"', 'indicator[visit_duration].column: must be absent: a daily indicator is derived from the events of the day, got "x"'),
         ('derive = "visit_duration"', 'derive = "visit_duration"\ncategories = ["a", "b"]', "indicator[visit_duration].categories: must be absent: the bands of a derived indicator are fixed, got a list"),
         ("[study.visitor]", "[study.visitors]", 'study.visitors: unknown key, did you mean "visitor"?'),
+        ('timestamp = "time"', 'timestamp = "time"\ndelimiter = ";"', 'extract.delimiter: must be one of comma, semicolon, tab, pipe, got ";"'),
+        ('timestamp = "time"', 'timestamp = "time"\ntimestamp_format = "%d/%m/%Y"', f'extract.timestamp_format: {TIMESTAMP_RULE}, got "%d/%m/%Y"'),
+        ('timestamp = "time"', 'timestamp = "time"\ntimestamp_format = 5', "extract.timestamp_format: must be a text in quotes, got 5"),
         ("[extract]", "[extracts]", "extract: is missing"),
     ],
 )  # fmt: skip

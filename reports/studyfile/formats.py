@@ -1,0 +1,56 @@
+"""How an extract may be written: what separates its columns, and how its timestamps look."""
+
+from typing import Final, Literal, get_args
+
+Delimiter = Literal["comma", "semicolon", "tab", "pipe"]
+DELIMITERS: Final[tuple[Delimiter, ...]] = get_args(Delimiter)
+
+ISO: Final = "iso"
+EPOCH_S: Final = "epoch_s"
+EPOCH_MS: Final = "epoch_ms"
+NEEDED: Final = ("%Y", "%m", "%d", "%H", "%M")
+OPTIONAL: Final = ("%S", "%f", "%z")
+TIMESTAMP_RULE: Final = (
+    f'must be "{ISO}", "{EPOCH_S}", "{EPOCH_MS}", or a pattern as "%d/%m/%Y %H:%M:%S": '
+    f"{' '.join(NEEDED)} once each, and {' '.join(OPTIONAL)} if they are there"
+)
+
+
+def pattern_parts(pattern: str) -> list[str]:
+    """Directives (`%d`) and the single characters between them."""
+    parts, at = [], 0
+    while at < len(pattern):
+        length = 2 if pattern[at] == "%" else 1
+        parts.append(pattern[at : at + length])
+        at += length
+    return parts
+
+
+def timestamp_problem(text: str) -> str | None:
+    """Return the rule that a timestamp format breaks, or None.
+
+    Notes
+    -----
+    Directives mean what they mean to `datetime.strptime`. Years have four digits; other numbers may have one
+    where another character follows, as in 1/6/2017. A fraction (%f) follows the seconds, and an offset
+    (%z: Z, +HH, +HHMM or +HH:MM) comes last; without it the time is local time of the study.
+    """
+    if text in (ISO, EPOCH_S, EPOCH_MS):
+        return None
+    parts = pattern_parts(text)
+    if sorted(part for part in parts if part in NEEDED) != sorted(NEEDED):
+        return TIMESTAMP_RULE
+    if not all(part in NEEDED or part in OPTIONAL or _is_between(part) for part in parts):
+        return TIMESTAMP_RULE
+    if any(parts.count(part) > 1 for part in OPTIONAL):
+        return TIMESTAMP_RULE
+    if "%z" in parts[:-1]:
+        return "must have %z at its end"
+    if "%f" in parts and parts[max(parts.index("%f") - 2, 0)] != "%S":
+        return "must have %f after %S and a point, as in %S.%f"
+    return None
+
+
+def _is_between(part: str) -> bool:
+    """Whether a character may stand between directives: a digit could be one of theirs."""
+    return len(part) == 1 and part.isascii() and part.isprintable() and not part.isdigit() and part != "%"
