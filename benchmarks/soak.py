@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 import ldp
 from ldp.channels import Unit
 from ldp.params import Mechanism
-from ldp.tallies import tally_reports
 from mobility.demo.population import Population, build_population
 
 MECHANISMS: Final[tuple[Mechanism, ...]] = get_args(Mechanism)
@@ -193,7 +192,7 @@ def tally(words: Sequence[Reports], *, plan: ldp.PlanSpec, unary: Collection[int
     presence = people().presence
     ldp.tally_visitors(presence, delta.visitors, sign=1)
     for index, each in enumerate(words):
-        tally_reports(presence, each, delta, index=index, is_unary=index in unary, sign=1)
+        ldp.tally_reports(presence, each, delta, index=index, is_unary=index in unary, sign=1)
     return delta
 
 

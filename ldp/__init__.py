@@ -82,7 +82,16 @@ from ldp.mechanisms.oracles import OracleChannel, count_support, oracle_answers,
 from ldp.mechanisms.sanitiser import Sanitiser
 from ldp.mechanisms.two_round import GrrReporter, HashReporter, Support, UnaryReporter
 from ldp.params import IndicatorRequest, IndicatorSpec, PlanSpec, build_plan
-from ldp.tallies import NO_ANSWER, Delta, all_unions, tally_daily, tally_static, tally_visitors, union
+from ldp.tallies import (
+    NO_ANSWER,
+    Delta,
+    all_unions,
+    tally_daily,
+    tally_reports,
+    tally_static,
+    tally_visitors,
+    union,
+)
 from ldp.utility import ExpectedError, epsilon_for_error, expected_error, rank_mechanisms, smp_weights
 from ldp.windows import (
     IndicatorTallies,
@@ -203,6 +212,7 @@ __all__ = [
     "support_counts",
     "support_likelihoods",
     "tally_daily",
+    "tally_reports",
     "tally_static",
     "tally_visitors",
     "the_channel",

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ldp
-from ldp.tallies import tally_reports
 from reports.models import Plan, Study
 from reports.services.publications import apply_publication
 from reports.services.studies import create_study_rows
@@ -135,7 +134,7 @@ def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser) -> l
     ]
     for index, asked in enumerate(spec.indicators):
         daily = [reports[index] for reports in by_day]
-        tally_reports(
+        ldp.tally_reports(
             people.bitmaps,
             static[index] if asked.kind == "static" else np.stack(daily, axis=1),
             delta,
