@@ -236,17 +236,10 @@ def tally_static(
 
 
 @njit(cache=True, nogil=True)
-def tally_patterns(
-    bitmaps: NDArray[np.uint64], codes: NDArray[np.uint16], out: NDArray[np.int64], sign: int
-) -> None:
-    """As `tally_static`, by counting equal (code, bitmap) first: many times faster, if there are few."""
-    size = 1 << (out.shape[2] - 1)
-    patterns = np.zeros((out.shape[0], size), np.int64)
-    for i in range(bitmaps.shape[0]):
-        if codes[i] != NO_ANSWER:
-            patterns[codes[i], np.int64(bitmaps[i])] += 1
-    for code in range(out.shape[0]):
-        for pattern in range(size):
+def spread_patterns(patterns: NDArray[np.int64], out: NDArray[np.int64], sign: int) -> None:
+    """As `tally_static` of so many subscribers with each code (row) and bitmap (column)."""
+    for code in range(patterns.shape[0]):
+        for pattern in range(patterns.shape[1]):
             bits = np.uint64(pattern)
             previous = 0
             while bits != _ZERO:
@@ -254,6 +247,38 @@ def tally_patterns(
                 out[code, previous, day] += sign * patterns[code, pattern]
                 previous = day
                 bits &= bits - _ONE
+
+
+@njit(cache=True, nogil=True)
+def tally_patterns(
+    bitmaps: NDArray[np.uint64], codes: NDArray[np.uint16], out: NDArray[np.int64], sign: int
+) -> None:
+    """As `tally_static`, by counting equal (code, bitmap) first: many times faster, if there are few."""
+    patterns = np.zeros((out.shape[0], 1 << (out.shape[2] - 1)), np.int64)
+    for i in range(bitmaps.shape[0]):
+        if codes[i] != NO_ANSWER:
+            patterns[codes[i], np.int64(bitmaps[i])] += 1
+    spread_patterns(patterns, out, sign)
+
+
+@njit(cache=True, nogil=True)
+def count_patterns(
+    bitmaps: NDArray[np.uint64],
+    asked: NDArray[np.uint8],
+    codes: NDArray[np.uint16],
+    starts: NDArray[np.int64],
+    days: int,
+    counts: NDArray[np.int64],
+) -> None:
+    """Add one for each answer at its bitmap, after `2**days` places for each code of each indicator.
+
+    `starts` and the last place of `counts` as in `count_answers`.
+    """
+    nowhere = counts.shape[0] - 1
+    for i in range(codes.shape[0]):
+        code = np.int64(codes[i])
+        place = (starts[asked[i]] + code) << days | np.int64(bitmaps[i])
+        counts[nowhere if code == NO_ANSWER else place] += 1
 
 
 @njit(cache=True, nogil=True)

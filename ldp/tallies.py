@@ -7,6 +7,7 @@ previous day, column 0 stays empty.
 
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -22,6 +23,7 @@ __all__ = [
     "NO_ANSWER",
     "Delta",
     "all_unions",
+    "tally_asked",
     "tally_daily",
     "tally_daily_words",
     "tally_reports",
@@ -100,6 +102,37 @@ def tally_daily_words(
     bitmaps, counts, n_reports, sign, Raises : as in `tally_static_words`
     """
     _tally_words(bitmaps, words, counts, n_reports, rows=counts.shape[-1] - 1, sign=sign)
+
+
+def tally_asked(
+    bitmaps: Bitmaps, asked: NDArray[np.uint8], codes: Codes, out: Sequence[Counts], *, sign: Sign
+) -> None:
+    """Add (or take away) contributions to static indicators of which each subscriber answers one, in place.
+
+    Parameters
+    ----------
+    asked : ndarray of uint8, shape (n,); position of the indicator that the subscriber answers
+    codes : ndarray of uint16, shape (n,); sanitised code, or NO_ANSWER
+    out : sequence of ndarray of int64, shape (domain_size, days + 1, days + 1), one per indicator
+    bitmaps, sign, Raises : as in `tally_static`
+
+    Notes
+    -----
+    Counts (indicator, code, bitmap) jointly where that is faster: one pass without selecting rows.
+    """
+    sizes = _check_asked(bitmaps, asked, codes, out, sign=sign)
+    days = out[0].shape[-1] - 1
+    ends = np.cumsum(sizes)
+    if int(ends[-1]) << days > min(bitmaps.size, _MAX_PATTERNS):
+        for indicator, counts in enumerate(out):
+            rows = np.flatnonzero(asked == indicator)
+            _tally_static(bitmaps[rows], codes[rows], counts, sign=sign)
+        return
+    patterns = np.zeros((int(ends[-1]) << days) + 1, np.int64)
+    kernels.count_patterns(bitmaps, asked, codes, ends - sizes, days, patterns)
+    by_code = patterns[:-1].reshape(-1, 1 << days)
+    for counts, own in zip(out, np.split(by_code, ends[:-1]), strict=True):
+        kernels.spread_patterns(own, counts, sign)
 
 
 def tally_reports(
@@ -293,6 +326,32 @@ def _check(bitmaps: Bitmaps, codes: Codes, out: Counts, *, codes_shape: tuple[in
     largest = kernels.max_code(codes)
     if largest >= out.shape[0]:
         raise LdpError(f"code must be < domain_size {out.shape[0]} or {NO_ANSWER}, got {largest}")
+
+
+def _check_asked(
+    bitmaps: Bitmaps, asked: NDArray[np.uint8], codes: Codes, out: Sequence[Counts], *, sign: int
+) -> NDArray[np.int64]:
+    """Domain sizes, if everything fits."""
+    if not out:
+        raise LdpError("tallies must be of one indicator or more, got none")
+    for counts in out:
+        _check_out(counts, ndim=3)
+    sizes = np.array([counts.shape[0] for counts in out], np.int64)
+    days = {counts.shape[-1] for counts in out}
+    if len(days) > 1:
+        raise LdpError(f"tallies must have the same days, got {sorted(days)} rows")
+    _check_bitmaps(bitmaps, days=days.pop() - 1, sign=sign)
+    for name, array, dtype in (("asked", asked, np.uint8), ("codes", codes, np.uint16)):
+        if array.dtype != dtype or array.shape != bitmaps.shape:
+            expected = f"{np.dtype(dtype)} of shape {bitmaps.shape}"
+            raise LdpError(f"{name} must be {expected}, got {array.dtype} of {array.shape}")
+    if asked.size and asked.max() >= len(out):
+        raise LdpError(f"asked must be < {len(out)}, got {asked.max()}")
+    outside = np.flatnonzero((codes >= sizes[asked]) & (codes != NO_ANSWER))
+    if outside.size:
+        row = outside[0]
+        raise LdpError(f"code must be < domain_size {sizes[asked[row]]} or {NO_ANSWER}, got {codes[row]}")
+    return sizes
 
 
 def _check_out(out: Counts, *, ndim: int) -> None:

@@ -1,6 +1,7 @@
 """Gap tallies: every union of days, late days, and taking back what was added."""
 
 from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from ldp import (
     tally_visitors,
     union,
 )
+from ldp.tallies import tally_asked
 from tests.ldp.exact import VECTORS, make_plan
 
 K = 4
@@ -320,3 +322,66 @@ PACKED = filled(3, [2, 5], seed=9).pack()
 def test_damaged_bytes_are_refused(damaged: bytes) -> None:
     with pytest.raises(LdpError, match="packed delta must"):
         Delta.unpack(damaged)
+
+
+@given(data=st.data(), days=st.one_of(st.integers(1, 6), st.integers(1, 62)), sign=st.sampled_from([1, -1]))
+def test_one_answer_each_is_tallied_as_indicator_by_indicator(
+    data: st.DataObject, days: int, sign: Literal[1, -1]
+) -> None:
+    sizes = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    n = data.draw(st.sampled_from([0, 1, 20, 3000]))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    present = rng.integers(0, 2**days, n, dtype=np.uint64)
+    asked = rng.integers(0, len(sizes), n).astype(np.uint8)
+    codes = (rng.integers(0, 60, n) % np.take(sizes, asked)).astype(np.uint16)
+    codes[rng.random(n) < 0.2] = NO_ANSWER
+    out = [squares(days, size) + 7 for size in sizes]
+    tally_asked(present, asked, codes, out, sign=sign)
+    for indicator, size in enumerate(sizes):
+        expected = squares(days, size) + 7
+        rows = asked == indicator
+        tally_static(present[rows], codes[rows], expected, sign=sign)
+        assert np.array_equal(out[indicator], expected)
+
+
+def test_both_ways_to_tally_one_answer_each_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 3 * 2**4
+    arguments = np.full(n, 0b1010, np.uint64), np.zeros(n, np.uint8), np.full(n, 1, np.uint16)
+    jointly, apart = [squares(4, 2), squares(4, 1)], [squares(4, 2), squares(4, 1)]
+    tally_asked(*arguments, jointly, sign=1)
+    monkeypatch.setattr(kernels, "count_patterns", None)
+    with pytest.raises(TypeError):
+        tally_asked(*arguments, jointly, sign=1)
+    tally_asked(*(array[:-1] for array in arguments), apart, sign=1)
+    assert apart[0][1, 0, 2] == apart[0][1, 2, 4] == n - 1
+    assert jointly[0].sum() == 2 * n
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bitmaps": np.array([1, 4], np.uint64)}, "bitmap must have days 1..2 only, got 0x4"),
+        ({"asked": np.array([0, 2], np.uint8)}, "asked must be < 2, got 2"),
+        ({"asked": np.array([0, 1])}, r"asked must be uint8 of shape \(2,\), got int64 of \(2,\)"),
+        ({"asked": np.zeros(3, np.uint8)}, r"asked must be uint8 of shape \(2,\), got uint8 of \(3,\)"),
+        ({"codes": np.array([0, 3], np.uint16)}, "code must be < domain_size 3 or 65535, got 3"),
+        ({"codes": np.zeros(3, np.uint16)}, r"codes must be uint16 of shape \(2,\), got uint16 of \(3,\)"),
+        ({"out": []}, "tallies must be of one indicator or more, got none"),
+        ({"out": [squares(2, 3), squares(3, 3)]}, r"tallies must have the same days, got \[3, 4\] rows"),
+        ({"out": [squares(2, 3), squares(2)]}, "tally must be int64 with 3 axes"),
+        ({"sign": 2}, "sign must be 1 or -1, got 2"),
+    ],
+    ids=str,
+)
+def test_answers_that_do_not_fit_what_is_asked_are_refused(changes: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {
+        "bitmaps": np.array([1, 3], np.uint64),
+        "asked": np.array([0, 1], np.uint8),
+        "codes": np.array([2, 2], np.uint16),
+        "out": [squares(2, 3), squares(2, 3)],
+        "sign": 1,
+    }
+    arguments |= changes
+    with pytest.raises(LdpError, match=message):
+        tally_asked(**arguments)
+    assert not any(counts.any() for counts in arguments["out"])
