@@ -70,7 +70,7 @@ from ldp.families.subset import SubsetChannel, subset_channel
 from ldp.families.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
 from ldp.families.two_round_unary import TwoRoundUnary, allomfree_channel, lue_channel
 from ldp.families.unary import UnaryChannel, best_theta, oue_channel, sue_channel, the_channel
-from ldp.kernels_oracles import NO_BIT, NO_COUNT
+from ldp.kernels_oracles import NO_COUNT
 from ldp.mechanisms.bit_flip import BitFlipReporter, BitFlipSupport
 from ldp.mechanisms.fake_data import answers as fake_data_answers
 from ldp.mechanisms.fake_data import support_counts as fake_data_counts
@@ -106,7 +106,6 @@ from ldp.windows import (
 
 __all__ = [
     "NO_ANSWER",
-    "NO_BIT",
     "NO_COUNT",
     "BayesEstimates",
     "BitFlipChannel",

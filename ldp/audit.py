@@ -308,8 +308,6 @@ def has_bit(words: Table, value: int) -> NDArray[np.bool_]:
 
 def _supports(channel: AuditChannel, report: Table, value: int) -> NDArray[np.bool_]:
     match channel:
-        case UnaryChannel() | SubsetChannel():
-            return np.asarray(report[:, value] == 1)
         case HistogramChannel():
             # Of a noisy count, only its side of 1/2 tells 0 from 1: the ratio is the same on all of a side.
             return np.asarray(report[:, value] > 0)
@@ -319,7 +317,7 @@ def _supports(channel: AuditChannel, report: Table, value: int) -> NDArray[np.bo
             return np.asarray(cells.astype(np.int64) == report[:, 1])
         case HadamardChannel():
             return np.asarray(np.bitwise_count(report[:, 0] & (value + 1)) % 2 == 0)
-        case TwoRoundUnary() | BitFlipChannel():
+        case UnaryChannel() | SubsetChannel() | TwoRoundUnary() | BitFlipChannel():
             return has_bit(report, value)
         case _:
             return np.asarray(report[:, 0] == value)

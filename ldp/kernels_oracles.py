@@ -7,55 +7,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-NO_BIT = 255  # in each place of a report that does not exist
-NO_COUNT = -(2**15)  # likewise, of noisy counts
+NO_COUNT = -(2**15)  # in each place of a report that does not exist
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
-
-
-@njit(cache=True, nogil=True)
-def unary_bits(
-    values: NDArray[np.int32],
-    words: NDArray[np.uint64],
-    thresholds: tuple[np.uint64, np.uint64],
-    first: int,
-    out: NDArray[np.uint8],
-) -> None:
-    """Bits `first` and `first + 1` of each report, from one word each; thresholds of p and of q."""
-    last = min(first + 2, out.shape[1])
-    for i in range(values.shape[0]):
-        value = values[i]
-        for j in range(first, last):
-            threshold = thresholds[0] if j == value else thresholds[1]
-            out[i, j] = NO_BIT if value < 0 else words[i, j - first] < threshold
-
-
-@njit(cache=True, nogil=True)
-def unary_support(
-    values: NDArray[np.int32],
-    words: NDArray[np.uint64],
-    thresholds: tuple[np.uint64, np.uint64],
-    first: int,
-    out: NDArray[np.int64],
-) -> None:
-    """Add the bits of `unary_bits` to `out` instead of writing them."""
-    last = min(first + 2, out.shape[0])
-    for j in range(first, last):
-        total = 0
-        for i in range(values.shape[0]):
-            value = values[i]
-            threshold = thresholds[0] if j == value else thresholds[1]
-            total += (words[i, j - first] < threshold) & (value >= 0)
-        out[j] += total
-
-
-@njit(cache=True, nogil=True)
-def column_sums(bits: NDArray[np.uint8], out: NDArray[np.int64]) -> None:
-    """Add the number of ones per column; rows of NO_BIT count nothing."""
-    for i in range(bits.shape[0]):
-        for j in range(bits.shape[1]):
-            out[j] += bits[i, j] == 1
 
 
 @njit(cache=True, nogil=True)
@@ -64,35 +19,44 @@ def subset_bits(
     words: NDArray[np.uint64],
     threshold: np.uint64,
     last: NDArray[np.uint64],
-    out: NDArray[np.uint8],
+    domain_size: int,
+    out: NDArray[np.uint64],
 ) -> int:
     """Sets of `last.size` values (Floyd's sampling), the value in if the first word is below the threshold.
 
     Word 1 + i draws from as many places as `last[i]` is the largest unbiased word of: one more for each i, up
     to the number of other values. Every word is checked, used or not, so that drawing again says nothing
-    about the value. Returns how many rows are to be drawn again; those are NO_BIT.
+    about the value. Returns how many rows are to be drawn again; those are empty sets.
     """
-    k, w = out.shape[1], last.shape[0]
+    w = last.shape[0]
     redraws = 0
     for i in range(values.shape[0]):
-        value = values[i]
+        value = np.int64(values[i])
         biased = False
         for step in range(w):
             biased |= words[i, 1 + step] > last[step]
+        out[i, :] = _ZERO
         if value < 0 or biased:
             redraws += value >= 0
-            out[i, :] = NO_BIT
             continue
-        out[i, :] = 0
         included = words[i, 0] < threshold
-        out[i, value] = included
+        if included:
+            out[i, value >> 6] = _bit(value)
         for step in range(1 if included else 0, w):
-            place = k - 1 - w + step  # the last one that this step may draw, among the others
+            place = domain_size - 1 - w + step  # the last one that this step may draw, among the others
             drawn = np.int64(words[i, 1 + step] % np.uint64(place + 1))
             drawn += drawn >= value
             place += place >= value
-            out[i, place if out[i, drawn] else drawn] = 1
+            if out[i, drawn >> 6] & _bit(drawn):
+                drawn = place
+            out[i, drawn >> 6] |= _bit(drawn)
     return redraws
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _bit(value: int) -> np.uint64:
+    """Bit of a value in its word of 64."""
+    return _ONE << np.uint64(value & 63)
 
 
 @njit(cache=True, nogil=True)

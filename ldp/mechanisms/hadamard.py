@@ -24,22 +24,11 @@ def answers(
 ) -> NDArray[np.uint16]:
     """Sanitised column of each subscriber; the same arguments always give the same columns.
 
-    Parameters
-    ----------
-    values : ndarray of int32, shape (n,); true codes in [0, domain_size), or -1 for no value; not modified
-    pseudonyms : ndarray of uint64, shape (n,)
-    prf : KeyedPrf; source of the bits
-    channel : HadamardChannel
-    indicator : int; position in the plan
-    plan_version : int; in [1, 255]
+    Parameters, Raises : as of `grr.answers`
 
     Returns
     -------
     ndarray of uint16, shape (n,); column in [0, n_columns), NO_ANSWER where the value is -1
-
-    Raises
-    ------
-    LdpError : shapes differ, or a value is out of range
 
     Notes
     -----

@@ -42,18 +42,7 @@ def answers(
 ) -> HashReports:
     """Seed and sanitised cell of each subscriber; the same arguments always give the same reports.
 
-    Parameters
-    ----------
-    values : ndarray of int32, shape (n,); true codes in [0, domain_size), or -1 for no value; not modified
-    pseudonyms : ndarray of uint64, shape (n,)
-    prf : KeyedPrf; source of the bits
-    channel : HashChannel
-    indicator : int; position in the plan
-    plan_version : int; in [1, 255]
-
-    Raises
-    ------
-    LdpError : shapes differ, or a value is out of range
+    Parameters, Raises : as of `grr.answers`
 
     Notes
     -----

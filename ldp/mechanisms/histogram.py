@@ -1,13 +1,15 @@
 """Noisy histograms (SHE) with keyed bits: one lasting report per subscriber, indicator and value."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp import kernels_oracles
-from ldp.entropy import KeyedPrf
+from ldp.entropy import ANSWER, KeyedPrf
 from ldp.families.histogram import HistogramChannel
 from ldp.kernels_oracles import NO_COUNT
-from ldp.mechanisms.unary import place_words
+from ldp.mechanisms.grr import check_values, keyed_values
 
 __all__ = ["NO_COUNT", "answers", "sums"]
 
@@ -23,22 +25,11 @@ def answers(
 ) -> NDArray[np.int16]:
     """Noisy counts of each subscriber; the same arguments always give the same counts.
 
-    Parameters
-    ----------
-    values : ndarray of int32, shape (n,); true codes in [0, domain_size), or -1 for no value; not modified
-    pseudonyms : ndarray of uint64, shape (n,)
-    prf : KeyedPrf; source of the bits
-    channel : HistogramChannel
-    indicator : int; position in the plan
-    plan_version : int; in [1, 255]
+    Parameters, Raises : as of `grr.answers`
 
     Returns
     -------
     ndarray of int16, shape (n, domain_size); a whole row of NO_COUNT where the value is -1
-
-    Raises
-    ------
-    LdpError : shapes differ, or a value is out of range
 
     Notes
     -----
@@ -46,15 +37,8 @@ def answers(
     AES blocks per subscriber. Sources as of `HistogramChannel`.
     """
     out = np.empty((values.shape[0], channel.domain_size), np.int16)
-    table = _table(channel)
-    for part, first, words in place_words(
-        values,
-        pseudonyms=pseudonyms,
-        prf=prf,
-        domain_size=channel.domain_size,
-        indicator=indicator,
-        plan_version=plan_version,
-    ):
+    table, fields = _table(channel), {"indicator": indicator, "plan_version": plan_version}
+    for part, first, words in _place_words(values, pseudonyms, prf, channel.domain_size, **fields):
         kernels_oracles.noisy_counts(values[part], words, table, first, out[part])
     return out
 
@@ -75,17 +59,28 @@ def sums(
     ndarray of int64, shape (domain_size,); rows without a value count nothing
     """
     out = np.zeros(channel.domain_size, np.int64)
-    table = _table(channel)
-    for part, first, words in place_words(
-        values,
-        pseudonyms=pseudonyms,
-        prf=prf,
-        domain_size=channel.domain_size,
-        indicator=indicator,
-        plan_version=plan_version,
-    ):
+    table, fields = _table(channel), {"indicator": indicator, "plan_version": plan_version}
+    for part, first, words in _place_words(values, pseudonyms, prf, channel.domain_size, **fields):
         kernels_oracles.noisy_sums(values[part], words, table, first, out)
     return out
+
+
+def _place_words(
+    values: NDArray[np.int32],
+    pseudonyms: NDArray[np.uint64],
+    prf: KeyedPrf,
+    domain_size: int,
+    **fields: int,
+) -> Iterator[tuple[slice, int, NDArray[np.uint64]]]:
+    """Yield rows, the first of two places, and the words of both, shape (rows, 2).
+
+    Each value has a word of its own: word j is word j % 2 of the keyed block with counter j // 2.
+    """
+    check_values(values, pseudonyms=pseudonyms, domain_size=domain_size)
+    keyed = keyed_values(values)
+    for counter in range((domain_size + 1) // 2):
+        for part, words in prf.chunks(pseudonyms, purpose=ANSWER, values=keyed, counter=counter, **fields):
+            yield part, 2 * counter, words
 
 
 def _table(channel: HistogramChannel) -> tuple[NDArray[np.uint64], int]:

@@ -13,7 +13,7 @@ from ldp.families.hashing import HashChannel
 from ldp.families.subset import SubsetChannel
 from ldp.families.unary import UnaryChannel
 from ldp.kernels import NO_ANSWER
-from ldp.mechanisms import grr, hadamard, hashing, subset, unary
+from ldp.mechanisms import grr, hadamard, hashing, lanes, subset, unary
 
 OracleChannel = GrrChannel | UnaryChannel | HashChannel | SubsetChannel | HadamardChannel
 
@@ -40,16 +40,12 @@ def oracle_answers(
 
     Parameters
     ----------
-    values : ndarray of int32, shape (n,); true codes in [0, domain_size), or -1 for no value; not modified
-    pseudonyms : ndarray of uint64, shape (n,)
-    prf : KeyedPrf; source of the bits
     channel : GrrChannel, UnaryChannel, HashChannel, SubsetChannel or HadamardChannel
-    indicator : int; position in the plan
-    plan_version : int; in [1, 255]
+    values and all others : as of `grr.answers`
 
     Returns
     -------
-    uint16 codes or columns, shape (n,); uint8 bits, shape (n, domain_size); or HashReports
+    uint16 codes or columns, shape (n,); uint64 bits, shape (n, ceil(domain_size / 64)); or HashReports
 
     Raises
     ------
@@ -126,10 +122,22 @@ def count_support(reports: Any, *, channel: OracleChannel) -> NDArray[np.int64]:
         case HadamardChannel():
             return hadamard.count_support(reports, channel=channel)
         case _:
-            counts = unary.count_support(reports)
+            _check_bits(reports, domain_size=channel.domain_size)
+            return lanes.count_support(reports, domain_size=channel.domain_size)
     if counts.shape != (channel.domain_size,):
         raise LdpError(f"reports must be of {channel.domain_size} values, got {counts.shape[0]}")
     return counts.astype(np.int64)
+
+
+def _check_bits(reports: Any, *, domain_size: int) -> None:
+    n_words = -(-domain_size // lanes.LANES)
+    if reports.dtype != np.uint64 or reports.ndim != 2 or reports.shape[1] != n_words:
+        raise LdpError(
+            f"reports must be uint64 of shape (n, {n_words}), got {reports.dtype} of {reports.shape}"
+        )
+    used = domain_size % lanes.LANES
+    if used and np.any(reports[:, -1] >> np.uint64(used)):
+        raise LdpError(f"reports must be of {domain_size} values, got bits of others")
 
 
 def _module(channel: OracleChannel) -> Any:

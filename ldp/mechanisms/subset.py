@@ -6,11 +6,10 @@ from numpy.typing import NDArray
 from ldp import kernels_oracles
 from ldp.entropy import ANSWER, KeyedPrf, last_accepted
 from ldp.families.subset import SubsetChannel
-from ldp.kernels_oracles import NO_BIT
 from ldp.mechanisms.grr import check_values, keyed_values
-from ldp.mechanisms.unary import count_support
+from ldp.mechanisms.lanes import LANES, count_support
 
-__all__ = ["NO_BIT", "answers", "count_support"]
+__all__ = ["answers", "count_support"]
 
 _WORDS_AT_ONCE = 2**20
 
@@ -23,25 +22,15 @@ def answers(
     channel: SubsetChannel,
     indicator: int,
     plan_version: int,
-) -> NDArray[np.uint8]:
+) -> NDArray[np.uint64]:
     """Set of each subscriber, as bits; the same arguments always give the same sets.
 
-    Parameters
-    ----------
-    values : ndarray of int32, shape (n,); true codes in [0, domain_size), or -1 for no value; not modified
-    pseudonyms : ndarray of uint64, shape (n,)
-    prf : KeyedPrf; source of the bits
-    channel : SubsetChannel
-    indicator : int; position in the plan
-    plan_version : int; in [1, 255]
+    Parameters, Raises : as of `grr.answers`
 
     Returns
     -------
-    ndarray of uint8, shape (n, domain_size); 1 for the values of the set, rows of NO_BIT without a value
-
-    Raises
-    ------
-    LdpError : shapes differ, or a value is out of range
+    ndarray of uint64, shape (n, ceil(domain_size / 64)); bit v % 64 of word v // 64 is set if value v is in
+    the set; no bit is set where the value is -1
 
     Notes
     -----
@@ -52,7 +41,7 @@ def answers(
     check_values(values, pseudonyms=pseudonyms, domain_size=channel.domain_size)
     keyed = keyed_values(values)
     fields = {"purpose": ANSWER, "indicator": indicator, "plan_version": plan_version}
-    out = np.empty((values.shape[0], channel.domain_size), np.uint8)
+    out = np.empty((values.shape[0], -(-channel.domain_size // LANES)), np.uint64)
     n_blocks = channel.subset_size // 2 + 1
     rows_at_once = max(1, _WORDS_AT_ONCE // (2 * n_blocks))
     for start in range(0, values.shape[0], rows_at_once):
@@ -62,7 +51,7 @@ def answers(
 
 
 def _fill(
-    out: NDArray[np.uint8],
+    out: NDArray[np.uint64],
     values: NDArray[np.int32],
     keyed: NDArray[np.uint32],
     pseudonyms: NDArray[np.uint64],
@@ -84,9 +73,11 @@ def _fill(
             words[:, 2 * block : 2 * block + 2] = prf.words(
                 pseudonyms[rows], **fields, values=keyed[rows], counter=counter
             )
-        drawn = np.empty((rows.size, channel.domain_size), np.uint8)
-        redraws = kernels_oracles.subset_bits(values[rows], words, np.uint64(channel.threshold), last, drawn)
+        drawn = np.empty((rows.size, out.shape[1]), np.uint64)
+        redraws = kernels_oracles.subset_bits(
+            values[rows], words, np.uint64(channel.threshold), last, channel.domain_size, drawn
+        )
         out[rows] = drawn
-        biased = (drawn[:, 0] == NO_BIT) & (values[rows] >= 0) if redraws else np.zeros(rows.size, np.bool_)
+        biased = ~drawn.any(axis=1) & (values[rows] >= 0) if redraws else np.zeros(rows.size, np.bool_)
         rows = rows[biased]
         attempt += 1

@@ -48,6 +48,30 @@ def reference_words(key: bytes, **fields: int) -> tuple[int, int]:
     return first, last
 
 
+def reference_numbers(key: bytes, n_lanes: int, *, counter: int, **fields: int) -> list[int]:
+    """Random numbers of the lanes of one group, with all of their digits."""
+    numbers = [0] * n_lanes
+    blocks = [reference_words(key, counter=counter + block, **fields) for block in range(32)]
+    for digit in range(64):
+        block, place = divmod(digit // 2, 64 // n_lanes)
+        word = int.from_bytes(blocks[block][digit % 2].to_bytes(8, "big"), "little")
+        for lane in range(n_lanes):
+            numbers[lane] = numbers[lane] << 1 | word >> place * n_lanes + lane & 1
+    return numbers
+
+
+def packed(bits: list[int]) -> list[int]:
+    """Bits as words of 64, the first one lowest."""
+    return [
+        sum(bit << i for i, bit in enumerate(bits[start : start + 64])) for start in range(0, len(bits), 64)
+    ]
+
+
+def has_bit(words: NDArray[np.uint64], value: int) -> NDArray[np.bool_]:
+    """Whether each row of words has the bit of a value."""
+    return (words[:, value // 64] >> np.uint64(value % 64) & np.uint64(1)).astype(bool)
+
+
 class FixedBuffer(BlockBuffer):
     """Bits that a test chooses instead of the cipher's."""
 

@@ -18,7 +18,7 @@ from ldp.mechanisms import bit_flip, two_round
 from ldp.mechanisms.bit_flip import BitFlipReporter
 from ldp.mechanisms.hashing import hash_values
 from ldp.mechanisms.two_round import GrrReporter, HashReporter
-from tests.ldp.exact import reference_words
+from tests.ldp.exact import has_bit, reference_words
 
 KEY = bytes(range(60, 76))
 NOMINAL = {"epsilon_inf": Fraction(3), "epsilon_1": Fraction(2)}
@@ -40,7 +40,7 @@ def flipper(k: int, sampled: int, **changes: Any) -> BitFlipReporter:
 
 def ones(words: np.ndarray, k: int) -> np.ndarray:
     """Bits, shape (n, k)."""
-    return np.stack([(words[:, v // 64] >> np.uint64(v % 64)) & np.uint64(1) for v in range(k)], axis=1)
+    return np.stack([has_bit(words, v).astype(np.int64) for v in range(k)], axis=1)
 
 
 @pytest.mark.parametrize("buckets", [2, None])

@@ -31,10 +31,10 @@ from ldp import (
 from ldp.channels import WORD
 from ldp.entropy import ANSWER, HASH_SEED, HASH_VALUE
 from ldp.kernels import NO_ANSWER
-from ldp.kernels_oracles import NO_BIT, NO_COUNT
+from ldp.kernels_oracles import NO_COUNT
 from ldp.mechanisms import grr, hadamard, hashing, histogram, subset, unary
 from ldp.mechanisms.oracles import count_support, oracle_answers, support_counts
-from tests.ldp.exact import FixedPrf, reference_words
+from tests.ldp.exact import FixedPrf, has_bit, packed, reference_numbers, reference_words
 
 KEY = bytes(range(100, 116))
 PUBLIC_KEY = b"ldp: public hash"
@@ -81,18 +81,30 @@ def reference_report(value: int, *, channel: Any, fields: dict[str, int]) -> Any
     """Plain Python, one subscriber, no redraws (no test meets a word that needs one)."""
     k, words = channel.domain_size, stream(value=value, **fields)
     if isinstance(channel, UnaryChannel):
-        return [
-            int(next(words) < (channel.threshold_p if j == value else channel.threshold_q)) for j in range(k)
-        ]
+        return packed(
+            [
+                int(number < (channel.threshold_p if j == value else channel.threshold_q))
+                for j, number in enumerate(unary_numbers(k, value=value, **fields))
+            ]
+        )
     if channel in (GEOMETRIC,):
         return [reference_count(next(words), present=j == value) for j in range(k)]
     first = next(words)
     if hasattr(channel, "subset_size"):
-        return reference_subset(value, first < channel.threshold, words, channel=channel)
+        return packed(reference_subset(value, first < channel.threshold, words, channel=channel))
     column = next(words) % channel.n_columns
     if ((value + 1) & column).bit_count() % 2 == (first < channel.sign.threshold):
         column ^= (value + 1) & -(value + 1)
     return column
+
+
+def unary_numbers(k: int, **fields: int) -> list[int]:
+    """One random number per value."""
+    groups = [
+        reference_numbers(KEY, min(64, k - start), purpose=ANSWER, counter=start // 2, **fields)
+        for start in range(0, k, 64)
+    ]
+    return [number for group in groups for number in group]
 
 
 def reference_count(word: int, *, present: bool) -> int:
@@ -121,10 +133,12 @@ def reference_subset(value: int, included: bool, words: Iterator[int], *, channe
 
 GEOMETRIC = histogram_channel(epsilon=Fraction(1), domain_size=7)
 REFERENCE_CASES = {
-    "OUE": (oue_channel(epsilon=Fraction(2), domain_size=5), unary, [NO_BIT] * 5),
-    "THE": (the_channel(epsilon=Fraction(2), domain_size=2), unary, [NO_BIT] * 2),
-    "SS": (subset_channel(epsilon=Fraction(1), domain_size=37), subset, [NO_BIT] * 37),
-    "SS-even": (subset_channel(epsilon=Fraction(1, 10), domain_size=9), subset, [NO_BIT] * 9),
+    "OUE": (oue_channel(epsilon=Fraction(2), domain_size=5), unary, [0]),
+    "OUE-wide": (oue_channel(epsilon=Fraction(1), domain_size=100), unary, [0, 0]),
+    "THE": (the_channel(epsilon=Fraction(2), domain_size=2), unary, [0]),
+    "SS": (subset_channel(epsilon=Fraction(1), domain_size=37), subset, [0]),
+    "SS-wide": (subset_channel(epsilon=Fraction(3), domain_size=140), subset, [0, 0, 0]),
+    "SS-even": (subset_channel(epsilon=Fraction(1, 10), domain_size=9), subset, [0]),
     "HR": (hadamard_channel(epsilon=Fraction(1), domain_size=300), hadamard, NO_ANSWER),
     "SHE": (GEOMETRIC, histogram, [NO_COUNT] * 7),
 }
@@ -226,12 +240,13 @@ def test_biased_subsets_are_drawn_again_from_the_next_counters() -> None:
     reports = answer_all(
         np.array([2, 2, 0], np.int32), channel=channel, prf=prf, pseudonyms=np.arange(3, dtype=np.uint64)
     )
+    sets = [[value for value in range(8) if has_bit(reports, value)[row]] for row in range(3)]
     # The others of 2 are 0 1 3 4 5 6 7. Row 0 holds 2, and words 2 to 4 draw 0, 1, 3 up to places 4, 5, 6.
-    assert np.flatnonzero(reports[0]).tolist() == [0, 1, 2, 4]
+    assert sets[0] == [0, 1, 2, 4]
     # Row 1, again: 0, 5 % 5, 6 % 6, 6 up to places 3 to 6; those taken already give the last place itself.
-    assert np.flatnonzero(reports[1]).tolist() == [0, 5, 6, 7]
+    assert sets[1] == [0, 5, 6, 7]
     # Row 2, again: 1, 2, 6 % 6, 3 of 1 2 3 4 5 6 7; its first attempt would have held the value.
-    assert np.flatnonzero(reports[2]).tolist() == [1, 2, 3, 4]
+    assert sets[2] == [1, 2, 3, 4]
 
 
 @makers
@@ -286,30 +301,9 @@ def test_reports_do_not_depend_on_the_company(maker: Any) -> None:
 
 
 GOLDEN: dict[str, list[Any]] = {
-    "SUE": [
-        [1, 1, 0, 1, 0],
-        [1, 1, 0, 0, 0],
-        [0, 0, 1, 0, 0],
-        [0, 0, 1, 0, 0],
-        [0, 1, 0, 0, 1],
-        [255, 255, 255, 255, 255],
-    ],
-    "OUE": [
-        [1, 1, 0, 1, 0],
-        [1, 0, 0, 0, 0],
-        [0, 0, 0, 0, 0],
-        [0, 0, 0, 0, 0],
-        [0, 1, 0, 0, 1],
-        [255, 255, 255, 255, 255],
-    ],
-    "THE": [
-        [1, 1, 0, 1, 0],
-        [1, 0, 0, 0, 0],
-        [0, 0, 0, 0, 0],
-        [0, 0, 1, 0, 0],
-        [0, 1, 0, 0, 1],
-        [255, 255, 255, 255, 255],
-    ],
+    "SUE": [[1], [2], [0], [10], [0], [0]],
+    "OUE": [[1], [2], [0], [10], [0], [0]],
+    "THE": [[1], [2], [0], [10], [0], [0]],
     "OLH": [
         [
             13234133333110474997,
@@ -321,14 +315,7 @@ GOLDEN: dict[str, list[Any]] = {
         ],
         [1, 3, 2, 3, 2, 65535],
     ],
-    "SS": [
-        [1, 0, 0, 0, 0],
-        [0, 1, 0, 0, 0],
-        [1, 0, 0, 0, 0],
-        [0, 1, 0, 0, 0],
-        [0, 0, 0, 1, 0],
-        [255, 255, 255, 255, 255],
-    ],
+    "SS": [[1], [2], [1], [2], [8], [0]],
     "HR": [4, 1, 1, 1, 6, 65535],
     "SHE": [
         [4, -1, 1, -2, 0],
@@ -348,6 +335,18 @@ def test_golden_reports(name: str) -> None:
     channel = maker(epsilon=Fraction(1), domain_size=5)
     reports = answer_all(np.array([0, 1, 2, 3, 4, -1], np.int32), channel=channel, mechanism=mechanism)
     assert as_lists(reports) == GOLDEN[name]
+
+
+def test_golden_bits_of_many_values() -> None:
+    """Two groups of lanes: the layout of their blocks must never change."""
+    channel = sue_channel(epsilon=Fraction(1), domain_size=70)
+    reports = answer_all(np.array([0, 30, 69, -1], np.int32), channel=channel)
+    assert reports.tolist() == [
+        [1996115571288435425, 8],
+        [5972091370083501747, 34],
+        [13693914856574042996, 52],
+        [0, 0],
+    ]
 
 
 @makers
@@ -371,7 +370,7 @@ def supported(reports: Any, value: int, *, channel: Any) -> np.ndarray:
         cells = hashing.hash_values(reports.seeds, values=value, n_cells=n_cells)
         return np.asarray(cells == reports.cells)
     if reports.ndim == 2:
-        return np.asarray(reports[:, value] == 1)
+        return has_bit(reports, value)
     if hasattr(channel, "sign"):
         return np.array([(y & (value + 1)).bit_count() % 2 == 0 for y in reports.tolist()])
     return np.asarray(reports == value)
@@ -431,8 +430,14 @@ def test_values_outside_the_domain_are_refused(mechanism: Any) -> None:
 
 def test_reports_that_do_not_fit_are_refused() -> None:
     oue = oue_channel(epsilon=Fraction(1), domain_size=3)
-    with pytest.raises(LdpError, match="reports must be of 3 values, got 4"):
-        count_support(np.zeros((2, 4), np.uint8), channel=oue)
+    for reports, message in (
+        (np.zeros((2, 3), np.uint8), r"reports must be uint64 of shape \(n, 1\), got uint8 of \(2, 3\)"),
+        (np.zeros((2, 2), np.uint64), r"uint64 of shape \(n, 1\), got uint64 of \(2, 2\)"),
+        (np.zeros(2, np.uint64), r"uint64 of shape \(n, 1\), got uint64 of \(2,\)"),
+        (np.array([[7], [8]], np.uint64), "reports must be of 3 values, got bits of others"),
+    ):
+        with pytest.raises(LdpError, match=message):
+            count_support(reports, channel=oue)
     with pytest.raises(LdpError, match="reports must be of 3 values, got 6"):
         count_support(np.array([0, 5], np.uint16), channel=grr_channel(epsilon=Fraction(1), domain_size=3))
     with pytest.raises(LdpError, match="column must be < 4, got 4"):

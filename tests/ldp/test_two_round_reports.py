@@ -18,7 +18,7 @@ from ldp.families.unary import UnaryChannel
 from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import lanes, two_round
 from ldp.mechanisms.two_round import GrrReporter, UnaryReporter
-from tests.ldp.exact import FixedPrf, reference_words
+from tests.ldp.exact import FixedPrf, has_bit, packed, reference_numbers, reference_words
 
 KEY = bytes(range(30, 46))
 NOMINAL = {"epsilon_inf": Fraction(2), "epsilon_1": Fraction(1)}
@@ -80,24 +80,12 @@ def test_lgrr_reports_are_those_of_the_reference(people: list[tuple[int, int]], 
     assert codes.tolist() == expected
 
 
-def reference_numbers(n_lanes: int, *, counter: int, **fields: int) -> list[int]:
-    """Numbers of the lanes of one group, all digits."""
-    numbers = [0] * n_lanes
-    blocks = [reference_words(KEY, counter=counter + block, **FIELDS, **fields) for block in range(32)]
-    for digit in range(64):
-        block, place = divmod(digit // 2, 64 // n_lanes)
-        word = int.from_bytes(blocks[block][digit % 2].to_bytes(8, "big"), "little")
-        for lane in range(n_lanes):
-            numbers[lane] = numbers[lane] << 1 | word >> place * n_lanes + lane & 1
-    return numbers
-
-
 def reference_bits(bits: list[int], *, channel: UnaryChannel, counter: int, **fields: int) -> list[int]:
     """One lane after the other."""
     out: list[int] = []
     for start in range(0, len(bits), 64):
         group = bits[start : start + 64]
-        numbers = reference_numbers(len(group), counter=counter + start // 2, **fields)
+        numbers = reference_numbers(KEY, len(group), counter=counter + start // 2, **FIELDS, **fields)
         out += [
             int(number < (channel.threshold_p if bit else channel.threshold_q))
             for number, bit in zip(numbers, group, strict=True)
@@ -121,7 +109,7 @@ def test_unary_reports_are_those_of_the_reference(protocol: Any, k: int, report:
         truth = [int(x == value) for x in range(k)]
         kept = reference_bits(truth, channel=channel.first, purpose=3, counter=0, **block)
         bits = reference_bits(kept, channel=channel.second, purpose=5, counter=report * 1024, **block)
-        assert [row[v // 64] >> v % 64 & 1 for v in range(64 * len(row))] == bits + [0] * (64 * len(row) - k)
+        assert row == packed(bits)
 
 
 @pytest.mark.parametrize("threshold", [1, 5, WORD // 2, WORD // 3, WORD - 2])
@@ -178,9 +166,8 @@ def test_each_lane_may_have_thresholds_of_its_own(n_lanes: int) -> None:
         **FIELDS,
     )
     for row in (*range(20), BUFFER_BLOCKS - 1, *range(BUFFER_BLOCKS, n)):
-        numbers = reference_numbers(
-            n_lanes, counter=96, pseudonym=int(pseudonyms[row]), purpose=4, value=row % 6
-        )
+        block = {"pseudonym": int(pseudonyms[row]), "purpose": 4, "value": row % 6}
+        numbers = reference_numbers(KEY, n_lanes, counter=96, **FIELDS, **block)
         thresholds = [(p if int(truth[row]) >> lane & 1 else q)[lane] for lane in range(n_lanes)]
         expected = sum(int(number < thresholds[lane]) << lane for lane, number in enumerate(numbers))
         assert int(noisy[row]) == expected & int(some[row])
@@ -229,7 +216,7 @@ def test_support_is_the_sum_of_the_reports_in_any_company(
     if whole.ndim == 1:
         expected = [(whole == v).sum() for v in range(k)]
     else:
-        expected = [((whole[:, v // 64] >> np.uint64(v % 64)) & np.uint64(1)).sum() for v in range(k)]
+        expected = [has_bit(whole, v).sum() for v in range(k)]
     assert support.counts.tolist() == [int(count) for count in expected]
 
 
@@ -237,7 +224,7 @@ def says(channel: Any, reports: np.ndarray, value: int) -> np.ndarray:
     """Whether each report supports the value."""
     if isinstance(channel, TwoRoundGrr):
         return reports == value
-    return ((reports[:, value // 64] >> np.uint64(value % 64)) & np.uint64(1)).astype(bool)
+    return has_bit(reports, value)
 
 
 def joint(channel: Any, *, is_true: bool, t: int) -> float:
