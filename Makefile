@@ -38,7 +38,7 @@ lint: setup-dev  ## style, types, imports, migrations
 	$(python) manage.py makemigrations --check --dry-run
 	$(python) manage.py check
 
-bench: setup  ## speed of ingest and of sanitising, as ratios to plain work in the same run
+bench: setup-dev  ## speed of ingest and of sanitising, beside plain work and other libraries in the same run
 	@$(python) -m benchmarks.ingest
 	@$(python) -m benchmarks.sanitise
 

@@ -1,133 +1,186 @@
-"""Speed of sanitising and tallying on one thread, beside the same job in vectorised NumPy.
+"""Speed of sanitising and counting, beside other libraries that do the same job in the same run.
 
-Prints subscribers per second of processor time (median of the runs) and the ratio of both. The NumPy form
-draws its bits from the operating system and remembers nothing; ours gives everyone one answer for ever.
+Six indicators with 3, 3, 8, 12, 37 and 11 values, epsilon 1: every subscriber's values in, counts per value
+out. One thread: subscribers per second of processor time, the best of the runs (the machine may be busy
+otherwise). Two threads: of elapsed time, half of the subscribers each. Libraries that loop over subscribers
+take few of them: their speed does not depend on the number. Ours gives everyone one answer for ever; the
+others remember nothing.
 
-    python -m benchmarks.sanitise --subscribers 2000000
+The noise is AES, one block or more for each answer, so the speed of AES bounds that of a mechanism: the table
+says how many blocks a subscriber takes, and which part of the bound is reached.
+
+    python -m benchmarks.sanitise --subscribers 2000000 --markdown
 """
 
 import argparse
-import statistics
+import os
+import resource
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Final
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ldp
-from ldp.params import Mechanism
+from benchmarks.jobs import JOBS, Counts, Job, Subscribers, make_subscribers
+from benchmarks.peers import Peer, libraries
+from ldp.entropy import BUFFER_BLOCKS, BlockBuffer
 
-MECHANISMS: Final[tuple[Mechanism, ...]] = ("smp-grr", "spl-grr")
-DOMAIN_SIZES: Final = (3, 3, 8, 12, 37, 11)  # the six static indicators of MS-FIMU
-DAYS: Final = 7
+KEY: Final = bytes(16)
+THREADS: Final = 2
 
-Counts = list[NDArray[np.int64]]
+Clock = Callable[[], float]
+Row = Sequence[str]
+Run = Callable[[], object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subscribers:
-    """Uniform random subscribers: pseudonym, presence, and one value per indicator."""
+class CountingBuffer(BlockBuffer):
+    """Counts the blocks that the cipher is given."""
 
-    pseudonyms: NDArray[np.uint64]
-    presence: NDArray[np.uint64]
-    values: tuple[NDArray[np.int32], ...]
+    n_blocks = 0
+
+    def seal(self, n_blocks: int) -> Any:
+        """As the original."""
+        CountingBuffer.n_blocks += n_blocks
+        return super().seal(n_blocks)
+
+
+class CountingPrf(ldp.KeyedPrf):
+    """Keyed bits whose blocks are counted."""
+
+    def buffer(self, n_blocks: int) -> BlockBuffer:
+        """As the original."""
+        return CountingBuffer(self._cipher, n_blocks)
 
 
 def main() -> None:
-    """Time both forms of both mechanisms."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--subscribers", type=int, default=2_000_000)
+    parser.add_argument("--few", type=int, default=20_000, help="subscribers where they are looped over")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--markdown", action="store_true", help="tables for docs/benchmarks.md")
     options = parser.parse_args()
-    people = make_subscribers(options.subscribers)
-    for mechanism in MECHANISMS:
-        plan = make_plan(mechanism)
-        ours = seconds(partial(with_ldp, people, plan), runs=options.runs)
-        other = seconds(partial(with_numpy, people, plan), runs=options.runs)
-        sys.stdout.write(
-            f"{mechanism}: {options.subscribers / ours / 1e6:.1f} million subscribers/s, "
-            f"NumPy {options.subscribers / other / 1e6:.1f}, ratio {other / ours:.1f}\n"
-        )
+    people, few = make_subscribers(options.subscribers), make_subscribers(options.few)
+    aes, others = aes_speed(runs=options.runs), libraries()
+    names = [library.name for library in others]
+    rows = [["million subscribers/s", "1 thread", "2 threads", "blocks", "of AES", *names]]
+    for name, job in JOBS.items():
+        one, cells = ours(job, people, aes=aes, runs=options.runs)
+        for library in others:
+            sample, runs = (few, 1) if library.loops else (people, options.runs)
+            cells.append(theirs(library.jobs.get(name), sample, ours=one, runs=runs))
+        rows.append([name, *cells])
+    write(rows, is_markdown=options.markdown)
+    write(machine(aes), is_markdown=options.markdown)
 
 
-def seconds(job: Callable[[], Counts], *, runs: int) -> float:
-    """Median processor time (the machine may be busy otherwise), after one run that compiles."""
-    job()
+def ours(job: Job, people: Subscribers, *, aes: float, runs: int) -> tuple[float, list[str]]:
+    """Speed on one thread; and as cells: that, on two threads, blocks per subscriber, share of the bound."""
+    one = speed(partial(job, people, ldp.KeyedPrf(KEY)), people, runs=runs)
+    two = speed(partial(on_threads, job, people), people, runs=runs, clock=time.perf_counter)
+    blocks = blocks_each(job, people.part(slice(0, 100_000)))
+    return one, [f"{one:.1f}", f"{two:.1f}", f"{blocks:.1f}", f"{one * blocks / aes:.0%}"]
+
+
+def theirs(job: Peer | None, people: Subscribers, *, ours: float, runs: int) -> str:
+    """Speed on one thread, and how many times as fast ours is."""
+    if job is None:
+        return "-"
+    found = speed(partial(job, people), people, runs=runs)
+    return f"{found:.3f} ({ours / found:,.0f}x)"
+
+
+def on_threads(job: Job, people: Subscribers) -> Counts:
+    """Counts by threads with a part of the subscribers each: the same as by one."""
+    ends = np.linspace(0, people.pseudonyms.size, THREADS + 1).astype(int)
+    prf = ldp.KeyedPrf(KEY)
+    with ThreadPoolExecutor(THREADS) as pool:
+        parts = pool.map(lambda ends: job(people.part(slice(*ends)), prf), pairwise(ends.tolist()))
+        return [np.sum(counts, axis=0) for counts in zip(*parts, strict=True)]
+
+
+def blocks_each(job: Job, people: Subscribers) -> float:
+    """AES blocks per subscriber."""
+    CountingBuffer.n_blocks = 0
+    job(people, CountingPrf(KEY))
+    return CountingBuffer.n_blocks / people.pseudonyms.size
+
+
+def aes_speed(*, runs: int) -> float:
+    """Million AES blocks per second on one thread, at the size that the mechanisms use."""
+    buffer, times = ldp.KeyedPrf(KEY).buffer(BUFFER_BLOCKS), 500
+
+    def seal() -> None:
+        for _ in range(times):
+            buffer.seal(BUFFER_BLOCKS)
+
+    return times * BUFFER_BLOCKS / seconds(seal, runs=runs) / 1e6
+
+
+def speed(run: Run, people: Subscribers, *, runs: int, clock: Clock = time.process_time) -> float:
+    """Million subscribers per second."""
+    return people.pseudonyms.size / seconds(run, runs=runs, clock=clock) / 1e6
+
+
+def seconds(run: Run, *, runs: int, clock: Clock = time.process_time) -> float:
+    """Least time of the runs, after one that compiles."""
+    run()
     times = []
     for _ in range(runs):
-        started = time.process_time()
-        job()
-        times.append(time.process_time() - started)
-    return statistics.median(times)
+        started = clock()
+        run()
+        times.append(clock() - started)
+    return min(times)
 
 
-def make_subscribers(n: int) -> Subscribers:
-    """Draw them from a fixed key."""
-    stream = ldp.KeyedStream(b"benchmark people")
-    return Subscribers(
-        pseudonyms=stream.words(n),
-        presence=stream.uniform_int(n, 1, 2**DAYS).astype(np.uint64),
-        values=tuple(stream.uniform_int(n, 0, k).astype(np.int32) for k in DOMAIN_SIZES),
-    )
-
-
-def make_plan(mechanism: Mechanism) -> ldp.PlanSpec:
-    """All indicators at epsilon 1."""
-    requests = [
-        ldp.IndicatorRequest(slug=f"indicator-{i}", kind="static", domain_size=k)
-        for i, k in enumerate(DOMAIN_SIZES)
+def machine(aes: float) -> list[Row]:
+    """What the figures were measured on, and how long a fresh process takes to its first answers."""
+    with tempfile.TemporaryDirectory() as empty:
+        without_cache = cold_start(NUMBA_CACHE_DIR=empty)
+        with_cache = cold_start(NUMBA_CACHE_DIR=empty)
+    return [
+        ["machine", ""],
+        ["processor", f"{processor_name()}, {os.cpu_count()} cores"],
+        ["AES-128 blocks, 1 thread", f"{aes:.0f} million/s"],
+        ["import and first call of each kernel, compiled before", f"{with_cache:.1f} s"],
+        ["the same, nothing compiled", f"{without_cache:.1f} s"],
     ]
-    return ldp.build_plan(
-        mechanism=mechanism, unit="profile", version=1, days=DAYS, epsilon=Decimal(1), indicators=requests
-    )
 
 
-def with_ldp(people: Subscribers, plan: ldp.PlanSpec) -> Counts:
-    """Sanitise with keyed bits and tally."""
-    sanitiser = ldp.Sanitiser(plan, ldp.KeyedPrf(bytes(16)))
-    delta = ldp.Delta.zero(plan)
-    asked = sanitiser.asked(people.pseudonyms) if plan.is_sampled else None
-    for index, values in enumerate(people.values):
-        rows = slice(None) if asked is None else np.flatnonzero(asked == index)
-        codes = sanitiser.answer(index, people.pseudonyms[rows], values[rows])
-        ldp.tally_static(people.presence[rows], codes, delta.counts[index], sign=1)
-    return list(delta.counts)
+def cold_start(**environment: str) -> float:
+    """Seconds of processor time of a fresh process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-m", "benchmarks.cold_start"], check=True, env=os.environ | environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def with_numpy(people: Subscribers, plan: ldp.PlanSpec) -> Counts:
-    """Sanitise with bits of the operating system and count patterns of presence."""
-    entropy = ldp.SystemEntropy()
-    n = people.pseudonyms.size
-    asked = entropy.words(n) % np.uint64(plan.d) if plan.is_sampled else None
-    counts = []
-    for index, values in enumerate(people.values):
-        rows = slice(None) if asked is None else np.flatnonzero(asked == index)
-        spec = plan.indicators[index]
-        channel = ldp.grr_channel(epsilon=spec.epsilon, domain_size=spec.domain_size)
-        truth, presence = values[rows], people.presence[rows].astype(np.int64)
-        other = (entropy.words(truth.size) % np.uint64(spec.domain_size - 1)).astype(np.int32)
-        other += other >= truth
-        codes = np.where(entropy.words(truth.size) < np.uint64(channel.threshold), truth, other)
-        cells = np.bincount(codes << DAYS | presence, minlength=spec.domain_size << DAYS)
-        counts.append(expand(cells.reshape(spec.domain_size, -1)))
-    return counts
+def processor_name() -> str:
+    """Model, where the system tells it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else "unknown"
 
 
-def expand(patterns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Gap tallies from counts per pattern of presence."""
-    out = np.zeros((patterns.shape[0], DAYS + 1, DAYS + 1), np.int64)
-    for pattern in range(patterns.shape[1]):
-        previous = 0
-        for day in range(1, DAYS + 1):
-            if pattern >> (day - 1) & 1:
-                out[:, previous, day] += patterns[:, pattern]
-                previous = day
-    return out
+def write(rows: Sequence[Row], *, is_markdown: bool) -> None:
+    """Print a table, its first row the heading."""
+    if is_markdown:
+        lines = ["| " + " | ".join(row) + " |" for row in rows]
+        lines.insert(1, "|" + "---|" * len(rows[0]))
+    else:
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        padded = ([cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows)
+        lines = ["  ".join(cells).rstrip() for cells in padded]
+    sys.stdout.write("\n".join(lines) + "\n\n")
 
 
 if __name__ == "__main__":
