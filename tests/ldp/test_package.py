@@ -1,6 +1,8 @@
 """The package as a user meets it."""
 
 import doctest
+import re
+from pathlib import Path
 
 import ldp
 
@@ -15,3 +17,17 @@ def test_every_public_name_is_there_and_documented() -> None:
     for name in ldp.__all__:
         value = getattr(ldp, name)
         assert isinstance(value, int) or value.__doc__, name
+
+
+def test_what_the_overview_names_is_there() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "mechanisms.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([A-Za-z]+_[a-z_]+|[A-Z][a-z]+[A-Za-z]*)\b", text))
+    assert len(named) > 40
+    assert named - set(ldp.__all__) == set()
+
+
+def test_the_overview_names_every_channel() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "mechanisms.md").read_text(encoding="utf-8")
+    for name in ldp.__all__:
+        if name.endswith("_channel"):
+            assert f"`{name}" in text, name
