@@ -11,7 +11,9 @@ from ldp.kernels import NO_ANSWER, swap
 
 
 @njit(cache=True, nogil=True)
-def pick_words(sealed: NDArray[np.uint64], bounds: NDArray[np.uint64], out: NDArray[np.uint16]) -> None:
+def pick_words(
+    sealed: NDArray[np.uint64], bounds: NDArray[np.uint64], out: NDArray[np.uint16] | NDArray[np.uint8]
+) -> None:
     """Count the bounds, which rise, up to the first cipher word of each row."""
     for i in range(out.shape[0]):
         word = swap(sealed[2 * i])
@@ -46,19 +48,22 @@ def pick_values(
 def put_codes(
     asked: NDArray[np.uint8],
     codes: NDArray[np.uint16],
-    places: NDArray[np.int64],
+    places: NDArray[np.uint64],
     without: NDArray[np.uint16],
     numbers: NDArray[np.uint16],
 ) -> None:
     """Replace one digit by the code, in the number of the group of the indicator asked.
 
-    Row `asked` of `places` holds the group (-1: none), what a step of the digit adds to the number, and where
-    in `without` the group's numbers with that digit 0 begin.
+    Row `asked` of `places` holds where in `numbers` those of the group begin, what a step of the digit adds
+    to a number, and where in `without` the group's numbers with that digit 0 begin.
     """
     for i in range(asked.shape[0]):
-        group, step, start = places[asked[i]]
-        if group >= 0 and codes[i] != NO_ANSWER:
-            numbers[group, i] = without[start + numbers[group, i]] + step * codes[i]
+        row = asked[i]
+        if codes[i] != NO_ANSWER:
+            # Unsigned positions: numba need not look for negative ones.
+            place = places[row, 0] + np.uint64(i)
+            without_digit = without[places[row, 2] + np.uint64(numbers[place])]
+            numbers[place] = without_digit + places[row, 1] * np.uint64(codes[i])
 
 
 @njit(cache=True, nogil=True)

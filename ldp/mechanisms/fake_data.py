@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp import kernels_fake
+from ldp import kernels, kernels_fake
 from ldp.channels import WORD
-from ldp.entropy import BUFFER_BLOCKS, CHOOSE_INDICATOR, KeyedPrf
+from ldp.entropy import BUFFER_BLOCKS, CHOOSE_INDICATOR, KeyedPrf, check_words, pack_fields, uniform_limits
 from ldp.errors import LdpError
 from ldp.families.fake_data import FakeDataChannel, PriorFakeDataChannel
 from ldp.families.faked_reports import FakedChannel, PriorFakedChannel
-from ldp.mechanisms import grr
 from ldp.mechanisms.fake_bits import BlankBits, EncodedBits
 from ldp.mechanisms.fake_codes import CodeReports
-from ldp.mechanisms.fake_values import FakeNumbers, Part, word_bounds
+from ldp.mechanisms.fake_values import FakeNumbers, Part, seal, word_bounds
 from ldp.mechanisms.multidim import choose_indicator
 
-_ROWS_AT_ONCE = 4 * BUFFER_BLOCKS
+_CHOOSE = pack_fields(purpose=CHOOSE_INDICATOR, indicator=0, plan_version=0, counter=0)
+_ROWS_AT_ONCE = 16 * BUFFER_BLOCKS
 
 Channel = FakeDataChannel | PriorFakeDataChannel
 Values = NDArray[np.int32]
@@ -93,21 +93,34 @@ class _Reporter:
 
     def __init__(self, channel: Channel, *, prf: KeyedPrf, plan_version: int) -> None:
         reports: Sequence[FakedChannel | PriorFakedChannel] = channel.reports
+        self._prf = prf
+        self._plan_version = plan_version
         self._channels = [report.answer for report in reports]
         self._bounds = _share_bounds([report.share for report in reports])
-        self._source: dict[str, Any] = {"prf": prf, "plan_version": plan_version}
-        self._numbers = FakeNumbers(reports)
-        self._makers: list[CodeReports | BlankBits | EncodedBits] = []
-        kinds: dict[str, dict[int, Any]] = {}
+        self._evenly = uniform_limits(len(reports))
+        self._numbers = FakeNumbers(reports, plan_version=plan_version)
+        self._buffer = prf.buffer(BUFFER_BLOCKS)
+        self._picked = np.empty(BUFFER_BLOCKS, np.uint16)
+        kinds: dict[str, dict[int, Any]] = {"code": {}, "no value": {}, "any value": {}}
         for index, report in enumerate(reports):
-            kinds.setdefault(report.fake, {})[index] = report.answer
-        for kind, channels in kinds.items():
-            self._makers.append(self._maker(kind, channels, d=len(reports)))
+            kinds[report.fake][index] = report.answer
+        source: dict[str, Any] = {"prf": prf, "plan_version": plan_version}
+        self._codes = (
+            CodeReports(kinds["code"], d=len(reports), numbers=self._numbers, buffer=self._buffer, **source)
+            if kinds["code"]
+            else None
+        )
+        self._makers: list[CodeReports | BlankBits | EncodedBits] = [self._codes] if self._codes else []
+        if kinds["no value"]:
+            self._makers.append(BlankBits(kinds["no value"], d=len(reports), **source))
+        if kinds["any value"]:
+            self._makers.append(EncodedBits(kinds["any value"], numbers=self._numbers, **source))
 
     def parts(self, values: Sequence[Values], pseudonyms: Words) -> Iterator[Part]:
         """Yield the subscribers part by part, with what is drawn for them; at least one part."""
         if len(values) != len(self._channels):
             raise LdpError(f"values must be of {len(self._channels)} indicators, got {len(values)}")
+        check_words("pseudonyms", pseudonyms)
         for column in values:
             if column.dtype != np.int32 or column.shape != pseudonyms.shape:
                 shape = pseudonyms.shape
@@ -131,43 +144,47 @@ class _Reporter:
         found = {index: counts for maker in self._makers for index, counts in maker.counts()}
         return tuple(found[index] for index in range(len(self._channels)))
 
-    def _maker(self, kind: str, channels: dict[int, Any], *, d: int) -> CodeReports | BlankBits | EncodedBits:
-        match kind:
-            case "code":
-                return CodeReports(channels, d=d, numbers=self._numbers, **self._source)
-            case "no value":
-                return BlankBits(channels, d=d, **self._source)
-            case _:
-                return EncodedBits(channels, numbers=self._numbers, **self._source)
-
     def _part(self, columns: list[Values], pseudonyms: Words) -> Part:
-        asked = self._asked(pseudonyms)
-        picked = np.empty(pseudonyms.shape[0], np.uint16)
-        missing = []
+        """Draw slice by slice: keyed blocks stay in the processor's cache until they are used."""
+        size = pseudonyms.shape[0]
+        asked, missing = np.empty(size, np.uint8), np.zeros(len(columns), np.bool_)
+        numbers = np.empty((len(self._numbers.groups), size), np.uint16)
+        for start in range(0, size, BUFFER_BLOCKS):
+            rows = slice(start, min(start + BUFFER_BLOCKS, size))
+            names, picked = pseudonyms[rows], self._picked[: rows.stop - start]
+            self._choose(names, asked[rows])
+            missing |= self._pick([column[rows] for column in columns], asked[rows], picked)
+            self._numbers.draw(names, buffer=self._buffer, out=numbers[:, rows])
+            if self._codes:
+                self._codes.answer(picked, asked=asked[rows], pseudonyms=names, numbers=numbers, start=start)
+        return Part(
+            columns=columns,
+            missing=tuple(np.flatnonzero(missing).tolist()),
+            pseudonyms=pseudonyms,
+            asked=asked,
+            numbers=numbers,
+        )
+
+    def _choose(self, pseudonyms: Words, asked: NDArray[np.uint8]) -> None:
+        """Write the indicator that each subscriber answers."""
+        sealed = seal(self._buffer, pseudonyms, fields=_CHOOSE, value=0)
+        if self._bounds is not None:
+            kernels_fake.pick_words(sealed, self._bounds, asked)
+        elif kernels.reduce_words(sealed, *self._evenly, asked):
+            asked[:] = choose_indicator(pseudonyms, prf=self._prf, d=len(self._channels))
+
+    def _pick(
+        self, columns: list[Values], asked: NDArray[np.uint8], picked: NDArray[np.uint16]
+    ) -> NDArray[np.bool_]:
+        """Write the codes of the indicators asked; whether somebody has no value, per indicator."""
+        missing = np.zeros(len(columns), np.bool_)
         for index, (column, channel) in enumerate(zip(columns, self._channels, strict=True)):
             low, high = kernels_fake.pick_values(column, asked, np.uint8(index), picked)
             if low < -1 or high >= channel.domain_size:
-                grr.check_values(column, pseudonyms=pseudonyms, domain_size=channel.domain_size)
-            if low < 0:
-                missing.append(index)
-        return Part(
-            columns=columns,
-            missing=tuple(missing),
-            pseudonyms=pseudonyms,
-            asked=asked,
-            picked=picked,
-            numbers=self._numbers.draw(pseudonyms, **self._source),
-        )
-
-    def _asked(self, pseudonyms: Words) -> NDArray[np.uint8]:
-        prf = self._source["prf"]
-        if self._bounds is None:
-            return choose_indicator(pseudonyms, prf=prf, d=len(self._channels))
-        asked = np.empty(pseudonyms.shape[0], np.uint8)
-        fields = {"purpose": CHOOSE_INDICATOR, "indicator": 0, "plan_version": 0, "values": 0, "counter": 0}
-        for part, sealed in prf.runs(pseudonyms, n_blocks=1, **fields):
-            kernels_fake.pick_words(sealed, self._bounds, asked[part])
-        return asked
+                k = channel.domain_size
+                raise LdpError(f"value must be in [-1, {k}), got {column.min()} to {column.max()}")
+            missing[index] = low < 0
+        return missing
 
 
 def _share_bounds(shares: Sequence[Fraction]) -> Words | None:

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp import kernels, kernels_fake
 from ldp.channels import WORD
-from ldp.entropy import FAKE_DATA, KeyedPrf, uniform_limits
+from ldp.entropy import FAKE_DATA, BlockBuffer, pack_fields, uniform_limits
 from ldp.families.faked_reports import FakedChannel, PriorFakedChannel
 
 _MOST: Final = (
@@ -25,6 +25,7 @@ _MOST: Final = (
 
 Codes = NDArray[np.uint16]
 Words = NDArray[np.uint64]
+Limits = tuple[np.uint64, np.uint64, np.uint64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,15 +38,14 @@ class Part:
     missing : tuple of int; the indicators that somebody has no value of
     pseudonyms : ndarray of uint64, shape (n,)
     asked : ndarray of uint8, shape (n,); the indicator that each subscriber answers
-    picked : ndarray of uint16, shape (n,); her code of it, NO_ANSWER for no value
-    numbers : ndarray of uint16, shape (groups, n); as `FakeNumbers.draw` gives them
+    numbers : ndarray of uint16, shape (groups, n); of the fakes, as `FakeNumbers.draw` gives them, but with
+        each answer that is a code in the place of its fake
     """
 
     columns: Sequence[NDArray[np.int32]]
     missing: tuple[int, ...]
     pseudonyms: Words
     asked: NDArray[np.uint8]
-    picked: Codes
     numbers: Codes
 
 
@@ -74,13 +74,6 @@ class FakeGroup:
         """What one more in each digit adds to the number."""
         return tuple(accumulate(self.sizes[:-1], lambda step, size: step * size, initial=1))
 
-    def read(self, words: Words, out: Codes) -> int:
-        """Numbers from every other cipher word; `size` where it is biased. Returns how many are."""
-        if self.prior is None:
-            return kernels.reduce_words(words, *uniform_limits(self.size), out)
-        kernels_fake.pick_words(words, word_bounds(self.prior), out)
-        return 0
-
 
 class FakeNumbers:
     """Groups of the indicators whose fakes have a value, in plan order.
@@ -91,39 +84,44 @@ class FakeNumbers:
     Parameters
     ----------
     reports : sequence of FakedChannel or PriorFakedChannel, shape (d,)
+    plan_version : int; in [1, 255]
     """
 
-    __slots__ = ("groups", "places")
+    __slots__ = ("_fields", "_limits", "groups", "places")
 
-    def __init__(self, reports: Sequence[FakedChannel | PriorFakedChannel]) -> None:
+    def __init__(self, reports: Sequence[FakedChannel | PriorFakedChannel], *, plan_version: int) -> None:
+        self._fields = pack_fields(purpose=FAKE_DATA, indicator=0, plan_version=plan_version, counter=0)
         self.groups: list[FakeGroup] = []
         for index, report in enumerate(reports):
             if report.fake != "no value":
                 self._add(index, report)
+        self._limits = [_limits(group) for group in self.groups]
         self.places = {
             index: (group, digit)
             for group, each in enumerate(self.groups)
             for digit, index in enumerate(each.indicators)
         }
 
-    def draw(self, pseudonyms: Words, *, prf: KeyedPrf, plan_version: int) -> Codes:
-        """Number of each group and subscriber; uint16, shape (groups, n)."""
-        numbers = np.empty((len(self.groups), pseudonyms.shape[0]), np.uint16)
+    def draw(self, pseudonyms: Words, *, buffer: BlockBuffer, out: Codes) -> None:
+        """Write the number of each group and subscriber.
+
+        Parameters
+        ----------
+        pseudonyms : ndarray of uint64, shape (n,)
+        buffer : BlockBuffer; with room for them
+        out : ndarray of uint16, shape (groups, n)
+        """
         for block in range((len(self.groups) + 1) // 2):
             pair = slice(2 * block, 2 * block + 2)
-            groups, drawn = self.groups[pair], numbers[pair]
-            fields = {"purpose": FAKE_DATA, "indicator": 0, "plan_version": plan_version, "values": block}
-            counter = 0
-            biased = _read(groups, drawn, pseudonyms=pseudonyms, prf=prf, counter=counter, **fields)
+            limits, drawn, fields = self._limits[pair], out[pair], self._fields
+            biased = _read(limits, seal(buffer, pseudonyms, fields=fields, value=block), drawn)
             while biased:
-                counter += 1
-                beyond = drawn == np.array([[group.size] for group in groups])
+                fields += np.uint64(1)  # the next counter
+                beyond = drawn == np.array([[group.size] for group in self.groups[pair]])
                 rows = np.flatnonzero(beyond.any(axis=0))
-                again = np.empty((len(groups), rows.size), np.uint16)
-                _read(groups, again, pseudonyms=pseudonyms[rows], prf=prf, counter=counter, **fields)
+                again = np.empty((len(limits), rows.size), np.uint16)
+                biased = _read(limits, seal(buffer, pseudonyms[rows], fields=fields, value=block), again)
                 drawn[:, rows] = np.where(beyond[:, rows], again, drawn[:, rows])
-                biased = any(np.any(row == group.size) for row, group in zip(drawn, groups, strict=True))
-        return numbers
 
     def codes(self, numbers: Codes, index: int) -> Codes:
         """Codes of an indicator in the numbers of the groups; uint16, shape (n,)."""
@@ -149,10 +147,23 @@ def word_bounds(weights: Sequence[int]) -> Words:
     return np.array([total for total in accumulate(weights) if total < WORD], np.uint64)
 
 
-def _read(groups: Sequence[FakeGroup], out: Codes, *, pseudonyms: Words, prf: KeyedPrf, **fields: Any) -> int:
-    """Numbers of one block's groups, and how many are drawn in vain."""
+def seal(buffer: BlockBuffer, pseudonyms: Words, *, fields: np.uint64, value: int) -> Words:
+    """Cipher words of a block for each subscriber; `fields` are packed."""
+    kernels.fill_blocks(pseudonyms, np.full(1, value, np.uint32), fields, 1, buffer.blocks)
+    return buffer.seal(pseudonyms.shape[0])
+
+
+def _limits(group: FakeGroup) -> Limits | Words:
+    """What a word is compared with."""
+    return uniform_limits(group.size) if group.prior is None else word_bounds(group.prior)
+
+
+def _read(limits_of_words: Sequence[Limits | Words], sealed: Words, out: Codes) -> int:
+    """Write the numbers of one block's groups, their size where a word is biased; how many are."""
     biased = 0
-    for part, sealed in prf.runs(pseudonyms, n_blocks=1, **fields):
-        for word, group in enumerate(groups):
-            biased += group.read(sealed[word:], out[word, part])
+    for word, (limits, row) in enumerate(zip(limits_of_words, out, strict=True)):
+        if isinstance(limits, tuple):
+            biased += kernels.reduce_words(sealed[word:], *limits, row)
+        else:
+            kernels_fake.pick_words(sealed[word:], limits, row)
     return biased

@@ -19,6 +19,7 @@ from ldp.entropy import (
     BUFFER_BLOCKS,
     CHOOSE_DAYS,
     CHOOSE_INDICATOR,
+    BlockBuffer,
     KeyedPrf,
     check_words,
     pack_fields,
@@ -132,7 +133,7 @@ def smp_answers(
     """
     asked = np.empty(pseudonyms.shape[0], np.uint8)
     answers = np.empty(pseudonyms.shape[0], np.uint16)
-    answerer = _Answerer(prf, channels, plan_version=plan_version)
+    answerer = Answerer(prf, channels, plan_version=plan_version)
     for part, part_asked, part_answers in answerer.sampled(profiles, pseudonyms):
         asked[part] = part_asked
         answers[part] = part_answers
@@ -148,7 +149,7 @@ def smp_counts(
     -------
     tuple of ndarray of int64, shape (domain_size,), one per indicator; answers per code
     """
-    answerer = _Answerer(prf, channels, plan_version=plan_version)
+    answerer = Answerer(prf, channels, plan_version=plan_version)
     return _counts(answerer.sampled(profiles, pseudonyms), channels)
 
 
@@ -166,7 +167,7 @@ def spl_answers(
     Cost: d AES blocks per subscriber. Each channel has its share of epsilon.
     """
     answers = np.empty(profiles.shape, np.uint16)
-    answerer = _Answerer(prf, channels, plan_version=plan_version)
+    answerer = Answerer(prf, channels, plan_version=plan_version)
     for part, _, part_answers in answerer.split(profiles, pseudonyms):
         answers[:, part] = part_answers.reshape(len(channels), -1)
     return answers
@@ -176,7 +177,7 @@ def spl_counts(
     profiles: Codes, *, pseudonyms: Words, prf: KeyedPrf, channels: Sequence[GrrChannel], plan_version: int
 ) -> tuple[Counts, ...]:
     """Count `spl_answers` as they are made; arguments, errors and result as of `smp_counts`."""
-    answerer = _Answerer(prf, channels, plan_version=plan_version)
+    answerer = Answerer(prf, channels, plan_version=plan_version)
     return _counts(answerer.split(profiles, pseudonyms), channels)
 
 
@@ -220,15 +221,23 @@ def asked_answers(
         size = channels[asked[row]].domain_size
         raise LdpError(f"code of indicator {asked[row]} must be < {size} or {NO_ANSWER}, got {codes[row]}")
     answers = np.empty_like(codes)
-    answerer = _Answerer(prf, channels, plan_version=plan_version)
+    answerer = Answerer(prf, channels, plan_version=plan_version)
     for part in _parts(codes.shape[0], rows=BUFFER_BLOCKS):
         answerer.name(pseudonyms[part])
         answerer.answer(codes[part], asked[part], pseudonyms[part], answers[part])
     return answers
 
 
-class _Answerer:
-    """Answers of one slice of subscribers after another, in memory that is used again."""
+class Answerer:
+    """Answers of one slice of subscribers after another, in memory that is used again.
+
+    Parameters
+    ----------
+    prf : KeyedPrf; source of the bits
+    channels : sequence of GrrChannel, one per indicator in plan order
+    plan_version : int; in [1, 255]
+    buffer : BlockBuffer or None; room for BUFFER_BLOCKS blocks, None takes new memory
+    """
 
     __slots__ = (
         "_asked",
@@ -242,7 +251,14 @@ class _Answerer:
         "_uniform",
     )
 
-    def __init__(self, prf: KeyedPrf, channels: Sequence[GrrChannel], *, plan_version: int) -> None:
+    def __init__(
+        self,
+        prf: KeyedPrf,
+        channels: Sequence[GrrChannel],
+        *,
+        plan_version: int,
+        buffer: BlockBuffer | None = None,
+    ) -> None:
         if not 1 <= len(channels) <= MAX_INDICATORS:
             raise LdpError(f"number of channels must be in [1, {MAX_INDICATORS}], got {len(channels)}")
         self._prf = prf
@@ -252,7 +268,7 @@ class _Answerer:
         same = {"purpose": ANSWER, "plan_version": plan_version, "counter": 0}
         self._fields = np.array([pack_fields(indicator=i, **same) for i in range(len(channels))], np.uint64)
         self._uniform = uniform_limits(len(channels))
-        self._buffer = prf.buffer(BUFFER_BLOCKS)
+        self._buffer = prf.buffer(BUFFER_BLOCKS) if buffer is None else buffer
         self._codes = np.empty((2, BUFFER_BLOCKS), np.uint16)
         self._asked = np.empty(BUFFER_BLOCKS, np.uint8)
 

@@ -1,6 +1,6 @@
 """RS+FD and RS+RFD with keyed bits: against plain Python, golden reports, and the promised frequencies."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 from math import prod
@@ -32,7 +32,7 @@ from ldp.entropy import ANSWER, CHOOSE_INDICATOR, FAKE_BITS, FAKE_DATA
 from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import fake_data, fake_values
 from ldp.mechanisms.fake_values import FakeNumbers
-from tests.ldp.exact import reference_words
+from tests.ldp.exact import FixedPrf, reference_words
 from tests.ldp.fakes import law, supports
 
 KEY = bytes(range(70, 86))
@@ -332,39 +332,50 @@ def test_fakes_of_plans_are_independent() -> None:
 
 def test_groups_have_few_numbers_each() -> None:
     plan = made("grr", sizes=(3, 3, 8, 12, 37, 11))
-    groups = FakeNumbers(plan.reports).groups
+    groups = FakeNumbers(plan.reports, plan_version=1).groups
     assert [(group.indicators, group.sizes) for group in groups] == [
         ((0, 1, 2, 3), (3, 3, 8, 12)),
         ((4, 5), (37, 11)),
     ]
     exact = made("grr", sizes=(64, 64, 2, 5000, 3))
-    assert [group.sizes for group in FakeNumbers(exact.reports).groups] == [(64, 64), (2,), (5000,), (3,)]
+    assert [group.sizes for group in FakeNumbers(exact.reports, plan_version=1).groups] == [
+        (64, 64),
+        (2,),
+        (5000,),
+        (3,),
+    ]
 
 
-class BiasedPrf(KeyedPrf):
-    """First words of some subscribers are too large, several times; second words of others."""
-
-    def runs(
-        self, pseudonyms: NDArray[np.uint64], **fields: Any
-    ) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
-        assert fields["purpose"] == FAKE_DATA
-        words = np.empty((pseudonyms.shape[0], 2), np.uint64)
-        words[:, 0] = np.where(pseudonyms > np.uint64(fields["counter"]), WORD - 1, 100 + fields["counter"])
-        words[:, 1] = np.where(
-            (pseudonyms == 1) & (fields["counter"] == 0), WORD - 1, 200 + fields["counter"]
-        )
-        yield slice(0, words.shape[0]), words.byteswap().reshape(-1)
+def draw_numbers(sizes: Sequence[int], pseudonyms: NDArray[np.uint64], *, prf: KeyedPrf) -> Any:
+    numbers = FakeNumbers(made("grr", sizes=sizes).reports, plan_version=1)
+    out = np.empty((len(numbers.groups), pseudonyms.shape[0]), np.uint16)
+    numbers.draw(pseudonyms, buffer=prf.buffer(pseudonyms.shape[0]), out=out)
+    return out
 
 
 def test_biased_words_are_drawn_again_each_by_itself() -> None:
-    numbers = FakeNumbers(made("grr", sizes=(60, 60, 70)).reports)
-    drawn = numbers.draw(np.arange(4, dtype=np.uint64), prf=BiasedPrf(KEY), plan_version=1)
+    def bits(pseudonym: int, *, value: int, counter: int) -> tuple[int, int]:
+        """First words of some subscribers are too large, several times; the second word of one once."""
+        first = WORD - 1 if pseudonym > counter else 100 + counter
+        second = WORD - 1 if (pseudonym, counter) == (1, 0) else 200 + counter
+        return first, second
+
+    drawn = draw_numbers((60, 60, 70), np.arange(4, dtype=np.uint64), prf=FixedPrf(bits))
     assert drawn.tolist() == [[100, 101, 102, 103], [200 % 70, 201 % 70, 200 % 70, 200 % 70]]
 
 
+def test_a_biased_choice_is_drawn_again() -> None:
+    def bits(pseudonym: int, *, value: int, counter: int) -> tuple[int, int]:
+        return (WORD - 1 if (pseudonym, counter) == (1, 0) else 7 * pseudonym + counter), 0
+
+    channel = made("grr", sizes=(2, 3, 2))
+    reporter = fake_data._Reporter(channel, prf=FixedPrf(bits), plan_version=1)
+    part = next(reporter.parts([np.zeros(3, np.int32)] * 3, np.arange(3, dtype=np.uint64)))
+    assert part.asked.tolist() == [0, 8 % 3, 14 % 3]
+
+
 def test_numbers_of_the_largest_domain_are_told_from_biased_words() -> None:
-    numbers = FakeNumbers(made("grr", sizes=(65534,)).reports)
-    drawn = numbers.draw(PEOPLE, prf=PRF, plan_version=1)
+    drawn = draw_numbers((65534,), PEOPLE, prf=PRF)
     assert drawn.max() <= 65533
     assert abs(float(drawn.mean()) - 65533 / 2) < 5 * 65534 / (12 * N) ** 0.5
 
