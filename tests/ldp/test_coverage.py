@@ -4,7 +4,7 @@ The long form of this is `benchmarks/soak.py`.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -15,20 +15,20 @@ from ldp import (
     KeyedStream,
     PlanSpec,
     Sanitiser,
+    UnaryChannel,
     all_unions,
-    grr_channel,
-    grr_frequencies,
+    pure_frequencies,
     pure_variance,
-    tally_daily,
-    tally_static,
     tally_visitors,
 )
+from ldp.params import Mechanism
+from ldp.tallies import tally_reports
 from tests.ldp.exact import make_plan
 
 DAYS = 3
 N_KEYS = 400
 WINDOWS = [(a, b) for a in range(1, DAYS + 1) for b in range(a, DAYS + 1)]
-INDICATORS = [("static", 3), ("static", 8), ("daily", 5)]
+INDICATORS = [("static", 3), ("static", 12), ("daily", 5)]  # ADP takes GRR and OUE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,58 +63,55 @@ def people() -> People:
     )
 
 
-def tally(people: People, codes: list[np.ndarray], *, rows: list[np.ndarray], plan: PlanSpec) -> Delta:
+def reports_of(people: People, sanitiser: Sanitiser) -> list[np.ndarray]:
+    """What everybody reports, as words; of the daily indicator on each day."""
+    nothing = np.full(people.presence.size, -1, np.int32)
+    *static, _ = sanitiser.reports(people.pseudonyms, [*people.static, nothing])
+    daily = [
+        sanitiser.reports(people.pseudonyms, [nothing, nothing, people.daily[:, day].copy()])[2]
+        for day in range(DAYS)
+    ]
+    return [*static, np.stack(daily, axis=1)]
+
+
+def tally(people: People, reports: list[np.ndarray], *, plan: PlanSpec, unary: set[int]) -> Delta:
     delta = Delta.zero(plan)
     tally_visitors(people.presence, delta.visitors, sign=1)
-    for index in (0, 1):
-        tally_static(people.presence[rows[index]], codes[index], delta.counts[index], sign=1)
-    tally_daily(people.presence[rows[2]], codes[2], delta.counts[2], sign=1)
+    for index, words in enumerate(reports):
+        tally_reports(people.presence, words, delta, index=index, is_unary=index in unary, sign=1)
     return delta
 
 
 def truth_of(people: People, plan: PlanSpec) -> Delta:
-    everyone = [np.arange(people.presence.size)] * 3
-    codes = [values.astype(np.uint16) for values in (*people.static, people.daily)]
-    return tally(people, codes, rows=everyone, plan=plan)
+    codes = [values.astype(np.uint16)[..., np.newaxis] for values in (*people.static, people.daily)]
+    return tally(people, codes, plan=plan, unary=set())
 
 
 def sanitised(people: People, *, plan: PlanSpec, key: bytes) -> Delta:
-    sanitiser = Sanitiser(plan, KeyedPrf(key))
-    if plan.is_sampled:
-        asked = sanitiser.asked(people.pseudonyms)
-        rows = [np.flatnonzero(asked == index) for index in range(plan.d)]
-    else:
-        rows = [np.arange(people.presence.size)] * plan.d
-    codes: list[Any] = [
-        sanitiser.answer(index, people.pseudonyms[rows[index]], people.static[index][rows[index]])
-        for index in (0, 1)
-    ]
-    who = people.pseudonyms[rows[2]]
-    daily = [sanitiser.answer(2, who, people.daily[rows[2], day].copy()) for day in range(DAYS)]
-    return tally(people, [*codes, np.stack(daily, axis=1)], rows=rows, plan=plan)
+    reports = reports_of(people, Sanitiser(plan, KeyedPrf(key)))
+    unary = {index for index in range(plan.d) if isinstance(plan.answer_channel(index), UnaryChannel)}
+    return tally(people, reports, plan=plan, unary=unary)
 
 
 def errors_of(delta: Delta, *, truth: Delta, index: int, plan: PlanSpec) -> Errors:
-    spec = plan.indicators[index]
-    channel = grr_channel(epsilon=spec.epsilon, domain_size=spec.domain_size)
-    visitors = all_unions(delta.visitors)
+    visitors, n_reports = all_unions(delta.visitors), all_unions(delta.n_reports[index])
     counts, true_counts = all_unions(delta.counts[index]), all_unions(truth.counts[index])
     squared = expected = covered = 0.0
     for a, b in WINDOWS:
         f = true_counts[:, a, b] / visitors[a, b]
         sizes = {
-            "n_reports": int(counts[:, a, b].sum()),
+            "n_reports": int(n_reports[a, b]),
             "n_population": int(visitors[a, b]),
-            "channel": channel,
+            "channel": plan.channel(index),
         }
-        estimates = grr_frequencies(counts[:, a, b], **sizes)
+        estimates = pure_frequencies(counts[:, a, b], **sizes)
         squared += float(((estimates.frequency - f) ** 2).sum())
         expected += float(pure_variance(f, **sizes).sum())
         covered += float(((estimates.ci_low <= f) & (f <= estimates.ci_high)).mean())
     return Errors(squared=squared, expected=expected, covered=covered / len(WINDOWS))
 
 
-@pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
+@pytest.mark.parametrize("mechanism", get_args(Mechanism))
 def test_errors_and_coverage_are_as_stated(people: People, mechanism: str) -> None:
     plan = make_plan(*INDICATORS, mechanism=mechanism, days=DAYS)
     truth = truth_of(people, plan)
@@ -139,7 +136,7 @@ def test_errors_and_coverage_are_as_stated(people: People, mechanism: str) -> No
 def test_answers_of_all_indicators_add_up_to_the_visitors_under_sampling(people: People) -> None:
     delta = sanitised(people, plan=make_plan(*INDICATORS, days=DAYS), key=bytes(16))
     visitors = all_unions(delta.visitors)
-    n_reports = np.stack([all_unions(counts).sum(axis=0) for counts in delta.counts])
+    n_reports = np.stack([all_unions(reports) for reports in delta.n_reports])
     assert np.array_equal(n_reports.sum(axis=0), visitors)
     for a, b in WINDOWS:
         n = visitors[a, b]

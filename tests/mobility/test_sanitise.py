@@ -1,6 +1,7 @@
 """Which answer of whom stands where, and that it is the one which the frozen layout of keyed bits gives."""
 
 from decimal import Decimal
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ldp import IndicatorRequest, PlanSpec, build_plan
+from ldp import IndicatorRequest, PlanSpec, Sanitiser, build_plan
 from ldp.entropy import KeyedPrf
+from ldp.params import Mechanism
 from mobility.ingest.events import NO_VALUE
 from mobility.sanitise import StudySanitiser, differing_reports
 from tests.mobility import keyed
@@ -298,3 +300,61 @@ def test_reports_differ_if_any_of_their_words_does() -> None:
         differing_reports(known, fresh, starts=[0, 2]) == differing_reports(fresh, known, starts=[0, 2]) == 5
     )
     assert differing_reports(known[:, :0], fresh[:, :0], starts=[]) == 0
+
+
+# --- every mechanism ---------------------------------------------------------------------------------------
+
+# ADP takes GRR for 3, 10, 4 and 2 values, bits for 37.
+EVERY = {mechanism: plan_of(mechanism) for mechanism in get_args(Mechanism)}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "slots", "words", "starts"),
+    [
+        ("smp-grr", (1, 1), (1, 1), ([0], [0])),
+        ("spl-grr", (3, 2), (3, 2), ([0, 1, 2], [0, 1])),
+        ("smp-oue", (1, 1), (3, 1), ([0], [0])),
+        ("smp-adp", (1, 1), (3, 1), ([0], [0])),
+        ("rsfd-grr", (3, 2), (3, 2), ([0, 1, 2], [0, 1])),
+        ("rsfd-ouez", (3, 2), (5, 2), ([0, 1, 4], [0, 1])),
+        ("rsfd-adp", (3, 2), (5, 2), ([0, 1, 4], [0, 1])),
+    ],
+)
+def test_room_for_raw_codes_and_for_words(
+    mechanism: str, slots: tuple[int, int], words: tuple[int, int], starts: tuple[list[int], list[int]]
+) -> None:
+    sanitiser = sanitiser_of(EVERY[mechanism])
+    assert (sanitiser.slots("static"), sanitiser.slots("daily")) == slots
+    assert (sanitiser.words("static"), sanitiser.words("daily")) == words
+    assert (sanitiser.starts("static"), sanitiser.starts("daily")) == starts
+
+
+@pytest.mark.parametrize("mechanism", EVERY)
+def test_words_are_those_of_the_library(mechanism: str) -> None:
+    """Of each indicator, in its place, of those who report on it; raw codes as rows and visits leave them."""
+    plan, people = EVERY[mechanism], many(800)
+    sanitiser, library = sanitiser_of(plan), Sanitiser(plan, KeyedPrf(KEY))
+    rng = np.random.default_rng(3)
+    values = [rng.integers(-1, spec.domain_size, 800).astype(np.int32) for spec in plan.indicators]
+    raw = [np.where(column < 0, NONE, column).astype(np.uint16) for column in values]
+    asked = library.asked(people) if plan.is_sampled else None
+    static_raw = np.stack([raw[index] for index in STATIC], axis=1)
+    if asked is not None:
+        static_raw = np.full((800, 1), NONE, np.uint16)
+        for index in STATIC:
+            static_raw[asked == index, 0] = raw[index][asked == index]
+    found = {
+        "static": sanitiser.static_answers(people, static_raw),
+        "daily": sanitiser.daily_answers(people, np.stack([raw[i] for i in DAILY], axis=1), day=2),
+    }
+    for index in DAILY:
+        today = library.answer_days(index, people) >> np.uint64(1) & np.uint64(1) == 1
+        values[index] = np.where(today, values[index], -1).astype(np.int32)
+    expected = library.reports(people, values)
+    for kind in ("static", "daily"):
+        others = np.ones(found[kind].shape, np.bool_)
+        for place in sanitiser.places(people, kind=kind):
+            block = np.ix_(place.rows, np.arange(place.words.start, place.words.stop))
+            assert np.array_equal(found[kind][block], expected[place.indicator][place.rows])
+            others[block] = False
+        assert (found[kind][others] == NONE).all()

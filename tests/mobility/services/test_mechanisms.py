@@ -1,0 +1,253 @@
+"""From files to totals for every mechanism: what is counted is what the reports say, one person at a time."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from ldp import (
+    GrrChannel,
+    KeyedPrf,
+    PlanSpec,
+    cmac64,
+    derive_subkey,
+    fake_data_answers,
+    oracle_answers,
+)
+from ldp.params import Mechanism
+from mobility.models import Batch
+from reports.studyfile import StudyDefinition
+from tests.mobility import keyed
+from tests.mobility.services.conftest import MASTER_KEY, STUDY_FILE, Pipeline
+from tests.mobility.services.test_totals import halves_of
+from tests.reference import Extract, read_extract, read_study
+
+pytestmark = [pytest.mark.django_db(databases=["default", "vault"])]
+DAYS = 7
+SANITISE_KEY = derive_subkey(MASTER_KEY, purpose="sanitise")
+MECHANISMS = get_args(Mechanism)
+Supported = list[list[int] | None]  # per person: the values that a report supports; None for no report
+
+
+def study_of(definition: StudyDefinition, mechanism: str, unit: str = "profile") -> dict[str, Any]:
+    """What to change of the demo's study; a promise about one value and fake data suit no daily indicator."""
+    plan = replace(definition.plan, mechanism=mechanism, unit=unit)  # type: ignore[arg-type]
+    static = tuple(each for each in definition.indicators if each.kind == "static")
+    only_static = mechanism.startswith("rsfd") and unit == "attribute"
+    return {"plan": plan, "indicators": static if only_static else definition.indicators}
+
+
+# --- by hand ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """Counts of one indicator by (value, previous day, day), and reports."""
+
+    counts: np.ndarray
+    n_reports: np.ndarray
+
+
+def reports_of(plan: PlanSpec, pseudonyms: np.ndarray, values: list[np.ndarray]) -> list[Supported]:
+    """Reports on each indicator, straight from the mechanisms."""
+    prf = KeyedPrf(SANITISE_KEY)
+    if plan.has_fakes:
+        sent: Any = fake_data_answers(
+            values, pseudonyms=pseudonyms, prf=prf, channel=plan.fake_data, plan_version=plan.version
+        )
+    else:
+        if plan.is_sampled:
+            asked = np.array([keyed.asked(SANITISE_KEY, int(p), plan) for p in pseudonyms])
+            values = [np.where(asked == i, column, -1).astype(np.int32) for i, column in enumerate(values)]
+        sent = [
+            oracle_answers(
+                column,
+                pseudonyms=pseudonyms,
+                prf=prf,
+                channel=plan.answer_channel(index),
+                indicator=index,
+                plan_version=plan.version,
+            )
+            for index, column in enumerate(values)
+        ]
+    return [
+        [
+            None if value < 0 else supported(plan, index, report)
+            for report, value in zip(reports.tolist(), column.tolist(), strict=True)
+        ]
+        for index, (reports, column) in enumerate(zip(sent, values, strict=True))
+    ]
+
+
+def supported(plan: PlanSpec, index: int, report: Any) -> list[int]:
+    channel = plan.answer_channel(index)
+    if isinstance(channel, GrrChannel):
+        return [report]
+    return [value for value in range(channel.domain_size) if report[value // 64] >> value % 64 & 1]
+
+
+def tallies_by_hand(definition: StudyDefinition, truth: Extract) -> dict[str, ByHand]:
+    """Everybody present, day by day."""
+    plan = definition.plan_spec()
+    people = sorted(who for who, days in truth["presence"].items() if days)
+    pseudonyms = pseudonyms_of(people)
+    nothing = np.full(len(people), -1, np.int32)
+    static = [
+        np.array([code_of(each.categories, truth["static"][who].get(each.slug)) for who in people], np.int32)
+        if each.kind == "static"
+        else nothing
+        for each in definition.indicators
+    ]
+    by_day = {
+        day: [
+            np.array(
+                [code_of(each.categories, truth["duration"].get((who, day))) for who in people], np.int32
+            )
+            if each.kind == "daily"
+            else nothing
+            for each in definition.indicators
+        ]
+        for day in range(1, DAYS + 1)
+    }
+    found_static = reports_of(plan, pseudonyms, static)
+    found = {day: reports_of(plan, pseudonyms, values) for day, values in by_day.items()}
+    result = {}
+    for index, each in enumerate(definition.indicators):
+        counts = np.zeros((len(each.categories), DAYS + 1, DAYS + 1), np.int64)
+        n_reports = np.zeros((DAYS + 1, DAYS + 1), np.int64)
+        for row, who in enumerate(people):
+            previous = 0
+            for day in sorted(truth["presence"][who]):
+                report = (found_static if each.kind == "static" else found[day])[index][row]
+                n_reports[previous, day] += report is not None
+                for value in report or []:
+                    counts[value, previous, day] += 1
+                previous = day
+        result[each.slug] = ByHand(counts, n_reports)
+    return result
+
+
+def pseudonyms_of(people: list[str]) -> np.ndarray:
+    texts = [who.encode() for who in people]
+    offsets = np.cumsum([0, *map(len, texts)])
+    data = np.frombuffer(b"".join(texts), np.uint8)
+    return cmac64(derive_subkey(MASTER_KEY, purpose="pseudonym"), data, offsets)
+
+
+def code_of(categories: tuple[str, ...], value: str | None) -> int:
+    return -1 if value is None else categories.index(value)
+
+
+def assert_counted(pipeline: Pipeline, expected: dict[str, ByHand]) -> None:
+    tallies = pipeline.tallies()
+    for slug, by_hand in expected.items():
+        counts = np.frombuffer(tallies[slug], "<i8").reshape(by_hand.counts.shape)
+        n_reports = np.frombuffer(tallies[f"{slug}/n_reports"], "<i8").reshape(by_hand.n_reports.shape)
+        assert np.array_equal(counts, by_hand.counts), slug
+        assert np.array_equal(n_reports, by_hand.n_reports), slug
+
+
+# --- totals -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def gappy(extract: list[Path], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The files, where every fifth subscriber has no gender and every seventh no region."""
+    folder = tmp_path_factory.mktemp("gappy")
+    paths = []
+    for path in extract:
+        header, *rows = path.read_text().splitlines()
+        names = header.split(",")
+        lines = [header]
+        for row in rows:
+            fields = row.split(",")
+            if len(fields) == len(names) and fields[0].isdigit():
+                for name, every in (("gender", 5), ("region", 7)):
+                    if int(fields[0]) % every == 0:
+                        fields[names.index(name)] = ""
+            lines.append(",".join(fields))
+        paths.append(folder / path.name)
+        paths[-1].write_text("\n".join(lines) + "\n")
+    return paths
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_totals_are_those_of_the_reports(
+    make_pipeline: Callable[..., Pipeline], definition: StudyDefinition, gappy: list[Path], mechanism: str
+) -> None:
+    changes = study_of(definition, mechanism)
+    pipeline = make_pipeline(**changes)
+    batches = pipeline.upload(*gappy)
+    assert {batch.state for batch in batches} == {Batch.State.DONE}
+    truth = read_extract(gappy, read_study(STUDY_FILE))
+    assert pipeline.visitors(1, DAYS) == sum(map(bool, truth["presence"].values()))
+    expected = tallies_by_hand(replace(definition, **changes), truth)
+    assert_counted(pipeline, expected)
+    # A subscriber without a value sends no report on it, be it an answer or a fake.
+    n_gender = sum("gender" in truth["static"][who] for who, days in truth["presence"].items() if days)
+    asked_all = mechanism.startswith(("spl", "rsfd"))
+    assert (expected["gender"].n_reports[0].sum() == n_gender) == asked_all
+    static = [each.slug for each in definition.indicators if each.kind == "static"]
+    daily = [each.slug for each in definition.indicators if each.kind == "daily"]
+    answers = sum(expected[slug].n_reports[0].sum() for slug in static)
+    answers += sum(expected[slug].n_reports.sum() for slug in daily)
+    assert sum(batch.reports for batch in batches) == answers
+
+
+@pytest.mark.parametrize("mechanism", ["rsfd-grr", "rsfd-ouez", "rsfd-adp"])
+def test_fake_data_that_hide_one_value_end_to_end(
+    make_pipeline: Callable[..., Pipeline], definition: StudyDefinition, gappy: list[Path], mechanism: str
+) -> None:
+    changes = study_of(definition, mechanism, unit="attribute")
+    pipeline = make_pipeline(**changes)
+    pipeline.upload(*gappy[:3])
+    truth = read_extract(gappy[:3], read_study(STUDY_FILE))
+    assert_counted(pipeline, tallies_by_hand(replace(definition, **changes), truth))
+
+
+@pytest.mark.parametrize("mechanism", [m for m in MECHANISMS if m not in ("smp-grr", "spl-grr")])
+def test_order_repeats_splits_and_undone_days_change_nothing(
+    make_pipeline: Callable[..., Pipeline],
+    definition: StudyDefinition,
+    gappy: list[Path],
+    tmp_path: Path,
+    mechanism: str,
+) -> None:
+    changes = study_of(definition, mechanism)
+    plain = make_pipeline(**changes)
+    plain.upload(*gappy)
+    other = make_pipeline(**changes, slug="other")
+    shuffled = random.Random(3).sample(gappy, DAYS)
+    first_half, second_half = halves_of(shuffled[2], tmp_path)
+    other.upload(*shuffled[:2])
+    other.upload(shuffled[0])
+    other.upload(first_half, more_to_come=True)
+    other.upload(*shuffled[3:])
+    other.void_day(gappy.index(shuffled[1]) + 1)
+    other.upload(second_half, shuffled[1])
+    assert other.tallies() == plain.tallies()
+
+
+@pytest.mark.parametrize("mechanism", ["smp-oue", "rsfd-grr", "rsfd-ouez"])
+def test_answer_that_arrives_late_is_counted_on_all_days(
+    make_pipeline: Callable[..., Pipeline],
+    definition: StudyDefinition,
+    extract: list[Path],
+    gappy: list[Path],
+    mechanism: str,
+) -> None:
+    """Values missing at first come with later files; what was reported before stays."""
+    changes = study_of(definition, mechanism)
+    pipeline = make_pipeline(**changes, min_publication=1)
+    pipeline.upload(*gappy[:2])
+    early = pipeline.tallies()
+    pipeline.upload(*extract[:2])
+    truth = read_extract(extract[:2], read_study(STUDY_FILE))
+    expected = tallies_by_hand(replace(definition, **changes), truth)
+    assert_counted(pipeline, expected)
+    grown = expected["gender"].n_reports.sum() - np.frombuffer(early["gender/n_reports"], "<i8").sum()
+    assert grown > 0
