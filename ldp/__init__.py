@@ -77,7 +77,15 @@ from ldp.mechanisms.fake_data import support_counts as fake_data_counts
 from ldp.mechanisms.hashing import HashReports, hash_values
 from ldp.mechanisms.histogram import answers as histogram_answers
 from ldp.mechanisms.histogram import sums as histogram_sums
-from ldp.mechanisms.multidim import choose_days, choose_indicator
+from ldp.mechanisms.multidim import (
+    asked_answers,
+    choose_days,
+    choose_indicator,
+    smp_answers,
+    smp_counts,
+    spl_answers,
+    spl_counts,
+)
 from ldp.mechanisms.oracles import OracleChannel, count_support, oracle_answers, support_counts
 from ldp.mechanisms.sanitiser import Sanitiser
 from ldp.mechanisms.two_round import GrrReporter, HashReporter, Support, UnaryReporter
@@ -86,6 +94,7 @@ from ldp.tallies import (
     NO_ANSWER,
     Delta,
     all_unions,
+    tally_asked,
     tally_daily,
     tally_reports,
     tally_static,
@@ -155,6 +164,7 @@ __all__ = [
     "adp_channel",
     "all_unions",
     "allomfree_channel",
+    "asked_answers",
     "bayes_frequencies",
     "bayes_reports",
     "best_buckets",
@@ -205,11 +215,16 @@ __all__ = [
     "rank_mechanisms",
     "returning_visitors",
     "shared_reports",
+    "smp_answers",
+    "smp_counts",
     "smp_weights",
+    "spl_answers",
+    "spl_counts",
     "subset_channel",
     "sue_channel",
     "support_counts",
     "support_likelihoods",
+    "tally_asked",
     "tally_daily",
     "tally_reports",
     "tally_static",
