@@ -8,6 +8,7 @@ key and the stream's name.
 
 import io
 import os
+from collections import OrderedDict
 from typing import BinaryIO, Protocol
 
 from cryptography.exceptions import InvalidTag
@@ -17,6 +18,7 @@ from ldp.entropy import derive_subkey
 from mobility.errors import SealBrokenError
 
 FRAME_BYTES = 1 << 20
+FRAMES_KEPT = 12
 TAG_BYTES = 16
 NONCE_BYTES = 12
 
@@ -62,7 +64,7 @@ class SealingWriter:
 
 
 class SealedReader(io.RawIOBase):
-    """Read the plaintext of a sealed stream, one frame in memory at a time.
+    """Read the plaintext of a sealed stream at any place, a few frames in memory at a time.
 
     Raises
     ------
@@ -74,41 +76,71 @@ class SealedReader(io.RawIOBase):
         super().__init__()
         self._source = source
         self._cipher = AESGCM(key)
-        self._index = 0
+        sealed = source.seek(0, io.SEEK_END)
+        # An empty file is no empty stream: that has a frame too.
+        self._frames = max(-(-sealed // (FRAME_BYTES + TAG_BYTES)), 1)
+        self._length = max(sealed - self._frames * TAG_BYTES, 0)
+        self._at = 0
         self._is_broken = False
-        self._frame = memoryview(b"")
-        self._next = source.read(FRAME_BYTES + TAG_BYTES)
+        self._kept: OrderedDict[int, memoryview] = OrderedDict()
+        self._n_kept = 1
+        self._came_out = [0] * self._frames  # how far into each frame
         self.bytes_read = 0
 
     def readable(self) -> bool:
         return True
 
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._length}[whence]
+        self._at = max(base + offset, 0)
+        # Whoever jumps comes back: several columns are read side by side.
+        self._n_kept = FRAMES_KEPT
+        return self._at
+
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        if not self._frame and not self._open_frame():
+        index, start = divmod(self._at, FRAME_BYTES)
+        if index >= self._frames:
+            if self._is_broken:
+                raise self._broken(self._frames - 1)
             return 0
-        count = min(len(buffer), len(self._frame))
-        buffer[:count] = self._frame[:count]
-        self._frame = self._frame[count:]
-        self.bytes_read += count
+        rest = self._frame(index)[start:]
+        count = min(len(buffer), len(rest))
+        buffer[:count] = rest[:count]
+        self._at += count
+        more = start + count - self._came_out[index]
+        if more > 0:
+            self._came_out[index] += more
+            self.bytes_read += more
         return count
 
-    def _open_frame(self) -> bool:
+    def _frame(self, index: int) -> memoryview:
         if self._is_broken:  # whatever follows must not look like the rest, or the end, of the plaintext
-            raise self._broken()
-        if self._index and not self._next:
-            return False
-        sealed, self._next = self._next, self._source.read(FRAME_BYTES + TAG_BYTES)
+            raise self._broken(index)
+        if index in self._kept:
+            self._kept.move_to_end(index)
+            return self._kept[index]
+        self._source.seek(index * (FRAME_BYTES + TAG_BYTES))
+        sealed = self._source.read(FRAME_BYTES + TAG_BYTES)
+        nonce = _frame_nonce(index, last=index == self._frames - 1)
         try:
-            plain = self._cipher.decrypt(_frame_nonce(self._index, last=not self._next), sealed, None)
+            plain = memoryview(self._cipher.decrypt(nonce, sealed, None))
         except (InvalidTag, ValueError):
             self._is_broken = True
-            raise self._broken() from None
-        self._index += 1
-        self._frame = memoryview(plain)
-        return bool(plain)
+            raise self._broken(index) from None
+        while len(self._kept) >= self._n_kept:
+            self._kept.popitem(last=False)
+        self._kept[index] = plain
+        return plain
 
-    def _broken(self) -> SealBrokenError:
-        return SealBrokenError(f"staged data is damaged at frame {self._index}: send the file again")
+    @staticmethod
+    def _broken(index: int) -> SealBrokenError:
+        return SealBrokenError(f"staged data is damaged at frame {index}: send the file again")
 
 
 def seal(plain: bytes, *, key: bytes, context: str) -> bytes:

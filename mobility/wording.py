@@ -39,6 +39,7 @@ DAY_BADGES: Words = {
 # Every name of mobility.ingest.rows.REJECTED and IGNORED.
 ROW_REASONS: Words = {
     "wrong_columns": _("Not as many columns as the header"),
+    "bad_text": _("Not text in the file's encoding, or with NUL bytes"),
     "empty_subscriber": _("No subscriber"),
     "bad_timestamp": _("Timestamp that cannot be read"),
     "nonexistent_time": _("Local time that does not exist (the clock was put forward)"),
@@ -56,6 +57,19 @@ NOTES: Words = {
     ),
     "late_change": _("Daily values that would change after their answer was published: the answer stays"),
 }
+# Every fact of mobility.readers.Source.
+SOURCES: Words = {
+    "csv": _("CSV"),
+    "parquet": _("Parquet"),
+    "comma": _("commas"),
+    "semicolon": _("semicolons"),
+    "tab": _("tabs"),
+    "pipe": _("pipes"),
+    "gzip": _("gzip"),
+    "zstd": _("zstd"),
+    "utf-8": _("UTF-8"),
+    "latin-1": _("Latin-1"),
+}
 NO_DATA = _("no data")
 
 
@@ -68,6 +82,12 @@ def batch_title(batch: Batch) -> str:
             return gettext("Undo day %(day)s") % {"day": batch.day}
         case _:
             return batch.filename
+
+
+def source_words(batch: Batch) -> str:
+    """What the file turned out to be: "CSV, semicolons, Latin-1, gzip"; empty before it was read."""
+    found = (batch.source.get(fact) for fact in ("format", "delimiter", "encoding", "compression"))
+    return ", ".join(str(SOURCES[fact]) for fact in found if fact)
 
 
 def size_of(done: int, total: int | None) -> str:

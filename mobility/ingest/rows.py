@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
+import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,12 +17,13 @@ from ldp.entropy import KeyedPrf, cmac64
 from ldp.mechanisms.multidim import choose_indicator
 from mobility.ingest import timestamps
 from mobility.ingest.events import NO_VALUE, Events
-from mobility.readers import RowBlock
+from mobility.readers import Layout, RowBlock
 from reports.studyfile import AreaDefinition, StudyDefinition
 
 # In the order in which they are looked for: the first that holds is the row's.
 REJECTED = (
     "wrong_columns",
+    "bad_text",
     "empty_subscriber",
     "bad_timestamp",
     "nonexistent_time",
@@ -65,11 +67,18 @@ class _Texts:
 
     @classmethod
     def of(cls, column: pa.Array) -> "_Texts":
-        encoded = pc.dictionary_encode(column)
+        encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
         return cls(distinct=encoded.dictionary, of_row=encoded.indices.to_numpy(zero_copy_only=False))
 
     def trimmed(self) -> list[bytes]:
         return [text.strip() for text in self.distinct.to_pylist()]
+
+    def trimmed_buffers(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Bytes and offsets of the trimmed texts; where no text has blanks around it, nothing is copied."""
+        data, offsets = _buffers(self.distinct.cast(pa.large_binary()))
+        if _has_blanks_around(data, offsets):
+            return _buffers(pa.array(self.trimmed(), pa.large_binary()))
+        return data, offsets
 
 
 class CellCodes:
@@ -154,11 +163,22 @@ class RowCoder:
         ]
         return list(dict.fromkeys(name for name in names if name is not None))
 
+    @property
+    def layout(self) -> Layout:
+        """What a reader must deliver."""
+        return Layout(
+            columns=tuple(self.columns),
+            timestamp=self._extract.timestamp,
+            timestamp_format=self._extract.timestamp_format,
+            delimiter=self._extract.delimiter,
+        )
+
     def events_of(self, block: RowBlock, counts: RowCounts) -> Events:
         """Events of the accepted rows of a block; `counts` grows by all its rows."""
         columns, lines = block.columns, block.lines
-        counts.rows_read += len(lines) + len(block.misshapen)
+        counts.rows_read += len(lines) + len(block.misshapen) + len(block.bad_text)
         counts.reject("wrong_columns", block.misshapen)
+        counts.reject("bad_text", block.bad_text)
         subscribers = _Texts.of(columns[self._extract.subscriber])
         pseudonyms, is_empty = self._pseudonyms(subscribers)
         times = self._times(columns[self._extract.timestamp])
@@ -204,8 +224,7 @@ class RowCoder:
             alive &= ~rows
 
     def _pseudonyms(self, subscribers: _Texts) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        texts = pa.array(subscribers.trimmed(), pa.large_binary())
-        data, offsets = _buffers(texts)
+        data, offsets = subscribers.trimmed_buffers()
         return cmac64(self._pseudonym_key, data, offsets), np.diff(offsets) == 0
 
     def _times(self, column: pa.Array) -> timestamps.EventTimes:
@@ -261,3 +280,14 @@ def _buffers(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     _, offsets, data = texts.buffers()
     ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     return (np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)), ends
+
+
+@numba.njit(cache=True, nogil=True)
+def _has_blanks_around(data, offsets):  # type: ignore[no-untyped-def]
+    """Whether `bytes.strip` would take anything away from any text."""
+    for i in range(len(offsets) - 1):
+        if offsets[i] < offsets[i + 1]:
+            first, last = data[offsets[i]], data[offsets[i + 1] - 1]
+            if first == 32 or 9 <= first <= 13 or last == 32 or 9 <= last <= 13:
+                return True
+    return False

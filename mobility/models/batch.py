@@ -54,6 +54,7 @@ class Batch(models.Model):
         null=True, blank=True, help_text="close_days: through; void_day: which"
     )
 
+    source = models.JSONField(default=dict, help_text="{format, compression, delimiter, encoding} as found")
     rows_read = models.PositiveBigIntegerField(default=0)
     rows_accepted = models.PositiveBigIntegerField(default=0)
     rows_ignored = models.JSONField(default=dict, help_text="{reason: rows}")
@@ -91,6 +92,11 @@ class Batch(models.Model):
     @property
     def is_final(self) -> bool:
         return self.state in self.FINAL
+
+    @property
+    def places(self) -> str:
+        """What the numbers of rejected rows count: a Parquet file has no lines."""
+        return "rows" if self.source.get("format") == "parquet" else "lines"
 
     @property
     def key_id(self) -> str:

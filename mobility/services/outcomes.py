@@ -11,6 +11,8 @@ def summary(batch: Batch) -> dict[str, Any]:
     seconds = batch.seconds or 0.0
     return {
         "batch": str(batch.pk),
+        "source": batch.source,
+        "timezone": batch.study.definition["timezone"],
         "rows_read": batch.rows_read,
         "rows_accepted": batch.rows_accepted,
         "rows_ignored": dict(sorted(batch.rows_ignored.items())),
@@ -61,4 +63,4 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
         )
     for reason, lines in sorted(batch.rejected_lines.items()):
         first = ", ".join(str(line) for line in lines)
-        yield f"rejected as {reason}: {batch.rows_rejected[reason]:,} rows, first lines {first}"
+        yield f"rejected as {reason}: {batch.rows_rejected[reason]:,} rows, first {batch.places} {first}"

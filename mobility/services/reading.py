@@ -9,7 +9,7 @@ from mobility.errors import BatchFormatError, TooManyBadRowsError
 from mobility.ingest.events import Events, concatenate, split_by_shard
 from mobility.ingest.rows import RowCoder, RowCounts
 from mobility.models import Batch, Chunk
-from mobility.readers.csv import read_csv
+from mobility.readers import Source, opening
 from mobility.sealing import SealedReader
 from mobility.services import staging
 from mobility.services.leases import Lease
@@ -27,11 +27,11 @@ def read_extract(batch: Batch, study: OpenStudy, lease: Lease) -> None:
     TooManyBadRowsError : the batch is refused whole
     """
     staging.discard_chunks(batch)
-    counts = RowCounts()
+    counts, source = RowCounts(), Source()
     coder = study.row_coder()
     days: set[int] = set()
     with staging.upload_reader(batch) as stream:
-        events = _events(stream, coder, counts, lease)
+        events = _events(stream, coder, counts, source, lease)
         for index, chunk in enumerate(_chunks(events, slots=coder.slots)):
             days.update(int(day) for day in set(chunk.day.tolist()))
             segments = {
@@ -40,13 +40,15 @@ def read_extract(batch: Batch, study: OpenStudy, lease: Lease) -> None:
             }
             places = staging.write_chunk(batch, index, segments)
             Chunk.objects.create(batch=batch, index=index, counts={"rows": len(chunk)}, segments=places)
-    _note(batch, counts, days)
-    _check(study, counts)
+    _note(batch, counts, source, days)
+    _check(study, counts, places=batch.places)
 
 
-def _events(stream: SealedReader, coder: RowCoder, counts: RowCounts, lease: Lease) -> Iterator[Events]:
+def _events(
+    stream: SealedReader, coder: RowCoder, counts: RowCounts, source: Source, lease: Lease
+) -> Iterator[Events]:
     noted = time.monotonic()
-    for block in read_csv(stream, columns=coder.columns):  # type: ignore[arg-type]
+    for block in opening.read_extract(stream, layout=coder.layout, source=source):
         yield coder.events_of(block, counts)
         if time.monotonic() - noted > PROGRESS_S:
             noted = time.monotonic()
@@ -67,7 +69,8 @@ def _chunks(parts: Iterator[Events], *, slots: int) -> Iterator[Events]:
         yield concatenate(held, slots=slots)
 
 
-def _note(batch: Batch, counts: RowCounts, days: set[int]) -> None:
+def _note(batch: Batch, counts: RowCounts, source: Source, days: set[int]) -> None:
+    batch.source = source.facts()
     batch.rows_read = counts.rows_read
     batch.rows_accepted = counts.accepted
     batch.rows_ignored = dict(counts.ignored)
@@ -78,12 +81,12 @@ def _note(batch: Batch, counts: RowCounts, days: set[int]) -> None:
     batch.save(
         update_fields=[
             "rows_read", "rows_accepted", "rows_ignored", "rows_rejected", "rejected_lines", "days_touched",
-            "bytes_read",
+            "bytes_read", "source",
         ]
     )  # fmt: skip
 
 
-def _check(study: OpenStudy, counts: RowCounts) -> None:
+def _check(study: OpenStudy, counts: RowCounts, *, places: str) -> None:
     if counts.rows_read == 0:
         raise BatchFormatError("the file has a header but no rows: nothing was published")
     rejected = counts.rejected.total()
@@ -95,5 +98,5 @@ def _check(study: OpenStudy, counts: RowCounts) -> None:
         raise TooManyBadRowsError(
             f"{rejected} of {counts.rows_read} rows ({share:.1f} %) cannot be used, above max_bad_share of "
             f"{100 * limit:.1f} %: nothing was published. Most often: {worst} ({rows} rows, "
-            f"first lines {first}). Correct the file and upload it again"
+            f"first {places} {first}). Correct the file and upload it again"
         )

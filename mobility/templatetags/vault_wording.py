@@ -11,6 +11,7 @@ from mobility.selectors import StudyDay
 register = template.Library()
 register.filter(wording.batch_title)
 register.filter(wording.size_of)
+register.filter(wording.source_words)
 
 
 @register.filter

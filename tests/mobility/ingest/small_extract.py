@@ -12,7 +12,9 @@ from cryptography.hazmat.primitives.cmac import CMAC
 from ldp.entropy import KeyedPrf
 from mobility.ingest.events import Events
 from mobility.ingest.rows import RowCoder, RowCounts
+from mobility.readers import Source
 from mobility.readers import csv as reader
+from mobility.readers.opening import read_extract
 from reports.studyfile import StudyDefinition, parse_study
 from tests.ldp.exact import reference_words
 
@@ -94,12 +96,14 @@ def coder_of(
     )
 
 
-def ingest(data: bytes, coder: RowCoder, *, block_bytes: int = 4 << 20) -> tuple[list[Events], RowCounts]:
+def ingest(
+    data: bytes, coder: RowCoder, *, block_bytes: int = 4 << 20, source: Source | None = None
+) -> tuple[list[Events], RowCounts]:
     """Events of each block, and the counts of all."""
     counts = RowCounts()
     usual, reader.BLOCK_BYTES = reader.BLOCK_BYTES, block_bytes
     try:
-        blocks = list(reader.read_csv(io.BytesIO(data), columns=coder.columns))
+        blocks = list(read_extract(io.BytesIO(data), layout=coder.layout, source=source))
     finally:
         reader.BLOCK_BYTES = usual
     return [coder.events_of(block, counts) for block in blocks], counts

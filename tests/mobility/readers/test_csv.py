@@ -1,4 +1,4 @@
-"""The CSV reader against Python's csv module, line by line, however the stream is cut."""
+"""Text against Python's csv module, line by line, however the stream is cut."""
 
 import csv
 import gzip
@@ -13,8 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mobility.errors import BatchFormatError
+from mobility.readers import Layout, Source
 from mobility.readers import csv as reader
-from mobility.readers.csv import read_csv
+from mobility.readers.opening import read_extract
+from reports.studyfile.formats import Delimiter
 
 COLUMNS = ("a", "b")
 MARKER = b"33699887766"
@@ -30,6 +32,7 @@ class Found(NamedTuple):
 
     rows: list[tuple[int, *tuple[bytes, ...]]]
     misshapen: list[int]
+    bad_text: list[int] = []
 
 
 class Dribble(io.RawIOBase):
@@ -52,43 +55,70 @@ def _blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(reader, "BLOCK_BYTES", request.param)
 
 
-def read(data: bytes, columns: Sequence[str] = COLUMNS, *, piece: int = 1 << 20) -> Found:
-    rows, misshapen = [], []
+def read(
+    data: bytes,
+    columns: Sequence[str] = COLUMNS,
+    *,
+    piece: int = 1 << 20,
+    delimiter: Delimiter | None = None,
+    source: Source | None = None,
+) -> Found:
+    rows, misshapen, bad_text = [], [], []
     last = 1
-    for block in read_csv(Dribble(data, piece=piece), columns=columns):
+    layout = Layout(columns=tuple(columns), delimiter=delimiter)
+    for block in read_extract(Dribble(data, piece=piece), layout=layout, source=source):
         assert list(block.columns) == list(columns)
         lines = block.lines.tolist()
-        here = sorted(lines + block.misshapen.tolist())
+        here = sorted(lines + block.misshapen.tolist() + block.bad_text.tolist())
         assert not here or here[0] > last  # blocks come in order and share no line
         last = here[-1] if here else last
         rows += list(zip(lines, *(block.columns[name].to_pylist() for name in columns), strict=True))
         misshapen += block.misshapen.tolist()
-    return Found(rows, misshapen)
+        bad_text += block.bad_text.tolist()
+    return Found(rows, misshapen, bad_text)
 
 
-def failure(data: bytes, columns: Sequence[str] = COLUMNS) -> str:
+def failure(data: bytes, columns: Sequence[str] = COLUMNS, *, delimiter: Delimiter | None = None) -> str:
     with pytest.raises(BatchFormatError) as caught:
-        read(data, columns)
+        read(data, columns, delimiter=delimiter)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
     return str(caught.value)
 
 
-def by_the_book(data: bytes, columns: Sequence[str] = COLUMNS) -> Found:
-    """Python's csv module on each physical line; Latin-1 keeps bytes as they are."""
-    rows, misshapen = [], []
+def by_the_book(data: bytes, columns: Sequence[str] = COLUMNS, *, separator: str = ",") -> Found:
+    """Python's csv module on each physical line, and its codecs on each row; Latin-1 keeps all bytes."""
+    rows, misshapen, bad_text = [], [], []
+    encoding = None
     header, *lines = re.split(r"\r\n|\n|\r", data.decode("latin-1"))
-    names = next(csv.reader([header]))
+    names = next(csv.reader([header], delimiter=separator))
     for number, line in enumerate(lines, start=2):
         if not line:
             continue
-        values, *rest = csv.reader([f"{line}\n", "sentinel\n"])
+        values, *rest = csv.reader([f"{line}\n", "sentinel\n"], delimiter=separator)
         if rest != [["sentinel"]] or len(values) != len(names):  # an open quote takes the sentinel in
             misshapen.append(number)
             continue
-        wanted = (values[names.index(name)].encode("latin-1") for name in columns)
-        rows.append((number, *wanted))
-    return Found(rows, misshapen)
+        wanted = [values[names.index(name)].encode("latin-1") for name in columns]
+        theirs = encoding_by_the_book(wanted)
+        encoding = encoding or theirs
+        if theirs not in (None, encoding) or b"\0" in b"".join(wanted):
+            bad_text.append(number)
+            continue
+        rows.append((number, *(value.decode(encoding or "ascii").encode() for value in wanted)))
+    return Found(rows, misshapen, bad_text)
+
+
+def encoding_by_the_book(values: list[bytes]) -> str | None:
+    """Encoding that the values of a row speak for; a row that is no text speaks for none."""
+    if b"\0" in b"".join(values) or all(value.isascii() for value in values):
+        return None
+    try:
+        for value in values:
+            value.decode("utf-8")
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "utf-8"
 
 
 @pytest.mark.usefixtures("_blocks")
@@ -172,26 +202,54 @@ def test_an_open_quote_spoils_one_line_however_long_the_file_is() -> None:
 
 @settings(max_examples=400)
 @given(
-    lines=st.lists(st.text(alphabet='x1,"\x00 é', max_size=8), max_size=12),
+    lines=st.lists(st.text(alphabet='x1,;"\x00 é\xc3\xa9', max_size=8), max_size=12),
+    separator=st.sampled_from(",;"),
     end=st.sampled_from(["\n", "\r\n", "\r"]),
     is_final_end=st.booleans(),
     piece=st.integers(2, 40),
     block=st.integers(16, 60),
     columns=st.permutations("abc").flatmap(lambda names: st.integers(1, 3).map(lambda n: names[:n])),
 )
-@example(lines=['"",'], end="\n", is_final_end=False, piece=40, block=60, columns=["a", "b"])
+@example(lines=['"",'], separator=",", end="\n", is_final_end=False, piece=40, block=60, columns=["a", "b"])
+@example(
+    lines=["é,\xc3\xa9,", "\xc3\xa9,x,x", "é,x,x"],
+    separator=",",
+    end="\n",
+    is_final_end=False,
+    piece=40,
+    block=60,
+    columns=["a", "b"],
+)
 def test_any_text_is_read_as_the_csv_module_reads_each_line(
-    *, lines: list[str], end: str, is_final_end: bool, piece: int, block: int, columns: list[str]
+    *,
+    lines: list[str],
+    separator: str,
+    end: str,
+    is_final_end: bool,
+    piece: int,
+    block: int,
+    columns: list[str],
 ) -> None:
-    data = (end.join(["a,b,c", *lines]) + end * is_final_end).encode("latin-1")
+    delimiter = "comma" if separator == "," else "semicolon"
+    data = (end.join([separator.join("abc"), *lines]) + end * is_final_end).encode("latin-1")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "BLOCK_BYTES", block)
-        assert read(data, columns, piece=piece) == by_the_book(data, columns)
+        found = read(data, columns, piece=piece, delimiter=delimiter)
+        assert found == by_the_book(data, columns, separator=separator)
 
 
 def test_bytes_come_out_as_they_are() -> None:
-    value = bytes(byte for byte in range(256) if byte not in b',"\r\n')
+    value = bytes(byte for byte in range(1, 128) if byte not in b',"\r\n') + "é€𝄞".encode()
     assert read(b"a,b\n1," + value + b"\n") == Found([(2, b"1", value)], [])
+
+
+def test_latin1_comes_out_as_utf8() -> None:
+    value = bytes(byte for byte in range(1, 256) if byte not in b',"\r\n')
+    source = Source()
+    found = read(b"a,b\n1,2\n1," + value + b"\n\xe9,2\n", source=source)
+    utf8 = value.decode("latin-1").encode()
+    assert found == Found([(2, b"1", b"2"), (3, b"1", utf8), (4, b"\xc3\xa9", b"2")], [])
+    assert source.facts() == {"format": "csv", "delimiter": "comma", "encoding": "latin-1"}
 
 
 def test_only_the_columns_asked_for_in_the_order_asked() -> None:
@@ -219,14 +277,15 @@ def test_header_alone_is_no_row(data: bytes) -> None:
         (b"\na,b\n1,2\n", "line 1 is empty: expected a header with the names of the columns"),
         (b"\xef\xbb\xbf", "line 1 is empty: expected a header with the names of the columns"),
         (gzipped(b""), "line 1 is empty: expected a header with the names of the columns"),
-        (b"a;b\n1;2\n", "no column 'a', 'b'; expected 'a', 'b' as the study file says, found 1 columns"),
-        (b"a,c\n1,2\n", "line 1: no column 'b'; expected 'a', 'b' as the study file says, found 2 columns"),
+        (b"a:b\n1:2\n", "no column 'a', 'b'; expected 'a', 'b' as the study file says, found 1 columns"),
+        (b"a,c\n1,2\n", "found 2 columns (separator: comma), none of that name"),
+        (b"a|c,d|e\n", "found 3 columns (separator: pipe), none of that name"),
         (b"A,b\n1,2\n", "line 1: no column 'a'"),
         (b"a, b\n1,2\n", "line 1: no column 'b'"),
         (b"a,b,a\n1,2,3\n", "line 1: column 'a' appears more than once"),
-        (b"\xe9,a,b\n1,2,3\n", "line 1: the header is not text in UTF-8 with commas"),
-        ("a,b\n1,2\n".encode("utf-16"), "line 1: the header is not text in UTF-8 with commas"),
-        (b"PAR1\x15\x04\xff\n", "line 1: the header is not text in UTF-8 with commas"),
+        (b"\xef\xbb\xbf\xe9,a,b\n", "line 1: the header is marked as UTF-8 (byte order mark), but is none"),
+        ("a,b\n1,2\n".encode("utf-16"), "the file is text in UTF-16: save it as UTF-8, and send it again"),
+        ("a,b\n1,2\n".encode("utf-16-le"), "line 1: NUL bytes in the header: this is no text in UTF-8"),
     ],
 )
 def test_header_errors(data: bytes, text: str) -> None:
@@ -301,7 +360,7 @@ def spoiled_files() -> Iterator[bytes]:
     yield b"x" + row.replace(b"2017", b"\xff") * 3
     yield b'"' + row * 3
     yield row * 3 + b"a,b\n"
-    yield b"a;b\n" + row
+    yield b"a:b\n" + row
     yield b"a," + MARKER + b"\n" + row
     yield b"a,b,a," + MARKER + b"\n" + row
     yield b"a,b\n" + row * 5 + MARKER * 10
@@ -323,10 +382,11 @@ def test_no_failure_shows_what_stands_in_the_file(data: bytes, monkeypatch: pyte
 def test_memory_has_a_bound(line: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "BLOCK_BYTES", 1 << 16)
     data = b"a,b\n" + line * ((4 << 20) // len(line))
-    list(read_csv(io.BytesIO(data[:1000]), columns=COLUMNS))  # compiled before it is measured
+    layout = Layout(columns=COLUMNS)
+    list(read_extract(io.BytesIO(data[:1000]), layout=layout))  # compiled before it is measured
     tracemalloc.start()
     lines = sum(
-        len(block.lines) + len(block.misshapen) for block in read_csv(io.BytesIO(data), columns=COLUMNS)
+        len(block.lines) + len(block.misshapen) for block in read_extract(io.BytesIO(data), layout=layout)
     )
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

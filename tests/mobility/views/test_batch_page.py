@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from io import BytesIO
 from uuid import uuid4
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -54,6 +57,7 @@ class TestBatch:
         run_batches()
         shown = self.show(client, batch)
         assert "Done Published: analysts can read it now." in shown
+        assert "Format found CSV, commas, UTF-8 Time zone Europe/Paris" in shown
         assert "Rows read 9 Rows accepted 6 Subscriber-days 3 New subscribers 3" in shown
         assert "Timestamp that cannot be read bad_timestamp 1 8" in shown
         assert "Value outside the categories of its indicator unknown_value 1 9" in shown
@@ -62,6 +66,19 @@ class TestBatch:
         assert "ancient" not in shown
         assert "Back to the study, for the next file" in shown
         assert "See the report" not in shown
+
+    def test_rows_of_parquet_are_rows_and_not_lines(
+        self, client: Client, study: VaultStudy, run_batches: Run
+    ) -> None:
+        columns = {"msisdn": [1, 2, 3], "time": ["2024-05-01T10:00:00", "never", "2024-05-01T10:00:00"]}
+        file = BytesIO()
+        pq.write_table(pa.table(columns | {"age": ["old", "old", None]}), file)
+        batch = put(client, file.getvalue())
+        run_batches()
+        shown = self.show(client, batch)
+        assert "Format found Parquet Time zone Europe/Paris" in shown
+        assert "First row numbers" in shown
+        assert "Timestamp that cannot be read bad_timestamp 1 2" in shown
 
     def test_whoever_may_read_gets_a_link_to_the_report(
         self, client: Client, study: VaultStudy, run_batches: Run, person: Callable[..., User]

@@ -1,0 +1,198 @@
+"""Parquet: columns by name, a part of a row group at a time.
+
+A value is the text that a CSV file of the same rows would hold, so that a subscriber has one pseudonym in
+every format: whole numbers are their digits. Floating-point numbers are refused, since they are not exact.
+Rows count from 1.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from mobility.errors import BatchFormatError
+from mobility.readers import Layout, RowBlock
+from mobility.readers.compression import Buffered
+from mobility.readers.text import UTF8, is_bad, is_plain, kinds_of_rows
+from reports.studyfile.formats import EPOCH_MS, EPOCH_S, ISO
+
+BATCH_ROWS = 64 << 10
+BUFFER_BYTES = 256 << 10  # of each column that is read
+DAMAGED = "the Parquet file is damaged or ends early: write it again and send it whole"
+
+
+def read_parquet(file: Buffered, *, layout: Layout) -> Iterator[RowBlock]:
+    """Blocks of a Parquet file.
+
+    Raises
+    ------
+    BatchFormatError : damaged, a column is missing, or has a type that cannot be read exactly
+    """
+    try:
+        yield from _blocks(file, layout=layout)
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the disk's, not the format's
+            raise
+        raise BatchFormatError(DAMAGED) from None
+
+
+def _blocks(file: Buffered, *, layout: Layout) -> Iterator[RowBlock]:
+    reader = _opened(file)
+    _check_columns(reader, layout=layout)
+    reader = _opened(file, read_dictionary=_texts_of(reader, layout=layout))
+    first = 1
+    batches = reader.iter_batches(BATCH_ROWS, columns=list(layout.columns), use_threads=False)
+    for batch in batches:
+        yield _block(batch, first=first, layout=layout)
+        first += len(batch)
+
+
+def _opened(file: Buffered, *, read_dictionary: list[str] | None = None) -> pq.ParquetFile:
+    file.seek(0)
+    return pq.ParquetFile(
+        pa.PythonFile(file, mode="r"),
+        read_dictionary=read_dictionary,
+        buffer_size=BUFFER_BYTES,  # else whole columns of a row group are held
+        pre_buffer=False,
+        page_checksum_verification=True,
+    )
+
+
+def _check_columns(reader: pq.ParquetFile, *, layout: Layout) -> None:
+    schema = reader.schema_arrow
+    missing = [name for name in layout.columns if name not in schema.names]
+    if missing:
+        raise BatchFormatError(
+            f"the Parquet file has no column {_listed(missing)}; expected {_listed(layout.columns)} "
+            f"as the study file says, found {len(schema.names)} columns, none of that name"
+        )
+    for name in layout.columns:
+        if schema.names.count(name) > 1:
+            raise BatchFormatError(f"the Parquet file has more than one column {name!r}")
+        problem = _problem(schema.field(name).type, name=name, layout=layout)
+        if problem:
+            raise BatchFormatError(f"column {name!r} {problem}")
+    stamp = layout.timestamp
+    if stamp is not None and _physical_type(reader, stamp) == "INT96":
+        raise BatchFormatError(
+            f"column {stamp!r} has timestamps of type INT96, which do not say their time zone: write "
+            "TIMESTAMP_MICROS (in Spark: spark.sql.parquet.outputTimestampType) or text"
+        )
+
+
+def _problem(kind: pa.DataType, *, name: str, layout: Layout) -> str:
+    """Why a column of this type cannot be read, or nothing."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if name == layout.timestamp:
+        if pa.types.is_timestamp(kind):
+            return ""
+        if pa.types.is_integer(kind) and layout.timestamp_format == ISO:
+            return (
+                f'has whole numbers: say in [extract] of the study file whether they are "{EPOCH_S}" or '
+                f'"{EPOCH_MS}" (timestamp_format)'
+            )
+        wanted = "timestamps, text or whole numbers"
+    else:
+        wanted = "text or whole numbers"
+    if _is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind):
+        return ""
+    if pa.types.is_decimal(kind) and kind.scale == 0:
+        return ""
+    if pa.types.is_floating(kind):
+        return f"has floating-point numbers, which are not exact: write {wanted}"
+    return f"has type {_type_name(kind)}: write {wanted}"
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """The type without the names of its parts, which could be long."""
+    return "of a nested kind" if pa.types.is_nested(kind) else str(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_binary_view(kind)
+    )
+
+
+def _physical_type(reader: pq.ParquetFile, name: str) -> str:
+    for index in range(len(reader.schema)):
+        column = reader.schema.column(index)
+        if column.path == name:
+            return str(column.physical_type)
+    return ""
+
+
+def _texts_of(reader: pq.ParquetFile, *, layout: Layout) -> list[str]:
+    """Columns that come as their distinct values; timestamps have too many of them."""
+    return [
+        name
+        for name in layout.columns
+        if name != layout.timestamp and _physical_type(reader, name) == "BYTE_ARRAY"
+    ]
+
+
+def _block(batch: pa.RecordBatch, *, first: int, layout: Layout) -> RowBlock:
+    columns = {name: _values(batch.column(name), is_time=name == layout.timestamp) for name in layout.columns}
+    bad = np.zeros(len(batch), np.bool_)
+    for column in columns.values():
+        bad |= _is_bad(column)
+    lines = np.arange(first, first + len(batch), dtype=np.int64)
+    if bad.any():
+        kept = pa.array(~bad)
+        columns = {name: column.filter(kept) for name, column in columns.items()}
+    return RowBlock(columns=columns, lines=lines[~bad], misshapen=lines[:0], bad_text=lines[bad])
+
+
+def _values(column: pa.Array, *, is_time: bool) -> pa.Array:
+    """Timestamps as they are, and everything else as binary or a dictionary of binary, without nulls."""
+    if is_time and pa.types.is_timestamp(column.type):
+        return column
+    if pa.types.is_dictionary(column.type) and len(column.dictionary) > len(column):
+        column = column.cast(column.type.value_type)  # most of it belongs to other rows
+    if is_time and not pa.types.is_integer(column.type):
+        return _as_binary(column).fill_null(b"")
+    if not pa.types.is_dictionary(column.type):
+        column = pc.dictionary_encode(column)
+    distinct = _as_binary(column.dictionary).fill_null(b"")
+    places = column.indices.cast(pa.int32())
+    if places.null_count:
+        places = places.fill_null(len(distinct))
+        distinct = pa.concat_arrays([distinct, pa.array([b""], pa.binary())])
+    return pa.DictionaryArray.from_arrays(places, distinct)
+
+
+def _as_binary(column: pa.Array) -> pa.Array:
+    """Texts as they are, numbers as their digits."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not _is_text(column.type):
+        column = column.cast(pa.string())
+    return column.cast(pa.binary())
+
+
+def _is_bad(column: pa.Array) -> NDArray[np.bool_]:
+    """Rows whose value is not text in UTF-8."""
+    if pa.types.is_timestamp(column.type):
+        return np.zeros(len(column), np.bool_)
+    if pa.types.is_dictionary(column.type):
+        bad: NDArray[np.bool_] = _is_bad(column.dictionary)[column.indices.to_numpy(zero_copy_only=False)]
+        return bad
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+    texts = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    if not len(column) or is_plain(texts[ends[0] : ends[-1]]):
+        return np.zeros(len(column), np.bool_)
+    return is_bad(kinds_of_rows(texts, ends[None, :-1], ends[None, 1:]), encoding=UTF8)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names)
