@@ -31,7 +31,7 @@ def subset_bits(
     w = last.shape[0]
     redraws = 0
     for i in range(values.shape[0]):
-        value = np.int64(values[i])
+        value = int(values[i])
         biased = False
         for step in range(w):
             biased |= words[i, 1 + step] > last[step]
@@ -44,7 +44,7 @@ def subset_bits(
             out[i, value >> 6] = _bit(value)
         for step in range(1 if included else 0, w):
             place = domain_size - 1 - w + step  # the last one that this step may draw, among the others
-            drawn = np.int64(words[i, 1 + step] % np.uint64(place + 1))
+            drawn = int(words[i, 1 + step] % np.uint64(place + 1))
             drawn += drawn >= value
             place += place >= value
             if out[i, drawn >> 6] & _bit(drawn):
@@ -149,3 +149,11 @@ def count_equal(cells: NDArray[np.uint64], answers: NDArray[np.uint16]) -> int:
     for i in range(cells.shape[0]):
         total += cells[i] == answers[i]
     return total
+
+
+@njit(cache=True, nogil=True)
+def count_codes(codes: NDArray[np.uint16], counts: NDArray[np.int64]) -> None:
+    """Add one for each code; the last place of `counts` gets the codes from there on."""
+    last = counts.shape[0] - 1
+    for i in range(codes.shape[0]):
+        counts[min(np.int64(codes[i]), last)] += 1

@@ -67,7 +67,7 @@ def answers(
 
 
 def draw(
-    values: NDArray[np.int32],
+    values: NDArray[np.int32] | NDArray[np.uint16],
     *,
     keyed: NDArray[np.uint32],
     pseudonyms: Words,
@@ -78,7 +78,7 @@ def draw(
 ) -> NDArray[np.uint16]:
     """As `answers`, without checks, from the block with `keyed` values; redraws take the next counters.
 
-    `fields` are the block's purpose, indicator and plan_version.
+    `fields` are the block's purpose, indicator and plan_version. Values may also be codes with NO_ANSWER.
     """
     limits = limits_of([channel])
     blocks = prf.runs(pseudonyms, **fields, values=keyed, counter=counter)
@@ -94,7 +94,7 @@ def draw(
 
 
 def _draw_once(
-    values: NDArray[np.int32], *, blocks: Iterator[tuple[slice, Words]], limits: Words
+    values: NDArray[np.int32] | NDArray[np.uint16], *, blocks: Iterator[tuple[slice, Words]], limits: Words
 ) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     """Answers from the words of one counter, and the rows whose replacement was biased."""
     out = np.empty(values.shape[0], np.uint16)

@@ -13,12 +13,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp import kernels_oracles
 from ldp.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED, SECOND_ROUND, KeyedPrf
 from ldp.errors import InvalidDomainError, LdpError
 from ldp.families.hashing import HashChannel
 from ldp.families.two_round import TwoRoundGrr, TwoRoundHash
 from ldp.families.two_round_unary import TwoRoundUnary
-from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import grr, lanes
 from ldp.mechanisms.hashing import HashReports, count_support, hash_values
 
@@ -84,24 +84,24 @@ class GrrReporter:
         Cost: two AES blocks per subscriber.
         """
         _check(values, pseudonyms=pseudonyms, domain_size=self.channel.domain_size, report=report)
-        kept = self._draw(values, values, pseudonyms, second=False, counter=0)
-        kept_values = np.where(values < 0, np.int32(-1), kept.astype(np.int32))
-        return self._draw(kept_values, values, pseudonyms, second=True, counter=report << _REPORT_SHIFT)
+        keyed = grr.keyed_values(values)
+        kept = self._draw(values, keyed, pseudonyms, second=False, counter=0)
+        return self._draw(kept, keyed, pseudonyms, second=True, counter=report << _REPORT_SHIFT)
 
     def support(self, values: NDArray[np.int32], *, pseudonyms: Words, report: int) -> Support:
         """Count the codes of `reports` in bounded memory; arguments and errors as there."""
         k = self.channel.domain_size
         _check(values, pseudonyms=pseudonyms, domain_size=k, report=report)
-        counts = np.zeros(NO_ANSWER + 1, np.int64)
+        counts = np.zeros(k + 1, np.int64)
         for part in _parts(values.shape[0]):
             codes = self.reports(values[part], pseudonyms=pseudonyms[part], report=report)
-            counts[: k + 1] += np.bincount(np.minimum(codes, k), minlength=k + 1)
+            kernels_oracles.count_codes(codes, counts)
         return Support(counts=counts[:k].copy(), n_reports=int(counts[:k].sum()))
 
     def _draw(
         self,
-        values: NDArray[np.int32],
-        keyed: NDArray[np.int32],
+        values: NDArray[np.int32] | NDArray[np.uint16],
+        keyed: NDArray[np.uint32],
         pseudonyms: Words,
         *,
         second: bool,
@@ -109,7 +109,7 @@ class GrrReporter:
     ) -> NDArray[np.uint16]:
         return grr.draw(
             values,
-            keyed=grr.keyed_values(keyed),
+            keyed=keyed,
             pseudonyms=pseudonyms,
             prf=self.prf,
             channel=self.channel.second if second else self.channel.first,

@@ -127,3 +127,9 @@ def test_cells_are_counted_where_they_are_equal() -> None:
     cells = np.array([3, 1, 3, 65533, 0], np.uint64)
     answers = np.array([3, 3, 3, 65533, NO_ANSWER], np.uint16)
     assert kernels.count_equal(cells, answers) == 3
+
+
+def test_codes_are_counted_and_all_others_together() -> None:
+    counts = np.array([5, 0, 0, 2], np.int64)
+    kernels.count_codes(np.array([0, 2, 2, 3, 4, NO_ANSWER], np.uint16), counts)
+    assert counts.tolist() == [6, 0, 2, 5]
