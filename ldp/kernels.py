@@ -138,37 +138,6 @@ def pick_asked(
     return is_valid
 
 
-@njit(cache=True, nogil=True)
-def ask_all(
-    pseudonyms: NDArray[np.uint64],
-    profiles: NDArray[np.uint16],
-    start: int,
-    step: int,
-    sizes: NDArray[np.uint16],
-    fields: NDArray[np.uint64],
-    asked: NDArray[np.uint8],
-    picked: NDArray[np.uint16],
-    blocks: NDArray[np.uint64],
-) -> bool:
-    """Keyed blocks of all indicators, one after the other, and beside them indicator and code.
-
-    `profiles`, `start` and `step` as in `pick_asked`. False if a code is in no domain.
-    """
-    is_valid = True
-    size = pseudonyms.shape[0]
-    for indicator in range(sizes.shape[0]):
-        begin = start + indicator * step
-        codes = profiles[begin : begin + size]
-        place = blocks[2 * indicator * size : 2 * (indicator + 1) * size]
-        for i in range(size):
-            place[2 * i] = swap(pseudonyms[i])
-            place[2 * i + 1] = swap(fields[indicator] | np.uint64(codes[i]) << np.uint64(16))
-        asked[indicator * size : (indicator + 1) * size] = indicator
-        picked[indicator * size : (indicator + 1) * size] = codes
-        is_valid = is_valid and max_code(codes) < sizes[indicator]
-    return is_valid
-
-
 @njit(cache=True, nogil=True, inline="always")
 def _load(data: NDArray[np.uint8], begin: int, size: int) -> np.uint64:
     """Up to 8 bytes as a little-endian word, zeros after `size` of them."""

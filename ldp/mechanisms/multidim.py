@@ -168,8 +168,8 @@ def spl_answers(
     """
     answers = np.empty(profiles.shape, np.uint16)
     answerer = Answerer(prf, channels, plan_version=plan_version)
-    for part, _, part_answers in answerer.split(profiles, pseudonyms):
-        answers[:, part] = part_answers.reshape(len(channels), -1)
+    for part, asked, part_answers in answerer.split(profiles, pseudonyms):
+        answers[asked[0], part] = part_answers
     return answers
 
 
@@ -287,17 +287,20 @@ class Answerer:
             yield part, asked, answers
 
     def split(self, profiles: Codes, pseudonyms: Words) -> Iterator[Part]:
-        """Yield subscribers, and indicators and answers of all of them to the first, to the second, ..."""
-        sizes = self._check(profiles, pseudonyms)
-        codes, step = _in_one_row(profiles)
-        d, fields, blocks = len(self._channels), self._fields, self._buffer.blocks
-        for part in _parts(pseudonyms.shape[0], rows=BUFFER_BLOCKS // d):
+        """Yield subscribers, an indicator (for each the same) and the answers, which the next overwrite."""
+        self._check(profiles, pseudonyms)
+        for part in _parts(pseudonyms.shape[0], rows=BUFFER_BLOCKS):
             names = pseudonyms[part]
-            asked, picked, answers = self._room(d * names.shape[0])
-            if not kernels.ask_all(names, codes, part.start, step, sizes, fields, asked, picked, blocks):
-                self._refuse(profiles)
-            self._seal(picked, asked, names, answers)
-            yield part, asked, answers
+            asked, codes, answers = self._room(names.shape[0])
+            self.name(names)
+            for indicator, channel in enumerate(self._channels):
+                asked.fill(indicator)
+                codes[:] = profiles[indicator, part]
+                if kernels.max_code(codes) >= channel.domain_size:
+                    self._refuse(profiles)
+                kernels.fill_asked(asked, codes, self._fields, self._buffer.blocks)
+                self._seal(codes, asked[:1], names, answers)  # one for all: kernels look its limits up once
+                yield part, asked, answers
 
     def name(self, pseudonyms: Words) -> None:
         """Begin the blocks of these subscribers; as they are, they choose the indicator."""
@@ -320,7 +323,7 @@ class Answerer:
     def _answer_slowly(self, codes: Codes, asked: NDArray[np.uint8], names: Words, answers: Codes) -> None:
         """Answers of which one may need a second block: not once in a lifetime."""
         values = np.where(codes == NO_ANSWER, np.int32(-1), codes.astype(np.int32))
-        names = np.tile(names, codes.shape[0] // names.shape[0])
+        asked = np.broadcast_to(asked, codes.shape)
         for indicator in np.unique(asked).tolist():
             rows = np.flatnonzero(asked == indicator)
             answers[rows] = grr.answers(
