@@ -67,6 +67,33 @@ def put_codes(
 
 
 @njit(cache=True, nogil=True)
+def sort_asked(
+    asked: NDArray[np.uint8],
+    codes: NDArray[np.uint16],
+    pseudonyms: NDArray[np.uint64],
+    rows: NDArray[np.int64],
+    values: NDArray[np.int32],
+    names: NDArray[np.uint64],
+) -> NDArray[np.int64]:
+    """Rows that answer indicator 0, then 1, ...; their values and pseudonyms. Returns where each one ends.
+
+    A row without a value answers nothing: it is left out.
+    """
+    ends = np.zeros(257, np.int64)
+    for i in range(asked.shape[0]):
+        ends[asked[i] + 1] += codes[i] != NO_ANSWER
+    for indicator in range(256):
+        ends[indicator + 1] += ends[indicator]
+    for i in range(asked.shape[0]):
+        if codes[i] != NO_ANSWER:
+            # Where an indicator begins moves on to its end, row by row.
+            place = ends[asked[i]]
+            rows[place], values[place], names[place] = i, codes[i], pseudonyms[i]
+            ends[asked[i]] = place + 1
+    return ends[:256]
+
+
+@njit(cache=True, nogil=True)
 def count_numbers(numbers: NDArray[np.uint16], skipped: NDArray[np.bool_], counts: NDArray[np.int64]) -> None:
     """Add to `counts` how often each number occurs; no `skipped` means none is."""
     if skipped.shape[0] == 0:

@@ -6,6 +6,7 @@ value have those of purpose FAKE_BITS, the indicator and the fake value. Both ar
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,19 +31,24 @@ class BlankBits:
     prf, plan_version : source of the bits
     """
 
-    __slots__ = ("_channels", "_counts", "_digits", "_own", "_plan_version", "_prf", "_starts")
+    __slots__ = ("_answers", "_channels", "_counts", "_digits", "_own", "_source", "_starts")
 
     def __init__(
         self, channels: dict[int, UnaryChannel], *, d: int, prf: KeyedPrf, plan_version: int
     ) -> None:
         self._channels = channels
-        self._prf = prf
-        self._plan_version = plan_version
-        sizes = [channel.domain_size for channel in channels.values()]
-        self._starts = dict(zip(channels, np.cumsum([0, *sizes]).tolist(), strict=False))
-        thresholds = [
-            channel.threshold_q for channel in channels.values() for _ in range(channel.domain_size)
-        ]
+        self._answers = _Answers(channels, prf=prf, plan_version=plan_version)
+        self._source: dict[str, Any] = {
+            "prf": prf,
+            "purpose": FAKE_BITS,
+            "indicator": next(iter(channels)),
+            "plan_version": plan_version,
+        }
+        thresholds: list[int] = []
+        self._starts = {}
+        for index, channel in channels.items():
+            self._starts[index] = len(thresholds)
+            thresholds += [channel.threshold_q] * channel.domain_size
         groups = [thresholds[i : i + lanes.LANES] for i in range(0, len(thresholds), lanes.LANES)]
         self._digits = [lanes.Digits.of_lanes(p=group, q=group) for group in groups]
         self._own = np.zeros((len(groups), d), np.uint64)
@@ -53,126 +59,135 @@ class BlankBits:
 
     def reports(self, part: Part) -> Iterator[tuple[int, Words]]:
         """Yield indicators and their bits as `answers` of the mechanism returns them."""
-        bits = self._bits(part)
+        bits = np.stack([self._fakes(part, group) for group in range(len(self._digits))])
+        for index, rows, answered in self._answers.reports(part):
+            _insert(bits, rows, answered, start=self._starts[index])
         for index, channel in self._channels.items():
             yield index, _extract(bits, start=self._starts[index], size=channel.domain_size)
 
     def count(self, part: Part) -> None:
-        """Add the reports to the counts."""
-        for bits, counts in zip(self._bits(part), self._counts, strict=True):
-            kernels_bits.add_lanes(bits, counts)
+        """Add the reports to the counts: the fakes of all side by side, the answers of each."""
+        for group, counts in enumerate(self._counts):
+            kernels_bits.add_lanes(self._fakes(part, group), counts)
+        self._answers.count(part)
 
     def counts(self) -> Iterator[tuple[int, Counts]]:
         """Yield indicators and how many reports support each of their values."""
-        for index, channel in self._channels.items():
+        for index, counts in self._answers.counts.items():
             start = self._starts[index]
-            yield index, self._counts.reshape(-1)[start : start + channel.domain_size].copy()
+            yield index, counts + self._counts.reshape(-1)[start : start + counts.size]
 
-    def _bits(self, part: Part) -> Words:
-        """All bits side by side; uint64, shape (groups, n)."""
-        bits = np.empty((len(self._digits), part.pseudonyms.shape[0]), np.uint64)
-        nothing = np.zeros(part.pseudonyms.shape[0], np.uint64)
-        first = next(iter(self._channels))
-        for group, digits in enumerate(self._digits):
-            bits[group] = lanes.draw(
-                nothing,
-                drawn=self._fake_lanes(part, group),
-                digits=digits,
-                pseudonyms=part.pseudonyms,
-                keyed=0,
-                prf=self._prf,
-                counter=group * lanes.BLOCKS,
-                purpose=FAKE_BITS,
-                indicator=first,
-                plan_version=self._plan_version,
-            )
-        for index, channel in self._channels.items():
-            rows, answered = answer_bits(
-                part, index=index, channel=channel, prf=self._prf, plan_version=self._plan_version
-            )
-            _insert(bits, rows, answered, start=self._starts[index])
-        return bits
-
-    def _fake_lanes(self, part: Part, group: int) -> Words:
-        """Lanes that are fakes: not those of the indicator asked, nor of a value that is missing."""
+    def _fakes(self, part: Part, group: int) -> Words:
+        """Fake bits of a group; no bit of the indicator asked, nor of a value that is missing."""
         own = self._own[group]
         left = np.empty(part.pseudonyms.shape[0], np.uint64)
         kernels_fake.other_lanes(part.asked, own, np.bitwise_or.reduce(own), left)
         for index in part.missing:
             if own[index]:
                 left[part.columns[index] < 0] &= ~own[index]
-        return left
+        return lanes.draw(
+            np.zeros_like(left),
+            drawn=left,
+            digits=self._digits[group],
+            pseudonyms=part.pseudonyms,
+            keyed=0,
+            counter=group * lanes.BLOCKS,
+            **self._source,
+        )
 
 
 class EncodedBits:
-    """Reports whose fakes are the bits of a fake value (-r); parameters as of `BlankBits`.
+    """Reports whose fakes are the bits of a fake value (-r).
 
+    Parameters
+    ----------
+    channels, prf, plan_version : as of `BlankBits`
     numbers : FakeNumbers; of the fake values
     """
 
-    __slots__ = ("_channels", "_counts", "_numbers", "_plan_version", "_prf")
+    __slots__ = ("_answers", "_channels", "_counts", "_numbers", "_source")
 
     def __init__(
-        self,
-        channels: dict[int, UnaryChannel],
-        *,
-        numbers: FakeNumbers,
-        prf: KeyedPrf,
-        plan_version: int,
+        self, channels: dict[int, UnaryChannel], *, numbers: FakeNumbers, prf: KeyedPrf, plan_version: int
     ) -> None:
         self._channels = channels
+        self._answers = _Answers(channels, prf=prf, plan_version=plan_version)
         self._numbers = numbers
-        self._prf = prf
-        self._plan_version = plan_version
-        self._counts = {i: np.zeros(channel.domain_size, np.int64) for i, channel in channels.items()}
+        self._source: dict[str, Any] = {"prf": prf, "plan_version": plan_version}
+        self._counts = {index: np.zeros(channel.domain_size, np.int64) for index, channel in channels.items()}
 
     def reports(self, part: Part) -> Iterator[tuple[int, Words]]:
         """As of `BlankBits`."""
-        for index, channel in self._channels.items():
-            fakes = self._numbers.codes(part.numbers, index).astype(np.int32)
-            fakes[(part.asked == index) | (part.columns[index] < 0)] = -1
-            bits = lanes.reports(
-                fakes,
-                pseudonyms=part.pseudonyms,
-                rounds=[lanes.Round(channel=channel, purpose=FAKE_BITS)],
-                prf=self._prf,
-                indicator=index,
-                plan_version=self._plan_version,
-            )
-            rows, answered = answer_bits(
-                part, index=index, channel=channel, prf=self._prf, plan_version=self._plan_version
-            )
-            bits[rows] = answered
-            yield index, bits
+        found = {
+            index: lanes.reports(self._fakes(part, index), **self._encoding(part, index))
+            for index in self._channels
+        }
+        for index, rows, answered in self._answers.reports(part):
+            found[index][rows] = answered
+        yield from found.items()
 
     def count(self, part: Part) -> None:
         """Add the reports to the counts."""
-        for index, bits in self.reports(part):
-            self._counts[index] += lanes.count_support(bits, domain_size=self._channels[index].domain_size)
+        for index, counts in self._counts.items():
+            counts[:] += lanes.support_counts(self._fakes(part, index), **self._encoding(part, index))
+        self._answers.count(part)
 
     def counts(self) -> Iterator[tuple[int, Counts]]:
         """As of `BlankBits`."""
-        yield from self._counts.items()
+        for index, counts in self._answers.counts.items():
+            yield index, counts + self._counts[index]
+
+    def _fakes(self, part: Part, index: int) -> NDArray[np.int32]:
+        """Fake values; -1 where the report is the answer, or there is none."""
+        fakes = self._numbers.codes(part.numbers, index).astype(np.int32)
+        fakes[(part.asked == index) | (part.columns[index] < 0)] = -1
+        return fakes
+
+    def _encoding(self, part: Part, index: int) -> dict[str, Any]:
+        rounds = [lanes.Round(channel=self._channels[index], purpose=FAKE_BITS)]
+        return {"pseudonyms": part.pseudonyms, "rounds": rounds, "indicator": index, **self._source}
 
 
-def answer_bits(
-    part: Part, *, index: int, channel: UnaryChannel, prf: KeyedPrf, plan_version: int
-) -> tuple[NDArray[np.int64], Words]:
-    """Rows that answer an indicator, and the bits of their answers."""
-    rows = np.flatnonzero((part.asked == index) & (part.columns[index] >= 0))
-    answered = lanes.reports(
-        part.columns[index][rows],
-        pseudonyms=part.pseudonyms[rows],
-        rounds=[lanes.Round(channel=channel, purpose=ANSWER)],
-        prf=prf,
-        indicator=index,
-        plan_version=plan_version,
-    )
-    return rows, answered
+class _Answers:
+    """Bits of the answers; parameters as of `BlankBits`.
+
+    Attributes
+    ----------
+    counts : dict of ndarray of int64, shape (domain_size,); answers so far that support each value
+    """
+
+    __slots__ = ("_channels", "_source", "counts")
+
+    def __init__(self, channels: dict[int, UnaryChannel], *, prf: KeyedPrf, plan_version: int) -> None:
+        self._channels = channels
+        self._source: dict[str, Any] = {"prf": prf, "plan_version": plan_version}
+        self.counts = {index: np.zeros(channel.domain_size, np.int64) for index, channel in channels.items()}
+
+    def reports(self, part: Part) -> Iterator[tuple[int, NDArray[np.int64], Words]]:
+        """Yield indicators, the rows that answer them, and the bits of the answers."""
+        for index, rows, asked in self._asked(part):
+            yield index, rows, lanes.reports(**asked)
+
+    def count(self, part: Part) -> None:
+        """Add the answers to the counts."""
+        for index, _, asked in self._asked(part):
+            self.counts[index] += lanes.support_counts(**asked)
+
+    def _asked(self, part: Part) -> Iterator[tuple[int, NDArray[np.int64], dict[str, Any]]]:
+        """Yield indicators, the rows that answer them, and what `lanes` needs to know of these."""
+        size = part.asked.shape[0]
+        rows, names = np.empty(size, np.int64), np.empty(size, np.uint64)
+        values = np.empty(size, np.int32)
+        ends = kernels_fake.sort_asked(part.asked, part.picked, part.pseudonyms, rows, values, names)
+        for index, channel in self._channels.items():
+            place = slice(ends[index - 1] if index else 0, ends[index])
+            asked = {"values": values[place], "pseudonyms": names[place], "indicator": index}
+            rounds = [lanes.Round(channel=channel, purpose=ANSWER)]
+            yield index, rows[place], {**asked, "rounds": rounds, **self._source}
 
 
 def _insert(bits: Words, rows: NDArray[np.int64], answered: Words, *, start: int) -> None:
-    """Set the bits of a report from lane `start` on; they are zero."""
+    """Set the bits of reports from lane `start` on; they are zero."""
     for word in range(answered.shape[1]):
         group, shift = divmod(start + word * lanes.LANES, lanes.LANES)
         bits[group, rows] |= answered[:, word] << np.uint64(shift)

@@ -38,6 +38,7 @@ class Part:
     missing : tuple of int; the indicators that somebody has no value of
     pseudonyms : ndarray of uint64, shape (n,)
     asked : ndarray of uint8, shape (n,); the indicator that each subscriber answers
+    picked : ndarray of uint16, shape (n,); her true code of it, NO_ANSWER for no value
     numbers : ndarray of uint16, shape (groups, n); of the fakes, as `FakeNumbers.draw` gives them, but with
         each answer that is a code in the place of its fake
     """
@@ -46,6 +47,7 @@ class Part:
     missing: tuple[int, ...]
     pseudonyms: Words
     asked: NDArray[np.uint8]
+    picked: Codes
     numbers: Codes
 
 
