@@ -146,9 +146,15 @@ def draw(
     Returns
     -------
     ndarray of uint64, shape (n,)
+
+    Raises
+    ------
+    LdpError : a field of the blocks does not fit, or one of the 32 counters
     """
     out = np.empty_like(truth)
-    scratch, packed = _Scratch(prf), pack_fields(**fields, counter=counter)
+    # The last counter must fit, too.
+    packed = pack_fields(**fields, counter=counter + BLOCKS - 1) - np.uint64(BLOCKS - 1)
+    scratch = _Scratch(prf)
     values = keyed if isinstance(keyed, np.ndarray) else np.full(1, keyed, np.uint32)
     for part in _parts(truth.shape[0]):
         scratch.draw(
@@ -179,36 +185,27 @@ class _Scratch:
         out: Words,
     ) -> None:
         """As the function `draw`, into `out`, for as many rows as there is room; `fields` are packed."""
-        undecided = self._undecided[: truth.shape[0]]
-        n_blocks = -(-digits.first // digits.per_block)
+        undecided, table, lanes = self._undecided[: truth.shape[0]], digits.table, digits.lanes
+        done, per_block = digits.first, digits.per_block
+        n_blocks = -(-done // per_block)
         at_once = BUFFER_BLOCKS // n_blocks
         for start in range(0, truth.shape[0], at_once):
             part = slice(start, start + at_once)
             run = self._sealed(pseudonyms[part], _some(keyed, part), fields, n_blocks)
             kernels_bits.compare_lanes(
-                truth[part],
-                drawn[part],
-                run,
-                digits.table,
-                digits.lanes,
-                digits.first,
-                undecided[part],
-                out[part],
+                truth[part], drawn[part], run, table, lanes, done, undecided[part], out[part]
             )
         n_open = kernels_bits.open_rows(undecided, self._rows)
-        done = digits.first
         while n_open:
-            block = done // digits.per_block  # of which some digits may be done
-            # A call costs about as much as 2,000 blocks: few rows had better take several. All fit in.
-            n_blocks = min(max(1, min(4, BUFFER_BLOCKS // 8 // n_open)), BLOCKS - block)
+            block = done // per_block  # some of its digits may be done
+            # A call costs as much as 2,000 blocks or so: few rows had better take several. There is room.
+            n_blocks = min(max(1, min(4, BUFFER_BLOCKS // 8 // n_open)), -(-LANES // per_block) - block)
             rows, some = self._rows[:n_open], slice(n_open)
             kernels_bits.take_rows(rows, pseudonyms, keyed, self._pseudonyms, self._keyed)
             one_each = keyed if keyed.size == 1 else self._keyed[some]
             run = self._sealed(self._pseudonyms[some], one_each, fields + np.uint64(block), n_blocks)
-            last = min(LANES, (block + n_blocks) * digits.per_block)
-            n_open = kernels_bits.compare_open(
-                truth, run, digits.table, digits.lanes, done, last, undecided, out, rows
-            )
+            last = min(LANES, (block + n_blocks) * per_block)
+            n_open = kernels_bits.compare_open(truth, run, table, lanes, done, last, undecided, out, rows)
             done = last
 
     def _sealed(

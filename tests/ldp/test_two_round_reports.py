@@ -173,6 +173,21 @@ def test_each_lane_may_have_thresholds_of_its_own(n_lanes: int) -> None:
         assert int(noisy[row]) == expected & int(some[row])
 
 
+def test_all_counters_of_a_group_must_fit() -> None:
+    nothing = np.zeros(3, np.uint64)
+    arguments = {
+        "drawn": ~nothing,
+        "digits": lanes.Digits.of_lanes(p=[5] * 64, q=[5] * 64),
+        "pseudonyms": np.arange(3, dtype=np.uint64),
+        "keyed": 0,
+        "prf": KeyedPrf(KEY),
+        "purpose": 1,
+    }
+    assert lanes.draw(nothing, **arguments, **FIELDS, counter=2**16 - 32).tolist() == [0, 0, 0]
+    with pytest.raises(LdpError, match=r"counter must be in \[0, 65535\], got 65536"):
+        lanes.draw(nothing, **arguments, **FIELDS, counter=2**16 - 31)
+
+
 def test_counted_lanes_are_the_ones_of_each() -> None:
     words = KeyedStream(KEY).words(1000)
     counts = np.full(37, 5, np.int64)
