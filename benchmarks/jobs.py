@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ldp
-from ldp.mechanisms import fake_data, multidim
 
 DOMAIN_SIZES: Final = (3, 3, 8, 12, 37, 11)
 EPSILON: Final = Fraction(1)
@@ -61,28 +60,12 @@ def make_subscribers(n: int) -> Subscribers:
 
 def smp_grr(people: Subscribers, prf: ldp.KeyedPrf) -> Counts:
     """One indicator each, by GRR."""
-    return list(
-        multidim.smp_counts(
-            people.profiles,
-            pseudonyms=people.pseudonyms,
-            prf=prf,
-            channels=grr_channels(EPSILON),
-            plan_version=_VERSION,
-        )
-    )
+    return _grr(ldp.smp_counts, people, prf, channels=_GRR)
 
 
 def spl_grr(people: Subscribers, prf: ldp.KeyedPrf) -> Counts:
     """All indicators, by GRR with a sixth of epsilon."""
-    return list(
-        multidim.spl_counts(
-            people.profiles,
-            pseudonyms=people.pseudonyms,
-            prf=prf,
-            channels=grr_channels(EPSILON / len(DOMAIN_SIZES)),
-            plan_version=_VERSION,
-        )
-    )
+    return _grr(ldp.spl_counts, people, prf, channels=_SIXTH_GRR)
 
 
 def rsfd_grr(people: Subscribers, prf: ldp.KeyedPrf) -> Counts:
@@ -120,9 +103,27 @@ def grr_channels(epsilon: Fraction) -> list[ldp.GrrChannel]:
     return [ldp.grr_channel(epsilon=epsilon, domain_size=k) for k in DOMAIN_SIZES]
 
 
+def _grr(
+    count: Callable[..., tuple[NDArray[np.int64], ...]],
+    people: Subscribers,
+    prf: ldp.KeyedPrf,
+    *,
+    channels: list[ldp.GrrChannel],
+) -> Counts:
+    return list(
+        count(
+            people.profiles,
+            pseudonyms=people.pseudonyms,
+            prf=prf,
+            channels=channels,
+            plan_version=_VERSION,
+        )
+    )
+
+
 def _rsfd(people: Subscribers, prf: ldp.KeyedPrf, *, channel: ldp.FakeDataChannel) -> Counts:
     return list(
-        fake_data.support_counts(
+        ldp.fake_data_counts(
             people.columns,
             pseudonyms=people.pseudonyms,
             prf=prf,
@@ -144,6 +145,8 @@ def _smp_two_rounds(people: Subscribers, prf: ldp.KeyedPrf, *, channels: list[Tw
     return counts
 
 
+_GRR: Final = grr_channels(EPSILON)
+_SIXTH_GRR: Final = grr_channels(EPSILON / len(DOMAIN_SIZES))
 _RSFD_GRR: Final = ldp.fake_data_channel("grr", epsilon=EPSILON, unit="attribute", domain_sizes=DOMAIN_SIZES)
 _RSFD_OUEZ: Final = ldp.fake_data_channel(
     "ouez", epsilon=EPSILON, unit="attribute", domain_sizes=DOMAIN_SIZES
