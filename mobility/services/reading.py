@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 
 from django.conf import settings
 
@@ -41,7 +42,7 @@ def read_extract(batch: Batch, study: OpenStudy, lease: Lease) -> None:
             places = staging.write_chunk(batch, index, segments)
             Chunk.objects.create(batch=batch, index=index, counts={"rows": len(chunk)}, segments=places)
     _note(batch, counts, source, days)
-    _check(study, counts, places=batch.places)
+    check_counts(counts, max_bad_share=study.definition.extract.max_bad_share, places=batch.places)
 
 
 def _events(
@@ -86,17 +87,23 @@ def _note(batch: Batch, counts: RowCounts, source: Source, days: set[int]) -> No
     )  # fmt: skip
 
 
-def _check(study: OpenStudy, counts: RowCounts, *, places: str) -> None:
+def check_counts(counts: RowCounts, *, max_bad_share: Decimal, places: str) -> None:
+    """Refuse an extract whole.
+
+    Raises
+    ------
+    BatchFormatError : it has no rows
+    TooManyBadRowsError : the share of rejected rows is above `max_bad_share`
+    """
     if counts.rows_read == 0:
         raise BatchFormatError("the file has a header but no rows: nothing was published")
     rejected = counts.rejected.total()
-    limit = study.definition.extract.max_bad_share
-    if rejected > limit * counts.rows_read:
+    if rejected > max_bad_share * counts.rows_read:
         share = 100 * rejected / counts.rows_read
         worst, rows = counts.rejected.most_common(1)[0]
         first = ", ".join(str(line) for line in counts.lines[worst])
         raise TooManyBadRowsError(
             f"{rejected} of {counts.rows_read} rows ({share:.1f} %) cannot be used, above max_bad_share of "
-            f"{100 * limit:.1f} %: nothing was published. Most often: {worst} ({rows} rows, "
+            f"{100 * max_bad_share:.1f} %: nothing was published. Most often: {worst} ({rows} rows, "
             f"first {places} {first}). Correct the file and upload it again"
         )

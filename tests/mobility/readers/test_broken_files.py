@@ -1,0 +1,316 @@
+"""Broken files, and exactly what each is told: what is wrong, where, and what to do. Never a value."""
+# ruff: noqa: E501  (a table reads best with one file a line)
+
+import gzip
+import io
+import struct
+import zlib
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mobility.errors import MobilityError
+from mobility.ingest.rows import RowCounts
+from mobility.readers import Source
+from mobility.readers.opening import read_extract
+from mobility.services.reading import check_counts
+from tests.mobility.ingest.small_extract import HEADER, coder_of, definition_of
+
+WHO, NOON = "33699887766", "2017-03-25T12:00:00"
+HEAD = HEADER.encode() + b"\n"  # who,when,where,gender,other,age
+ROW = f"{WHO},{NOON},c1,F,,65+\n".encode()
+GOOD = HEAD + ROW * 3
+CODEC = pa.Codec("zstd")
+
+
+class Rows(NamedTuple):
+    """A file that is read: rows accepted, and rejected lines by reason."""
+
+    accepted: int
+    rejected: dict[str, list[int]] = {}
+
+
+class Lazy(io.RawIOBase):
+    """A stream of the same piece again and again, which nobody could hold in memory."""
+
+    def __init__(self, head: bytes, piece: bytes, *, n: int) -> None:
+        super().__init__()
+        self._pieces = iter([head, *(piece for _ in range(n))])
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        self._left = self._left or next(self._pieces, b"")
+        count = min(len(buffer), len(self._left))
+        buffer[:count] = self._left[:count]
+        self._left = self._left[count:]
+        return count
+
+
+def zstd(data: bytes) -> bytes:
+    return bytes(CODEC.compress(data, asbytes=True))
+
+
+def altered(data: bytes, place: int) -> bytes:
+    return data[:place] + bytes([data[place] ^ 0x40]) + data[place + 1 :]
+
+
+def line(**values: str) -> bytes:
+    """One row, with some of its values replaced."""
+    row = {"who": WHO, "when": NOON, "where": "c1", "gender": "F", "other": "", "age": "65+"} | values
+    return ",".join(row.values()).encode() + b"\n"
+
+
+def parquet(*, drop: str = "", rename: dict[str, str] | None = None, options: dict[str, Any] | None = None,
+            **columns: Any) -> bytes:  # fmt: skip
+    """Three rows, with some columns replaced."""
+    usual = {
+        "who": [WHO] * 3,
+        "when": [NOON] * 3,
+        "where": ["c1"] * 3,
+        "gender": ["F"] * 3,
+        "age": ["65+"] * 3,
+    }
+    table = pa.table({name: value for name, value in (usual | columns).items() if name != drop})
+    names = [(rename or {}).get(name, name) for name in table.column_names]
+    file = io.BytesIO()
+    pq.write_table(table.rename_columns(names), file, **(options or {}))
+    return file.getvalue()
+
+
+def with_footer(footer: bytes) -> bytes:
+    return b"PAR1" + bytes(100) + footer + struct.pack("<I", len(footer)) + b"PAR1"
+
+
+GZIP = gzip.compress(GOOD * 20, mtime=0)
+ZSTD = zstd(GOOD * 20)
+CHECKED = parquet(options={"write_page_checksum": True, "compression": "none", "use_dictionary": False})
+WHO_IN_PAGE = len(WHO).to_bytes(4, "little") + WHO.encode()  # elsewhere it stands in statistics
+LONG_WINDOW = bytes.fromhex("28b52ffd00a8010000")  # a frame that asks for 2 GB
+
+EMPTY = "line 1 is empty: expected a header with the names of the columns"
+NO_ROWS = "the file has a header but no rows: nothing was published"
+NUL_HEADER = "line 1: NUL bytes in the header: this is no text in UTF-8 or Latin-1 (text in UTF-16 must be saved as UTF-8)"
+UTF16 = "the file is text in UTF-16: save it as UTF-8, and send it again"
+LISTED = "'who', 'when', 'where', 'gender', 'age' as the study file says"
+TOO_LONG = "a line has more than 4194304 bytes; is this a CSV file?"
+BAD_GZIP = "the gzip stream is damaged or ends early: compress the file again and send it whole"
+BAD_ZSTD = "the zstd stream is damaged or ends early: compress the file again and send it whole"
+BAD_PARQUET = "the Parquet file is damaged or ends early: write it again and send it whole"
+FLOATS = "has floating-point numbers, which are not exact: write text or whole numbers"
+ARCHIVE = "the file is a zip archive or a spreadsheet: send the text in it, plain or with gzip or zstd, and send it again"
+
+
+def missing(*names: str, found: int, delimiter: str) -> str:
+    listed = ", ".join(map(repr, names))
+    return (
+        f"line 1: no column {listed}; expected {LISTED}, found {found} columns (separator: {delimiter}), "
+        "none of that name"
+    )
+
+
+def too_many(bad: int, of: int, share: str, reason: str, lines: str, *, places: str = "lines") -> str:
+    return (
+        f"{bad} of {of} rows ({share} %) cannot be used, above max_bad_share of 50.0 %: nothing was published. "
+        f"Most often: {reason} ({bad} rows, first {places} {lines}). Correct the file and upload it again"
+    )
+
+
+ALL_FIVE = ("who", "when", "where", "gender", "age")
+CASES: list[tuple[str, bytes | Lazy, str | Rows]] = [
+    # --- nothing in it ---------------------------------------------------------------------------
+    ("empty", b"", EMPTY),
+    ("one line end", b"\n", EMPTY),
+    ("only a byte order mark", b"\xef\xbb\xbf", EMPTY),
+    ("first line blank", b"\n" + GOOD, EMPTY),
+    ("header only", HEAD, NO_ROWS),
+    ("header without end", HEAD[:-1], NO_ROWS),
+    ("header and blank lines", HEAD + b"\n\r\n\n", NO_ROWS),
+    ("gzip of nothing", gzip.compress(b""), EMPTY),
+    ("zstd of nothing", zstd(b""), EMPTY),
+    ("gzip of a header", gzip.compress(HEAD), NO_ROWS),
+    ("Parquet without rows", parquet(**{name: pa.array([], pa.string()) for name in ALL_FIVE}), NO_ROWS),
+    # --- header ----------------------------------------------------------------------------------
+    ("header forgotten", ROW * 3, missing(*ALL_FIVE, found=6, delimiter="comma")),
+    ("column missing", GOOD.replace(b",age", b",years"), missing("age", found=6, delimiter="comma")),
+    ("column in capitals", GOOD.replace(b"who", b"WHO"), missing("who", found=6, delimiter="comma")),
+    ("column twice", GOOD.replace(b"other", b"age"), "line 1: column 'age' appears more than once"),
+    ("delimiter unknown", GOOD.replace(b",", b":"), missing(*ALL_FIVE, found=1, delimiter="comma")),
+    ("column missing with tabs", GOOD.replace(b",age", b",x").replace(b",", b"\t"),
+     missing("age", found=6, delimiter="tab")),
+    ("header quoted as one", b'"' + HEAD[:-1] + b'"\n' + ROW, missing(*ALL_FIVE, found=1, delimiter="comma")),
+    ("header of two delimiters", b"who,when;where,gender,age\n" + ROW,
+     missing("when", "where", found=4, delimiter="comma")),
+    ("header is a page", b"<!DOCTYPE html>\n<html>\n", missing(*ALL_FIVE, found=1, delimiter="comma")),
+    ("header is JSON", b'{"who": 1}\n', missing(*ALL_FIVE, found=1, delimiter="comma")),
+    # --- encodings -------------------------------------------------------------------------------
+    ("UTF-16 with mark", GOOD.decode().encode("utf-16"), UTF16),
+    ("UTF-16 big-endian with mark", b"\xfe\xff" + GOOD.decode().encode("utf-16-be"), UTF16),
+    ("UTF-16 without mark", GOOD.decode().encode("utf-16-le"), NUL_HEADER),
+    ("UTF-32 with mark", GOOD.decode().encode("utf-32"), UTF16),
+    ("UTF-8 mark before Latin-1", b"\xef\xbb\xbf" + GOOD.replace(b"other", b"\xe9tat"),
+     "line 1: the header is marked as UTF-8 (byte order mark), but is none"),
+    ("Latin-1 in a file of UTF-8", HEAD + line(age="Ä") + line(age="Ä").decode().encode("latin-1") + ROW * 2,
+     Rows(3, {"bad_text": [3]})),
+    ("UTF-8 in a file of Latin-1", HEAD + line(age="Ä").decode().encode("latin-1") + line(age="Ä") + ROW * 2,
+     Rows(3, {"bad_text": [3]})),
+    ("Latin-1 after a UTF-8 mark", b"\xef\xbb\xbf" + GOOD + line(age="Ä").decode().encode("latin-1"),
+     Rows(3, {"bad_text": [5]})),
+    ("UTF-8 cut in a character", HEAD + line(age="Ä") + ROW + line(age="Ä").replace(b"\x84", b""),
+     Rows(2, {"bad_text": [4]})),
+    ("NUL bytes in the header", GOOD.replace(b"other", b"o\0her"), NUL_HEADER),
+    ("NUL bytes in a row", GOOD + line(who="336\0") + ROW, Rows(4, {"bad_text": [5]})),
+    ("NUL bytes at the end", GOOD + bytes(5000), Rows(3, {"wrong_columns": [5]})),
+    ("nothing but NUL bytes", bytes(5000), NUL_HEADER),
+    # --- rows ------------------------------------------------------------------------------------
+    ("column too few", GOOD + b"a,b,c\n" + ROW, Rows(4, {"wrong_columns": [5]})),
+    ("column too many", GOOD + ROW[:-1] + b",1\n" + ROW, Rows(4, {"wrong_columns": [5]})),
+    ("quote never closed", GOOD + b'"' + ROW + ROW, Rows(4, {"wrong_columns": [5]})),
+    ("cut in the last row", GOOD + ROW[:20], Rows(3, {"wrong_columns": [5]})),
+    ("another delimiter in the rows", HEAD + ROW.replace(b",", b";") * 3,
+     too_many(3, 3, "100.0", "wrong_columns", "2, 3, 4")),
+    ("header again", GOOD + HEAD + ROW, Rows(4, {"bad_timestamp": [5]})),
+    ("subscriber empty", GOOD + line(who=""), Rows(3, {"empty_subscriber": [5]})),
+    ("subscriber blank", GOOD + line(who=" \t "), Rows(3, {"empty_subscriber": [5]})),
+    ("timestamp NaN", GOOD + line(when="NaN"), Rows(3, {"bad_timestamp": [5]})),
+    ("timestamp a huge number", GOOD + line(when="9" * 400), Rows(3, {"bad_timestamp": [5]})),
+    ("timestamp day first", GOOD + line(when="25/03/2017 12:00:00"), Rows(3, {"bad_timestamp": [5]})),
+    ("timestamp as epoch", GOOD + line(when="1490439600"), Rows(3, {"bad_timestamp": [5]})),
+    ("timestamp of no day", GOOD + line(when="2017-02-29T12:00:00"), Rows(3, {"bad_timestamp": [5]})),
+    ("timestamp that the clock skips", GOOD + line(when="2017-03-26T02:30:00"),
+     Rows(3, {"nonexistent_time": [5]})),
+    ("all timestamps wrong", HEAD + line(when="noon") * 4,
+     too_many(4, 4, "100.0", "bad_timestamp", "2, 3, 4, 5")),
+    ("cell empty", GOOD + line(where=""), Rows(3, {"empty_cell": [5]})),
+    ("value unknown", GOOD + line(gender="X"), Rows(3, {"unknown_value": [5]})),
+    ("value a float", GOOD + line(gender="1.0"), Rows(3, {"unknown_value": [5]})),
+    ("subscriber of a million digits", GOOD + line(who="3" * 10**6), Rows(4)),
+    # --- lines without end, and bombs ------------------------------------------------------------
+    ("line of a gigabyte", Lazy(GOOD, b"x" * (1 << 20), n=1 << 10), f"after line 4: {TOO_LONG}"),
+    ("header of a gigabyte", Lazy(b"who,", b"x" * (1 << 20), n=1 << 10), f"after line 0: {TOO_LONG}"),
+    ("gzip bomb", gzip.compress(GOOD + bytes(1 << 26)), f"after line 4: {TOO_LONG}"),
+    ("zstd bomb", zstd(GOOD + bytes(1 << 26)), f"after line 4: {TOO_LONG}"),
+    ("gzip bomb of blank lines", gzip.compress(HEAD + b"\n" * (1 << 25)), NO_ROWS),
+    ("zstd with a window of 2 GB", LONG_WINDOW + ZSTD,
+     "the zstd stream needs a window of more than 128 MB: compress it without --long"),
+    # --- compression -----------------------------------------------------------------------------
+    ("gzip cut", GZIP[:-20], BAD_GZIP),
+    ("gzip without its last byte", GZIP[:-1], BAD_GZIP),
+    ("gzip of which the start is left", GZIP[:5], BAD_GZIP),
+    ("gzip altered", altered(GZIP, 40), BAD_GZIP),
+    ("gzip with another checksum", altered(GZIP, len(GZIP) - 8), BAD_GZIP),
+    ("gzip and then text", GZIP + ROW, BAD_GZIP),
+    ("second gzip member cut", GZIP + GZIP[:-9], BAD_GZIP),
+    ("zstd cut", ZSTD[:-4], BAD_ZSTD),
+    ("zstd without its last byte", ZSTD[:-1], BAD_ZSTD),
+    ("zstd of which the start is left", ZSTD[:6], BAD_ZSTD),
+    ("zstd and then text", ZSTD + ROW, BAD_ZSTD),
+    ("second zstd frame cut", ZSTD + ZSTD[:-3], BAD_ZSTD),
+    ("zstd of blocks that do not exist", ZSTD[:9] + b"\xff" * 40, BAD_ZSTD),
+    ("gzip of gzip", gzip.compress(GZIP),
+     "the content of the gzip stream is compressed once more: compress the text once, and send it again"),
+    ("zstd of gzip", zstd(GZIP),
+     "the content of the zstd stream is compressed once more: compress the text once, and send it again"),
+    ("gzip of UTF-16", gzip.compress(GOOD.decode().encode("utf-16")),
+     "the content of the gzip stream is text in UTF-16: save it as UTF-8, and send it again"),
+    ("gzip of Parquet", gzip.compress(parquet()),
+     "the content of the gzip stream is a Parquet file: send it as it is, without gzip around it"),
+    ("zlib without gzip", zlib.compress(GOOD), "line 1: "),  # any text may come out: see below
+    ("zip archive", b"PK\x03\x04" + bytes(100), ARCHIVE),
+    ("bzip2", b"BZh91AY&SY" + bytes(100),
+     "the file is compressed with bzip2: compress it with gzip or zstd, and send it again"),
+    ("xz", b"\xfd7zXZ\x00" + bytes(100),
+     "the file is compressed with xz: compress it with gzip or zstd, and send it again"),
+    ("Avro", b"Obj\x01" + bytes(100), "the file is an Avro file: send CSV or Parquet, and send it again"),
+    # --- Parquet ---------------------------------------------------------------------------------
+    ("Parquet cut", parquet()[:-10], BAD_PARQUET),
+    ("Parquet of which the start is left", b"PAR1", BAD_PARQUET),
+    ("Parquet without a middle", b"PAR1PAR1", BAD_PARQUET),
+    ("Parquet with a footer of nothing", with_footer(b""), BAD_PARQUET),
+    ("Parquet with a footer of noise", with_footer(b"\x15\xff" * 50), BAD_PARQUET),
+    ("Parquet with a footer longer than itself", b"PAR1" + bytes(20) + b"\xff\xff\xff\x7fPAR1", BAD_PARQUET),
+    ("Parquet altered", altered(CHECKED, CHECKED.index(WHO_IN_PAGE) + 9), BAD_PARQUET),
+    ("Parquet and then text", parquet() + ROW, BAD_PARQUET),
+    ("Parquet encrypted", b"PARE" + bytes(100) + b"PARE",
+     "the file is an encrypted Parquet file: write it without encryption (it is sealed when it arrives), "
+     "and send it again"),
+    ("Parquet column missing", parquet(drop="age"),
+     f"the Parquet file has no column 'age'; expected {LISTED}, found 4 columns, none of that name"),
+    ("Parquet column twice", parquet(more=["x"] * 3, rename={"more": "age"}),
+     "the Parquet file has more than one column 'age'"),
+    ("Parquet subscriber as float", parquet(who=[3.3e10] * 3), f"column 'who' {FLOATS}"),
+    ("Parquet value as float", parquet(age=pa.array([1.0, None, 2.0], pa.float32())), f"column 'age' {FLOATS}"),
+    ("Parquet subscriber as decimal with places", parquet(who=[Decimal("33.5")] * 3),
+     "column 'who' has type decimal128(3, 1): write text or whole numbers"),
+    ("Parquet value as truth", parquet(gender=[True] * 3),
+     "column 'gender' has type bool: write text or whole numbers"),
+    ("Parquet subscriber in a list", parquet(who=[[WHO]] * 3),
+     "column 'who' has type of a nested kind: write text or whole numbers"),
+    ("Parquet value in a record", parquet(age=[{WHO: 1}] * 3),
+     "column 'age' has type of a nested kind: write text or whole numbers"),
+    ("Parquet subscriber as UUID", parquet(who=pa.array([bytes(16)] * 3, pa.binary(16))),
+     "column 'who' has type fixed_size_binary[16]: write text or whole numbers"),
+    ("Parquet timestamp as subscriber", parquet(who=pa.array([0] * 3, pa.timestamp("s"))),
+     "column 'who' has type timestamp[ms]: write text or whole numbers"),
+    ("Parquet timestamp as whole number", parquet(when=[1490439600] * 3),
+     "column 'when' has whole numbers: say in [extract] of the study file whether they are \"epoch_s\" or "
+     '"epoch_ms" (timestamp_format)'),
+    ("Parquet timestamp as float", parquet(when=[1490439600.0] * 3),
+     "column 'when' has floating-point numbers, which are not exact: write timestamps, text or whole numbers"),
+    ("Parquet timestamp as date", parquet(when=pa.array([17250] * 3, pa.date32())),
+     "column 'when' has type date32[day]: write timestamps, text or whole numbers"),
+    ("Parquet timestamp as INT96",
+     parquet(when=pa.array([0] * 3, pa.timestamp("ns")), options={"use_deprecated_int96_timestamps": True}),
+     "column 'when' has timestamps of type INT96, which do not say their time zone: write TIMESTAMP_MICROS "
+     "(in Spark: spark.sql.parquet.outputTimestampType) or text"),
+    ("Parquet with nulls", parquet(who=[WHO, None, WHO], when=[NOON, NOON, None], gender=["F", None, None]),
+     too_many(2, 3, "66.7", "empty_subscriber", "2", places="rows").replace("(2 rows, first", "(1 rows, first")),
+    ("Parquet with a column of nothing", parquet(age=pa.nulls(3)), Rows(3)),
+    ("Parquet timestamps beyond all years", parquet(when=pa.array([0, 10**15, None], pa.timestamp("s"))),
+     too_many(2, 3, "66.7", "bad_timestamp", "2, 3", places="rows")),
+    ("Parquet text that is none", parquet(who=pa.array([b"1", b"\xff", b"2"], pa.binary())),
+     Rows(2, {"bad_text": [2]})),
+    ("Parquet text with NUL bytes", parquet(who=["1", "2", "3\0"]), Rows(2, {"bad_text": [3]})),
+    ("Parquet subscriber of the largest number", parquet(who=pa.array([2**64 - 1] * 3, pa.uint64())), Rows(3)),
+]  # fmt: skip
+
+
+def outcome(data: bytes | Lazy) -> tuple[str | Rows, Source]:
+    """What an upload of these bytes is told."""
+    definition = definition_of(('cell = "where"', 'cell = "where"\nmax_bad_share = 0.5'))
+    coder = coder_of(definition)
+    counts, source = RowCounts(), Source()
+    stream = data if isinstance(data, Lazy) else io.BytesIO(data)
+    try:
+        for block in read_extract(stream, layout=coder.layout, source=source):
+            coder.events_of(block, counts)
+        places = "rows" if source.format == "parquet" else "lines"
+        check_counts(counts, max_bad_share=definition.extract.max_bad_share, places=places)
+    except MobilityError as error:
+        assert error.__suppress_context__ or error.__context__ is None  # a traceback could quote a row
+        return str(error), source
+    assert counts.rows_read == counts.accepted + counts.ignored.total() + counts.rejected.total()
+    assert counts.rejected == {reason: len(lines) for reason, lines in counts.lines.items()}
+    return Rows(counts.accepted, counts.lines), source
+
+
+def test_there_are_enough_and_none_twice() -> None:
+    names = [name for name, *_ in CASES]
+    assert len(names) == len(set(names)) > 60
+
+
+@pytest.mark.parametrize(("name", "data", "expected"), CASES, ids=[name for name, *_ in CASES])
+def test_broken_file(name: str, data: bytes | Lazy, expected: str | Rows) -> None:
+    found, _ = outcome(data)
+    if name == "zlib without gzip":
+        assert isinstance(found, str)
+        assert found.startswith(str(expected))
+    else:
+        assert found == expected
+    assert WHO not in str(found)
+    assert NOON not in str(found)
