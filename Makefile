@@ -42,7 +42,7 @@ bench: setup-dev  ## speed of ingest and of sanitising, beside plain work and ot
 	@$(python) -m benchmarks.ingest
 	@$(python) -m benchmarks.sanitise
 
-soak: setup  ## are the stated errors true? 2,000 study keys, some minutes (ARGS="--keys 200": fewer)
+soak: setup  ## are the stated errors true? 2,000 study keys, half an hour (ARGS="--keys 200": fewer)
 	@$(python) -m benchmarks.soak $(ARGS)
 
 reproduce: setup-dev  ## docs/reproduction.md: what the papers claim, recomputed; some minutes (ARGS: options)

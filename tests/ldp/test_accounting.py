@@ -86,6 +86,14 @@ def test_cap_refuses_a_plan_that_certifies_above_it() -> None:
         check_cap(plan, Decimal("NaN"))
 
 
+def test_cap_is_about_profiles_whatever_the_plan_promises() -> None:
+    plan = make_plan(("static", 3), ("static", 3), mechanism="rsfd-grr", unit="attribute")
+    certified = certify(plan).epsilon_profile  # ln(2 e - 1) = 1.4899
+    check_cap(plan, certified)
+    with pytest.raises(PlanError, match=r"certified loss per profile 1\.4898\d*, got 1$"):
+        check_cap(plan, Decimal(1))
+
+
 def test_largest_plan_is_certified() -> None:
     plan = make_plan(*[("daily", 65534)] * 255, mechanism="spl-grr", epsilon=Decimal(255), days=62)
     certificate = certify(plan)
