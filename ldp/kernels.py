@@ -100,6 +100,15 @@ def max_code(codes: NDArray[np.uint16]) -> int:
 
 
 @njit(cache=True, nogil=True)
+def first_outside(asked: NDArray[np.uint8], codes: NDArray[np.uint16], sizes: NDArray[np.int64]) -> int:
+    """First row whose code is not in the domain of the indicator asked; -1 without any."""
+    for i in range(codes.shape[0]):
+        if codes[i] >= sizes[asked[i]] and codes[i] != NO_ANSWER:
+            return i
+    return -1
+
+
+@njit(cache=True, nogil=True)
 def fill_asked(
     asked: NDArray[np.uint8],
     codes: NDArray[np.uint16],
@@ -116,7 +125,7 @@ def pick_asked(
     profiles: NDArray[np.uint16],
     start: int,
     step: int,
-    sizes: NDArray[np.uint16],
+    sizes: NDArray[np.int64],
     asked: NDArray[np.uint8],
     picked: NDArray[np.uint16],
 ) -> bool:

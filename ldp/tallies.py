@@ -347,9 +347,8 @@ def _check_asked(
             raise LdpError(f"{name} must be {expected}, got {array.dtype} of {array.shape}")
     if asked.size and asked.max() >= len(out):
         raise LdpError(f"asked must be < {len(out)}, got {asked.max()}")
-    outside = np.flatnonzero((codes >= sizes[asked]) & (codes != NO_ANSWER))
-    if outside.size:
-        row = outside[0]
+    row = kernels.first_outside(asked, codes, sizes)
+    if row >= 0:
         raise LdpError(f"code must be < domain_size {sizes[asked[row]]} or {NO_ANSWER}, got {codes[row]}")
     return sizes
 

@@ -215,9 +215,8 @@ def asked_answers(
     _check("asked", asked, np.uint8, shape=pseudonyms.shape)
     if asked.size and asked.max() >= len(channels):
         raise LdpError(f"asked must be < {len(channels)}, got {asked.max()}")
-    is_outside = (codes >= _sizes(channels)[asked]) & (codes != NO_ANSWER)
-    if is_outside.any():
-        row = int(np.flatnonzero(is_outside)[0])
+    row = kernels.first_outside(asked, codes, _sizes(channels))
+    if row >= 0:
         size = channels[asked[row]].domain_size
         raise LdpError(f"code of indicator {asked[row]} must be < {size} or {NO_ANSWER}, got {codes[row]}")
     answers = np.empty_like(codes)
@@ -338,7 +337,7 @@ class Answerer:
     def _room(self, size: int) -> tuple[NDArray[np.uint8], Codes, Codes]:
         return self._asked[:size], self._codes[0, :size], self._codes[1, :size]
 
-    def _check(self, profiles: Codes, pseudonyms: Words) -> NDArray[np.uint16]:
+    def _check(self, profiles: Codes, pseudonyms: Words) -> NDArray[np.int64]:
         """Domain sizes, if the shapes fit."""
         check_words("pseudonyms", pseudonyms)
         _check("profiles", profiles, np.uint16, shape=(len(self._channels), pseudonyms.shape[0]))
@@ -353,11 +352,11 @@ class Answerer:
 
 def _counts(parts: Iterator[Part], channels: Sequence[GrrChannel]) -> tuple[Counts, ...]:
     """Answers per indicator and code, counted in one array."""
-    ends = np.cumsum([channel.domain_size for channel in channels], dtype=np.int64)
-    starts = np.concatenate([[0], ends[:-1]])
+    sizes = _sizes(channels)
+    ends = np.cumsum(sizes)
     counts = np.zeros(ends[-1] + 1, np.int64)
     for _, asked, answers in parts:
-        kernels.count_answers(asked, answers, starts, counts)
+        kernels.count_answers(asked, answers, ends - sizes, counts)
     return tuple(np.split(counts[:-1], ends[:-1]))
 
 
@@ -380,8 +379,8 @@ def _parts(size: int, *, rows: int) -> Iterator[slice]:
         yield slice(start, min(start + rows, size))
 
 
-def _sizes(channels: Sequence[GrrChannel]) -> NDArray[np.uint16]:
-    return np.array([channel.domain_size for channel in channels], np.uint16)
+def _sizes(channels: Sequence[GrrChannel]) -> NDArray[np.int64]:
+    return np.array([channel.domain_size for channel in channels], np.int64)
 
 
 def _check(name: str, array: NDArray[Any], dtype: type[np.generic], *, shape: tuple[int, ...]) -> None:
