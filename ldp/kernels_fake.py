@@ -8,23 +8,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ldp.kernels import NO_ANSWER, swap
+from ldp.kernels_oracles import bounds_reached
 
 
 @njit(cache=True, nogil=True)
 def pick_words(
     sealed: NDArray[np.uint64], bounds: NDArray[np.uint64], out: NDArray[np.uint16] | NDArray[np.uint8]
 ) -> None:
-    """Count the bounds, which rise, up to the first cipher word of each row."""
+    """How many of the bounds, which rise, the first cipher word of each row reaches."""
     for i in range(out.shape[0]):
-        word = swap(sealed[2 * i])
-        low, high = 0, bounds.shape[0]
-        while low < high:
-            middle = (low + high) // 2
-            if word < bounds[middle]:
-                high = middle
-            else:
-                low = middle + 1
-        out[i] = low
+        out[i] = bounds_reached(swap(sealed[2 * i]), bounds)
 
 
 @njit(cache=True, nogil=True)

@@ -95,8 +95,8 @@ def walsh_hadamard(counts: NDArray[np.int64]) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _noisy_count(present: bool, word: np.uint64, bounds: NDArray[np.uint64], lowest: int) -> int:  # noqa: FBT001
-    """Noisy count of the table whose running sums are `bounds`, mirrored if the value is present."""
+def bounds_reached(word: np.uint64, bounds: NDArray[np.uint64]) -> int:
+    """How many of the bounds, which rise, are at most the word."""
     low, high = 0, bounds.shape[0]
     while low < high:
         middle = (low + high) // 2
@@ -104,7 +104,13 @@ def _noisy_count(present: bool, word: np.uint64, bounds: NDArray[np.uint64], low
             high = middle
         else:
             low = middle + 1
-    count = lowest + low
+    return low
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _noisy_count(present: bool, word: np.uint64, bounds: NDArray[np.uint64], lowest: int) -> int:  # noqa: FBT001
+    """Noisy count of the table whose running sums are `bounds`, mirrored if the value is present."""
+    count = lowest + bounds_reached(word, bounds)
     return 1 - count if present else count
 
 

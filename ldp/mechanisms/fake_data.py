@@ -24,7 +24,7 @@ from ldp.mechanisms.fake_values import FakeNumbers, Part, seal, word_bounds
 from ldp.mechanisms.multidim import choose_indicator
 
 _CHOOSE = pack_fields(purpose=CHOOSE_INDICATOR, indicator=0, plan_version=0, counter=0)
-_ROWS_AT_ONCE = 4 * BUFFER_BLOCKS  # what is drawn for them stays in the L3 cache
+_ROWS_AT_ONCE = 16 * BUFFER_BLOCKS
 
 Channel = FakeDataChannel | PriorFakeDataChannel
 Values = NDArray[np.int32]

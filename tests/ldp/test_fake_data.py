@@ -80,16 +80,16 @@ def mixed(*, sizes: tuple[int, ...] = (2, 4, 3)) -> FakeDataChannel:
 def cases() -> Iterator[Any]:
     yield pytest.param(mixed(), id="mixed")
     for protocol in PROTOCOLS:
-        for sizes in [(2, 3), (2, 3, 3)]:
+        for sizes, unit in [((2, 3), "attribute"), ((2, 3, 3), "attribute"), ((4, 2), "profile")]:
             for shares in ("equal", "balanced"):
                 channel = fake_data_channel(
                     protocol,  # type: ignore[arg-type]
                     epsilon=Fraction(7, 10),
-                    unit="attribute",
+                    unit=unit,  # type: ignore[arg-type]
                     domain_sizes=sizes,
-                    shares=shares,
+                    shares=shares,  # type: ignore[arg-type]
                 )
-                yield pytest.param(channel, id=f"{protocol}-{len(sizes)}-{shares}")
+                yield pytest.param(channel, id=f"{protocol}-{sizes}-{unit}-{shares}")
 
 
 def subsets(d: int) -> Iterator[tuple[int, ...]]:
