@@ -1,0 +1,114 @@
+"""Bits of keyed lanes: against their random numbers, written out digit by digit."""
+
+import numpy as np
+import pytest
+
+from ldp import KeyedPrf, KeyedStream, kernels_bits
+from ldp.channels import WORD
+from ldp.entropy import BUFFER_BLOCKS
+from ldp.errors import LdpError
+from ldp.mechanisms import lanes
+from tests.ldp.exact import FixedPrf, has_bit, reference_numbers
+
+KEY = bytes(range(30, 46))
+FIELDS = {"indicator": 3, "plan_version": 7}
+
+
+@pytest.mark.parametrize("threshold", [1, 5, WORD // 2, WORD // 3, WORD - 2])
+@pytest.mark.parametrize("is_one", [False, True])
+def test_lane_is_one_exactly_below_its_threshold(threshold: int, is_one: bool) -> None:
+    """Numbers just below, at, and just above the threshold decide in the last digits."""
+    numbers = [threshold - 1, threshold, threshold + 1, 0, WORD - 1]
+    p, q = (threshold, 0) if is_one else (WORD - 1, threshold)
+
+    def block(counter: int) -> tuple[int, int]:
+        """Five lanes, twelve digits to a word, of which we use the lowest byte first."""
+        words = [0, 0]
+        for digit in range(24 * counter, min(24 * counter + 24, 64)):
+            for lane, number in enumerate(numbers):
+                bit = number >> 63 - digit & 1
+                words[digit % 2] |= bit << (digit // 2 % 12) * 5 + lane
+        first, second = (int.from_bytes(word.to_bytes(8, "little"), "big") for word in words)
+        return first, second
+
+    drawn = lanes.draw(
+        np.array([31 if is_one else 0], np.uint64),
+        drawn=np.array([31], np.uint64),
+        digits=lanes.Digits.of_lanes(p=[p] * 5, q=[q] * 5),
+        pseudonyms=np.zeros(1, np.uint64),
+        keyed=0,
+        prf=FixedPrf(lambda *_, counter, **__: block(counter)),
+        purpose=1,
+        indicator=0,
+        plan_version=0,
+        counter=0,
+    )
+    assert [int(drawn[0]) >> lane & 1 for lane in range(64)] == [
+        int(number < threshold) for number in numbers
+    ] + [0] * 59
+
+
+@pytest.mark.parametrize("n_lanes", [1, 2, 7, 20, 32, 33, 64])
+def test_each_lane_may_have_thresholds_of_its_own(n_lanes: int) -> None:
+    """Against the numbers themselves; more rows than one part."""
+    p, q = KeyedStream(KEY).words(2 * n_lanes).reshape(2, n_lanes).tolist()
+    q[-1], p[0], q[0] = 0, 1, WORD - 1
+    n = BUFFER_BLOCKS + 40
+    pseudonyms, *bits = KeyedStream(KEY).words(3 * n).reshape(3, n)
+    truth, some = (words & np.uint64(2**n_lanes - 1) for words in bits)
+    noisy = lanes.draw(
+        truth,
+        drawn=some,
+        digits=lanes.Digits.of_lanes(p=p, q=q),
+        pseudonyms=pseudonyms,
+        keyed=np.arange(n, dtype=np.uint32) % 6,
+        prf=KeyedPrf(KEY),
+        purpose=4,
+        counter=96,
+        **FIELDS,
+    )
+    for row in (*range(20), BUFFER_BLOCKS - 1, *range(BUFFER_BLOCKS, n)):
+        block = {"pseudonym": int(pseudonyms[row]), "purpose": 4, "value": row % 6}
+        numbers = reference_numbers(KEY, n_lanes, counter=96, **FIELDS, **block)
+        thresholds = [(p if int(truth[row]) >> lane & 1 else q)[lane] for lane in range(n_lanes)]
+        expected = sum(int(number < thresholds[lane]) << lane for lane, number in enumerate(numbers))
+        assert int(noisy[row]) == expected & int(some[row])
+
+
+def test_all_counters_of_a_group_must_fit() -> None:
+    nothing = np.zeros(3, np.uint64)
+    arguments = {
+        "drawn": ~nothing,
+        "digits": lanes.Digits.of_lanes(p=[5] * 64, q=[5] * 64),
+        "pseudonyms": np.arange(3, dtype=np.uint64),
+        "keyed": 0,
+        "prf": KeyedPrf(KEY),
+        "purpose": 1,
+    }
+    assert lanes.draw(nothing, **arguments, **FIELDS, counter=2**16 - 32).tolist() == [0, 0, 0]
+    with pytest.raises(LdpError, match=r"counter must be in \[0, 65535\], got 65536"):
+        lanes.draw(nothing, **arguments, **FIELDS, counter=2**16 - 31)
+
+
+@pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 1000])
+@pytest.mark.parametrize("n_lanes", [1, 37, 64])
+def test_counted_lanes_are_the_ones_of_each(n: int, n_lanes: int) -> None:
+    words = KeyedStream(KEY).words(n)
+    counts = np.full(n_lanes, 5, np.int64)
+    kernels_bits.add_lanes(words, counts)
+    assert counts.tolist() == [5 + sum(int(w) >> lane & 1 for w in words) for lane in range(n_lanes)]
+
+
+def test_values_are_counted_across_words() -> None:
+    words = KeyedStream(KEY).words(300).reshape(100, 3)
+    counts = lanes.count_support(words, domain_size=150)
+    assert counts.tolist() == [has_bit(words, value).sum() for value in range(150)]
+
+
+@pytest.mark.parametrize("n_lanes", range(1, 65))
+def test_few_rows_stay_open_after_the_first_digits(n_lanes: int) -> None:
+    """What the speed rests on: neither many open rows nor many digits that do not matter."""
+    digits = lanes.Digits.of_lanes(p=[1] * n_lanes, q=[1] * n_lanes)
+    assert digits.first % 2 == 0
+    assert digits.first <= max(digits.per_block, 10)
+    assert n_lanes * 2.0**-digits.first < 0.34
