@@ -1,5 +1,6 @@
 """What a plan promises, computed from the integer thresholds it uses, never from the epsilon typed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -72,30 +73,17 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
     """
     if extra_daily_values < 0:
         raise LdpError(f"extra_daily_values must be >= 0, got {extra_daily_values}")
-    channels = [plan.answer_channel(index) for index in range(plan.d)]
     n_values = [
         plan.values_per_person(index) + (extra_daily_values if spec.kind == "daily" else 0)
         for index, spec in enumerate(plan.indicators)
     ]
-    attributes = [channel.ratio for channel in channels]
-    profile = [channel.ratio**n for channel, n in zip(channels, n_values, strict=True)]
-    if plan.has_fakes and all(spec.kind == "static" for spec in plan.indicators):
-        attributes, profile = list(plan.fake_data.ratios_attribute), [plan.fake_data.ratio_profile]
+    attributes, profile = _ratios(plan, n_values)
     answers_one = plan.is_sampled or plan.has_fakes
     losses = [spec.epsilon * n for spec, n in zip(plan.indicators, n_values, strict=True)]
     return Certificate(
         indicators=tuple(
-            IndicatorCertificate(
-                slug=spec.slug,
-                n_values=n,
-                ratio=channel.ratio,
-                epsilon=channel.epsilon,
-                epsilon_attribute=epsilon_of(attribute),
-                nominal=spec.epsilon,
-            )
-            for spec, n, channel, attribute in zip(
-                plan.indicators, n_values, channels, attributes, strict=True
-            )
+            _certify_indicator(plan, index, n_values=n, attribute=attribute)
+            for index, (n, attribute) in enumerate(zip(n_values, attributes, strict=True))
         ),
         epsilon_attribute=epsilon_of(max(attributes)),
         epsilon_profile=epsilon_of(max(profile)) if answers_one else epsilon_of(*profile),
@@ -116,3 +104,25 @@ def check_cap(plan: PlanSpec, epsilon_profile: Decimal, *, extra_daily_values: i
         raise PlanError(
             f"epsilon_profile must be >= the certified loss per profile {certified}, got {epsilon_profile}"
         )
+
+
+def _ratios(plan: PlanSpec, n_values: Sequence[int]) -> tuple[Sequence[Fraction], Sequence[Fraction]]:
+    """Ratios of one value of each indicator, and of all values of each, or of the profile as a whole."""
+    if plan.has_fakes and all(spec.kind == "static" for spec in plan.indicators):
+        return plan.fake_data.ratios_attribute, [plan.fake_data.ratio_profile]
+    answers = [plan.answer_channel(index).ratio for index in range(plan.d)]
+    return answers, [ratio**n for ratio, n in zip(answers, n_values, strict=True)]
+
+
+def _certify_indicator(
+    plan: PlanSpec, index: int, *, n_values: int, attribute: Fraction
+) -> IndicatorCertificate:
+    channel = plan.answer_channel(index)
+    return IndicatorCertificate(
+        slug=plan.indicators[index].slug,
+        n_values=n_values,
+        ratio=channel.ratio,
+        epsilon=channel.epsilon,
+        epsilon_attribute=epsilon_of(attribute),
+        nominal=plan.indicators[index].epsilon,
+    )

@@ -265,18 +265,8 @@ def build_plan(
     if not mechanism.startswith("smp-"):
         for request in indicators:
             _check_shares_epsilon(request, mechanism=mechanism)
-    promised = answers = _exact(epsilon)
-    if mechanism == "spl-grr":
-        answers = promised / len(indicators)
-    elif mechanism in _FAKED and unit == "attribute":
-        for request in indicators:
-            _check_static(request, mechanism=mechanism)
-        answers = hidden_epsilon(
-            _FAKED[mechanism],
-            epsilon=promised,
-            unit=unit,
-            domain_sizes=[request.domain_size for request in indicators],
-        )
+    promised = _exact(epsilon)
+    answers = _answers_epsilon(promised, mechanism=mechanism, unit=unit, indicators=indicators)
     specs = tuple(
         IndicatorSpec(
             slug=request.slug,
@@ -295,6 +285,20 @@ def build_plan(
         indicators=specs,
         epsilon=promised if mechanism in _FAKED else None,
     )
+
+
+def _answers_epsilon(
+    promised: Fraction, *, mechanism: Mechanism, unit: Unit, indicators: Sequence[IndicatorRequest]
+) -> Fraction:
+    """Epsilon of one answer that has none of its own."""
+    if mechanism == "spl-grr":
+        return promised / max(len(indicators), 1)
+    if mechanism not in _FAKED or unit == "profile":
+        return promised
+    for request in indicators:
+        _check_static(request, mechanism=mechanism)
+    sizes = [request.domain_size for request in indicators]
+    return hidden_epsilon(_FAKED[mechanism], epsilon=promised, unit=unit, domain_sizes=sizes)
 
 
 @lru_cache(maxsize=1024)

@@ -220,6 +220,13 @@ def test_indicator_that_contradicts_itself_is_refused(changes: dict[str, Any], m
         replace(GENDER, **changes)
 
 
+@pytest.mark.parametrize("mechanism", get_args(Mechanism))
+@pytest.mark.parametrize("unit", ["profile", "attribute"])
+def test_plan_of_nothing_is_refused(mechanism: str, unit: str) -> None:
+    with pytest.raises(LdpError, match="number of indicators must be|must hold an indicator"):
+        make_plan(mechanism=mechanism, unit=unit)
+
+
 def test_unknown_indicator_is_named() -> None:
     with pytest.raises(PlanError, match="indicator must be one of the plan's, got 'age'"):
         PLAN.index("age")
