@@ -182,7 +182,7 @@ def sanitise(plan: ldp.PlanSpec, *, key: bytes) -> ldp.Delta:
         durations = np.ascontiguousarray(people().durations.T)
         no_static = [nothing] * (plan.d - 1)
         words[-1] = np.stack([reports(no_static, durations[day])[-1] for day in range(plan.days)], axis=1)
-    unary = {index for index in range(plan.d) if isinstance(plan.answer_channel(index), ldp.UnaryChannel)}
+    unary = {index for index in range(plan.d) if plan.is_unary(index)}
     return tally(words, plan=plan, unary=unary)
 
 

@@ -194,6 +194,10 @@ class PlanSpec:
         spec = self.indicators[index]
         return _answer_channel(self.mechanism, spec.epsilon, spec.domain_size)
 
+    def is_unary(self, index: int) -> bool:
+        """Whether reports on an indicator have a bit per value; else they are codes."""
+        return isinstance(self.answer_channel(index), UnaryChannel)
+
     def index(self, slug: str) -> int:
         """Position of an indicator in the plan; PlanError if it has none."""
         for position, spec in enumerate(self.indicators):

@@ -250,6 +250,6 @@ def _add_tallies(
                 words if kind == "static" else words.swapaxes(1, 2),
                 delta,
                 index=place.indicator,
-                is_unary=sanitiser.is_unary(place.indicator),
+                is_unary=sanitiser.plan.is_unary(place.indicator),
                 sign=sign,
             )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp import PlanSpec, UnaryChannel
+from ldp import PlanSpec
 from ldp.entropy import KeyedPrf
 from ldp.mechanisms.sanitiser import Sanitiser
 from ldp.mechanisms.words import n_words, plan_words
@@ -56,10 +56,6 @@ class StudySanitiser:
     def starts(self, kind: Kind) -> list[int]:
         """Word with which each report of a kind begins."""
         return sorted({words.start for words in self._words_of(kind)})
-
-    def is_unary(self, index: int) -> bool:
-        """Whether reports on an indicator are bits, not a code."""
-        return isinstance(self.plan.answer_channel(index), UnaryChannel)
 
     def places(self, pseudonyms: Pseudonyms, *, kind: Kind) -> Iterator[Place]:
         """Place of each indicator of a kind, in plan order."""

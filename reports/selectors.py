@@ -8,7 +8,7 @@ import numpy as np
 from django.db.models import Count
 from numpy.typing import NDArray
 
-from ldp import IndicatorSpec, PlanSpec, UnaryChannel, all_unions, pure_frequencies, union
+from ldp import IndicatorSpec, PlanSpec, all_unions, pure_frequencies, union
 from ldp.params import ReportChannel
 from reports.models import Indicator, Plan, Study, Tally, VisitorTally
 
@@ -222,7 +222,7 @@ def _decode(indicator: Indicator, tally: Tally) -> _Loaded:
         plan=tally.plan,
         spec=spec,
         channel=plan.channel(index),
-        is_unary=isinstance(plan.answer_channel(index), UnaryChannel),
+        is_unary=plan.is_unary(index),
         has_fakes=plan.has_fakes,
         counts=_array(tally.counts, shape=(spec.domain_size, *square)),
         n_reports=_array(tally.n_reports, shape=square),

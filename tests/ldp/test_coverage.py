@@ -15,7 +15,6 @@ from ldp import (
     KeyedStream,
     PlanSpec,
     Sanitiser,
-    UnaryChannel,
     all_unions,
     pure_frequencies,
     pure_variance,
@@ -89,7 +88,7 @@ def truth_of(people: People, plan: PlanSpec) -> Delta:
 
 def sanitised(people: People, *, plan: PlanSpec, key: bytes) -> Delta:
     reports = reports_of(people, Sanitiser(plan, KeyedPrf(key)))
-    unary = {index for index in range(plan.d) if isinstance(plan.answer_channel(index), UnaryChannel)}
+    unary = {index for index in range(plan.d) if plan.is_unary(index)}
     return tally(people, reports, plan=plan, unary=unary)
 
 

@@ -139,7 +139,7 @@ def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser) -> l
             static[index] if asked.kind == "static" else np.stack(daily, axis=1),
             delta,
             index=index,
-            is_unary=isinstance(spec.answer_channel(index), ldp.UnaryChannel),
+            is_unary=spec.is_unary(index),
             sign=1,
         )
     return delta
