@@ -42,26 +42,38 @@ def compare_lanes(
     that differs decides a lane, or the last one of its threshold: `below` is one where the number is below.
     """
     size, per_word = truth.shape[0], 64 // lanes
-    for i in range(size):
-        undecided[i] = drawn[i]
-        below[i] = _ZERO
     for first in range(0, n_digits, 2):
-        last, pair = first + 1, first >> 1
+        pair = first >> 1
         start = pair // per_word * 2 * size
         words, shift = run[start : start + 2 * size], np.uint64(pair % per_word * lanes)
         q, flip = table[1, first], table[0, first] ^ table[1, first]
-        last_q, last_flip = table[1, last], table[0, last] ^ table[1, last]
-        more_q, more_flip = table[3, last], table[2, last] ^ table[3, last]
-        for i in range(size):
-            one, left = truth[i], undecided[i]
-            threshold = q ^ (one & flip)
-            differs = threshold ^ (words[2 * i] >> shift)
-            found = left & differs & threshold
-            left &= ~differs
-            threshold = last_q ^ (one & last_flip)
-            differs = threshold ^ (words[2 * i + 1] >> shift)
-            below[i] |= found | (left & differs & threshold)
-            undecided[i] = left & ~differs & (more_q ^ (one & more_flip))
+        next_q, next_flip = table[1, first + 1], table[0, first + 1] ^ table[1, first + 1]
+        if first == 0:
+            for i in range(size):
+                thresholds = q ^ (truth[i] & flip), next_q ^ (truth[i] & next_flip)
+                digits = words[2 * i], words[2 * i + 1]
+                below[i], undecided[i] = _two_digits(drawn[i], digits, thresholds)
+        else:
+            for i in range(size):
+                thresholds = q ^ (truth[i] & flip), next_q ^ (truth[i] & next_flip)
+                digits = words[2 * i] >> shift, words[2 * i + 1] >> shift
+                found, undecided[i] = _two_digits(undecided[i], digits, thresholds)
+                below[i] |= found
+    q_more, flip_more = table[3, n_digits - 1], table[2, n_digits - 1] ^ table[3, n_digits - 1]
+    for i in range(size):
+        undecided[i] &= q_more ^ (truth[i] & flip_more)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _two_digits(
+    undecided: np.uint64, digits: tuple[np.uint64, np.uint64], thresholds: tuple[np.uint64, np.uint64]
+) -> tuple[np.uint64, np.uint64]:
+    """Lanes that two more digits show to be below their thresholds, and those that stay undecided."""
+    differs = digits[0] ^ thresholds[0]
+    found = undecided & differs & thresholds[0]
+    undecided &= ~differs
+    differs = digits[1] ^ thresholds[1]
+    return found | (undecided & differs & thresholds[1]), undecided & ~differs
 
 
 @njit(cache=True, nogil=True)
@@ -102,24 +114,29 @@ def compare_open(
     below: NDArray[np.uint64],
     rows: NDArray[np.int64],
 ) -> int:
-    """As `compare_lanes`, in some `rows` only, for digits `first` to `last`; `run` begins with their block.
+    """As `compare_lanes`, in some `rows` only, from digit `first` up to `last`; `run` begins with its block.
 
     Keeps in front the rows that are still open, and counts them.
     """
-    size, per_word, n_open = rows.shape[0], 64 // lanes, 0
-    block = (first >> 1) // per_word
+    size, n_open = rows.shape[0], 0
+    first_shift = (first >> 1) % (64 // lanes) * lanes
     for i in range(size):
         row = rows[i]
         one, left, found = truth[row], undecided[row], _ZERO
-        for digit in range(first, last):
-            pair = (digit >> 1) - block * per_word
-            threshold = table[1, digit] ^ (one & (table[0, digit] ^ table[1, digit]))
-            place = 2 * (pair // per_word * size + i) + (digit & 1)
-            differs = threshold ^ (run[place] >> np.uint64(pair % per_word * lanes))
-            found |= left & differs & threshold
-            left &= ~differs & (table[3, digit] ^ (one & (table[2, digit] ^ table[3, digit])))
+        place, shift = 2 * i, first_shift
+        for digit in range(first, last, 2):
+            q, flip = table[1, digit], table[0, digit] ^ table[1, digit]
+            next_q, next_flip = table[1, digit + 1], table[0, digit + 1] ^ table[1, digit + 1]
+            thresholds = q ^ (one & flip), next_q ^ (one & next_flip)
+            digits = run[place] >> np.uint64(shift), run[place + 1] >> np.uint64(shift)
+            below_now, left = _two_digits(left, digits, thresholds)
+            found |= below_now
+            left &= table[3, digit + 1] ^ (one & (table[2, digit + 1] ^ table[3, digit + 1]))
             if left == _ZERO:
                 break
+            shift += lanes  # the next two digits; a division would take longer than all the rest
+            if shift + lanes > 64:
+                place, shift = place + 2 * size, 0
         below[row] |= found
         undecided[row] = left
         rows[n_open] = row
