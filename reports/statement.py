@@ -146,7 +146,7 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
             "answers is exact."
         ),
     }
-    if spec.has_fakes and spec.unit == "attribute":
+    if spec.has_fakes and spec.unit == "attribute" and spec.d > 1:
         limits["profile"] = gettext(
             "Whole profiles: made-up reports hide one value of a person, not all of them together. All "
             "values of a person together lose the epsilon per profile, which is larger than the promised one."

@@ -167,19 +167,19 @@ def _tenths(value: float) -> str:
 
 
 def _who_answers(spec: PlanSpec) -> str:
-    if spec.has_fakes:
-        return gettext(
-            "Each person answers one of the %(d)d indicators, drawn at random once for the whole study, and "
-            "sends made-up reports on the others, drawn without looking at the values."
-        ) % {"d": spec.d}
-    if not spec.is_sampled:
+    if not spec.is_sampled and not spec.has_fakes:
         return gettext(
             "Each person answers all %(d)d indicators, which share the epsilon of the plan equally."
         ) % {"d": spec.d}
     if spec.d == 1:
         return gettext("Each person answers the one indicator.")
+    if spec.is_sampled:
+        return gettext(
+            "Each person answers one of the %(d)d indicators, drawn at random once for the whole study."
+        ) % {"d": spec.d}
     return gettext(
-        "Each person answers one of the %(d)d indicators, drawn at random once for the whole study."
+        "Each person answers one of the %(d)d indicators, drawn at random once for the whole study, and sends "
+        "made-up reports on the others, drawn without looking at the values."
     ) % {"d": spec.d}
 
 
@@ -205,7 +205,7 @@ def _how(spec: PlanSpec) -> str:
 
 
 def _what_fakes_hide(spec: PlanSpec) -> str:
-    if not spec.has_fakes:
+    if not spec.has_fakes or spec.d == 1:
         return ""
     if spec.unit == "attribute":
         return gettext(

@@ -3,10 +3,14 @@
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from typing import get_args
 
 import pytest
 
+from ldp.channels import Unit
+from ldp.params import Mechanism
 from reports import wording
+from tests.ldp.exact import make_plan
 
 
 def spaced(text: str) -> str:
@@ -87,3 +91,37 @@ def test_window_title() -> None:
     assert wording.window_title(date(2017, 5, 31), date(2017, 5, 31)) == "Wed 31 May 2017"
     title = wording.window_title(date(2017, 5, 31), date(2017, 6, 6))
     assert title == "Wed 31 May 2017 to Tue 6 Jun 2017 (7 days)"
+
+
+@pytest.mark.parametrize("mechanism", get_args(Mechanism))
+@pytest.mark.parametrize("unit", get_args(Unit))
+@pytest.mark.parametrize("d", [1, 3])
+def test_plan_words_name_who_answers_how_and_what_is_hidden(mechanism: str, unit: str, d: int) -> None:
+    words = wording.plan_words(make_plan(*[("static", 20)] * d, mechanism=mechanism, unit=unit))
+    family, oracle = mechanism.split("-")
+    has_fakes = family == "rsfd" and d > 1
+    assert "%" not in words
+    assert ("the one indicator" in words) == (family != "spl" and d == 1)
+    assert (f"one of the {d} indicators" in words) == (family != "spl" and d > 1)
+    assert (f"all {d} indicators, which share the epsilon" in words) == (family == "spl")
+    assert ("made-up reports on the others" in words) == has_fakes
+    assert ("does not hide all values of a person together" in words) == (has_fakes and unit == "attribute")
+    assert ("that hides nothing" in words) == (has_fakes and unit == "profile")
+    assert ("(GRR)" in words, "OUE)" in words) == (oracle in ("grr", "adp"), oracle in ("oue", "ouez", "adp"))
+    assert "the same value never gets a second answer." in words
+
+
+def test_answer_words_are_those_of_the_channel() -> None:
+    """At epsilon 1: e / (e + 1) and the rest of two values; 1/2 and 1 / (e + 1)."""
+    codes, bits = (make_plan(("static", 2), mechanism=m).channel(0) for m in ("smp-grr", "smp-oue"))
+    assert spaced(wording.answer_words(codes)) == (
+        "True in 73.1_% of cases; each other category takes its place in 26.9_%."
+    )
+    assert spaced(wording.answer_words(bits)) == (
+        "Marks the true category in 50.0_% of cases, and each other category in 26.9_%."
+    )
+    faked = make_plan(*[("static", 2)] * 4, mechanism="rsfd-ouez").channel(0)
+    assert spaced(wording.answer_words(faked)) == (
+        "Marks the true category in 50.0_% of cases, and each other category in 26.9_%. "
+        "Only 25.0_% of the reports are answers; the others are made up."
+    )

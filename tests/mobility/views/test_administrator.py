@@ -62,6 +62,18 @@ class TestStudy:
         assert Plan.objects.get().spec_hash in shown
         assert "Plan version 1, published by adam" in shown
 
+    @pytest.mark.parametrize(
+        ("mechanism", "words"),
+        [
+            ("smp-oue", "Marks the true category in 50.0 % of cases, and each other category in 26.9 %."),
+            ("rsfd-ouez", "Only 50.0 % of the reports are answers; the others are made up."),
+        ],
+    )
+    def test_it_says_what_a_report_is(self, client: Client, mechanism: str, words: str) -> None:
+        text = STUDY.replace("smp-grr", mechanism).replace("\nepsilon = 0.5\n", "\n")
+        client.post(CREATE_URL, {"study_file": file(text)})
+        assert words in page(client, "/administrator/fair/").replace("\u202f", " ")
+
     def test_unknown_study_is_not_found(self, client: Client) -> None:
         assert client.get("/administrator/nothing/").status_code == 404
 
