@@ -178,8 +178,8 @@ def _who_answers(spec: PlanSpec) -> str:
             "Each person answers one of the %(d)d indicators, drawn at random once for the whole study."
         ) % {"d": spec.d}
     return gettext(
-        "Each person answers one of the %(d)d indicators, drawn at random once for the whole study, and sends "
-        "made-up reports on the others, drawn without looking at the values."
+        "Each person answers one of the %(d)d indicators, drawn at random once for the whole study, and "
+        "sends made-up reports on the others, drawn without looking at the values."
     ) % {"d": spec.d}
 
 
