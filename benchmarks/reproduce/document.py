@@ -48,7 +48,8 @@ Written by `make reproduce` from the code that runs (`ldp`), with fixed keys: th
 Do not edit it. Experiments are on MS-FIMU ([sources](../mobility/demo/SOURCES.md)); every simulated
 report goes through the library's keyed mechanisms. A simulated number stands with its standard error over
 the runs. It *agrees* if chance explains the difference: at most three standard errors, with that of the
-published number taken from our runs, for as many runs as the paper has.
+published number taken from our runs, for as many runs as the paper has. Bars in charts are 95 %
+intervals of the mean.
 
 The papers' numbers are those of {published.THESIS} ("the thesis") and of the notebooks that its author
 publishes for the same experiments ({published.NOTEBOOKS}). *Paper tuning* is what is published; *exact
@@ -123,8 +124,8 @@ run, the mean over the 28 windows of the RMSE of all categories of the six attri
 above.
 
 **Here.** {found.n_window_runs} runs, in percentage points: {french_visitors().presence.size:,} French
-visitors of the demo's population. Its marginals and daily totals are those of the data; how attributes go
-together is made up, so true frequencies of a window are not quite those of the paper. The
+visitors of the demo's population, which has the marginals and daily totals of the data; how attributes and
+days go together is made up, so the true frequencies of a window are not quite those of the paper. The
 published number counts as one run of ours. (The notebook seeds its generator with the person's number;
 here bits are keyed.)
 
@@ -178,6 +179,7 @@ def loss_section() -> str:
     """What RS+FD reveals, and exact variances at equal loss."""
     rows = [exact.solution_row(epsilon) for epsilon in ("0.5", "1", "2", "3")]
     amplified = float(rows[1].amplified)
+    attribute = ", ".join(f"{row.attribute_adp / row.smp_adp:.2f}" for row in rows)
     return f"""## RS+FD: what is lost, and variances at equal loss
 
 **Claim.** Algorithm 4 of the thesis gives the answer ε' = ln(d(e^ε - 1) + 1) and calls the whole ε-LDP,
@@ -201,8 +203,8 @@ profile:
 With ε', RS+FD[ADP] seems to have {_ratios(rows[:2], amplified=True)} times the variance of Smp[ADP] for ε
 at most 1, and {_ratios(rows[2:], amplified=True)} times for ε of 2 and 3. At equal epsilon of a profile
 it has {_ratios(rows, amplified=False)} times the variance. It can only lose there: it is Smp with fakes
-added to the answer. Per attribute it can win for small epsilons and large domains
-(`ldp.rank_mechanisms`).
+added to the answer. If the promise is about one attribute only, RS+FD[ADP] has {attribute} times the
+variance of Smp[ADP], by epsilon: fakes help where ε is small.
 """
 
 

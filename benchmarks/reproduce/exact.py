@@ -8,6 +8,7 @@ from typing import Final, Literal, TypedDict, get_args
 
 import ldp
 from benchmarks.reproduce import published
+from ldp.channels import Unit
 
 SAME: Final = 1e-9  # relative; the published formula is evaluated in floating point
 
@@ -69,6 +70,7 @@ class SolutionRow:
     amplified : Fraction; what the thesis gives the answers of RS+FD
     smp_grr, smp_adp : float; at epsilon
     fake_data : dict of float; RS+FD at epsilon per profile, by variant
+    attribute_adp : float; RS+FD[ADP] at epsilon per attribute, exactly
     amplified_adp : float; RS+FD[ADP] as in the thesis
     smp_adp_amplified : float; Smp[ADP] at the epsilon that a profile loses then
     """
@@ -78,6 +80,7 @@ class SolutionRow:
     smp_grr: float
     smp_adp: float
     fake_data: dict[Variant, float]
+    attribute_adp: float
     amplified_adp: float
     smp_adp_amplified: float
 
@@ -153,8 +156,8 @@ def solution_row(epsilon: str, *, domain_sizes: Sequence[int] = TABLE_SIZES) -> 
         # One in d answers each attribute: d times the noise, then the mean over d attributes.
         return float(sum(ldp.noise_at_zero(make(epsilon=epsilon, domain_size=k)) for k in domain_sizes))
 
-    def fake(variant: Variant, epsilon: Fraction) -> float:
-        channel = ldp.fake_data_channel(variant, epsilon=epsilon, unit="profile", domain_sizes=domain_sizes)
+    def fake(variant: Variant, epsilon: Fraction, *, unit: Unit = "profile") -> float:
+        channel = ldp.fake_data_channel(variant, epsilon=epsilon, unit=unit, domain_sizes=domain_sizes)
         return float(sum(ldp.noise_at_zero(report) for report in channel.reports)) / d
 
     return SolutionRow(
@@ -163,6 +166,7 @@ def solution_row(epsilon: str, *, domain_sizes: Sequence[int] = TABLE_SIZES) -> 
         smp_grr=smp(nominal, adaptive=False),
         smp_adp=smp(nominal, adaptive=True),
         fake_data={variant: fake(variant, nominal) for variant in VARIANTS},
+        attribute_adp=fake("adp", nominal, unit="attribute"),
         amplified_adp=fake("adp", amplified),
         smp_adp_amplified=smp(amplified, adaptive=True),
     )

@@ -127,7 +127,7 @@ def draw_windows(found: Mapping[windows.Setting, Floats], path: Path) -> None:
                     markerfacecolor=colour if is_union else "white",
                     label=f"{name}, {'union of days' if is_union else 'single day'}",
                 )
-        _percent_points(axes[0], (0.02, 0.03, 0.05, 0.1))
+        _percent_points(axes[0], (0.02, 0.03, 0.05, 0.07))
         axes[0].set_ylabel("RMSE, percentage points")
         axes[0].set_xlabel("visitors of the window")
         axes[0].xaxis.set_major_formatter("{x:,.0f}")

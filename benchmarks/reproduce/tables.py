@@ -159,13 +159,21 @@ def loss_variance_table(rows: Sequence[SolutionRow]) -> str:
         "Smp[GRR]",
         "Smp[ADP]",
         *(NAMES[variant] for variant in exact.VARIANTS),
+        "RS+FD[ADP], ε per attribute",
         "RS+FD[ADP] with ε'",
         "Smp[ADP] at ε'",
     )
     lines = []
     for row in rows:
         fake = row.fake_data.values()
-        numbers = (row.smp_grr, row.smp_adp, *fake, row.amplified_adp, row.smp_adp_amplified)
+        numbers = (
+            row.smp_grr,
+            row.smp_adp,
+            *fake,
+            row.attribute_adp,
+            row.amplified_adp,
+            row.smp_adp_amplified,
+        )
         lines.append((row.epsilon, f"{float(row.amplified):.4f}", *(f"{each:.4g}" for each in numbers)))
     return table(header, lines)
 

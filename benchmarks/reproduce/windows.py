@@ -107,7 +107,7 @@ def n_visitors() -> tuple[int, ...]:
 
 
 @cache
-def _truth() -> tuple[Floats, ...]:
+def truth() -> tuple[Floats, ...]:
     """True frequencies per attribute; shape (domain size, 28)."""
     visitors = french_visitors()
     everyone = np.arange(visitors.presence.size)
@@ -127,14 +127,14 @@ def _errors(spec: ldp.PlanSpec, *, prf: ldp.KeyedPrf) -> Floats:
         rows = everyone if asked is None else np.flatnonzero(asked == index)
         channel = ldp.grr_channel(epsilon=indicator.epsilon, domain_size=indicator.domain_size)
         counts = _tally(index, _answers(index, rows, channel=channel, prf=prf), rows)
-        for window, truth in enumerate(_truth()[index].T):
+        for window, f in enumerate(truth()[index].T):
             estimates = ldp.grr_frequencies(
                 np.ascontiguousarray(counts[:, window]),
                 n_reports=int(counts[:, window].sum()),
                 n_population=n_visitors()[window],
                 channel=channel,
             )
-            squared[window] += ((runs.clipped(estimates.frequency) - truth) ** 2).sum()
+            squared[window] += ((runs.clipped(estimates.frequency) - f) ** 2).sum()
     return np.sqrt(squared / sum(domain_sizes()))
 
 
