@@ -114,7 +114,7 @@ class SealedReader(io.RawIOBase):
         buffer[:count] = rest[:count]
         self._at += count
         more = start + count - self._came_out[index]
-        if more > 0:
+        if count and more > 0:
             self._came_out[index] += more
             self.bytes_read += more
         return count

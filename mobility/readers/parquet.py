@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mobility.errors import BatchFormatError
 from mobility.readers import Layout, RowBlock
 from mobility.readers.compression import Buffered
+from mobility.readers.parquet_pages import NoPageError, check_pages
 from mobility.readers.text import UTF8, is_bad, is_plain, kinds_of_rows
 from reports.studyfile.formats import EPOCH_MS, EPOCH_S, ISO
 
@@ -33,7 +34,7 @@ def read_parquet(file: Buffered, *, layout: Layout) -> Iterator[RowBlock]:
     """
     try:
         yield from _blocks(file, layout=layout)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, NoPageError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # the disk's, not the format's
             raise
         raise BatchFormatError(DAMAGED) from None
@@ -42,7 +43,11 @@ def read_parquet(file: Buffered, *, layout: Layout) -> Iterator[RowBlock]:
 def _blocks(file: Buffered, *, layout: Layout) -> Iterator[RowBlock]:
     reader = _opened(file)
     _check_columns(reader, layout=layout)
-    reader = _opened(file, read_dictionary=_texts_of(reader, layout=layout))
+    places = _places_of(reader, layout=layout)
+    by_place = check_pages(file, metadata=reader.metadata, columns=places)
+    # Arrow keeps all values of a row group where some pages have places in a dictionary and others values.
+    texts = [name for name in by_place if reader.schema.column(places[name]).physical_type == "BYTE_ARRAY"]
+    reader = _opened(file, read_dictionary=texts)
     first = 1
     batches = reader.iter_batches(BATCH_ROWS, columns=list(layout.columns), use_threads=False)
     for batch in batches:
@@ -76,7 +81,7 @@ def _check_columns(reader: pq.ParquetFile, *, layout: Layout) -> None:
         if problem:
             raise BatchFormatError(f"column {name!r} {problem}")
     stamp = layout.timestamp
-    if stamp is not None and _physical_type(reader, stamp) == "INT96":
+    if stamp is not None and _is_int96(reader, stamp):
         raise BatchFormatError(
             f"column {stamp!r} has timestamps of type INT96, which do not say their time zone: write "
             "TIMESTAMP_MICROS (in Spark: spark.sql.parquet.outputTimestampType) or text"
@@ -123,21 +128,21 @@ def _is_text(kind: pa.DataType) -> bool:
     )
 
 
-def _physical_type(reader: pq.ParquetFile, name: str) -> str:
+def _is_int96(reader: pq.ParquetFile, name: str) -> bool:
+    return bool(reader.schema.column(_place_of(reader, name)).physical_type == "INT96")
+
+
+def _places_of(reader: pq.ParquetFile, *, layout: Layout) -> dict[str, int]:
+    return {name: _place_of(reader, name) for name in layout.columns}
+
+
+def _place_of(reader: pq.ParquetFile, name: str) -> int:
+    """Place of a column that is no list or record, among the leaves of all columns."""
     for index in range(len(reader.schema)):
         column = reader.schema.column(index)
-        if column.path == name:
-            return str(column.physical_type)
-    return ""
-
-
-def _texts_of(reader: pq.ParquetFile, *, layout: Layout) -> list[str]:
-    """Columns that come as their distinct values; timestamps have too many of them."""
-    return [
-        name
-        for name in layout.columns
-        if name != layout.timestamp and _physical_type(reader, name) == "BYTE_ARRAY"
-    ]
+        if column.path == name and column.name == name:
+            return index
+    raise BatchFormatError(f"the Parquet file has no plain column {name!r}")
 
 
 def _block(batch: pa.RecordBatch, *, first: int, layout: Layout) -> RowBlock:

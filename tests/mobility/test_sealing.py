@@ -230,3 +230,52 @@ def test_refusals_name_the_place_and_no_content() -> None:
         unseal(seal(BLOB, key=KEY, context="fimu/day-1/0/2"), key=KEY, context="fimu/day-1/0/1")
     with pytest.raises(SealBrokenError, match=r"^staged data is damaged at frame 0: send the file again$"):
         SealedReader(io.BytesIO(sealed_stream(PLAIN)), key=OTHER_KEY).read(1)
+
+
+@given(
+    steps=st.lists(st.tuples(st.integers(-5, 3 * FRAME + 9), st.integers(0, 70), st.sampled_from([0, 1, 2]))),
+    kept=st.integers(1, 4),
+)
+@pytest.mark.parametrize("length", [0, 1, FRAME, 2 * FRAME, 3 * FRAME + 5])
+def test_any_place_can_be_read_in_any_order(
+    length: int, steps: list[tuple[int, int, int]], kept: int
+) -> None:
+    """Like a file of the plaintext: seek, tell and read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sealing, "FRAME_BYTES", FRAME)
+        patch.setattr(sealing, "FRAMES_KEPT", kept)
+        plain = io.BytesIO(PLAIN[:length])
+        reader = SealedReader(io.BytesIO(sealed_stream(PLAIN[:length])), key=KEY)
+        assert reader.seekable()
+        buffered = io.BufferedReader(reader, 16)
+        for place, size, whence in steps:
+            offset = {0: place, 1: place - plain.tell(), 2: place - length}[whence]
+            if place < 0:
+                continue
+            assert buffered.seek(offset, whence) == plain.seek(offset, whence)
+            assert buffered.read(size) == plain.read(size)
+            assert buffered.tell() == plain.tell()
+        assert reader.bytes_read <= length
+
+
+@pytest.mark.usefixtures("_small_frames")
+def test_a_frame_that_is_read_again_counts_once() -> None:
+    reader = SealedReader(io.BytesIO(sealed_stream(PLAIN)), key=KEY)
+    for _ in range(3):
+        for place in (FRAME, 0, 2 * FRAME, 3 * FRAME):
+            reader.seek(place)
+            reader.read(FRAME)
+    assert reader.bytes_read == len(PLAIN)
+
+
+@pytest.mark.usefixtures("_small_frames")
+def test_swapped_and_altered_frames_are_noticed_wherever_one_starts() -> None:
+    parts = frames(sealed_stream(PLAIN))
+    for spoiled, place in (([parts[0], parts[2], parts[1], parts[3]], 1), (parts[:3], 2)):
+        reader = SealedReader(io.BytesIO(b"".join(spoiled)), key=KEY)
+        reader.seek(0)
+        assert reader.read(FRAME) == PLAIN[:FRAME]
+        reader.seek(place * FRAME)
+        for _ in range(3):
+            with pytest.raises(SealBrokenError, match=f"frame {place}"):
+                reader.read(1)
