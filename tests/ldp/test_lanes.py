@@ -75,6 +75,35 @@ def test_each_lane_may_have_thresholds_of_its_own(n_lanes: int) -> None:
         assert int(noisy[row]) == expected & int(some[row])
 
 
+@pytest.mark.parametrize("n_lanes", [1, 2, 3, 7, 12, 16, 20, 32, 33, 64])
+def test_any_digit_may_decide(n_lanes: int) -> None:
+    """Thresholds that agree with the numbers of one row up to each digit."""
+    pseudonyms = KeyedStream(KEY).words(3)
+    fields = {"purpose": 3, **FIELDS, "counter": 64}
+    numbers = [
+        reference_numbers(KEY, n_lanes, pseudonym=pseudonym, value=5, **fields)
+        for pseudonym in pseudonyms.tolist()
+    ]
+    every = np.full(3, 2**n_lanes - 1, np.uint64)
+    for digit in range(64):
+        thresholds = [number ^ 1 << 63 - digit for number in numbers[1]]
+        for is_one in (False, True):
+            noisy = lanes.draw(
+                every if is_one else np.zeros(3, np.uint64),
+                drawn=every,
+                digits=lanes.Digits.of_lanes(
+                    p=thresholds if is_one else [0] * n_lanes, q=[0] * n_lanes if is_one else thresholds
+                ),
+                pseudonyms=pseudonyms,
+                keyed=5,
+                prf=KeyedPrf(KEY),
+                **fields,
+            )
+            assert noisy.tolist() == [
+                sum(int(row[lane] < thresholds[lane]) << lane for lane in range(n_lanes)) for row in numbers
+            ]
+
+
 def test_all_counters_of_a_group_must_fit() -> None:
     nothing = np.zeros(3, np.uint64)
     arguments = {
