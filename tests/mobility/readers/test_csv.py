@@ -16,7 +16,7 @@ from mobility.errors import BatchFormatError
 from mobility.readers import Layout, Source
 from mobility.readers import csv as reader
 from mobility.readers.opening import read_extract
-from reports.studyfile.formats import Delimiter
+from reports.studyfile.formats import DELIMITERS, Delimiter
 
 COLUMNS = ("a", "b")
 MARKER = b"33699887766"
@@ -392,3 +392,36 @@ def test_memory_has_a_bound(line: bytes, monkeypatch: pytest.MonkeyPatch) -> Non
     tracemalloc.stop()
     assert lines == (0 if line == b"\n" else (4 << 20) // len(line))
     assert peak < 40 << 16
+
+
+SEPARATORS = {"comma": b",", "semicolon": b";", "tab": b"\t", "pipe": b"|"}
+
+
+@pytest.mark.parametrize("name", DELIMITERS)
+def test_delimiter_is_found_or_named(name: Delimiter) -> None:
+    """The other delimiters are characters like any other."""
+    byte, others = (
+        SEPARATORS[name],
+        b"".join(other for other in SEPARATORS.values() if other != SEPARATORS[name]),
+    )
+    data = byte.join([b"x", b"b", b"a"]) + b"\n" + byte.join([b"1", others, b'"' + byte + b'"']) + b"\n4\n"
+    for delimiter in (None, name):
+        source = Source()
+        assert read(data, delimiter=delimiter, source=source) == Found([(2, byte, others)], [3])
+        assert source.delimiter == name
+
+
+def test_delimiter_that_was_named_is_not_guessed() -> None:
+    assert "found 1 columns (separator: semicolon)" in failure(b"a,b\n1,2\n", delimiter="semicolon")
+
+
+def test_one_column_needs_no_delimiter() -> None:
+    assert read(b"a\n1\n2,3\n", ["a"]) == Found([(2, b"1")], [3])
+
+
+def test_header_that_fits_two_delimiters_must_be_named() -> None:
+    data = b"p;a;b;q,a,b,r\n1,2,3,4\n"
+    assert failure(data) == (
+        "line 1: the header fits 'comma', 'semicolon': name the delimiter in [extract] of the study file"
+    )
+    assert read(data, delimiter="comma") == Found([(2, b"2", b"3")], [])
