@@ -155,7 +155,7 @@ class KeyedPrf:
         counter: int,
     ) -> Iterator[tuple[slice, Words]]:
         """Yield the words of `words` slice by slice, in one buffer that the next slice overwrites."""
-        words = np.empty((min(BUFFER_BLOCKS, pseudonyms.shape[0]), 2), np.uint64)
+        words = np.empty(2 * min(BUFFER_BLOCKS, pseudonyms.shape[0]), np.uint64)
         for part, sealed in self.runs(
             pseudonyms,
             purpose=purpose,
@@ -164,9 +164,9 @@ class KeyedPrf:
             values=values,
             counter=counter,
         ):
-            chunk = words[: sealed.shape[0] // 2]
-            np.copyto(chunk.reshape(-1), sealed)
-            yield part, chunk.byteswap(inplace=True)
+            chunk = words[: sealed.shape[0]]
+            kernels.swap_words(sealed, chunk)
+            yield part, chunk.reshape(-1, 2)
 
     def runs(
         self,

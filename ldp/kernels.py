@@ -90,6 +90,13 @@ def fill_blocks(
 
 
 @njit(cache=True, nogil=True)
+def swap_words(sealed: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
+    """Cipher bytes to words."""
+    for i in range(sealed.shape[0]):
+        words[i] = swap(sealed[i])
+
+
+@njit(cache=True, nogil=True)
 def max_code(codes: NDArray[np.uint16]) -> int:
     """Largest code that is an answer; -1 without any."""
     largest = np.uint16(0)
