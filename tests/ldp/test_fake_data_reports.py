@@ -28,7 +28,7 @@ from ldp import (
     sue_channel,
 )
 from ldp.channels import WORD, GrrChannel
-from ldp.entropy import ANSWER, CHOOSE_INDICATOR, FAKE_BITS, FAKE_DATA
+from ldp.entropy import ANSWER, CHOOSE_INDICATOR, FAKE_BITS, FAKE_DATA, word_bounds
 from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import fake_data, fake_values
 from ldp.mechanisms.fake_values import FakeNumbers
@@ -380,10 +380,20 @@ def test_numbers_of_the_largest_domain_are_told_from_biased_words() -> None:
     assert abs(float(drawn.mean()) - 65533 / 2) < 5 * 65534 / (12 * N) ** 0.5
 
 
-@pytest.mark.parametrize("weights", [(0, 3, 0, 1), (1,) * 7 + (0,), (0, 1), (1, 0)])
-def test_words_pick_what_they_stand_for(weights: tuple[int, ...]) -> None:
-    exact = prior(*weights)
-    bounds = fake_values.word_bounds(exact)
+@pytest.mark.parametrize(
+    "exact",
+    [
+        prior(0, 3, 0, 1),
+        prior(*(1,) * 7, 0),
+        prior(0, 1),
+        prior(1, 0),
+        (WORD - 1, 1),
+        (1, WORD - 2, 0, 1),
+    ],
+    ids=str,
+)
+def test_words_pick_what_they_stand_for(exact: tuple[int, ...]) -> None:
+    bounds = word_bounds(exact)
     totals = [0, *accumulate(exact)]
     words = sorted({word for total in totals for word in (total - 1, total, total + 1) if 0 <= word < WORD})
     out = np.empty(len(words), np.uint16)

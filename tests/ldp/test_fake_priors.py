@@ -169,6 +169,12 @@ def test_a_code_that_is_never_a_fake_hides_nothing() -> None:
     channel = prior_fake_data_channel("grr", epsilon=Fraction(1), unit="attribute", priors=ZEROS)
     assert [report.is_telling for report in channel.reports] == [False, True]
     assert channel.ratios_attribute[1] == channel.reports[1].answer.ratio
+    # Of the codes that may be fakes, the rarest comes first and the most frequent last.
+    report = channel.reports[1]
+    assert report.hits == tuple(
+        (report.answer.p * WORD / weight, report.answer.q * WORD / weight)
+        for weight in (ZEROS[1][2], ZEROS[1][0])
+    )
     # Unary encoding makes every report of every fake, if perhaps rarely.
     assert prior_hidden_epsilon("ouer", epsilon=Fraction(1), unit="attribute", priors=ZEROS) > 1
     assert prior_hidden_epsilon("grr", epsilon=MAX_EPSILON, unit="attribute", priors=PRIORS) == MAX_EPSILON
