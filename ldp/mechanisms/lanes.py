@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ldp import kernels, kernels_bits
 from ldp.entropy import BUFFER_BLOCKS, KeyedPrf, pack_fields
+from ldp.errors import LdpError
 from ldp.families.unary import UnaryChannel
 
 LANES: Final = 64
@@ -45,7 +46,14 @@ class Digits:
 
     @classmethod
     def of_lanes(cls, *, p: Sequence[int], q: Sequence[int]) -> Self:
-        """Digits of lanes with thresholds of their own, in [0, 2**64)."""
+        """Digits of lanes with thresholds of their own, in [0, 2**64).
+
+        Raises
+        ------
+        LdpError : p and q are not of equally many lanes, from 1 to 64
+        """
+        if not 1 <= len(p) <= LANES or len(p) != len(q):
+            raise LdpError(f"p and q must be of 1 to {LANES} lanes, the same, got {len(p)} and {len(q)}")
         table = np.zeros((4, LANES), np.uint64)
         for row, thresholds in enumerate((p, q)):
             table[row] = _transpose(thresholds)

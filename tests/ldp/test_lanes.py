@@ -104,6 +104,12 @@ def test_any_digit_may_decide(n_lanes: int) -> None:
             ]
 
 
+@pytest.mark.parametrize(("n_p", "n_q"), [(0, 0), (65, 65), (3, 4), (4, 3)])
+def test_lanes_of_another_number_are_refused(n_p: int, n_q: int) -> None:
+    with pytest.raises(LdpError, match=f"p and q must be of 1 to 64 lanes, the same, got {n_p} and {n_q}"):
+        lanes.Digits.of_lanes(p=[1] * n_p, q=[1] * n_q)
+
+
 def test_all_counters_of_a_group_must_fit() -> None:
     nothing = np.zeros(3, np.uint64)
     arguments = {
