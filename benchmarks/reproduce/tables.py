@@ -35,7 +35,7 @@ def summary_table(cells: Sequence[Cell], found: Findings) -> str:
     agreeing = sum(each.agrees for each in cells)
     total = len(published.SOLUTION_EPSILONS)
     rows = [
-        ("Table 6.1: variances of L-GRR", f"{agreeing} of {len(cells)} cells agree"),
+        ("Table 6.1: variances of L-GRR", f"{agreeing} of {len(cells)} cells agree with its formula"),
         ("Tables 6.3, 6.4: gains of ALLOMFREE", _count(found.gain_comparisons().values())),
         ("Figures 5.4, 5.5: errors of Smp and Spl", _count(found.window_comparisons().values())),
         (
