@@ -5,7 +5,8 @@ and so spend epsilon twice. The tests hold golden vectors.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Final, TypeVar
 
 import numpy as np
@@ -261,6 +262,14 @@ def last_accepted(bound: int) -> np.uint64:
 def uniform_limits(bound: int) -> tuple[np.uint64, np.uint64, np.uint64]:
     """What kernels need for numbers below `bound`: itself, its reciprocal, and the largest unbiased word."""
     return np.uint64(bound), kernels.reciprocal(bound), last_accepted(bound)
+
+
+def word_bounds(weights: Sequence[int]) -> Words:
+    """Running sums of weights out of 2**64: how many of them a word reaches is what it stands for.
+
+    The sum 2**64 is left out, since no word reaches it.
+    """
+    return np.array([total for total in accumulate(weights) if total < 2**64], np.uint64)
 
 
 def cmac64(key: bytes, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Words:

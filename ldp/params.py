@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, Literal, Self, get_args
 
-from ldp.channels import GrrChannel, Unit, check_domain_size, check_epsilon, exp_down, grr_channel
+from ldp.channels import WORD, GrrChannel, Unit, check_domain_size, check_epsilon, exp_down, grr_channel
 from ldp.errors import InvalidBudgetError, LdpError, PlanError
 from ldp.families.adaptive import adp_channel
 from ldp.families.fake_data import (
@@ -47,6 +47,7 @@ class IndicatorRequest:
     domain_size : int; number of categories, in [2, 65534]
     epsilon : Decimal or None; None takes the plan's
     max_values : int or None; daily only: number of days a person answers, None = all
+    weight : Decimal or None; smp only: how often it is asked, against the others; above 0, None = 1
     """
 
     slug: str
@@ -54,6 +55,7 @@ class IndicatorRequest:
     domain_size: int
     epsilon: Decimal | None = None
     max_values: int | None = None
+    weight: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +101,8 @@ class PlanSpec:
     days : int; days of the study, in [1, 62]
     indicators : tuple of IndicatorSpec; 1 to 255, slugs unique; rsfd: of one epsilon
     epsilon : Fraction; rsfd only: what is promised for the unit, where answers may have more; else None
+    shares : tuple of int, shape (d,), or None; smp only: how often each indicator is asked, probabilities
+        times 2**64; None = equally
 
     Raises
     ------
@@ -116,6 +120,7 @@ class PlanSpec:
     days: int
     indicators: tuple[IndicatorSpec, ...]
     epsilon: Fraction | None = None
+    shares: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.mechanism not in get_args(Mechanism):
@@ -132,10 +137,18 @@ class PlanSpec:
         for spec in self.indicators:
             if spec.max_values is not None:
                 _check_range(f"max_values of {spec.slug}", spec.max_values, low=1, high=self.days)
+        if self.shares is not None:
+            self._check_shares(self.shares)
         if self.has_fakes:
             self._check_fakes()
         elif self.epsilon is not None:
             raise PlanError(f"epsilon of a {self.mechanism} plan must be absent, got {self.epsilon}")
+
+    def _check_shares(self, shares: tuple[int, ...]) -> None:
+        if not self.is_sampled:
+            raise PlanError(f"shares of a {self.mechanism} plan must be absent, got {shares}")
+        if len(shares) != self.d or min(shares) < 1 or sum(shares) != WORD:
+            raise PlanError(f"shares must be {self.d} positive integers with sum {WORD}, got {shares}")
 
     def _check_fakes(self) -> None:
         """Raise PlanError unless the answers keep what the plan promises for its unit."""
@@ -205,6 +218,12 @@ class PlanSpec:
                 return position
         raise PlanError(f"indicator must be one of the plan's, got {slug!r}")
 
+    def asked_share(self, index: int) -> Fraction:
+        """Probability that a person answers an indicator, be it among fakes."""
+        if not (self.is_sampled or self.has_fakes):
+            return Fraction(1)
+        return Fraction(1, self.d) if self.shares is None else Fraction(self.shares[index], WORD)
+
     def values_per_person(self, index: int) -> int:
         """Most answers that one person gives to an indicator: 1 if static, else its number of days."""
         spec = self.indicators[index]
@@ -213,6 +232,8 @@ class PlanSpec:
     def to_json(self) -> dict[str, Any]:
         """Plain values (str, int, None, list, dict); epsilon as the exact string "a/b"."""
         promised = {} if self.epsilon is None else {"epsilon": _ratio(self.epsilon)}
+        # As texts: many readers of JSON round integers above 2**53.
+        asked = {} if self.shares is None else {"shares": [str(share) for share in self.shares]}
         return {
             "mechanism": self.mechanism,
             "unit": self.unit,
@@ -220,6 +241,7 @@ class PlanSpec:
             "days": self.days,
             "indicators": [_indicator_to_json(spec) for spec in self.indicators],
             **promised,
+            **asked,
         }
 
     @classmethod
@@ -239,6 +261,7 @@ class PlanSpec:
                 days=data["days"],
                 indicators=indicators,
                 epsilon=Fraction(data["epsilon"]) if "epsilon" in data else None,
+                shares=tuple(int(share) for share in data["shares"]) if "shares" in data else None,
             )
         except LdpError:
             raise
@@ -288,7 +311,23 @@ def build_plan(
         days=days,
         indicators=specs,
         epsilon=promised if mechanism in _FAKED else None,
+        shares=_shares(indicators, mechanism=mechanism),
     )
+
+
+def _shares(indicators: Sequence[IndicatorRequest], *, mechanism: Mechanism) -> tuple[int, ...] | None:
+    """Shares that are nearest to the weights, the first taking what rounding leaves; None without weights."""
+    given = [request for request in indicators if request.weight is not None]
+    if not given:
+        return None
+    if not mechanism.startswith("smp-"):
+        raise PlanError(f"weight of {given[0].slug} must be absent: {mechanism} asks all alike")
+    for request in given:
+        if request.weight is not None and not (request.weight.is_finite() and request.weight > 0):
+            raise PlanError(f"weight of {request.slug} must be > 0, got {request.weight}")
+    weights = [Fraction(1 if request.weight is None else request.weight) for request in indicators]
+    rest = [round(WORD * weight / sum(weights)) for weight in weights[1:]]
+    return WORD - sum(rest), *rest
 
 
 def _answers_epsilon(

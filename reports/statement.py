@@ -256,6 +256,7 @@ def _indicator(indicator: Indicator, *, spec: PlanSpec, entry: IndicatorCertific
         "kind": indicator.kind,
         "categories": indicator.categories,
         "protocol": "grr" if isinstance(channel, GrrChannel) else "oue",
+        "asked_share": _ratio(spec.asked_share(index)),
         "nominal_epsilon": _ratio(asked.epsilon),
         **{name: str(value) for name, value in thresholds(channel).items()},
         "threshold_out_of": str(WORD),

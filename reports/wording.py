@@ -173,6 +173,11 @@ def _who_answers(spec: PlanSpec) -> str:
         ) % {"d": spec.d}
     if spec.d == 1:
         return gettext("Each person answers the one indicator.")
+    if spec.is_sampled and spec.shares is not None:
+        return gettext(
+            "Each person answers one of the %(d)d indicators, drawn at random once for the whole study; some "
+            "indicators are drawn more often than others."
+        ) % {"d": spec.d}
     if spec.is_sampled:
         return gettext(
             "Each person answers one of the %(d)d indicators, drawn at random once for the whole study."

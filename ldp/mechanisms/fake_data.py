@@ -14,13 +14,21 @@ from numpy.typing import NDArray
 
 from ldp import kernels, kernels_fake
 from ldp.channels import WORD
-from ldp.entropy import BUFFER_BLOCKS, CHOOSE_INDICATOR, KeyedPrf, check_words, pack_fields, uniform_limits
+from ldp.entropy import (
+    BUFFER_BLOCKS,
+    CHOOSE_INDICATOR,
+    KeyedPrf,
+    check_words,
+    pack_fields,
+    uniform_limits,
+    word_bounds,
+)
 from ldp.errors import LdpError
 from ldp.families.fake_data import FakeDataChannel, PriorFakeDataChannel
 from ldp.families.faked_reports import FakedChannel, PriorFakedChannel
 from ldp.mechanisms.fake_bits import BlankBits, EncodedBits
 from ldp.mechanisms.fake_codes import CodeReports
-from ldp.mechanisms.fake_values import FakeNumbers, Part, seal, word_bounds
+from ldp.mechanisms.fake_values import FakeNumbers, Part, seal
 from ldp.mechanisms.multidim import choose_indicator
 
 _CHOOSE = pack_fields(purpose=CHOOSE_INDICATOR, indicator=0, plan_version=0, counter=0)

@@ -15,13 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp import kernels, kernels_fake
-from ldp.channels import WORD
-from ldp.entropy import FAKE_DATA, BlockBuffer, pack_fields, uniform_limits
+from ldp.entropy import FAKE_DATA, BlockBuffer, pack_fields, uniform_limits, word_bounds
 from ldp.families.faked_reports import FakedChannel, PriorFakedChannel
 
-_MOST: Final = (
-    2**12
-)  # numbers of a group of several indicators: few enough to be counted in the fastest cache
+_MOST: Final = 2**12  # numbers of several indicators together: their counts stay in the fastest cache
 
 Codes = NDArray[np.uint16]
 Words = NDArray[np.uint64]
@@ -139,14 +136,6 @@ class FakeNumbers:
             self.groups[-1] = FakeGroup(indicators=(*last.indicators, index), sizes=(*last.sizes, k))
         else:
             self.groups.append(FakeGroup(indicators=(index,), sizes=(k,), prior=prior))
-
-
-def word_bounds(weights: Sequence[int]) -> Words:
-    """Running sums of weights out of 2**64: how many of them a word reaches is what it stands for.
-
-    The sum 2**64 is left out, since no word reaches it.
-    """
-    return np.array([total for total in accumulate(weights) if total < WORD], np.uint64)
 
 
 def seal(buffer: BlockBuffer, pseudonyms: Words, *, fields: np.uint64, value: int) -> Words:

@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ldp import kernels
-from ldp.channels import GrrChannel
+from ldp.channels import WORD, GrrChannel
 from ldp.entropy import (
     ANSWER,
     BUFFER_BLOCKS,
@@ -24,6 +24,7 @@ from ldp.entropy import (
     check_words,
     pack_fields,
     uniform_limits,
+    word_bounds,
 )
 from ldp.errors import LdpError
 from ldp.kernels import NO_ANSWER
@@ -39,26 +40,42 @@ _CHOOSE: Final = pack_fields(purpose=CHOOSE_INDICATOR, indicator=0, plan_version
 _NO_VALUE: Final = np.zeros(1, np.uint32)
 
 
-def choose_indicator(pseudonyms: Words, *, prf: KeyedPrf, d: int) -> NDArray[np.uint8]:
+def choose_indicator(
+    pseudonyms: Words, *, prf: KeyedPrf, d: int, shares: Sequence[int] | None = None
+) -> NDArray[np.uint8]:
     """Indicator that each subscriber answers, for the whole study and every plan version.
 
     Parameters
     ----------
     pseudonyms : ndarray of uint64, shape (n,)
     d : int; number of indicators, in [1, 255]
+    shares : sequence of int, shape (d,), or None; probabilities times 2**64, at least 1 each; None = equal
 
     Returns
     -------
-    ndarray of uint8, shape (n,); in [0, d), each equally likely
+    ndarray of uint8, shape (n,); in [0, d)
 
     Raises
     ------
-    LdpError : d is out of range
+    LdpError : d is out of range, or shares are not d positive integers that add up to 2**64
+
+    Notes
+    -----
+    With shares, the first word of the block is compared with their running sums. What is asked does not
+    depend on any value, so shares change no promise; `smp_weights` says which are good.
     """
     if not 1 <= d <= MAX_INDICATORS:
         raise LdpError(f"d must be in [1, {MAX_INDICATORS}], got {d}")
-    drawn = prf.below(pseudonyms, bound=d, purpose=CHOOSE_INDICATOR, indicator=0, plan_version=0, value=0)
-    return drawn.astype(np.uint8)
+    fields = {"purpose": CHOOSE_INDICATOR, "indicator": 0, "plan_version": 0}
+    if shares is None:
+        return prf.below(pseudonyms, bound=d, value=0, **fields).astype(np.uint8)
+    if len(shares) != d or min(shares) < 1 or sum(shares) != WORD:
+        raise LdpError(f"shares must be {d} positive integers with sum {WORD}, got {list(shares)}")
+    bounds = word_bounds(shares)
+    asked = np.empty(pseudonyms.shape[0], np.uint8)
+    for part, words in prf.chunks(pseudonyms, values=0, counter=0, **fields):
+        asked[part] = np.searchsorted(bounds, words[:, 0], side="right")
+    return asked
 
 
 def choose_days(pseudonyms: Words, *, prf: KeyedPrf, days: int, max_values: int, indicator: int) -> Words:

@@ -47,7 +47,7 @@ class Sanitiser:
         """
         if not self._plan.is_sampled:
             raise LdpError(f"asked needs a mechanism that samples, got {self._plan.mechanism}")
-        return choose_indicator(pseudonyms, prf=self._prf, d=self._plan.d)
+        return choose_indicator(pseudonyms, prf=self._prf, d=self._plan.d, shares=self._plan.shares)
 
     def answer(self, index: int, pseudonyms: Words, values: Values) -> NDArray[np.uint16]:
         """Answers to one indicator by GRR; under sampling, the caller passes only the subscribers asked it.

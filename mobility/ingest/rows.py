@@ -268,7 +268,9 @@ class RowCoder:
             for slot, index in enumerate(values):
                 codes[:, slot] = values[index][rows]
         elif self.slots:
-            asked = choose_indicator(pseudonyms, prf=self._prf, d=self._plan.d)[subscriber_of_row[rows]]
+            plan = self._plan
+            asked = choose_indicator(pseudonyms, prf=self._prf, d=plan.d, shares=plan.shares)
+            asked = asked[subscriber_of_row[rows]]
             for index, of_row in values.items():
                 mine = asked == index
                 codes[mine, 0] = of_row[rows[mine]]

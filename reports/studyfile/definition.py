@@ -53,6 +53,7 @@ class IndicatorDefinition:
     categories: tuple[str, ...]
     epsilon: Decimal | None
     max_values: int | None
+    weight: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +129,7 @@ class StudyDefinition:
                     domain_size=len(indicator.categories),
                     epsilon=indicator.epsilon,
                     max_values=indicator.max_values,
+                    weight=indicator.weight,
                 )
                 for indicator in self.indicators
             ],
@@ -183,7 +185,11 @@ def _plan_from_json(data: Mapping[str, Any]) -> PlanDefinition:
 
 
 def _indicator_from_json(data: Mapping[str, Any]) -> IndicatorDefinition:
-    exact = {"categories": tuple(data["categories"]), "epsilon": _decimal(data["epsilon"])}
+    exact = {
+        "categories": tuple(data["categories"]),
+        "epsilon": _decimal(data["epsilon"]),
+        "weight": _decimal(data.get("weight")),
+    }
     return IndicatorDefinition(**{**data, **exact})
 
 

@@ -10,7 +10,7 @@ from reports.studyfile.definition import (
     IndicatorDefinition,
     PlanDefinition,
 )
-from reports.studyfile.sections import EPSILON
+from reports.studyfile.sections import EPSILON, WEIGHT
 from reports.studyfile.table import Table, text_problem
 
 MAX_INDICATORS = 255
@@ -56,6 +56,7 @@ def _read_indicator(table: Table, *, days: int, plan: PlanDefinition | None) -> 
     slug = table.slug("slug", reserved=RESERVED_INDICATORS) or "unknown"
     kind = cast(Kind, table.choice("kind", ("static", "daily")))
     epsilon = table.decimal("epsilon", EPSILON, required=False)
+    weight = table.decimal("weight", WEIGHT, required=False)
     if plan is not None:
         _check_suits(table, plan, kind=kind, epsilon=epsilon)
     name = table.text("name", default=slug.replace("_", " ").replace("-", " ").capitalize())
@@ -63,7 +64,7 @@ def _read_indicator(table: Table, *, days: int, plan: PlanDefinition | None) -> 
     # An unknown kind says nothing about the other keys.
     specific = reader(table, days=days) if table.values.get("kind") == kind else _unread(table)
     table.finish()
-    return IndicatorDefinition(slug=slug, name=name, kind=kind, epsilon=epsilon, **specific)
+    return IndicatorDefinition(slug=slug, name=name, kind=kind, epsilon=epsilon, weight=weight, **specific)
 
 
 def _check_suits(table: Table, plan: PlanDefinition, *, kind: Kind, epsilon: Decimal | None) -> None:
@@ -74,6 +75,8 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: Kind, epsilon: Dec
     if epsilon is not None and mechanism.startswith("rsfd-"):
         rule = f"must be absent: {mechanism} has one for all, since every report may be the answer"
         table.add("epsilon", rule, epsilon)
+    if not mechanism.startswith("smp-"):
+        table.refuse("weight", f"must be absent: under {mechanism} every indicator is asked alike")
     if kind == "daily" and mechanism.startswith("rsfd-") and plan.unit == "attribute":
         rule = (
             f"must be static under {mechanism} with the unit attribute: a made-up report does not change "

@@ -24,6 +24,7 @@ DAY_MINUTES = 24 * 60
 EPSILON = NumberRule(
     "must be a number > 0 and <= 20 (above 20 an answer is as good as the raw value)", lambda x: 0 < x <= 20
 )
+WEIGHT = NumberRule("must be a number from 0.001 to 1000", lambda x: Decimal("0.001") <= x <= 1000)
 CAP = NumberRule("must be a number > 0 and <= 9999", lambda x: 0 < x <= 9999)
 SHARE = NumberRule("must be a number > 0 and <= 1", lambda x: 0 < x <= 1)
 BAD_SHARE = NumberRule("must be a number from 0 to 1", lambda x: 0 <= x <= 1)

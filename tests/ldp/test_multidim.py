@@ -70,6 +70,30 @@ def test_each_indicator_is_chosen_equally_often(d: int) -> None:
     assert np.all(np.abs(counts - PEOPLE.size / d) < 5 * standard_error)
 
 
+@given(
+    words=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=20),
+    parts=st.lists(st.integers(1, 2**40), min_size=1, max_size=6),
+)
+def test_chosen_indicator_is_where_the_word_falls_among_the_shares(
+    words: list[int], parts: list[int]
+) -> None:
+    rest = [WORD * part // sum(parts) for part in parts[1:]]
+    shares = [WORD - sum(rest), *rest]
+    edges = [sum(shares[:i]) + step for i in range(1, len(shares) + 1) for step in (-1, 0)]
+    words += [edge for edge in edges if edge < WORD]
+    prf = FixedPrf(lambda pseudonym, *, value, counter: (words[pseudonym], 0))  # noqa: ARG005
+    asked = choose_indicator(np.arange(len(words), dtype=np.uint64), prf=prf, d=len(shares), shares=shares)
+    assert asked.dtype == np.uint8
+    for word, index in zip(words, asked.tolist(), strict=True):
+        assert sum(shares[:index]) <= word < sum(shares[: index + 1])
+
+
+@pytest.mark.parametrize("shares", [[WORD], [WORD - 1, 2], [WORD, 0], [WORD // 2] * 3])
+def test_shares_that_do_not_fit_are_refused(shares: list[int]) -> None:
+    with pytest.raises(LdpError, match=f"shares must be 2 positive integers with sum {WORD}, got"):
+        choose_indicator(PEOPLE, prf=PRF, d=2, shares=shares)
+
+
 @given(pseudonym=st.integers(0, 2**64 - 1), days=st.integers(1, 62), data=st.data())
 def test_chosen_days_are_those_of_the_reference(pseudonym: int, days: int, data: st.DataObject) -> None:
     m = data.draw(st.integers(1, days))

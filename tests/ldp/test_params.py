@@ -23,6 +23,7 @@ from ldp import (
     UnaryChannel,
     adp_channel,
     build_plan,
+    certify,
     fake_data_channel,
     grr_channel,
     hidden_epsilon,
@@ -60,6 +61,57 @@ def test_decimals_become_exact_fractions() -> None:
     )
     assert (plan.d, plan.index("b"), plan.is_sampled) == (2, 1, True)
     assert [plan.values_per_person(i) for i in range(2)] == [1, 3]
+
+
+def weighted(*weights: str | None, **changes: Any) -> PlanSpec:
+    requests = [
+        IndicatorRequest(
+            slug=f"i{i}",
+            kind="static",
+            domain_size=3,
+            weight=None if weight is None else Decimal(weight),
+        )
+        for i, weight in enumerate(weights)
+    ]
+    settings: dict[str, Any] = {"mechanism": "smp-oue", "unit": "profile", "version": 1, "days": 7}
+    return build_plan(**(settings | changes), epsilon=Decimal(1), indicators=requests)
+
+
+def test_weights_become_shares_that_add_up() -> None:
+    plan = weighted("1.5", None, "0.5")
+    assert plan.shares == (2**63, round(Fraction(2**64, 3)), round(Fraction(2**64, 6)))
+    assert sum(plan.shares) == 2**64
+    assert [plan.asked_share(i) for i in range(3)] == [Fraction(share, 2**64) for share in plan.shares]
+    assert PlanSpec.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+    assert certify(plan) == certify(replace(plan, shares=None))
+
+
+def test_without_weights_all_are_asked_alike() -> None:
+    plan = weighted(None, None, None)
+    assert plan.shares is None
+    assert plan.asked_share(1) == Fraction(1, 3)
+    assert make_plan(*STATIC, mechanism="rsfd-grr").asked_share(0) == Fraction(1, len(STATIC))
+    assert make_plan(*STATIC, mechanism="spl-grr").asked_share(0) == 1
+
+
+@pytest.mark.parametrize("weight", ["0", "-1", "NaN", "Infinity"])
+def test_weight_must_be_positive(weight: str) -> None:
+    with pytest.raises(PlanError, match=f"weight of i1 must be > 0, got {weight}"):
+        weighted(None, weight)
+
+
+def test_weights_need_a_mechanism_that_samples() -> None:
+    with pytest.raises(PlanError, match="weight of i1 must be absent: spl-grr asks all alike"):
+        weighted(None, "2", mechanism="spl-grr")
+    plan = make_plan(*STATIC, mechanism="spl-grr")
+    with pytest.raises(PlanError, match="shares of a spl-grr plan must be absent"):
+        replace(plan, shares=(2**64 // plan.d,) * plan.d)
+
+
+@pytest.mark.parametrize("shares", [(2**64,), (2**64, 0), (2**63, 2**63 - 1)])
+def test_shares_must_add_up(shares: tuple[int, ...]) -> None:
+    with pytest.raises(PlanError, match="shares must be 2 positive integers with sum 18446744073709551616"):
+        replace(PLAN, shares=shares)
 
 
 def test_splitting_shares_epsilon_exactly() -> None:

@@ -30,6 +30,10 @@ def below(key: bytes, pseudonym: int, *, bound: int, purpose: int, indicator: in
 
 def asked(key: bytes, pseudonym: int, plan: PlanSpec) -> int:
     """Indicator that a subscriber answers under a sampled plan."""
+    if plan.shares is not None:
+        fields = {"purpose": CHOOSE_INDICATOR, "indicator": 0, "plan_version": 0, "value": 0, "counter": 0}
+        word, _ = reference_words(key, pseudonym=pseudonym, **fields)
+        return next(i for i in range(plan.d) if word < sum(plan.shares[: i + 1]))
     return below(key, pseudonym, bound=plan.d, purpose=CHOOSE_INDICATOR)
 
 

@@ -250,6 +250,18 @@ def test_per_indicator_epsilon_has_no_meaning_when_the_budget_is_split() -> None
     ]
 
 
+def test_weights_say_how_often_an_indicator_is_asked() -> None:
+    text = edited('column = "age"', 'column = "age"\nweight = 2')
+    plan = parse(text).plan_spec()
+    assert plan.asked_share(plan.index("age_band")) == pytest.approx(2 / (plan.d + 1))
+    assert problems(edited("smp-grr", "spl-grr", text=text)) == [
+        "study.toml: indicator[age_band].weight: must be absent: under spl-grr every indicator is asked alike, got 2"
+    ]
+    assert problems(edited("weight = 2", "weight = 0", text=text)) == [
+        "study.toml: indicator[age_band].weight: must be a number from 0.001 to 1000, got 0"
+    ]
+
+
 @pytest.mark.parametrize("mechanism", ["rsfd-grr", "rsfd-ouez", "rsfd-adp"])
 def test_fake_data_have_one_epsilon_for_all_indicators(mechanism: str) -> None:
     text = edited("smp-grr", mechanism, text=edited('column = "age"', 'column = "age"\nepsilon = 0.5'))

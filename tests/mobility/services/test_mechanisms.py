@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_args
 
@@ -196,6 +197,22 @@ def test_totals_are_those_of_the_reports(
     answers = sum(expected[slug].n_reports[0].sum() for slug in static)
     answers += sum(expected[slug].n_reports.sum() for slug in daily)
     assert sum(batch.reports for batch in batches) == answers
+
+
+@pytest.mark.parametrize("mechanism", ["smp-grr", "smp-adp"])
+def test_weighted_indicators_end_to_end(
+    make_pipeline: Callable[..., Pipeline], definition: StudyDefinition, gappy: list[Path], mechanism: str
+) -> None:
+    changes = study_of(definition, mechanism)
+    first, *others = changes["indicators"]
+    changes["indicators"] = (replace(first, weight=Decimal(6)), *others)
+    pipeline = make_pipeline(**changes)
+    pipeline.upload(*gappy[:3])
+    truth = read_extract(gappy[:3], read_study(STUDY_FILE))
+    expected = tallies_by_hand(replace(definition, **changes), truth)
+    assert_counted(pipeline, expected)
+    n_asked = [expected[each.slug].n_reports[0].sum() for each in changes["indicators"]]
+    assert n_asked[0] > max(n_asked[1:]) * 3
 
 
 @pytest.mark.parametrize("mechanism", ["rsfd-grr", "rsfd-ouez", "rsfd-adp"])
