@@ -4,7 +4,7 @@ python := .venv/bin/python
 compile := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 PORT ?= 8000
 
-.PHONY: help setup setup-dev demo run test lint bench soak reproduce lock clean
+.PHONY: help setup setup-dev demo run test lint bench soak reproduce mutate lock clean
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
@@ -44,6 +44,9 @@ bench: setup-dev  ## speed of ingest and of sanitising, beside plain work and ot
 
 soak: setup  ## are the stated errors true? 2,000 study keys, half an hour (ARGS="--keys 200": fewer)
 	@$(python) -m benchmarks.soak $(ARGS)
+
+mutate: setup-dev  ## what no test notices: one number or operator changed at a time (ARGS: modules of ldp/)
+	@$(python) scripts/mutate.py $(ARGS)
 
 reproduce: setup-dev  ## docs/reproduction.md: what the papers claim, recomputed; some minutes (ARGS: options)
 	@$(python) -m benchmarks.reproduce $(ARGS)
