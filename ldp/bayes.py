@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ldp.channels import GrrChannel, PureChannel
 from ldp.errors import LdpError
-from ldp.families.fake_data import FakedChannel
+from ldp.families.faked_reports import FakedChannel, FakedReport
 from ldp.families.histogram import HistogramChannel
 from ldp.kernels_oracles import NO_COUNT
 
@@ -63,7 +63,7 @@ def support_likelihoods(supports: NDArray[np.bool_], *, channel: PureChannel) ->
 
     Raises
     ------
-    LdpError : fakes of any value (-r) are among the reports: their likelihood depends on all bits
+    LdpError : fakes of any value (-r), or with priors, are among the reports: all of a report tells then
 
     Notes
     -----
@@ -71,8 +71,10 @@ def support_likelihoods(supports: NDArray[np.bool_], *, channel: PureChannel) ->
     holds for codes, bits, sets, cells and columns, from one round or two, also if some are fakes (RS+FD).
     Source: Wang et al., USENIX Security 2017 (pure protocols).
     """
-    if isinstance(channel, FakedChannel) and channel.fake == "any value":
-        raise LdpError("fake must not be 'any value': support alone is not what its reports tell")
+    if isinstance(channel, FakedReport) and not (
+        isinstance(channel, FakedChannel) and channel.fake in {"code", "no value"}
+    ):
+        raise LdpError(f"fakes must be even codes or of no value, got {channel}")
     return np.where(supports, float(channel.ratio), 1.0)
 
 

@@ -15,6 +15,7 @@ from ldp import (
     FakedChannel,
     HistogramChannel,
     LdpError,
+    PriorFakedChannel,
     PureChannel,
     grr_channel,
     grr_frequencies,
@@ -351,5 +352,7 @@ def test_reports_without_likelihoods_are_refused() -> None:
             np.full((1, 3), NO_COUNT, np.int16), channel=histogram_channel(epsilon=Fraction(1), domain_size=3)
         )
     any_value = FakedChannel(answer=OUE, fake="any value", share=Fraction(1, 3))
-    with pytest.raises(LdpError, match="fake must not be 'any value'"):
-        support_likelihoods(BITS, channel=any_value)
+    with_prior = PriorFakedChannel(answer=OUE, prior=(2**62, 2**62, 2**63), share=Fraction(1, 3))
+    for channel in (any_value, with_prior):
+        with pytest.raises(LdpError, match="fakes must be even codes or of no value, got"):
+            support_likelihoods(BITS, channel=channel)  # type: ignore[arg-type]
