@@ -30,6 +30,7 @@ from mobility.readers.text import (
     gather_latin1,
     is_bad,
     is_plain,
+    is_utf8,
     kinds_of_rows,
     latin1_lengths,
 )
@@ -132,13 +133,14 @@ class _Splitter:
         n_rows = min(n_lines, (len(data) + 1) // len(self.slots) + 1)
         begins, ends = np.empty((2, len(self.layout.columns), n_rows), np.int32)
         lines, misshapen = np.empty(n_rows, np.int64), np.empty(n_lines, np.int64)
-        has_plain_bytes = is_plain(data)
+        # Most files are ASCII or UTF-8 throughout: then no row needs a look of its own.
+        is_clean = is_utf8(data) if self.source.encoding == UTF8 else is_plain(data)
         n_rows, n_misshapen, n_lines = _split(
             data, self.delimiter, line, self.slots, begins, ends, lines, misshapen
         )
         begins, ends, lines = begins[:, :n_rows], ends[:, :n_rows], lines[:n_rows]
         bad_text, has_latin1 = lines[:0], False
-        if not has_plain_bytes:
+        if not is_clean:
             begins, ends, lines, bad_text, has_latin1 = self._texts(data, begins, ends, lines)
         block = RowBlock(
             columns={

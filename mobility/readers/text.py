@@ -14,6 +14,17 @@ def is_plain(data: NDArray[np.uint8]) -> bool:
     return not len(data) or (int(data.max()) < 128 and int(data.min()) > 0)
 
 
+def is_utf8(data: NDArray[np.uint8]) -> bool:
+    """Whether all of it is UTF-8 without NUL."""
+    if len(data) and not int(data.min()):
+        return False
+    try:
+        str(data.data, UTF8)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def kinds_of_rows(
     data: NDArray[np.uint8], begins: NDArray[np.int32], ends: NDArray[np.int32]
 ) -> NDArray[np.uint8]:

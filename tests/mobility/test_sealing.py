@@ -1,6 +1,7 @@
 """Streams and blobs that are ciphertext at rest: what comes out is what went in, or nothing."""
 
 import io
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -279,3 +280,16 @@ def test_swapped_and_altered_frames_are_noticed_wherever_one_starts() -> None:
         for _ in range(3):
             with pytest.raises(SealBrokenError, match=f"frame {place}"):
                 reader.read(1)
+
+
+def test_few_frames_are_held_whatever_is_read() -> None:
+    n = 3 * sealing.FRAMES_KEPT
+    stream = io.BytesIO(sealed_stream(bytes(n * sealing.FRAME_BYTES)))
+    tracemalloc.start()
+    reader = SealedReader(stream, key=KEY)
+    for index in range(n):
+        reader.seek(index * sealing.FRAME_BYTES)
+        reader.read(10)
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < (sealing.FRAMES_KEPT + 1) * sealing.FRAME_BYTES

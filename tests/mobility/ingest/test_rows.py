@@ -198,6 +198,13 @@ def test_category_is_the_same_in_either_encoding_and_bad_where_they_are_mixed() 
         assert events.codes.tolist() == [[1, 3]] * 2
 
 
+@pytest.mark.parametrize("written", [" 33612345678", "33612345678 ", "\t33612345678", "33612345678\v"])
+def test_blanks_on_one_side_are_taken_away(written: str) -> None:
+    """Alone in its block: nothing else may be what makes it trimmed."""
+    events, _ = read(f"{written},{NOON},c1,,,")
+    assert events.pseudonym.tolist() == [pseudonym_of("33612345678")]
+
+
 def test_nul_bytes_are_no_text() -> None:
     _, counts = read(f"a,{NOON},c1,F,,\0", f"a\0,{NOON},c1,F,,", f"a,{NOON},c1,F,\0,")
     assert outcomes(counts) == {"bad_text": 2, "accepted": 1}  # nobody asked for the fifth column

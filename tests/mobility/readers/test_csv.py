@@ -425,3 +425,14 @@ def test_header_that_fits_two_delimiters_must_be_named() -> None:
         "line 1: the header fits 'comma', 'semicolon': name the delimiter in [extract] of the study file"
     )
     assert read(data, delimiter="comma") == Found([(2, b"2", b"3")], [])
+
+
+@pytest.mark.usefixtures("_blocks")
+@pytest.mark.parametrize(("first", "later"), [("utf-8", "latin-1"), ("latin-1", "utf-8")])
+def test_encoding_of_the_first_block_holds_for_all(first: str, later: str) -> None:
+    source = Source()
+    values = ["é".encode(first), *[b"2"] * 20, "é".encode(later), b"\0", "ü".encode(first)]
+    found = read(b"a,b\n" + b"".join(b"1," + value + b"\n" for value in values), source=source)
+    assert found.bad_text == [23, 24]
+    assert [row[2] for row in found.rows] == ["é".encode(), *[b"2"] * 20, "ü".encode()]
+    assert source.encoding == first

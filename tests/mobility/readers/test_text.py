@@ -17,6 +17,7 @@ from mobility.readers.text import (
     gather_latin1,
     is_bad,
     is_plain,
+    is_utf8,
     kinds_of_rows,
     latin1_lengths,
 )
@@ -83,6 +84,11 @@ def test_latin1_leaves_as_utf8(values: list[bytes]) -> None:
 @given(data=st.binary(max_size=40))
 def test_plain_is_ascii_without_nul(data: bytes) -> None:
     assert is_plain(np.frombuffer(data, np.uint8)) == (data.isascii() and b"\0" not in data)
+
+
+@given(data=st.binary(max_size=6) | st.lists(st.sampled_from(EDGES), max_size=6).map(bytes))
+def test_utf8_as_a_whole_is_utf8_without_nul(data: bytes) -> None:
+    assert is_utf8(np.frombuffer(data, np.uint8)) == (kind_of(data) in (ASCII_ROW, UTF8_ROW))
 
 
 @pytest.mark.parametrize(
