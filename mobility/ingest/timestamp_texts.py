@@ -1,7 +1,7 @@
-"""Kernels that read one timestamp from text: ISO 8601, seconds since 1970, and patterns.
+"""Kernels that read timestamps from text: ISO 8601, numbers since 1970, and patterns.
 
-Each returns (kind, seconds since 1970, offset in seconds). NAIVE: local time of the study, counted as if it
-were UTC; INSTANT: the offset is to be taken away; UNREADABLE.
+Each form is read to (kind, seconds since 1970, offset in seconds), one text at a time. NAIVE: local time of
+the study, counted as if it were UTC; INSTANT: the offset is to be taken away; UNREADABLE.
 """
 
 import numba
@@ -35,8 +35,24 @@ def pattern_steps(pattern: str) -> NDArray[np.int64]:
     return np.array(steps, np.int64)
 
 
+# Here, beside all that it calls: the cache of a compiled function does not see changes in other files.
 @numba.njit(cache=True, nogil=True)
-def trimmed(data, start, end):  # type: ignore[no-untyped-def]
+def read_texts(data, offsets, per_second, steps, kinds, stamps):  # type: ignore[no-untyped-def]
+    """Read all texts, trimmed: numbers if `per_second` is set, a pattern if it has `steps`, else ISO 8601."""
+    for row in range(len(offsets) - 1):
+        start, end = _trimmed(data, offsets[row], offsets[row + 1])
+        if per_second > 0:
+            kind, stamp, shift = _read_epoch(data, start, end, per_second)
+        elif len(steps) > 0:
+            kind, stamp, shift = _read_pattern(data, start, end, steps)
+        else:
+            kind, stamp, shift = _read_iso(data, start, end)
+        kinds[row] = kind
+        stamps[row] = stamp - shift
+
+
+@numba.njit(cache=True, nogil=True)
+def _trimmed(data, start, end):  # type: ignore[no-untyped-def]
     """(start, end) without the blanks that `bytes.strip` takes away, as it does from the other columns."""
     while start < end and _is_blank(data[start]):
         start += 1
@@ -51,7 +67,7 @@ def _is_blank(byte):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def read_iso(data, start, end):  # type: ignore[no-untyped-def]
+def _read_iso(data, start, end):  # type: ignore[no-untyped-def]
     """`YYYY-MM-DDTHH:MM[:SS[.fraction]]` (or a blank for T), then nothing, `Z` or `+HH[[:]MM]`."""
     unreadable = (UNREADABLE, np.int64(0), np.int64(0))
     if end - start < 16 or data[start + 4] != 45 or data[start + 7] != 45 or data[start + 13] != 58:
@@ -68,7 +84,7 @@ def read_iso(data, start, end):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def read_epoch(data, start, end, per_second):  # type: ignore[no-untyped-def]
+def _read_epoch(data, start, end, per_second):  # type: ignore[no-untyped-def]
     """A whole number of units since 1970, `per_second` of them in a second; a decimal fraction is cut off."""
     unreadable = (UNREADABLE, np.int64(0), np.int64(0))
     is_negative = start < end and data[start] == 45
@@ -86,7 +102,7 @@ def read_epoch(data, start, end, per_second):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def read_pattern(data, start, end, steps):  # type: ignore[no-untyped-def]
+def _read_pattern(data, start, end, steps):  # type: ignore[no-untyped-def]
     """What `pattern_steps` describes, all of it."""
     unreadable = (UNREADABLE, np.int64(0), np.int64(0))
     fields = np.zeros(6, np.int64)

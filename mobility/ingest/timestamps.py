@@ -21,10 +21,7 @@ from mobility.ingest.timestamp_texts import (
     NAIVE,
     UNREADABLE,
     pattern_steps,
-    read_epoch,
-    read_iso,
-    read_pattern,
-    trimmed,
+    read_texts,
 )
 from reports.studyfile.formats import EPOCH_MS, EPOCH_S, ISO
 
@@ -115,7 +112,7 @@ def event_times(
     """
     steps = _NO_STEPS if form == ISO or form in _PER_SECOND else pattern_steps(form)
     kinds, stamps = np.empty(len(offsets) - 1, np.uint8), np.empty(len(offsets) - 1, np.int64)
-    _read(data, offsets, _PER_SECOND.get(form, 0), steps, kinds, stamps)
+    read_texts(data, offsets, _PER_SECOND.get(form, 0), steps, kinds, stamps)
     return _placed(kinds, stamps, clock=clock)
 
 
@@ -142,21 +139,6 @@ def _placed(kinds: NDArray[np.uint8], stamps: NDArray[np.int64], *, clock: Study
         times.outcome, times.second, times.day, times.minute,
     )  # fmt: skip
     return times
-
-
-@numba.njit(cache=True, nogil=True)
-def _read(data, offsets, per_second, steps, kinds, stamps):  # type: ignore[no-untyped-def]
-    """Read all texts: a number if `per_second` is set, a pattern if there are `steps`, else ISO 8601."""
-    for row in range(len(offsets) - 1):
-        start, end = trimmed(data, offsets[row], offsets[row + 1])
-        if per_second > 0:
-            kind, stamp, shift = read_epoch(data, start, end, per_second)
-        elif len(steps) > 0:
-            kind, stamp, shift = read_pattern(data, start, end, steps)
-        else:
-            kind, stamp, shift = read_iso(data, start, end)
-        kinds[row] = kind
-        stamps[row] = stamp - shift
 
 
 @numba.njit(cache=True, nogil=True)
