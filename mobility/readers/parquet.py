@@ -162,7 +162,7 @@ def _values(column: pa.Array, *, is_time: bool) -> pa.Array:
     if is_time and pa.types.is_timestamp(column.type):
         return column
     if pa.types.is_dictionary(column.type) and len(column.dictionary) > len(column):
-        column = column.cast(column.type.value_type)  # most of it belongs to other rows
+        column = _compact(column)
     if is_time and not pa.types.is_integer(column.type):
         return _as_binary(column).fill_null(b"")
     if not pa.types.is_dictionary(column.type):
@@ -173,6 +173,12 @@ def _values(column: pa.Array, *, is_time: bool) -> pa.Array:
         places = places.fill_null(len(distinct))
         distinct = pa.concat_arrays([distinct, pa.array([b""], pa.binary())])
     return pa.DictionaryArray.from_arrays(places, distinct)
+
+
+def _compact(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    """The same with a dictionary of its own rows: most of a large one belongs to others."""
+    used = pc.dictionary_encode(column.indices)
+    return pa.DictionaryArray.from_arrays(used.indices, column.dictionary.take(used.dictionary))
 
 
 def _as_binary(column: pa.Array) -> pa.Array:

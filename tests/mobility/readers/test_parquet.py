@@ -197,3 +197,22 @@ def test_no_alteration_crashes_the_reader(data: st.DataObject) -> None:
     except BatchFormatError:
         return
     assert all(len(block.columns["a"]) == len(block.lines) for block in blocks)
+
+
+def test_long_values_of_a_dictionary_are_not_written_out_for_every_row() -> None:
+    """70,000 rows that share a value of 100 kB, in a dictionary with more entries than rows of a block."""
+    n, long = 70_000, "x" * 100_000
+    texts = pa.array([long, *map(str, range(n))])
+    places = pa.array([0] * n + list(range(n)), pa.int32())
+    table = pa.table({"a": pa.DictionaryArray.from_arrays(places, texts)})
+    data = written(table, dictionary_pagesize_limit=1 << 24, row_group_size=2 * n)
+    usual, counted = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(counted)
+    try:
+        rows = sum(
+            len(block.lines) for block in read_extract(io.BytesIO(data), layout=Layout(columns=("a",)))
+        )
+    finally:
+        pa.set_memory_pool(usual)
+    assert rows == 2 * n
+    assert counted.max_memory() < 32 << 20
