@@ -41,7 +41,8 @@ from ldp.bayes import (
 )
 from ldp.certificates import Memoised, ReportsCertificate, certify_reports, epsilon_of_study
 from ldp.channels import GrrChannel, PureChannel, epsilon_of, grr_channel, noise_at_zero
-from ldp.entropy import KeyedPrf, KeyedStream, SystemEntropy, cmac64, derive_subkey
+from ldp.cmac import cmac64
+from ldp.entropy import KeyedPrf, KeyedStream, SystemEntropy, derive_subkey
 from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError, PlanError
 from ldp.estimators import (
     Estimates,
@@ -72,6 +73,7 @@ from ldp.families.two_round_unary import TwoRoundUnary, allomfree_channel, lue_c
 from ldp.families.unary import UnaryChannel, best_theta, oue_channel, sue_channel, the_channel
 from ldp.kernels_oracles import NO_COUNT
 from ldp.mechanisms.bit_flip import BitFlipReporter, BitFlipSupport
+from ldp.mechanisms.choices import choose_days, choose_indicator
 from ldp.mechanisms.fake_data import answers as fake_data_answers
 from ldp.mechanisms.fake_data import support_counts as fake_data_counts
 from ldp.mechanisms.hashing import HashReports, hash_values
@@ -79,8 +81,6 @@ from ldp.mechanisms.histogram import answers as histogram_answers
 from ldp.mechanisms.histogram import sums as histogram_sums
 from ldp.mechanisms.multidim import (
     asked_answers,
-    choose_days,
-    choose_indicator,
     smp_answers,
     smp_counts,
     spl_answers,
@@ -89,7 +89,8 @@ from ldp.mechanisms.multidim import (
 from ldp.mechanisms.oracles import OracleChannel, count_support, oracle_answers, support_counts
 from ldp.mechanisms.sanitiser import Sanitiser
 from ldp.mechanisms.two_round import GrrReporter, HashReporter, Support, UnaryReporter
-from ldp.params import IndicatorRequest, IndicatorSpec, PlanSpec, build_plan
+from ldp.params import IndicatorSpec, PlanSpec
+from ldp.plan_requests import IndicatorRequest, build_plan
 from ldp.tallies import (
     NO_ANSWER,
     Delta,

@@ -30,7 +30,8 @@ from ldp.families.subset import subset_channel
 from ldp.families.two_round import lgrr_channel, loloha_channel
 from ldp.families.two_round_unary import lue_channel
 from ldp.families.unary import oue_channel, sue_channel, the_channel
-from ldp.params import IndicatorRequest, Mechanism, build_plan
+from ldp.params import Mechanism
+from ldp.plan_requests import IndicatorRequest, build_plan
 
 ONE_ROUND: Final[dict[str, Callable[..., AuditChannel]]] = {
     "grr": grr_channel,

@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from math import exp, fsum, inf, lgamma, log, log1p
+from math import inf, log
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp.accounting import certify
+from ldp.binomial import clopper_pearson_low
 from ldp.certificates import Memoised, certify_reports
 from ldp.channels import epsilon_of
 from ldp.entropy import KeyedPrf
@@ -49,7 +50,6 @@ _SIZES: Final = (2**8, 2**16, 2**16, 2**16, 2, 2)  # of the parts of an outcome
 _KEY_PARTS: Final = 4  # of each other outcome: whether the other key gives the same reports
 _WORTH: Final = 0.1  # by which a finer event must be more telling
 _Z: Final = 2.5  # of the rough bound that ranks events; the tested one is exact
-_TAIL_SLACK: Final = 1 - 1e-6  # far above the error of lgamma: the bound stays on the safe side
 _SHOWN_OUTCOMES: Final = 6
 
 
@@ -175,30 +175,6 @@ def attack(
         confidence=confidence,
         epsilon_certified=target.epsilon_certified,
     )
-
-
-def clopper_pearson_low(hits: int, *, n: int, miss: float) -> float:
-    """Exact lower bound of a probability: the beta(hits, n - hits + 1) quantile of `miss`, rounded down.
-
-    Parameters
-    ----------
-    hits : int; in [0, n]
-    n : int; number of trials
-    miss : float; probability that the bound is too high, in (0, 1/2)
-
-    Notes
-    -----
-    By bisection of P(X >= hits) = miss for X binomial; relative error below 1e-5. Source: Clopper and
-    Pearson, Biometrika 1934.
-    """
-    low, high = 0.0, hits / n
-    for _ in range(64):
-        middle = (low + high) / 2
-        if _upper_tail(hits, n=n, p=middle) < miss * _TAIL_SLACK:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 def channel_target(mechanism: str, channel: AuditChannel, *, pairs: Pairs, unit: str) -> Target:
@@ -412,20 +388,3 @@ def _in_words(event: Table, *, side: int, beside: str) -> str:
     ]
     more = f"; or {len(groups) - len(shown)} other outcomes" if len(groups) > len(shown) else ""
     return f"likelier under the {('first', 'second')[side]} input: " + "; or ".join(shown) + more
-
-
-def _upper_tail(hits: int, *, n: int, p: float) -> float:
-    """P(X >= hits) for X binomial, p <= hits / n: terms fall from the first on, by a growing factor."""
-    if hits == 0:
-        return 1.0
-    if p <= 0:
-        return 0.0
-    odds = p / (1 - p)
-    first = lgamma(n + 1) - lgamma(hits + 1) - lgamma(n - hits + 1) + hits * log(p) + (n - hits) * log1p(-p)
-    terms, term = [1.0], 1.0
-    for i in range(hits, n):
-        term *= (n - i) / (i + 1) * odds
-        terms.append(term)
-        if term < 1e-17:
-            break
-    return exp(first) * fsum(terms)

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Final, TypeVar
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ FAKE_BITS: Final = 8
 
 BUFFER_BLOCKS: Final = 16_384  # 256 KiB of AES blocks: the fastest size, and it stays in the L2 cache
 
-_BLOCK_BYTES: Final = 16
+BLOCK_BYTES: Final = 16
 _MAX_VALUE: Final = 2**24 - 1
 _MAX_COUNTER: Final = 2**16 - 1
 
@@ -76,13 +76,13 @@ class BlockBuffer:
         self._encryptor = cipher.encryptor()
         self.blocks = np.empty(2 * n_blocks, np.uint64)
         self._plain = self.blocks.view(np.uint8).data
-        output = _output_buffer(n_blocks)
+        output = output_buffer(n_blocks)
         self._output = output.data
-        self._sealed = output[: _BLOCK_BYTES * n_blocks].view(np.uint64)
+        self._sealed = output[: BLOCK_BYTES * n_blocks].view(np.uint64)
 
     def seal(self, n_blocks: int) -> Words:
         """Cipher words of the first blocks, uint64, shape (2 * n_blocks,); valid until the next call."""
-        self._encryptor.update_into(self._plain[: _BLOCK_BYTES * n_blocks], self._output)
+        self._encryptor.update_into(self._plain[: BLOCK_BYTES * n_blocks], self._output)
         return self._sealed[: 2 * n_blocks]
 
 
@@ -104,7 +104,7 @@ class KeyedPrf:
     __slots__ = ("_cipher",)
 
     def __init__(self, key: bytes) -> None:
-        self._cipher = _aes_ecb(key)
+        self._cipher = aes_ecb(key)
 
     def words(
         self,
@@ -272,41 +272,6 @@ def word_bounds(weights: Sequence[int]) -> Words:
     return np.array([total for total in accumulate(weights) if total < 2**64], np.uint64)
 
 
-def cmac64(key: bytes, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Words:
-    """AES-CMAC (RFC 4493) of each message, shortened to the first 8 tag bytes, big-endian.
-
-    Parameters
-    ----------
-    key : bytes, 16 of them
-    data : ndarray of uint8, shape (m,); messages, one after the other; not modified
-    offsets : ndarray of int64, shape (n + 1,); message i is data[offsets[i]:offsets[i + 1]]
-
-    Returns
-    -------
-    ndarray of uint64, shape (n,)
-
-    Raises
-    ------
-    LdpError : key has not 16 bytes, or offsets leave data or decrease
-    """
-    if offsets.ndim != 1 or offsets.size == 0:
-        raise LdpError(f"offsets must have shape (n + 1,), got {offsets.shape}")
-    if offsets[0] < 0 or offsets[-1] > data.size or np.any(offsets[1:] < offsets[:-1]):
-        raise LdpError(f"offsets must rise within [0, {data.size}], got {offsets[0]} to {offsets[-1]}")
-    encryptor = _aes_ecb(key).encryptor()
-    masks = _cmac_masks(encryptor)
-    tags = np.empty(offsets.size - 1, np.uint64)
-    for start in range(0, tags.size, BUFFER_BLOCKS):
-        ends = offsets[start : start + BUFFER_BLOCKS + 1]
-        n_blocks = np.maximum(ends[1:] - ends[:-1] + _BLOCK_BYTES - 1 >> 4, 1)
-        for length in np.flatnonzero(np.bincount(n_blocks)):
-            messages = start + np.flatnonzero(n_blocks == length)
-            tags[messages] = _cmac_group(
-                encryptor, data, offsets, messages=messages, n_blocks=int(length), masks=masks
-            )
-    return tags
-
-
 class KeyedStream:
     """Reproducible stream for synthetic data only; never for noise.
 
@@ -325,7 +290,7 @@ class KeyedStream:
 
     def __init__(self, key: bytes) -> None:
         _check_key(key)
-        self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(_BLOCK_BYTES))).encryptor()
+        self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(BLOCK_BYTES))).encryptor()
 
     def words(self, n: int) -> Words:
         """Next n words of the stream, uint64, shape (n,)."""
@@ -378,15 +343,15 @@ def check_words(name: str, words: Words) -> None:
         raise LdpError(f"{name} must be uint64 of shape (n,), got {words.dtype} of {words.shape}")
 
 
-def _aes_ecb(key: bytes) -> Cipher[modes.ECB]:
+def aes_ecb(key: bytes) -> Cipher[modes.ECB]:
     _check_key(key)
     # ECB is the bare block function: every block here is distinct by construction and nothing is a message.
     return Cipher(algorithms.AES(key), modes.ECB())  # noqa: S305
 
 
-def _output_buffer(n_blocks: int) -> NDArray[np.uint8]:
+def output_buffer(n_blocks: int) -> NDArray[np.uint8]:
     """Room for n blocks; `update_into` insists on one block less one byte more."""
-    return np.empty(n_blocks * _BLOCK_BYTES + _BLOCK_BYTES - 1, np.uint8)
+    return np.empty(n_blocks * BLOCK_BYTES + BLOCK_BYTES - 1, np.uint8)
 
 
 def pack_fields(*, purpose: int, indicator: int, plan_version: int, counter: int) -> np.uint64:
@@ -414,32 +379,3 @@ def _checked_values(values: int | NDArray[np.uint32], *, size: int) -> NDArray[n
     if size and int(values.max()) > _MAX_VALUE:
         raise LdpError(f"value must be in [0, {_MAX_VALUE}], got {values.max()}")
     return values
-
-
-def _cmac_masks(encryptor: CipherContext) -> Words:
-    """Masks of the last block: row 0 for a full one, row 1 for a padded one (RFC 4493, 2.3)."""
-    subkey = int.from_bytes(encryptor.update(bytes(_BLOCK_BYTES)))
-    masks = []
-    for _ in range(2):
-        subkey = (subkey << 1 & (1 << 128) - 1) ^ (0x87 if subkey >> 127 else 0)
-        masks.append(np.frombuffer(subkey.to_bytes(_BLOCK_BYTES), "<u8"))
-    return np.stack(masks).astype(np.uint64)
-
-
-def _cmac_group(
-    encryptor: CipherContext,
-    data: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
-    *,
-    messages: NDArray[np.int64],
-    n_blocks: int,
-    masks: Words,
-) -> Words:
-    """Tags of the messages that fill `n_blocks` blocks."""
-    sealed = _output_buffer(messages.size)
-    state = np.zeros((messages.size, 2), np.uint64)
-    for block in range(n_blocks):
-        kernels.cmac_absorb(data, offsets, messages, block, n_blocks, masks, state)
-        encryptor.update_into(state.view(np.uint8).reshape(-1).data, sealed.data)
-        state = sealed[: state.nbytes].view(np.uint64).reshape(state.shape)
-    return state[:, 0].byteswap()

@@ -1,21 +1,19 @@
 """Plans: what is asked, by which mechanism, at which epsilon. Validated once, here, and immutable."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, Literal, Self, get_args
 
 from ldp.channels import WORD, GrrChannel, Unit, check_domain_size, check_epsilon, exp_down, grr_channel
-from ldp.errors import InvalidBudgetError, LdpError, PlanError
+from ldp.errors import LdpError, PlanError
 from ldp.families.adaptive import adp_channel
 from ldp.families.fake_data import (
     FakeDataChannel,
     FakedChannel,
     FakeProtocol,
     fake_data_channel,
-    hidden_epsilon,
 )
 from ldp.families.unary import UnaryChannel, oue_channel
 
@@ -33,29 +31,7 @@ _ORACLES: Final[dict[str, Callable[..., AnswerChannel]]] = {
     "oue": oue_channel,
     "adp": adp_channel,
 }
-_FAKED: Final[dict[str, FakeProtocol]] = {"rsfd-grr": "grr", "rsfd-ouez": "ouez", "rsfd-adp": "adp"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndicatorRequest:
-    """One indicator as an administrator asks for it.
-
-    Parameters
-    ----------
-    slug : str; unique in the plan
-    kind : "static" (one value per person) or "daily" (one value per person and day)
-    domain_size : int; number of categories, in [2, 65534]
-    epsilon : Decimal or None; None takes the plan's
-    max_values : int or None; daily only: number of days a person answers, None = all
-    weight : Decimal or None; smp only: how often it is asked, against the others; above 0, None = 1
-    """
-
-    slug: str
-    kind: Kind
-    domain_size: int
-    epsilon: Decimal | None = None
-    max_values: int | None = None
-    weight: Decimal | None = None
+FAKED: Final[dict[str, FakeProtocol]] = {"rsfd-grr": "grr", "rsfd-ouez": "ouez", "rsfd-adp": "adp"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +138,7 @@ class PlanSpec:
                 raise PlanError(f"epsilon of the answers must be {self.epsilon}, got {answers.pop()}")
             return
         for spec in self.indicators:
-            _check_static(spec, mechanism=self.mechanism)
+            check_static(slug=spec.slug, kind=spec.kind, mechanism=self.mechanism)
         if max(self.fake_data.ratios_attribute) > exp_down(self.epsilon):
             raise PlanError(
                 f"epsilon of the answers must keep {self.epsilon} per attribute, got {answers.pop()}"
@@ -181,7 +157,7 @@ class PlanSpec:
     @property
     def has_fakes(self) -> bool:
         """Whether each person answers one indicator and sends fake reports on the others."""
-        return self.mechanism in _FAKED
+        return self.mechanism in FAKED
 
     @property
     def fake_data(self) -> FakeDataChannel:
@@ -194,7 +170,7 @@ class PlanSpec:
         if not self.has_fakes:
             raise PlanError(f"fake_data needs a mechanism with fake data, got {self.mechanism}")
         sizes = tuple(spec.domain_size for spec in self.indicators)
-        return _fake_data_channel(_FAKED[self.mechanism], self.indicators[0].epsilon, sizes)
+        return _fake_data_channel(FAKED[self.mechanism], self.indicators[0].epsilon, sizes)
 
     def channel(self, index: int) -> ReportChannel:
         """Channel of a report on an indicator, for estimators: the one place that says which it is."""
@@ -269,81 +245,6 @@ class PlanSpec:
             raise PlanError(f"plan must be an object as to_json writes it, got {error!r}") from error
 
 
-def build_plan(
-    *,
-    mechanism: Mechanism,
-    unit: Unit,
-    version: int,
-    days: int,
-    epsilon: Decimal,
-    indicators: Sequence[IndicatorRequest],
-) -> PlanSpec:
-    """Plan from what an administrator typed; the one conversion of epsilon to an exact fraction.
-
-    Parameters
-    ----------
-    epsilon : Decimal; of one answer under smp; under spl the total, shared equally; under rsfd what is
-        promised for the unit
-
-    Raises
-    ------
-    InvalidBudgetError, InvalidDomainError, PlanError
-    """
-    if not mechanism.startswith("smp-"):
-        for request in indicators:
-            _check_shares_epsilon(request, mechanism=mechanism)
-    promised = _exact(epsilon)
-    answers = _answers_epsilon(promised, mechanism=mechanism, unit=unit, indicators=indicators)
-    specs = tuple(
-        IndicatorSpec(
-            slug=request.slug,
-            kind=request.kind,
-            domain_size=request.domain_size,
-            epsilon=answers if request.epsilon is None else _exact(request.epsilon),
-            max_values=request.max_values,
-        )
-        for request in indicators
-    )
-    return PlanSpec(
-        mechanism=mechanism,
-        unit=unit,
-        version=version,
-        days=days,
-        indicators=specs,
-        epsilon=promised if mechanism in _FAKED else None,
-        shares=_shares(indicators, mechanism=mechanism),
-    )
-
-
-def _shares(indicators: Sequence[IndicatorRequest], *, mechanism: Mechanism) -> tuple[int, ...] | None:
-    """Shares that are nearest to the weights, the first taking what rounding leaves; None without weights."""
-    given = [request for request in indicators if request.weight is not None]
-    if not given:
-        return None
-    if not mechanism.startswith("smp-"):
-        raise PlanError(f"weight of {given[0].slug} must be absent: {mechanism} asks all alike")
-    for request in given:
-        if request.weight is not None and not (request.weight.is_finite() and request.weight > 0):
-            raise PlanError(f"weight of {request.slug} must be > 0, got {request.weight}")
-    weights = [Fraction(1 if request.weight is None else request.weight) for request in indicators]
-    rest = [round(WORD * weight / sum(weights)) for weight in weights[1:]]
-    return WORD - sum(rest), *rest
-
-
-def _answers_epsilon(
-    promised: Fraction, *, mechanism: Mechanism, unit: Unit, indicators: Sequence[IndicatorRequest]
-) -> Fraction:
-    """Epsilon of one answer that has none of its own."""
-    if mechanism == "spl-grr":
-        return promised / max(len(indicators), 1)
-    if mechanism not in _FAKED or unit == "profile":
-        return promised
-    for request in indicators:
-        _check_static(request, mechanism=mechanism)
-    sizes = [request.domain_size for request in indicators]
-    return hidden_epsilon(_FAKED[mechanism], epsilon=promised, unit=unit, domain_sizes=sizes)
-
-
 @lru_cache(maxsize=1024)
 def _answer_channel(mechanism: Mechanism, epsilon: Fraction, domain_size: int) -> AnswerChannel:
     """Kept, since pages ask for the same few again and again."""
@@ -356,26 +257,13 @@ def _fake_data_channel(protocol: FakeProtocol, answers: Fraction, sizes: tuple[i
     return fake_data_channel(protocol, epsilon=answers, unit="profile", domain_sizes=sizes)
 
 
-def _check_shares_epsilon(request: IndicatorRequest, *, mechanism: Mechanism) -> None:
-    if request.epsilon is None:
-        return
-    reason = "spl-grr shares one" if mechanism == "spl-grr" else f"{mechanism} has one for all"
-    raise PlanError(f"epsilon of {request.slug} must be absent: {reason}, got {request.epsilon}")
-
-
-def _check_static(indicator: IndicatorRequest | IndicatorSpec, *, mechanism: Mechanism) -> None:
+def check_static(*, slug: str, kind: Kind, mechanism: Mechanism) -> None:
     """Raise PlanError for a daily indicator under fake data that hide one value."""
-    if indicator.kind != "static":
+    if kind != "static":
         raise PlanError(
-            f"kind of {indicator.slug} must be static: under {mechanism} with the unit attribute a report "
-            f"that changes would be the answer, got {indicator.kind!r}"
+            f"kind of {slug} must be static: under {mechanism} with the unit attribute a report "
+            f"that changes would be the answer, got {kind!r}"
         )
-
-
-def _exact(epsilon: Decimal) -> Fraction:
-    if not epsilon.is_finite():
-        raise InvalidBudgetError(f"epsilon must be a finite number, got {epsilon}")
-    return Fraction(epsilon)
 
 
 def _check_range(name: str, value: int, *, low: int, high: int) -> None:

@@ -26,10 +26,10 @@ from ldp.entropy import (
 from ldp.errors import LdpError
 from ldp.families.fake_data import FakeDataChannel, PriorFakeDataChannel
 from ldp.families.faked_reports import FakedChannel, PriorFakedChannel
+from ldp.mechanisms.choices import choose_indicator
 from ldp.mechanisms.fake_bits import BlankBits, EncodedBits
 from ldp.mechanisms.fake_codes import CodeReports
 from ldp.mechanisms.fake_values import FakeNumbers, Part, seal
-from ldp.mechanisms.multidim import choose_indicator
 
 _CHOOSE = pack_fields(purpose=CHOOSE_INDICATOR, indicator=0, plan_version=0, counter=0)
 _ROWS_AT_ONCE = 16 * BUFFER_BLOCKS

@@ -10,7 +10,7 @@ from ldp.channels import GrrChannel
 from ldp.entropy import KeyedPrf
 from ldp.errors import LdpError
 from ldp.mechanisms import fake_data, grr, oracles
-from ldp.mechanisms.multidim import choose_days, choose_indicator
+from ldp.mechanisms.choices import choose_days, choose_indicator
 from ldp.mechanisms.words import to_words
 from ldp.params import PlanSpec
 

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ldp import PlanSpec
-from ldp.entropy import KeyedPrf, cmac64
-from ldp.mechanisms.multidim import choose_indicator
+from ldp.cmac import cmac64
+from ldp.entropy import KeyedPrf
+from ldp.mechanisms.choices import choose_indicator
 from mobility.ingest import timestamps
 from mobility.ingest.events import NO_VALUE, Events
 from mobility.readers import Layout, RowBlock

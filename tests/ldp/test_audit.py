@@ -35,8 +35,9 @@ from ldp.__main__ import (
     build_fake_target,
     main,
 )
-from ldp.audit import Target, attack, channel_target, clopper_pearson_low, day_values, plan_target
+from ldp.audit import Target, attack, channel_target, day_values, plan_target
 from ldp.audit_fakes import fake_target
+from ldp.binomial import clopper_pearson_low
 from ldp.channels import WORD
 from tests.ldp.exact import make_plan
 
