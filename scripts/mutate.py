@@ -3,7 +3,8 @@
     make mutate ARGS="ldp/channels.py ldp/families/unary.py"
 
 It works on a copy, with the four files of exact tests that use the module's names most. Without arguments:
-all modules with formulas, which takes hours. Mutants that survived are printed as diffs; exit status 1 if there are any.
+all modules with formulas, which takes hours. Mutants that survived are printed as diffs, and the exit status
+is 1 if there are any.
 """
 
 import argparse
