@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ldp.channels import GrrChannel, PureChannel
 from ldp.errors import LdpError
+from ldp.families.bit_flip import BitFlipChannel
 from ldp.families.faked_reports import FakedChannel, FakedReport
 from ldp.families.histogram import HistogramChannel
 from ldp.kernels_oracles import NO_COUNT
@@ -63,7 +64,8 @@ def support_likelihoods(supports: NDArray[np.bool_], *, channel: PureChannel) ->
 
     Raises
     ------
-    LdpError : fakes of any value (-r), or with priors, are among the reports: all of a report tells then
+    LdpError : fakes of any value (-r), or with priors, are among the reports: all of a report tells then; or
+        reports are about some values only (dBitFlipPM), since no report on a value is not a report against it
 
     Notes
     -----
@@ -75,6 +77,8 @@ def support_likelihoods(supports: NDArray[np.bool_], *, channel: PureChannel) ->
         isinstance(channel, FakedChannel) and channel.fake in {"code", "no value"}
     ):
         raise LdpError(f"fakes must be even codes or of no value, got {channel}")
+    if isinstance(channel, BitFlipChannel) and channel.sampled < channel.domain_size:
+        raise LdpError(f"sampled must be {channel.domain_size}, got {channel.sampled}")
     return np.where(supports, float(channel.ratio), 1.0)
 
 

@@ -142,8 +142,8 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
             "whether a person was there, nor on which days."
         ),
         "missing_values": gettext(
-            "Missing values: a person without a value for an indicator gives no answer, and the number of "
-            "answers is exact."
+            "Missing values: a person without a value for an indicator sends no report on it, be it an "
+            "answer or made up, and the number of reports is exact."
         ),
     }
     if spec.has_fakes and spec.unit == "attribute" and spec.d > 1:
@@ -156,6 +156,8 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
             "Changes: the values of a daily indicator are protected, but whether a value repeats or changes "
             "from one day to another is not, because the same value keeps its answer."
         )
+        if spec.has_fakes:
+            limits["changes"] += " " + gettext("A made-up report never changes: one that does is the answer.")
     limits["key_holder"] = gettext(
         "The operator: whoever holds the study key and a pseudonym can undo the noise. The guarantee is "
         "about what leaves the operator zone."

@@ -214,12 +214,13 @@ def _what_fakes_hide(spec: PlanSpec) -> str:
         return ""
     if spec.unit == "attribute":
         return gettext(
-            "Nobody sees which report is the answer (RS+FD). That hides a single value, so that answers can "
-            "be more exact; it does not hide all values of a person together, which lose more than is "
-            "promised for one."
+            "Nobody sees which report is the answer (RS+FD). That hides a single value from those who know "
+            "all others, so that answers can be more exact; it does not hide all values of a person "
+            "together, which lose more than is promised for one. If values go together, as age and lifestyle "
+            "do, the larger loss is what counts."
         )
     return gettext(
-        "Nobody sees which report is the answer (RS+FD). For all values of a person together, which this "
-        "plan is about, that hides nothing: without made-up reports (smp), the same promise gives more exact "
-        "estimates."
+        "The reports do not say which of them is the answer (RS+FD). For all values of a person together, "
+        "which this plan is about, that hides nothing: without made-up reports (smp), the same promise gives "
+        "more exact estimates."
     )

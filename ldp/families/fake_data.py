@@ -220,7 +220,9 @@ def hidden_epsilon(
     Notes
     -----
     Profile: epsilon itself. Attribute: ln(d (e^epsilon - 1) + 1), rounded down, for equal shares of OUE-z and
-    SUE-z; else the largest, to 2**-30, for which the realised channel loses no more than epsilon.
+    SUE-z; else the largest, to 2**-30, for which the realised channel loses no more than epsilon. Of ADP it
+    may not be the largest: where an indicator changes from OUE-z to GRR the loss jumps, and bisection stays
+    below one of the jumps.
     """
     _check(protocol, get_args(FakeProtocol), unit=unit, shares=shares)
     check_epsilon(epsilon)

@@ -17,7 +17,7 @@ Words = NDArray[np.uint64]
 def choose_indicator(
     pseudonyms: Words, *, prf: KeyedPrf, d: int, shares: Sequence[int] | None = None
 ) -> NDArray[np.uint8]:
-    """Indicator that each subscriber answers, for the whole study and every plan version.
+    """Indicator that each subscriber answers, for the whole study: every plan version with these shares.
 
     Parameters
     ----------

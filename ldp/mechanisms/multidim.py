@@ -40,7 +40,13 @@ _NO_VALUE: Final = np.zeros(1, np.uint32)
 
 
 def smp_answers(
-    profiles: Codes, *, pseudonyms: Words, prf: KeyedPrf, channels: Sequence[GrrChannel], plan_version: int
+    profiles: Codes,
+    *,
+    pseudonyms: Words,
+    prf: KeyedPrf,
+    channels: Sequence[GrrChannel],
+    plan_version: int,
+    shares: Sequence[int] | None = None,
 ) -> tuple[NDArray[np.uint8], Codes]:
     """Answer of each subscriber to the one indicator that she is asked (Smp[GRR]).
 
@@ -52,6 +58,7 @@ def smp_answers(
     prf : KeyedPrf; source of the bits
     channels : sequence of GrrChannel, one per indicator in plan order
     plan_version : int; in [1, 255]
+    shares : as of `choose_indicator`
 
     Returns
     -------
@@ -68,7 +75,7 @@ def smp_answers(
     """
     asked = np.empty(pseudonyms.shape[0], np.uint8)
     answers = np.empty(pseudonyms.shape[0], np.uint16)
-    answerer = Answerer(prf, channels, plan_version=plan_version)
+    answerer = Answerer(prf, channels, plan_version=plan_version, shares=shares)
     for part, part_asked, part_answers in answerer.sampled(profiles, pseudonyms):
         asked[part] = part_asked
         answers[part] = part_answers
@@ -76,7 +83,13 @@ def smp_answers(
 
 
 def smp_counts(
-    profiles: Codes, *, pseudonyms: Words, prf: KeyedPrf, channels: Sequence[GrrChannel], plan_version: int
+    profiles: Codes,
+    *,
+    pseudonyms: Words,
+    prf: KeyedPrf,
+    channels: Sequence[GrrChannel],
+    plan_version: int,
+    shares: Sequence[int] | None = None,
 ) -> tuple[Counts, ...]:
     """Count `smp_answers` as they are made: memory does not grow with n; arguments and errors as there.
 
@@ -84,7 +97,7 @@ def smp_counts(
     -------
     tuple of ndarray of int64, shape (domain_size,), one per indicator; answers per code
     """
-    answerer = Answerer(prf, channels, plan_version=plan_version)
+    answerer = Answerer(prf, channels, plan_version=plan_version, shares=shares)
     return _counts(answerer.sampled(profiles, pseudonyms), channels)
 
 
@@ -171,6 +184,7 @@ class Answerer:
     channels : sequence of GrrChannel, one per indicator in plan order
     plan_version : int; in [1, 255]
     buffer : BlockBuffer or None; room for BUFFER_BLOCKS blocks, None takes new memory
+    shares : as of `choose_indicator`
     """
 
     __slots__ = (
@@ -182,6 +196,7 @@ class Answerer:
         "_limits",
         "_plan_version",
         "_prf",
+        "_shares",
         "_uniform",
     )
 
@@ -192,6 +207,7 @@ class Answerer:
         *,
         plan_version: int,
         buffer: BlockBuffer | None = None,
+        shares: Sequence[int] | None = None,
     ) -> None:
         if not 1 <= len(channels) <= MAX_INDICATORS:
             raise LdpError(f"number of channels must be in [1, {MAX_INDICATORS}], got {len(channels)}")
@@ -202,6 +218,7 @@ class Answerer:
         same = {"purpose": ANSWER, "plan_version": plan_version, "counter": 0}
         self._fields = np.array([pack_fields(indicator=i, **same) for i in range(len(channels))], np.uint64)
         self._uniform = uniform_limits(len(channels))
+        self._shares = shares
         self._buffer = prf.buffer(BUFFER_BLOCKS) if buffer is None else buffer
         self._codes = np.empty((2, BUFFER_BLOCKS), np.uint16)
         self._asked = np.empty(BUFFER_BLOCKS, np.uint8)
@@ -246,8 +263,9 @@ class Answerer:
         self._seal(codes, asked, names, answers)
 
     def _choose(self, names: Words, asked: NDArray[np.uint8]) -> None:
-        if kernels.reduce_words(self._buffer.seal(asked.shape[0]), *self._uniform, asked):
-            asked[:] = choose_indicator(names, prf=self._prf, d=len(self._channels))
+        evenly = self._shares is None
+        if not evenly or kernels.reduce_words(self._buffer.seal(asked.shape[0]), *self._uniform, asked):
+            asked[:] = choose_indicator(names, prf=self._prf, d=len(self._channels), shares=self._shares)
 
     def _seal(self, codes: Codes, asked: NDArray[np.uint8], names: Words, answers: Codes) -> None:
         sealed = self._buffer.seal(codes.shape[0])

@@ -17,6 +17,7 @@ from ldp import (
     LdpError,
     PriorFakedChannel,
     PureChannel,
+    bit_flip_channel,
     grr_channel,
     grr_frequencies,
     histogram_channel,
@@ -240,12 +241,14 @@ def set_matrix(channel: PureChannel) -> np.ndarray:
 FAKED = FakedChannel(answer=OUE, fake="no value", share=Fraction(1, 3))
 THE = the_channel(epsilon=Fraction(2), domain_size=3)
 TWO_ROUNDS = lue_channel("l-soue", epsilon_inf=Fraction(2), epsilon_1=Fraction(1), domain_size=3)
+ALL_BITS = bit_flip_channel(epsilon=Fraction(2), domain_size=3, sampled=3)
 SUBSET = subset_channel(epsilon=Fraction(1, 2), domain_size=5)
 SUPPORTS = {
     "grr": (CHANNEL, np.eye(4, dtype=np.bool_), grr_matrix(CHANNEL)),
     "oue": (OUE, BITS, bit_matrix(OUE)),
     "the": (THE, BITS, bit_matrix(THE)),
     "l-soue": (TWO_ROUNDS, BITS, bit_matrix(TWO_ROUNDS)),
+    "dbitflippm": (ALL_BITS, BITS, bit_matrix(ALL_BITS)),
     "rsfd-ouez": (FAKED, BITS, among_fakes(FAKED)),
     "subset": (SUBSET, SETS, set_matrix(SUBSET)),
 }
@@ -356,3 +359,7 @@ def test_reports_without_likelihoods_are_refused() -> None:
     for channel in (any_value, with_prior):
         with pytest.raises(LdpError, match="fakes must be even codes or of no value, got"):
             support_likelihoods(BITS, channel=channel)  # type: ignore[arg-type]
+    for sampled in (1, 2):
+        some = bit_flip_channel(epsilon=Fraction(1), domain_size=3, sampled=sampled)
+        with pytest.raises(LdpError, match=f"sampled must be 3, got {sampled}"):
+            support_likelihoods(BITS, channel=some)

@@ -234,6 +234,20 @@ def test_whole_profiles_get_the_answers_of_each_indicator_alone(n: int) -> None:
     assert np.array_equal(profiles, before)
 
 
+@pytest.mark.parametrize("n", [0, 5, MANY])
+def test_with_shares_the_same_indicator_is_asked_everywhere(n: int) -> None:
+    pseudonyms, profiles = KeyedStream(KEY).words(n), make_profiles(n)
+    shares = [WORD // 2, WORD // 4, WORD // 8, WORD // 16, WORD // 16]
+    chosen = choose_indicator(pseudonyms, prf=PRF, d=5, shares=shares)
+    asked, answers = smp_answers(profiles, pseudonyms=pseudonyms, **ARGUMENTS, shares=shares)
+    assert np.array_equal(asked, chosen)
+    assert np.array_equal(answers, one_by_one(profiles, pseudonyms)[chosen, np.arange(n)])
+    counts = smp_counts(profiles, pseudonyms=pseudonyms, **ARGUMENTS, shares=shares)
+    assert [int(of_one.sum()) for of_one in counts] == [
+        int(np.count_nonzero((asked == i) & (answers != NO_ANSWER))) for i in range(5)
+    ]
+
+
 @pytest.mark.parametrize("n", [0, 1, 5, MANY])
 def test_answers_are_those_of_the_indicator_that_stands_beside_the_code(n: int) -> None:
     pseudonyms, profiles = KeyedStream(KEY).words(n), make_profiles(n)

@@ -209,14 +209,15 @@ def test_attribute_promise_of_fake_data_is_said_with_all_its_numbers(reader: Cli
     text = text_of(reader, "indicator", "fair-2024", "gender")
     assert "each value of a person is protected with epsilon 1 (unit: attribute" in text
     assert "all values of a person together: 1.4899)" in text
-    assert "a guess about this value by a factor of at most 2.72" in text
-    assert "About all values of the person together: by a factor of at most 4.44" in text
+    assert "a guess about that person by a factor of at most 4.44" in text
+    assert "this value alone, by somebody who knows all others: by a factor of at most 2.72" in text
     assert "about 50 mark the true category, and about 18 any one other" in text
     statement = text_of(reader, "statement", "fair-2024")
     assert "Each single value of a person (the unit: attribute) is protected with epsilon 1." in statement
     assert "Epsilon, certified per profile 1.4899" in statement
     assert "Epsilon, certified per attribute 1 " in statement
     assert "All values of a person together lose the epsilon per profile" in statement
+    assert "Odds change by at most, if all other values are known" in statement
     channel = ldp.PlanSpec.from_json(Study.objects.get().plans.get().spec).answer_channel(0)
     for threshold in (channel.threshold_p, channel.threshold_q):  # type: ignore[union-attr]
         assert str(threshold) in statement

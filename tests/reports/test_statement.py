@@ -160,6 +160,15 @@ def test_changes_are_named_as_a_limit_only_where_values_are_daily() -> None:
     assert names(statement("static")["not_protected"]) == ["presence", "missing_values", "key_holder"]
 
 
+def test_a_daily_report_that_changes_is_said_to_be_the_answer() -> None:
+    factory.create(slug="fakes", mechanism="rsfd-grr")
+    factory.create(slug="plain")
+    words = "A made-up report never changes: one that does is the answer."
+    for slug, is_said in (("fakes", True), ("plain", False)):
+        changes = {row["name"]: row["text"] for row in statement(slug)["not_protected"]}["changes"]
+        assert (words in changes) == is_said
+
+
 def test_statement_names_study_plan_and_software() -> None:
     study = factory.create(market_share=Decimal("0.35"), min_publication=120)
     printed = statement()
