@@ -24,7 +24,7 @@ _WORKING_DIGITS = 60
 _WORKING_BITS = 256
 
 
-class Support(Protocol):
+class SupportProbabilities(Protocol):
     """How probably a report supports one value."""
 
     @property
@@ -140,7 +140,7 @@ def grr_channel(*, epsilon: Fraction, domain_size: int) -> GrrChannel:
     return GrrChannel(domain_size=domain_size, threshold=threshold)
 
 
-def noise_at_zero(support: Support) -> Fraction:
+def noise_at_zero(support: SupportProbabilities) -> Fraction:
     """Variance of one report's estimate of a value that nobody has, exact: q (1 - q) / (p - q)^2."""
     return support.q * (1 - support.q) / (support.p - support.q) ** 2
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldp.channels import GrrChannel, PureChannel, Support, noise_at_zero
+from ldp.channels import GrrChannel, PureChannel, SupportProbabilities, noise_at_zero
 from ldp.errors import LdpError
 from ldp.families.faked_reports import PriorFakedChannel
 from ldp.families.histogram import HistogramChannel
@@ -217,7 +217,7 @@ def _pure_terms(channel: PureChannel | PriorFakedChannel) -> _NoiseTerms:
     return _support_terms(channel)
 
 
-def _support_terms(support: Support) -> _NoiseTerms:
+def _support_terms(support: SupportProbabilities) -> _NoiseTerms:
     p, q = support.p, support.q
     return _NoiseTerms(
         offset=float(q),
