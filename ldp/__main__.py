@@ -16,19 +16,20 @@ from ldp.audit import (
     attack,
     channel_target,
     day_values,
-    plan_target,
 )
 from ldp.audit_fakes import fake_target
+from ldp.audit_plans import plan_target
 from ldp.channels import WORD, Unit, grr_channel
 from ldp.errors import LdpError
+from ldp.families.adaptive import adp_channel
 from ldp.families.bit_flip import bit_flip_channel
 from ldp.families.fake_data import Shares, fake_data_channel, prior_fake_data_channel
 from ldp.families.hadamard import hadamard_channel
 from ldp.families.hashing import blh_channel, olh_channel
 from ldp.families.histogram import histogram_channel
 from ldp.families.subset import subset_channel
-from ldp.families.two_round import lgrr_channel, loloha_channel
-from ldp.families.two_round_unary import lue_channel
+from ldp.families.two_round import Tuning, lgrr_channel, loloha_channel
+from ldp.families.two_round_unary import allomfree_channel, lue_channel
 from ldp.families.unary import oue_channel, sue_channel, the_channel
 from ldp.params import Mechanism
 from ldp.plan_requests import IndicatorRequest, build_plan
@@ -37,6 +38,7 @@ ONE_ROUND: Final[dict[str, Callable[..., AuditChannel]]] = {
     "grr": grr_channel,
     "sue": sue_channel,
     "oue": oue_channel,
+    "adp": adp_channel,
     "the": the_channel,
     "she": histogram_channel,
     "blh": blh_channel,
@@ -50,7 +52,9 @@ TWO_ROUNDS: Final[dict[str, Callable[..., AuditChannel]]] = {
     "l-oue": partial(lue_channel, "l-oue"),
     "l-osue": partial(lue_channel, "l-osue"),
     "l-soue": partial(lue_channel, "l-soue"),
+    "allomfree": allomfree_channel,
     "loloha": loloha_channel,
+    "biloloha": partial(loloha_channel, buckets=2),
 }
 
 BIT_FLIP: Final = "dbitflip"
@@ -59,7 +63,13 @@ PRIOR_FAKES: Final = ("rsrfd-grr", "rsrfd-ouer", "rsrfd-suer")
 
 MAX_REPORTS: Final = 64  # numbers that two rounds have for their reports
 
-_PLANS: tuple[Mechanism, ...] = ("smp-grr", "spl-grr")
+_PLANS: Final[tuple[Mechanism, ...]] = get_args(Mechanism)
+_SETTINGS: Final[dict[str, Sequence[str]]] = {
+    "sampled": (BIT_FLIP,),
+    "epsilon_1": tuple(TWO_ROUNDS),
+    "horizon": tuple(name for name in TWO_ROUNDS if name != "allomfree"),
+    "tuning": (BIT_FLIP, "l-grr", "allomfree", "loloha", "biloloha"),
+}  # which mechanisms take them
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,12 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_channel(
-    mechanism: str,
-    *,
-    epsilon: Fraction,
-    epsilon_1: Fraction | None,
-    domain_size: int,
-    sampled: int | None = None,
+    mechanism: str, *, epsilon: Fraction, domain_size: int, epsilon_1: Fraction | None = None, **settings: Any
 ) -> AuditChannel:
     """Channel of a mechanism by its name.
 
@@ -93,25 +98,28 @@ def build_channel(
     ----------
     mechanism : str; in ONE_ROUND or TWO_ROUNDS, or BIT_FLIP
     epsilon : Fraction; of one report, or (two rounds) of any number of reports of one value
-    epsilon_1 : Fraction or None; two rounds only: of one report; None takes half of epsilon
     domain_size : int
-    sampled : int or None; BIT_FLIP only: values that one person answers about; None takes all
+    epsilon_1 : Fraction or None; two rounds only: of the first `horizon` reports; None takes half of epsilon
+    settings : None takes what the channel's function takes by default
+        sampled : int; BIT_FLIP only: values that one person answers about; None takes all
+        horizon : int; two rounds, but not ALLOMFREE
+        tuning : "exact" or "paper"; BIT_FLIP and two rounds of GRR, also behind a hash or in ALLOMFREE
 
     Raises
     ------
-    LdpError : epsilon_1 or sampled is given to another mechanism, or the channel refuses a parameter
+    LdpError : another mechanism is given a setting, or the channel refuses a parameter
     """
-    if sampled is not None and mechanism != BIT_FLIP:
-        raise LdpError(f"sampled must be absent for {mechanism}, got {sampled}")
-    if mechanism in TWO_ROUNDS:
-        first = epsilon / 2 if epsilon_1 is None else epsilon_1
-        return TWO_ROUNDS[mechanism](epsilon_inf=epsilon, epsilon_1=first, domain_size=domain_size)
+    given = {name: value for name, value in settings.items() if value is not None}
     if epsilon_1 is not None:
-        raise LdpError(f"epsilon_1 must be absent: {mechanism} has one round, got {float(epsilon_1):.6g}")
+        given["epsilon_1"] = epsilon_1
+    for name, value in given.items():
+        if mechanism not in _SETTINGS[name]:
+            raise LdpError(f"{name} must be absent for {mechanism}, got {value}")
+    if mechanism in TWO_ROUNDS:
+        budgets = {"epsilon_inf": epsilon, "epsilon_1": epsilon / 2} | given
+        return TWO_ROUNDS[mechanism](domain_size=domain_size, **budgets)
     if mechanism == BIT_FLIP:
-        return bit_flip_channel(
-            epsilon=epsilon, domain_size=domain_size, sampled=domain_size if sampled is None else sampled
-        )
+        return bit_flip_channel(epsilon=epsilon, domain_size=domain_size, **{"sampled": domain_size} | given)
     return ONE_ROUND[mechanism](epsilon=epsilon, domain_size=domain_size)
 
 
@@ -149,8 +157,12 @@ def falling_prior(domain_size: int) -> tuple[int, ...]:
 
 
 def _target(options: argparse.Namespace) -> Target:
+    # With shares, the library's own reports are attacked: a plan asks all alike.
+    if options.mechanism in _PLANS and not (options.mechanism in FAKES and options.shares):
+        return _plan_target(options)
+    _refuse(options, "weights")
     if options.mechanism in (*FAKES, *PRIOR_FAKES):
-        _refuse(options, "reports", "days", "epsilon_1", "sampled")
+        _refuse(options, "reports", "days", *_SETTINGS)
         return build_fake_target(
             options.mechanism,
             epsilon=Fraction(options.epsilon),
@@ -159,17 +171,21 @@ def _target(options: argparse.Namespace) -> Target:
             shares=options.shares or "equal",
         )
     _refuse(options, "unit", "shares")
-    if options.mechanism in _PLANS:
-        return _plan_target(options)
+    return _channel_target(options)
+
+
+def _channel_target(options: argparse.Namespace) -> Target:
     if len(options.domain_size) != 1:
         raise LdpError(f"domain_size of {options.mechanism} must be one number, got {options.domain_size}")
     domain_size: int = options.domain_size[0]
     channel = build_channel(
         options.mechanism,
         epsilon=Fraction(options.epsilon),
-        epsilon_1=None if options.epsilon_1 is None else Fraction(options.epsilon_1),
         domain_size=domain_size,
+        epsilon_1=None if options.epsilon_1 is None else Fraction(options.epsilon_1),
         sampled=options.sampled,
+        horizon=options.horizon,
+        tuning=options.tuning,
     )
     if options.days is not None:
         pairs = day_values(options.days, domain_size=domain_size)
@@ -182,18 +198,25 @@ def _target(options: argparse.Namespace) -> Target:
 
 
 def _plan_target(options: argparse.Namespace) -> Target:
-    _refuse(options, "reports", "epsilon_1", "sampled")
+    _refuse(options, "reports", "shares", *_SETTINGS)
+    sizes = options.domain_size
+    weights = options.weights or [None] * len(sizes)
+    if len(weights) != len(sizes):
+        raise LdpError(f"weights must be of {len(sizes)} indicators, got {len(weights)}")
     plan = build_plan(
         mechanism=options.mechanism,
-        unit="profile",
+        unit=options.unit or "profile",
         version=1,
         days=options.days or 1,
         epsilon=options.epsilon,
         indicators=[
             IndicatorRequest(
-                slug=f"indicator-{index}", kind="daily" if options.days else "static", domain_size=size
+                slug=f"indicator-{index}",
+                kind="daily" if options.days else "static",
+                domain_size=size,
+                weight=weight,
             )
-            for index, size in enumerate(options.domain_size)
+            for index, (size, weight) in enumerate(zip(sizes, weights, strict=True))
         ],
     )
     return plan_target(plan)
@@ -209,17 +232,15 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m ldp", description="Local differential privacy.")
     commands = parser.add_subparsers(dest="command", required=True)
     audit = commands.add_parser("audit", help="attack a mechanism: lower bound on what it reveals")
-    audit.add_argument(
-        "mechanism", choices=[*ONE_ROUND, BIT_FLIP, *TWO_ROUNDS, *FAKES, *PRIOR_FAKES, *_PLANS]
-    )
+    names = dict.fromkeys([*ONE_ROUND, BIT_FLIP, *TWO_ROUNDS, *FAKES, *PRIOR_FAKES, *_PLANS])
+    audit.add_argument("mechanism", choices=list(names))
     audit.add_argument(
         "--epsilon",
-        type=_epsilon,
+        type=_number,
         required=True,
         help="of one report; two rounds: of any number of reports of one value; spl-grr: of the profile "
-        "(of one day, with --days); fakes: of the unit",
+        "(of one day, with --days); fakes: of the unit (profile: of one day, with --days)",
     )
-    audit.add_argument("--epsilon-1", type=_epsilon, help="two rounds: of one report (default: half)")
     audit.add_argument(
         "--domain-size",
         type=int,
@@ -227,11 +248,7 @@ def _parser() -> argparse.ArgumentParser:
         required=True,
         help="number of values; plans and fakes: per indicator",
     )
-    audit.add_argument(
-        "--sampled", type=int, help="dbitflip: values that a person answers about (default: all)"
-    )
-    audit.add_argument("--unit", choices=get_args(Unit), help="fakes: what differs (default: profile)")
-    audit.add_argument("--shares", choices=get_args(Shares), help="fakes: how often an indicator is answered")
+    _add_settings(audit)
     length = audit.add_mutually_exclusive_group()
     length.add_argument("--reports", type=_count, help="reports of one value")
     length.add_argument("--days", type=_count, help="days, each with a value; plans: daily indicators")
@@ -241,14 +258,40 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _epsilon(text: str) -> Decimal:
+def _add_settings(audit: argparse.ArgumentParser) -> None:
+    """Options that only some mechanisms take."""
+    audit.add_argument(
+        "--epsilon-1", type=_number, help="two rounds: of one report, or of --horizon (default: half)"
+    )
+    audit.add_argument("--horizon", type=_count, help="two rounds: what --epsilon-1 is of (default: 1)")
+    audit.add_argument("--tuning", choices=get_args(Tuning), help="dbitflip, two rounds of GRR")
+    audit.add_argument(
+        "--sampled", type=int, help="dbitflip: values that a person answers about (default: all)"
+    )
+    audit.add_argument(
+        "--unit", choices=get_args(Unit), help="plans and fakes: what differs (default: profile)"
+    )
+    audit.add_argument(
+        "--weights",
+        type=_number,
+        nargs="+",
+        help="smp: how often each indicator is asked",
+    )
+    audit.add_argument(
+        "--shares",
+        choices=get_args(Shares),
+        help="fakes: how often an indicator is answered; without it, those that plans know are plans",
+    )
+
+
+def _number(text: str) -> Decimal:
     try:
-        epsilon = Decimal(text)
+        number = Decimal(text)
     except InvalidOperation:
-        epsilon = Decimal("nan")
-    if not epsilon.is_finite():
-        raise argparse.ArgumentTypeError(f"epsilon must be a finite number, got {text!r}")
-    return epsilon
+        number = Decimal("nan")
+    if not number.is_finite():
+        raise argparse.ArgumentTypeError(f"must be a finite number, got {text!r}")
+    return number
 
 
 def _count(text: str) -> int:

@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.accounting import certify
 from ldp.binomial import clopper_pearson_low
 from ldp.certificates import Memoised, certify_reports
 from ldp.channels import epsilon_of
@@ -29,14 +28,11 @@ from ldp.families.subset import SubsetChannel
 from ldp.families.two_round import TwoRoundGrr, TwoRoundHash
 from ldp.families.two_round_unary import TwoRoundUnary
 from ldp.families.unary import UnaryChannel
-from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import histogram
 from ldp.mechanisms.bit_flip import BitFlipReporter
 from ldp.mechanisms.hashing import HashReports, hash_values
 from ldp.mechanisms.oracles import OracleChannel, oracle_answers
-from ldp.mechanisms.sanitiser import Sanitiser
 from ldp.mechanisms.two_round import GrrReporter, HashReporter, UnaryReporter
-from ldp.params import PlanSpec
 
 Words = NDArray[np.uint64]
 Table = NDArray[np.int64]
@@ -201,17 +197,6 @@ def channel_target(mechanism: str, channel: AuditChannel, *, pairs: Pairs, unit:
     )
 
 
-def plan_target(plan: PlanSpec) -> Target:
-    """Target of a whole profile: all values of a person differ, on every day."""
-    return Target(
-        mechanism=plan.mechanism,
-        unit="profile",
-        epsilon_certified=certify(plan).epsilon_profile,
-        observe=partial(_observe_plan, plan),
-        summarise=partial(_summarise_plan, plan),
-    )
-
-
 def day_values(days: int, *, domain_size: int) -> list[tuple[int, int]]:
     """Inputs with a value per day, as many distinct ones as there are; the second is one ahead."""
     return [(day % domain_size, (day + 1) % domain_size) for day in range(days)]
@@ -297,40 +282,6 @@ def _supports(channel: AuditChannel, report: Table, value: int) -> NDArray[np.bo
             return has_bit(report, value)
         case _:
             return np.asarray(report[:, 0] == value)
-
-
-def _observe_plan(plan: PlanSpec, prf: KeyedPrf, pseudonyms: Words, side: int) -> Table:
-    sanitiser = Sanitiser(plan, prf)
-    asked = sanitiser.asked(pseudonyms) if plan.is_sampled else None
-    columns = [np.full(pseudonyms.shape[0], ALL_ASKED) if asked is None else asked.astype(np.int64)]
-    for index, spec in enumerate(plan.indicators):
-        is_daily = spec.kind == "daily"
-        days = sanitiser.answer_days(index, pseudonyms) if is_daily else np.ones_like(pseudonyms)
-        for day, pair in enumerate(day_values(_columns(plan, index), domain_size=spec.domain_size)):
-            answers = days >> np.uint64(day) & np.uint64(1) == 1
-            if asked is not None:
-                answers &= asked == index
-            codes = np.full(pseudonyms.shape[0], NO_ANSWER, np.int64)
-            values = np.full(int(answers.sum()), pair[side], np.int32)
-            codes[answers] = sanitiser.answer(index, pseudonyms[answers], values)
-            columns.append(codes)
-    return np.column_stack(columns)
-
-
-def _summarise_plan(plan: PlanSpec, reports: Table) -> Table:
-    summary = np.zeros((reports.shape[0], 4), np.int64)
-    summary[:, 0] = reports[:, 0]
-    column = 1
-    for index, spec in enumerate(plan.indicators):
-        for first, second in day_values(_columns(plan, index), domain_size=spec.domain_size):
-            summary[:, 1] += reports[:, column] == first
-            summary[:, 2] += reports[:, column] == second
-            column += 1
-    return summary
-
-
-def _columns(plan: PlanSpec, index: int) -> int:
-    return plan.days if plan.indicators[index].kind == "daily" else 1
 
 
 def _outcomes(target: Target, prf: KeyedPrf, guess: KeyedPrf, *, runs: int, side: int) -> Table:
