@@ -49,7 +49,7 @@ from ldp.channels import WORD
 from ldp.families.two_round import TwoRoundGrr
 
 N = 400
-RUNS = 300
+RUNS = 200
 BOUND = 5.5
 KEY = bytes(range(16))
 FIELDS: dict[str, Any] = {"prf": KeyedPrf(KEY), "indicator": 2, "plan_version": 1}
