@@ -1,5 +1,6 @@
 """Report of one indicator that is an answer or a fake (RS+FD, RS+RFD), and how well fakes hide the answer."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
@@ -17,7 +18,7 @@ _HALVINGS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FakedReport:
+class FakedReport(ABC):
     """What both kinds of fakes have in common: likelihoods of an answer against those of a fake.
 
     Parameters
@@ -35,18 +36,18 @@ class FakedReport:
         return self.answer.domain_size
 
     @property
+    @abstractmethod
     def _kind(self) -> Fake:
-        """What a fake is made of; each subclass says it."""
-        raise NotImplementedError
+        """What a fake is made of."""
 
     @property
+    @abstractmethod
     def fake_range(self) -> tuple[Fraction, Fraction]:
         """Smallest and largest probability that a fake stands for a value that the report supports.
 
         Of a code: the probability of that code. Of unary encoding: that the encoded value is among the ones
         of the report, of which at least one value has a one and one has none.
         """
-        raise NotImplementedError
 
     @property
     def is_telling(self) -> bool:
