@@ -4,7 +4,7 @@ python := .venv/bin/python
 compile := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 PORT ?= 8000
 
-.PHONY: help setup setup-dev demo run test lint bench soak reproduce mutate lock clean
+.PHONY: help setup setup-dev demo run test lint bench soak fuzz reproduce mutate screens messages lock clean
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
@@ -28,7 +28,7 @@ run: setup  ## serve what is there, without the demo
 	@$(python) manage.py run --port $(PORT)
 
 test: setup-dev  ## all tests; starts PostgreSQL and Redis for them (ARGS: options for pytest)
-	@$(python) scripts/run_tests.py $(ARGS)
+	@$(python) -m scripts.run_tests $(ARGS)
 
 lint: setup-dev  ## style, types, imports, migrations
 	.venv/bin/ruff check .
@@ -38,18 +38,29 @@ lint: setup-dev  ## style, types, imports, migrations
 	$(python) manage.py makemigrations --check --dry-run
 	$(python) manage.py check
 
-bench: setup-dev  ## speed of ingest and of sanitising, beside plain work and other libraries in the same run
-	@$(python) -m benchmarks.ingest
+bench: setup-dev  ## speed of ingest and of sanitising, beside other libraries in the same run, and of pages (ARGS: of benchmarks.ingest)
+	@$(python) -m benchmarks.ingest $(ARGS)
 	@$(python) -m benchmarks.sanitise
+	@$(python) -m benchmarks.pages
 
-soak: setup  ## are the stated errors true? 2,000 study keys, half an hour (ARGS="--keys 200": fewer)
+soak: setup-dev  ## errors are as stated (half an hour; ARGS="--keys 200": less), and rows count once whatever is killed (RUNS=100)
 	@$(python) -m benchmarks.soak $(ARGS)
+	@$(python) -m benchmarks.exactly_once --runs $(or $(RUNS),100)
+
+fuzz: setup-dev  ## any files, for MINUTES=10: none may crash a reader, hang it, or be counted wrongly
+	@$(python) -m scripts.fuzz_readers --minutes $(or $(MINUTES),10)
 
 mutate: setup-dev  ## what no test notices: one number or operator changed at a time (ARGS: modules of ldp/)
 	@$(python) scripts/mutate.py $(ARGS)
 
 reproduce: setup-dev  ## docs/reproduction.md: what the papers claim, recomputed; some minutes (ARGS: options)
 	@$(python) -m benchmarks.reproduce $(ARGS)
+
+screens: setup-dev  ## pictures of the pages of analysts, anew (ARGS="--language fr --only report")
+	@$(python) -m scripts.screens $(ARGS)
+
+messages: setup-dev  ## catalogues of translations, anew from the source (CHECK=1: only say what is wrong)
+	@$(python) -m scripts.messages $(if $(filter 1,$(CHECK)),--check)
 
 lock: setup-dev  ## write requirements*.txt anew from requirements*.in
 	$(compile) requirements.in --output-file requirements.txt

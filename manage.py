@@ -10,7 +10,9 @@ def main() -> None:
     from django.core.management import execute_from_command_line
 
     from mobility.embedded import prepare
+    from mobility.runtime import dump_no_core
 
+    dump_no_core()
     os.umask(0o077)  # databases, logs and sockets are for this user alone
     try:
         prepare(sys.argv)

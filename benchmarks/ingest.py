@@ -1,182 +1,236 @@
-"""Speed and memory of `manage.py ingest` on the demo's extract in every format, beside merely parsing it.
+"""Speed and memory of `manage.py ingest`, and what other libraries do with the same files in the same run.
 
-    python -m benchmarks.ingest [--subscribers N]
+    python -m benchmarks.ingest [--rows 20000000] [--parts formats growth processes stages] [--postgres]
 
-Prints one line per file: rows, seconds, rows per second, peak memory of the worker, and the ratio to the
-floor: pyarrow reading the same file into memory with one thread. The first file is taken in twice, in two
-data folders, so that the time of compiling kernels shows once and does not count afterwards. Then what the
-readers alone cost, in processor time of this process: the same file to blocks, and blocks to coded events.
+Prints what stands below "Measured" in docs/performance.md. Files are written to a temporary folder (TMPDIR;
+100 million rows take 20 GB with what is staged) and removed. Every batch is checked against what its file
+truly holds.
 """
 
 import argparse
-import gzip
 import json
-import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyarrow import csv
+from benchmarks import ingest_report, ingest_stages
+from benchmarks.ingest_files import FORMATS, ROWS_PER_SUBSCRIBER, Format, Truth, write_csv
+from benchmarks.ingest_peers import DOERS, GROUPERS, PARSERS
+from benchmarks.ingest_report import Ingested, Parsed
+from benchmarks.ingest_study import write_study
+from benchmarks.installation import ROOT, Installation
+from benchmarks.memory import Watch, processor_seconds, watched
 
-ROOT = Path(__file__).resolve().parent.parent
-STUDY_FILE = ROOT / "mobility" / "demo" / "study.toml"
-STUDY = "fimu-2017"
-COPY_BYTES = 1 << 20
-ROW_GROUP = 200_000
-SKIP_MISSHAPEN = csv.ParseOptions(invalid_row_handler=lambda _: "skip")
+PARTS: Final = ("formats", "growth", "processes", "stages")
+GROWTH: Final = (0.1, 1, 5)  # of the rows: 2, 20 and 100 million
+WARM_ROWS: Final = 2_000_000
+JOB_ROWS: Final = 1_000_000  # of what loops over people in Python
+
+
+class Bench:
+    """One installation, and the studies that take files in.
+
+    Parameters
+    ----------
+    folder : for files and the installation
+    processes : of its worker
+    """
+
+    def __init__(self, folder: Path, installation: Installation, *, processes: int) -> None:
+        self.folder = folder
+        self.processes = processes
+        self._installation = installation
+        self._is_warm: set[str] = set()
+        self._n_studies = 0
+
+    def ingest(self, path: Path, truth: Truth, *, form: Format) -> Ingested:
+        """Take a file into fresh studies, after a smaller one of its format: once for time, once for memory.
+
+        Raises
+        ------
+        SystemExit : a batch does not hold what the file holds
+        """
+        self._warm_up(form, rows=min(WARM_ROWS, truth.rows))
+        say(f"ingesting {path.name}, {truth.rows:,} rows, {self.processes} processes")
+        watch = Watch([worker.pid for worker in self._installation.workers])
+        slugs = [self._new_study(subscribers=truth.rows // ROWS_PER_SUBSCRIBER) for _ in range(2)]
+        cpu_before = processor_seconds(watch.processes()) + children_seconds()
+        started = time.perf_counter()
+        batch = self._take_in(slugs[0], path, truth, watch)
+        end_to_end_s = time.perf_counter() - started
+        cpu_s = processor_seconds(watch.processes()) + children_seconds() - cpu_before
+        # Looking at memory takes time: the first run went without.
+        with watched(watch) as peak:
+            self._take_in(slugs[1], path, truth, watch)
+        return Ingested(
+            name=form.name,
+            rows=truth.rows,
+            file_bytes=path.stat().st_size,
+            batch_s=batch["seconds"],
+            end_to_end_s=end_to_end_s,
+            cpu_s=cpu_s,
+            idle_mb=peak.idle / 1e6,
+            peak_mb=peak.above_idle_mb,
+        )
+
+    def _take_in(self, slug: str, path: Path, truth: Truth, watch: Watch) -> dict[str, Any]:
+        with self._installation.command("ingest", slug, str(path)) as command:
+            watch.roots.append(command.pid)
+            output, errors = command.communicate()
+        watch.roots.remove(command.pid)
+        if command.returncode != 0:
+            raise SystemExit(f"ingest of {path.name} failed\n{errors}")
+        batch: dict[str, Any] = json.loads(output)
+        check(batch, truth)
+        return batch
+
+    def _warm_up(self, form: Format, *, rows: int) -> None:
+        """Let every process load its kernels, for this format."""
+        if form.name in self._is_warm:
+            return
+        self._is_warm.add(form.name)
+        plain = self.folder / "warm.csv"
+        truth = write_csv(plain, rows=rows)
+        path = form.make(plain)
+        slug = self._new_study(subscribers=rows // ROWS_PER_SUBSCRIBER)
+        self._take_in(slug, path, form.truth_of(truth), Watch())
+        for file in {plain, path}:
+            file.unlink()
+
+    def _new_study(self, *, subscribers: int) -> str:
+        self._n_studies += 1
+        slug = f"bench-{self._n_studies}"
+        study = write_study(self.folder / "studies", slug=slug, subscribers=subscribers)
+        self._installation.manage("create_study", str(study))
+        return slug
+
+
+def check(batch: dict[str, Any], truth: Truth) -> None:
+    """Compare what a batch counted with what its file holds.
+
+    Raises
+    ------
+    SystemExit : they differ
+    """
+    expected = {
+        "rows_read": truth.rows,
+        "rows_accepted": truth.accepted,
+        "rows_ignored": truth.ignored,
+        "rows_rejected": truth.rejected,
+        "subscriber_days": sum(truth.visitors),
+        "subscribers_new": truth.subscribers,
+    }
+    for name, value in expected.items():
+        if batch[name] != value:
+            raise SystemExit(f"{name} must be {value}, got {batch[name]}")
+
+
+def children_seconds() -> float:
+    """Processor time of the commands that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run_peer(name: str, path: Path, *, form: str) -> Parsed:
+    """Let another library work on the file in a process of its own."""
+    say(f"{name} on {path.name}")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.ingest_peers", name, str(path)],
+        cwd=ROOT, text=True, stdout=subprocess.PIPE, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise SystemExit(f"{name} failed on {path.name}")
+    return Parsed(name=name, form=form, **json.loads(done.stdout))
+
+
+def measure_formats(bench: Bench, *, rows: int, names: Sequence[str]) -> str:
+    """Each of the formats, with those who merely parse it, and the job by others on a smaller file."""
+    plain = bench.folder / "extract.csv"
+    truth = write_csv(plain, rows=rows)
+    ingested, parsed = [], []
+    for form in (FORMATS[name] for name in names):
+        say(f"writing {form.name}")
+        path = form.make(plain)
+        ingested.append(bench.ingest(path, form.truth_of(truth), form=form))
+        parsed += [run_peer(name, path, form=form.name) for name in (*PARSERS, *GROUPERS)]
+        if path != plain:
+            path.unlink()
+    plain.unlink()
+    write_csv(plain, rows=min(JOB_ROWS, rows))
+    parsed += [run_peer(name, plain, form="csv") for name in DOERS]
+    plain.unlink()
+    return ingest_report.formats(ingested, parsed)
+
+
+def measure_growth(bench: Bench, *, rows: int) -> str:
+    """The plain file in three sizes."""
+    sizes = [int(rows * share) for share in GROWTH]
+    return ingest_report.growth([ingest_plain(bench, rows=size) for size in sizes])
+
+
+def measure_processes(folder: Path, *, rows: int, is_postgres: bool) -> str:
+    """The plain file by one process and by two."""
+    ingested = []
+    for processes in (1, 2):
+        place = folder / f"{processes}-processes"
+        with Installation(place, is_postgres=is_postgres, processes=processes) as installation:
+            ingested.append(ingest_plain(Bench(place, installation, processes=processes), rows=rows))
+    return ingest_report.processes(ingested)
+
+
+def ingest_plain(bench: Bench, *, rows: int) -> Ingested:
+    """Write a plain file, take it in and remove it."""
+    plain = bench.folder / "extract.csv"
+    truth = write_csv(plain, rows=rows)
+    try:
+        return bench.ingest(plain, truth, form=FORMATS["csv"])
+    finally:
+        plain.unlink()
+
+
+def measure(options: argparse.Namespace, folder: Path) -> Sequence[str]:
+    """A section for each of the parts that are asked for."""
+    tables = []
+    if {"formats", "growth"} & set(options.parts):
+        with Installation(folder, is_postgres=options.postgres) as installation:
+            bench = Bench(folder, installation, processes=2)
+            if "formats" in options.parts:
+                tables.append(
+                    "### Formats\n\n" + measure_formats(bench, rows=options.rows, names=options.formats)
+                )
+            if "growth" in options.parts:
+                tables.append("### Growth\n\n" + measure_growth(bench, rows=options.rows))
+    if "processes" in options.parts:
+        table = measure_processes(folder, rows=options.rows, is_postgres=options.postgres)
+        tables.append(f"### Processes\n\n{table}")
+    if "stages" in options.parts:
+        say("stages of a batch")
+        timed, rows = ingest_stages.measure(folder / "stages", rows=options.rows)
+        tables.append("### Where the time goes\n\n" + ingest_report.stages(timed, rows=rows))
+    return tables
+
+
+def say(text: str) -> None:
+    """Progress for whoever waits."""
+    sys.stderr.write(f"{text}\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--subscribers", help="a smaller population than 88,935")
+    parser.add_argument("--rows", type=int, default=20_000_000)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--formats", nargs="+", choices=list(FORMATS), default=list(FORMATS))
+    parser.add_argument("--postgres", action="store_true", help="two PostgreSQL servers instead of SQLite")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="mobility-bench-") as name:
-        folder = Path(name)
-        extract = folder / "extract"
-        size = ["--subscribers", options.subscribers] if options.subscribers else []
-        manage(folder / "none", "make_extract", "--out", str(extract), *size)
-        days = sorted(extract.glob("*.csv"))
-        report("day 1, compiling kernels", days[0], folder / "first")
-        report("day 1", days[0], folder / "day")
-        week = joined(days, folder / "week.csv")
-        files = [week, *(write(week) for write in (gzipped, zstandard, parquet))]
-        for path in files:
-            report(f"week, {path.suffix[1:]}", path, folder / f"data-{path.suffix[1:]}")
-        for path in files:
-            report_reading(path)
-
-
-def report(title: str, path: Path, data_dir: Path) -> None:
-    """Take `path` into a new installation and print what it cost."""
-    manage(data_dir, "create_study", str(STUDY_FILE))
-    batch = manage(data_dir, "ingest", STUDY, str(path))
-    floor_s = parse_seconds(path)
-    sys.stdout.write(
-        f"{title:<26} {batch['rows_read']:>10,} rows {batch['seconds']:>7.2f} s "
-        f"{batch['rows_per_second']:>10,} rows/s {batch['peak_rss_mb']:>6.0f} MB peak, "
-        f"{batch['seconds'] / floor_s:.1f} x the time of parsing alone\n"
-    )
-
-
-def manage(data_dir: Path, *words: str) -> Any:
-    """JSON value that a command prints."""
-    done = subprocess.run(
-        [sys.executable, "manage.py", *words], cwd=ROOT, text=True, capture_output=True, check=False,
-        env=os.environ | {"MOBILITY_DATA_DIR": str(data_dir)},
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise SystemExit(done.stderr)
-    return json.loads(done.stdout)
-
-
-def joined(days: list[Path], path: Path) -> Path:
-    with path.open("wb") as out:
-        for number, day in enumerate(days):
-            header, _, rows = day.read_bytes().partition(b"\n")
-            out.write(rows if number else header + b"\n" + rows)
-    return path
-
-
-def gzipped(path: Path) -> Path:
-    packed = path.with_suffix(".gz")
-    with gzip.open(packed, "wb", compresslevel=6) as out:
-        out.writelines(pieces(path))
-    return packed
-
-
-def zstandard(path: Path) -> Path:
-    packed = path.with_suffix(".zst")
-    with pa.output_stream(packed, compression="zstd") as out:
-        for piece in pieces(path):
-            out.write(piece)
-    return packed
-
-
-def pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while piece := file.read(COPY_BYTES):
-            yield piece
-
-
-def parquet(path: Path) -> Path:
-    """The rows that have the shape of the header, all columns as text."""
-    with path.open() as file:
-        names = file.readline().strip().split(",")
-    as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
-    packed = path.with_suffix(".parquet")
-    table = csv.read_csv(path, parse_options=SKIP_MISSHAPEN, convert_options=as_text)
-    pq.write_table(table, packed, row_group_size=ROW_GROUP, compression="zstd")
-    return packed
-
-
-def parse_seconds(path: Path) -> float:
-    """The floor: one thread, every column as text, misshapen rows skipped."""
-    started = time.perf_counter()
-    if path.suffix == ".parquet":
-        pq.read_table(path, use_threads=False)
-    else:
-        with pa.input_stream(path, compression="detect") as stream:
-            csv.read_csv(
-                stream,
-                read_options=csv.ReadOptions(use_threads=False),
-                parse_options=SKIP_MISSHAPEN,
-            )
-    return time.perf_counter() - started
-
-
-def report_reading(path: Path) -> None:
-    """Processor time of the readers, and of them with the coding of rows; the second run of each counts."""
-    read, coded = (best_of(lambda work=work: work(path)) for work in (read_blocks, code_rows))
-    sys.stdout.write(
-        f"readers, {path.suffix[1:]:<17} {read[0]:>10,} rows {read[0] / read[1] / 1e6:>6.1f} M rows/s "
-        f"to blocks, {coded[0] / coded[1] / 1e6:.1f} M rows/s to coded events\n"
-    )
-
-
-def best_of(work: Callable[[], int]) -> tuple[int, float]:
-    """Rows, and seconds of the better of two runs."""
-    seconds = []
-    for _ in range(2):
-        started = time.process_time()
-        rows = work()
-        seconds.append(time.process_time() - started)
-    return rows, min(seconds)
-
-
-def read_blocks(path: Path) -> int:
-    from mobility.readers.opening import read_extract
-
-    with path.open("rb") as file:
-        blocks = read_extract(file, layout=row_coder().layout)
-        return sum(len(block.lines) + len(block.misshapen) + len(block.bad_text) for block in blocks)
-
-
-def code_rows(path: Path) -> int:
-    from mobility.ingest.rows import RowCounts
-    from mobility.readers.opening import read_extract
-
-    counts, coder = RowCounts(), row_coder()
-    with path.open("rb") as file:
-        for block in read_extract(file, layout=coder.layout):
-            coder.events_of(block, counts)
-    return counts.rows_read
-
-
-def row_coder() -> Any:
-    """The demo's, under a fixed key."""
-    from ldp.entropy import KeyedPrf
-    from mobility.ingest.rows import RowCoder
-    from reports.studyfile import parse_study
-
-    text, folder = STUDY_FILE.read_bytes(), STUDY_FILE.parent
-    definition = parse_study(text, filename=STUDY_FILE.name, read=lambda name: (folder / name).read_bytes())
-    return RowCoder(definition, definition.plan_spec(), pseudonym_key=bytes(16), prf=KeyedPrf(bytes(16)))
+        tables = measure(options, Path(name))
+    database = "PostgreSQL" if options.postgres else "SQLite"
+    sys.stdout.write("\n\n".join([*tables, ingest_report.machine(database=database)]) + "\n")
 
 
 if __name__ == "__main__":

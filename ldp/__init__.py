@@ -41,9 +41,9 @@ from ldp.bayes import (
 )
 from ldp.certificates import Memoised, ReportsCertificate, certify_reports, epsilon_of_study
 from ldp.channels import GrrChannel, PureChannel, epsilon_of, grr_channel, noise_at_zero
-from ldp.cmac import cmac64
+from ldp.cmac import cmac64, cmac64_of
 from ldp.entropy import KeyedPrf, KeyedStream, SystemEntropy, derive_subkey
-from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError, PlanError
+from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError, NoReportsError, PlanError
 from ldp.estimators import (
     Estimates,
     grr_frequencies,
@@ -89,8 +89,19 @@ from ldp.mechanisms.multidim import (
 from ldp.mechanisms.oracles import OracleChannel, count_support, oracle_answers, support_counts
 from ldp.mechanisms.sanitiser import Sanitiser
 from ldp.mechanisms.two_round import GrrReporter, HashReporter, Support, UnaryReporter
+from ldp.movement import (
+    day_pair_bounds,
+    day_pair_share,
+    day_pair_visitors,
+    leaving_visitors,
+    mean_days_present,
+    shared_share,
+    shared_visitors,
+    window_visitors,
+)
 from ldp.params import IndicatorSpec, PlanSpec
 from ldp.plan_requests import IndicatorRequest, build_plan
+from ldp.ratios import Interval
 from ldp.tallies import (
     NO_ANSWER,
     Delta,
@@ -138,12 +149,14 @@ __all__ = [
     "IndicatorRequest",
     "IndicatorSpec",
     "IndicatorTallies",
+    "Interval",
     "InvalidBudgetError",
     "InvalidDomainError",
     "KeyedPrf",
     "KeyedStream",
     "LdpError",
     "Memoised",
+    "NoReportsError",
     "OracleChannel",
     "PlanError",
     "PlanSpec",
@@ -179,7 +192,11 @@ __all__ = [
     "choose_days",
     "choose_indicator",
     "cmac64",
+    "cmac64_of",
     "count_support",
+    "day_pair_bounds",
+    "day_pair_share",
+    "day_pair_visitors",
     "derive_subkey",
     "epsilon_for_error",
     "epsilon_of",
@@ -200,9 +217,11 @@ __all__ = [
     "histogram_likelihoods",
     "histogram_sums",
     "histogram_variance",
+    "leaving_visitors",
     "lgrr_channel",
     "loloha_channel",
     "lue_channel",
+    "mean_days_present",
     "new_visitors",
     "noise_at_zero",
     "olh_channel",
@@ -216,6 +235,8 @@ __all__ = [
     "rank_mechanisms",
     "returning_visitors",
     "shared_reports",
+    "shared_share",
+    "shared_visitors",
     "smp_answers",
     "smp_counts",
     "smp_weights",
@@ -234,4 +255,5 @@ __all__ = [
     "union",
     "window_difference",
     "window_sum",
+    "window_visitors",
 ]

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from ldp import kernels
 from ldp.entropy import BLOCK_BYTES, BUFFER_BLOCKS, aes_ecb, output_buffer
 from ldp.errors import LdpError
+from ldp.kernels import Places
 
 Words = NDArray[np.uint64]
 
@@ -32,18 +33,57 @@ def cmac64(key: bytes, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> W
         raise LdpError(f"offsets must have shape (n + 1,), got {offsets.shape}")
     if offsets[0] < 0 or offsets[-1] > data.size or np.any(offsets[1:] < offsets[:-1]):
         raise LdpError(f"offsets must rise within [0, {data.size}], got {offsets[0]} to {offsets[-1]}")
+    return cmac64_of(key, data, offsets[:-1], offsets[1:])
+
+
+def cmac64_of(key: bytes, data: NDArray[np.uint8], begins: Places, ends: Places) -> Words:
+    """As `cmac64`, of messages that stand anywhere in `data`.
+
+    Parameters
+    ----------
+    begins, ends : ndarray of int32 or int64, shape (n,); message i is data[begins[i]:ends[i]], which must lie
+        within `data`: it is not checked
+
+    Raises
+    ------
+    LdpError : key has not 16 bytes
+    """
     encryptor = aes_ecb(key).encryptor()
     masks = _masks(encryptor)
-    tags = np.empty(offsets.size - 1, np.uint64)
+    tags = np.empty(begins.size, np.uint64)
+    blocks = np.empty(2 * min(begins.size, BUFFER_BLOCKS), np.uint64)
+    sealed = output_buffer(blocks.size // 2)
+    n_long = 0
     for start in range(0, tags.size, BUFFER_BLOCKS):
-        ends = offsets[start : start + BUFFER_BLOCKS + 1]
-        n_blocks = np.maximum(ends[1:] - ends[:-1] + BLOCK_BYTES - 1 >> 4, 1)
-        for length in np.flatnonzero(np.bincount(n_blocks)):
-            messages = start + np.flatnonzero(n_blocks == length)
-            tags[messages] = _group(
-                encryptor, data, offsets, messages=messages, n_blocks=int(length), masks=masks
-            )
+        part = slice(start, start + BUFFER_BLOCKS)
+        size = tags[part].size
+        n_long += kernels.cmac_short(data, begins[part], ends[part], masks, blocks)
+        encryptor.update_into(blocks[: 2 * size].view(np.uint8).data, sealed.data)
+        tags[part] = sealed[: BLOCK_BYTES * size].view(np.uint64)[::2].byteswap()
+    if n_long:
+        _replace_long(encryptor, data, begins, ends, masks=masks, tags=tags)
     return tags
+
+
+def _replace_long(
+    encryptor: CipherContext,
+    data: NDArray[np.uint8],
+    begins: Places,
+    ends: Places,
+    *,
+    masks: Words,
+    tags: Words,
+) -> None:
+    """Write the tags of the messages that need more than one block."""
+    long = np.flatnonzero(ends - begins > BLOCK_BYTES)
+    n_blocks = ends[long] - begins[long] + BLOCK_BYTES - 1 >> 4
+    for length in np.flatnonzero(np.bincount(n_blocks)):
+        group = long[n_blocks == length]
+        for start in range(0, group.size, BUFFER_BLOCKS):
+            messages = group[start : start + BUFFER_BLOCKS]
+            tags[messages] = _group(
+                encryptor, data, begins, ends, messages=messages, n_blocks=int(length), masks=masks
+            )
 
 
 def _masks(encryptor: CipherContext) -> Words:
@@ -59,7 +99,8 @@ def _masks(encryptor: CipherContext) -> Words:
 def _group(
     encryptor: CipherContext,
     data: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
+    begins: Places,
+    ends: Places,
     *,
     messages: NDArray[np.int64],
     n_blocks: int,
@@ -69,7 +110,7 @@ def _group(
     sealed = output_buffer(messages.size)
     state = np.zeros((messages.size, 2), np.uint64)
     for block in range(n_blocks):
-        kernels.cmac_absorb(data, offsets, messages, block, n_blocks, masks, state)
+        kernels.cmac_absorb(data, begins, ends, messages, block, n_blocks, masks, state)
         encryptor.update_into(state.view(np.uint8).reshape(-1).data, sealed.data)
         state = sealed[: state.nbytes].view(np.uint64).reshape(state.shape)
     return state[:, 0].byteswap()

@@ -15,3 +15,7 @@ class InvalidDomainError(LdpError):
 
 class PlanError(LdpError):
     """A plan contradicts itself, or promises more than it keeps."""
+
+
+class NoReportsError(LdpError):
+    """There are visitors, but none of them reported: nothing can be estimated."""

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 NO_ANSWER = 65535
 
+Places = NDArray[np.int32] | NDArray[np.int64]
+
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 
@@ -155,7 +157,7 @@ def pick_asked(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _load(data: NDArray[np.uint8], begin: int, size: int) -> np.uint64:
+def load_word(data: NDArray[np.uint8], begin: int, size: int) -> np.uint64:
     """Up to 8 bytes as a little-endian word, zeros after `size` of them."""
     word = _ZERO
     if size <= 0:
@@ -172,9 +174,43 @@ def _load(data: NDArray[np.uint8], begin: int, size: int) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
+def cmac_short(
+    data: NDArray[np.uint8],
+    begins: Places,
+    ends: Places,
+    masks: NDArray[np.uint64],
+    blocks: NDArray[np.uint64],
+) -> int:
+    """Fill the only block of each message of up to 16 bytes, two words each; how many messages are longer."""
+    # By length: which bytes of either word belong to the message, and what is added to them.
+    within, added = np.zeros((17, 2), np.uint64), np.empty((17, 2), np.uint64)
+    for size in range(17):
+        padded = 1 if size < 16 else 0
+        for word in range(2):
+            for _ in range(min(max(size - 8 * word, 0), 8)):
+                within[size, word] = within[size, word] << np.uint64(8) | np.uint64(0xFF)
+            added[size, word] = masks[padded, word]
+        if padded:
+            added[size, size >> 3] ^= np.uint64(0x80) << np.uint64(8 * (size & 7))
+    longer = 0
+    for i in range(begins.shape[0]):
+        length = ends[i] - begins[i]
+        longer += length > 16
+        row = np.uint64(min(length, 16))
+        if begins[i] + 16 <= data.shape[0]:
+            first, second = load_word(data, begins[i], 8), load_word(data, begins[i] + 8, 8)
+        else:
+            first, second = load_word(data, begins[i], length), load_word(data, begins[i] + 8, length - 8)
+        blocks[2 * i] = first & within[row, 0] ^ added[row, 0]
+        blocks[2 * i + 1] = second & within[row, 1] ^ added[row, 1]
+    return longer
+
+
+@njit(cache=True, nogil=True)
 def cmac_absorb(
     data: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
+    begins: Places,
+    ends: Places,
     messages: NDArray[np.int64],
     block: int,
     n_blocks: int,
@@ -183,10 +219,10 @@ def cmac_absorb(
 ) -> None:
     """XOR one block of each message into its state (words little-endian); the last one padded and masked."""
     for i in range(messages.shape[0]):
-        begin = offsets[messages[i]] + 16 * block
-        size = min(offsets[messages[i] + 1] - begin, 16)
-        state[i, 0] ^= _load(data, begin, size)
-        state[i, 1] ^= _load(data, begin + 8, size - 8)
+        begin = begins[messages[i]] + 16 * block
+        size = min(ends[messages[i]] - begin, 16)
+        state[i, 0] ^= load_word(data, begin, size)
+        state[i, 1] ^= load_word(data, begin + 8, size - 8)
         if block == n_blocks - 1:
             padded = 0
             if size < 16:

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.channels import PureChannel
-from ldp.errors import LdpError
+from ldp.errors import LdpError, NoReportsError
 from ldp.estimators import Estimates, pure_frequencies, pure_variance
 from ldp.params import Kind
 from ldp.tallies import union
@@ -89,22 +89,22 @@ class WindowEstimate:
     is_exact: bool
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """A set of subscribers: their reports by value, reports and visitors."""
 
     counts: Counts
     n_reports: int
     n_visitors: int
 
-    def plus(self, other: "_Part") -> "_Part":
-        return _Part(
+    def plus(self, other: "Part") -> "Part":
+        return Part(
             self.counts + other.counts,
             self.n_reports + other.n_reports,
             self.n_visitors + other.n_visitors,
         )
 
-    def minus(self, other: "_Part") -> "_Part":
-        return _Part(
+    def minus(self, other: "Part") -> "Part":
+        return Part(
             self.counts - other.counts,
             self.n_reports - other.n_reports,
             self.n_visitors - other.n_visitors,
@@ -132,7 +132,8 @@ def window_difference(
 
     Raises
     ------
-    LdpError : a window lies outside the study or has no reports, or a rule above is broken
+    NoReportsError : a window has no reports
+    LdpError : a window lies outside the study, or a rule above is broken
 
     Notes
     -----
@@ -175,14 +176,15 @@ def new_visitors(
 
     Raises
     ------
-    LdpError : a rule is broken, or there are such visitors but none of them reported
+    NoReportsError : there are such visitors but none of them reported
+    LdpError : a rule is broken
 
     Notes
     -----
     They are a part of their own, whose reports are U[since, last] - U[since, first - 1] for static and for
     daily indicators alike: variance V^2 Var(f) of that part, nothing is shared.
     """
-    return _visitors(tallies, _new(tallies, window, since=since), name="new visitors", level=level)
+    return visitors_of_part(tallies, _new(tallies, window, since=since), name="new visitors", level=level)
 
 
 def returning_visitors(
@@ -196,8 +198,8 @@ def returning_visitors(
     -----
     All visitors of the window but the new ones; of a daily indicator, by the value on the first day in it.
     """
-    returning = _part(tallies, window).minus(_new(tallies, window, since=since))
-    return _visitors(tallies, returning, name="returning visitors", level=level)
+    returning = part_of(tallies, window).minus(_new(tallies, window, since=since))
+    return visitors_of_part(tallies, returning, name="returning visitors", level=level)
 
 
 def shared_reports(tallies: IndicatorTallies, first: Window, second: Window) -> tuple[int, int]:
@@ -235,17 +237,17 @@ def _combine(
     of: Quantity,
     level: float,
 ) -> WindowEstimate:
-    parts = [_part(tallies, window) for window in windows]
+    parts = [part_of(tallies, window) for window in windows]
     for window, part in zip(windows, parts, strict=True):
         if part.n_reports < 1:
-            raise LdpError(f"window {window.first_day}..{window.last_day} must have reports, got 0")
+            raise NoReportsError(f"window {window.first_day}..{window.last_day} must have reports, got 0")
     scales = [
         factor / (part.n_visitors if of == "frequency" else 1)
         for factor, part in zip(factors, parts, strict=True)
     ]
     early, late = sorted(windows)
     if _touch(early, late) and (tallies.kind == "static" or early.first_day == late.first_day):
-        shared = parts[0].plus(parts[1]).minus(_part(tallies, _span(early, late)))
+        shared = parts[0].plus(parts[1]).minus(part_of(tallies, _span(early, late)))
         pieces = [
             (scales[0], parts[0].minus(shared)),
             (sum(scales), shared),
@@ -261,7 +263,7 @@ def _combine(
 
 
 def _bounded_correlation(
-    tallies: IndicatorTallies, windows: tuple[Window, Window], parts: Sequence[_Part], *, is_sum: bool
+    tallies: IndicatorTallies, windows: tuple[Window, Window], parts: Sequence[Part], *, is_sum: bool
 ) -> Floats:
     """Least (for a difference) or largest (for a sum) correlation of the windows' estimates."""
     channel = tallies.channel
@@ -318,35 +320,37 @@ def _length(lengths: Sequence[Floats], signs: Sequence[int], correlation: Floats
     return np.asarray(np.sqrt(np.maximum(square, 0)), np.float64)
 
 
-def _visitors(tallies: IndicatorTallies, part: _Part, *, name: str, level: float) -> WindowEstimate:
+def visitors_of_part(tallies: IndicatorTallies, part: Part, *, name: str, level: float) -> WindowEstimate:
+    """Visitors of a part, per category; exact. NoReportsError, with the name, if none of them reported."""
     zeros = np.zeros(tallies.counts.shape[0])
     if part.n_visitors == 0:
         return _total([], correlation=zeros, is_exact=True)
     if part.n_reports < 1:
-        raise LdpError(f"{name} must have reports, got 0 of {part.n_visitors} visitors")
+        raise NoReportsError(f"{name} must have reports, got 0 of {part.n_visitors} visitors")
     return _total([_term(tallies, 1.0, part, level=level)], correlation=zeros, is_exact=True)
 
 
-def _new(tallies: IndicatorTallies, window: Window, *, since: int) -> _Part:
+def _new(tallies: IndicatorTallies, window: Window, *, since: int) -> Part:
     if not 1 <= since < window.first_day:
         raise LdpError(f"since must be in [1, {window.first_day}), got {since}")
     past = Window(since, window.first_day - 1)
-    return _part(tallies, _span(past, window)).minus(_part(tallies, past))
+    return part_of(tallies, _span(past, window)).minus(part_of(tallies, past))
 
 
-def _part(tallies: IndicatorTallies, window: Window) -> _Part:
+def part_of(tallies: IndicatorTallies, window: Window) -> Part:
+    """All visitors of a window."""
     days = window._asdict()
-    return _Part(
+    return Part(
         union(tallies.counts, **days), _union(tallies.n_reports, window), _union(tallies.visitors, window)
     )
 
 
-def _term(tallies: IndicatorTallies, scale: float, part: _Part, *, level: float) -> _Term:
+def _term(tallies: IndicatorTallies, scale: float, part: Part, *, level: float) -> _Term:
     """Visitors of a part times a scale, as a multiple of the part's frequency."""
     return _Term(scale * part.n_visitors, _estimates(tallies, part, level=level))
 
 
-def _estimates(tallies: IndicatorTallies, part: _Part, *, level: float = 0.95) -> Estimates:
+def _estimates(tallies: IndicatorTallies, part: Part, *, level: float = 0.95) -> Estimates:
     return pure_frequencies(
         part.counts,
         n_reports=part.n_reports,

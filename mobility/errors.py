@@ -29,9 +29,45 @@ class SealBrokenError(MobilityError):
     """Sealed data is truncated, altered or of another key."""
 
 
-class LeaseLostError(MobilityError):
-    """Another worker took this batch over; this one must stop without writing."""
+class SupersededError(MobilityError):
+    """This work is not wanted any more: the batch has moved on without it; stop without writing."""
 
 
 class StudyMissingError(MobilityError):
     """There is no such study in the vault."""
+
+
+class CancelError(MobilityError):
+    """A batch cannot be cancelled any more."""
+
+
+class StudyClosedError(MobilityError):
+    """The study was closed; nothing can be taken in or changed."""
+
+
+class StagingUnavailableError(MobilityError, ConnectionError):
+    """The storage of staged data does not answer now; the same work can be tried again."""
+
+
+class UploadTooLargeError(MobilityError):
+    """The file is larger than this site takes."""
+
+
+class NoRoomError(MobilityError):
+    """The file would not fit into the staging folder."""
+
+
+class UploadBusyError(MobilityError):
+    """Bytes of the upload are arriving over another connection."""
+
+
+class OffsetError(MobilityError):
+    """An upload goes on at another byte; `offset` says which."""
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+        super().__init__(f"the upload goes on at byte {offset}: send it from there")
+
+
+class FeedTokenError(MobilityError):
+    """A token cannot be made like that."""

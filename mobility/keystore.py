@@ -61,6 +61,10 @@ class Keystore:
     def exists(self, key_id: str) -> bool:
         return self._path(key_id).exists()
 
+    def names(self, *, prefix: str) -> list[str]:
+        """What follows `prefix` in the ids of the keys that begin with it."""
+        return [path.stem.removeprefix(prefix) for path in self.folder.glob(f"{prefix}*.key")]
+
     def destroy(self, key_id: str) -> None:
         """Overwrite and remove the key; nothing happens when it is gone already."""
         path = self._path(key_id)

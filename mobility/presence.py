@@ -5,17 +5,22 @@ minus theirs before it. Late days, answers that arrive after the presence, and d
 rule of their own.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from ldp.params import Kind
 from ldp.tallies import Delta, tally_reports, tally_visitors
+from mobility import places
+from mobility.answers import KnownAnswers
+from mobility.columns import from_steps, pack_columns, steps, unpack_columns
 from mobility.ingest.events import NO_VALUE
-from mobility.sanitise import StudySanitiser, differing_reports
+from mobility.kernels import differing_rows, keep_first, put_present, put_rows, take_present
+from mobility.sanitise import StudySanitiser
 
 Pseudonyms = NDArray[np.uint64]
 
@@ -62,76 +67,51 @@ class Presence:
         return len(self.pseudonym)
 
     def take(self, rows: NDArray[np.int64]) -> "Presence":
-        return Presence(
-            pseudonym=self.pseudonym[rows],
-            days=self.days[rows],
-            changed_in=self.changed_in[rows],
-            static=self.static[rows],
-            daily=self.daily[rows],
-        )
+        return Presence(**{name: np.take(getattr(self, name), rows, axis=0) for name in Presence.__slots__})
 
-    def with_places_for(self, pseudonyms: Pseudonyms) -> "Presence":
-        """A copy that also has a blank place for each of `pseudonyms` that had none."""
-        merged = Presence._blank(
-            np.union1d(self.pseudonym, pseudonyms),
+    def with_places_for(self, others: Sequence[Pseudonyms]) -> "tuple[Presence, list[NDArray[np.int64]]]":
+        """A copy that also has a blank place for everyone in `others` who had none.
+
+        Parameters
+        ----------
+        others : sorted lists of pseudonyms
+
+        Returns
+        -------
+        the copy, and for each list its rows there
+        """
+        everyone, (mine, *theirs) = places.union([self.pseudonym, *others])
+        wider = Presence._blank(
+            everyone,
             static_words=self.static.shape[1],
             daily_words=self.daily.shape[1],
             days=self.daily.shape[2],
         )
-        rows = np.searchsorted(merged.pseudonym, self.pseudonym)
         for name in ("days", "changed_in", "static", "daily"):
-            getattr(merged, name)[rows] = getattr(self, name)
-        return merged
+            put_rows(_as_rows(getattr(wider, name)), mine, _as_rows(getattr(self, name)))
+        return wider, theirs
 
     def pack(self) -> bytes:
         """Compressed bytes that `unpack` reads; they must be sealed before they are stored."""
-        n = len(self)
-        arrays = {
-            "pseudonym": pa.array(self.pseudonym),
-            "days": pa.array(self.days),
-            "changed_in": pa.array(self.changed_in),
-        }
-        for word in range(self.static.shape[1]):
-            arrays[f"static_{word}"] = pa.array(self.static[:, word])
-        for word in range(self.daily.shape[1]):
-            for day in range(self.daily.shape[2]):
-                arrays[f"daily_{word}_{day + 1}"] = pa.array(np.ascontiguousarray(self.daily[:, word, day]))
-        return pack_columns(arrays, n=n)
+        daily = take_present(self.days, self.daily, _days_present(self))
+        return pack_columns(
+            [steps(self.pseudonym), self.days, self.changed_in, *self.static.T, daily.ravel()]
+        )
 
     @classmethod
     def unpack(cls, packed: bytes, sanitiser: StudySanitiser) -> Self:
-        columns = unpack_columns(packed)
-        presence = cls._blank(
-            columns["pseudonym"],
+        differences, days, changed_in, *static, daily = unpack_columns(packed)
+        blank = cls._blank(
+            from_steps(differences),
             static_words=sanitiser.words("static"),
             daily_words=sanitiser.words("daily"),
             days=sanitiser.plan.days,
         )
-        presence.days[:] = columns["days"]
-        presence.changed_in[:] = columns["changed_in"]
-        for word in range(presence.static.shape[1]):
-            presence.static[:, word] = columns[f"static_{word}"]
-        for word in range(presence.daily.shape[1]):
-            for day in range(presence.daily.shape[2]):
-                presence.daily[:, word, day] = columns[f"daily_{word}_{day + 1}"]
+        presence = replace(blank, days=days, changed_in=changed_in)
+        for word, column in enumerate(static):
+            presence.static[:, word] = column
+        put_present(days, daily.reshape(presence.daily.shape[1], _days_present(presence)), presence.daily)
         return presence
-
-
-def pack_columns(arrays: dict[str, pa.Array], *, n: int) -> bytes:
-    """Columns of equal length as a compressed Arrow stream."""
-    batch = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
-    if batch.num_rows != n:
-        raise ValueError(f"columns must have {n} rows, got {batch.num_rows}")
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
-
-
-def unpack_columns(packed: bytes) -> dict[str, NDArray[Any]]:
-    """What `pack_columns` wrote, as arrays."""
-    batch = pa.ipc.open_stream(packed).read_next_batch()
-    return {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,73 +139,154 @@ class Change:
 
 
 def add_days(
-    before: Presence, arrivals: list[DayArrivals], *, number: int, sanitiser: StudySanitiser
+    before: Presence,
+    arrivals: list[DayArrivals],
+    *,
+    number: int,
+    sanitiser: StudySanitiser,
+    answers: Sequence[KnownAnswers] = (),
 ) -> Change:
     """Add visitors; what was answered before stays.
 
     Parameters
     ----------
     number : of the publication that will carry the change
+    answers : static reports of people who were seen, visitors or not: for those present who have none
     """
-    everyone = (
-        np.unique(np.concatenate([a.pseudonym for a in arrivals])) if arrivals else before.pseudonym[:0]
-    )
-    base = before.with_places_for(everyone)
-    after = _copy(base)
+    after, rows_of = before.with_places_for([arrival.pseudonym for arrival in arrivals])
+    shared = [places.shared_rows(after.pseudonym, known.pseudonym) for known in answers]
+    touched = _marked([*rows_of, *(rows for rows, _ in shared)], n=len(after))
+    was = after.take(touched)
+    static_starts, daily_starts = (np.array(sanitiser.starts(kind), np.int64) for kind in get_args(Kind))
     late = 0
-    for arrival in arrivals:
-        rows = np.searchsorted(after.pseudonym, arrival.pseudonym)
+    for arrival, rows in zip(arrivals, rows_of, strict=True):
         after.days[rows] |= np.uint64(1 << (arrival.day - 1))
-        after.static[rows] = np.where(after.static[rows] == NO_VALUE, arrival.static, after.static[rows])
-        known = after.daily[rows, :, arrival.day - 1]
-        late += differing_reports(known, arrival.daily, starts=sanitiser.starts("daily"))
-        after.daily[rows, :, arrival.day - 1] = np.where(known == NO_VALUE, arrival.daily, known)
-    return _change(base, after, number=number, sanitiser=sanitiser, late_changes=late)
+        keep_first(after.static, rows, arrival.static, static_starts)
+        today = after.daily[:, :, arrival.day - 1]
+        late += int(keep_first(today, rows, arrival.daily, daily_starts))
+    for known, (rows, theirs) in zip(answers, shared, strict=True):
+        is_present = after.days[rows] != 0
+        keep_first(after.static, rows[is_present], known.static[theirs[is_present]], static_starts)
+    return _change(was, after, touched, number=number, sanitiser=sanitiser, late_changes=late)
+
+
+def add_answers(before: Presence, known: KnownAnswers, *, number: int, sanitiser: StudySanitiser) -> Change:
+    """Give those who are present without a static answer the one that is known; others keep theirs."""
+    rows, theirs = places.shared_rows(before.pseudonym, known.pseudonym)
+    is_present = before.days[rows] != 0
+    rows, theirs = rows[is_present], theirs[is_present]
+    after = replace(before, static=before.static.copy(), changed_in=before.changed_in.copy())
+    was = after.take(rows)
+    keep_first(after.static, rows, known.static[theirs], np.array(sanitiser.starts("static"), np.int64))
+    return _change(was, after, rows, number=number, sanitiser=sanitiser)
+
+
+def final_answers(presence: Presence, known: KnownAnswers, pseudonyms: Pseudonyms) -> NDArray[np.uint16]:
+    """Static reports that some subscribers have for ever, shape (n, words), before a file says more.
+
+    Parameters
+    ----------
+    pseudonyms : sorted
+    """
+    static = np.full((len(pseudonyms), presence.static.shape[1]), NO_VALUE, np.uint16)
+    mine, rows = places.shared_rows(presence.pseudonym, pseudonyms)
+    static[rows] = presence.static[mine]
+    return known.fill(pseudonyms, static)
 
 
 def remove_day(before: Presence, *, day: int, number: int, sanitiser: StudySanitiser) -> Change:
     """Undo one day: nobody was present, and its daily answers are withdrawn. Static answers stay final."""
-    after = _copy(before)
-    after.days[:] &= ~np.uint64(1 << (day - 1))
-    after.daily[:, :, day - 1] = NO_VALUE
-    return _change(before, after, number=number, sanitiser=sanitiser, late_changes=0)
-
-
-def _copy(presence: Presence) -> Presence:
-    return replace(
-        presence,
-        days=presence.days.copy(),
-        changed_in=presence.changed_in.copy(),
-        static=presence.static.copy(),
-        daily=presence.daily.copy(),
+    bit = np.uint64(1 << (day - 1))
+    rows = np.flatnonzero(before.days & bit)
+    after = replace(
+        before, days=before.days & ~bit, changed_in=before.changed_in.copy(), daily=before.daily.copy()
     )
+    after.daily[rows, :, day - 1] = NO_VALUE
+    return _change(before.take(rows), after, rows, number=number, sanitiser=sanitiser)
+
+
+def forget_subscribers(
+    before: Presence, pseudonyms: Pseudonyms, *, number: int, sanitiser: StudySanitiser
+) -> Change:
+    """Take subscribers out, with all their days and answers, as if they had never been there."""
+    rows, _ = places.shared_rows(before.pseudonym, pseudonyms)
+    gone = before.take(rows)
+    nobody = Presence._blank(
+        gone.pseudonym,
+        static_words=gone.static.shape[1],
+        daily_words=gone.daily.shape[1],
+        days=gone.daily.shape[2],
+    )
+    kept = before.take(places.other_rows(before.pseudonym, pseudonyms))
+    return _compared(gone, nobody, kept, number=number, sanitiser=sanitiser)
+
+
+def _as_rows(items: NDArray[Any]) -> NDArray[Any]:
+    """One row for each place."""
+    return items.reshape(len(items), math.prod(items.shape[1:]))
+
+
+def _marked(rows_of: list[NDArray[np.int64]], *, n: int) -> NDArray[np.int64]:
+    """Rows below `n` that are in any of the lists, in rising order."""
+    is_marked = np.zeros(n, np.bool_)
+    for rows in rows_of:
+        is_marked[rows] = True
+    return np.flatnonzero(is_marked)
 
 
 def _change(
-    before: Presence, after: Presence, *, number: int, sanitiser: StudySanitiser, late_changes: int
+    was: Presence,
+    after: Presence,
+    touched: NDArray[np.int64],
+    *,
+    number: int,
+    sanitiser: StudySanitiser,
+    late_changes: int = 0,
 ) -> Change:
-    """Compare two states with the same places."""
-    differs = (
-        (before.days != after.days)
-        | (before.static != after.static).any(axis=1)
-        | (before.daily != after.daily).any(axis=(1, 2))
-    )
-    rows = np.flatnonzero(differs)
-    newly_covered = int((before.changed_in[rows] != number).sum())
-    after.changed_in[rows] = number
+    """Compare the rows `touched` of a state with what they were, and note their publication, in place."""
+    now = after.take(touched)
+    differs = differing_rows(was.days, now.days, was.static, now.static, was.daily, now.daily)
+    if len(differs) < len(was):
+        was, now, touched = was.take(differs), now.take(differs), touched[differs]
+    taken_out = (was.changed_in == number) & (was.days & ~now.days != 0)
+    after.changed_in[touched] = np.where(taken_out, 0, number)
+    return _compared(was, now, after, number=number, sanitiser=sanitiser, late_changes=late_changes)
+
+
+def _compared(
+    was: Presence,
+    now: Presence,
+    after: Presence,
+    *,
+    number: int,
+    sanitiser: StudySanitiser,
+    late_changes: int = 0,
+) -> Change:
+    """The change to the state `after`, whose places that differ were `was` and are `now`."""
     delta = Delta.zero(sanitiser.plan)
-    _add_tallies(delta, before.take(rows), sanitiser, sign=-1)
-    _add_tallies(delta, after.take(rows), sanitiser, sign=+1)
+    _add_tallies(delta, was, now, sanitiser)
     return Change(
         presence=after,
-        places=len(rows),
+        places=len(was),
         delta=delta,
-        subscribers=newly_covered,
-        subscriber_days=_days_present(after) - _days_present(before),
-        subscribers_new=int(np.count_nonzero(after.days)) - int(np.count_nonzero(before.days)),
-        reports=_reports_given(after, sanitiser) - _reports_given(before, sanitiser),
+        subscribers=_newly_covered(was, now, number=number),
+        subscriber_days=_days_present(now) - _days_present(was),
+        subscribers_new=int(np.count_nonzero(now.days)) - int(np.count_nonzero(was.days)),
+        reports=_reports_given(now, sanitiser) - _reports_given(was, sanitiser),
         late_changes=late_changes,
     )
+
+
+def _newly_covered(was: Presence, now: Presence, *, number: int) -> int:
+    """Subscribers that the publication covers more than before; negative where some are taken out of it.
+
+    Whoever came with this publication and loses days again may leave nothing in it: such people are not
+    counted any more, so that never fewer than are counted stand behind a publication.
+    """
+    is_there = was.days | now.days != 0
+    loses = was.days & ~now.days != 0
+    is_covered = was.changed_in == number
+    return int((is_there & ~is_covered).sum()) - int((is_covered & loses).sum())
 
 
 def _days_present(presence: Presence) -> int:
@@ -238,18 +299,21 @@ def _reports_given(presence: Presence, sanitiser: StudySanitiser) -> int:
     return int((static != NO_VALUE).sum() + (daily != NO_VALUE).sum())
 
 
-def _add_tallies(
-    delta: Delta, presence: Presence, sanitiser: StudySanitiser, *, sign: Literal[1, -1]
-) -> None:
-    tally_visitors(presence.days, delta.visitors, sign=sign)
+def _add_tallies(delta: Delta, was: Presence, now: Presence, sanitiser: StudySanitiser) -> None:
+    """Take away what subscribers contributed and add what they contribute, in place; rows as each other's."""
+    signed: tuple[tuple[Presence, Literal[1, -1]], ...] = ((was, -1), (now, 1))
+    for presence, sign in signed:
+        tally_visitors(presence.days, delta.visitors, sign=sign)
+    signed = tuple(pair for pair in signed if pair[0].days.any())
     for kind in get_args(Kind):
-        for place in sanitiser.places(presence.pseudonym, kind=kind):
-            words = getattr(presence, kind)[place.rows, place.words]
-            tally_reports(
-                presence.days[place.rows],
-                words if kind == "static" else words.swapaxes(1, 2),
-                delta,
-                index=place.indicator,
-                is_unary=sanitiser.plan.is_unary(place.indicator),
-                sign=sign,
-            )
+        for place in sanitiser.places(was.pseudonym, kind=kind):
+            for presence, sign in signed:
+                words = getattr(presence, kind)[place.rows, place.words]
+                tally_reports(
+                    presence.days[place.rows],
+                    words if kind == "static" else words.swapaxes(1, 2),
+                    delta,
+                    index=place.indicator,
+                    is_unary=sanitiser.plan.is_unary(place.indicator),
+                    sign=sign,
+                )

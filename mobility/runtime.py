@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import resource
 import secrets
 import tempfile
 from dataclasses import dataclass
@@ -60,6 +61,11 @@ class RuntimePaths:
     @property
     def redis_url(self) -> str:
         return f"redis+socket://{self.redis_socket}"
+
+
+def dump_no_core() -> None:
+    """Keep raw rows and keys, which this process holds in memory, off the disk when it crashes."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def private_folder(path: Path) -> Path:

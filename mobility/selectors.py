@@ -2,21 +2,25 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.utils import timezone
 
-from mobility.ingest.rows import IGNORED, REJECTED
+from mobility.ingest.counts import IGNORED, REJECTED
 from mobility.models import Batch, OutboxDelta, VaultDay, VaultStudy
+from mobility.quality.facts import Facts
 
 BATCHES_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyHead:
-    """What an operator needs to know of a study; `columns` are those that an extract must have."""
+    """What an operator needs to know of a study; `columns` are those that an extract must have.
+
+    closed_at : since then it takes nothing; None while it is open
+    """
 
     slug: str
     name: str
@@ -24,8 +28,8 @@ class StudyHead:
     first_day: date
     days: int
     min_publication: int
-    n_shards: int
     columns: tuple[str, ...]
+    closed_at: datetime | None
 
     @property
     def last_day(self) -> date:
@@ -61,11 +65,12 @@ class StudyDay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowOutcome:
-    """Rows of a batch that share an outcome."""
+    """Rows of a batch that share an outcome; `columns`: those that the reason can concern."""
 
     reason: str
     rows: int
     first_lines: tuple[int, ...]
+    columns: tuple[str, ...]
 
 
 def study_head(study_id: int) -> StudyHead:
@@ -110,12 +115,12 @@ def study_batches(study_id: int) -> QuerySet[Batch]:
 
 def rejected_rows(batch: Batch) -> list[RowOutcome]:
     """Rejected rows by reason, most first, with their first line numbers."""
-    return _outcomes(batch.rows_rejected, order=REJECTED, lines=batch.rejected_lines)
+    return _outcomes(batch, batch.rows_rejected, order=REJECTED, lines=batch.rejected_lines)
 
 
 def ignored_rows(batch: Batch) -> list[RowOutcome]:
     """Rows that the study does not ask about, by reason, most first."""
-    return _outcomes(batch.rows_ignored, order=IGNORED, lines={})
+    return _outcomes(batch, batch.rows_ignored, order=IGNORED, lines={})
 
 
 def is_blocked(batch: Batch) -> bool:
@@ -142,11 +147,18 @@ def waits_s(batch: Batch) -> float:
     return (timezone.now() - batch.created_at).total_seconds()
 
 
-def _outcomes(rows: dict[str, int], *, order: Iterable[str], lines: dict[str, list[int]]) -> list[RowOutcome]:
-    known = list(order)
+def _outcomes(
+    batch: Batch, rows: dict[str, int], *, order: Iterable[str], lines: dict[str, list[int]]
+) -> list[RowOutcome]:
+    known, columns = list(order), Facts.of(batch.checks).columns
     reasons = sorted(rows, key=lambda reason: (-rows[reason], known.index(reason)))
     return [
-        RowOutcome(reason=reason, rows=rows[reason], first_lines=tuple(lines.get(reason, ())))
+        RowOutcome(
+            reason=reason,
+            rows=rows[reason],
+            first_lines=tuple(lines.get(reason, ())),
+            columns=columns.get(reason, ()),
+        )
         for reason in reasons
     ]
 
@@ -155,7 +167,7 @@ def _heads(study_ids: Iterable[int]) -> dict[int, StudyHead]:
     """Heads by study, without loading whole definitions: an area can have 100,000 cells."""
     parts = ("name", "timezone", "first_day", "days", "min_publication", "extract", "indicators")
     rows = VaultStudy.objects.filter(pk__in=list(study_ids)).values(
-        "pk", "slug", "n_shards", *(f"definition__{part}" for part in parts)
+        "pk", "slug", "closed_at", *(f"definition__{part}" for part in parts)
     )
     return {row["pk"]: _head(row) for row in rows}
 
@@ -163,7 +175,8 @@ def _heads(study_ids: Iterable[int]) -> dict[int, StudyHead]:
 def _head(row: dict[str, Any]) -> StudyHead:
     extract = row["definition__extract"]
     names = [extract["subscriber"], extract["timestamp"], extract["cell"]]
-    names += [indicator["column"] for indicator in row["definition__indicators"]]
+    if extract.get("attributes", "inline") == "inline":  # absent in studies of earlier versions
+        names += [indicator["column"] for indicator in row["definition__indicators"]]
     return StudyHead(
         slug=row["slug"],
         name=row["definition__name"],
@@ -171,6 +184,6 @@ def _head(row: dict[str, Any]) -> StudyHead:
         first_day=date.fromisoformat(row["definition__first_day"]),
         days=row["definition__days"],
         min_publication=row["definition__min_publication"],
-        n_shards=row["n_shards"],
         columns=tuple(dict.fromkeys(name for name in names if name)),
+        closed_at=row["closed_at"],
     )

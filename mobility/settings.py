@@ -3,6 +3,7 @@
 Each variable is explained in `.env.example`. A secret may come from a file: `NAME_FILE=/path` for `NAME`.
 """
 
+import os
 from pathlib import Path
 
 import environ
@@ -105,8 +106,8 @@ CELERY_TASK_IGNORE_RESULT = True  # the state of a batch is its row, not a messa
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_TASK_TIME_LIMIT = env.int("MOBILITY_TASK_TIME_LIMIT_S", default=6 * 3600)
-# A batch that is stopped here goes on in another task, until it has been tried too often.
+CELERY_TASK_TIME_LIMIT = env.int("MOBILITY_TASK_TIME_LIMIT_S", default=3600)
+# A chunk or shard that is stopped here is tried again, until it has been tried too often.
 CELERY_TASK_SOFT_TIME_LIMIT = CELERY_TASK_TIME_LIMIT * 9 // 10
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": CELERY_TASK_TIME_LIMIT + 600}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -114,8 +115,38 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 # --- pipeline ---------------------------------------------------------------------------------
 MOBILITY_MIN_PUBLICATION = env.int("MOBILITY_MIN_PUBLICATION", default=100)  # subscribers a delta must cover
-MOBILITY_BATCH_LEASE_S = env.int("MOBILITY_BATCH_LEASE_S", default=120)
-MOBILITY_CHUNK_ROWS = env.int("MOBILITY_CHUNK_ROWS", default=1_000_000)
+MOBILITY_BATCH_LEASE_S = env.int("MOBILITY_BATCH_LEASE_S", default=120)  # without a sign of life
+MOBILITY_SWEEP_S = env.int("MOBILITY_SWEEP_S", default=15)
+CORES = os.cpu_count() or 1
+MOBILITY_WORKER_PROCESSES = env.int("MOBILITY_WORKER_PROCESSES", default=max(CORES, 2))  # embedded
+MOBILITY_READ_THREADS = env.int("MOBILITY_READ_THREADS", default=min(CORES + 1, 4))
+MOBILITY_CHUNK_BYTES = env.int("MOBILITY_CHUNK_BYTES", default=64 << 20)  # of a file, read by one task
+MOBILITY_CHUNK_ROWS = env.int("MOBILITY_CHUNK_ROWS", default=1_000_000)  # that a task holds in memory
+
+# --- ways in ----------------------------------------------------------------------------------
+MOBILITY_MAX_UPLOAD_BYTES = env.int("MOBILITY_MAX_UPLOAD_BYTES", default=200_000_000_000)
+MOBILITY_UPLOAD_EXPIRES_S = env.int("MOBILITY_UPLOAD_EXPIRES_S", default=24 * 3600)  # that rests unfinished
+MOBILITY_WATCH_DIR = env.str("MOBILITY_WATCH_DIR", default="")
+MOBILITY_WATCH_SETTLE_S = env.int("MOBILITY_WATCH_SETTLE_S", default=10)
+
+# --- staging: a folder, or a bucket that all hosts reach -----------------------------------------
+
+
+def _staging() -> dict[str, object]:
+    """A bucket if one is named, else MOBILITY_STAGING_DIR."""
+    bucket = env.str("MOBILITY_STAGING_S3_BUCKET", default="")
+    if not bucket:
+        return {"BACKEND": "mobility.storages.folder.StagingFolder"}
+    options = {
+        "bucket_name": bucket,
+        "endpoint_url": env.str("MOBILITY_STAGING_S3_ENDPOINT_URL", default="") or None,
+        "region_name": env.str("MOBILITY_STAGING_S3_REGION", default="") or None,
+        "location": env.str("MOBILITY_STAGING_S3_PREFIX", default=""),
+        "access_key": env.str("MOBILITY_STAGING_S3_ACCESS_KEY", default="") or None,
+        "secret_key": env.str("MOBILITY_STAGING_S3_SECRET_KEY", default="") or None,
+    }
+    return {"BACKEND": "mobility.storages.bucket.StagingBucket", "OPTIONS": options}
+
 
 # --- sign-in ----------------------------------------------------------------------------------
 LOGIN_URL = "login"
@@ -129,7 +160,11 @@ AUTH_PASSWORD_VALIDATORS = [
 
 # --- language and time ------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English")]
+LANGUAGES = [("en", "English"), ("fr", "Français")]  # each by its own name
+LOCALE_PATHS = [BASE_DIR / "locale"]
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600  # a choice lasts longer than a session
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
 USE_TZ = True
 TIME_ZONE = "UTC"
 
@@ -139,6 +174,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = PATHS.static_root
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staging": _staging(),
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 CONTENT_SECURITY_POLICY = {
@@ -154,7 +190,7 @@ CONTENT_SECURITY_POLICY = {
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 HTTPS = env.bool("HTTPS", default=False)  # set behind a proxy that terminates TLS
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 if HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -166,7 +202,12 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "formatters": {
+        "line": {
+            "()": "mobility.logs.QuietFormatter",
+            "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
+        }
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
     "loggers": {"django.request": {"level": "ERROR"}},

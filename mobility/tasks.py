@@ -1,28 +1,82 @@
-"""Celery tasks: ids in, nothing out. The state of the work is in the database."""
+"""Celery tasks: ids in, nothing out. The state of the work is in the database; every task may run twice."""
 
+from collections.abc import Callable
 from typing import Any
 
 from celery import Task, shared_task
 from celery.signals import worker_ready
+from django.conf import settings
 
 
 @shared_task(bind=True, max_retries=None)
-def run_batch(self: Task, batch_id: str) -> None:
-    """Run a batch; safe to deliver twice."""
-    from mobility.services.running import PASSING_ERRORS, BusyError, run
+def advance(self: Task, batch_id: str) -> None:
+    """Take a batch as far as it can go without waiting for other tasks."""
+    from mobility.services.running import advance as work
+
+    _until_it_passes(self, work, batch_id)
+
+
+@shared_task(bind=True, max_retries=None)
+def read_chunk(self: Task, batch_id: str, index: int) -> None:
+    """Read one part of a batch's file."""
+    from mobility.services.running import read_chunk as work
+
+    _until_it_passes(self, work, batch_id, index)
+
+
+@shared_task(bind=True, max_retries=None)
+def apply_shard(self: Task, batch_id: str, shard: int) -> None:
+    """Bring a batch into one shard of its study."""
+    from mobility.services.running import apply_shard as work
+
+    _until_it_passes(self, work, batch_id, shard)
+
+
+@shared_task(ignore_result=True)
+def sweep() -> None:
+    """Take up what was left behind, and look into the watched folder."""
+    from mobility.services.sweeping import sweep as work
+
+    work()
+
+
+@shared_task(ignore_result=True)
+def take_in_watched() -> None:
+    """Take in what lies in the watched folder."""
+    from mobility.services.watching import take_in_watched as work
+
+    work()
+
+
+@shared_task(ignore_result=True)
+def catch_up() -> None:
+    """Hand the analyst zone what it has lost, if it was restored from an older dump."""
+    from mobility.services.publishing import catch_up as work
+
+    work()
+
+
+def _until_it_passes(task: Task, work: Callable[..., None], *ids: str | int) -> None:
+    from mobility.services.endings import PASSING_ERRORS
 
     try:
-        run(batch_id)
-    except BusyError as busy:
-        raise self.retry(countdown=busy.seconds) from None
+        work(*ids)
     except PASSING_ERRORS:
         # `from None`: the error's text stays out of the broker and the log.
-        raise self.retry(countdown=min(2**self.request.retries, 60)) from None
+        raise task.retry(countdown=min(2**task.request.retries, 60)) from None
 
 
 @worker_ready.connect
-def resume(**_: Any) -> None:
-    """A worker that starts picks up what a dead one left."""
-    from mobility.services.intake import resume_unfinished
+def sweep_from_now_on(sender: Any, **_: Any) -> None:
+    """Every worker asks for sweeps: whichever of them dies, the others go on."""
 
-    resume_unfinished()
+    def ask() -> None:
+        sweep.apply_async(expires=settings.MOBILITY_SWEEP_S)
+
+    if settings.EMBEDDED_REDIS:
+        from mobility.services.sweeping import resume_at_once
+
+        resume_at_once()  # the only worker has just started: nobody else can be at work
+    sender.timer.call_repeatedly(settings.MOBILITY_SWEEP_S, ask)
+    ask()
+    catch_up.delay()

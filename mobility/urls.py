@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
+from django.views.i18n import set_language
 
 from reports.views.home import home
 
@@ -14,10 +15,14 @@ urlpatterns = [
         name="login",
     ),
     path("sign-out/", LogoutView.as_view(), name="logout"),
+    path("language/", set_language, name="set_language"),
     path("studies/", include("reports.urls")),
 ]
 if settings.HAS_VAULT:
     urlpatterns += [
         path("operator/", include("mobility.views.operator_urls")),
+        path("api/v1/", include("mobility.views.api_urls")),
         path("administrator/", include("mobility.views.administrator_urls")),
     ]
+# Last: the reading API answers whatever is left below its root.
+urlpatterns += [path("", include("reports.access_urls")), path("api/v1/", include("reports.api.urls"))]

@@ -5,6 +5,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from mobility.models import Batch, VaultDay
+from reports.wording import decimal
 
 Words = dict[str, str | Promise]
 
@@ -16,6 +17,7 @@ BATCH_STATES: Words = {
     Batch.State.PUBLISHING: _("Publishing"),
     Batch.State.DONE: _("Done"),
     Batch.State.FAILED: _("Failed"),
+    Batch.State.CANCELLED: _("Cancelled"),
 }
 BATCH_BADGES: Words = {
     Batch.State.RECEIVING: "badge--accent",
@@ -25,6 +27,7 @@ BATCH_BADGES: Words = {
     Batch.State.PUBLISHING: "badge--accent",
     Batch.State.DONE: "badge--ok",
     Batch.State.FAILED: "badge--bad",
+    Batch.State.CANCELLED: "",
 }
 DAY_STATES: Words = {
     VaultDay.State.OPEN: _("open"),
@@ -36,7 +39,7 @@ DAY_BADGES: Words = {
     VaultDay.State.PUBLISHED: "badge--ok",
     VaultDay.State.CLOSED: "",
 }
-# Every name of mobility.ingest.rows.REJECTED and IGNORED.
+# Every name of mobility.ingest.counts.REJECTED and IGNORED.
 ROW_REASONS: Words = {
     "wrong_columns": _("Not as many columns as the header"),
     "bad_text": _("Not text in the file's encoding, or with NUL bytes"),
@@ -45,6 +48,7 @@ ROW_REASONS: Words = {
     "nonexistent_time": _("Local time that does not exist (the clock was put forward)"),
     "empty_cell": _("No cell"),
     "unknown_value": _("Value outside the categories of its indicator"),
+    "opted_out": _("Subscriber who has opted out"),
     "outside_period": _("Not on a day of the study"),
     "outside_area": _("Cell outside the area"),
     "outside_hours": _("Outside the visitor hours"),
@@ -100,5 +104,5 @@ def size_of(done: int, total: int | None) -> str:
 def megabytes(n_bytes: int) -> str:
     """Millions of bytes; something small is not nothing."""
     if n_bytes == 0 or n_bytes >= 50_000:
-        return f"{n_bytes / 1e6:.1f}"
-    return f"{max(n_bytes, 1000) / 1e6:.3f}"
+        return decimal(n_bytes / 1e6, decimals=1)
+    return decimal(max(n_bytes, 1000) / 1e6, decimals=3)

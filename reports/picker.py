@@ -1,5 +1,6 @@
 """Choosing a window on a page: from the address to a window, and the links to all the others."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from urllib.parse import urlencode
@@ -9,20 +10,25 @@ from django.utils.translation import gettext
 
 from reports import wording
 from reports.models import Indicator, Study
-from reports.selectors import Counts, Window, WindowError, has_unions, window_from_dates
+from reports.options import ReportOptions
+from reports.selectors import Counts, Window, WindowError, has_unions, shown_visitors, window_from_dates
+from reports.status import Status
 
 MAX_TRIANGLE_DAYS = 14  # a wider table is no help
+DEFAULT_OPTIONS = ReportOptions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A link to a window."""
+    """A link to a window; `day` is its first one, `is_inside` says that the current window covers it."""
 
     window: Window
     query: str
+    day: date
     title: str
-    visitors: int
+    visitors: int | None
     is_current: bool
+    is_inside: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +40,29 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Week:
+    """Days from Monday to Sunday, None outside the study; `whole` is the union of those in the study."""
+
+    whole: Choice | None
+    days: tuple[Choice | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Picker:
-    """All that a page needs to offer the windows of an indicator."""
+    """All that a page needs to offer the windows of an indicator.
+
+    `rows` is the triangle of all windows, `weeks` a calendar for studies that are too long for one; one of
+    both is empty. `shorter` and `longer` move the end of the current window by a day.
+    """
 
     days: tuple[date, ...]
     unions: bool
     rows: tuple[Row, ...]
+    weeks: tuple[Week, ...]
     earlier: Choice | None
     later: Choice | None
+    shorter: Choice | None
+    longer: Choice | None
 
 
 def requested_window(query: QueryDict, *, indicator: Indicator, visitors: Counts) -> Window:
@@ -64,8 +85,14 @@ def window_query(study: Study, window: Window) -> str:
     return urlencode({"from": study.date_of(window.first_day), "to": study.date_of(window.last_day)})
 
 
-def build_picker(indicator: Indicator, *, visitors: Counts, current: Window | None) -> Picker:
-    """Links to the windows of an indicator, with the visitors of each."""
+def build_picker(
+    indicator: Indicator,
+    *,
+    visitors: Counts,
+    current: Window | None,
+    options: ReportOptions = DEFAULT_OPTIONS,
+) -> Picker:
+    """Links to the windows of an indicator, with the visitors of each; they keep the options."""
     study = indicator.study
     days = range(1, study.days + 1)
     unions = has_unions(indicator)
@@ -73,35 +100,63 @@ def build_picker(indicator: Indicator, *, visitors: Counts, current: Window | No
     def choice(first: int, last: int) -> Choice | None:
         if not 1 <= first <= last <= study.days or (last > first and not unions):
             return None
-        return _choice(study, Window(first, last), visitors=visitors, current=current)
+        return _choice(study, Window(first, last), visitors=visitors, current=current, options=options)
 
-    def shifted(step: int) -> Choice | None:
-        return choice(current.first_day + step, current.last_day + step) if current else None
+    def moved(first_step: int, last_step: int) -> Choice | None:
+        return choice(current.first_day + first_step, current.last_day + last_step) if current else None
 
-    shown = days if study.days <= MAX_TRIANGLE_DAYS else range(0)
+    is_triangle = study.days <= MAX_TRIANGLE_DAYS
     return Picker(
         days=tuple(study.date_of(day) for day in days),
         unions=unions,
         rows=tuple(
             Row(day=study.date_of(first), cells=tuple(choice(first, last) for last in days))
-            for first in shown
+            for first in (days if is_triangle else range(0))
         ),
-        earlier=shifted(-1),
-        later=shifted(1),
+        weeks=() if is_triangle else tuple(_weeks(study, choice)),
+        earlier=moved(-1, -1),
+        later=moved(1, 1),
+        shorter=moved(0, -1),
+        longer=moved(0, 1),
     )
 
 
-def _choice(study: Study, window: Window, *, visitors: Counts, current: Window | None) -> Choice:
-    n_visitors = int(visitors[window.first_day, window.last_day])
+def _weeks(study: Study, choice: Callable[[int, int], Choice | None]) -> Iterator[Week]:
+    """Calendar weeks that have days of the study."""
+    for monday in range(1 - study.first_day.weekday(), study.days + 1, 7):
+        first, last = max(monday, 1), min(monday + 6, study.days)
+        yield Week(
+            whole=choice(first, last),
+            days=tuple(choice(day, day) for day in range(monday, monday + 7)),
+        )
+
+
+def _choice(
+    study: Study, window: Window, *, visitors: Counts, current: Window | None, options: ReportOptions
+) -> Choice:
+    n_visitors = shown_visitors(study, int(visitors[window.first_day, window.last_day]))
     days = wording.window_title(study.date_of(window.first_day), study.date_of(window.last_day))
     return Choice(
         window=window,
-        query=window_query(study, window),
-        title=gettext("%(days)s: %(visitors)s visitors")
-        % {"days": days, "visitors": wording.number(n_visitors)},
+        query=options.query(window_query(study, window)),
+        day=study.date_of(window.first_day),
+        title=_title(days, n_visitors),
         visitors=n_visitors,
         is_current=window == current,
+        is_inside=current is not None
+        and current.first_day <= window.first_day
+        and window.last_day <= current.last_day,
     )
+
+
+def _title(days: str, n_visitors: int | None) -> str:
+    if not n_visitors:
+        status = Status.SUPPRESSED if n_visitors is None else Status.NOT_COLLECTED
+        return f"{days}: {wording.status_word(status)}"
+    return gettext("%(days)s: %(visitors)s visitors") % {
+        "days": days,
+        "visitors": wording.number(n_visitors),
+    }
 
 
 def _default_window(indicator: Indicator, visitors: Counts) -> Window:
@@ -116,4 +171,4 @@ def _date(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise WindowError(f"day must be a date such as 2017-05-31, got {text[:40]!r}") from None
+        raise WindowError(gettext("A day must be a date such as 2017-05-31, got “%s”.") % text[:40]) from None

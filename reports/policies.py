@@ -19,11 +19,19 @@ class Role(StrEnum):
     ADMINISTRATOR = "administrator"
 
 
+READERS = frozenset({Role.ANALYST, Role.ADMINISTRATOR})
+
+
 def roles_of(user: AbstractBaseUser | AnonymousUser) -> frozenset[str]:
     """Names of the roles of `user`; empty for strangers."""
     if not isinstance(user, User) or not user.is_active:
         return frozenset()
     return frozenset(user.groups.filter(name__in=list(Role)).values_list("name", flat=True))
+
+
+def may_read(user: AbstractBaseUser | AnonymousUser) -> bool:
+    """Whether `user` may read reports."""
+    return bool(roles_of(user) & READERS)
 
 
 def require_role(*roles: Role) -> Callable[[View[P]], View[P]]:

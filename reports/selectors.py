@@ -1,16 +1,20 @@
 """The one place of reading: tallies in, estimates out. Pages, exports and commands all pass through here."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 from django.db.models import Count
+from django.utils.translation import gettext
 from numpy.typing import NDArray
 
 from ldp import IndicatorSpec, PlanSpec, all_unions, pure_frequencies, union
 from ldp.params import ReportChannel
-from reports.models import Indicator, Plan, Study, Tally, VisitorTally
+from ldp.windows import IndicatorTallies
+from reports.models import DayNote, Indicator, Plan, Study, Tally, VisitorTally
+from reports.status import Status, estimates_status, is_suppressed, window_status
 
 LEVEL = 0.95  # of every interval
 
@@ -42,11 +46,12 @@ class Estimate:
     """One category in one window; all but the counts are None where nobody answered.
 
     `frequency` is unbiased and may leave [0, 1]; `consistent` is its nearest distribution. `visitors` is
-    scaled to the population by the market share.
+    scaled to the population by the market share. `reports` is None, too, where the small-cell rule suppresses
+    the window. `status` says whether the numbers are to be read, and if not, why.
     """
 
     category: str
-    reports: int
+    reports: int | None
     frequency: float | None = None
     std_error: float | None = None
     ci_low: float | None = None
@@ -55,6 +60,7 @@ class Estimate:
     visitors: float | None = None
     visitors_ci_low: float | None = None
     visitors_ci_high: float | None = None
+    status: Status = Status.NOT_COLLECTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +69,8 @@ class WindowReport:
 
     `epsilon` is the nominal one of one answer. Where `is_unary`, a report supports any number of categories,
     and those of all categories do not add up to `n_reports`. Where `has_fakes`, most reports are made up.
+    `n_visitors` and `n_reports` are None where the small-cell rule suppresses the window. `notes` are
+    those of its days, in their order: days with an outage may be missing from the numbers of a longer window.
     """
 
     study: Study
@@ -77,9 +85,16 @@ class WindowReport:
     unit: str
     is_unary: bool
     has_fakes: bool
-    n_visitors: int
-    n_reports: int
+    n_visitors: int | None
+    n_reports: int | None
     estimates: tuple[Estimate, ...]
+    status: Status
+    notes: tuple[DayNote, ...]
+
+    @property
+    def scale(self) -> float | None:
+        """Visitors of the population for a share of 1; None where they are suppressed."""
+        return None if self.n_visitors is None else _scale(self.study, self.n_visitors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +110,11 @@ class _Loaded:
     counts: Counts
     n_reports: Counts
     visitors: Counts
+    notes: tuple[DayNote, ...]
+
+    @property
+    def outages(self) -> frozenset[int]:
+        return frozenset(note.day for note in self.notes if note.kind == DayNote.Kind.OUTAGE)
 
 
 # --- windows ----------------------------------------------------------------------------------
@@ -125,8 +145,11 @@ def window_from_dates(study: Study, first: date, last: date) -> Window:
     window = Window(study.day_of(first), study.day_of(last))
     if not 1 <= window.first_day <= window.last_day <= study.days:
         raise WindowError(
-            f"window must lie within {study.first_day} to {study.last_day} and not end before it starts, "
-            f"got {first} to {last}"
+            gettext(
+                "window must lie within %(least)s to %(most)s and not end before it starts, got %(first)s to "
+                "%(last)s"
+            )
+            % {"least": study.first_day, "most": study.last_day, "first": first, "last": last}
         )
     return window
 
@@ -136,32 +159,45 @@ def window_from_dates(study: Study, first: date, last: date) -> Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudySummary:
-    """One line of the list of studies."""
+    """One line of the list of studies; `visitors` are of every window, as `visitor_unions` returns them."""
 
     study: Study
     n_indicators: int
-    n_visitors: int
+    visitors: Counts
+    n_visitors: int | None  # None = suppressed by the small-cell rule
 
 
 def study_summaries() -> list[StudySummary]:
-    """All studies, newest first, with their visitors over all days."""
+    """All studies with their notes, newest first, with their visitors over all days."""
     studies = (
         Study.objects.select_related("visitor_tally")
+        .prefetch_related("day_notes")
         .annotate(n_indicators=Count("indicators"))
         .order_by("-first_day", "slug")
     )
-    return [
-        StudySummary(
-            study=study,
-            n_indicators=study.n_indicators,
-            n_visitors=int(union(_visitors(study.visitor_tally), first_day=1, last_day=study.days)),
-        )
-        for study in studies
-    ]
+    return [_summary(study, n_indicators=study.n_indicators) for study in studies]
+
+
+def _summary(study: Study, *, n_indicators: int) -> StudySummary:
+    visitors = all_unions(_visitors(study.visitor_tally))
+    return StudySummary(
+        study=study,
+        n_indicators=n_indicators,
+        visitors=visitors,
+        n_visitors=shown_visitors(study, int(visitors[1, study.days])),
+    )
+
+
+def shown_visitors(study: Study, n_visitors: int) -> int | None:
+    """Visitors of a window as pages may show them: None where the small-cell rule suppresses it."""
+    return None if is_suppressed(n_visitors, small_cell=study.small_cell) else n_visitors
 
 
 def visitor_unions(study: Study) -> Counts:
-    """Visitors of every window, unscaled; int64 of shape (days + 1, days + 1), [first_day, last_day]."""
+    """Visitors of every window, unscaled; int64 of shape (days + 1, days + 1), [first_day, last_day].
+
+    Without the small-cell rule: `shown_visitors` applies it.
+    """
     return all_unions(_visitors(VisitorTally.objects.select_related("study").get(study=study)))
 
 
@@ -189,6 +225,23 @@ def indicator_reports(indicator: Indicator, windows: Iterable[Window]) -> list[W
     return _reports(loaded, list(windows))
 
 
+def reports_with_tallies(
+    indicators: Sequence[Indicator], windows: Sequence[Sequence[Window]]
+) -> list[tuple[list[WindowReport], IndicatorTallies]]:
+    """Estimates of several indicators in their windows, and the tallies that they come from.
+
+    Both are of the same publication, so that what is computed from the tallies fits the estimates.
+
+    Raises
+    ------
+    UnionNotAvailableError : as in `window_report`
+    """
+    return [
+        (_reports(loaded, chosen), _tallies(loaded))
+        for loaded, chosen in zip(_load(indicators), windows, strict=True)
+    ]
+
+
 def study_reports(indicators: Sequence[Indicator], window: Window | None) -> list[WindowReport]:
     """Estimates of several indicators: in one window, or in all of them.
 
@@ -209,10 +262,16 @@ def _load(indicators: Sequence[Indicator]) -> list[_Loaded]:
     """
     rows = Tally.objects.filter(indicator__in=indicators).select_related("plan__study__visitor_tally")
     newest = {tally.indicator_id: tally for tally in rows.order_by("plan__version")}
-    return [_decode(indicator, newest[indicator.pk]) for indicator in indicators]
+    notes: defaultdict[int, list[DayNote]] = defaultdict(list)
+    studies = {indicator.study_id for indicator in indicators}
+    for note in DayNote.objects.filter(study__in=studies).select_related("study"):
+        notes[note.study_id].append(note)
+    return [
+        _decode(indicator, newest[indicator.pk], notes=notes[indicator.study_id]) for indicator in indicators
+    ]
 
 
-def _decode(indicator: Indicator, tally: Tally) -> _Loaded:
+def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> _Loaded:
     plan = PlanSpec.from_json(tally.plan.spec)
     index = plan.index(indicator.slug)
     spec = plan.indicators[index]
@@ -227,6 +286,17 @@ def _decode(indicator: Indicator, tally: Tally) -> _Loaded:
         counts=_array(tally.counts, shape=(spec.domain_size, *square)),
         n_reports=_array(tally.n_reports, shape=square),
         visitors=_visitors(tally.plan.study.visitor_tally),
+        notes=tuple(notes),
+    )
+
+
+def _tallies(loaded: _Loaded) -> IndicatorTallies:
+    return IndicatorTallies(
+        counts=loaded.counts,
+        n_reports=loaded.n_reports,
+        visitors=loaded.visitors,
+        kind=loaded.spec.kind,
+        channel=loaded.channel,
     )
 
 
@@ -242,17 +312,30 @@ def _reports(loaded: _Loaded, windows: Sequence[Window]) -> list[WindowReport]:
     return [_window_report(loaded, window) for window in windows]
 
 
+def _check_union(indicator: Indicator, window: Window) -> None:
+    if window.days > 1 and not has_unions(indicator):
+        text = gettext(
+            "window of %(indicator)s must be a single day: people answer it on %(n)d of %(days)d days, got "
+            "days %(first)d to %(last)d"
+        )
+        got = {"first": window.first_day, "last": window.last_day, "days": indicator.study.days}
+        raise UnionNotAvailableError(text % {**got, "indicator": indicator.slug, "n": indicator.max_values})
+
+
 def _window_report(loaded: _Loaded, window: Window) -> WindowReport:
     indicator, study = loaded.indicator, loaded.indicator.study
-    if window.days > 1 and not has_unions(indicator):
-        raise UnionNotAvailableError(
-            f"window of {indicator.slug} must be a single day: people answer it on {indicator.max_values} of "
-            f"{study.days} days, got days {window.first_day} to {window.last_day}"
-        )
+    _check_union(indicator, window)
     days = {"first_day": window.first_day, "last_day": window.last_day}
     n_visitors = int(union(loaded.visitors, **days))
     n_reports = int(union(loaded.n_reports, **days))
-    counts = union(loaded.counts, **days)
+    status = window_status(
+        n_visitors=n_visitors,
+        n_reports=n_reports,
+        small_cell=study.small_cell,
+        is_outage=loaded.outages.issuperset(range(window.first_day, window.last_day + 1)),
+    )
+    estimates = _estimates(loaded, window, n_reports=n_reports, n_visitors=n_visitors, status=status)
+    is_hidden = status == Status.SUPPRESSED
     return WindowReport(
         study=study,
         indicator=indicator,
@@ -266,20 +349,36 @@ def _window_report(loaded: _Loaded, window: Window) -> WindowReport:
         unit=loaded.plan.unit,
         is_unary=loaded.is_unary,
         has_fakes=loaded.has_fakes,
-        n_visitors=n_visitors,
-        n_reports=n_reports,
-        estimates=_estimates(loaded, counts, n_reports=n_reports, n_visitors=n_visitors),
+        n_visitors=None if is_hidden else n_visitors,
+        n_reports=None if is_hidden else n_reports,
+        estimates=estimates,
+        status=_status_of_all(status, estimates),
+        notes=tuple(note for note in loaded.notes if window.first_day <= note.day <= window.last_day),
     )
 
 
-def _estimates(loaded: _Loaded, counts: Counts, *, n_reports: int, n_visitors: int) -> tuple[Estimate, ...]:
+def _scale(study: Study, n_visitors: int) -> float:
+    return n_visitors / float(study.market_share)
+
+
+def _status_of_all(window: Status, estimates: Sequence[Estimate]) -> Status:
+    """Status of a report: that of its estimates, which have the same."""
+    return estimates[0].status if window == Status.OK else window
+
+
+def _estimates(
+    loaded: _Loaded, window: Window, *, n_reports: int, n_visitors: int, status: Status
+) -> tuple[Estimate, ...]:
     categories = loaded.indicator.categories
-    if n_reports == 0:
-        return tuple(Estimate(category=category, reports=0) for category in categories)
+    if status == Status.SUPPRESSED or n_reports == 0:
+        reports = None if status == Status.SUPPRESSED else 0
+        return tuple(Estimate(category=category, reports=reports, status=status) for category in categories)
+    counts = union(loaded.counts, first_day=window.first_day, last_day=window.last_day)
     result = pure_frequencies(
         counts, n_reports=n_reports, n_population=n_visitors, channel=loaded.channel, level=LEVEL
     )
-    scale = n_visitors / float(loaded.indicator.study.market_share)
+    scale = _scale(loaded.indicator.study, n_visitors)
+    status = estimates_status(status, ci_low=result.ci_low.tolist(), ci_high=result.ci_high.tolist())
     columns = (counts, result.frequency, result.std_error, result.ci_low, result.ci_high, result.consistent)
     rows = zip(categories, *(column.tolist() for column in columns), strict=True)
     return tuple(
@@ -294,6 +393,7 @@ def _estimates(loaded: _Loaded, counts: Counts, *, n_reports: int, n_visitors: i
             visitors=frequency * scale,
             visitors_ci_low=low * scale,
             visitors_ci_high=high * scale,
+            status=status,
         )
         for category, reports, frequency, std_error, low, high, consistent in rows
     )

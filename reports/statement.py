@@ -5,6 +5,7 @@ them; none is typed here. Exact numbers are strings, because readers of JSON rou
 """
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -123,14 +124,14 @@ def privacy_statement(study: Study) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "software": software(),
-        "study": _study(study),
-        "plan": _plan(plan, spec),
+        "study": study_facts(study),
+        "plan": plan_facts(plan, spec),
         "guarantee": _guarantee(plan, certificate),
         "indicators": [
             _indicator(by_slug[entry.slug], spec=spec, entry=entry) for entry in certificate.indicators
         ],
         "not_protected": not_protected(spec),
-        "retention": retention(),
+        "retention": retention(study),
     }
 
 
@@ -165,25 +166,24 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
     return [{"name": name, "text": text} for name, text in limits.items()]
 
 
-def retention() -> list[dict[str, str]]:
-    """What is kept, and until when."""
-    batch, day, study = (
-        gettext("the end of its batch"),
-        gettext("the closing of the day"),
-        gettext("the destruction of the study's key"),
-    )
+def retention(study: Study) -> list[dict[str, str]]:
+    """What is kept, and until when; what the closing of the study has ended."""
+    batch, day = gettext("the end of its batch"), gettext("the closing of the day")
+    key, with_key = gettext("its destruction"), gettext("the destruction of the study's key")
+    if study.closed_at is not None:
+        key = with_key = gettext("destroyed on %(day)s") % {"day": closed_on(study.closed_at)}
     rows = {
         "staged_upload": (batch, gettext("Uploaded file, encrypted from its first byte.")),
         "identifiers": (batch, gettext("Identifiers: replaced by keyed pseudonyms in memory, never stored.")),
         "day_state": (day, gettext("First and last event of each pseudonym on an open day, sealed.")),
         "presence": (
-            study,
+            with_key,
             gettext(
                 "Days present and sanitised answers of each pseudonym, sealed: pseudonymous, not anonymous."
             ),
         ),
         "key": (
-            gettext("its destruction"),
+            key,
             gettext("Key of the study, in the keystore only: in no database."),
         ),
         "totals": (gettext("no date set"), gettext("Totals of sanitised answers, in the analyst zone.")),
@@ -191,12 +191,24 @@ def retention() -> list[dict[str, str]]:
     return [{"name": name, "until": until, "text": text} for name, (until, text) in rows.items()]
 
 
-def _study(study: Study) -> dict[str, Any]:
+def utc_text(moment: datetime) -> str:
+    """Moment as JSON documents write it, to the second: 2024-05-01T10:00:00Z."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def closed_on(moment: datetime) -> str:
+    """Day of a closing, in UTC."""
+    return moment.astimezone(UTC).date().isoformat()
+
+
+def study_facts(study: Study) -> dict[str, Any]:
+    """What a study is, as plain values."""
     area = Area.objects.filter(study=study).first()
     return {
         "slug": study.slug,
         "name": study.name,
         "state": study.state,
+        "closed_at": None if study.closed_at is None else utc_text(study.closed_at),
         "timezone": study.timezone,
         "first_day": study.first_day.isoformat(),
         "last_day": study.last_day.isoformat(),
@@ -212,7 +224,8 @@ def _study(study: Study) -> dict[str, Any]:
     }
 
 
-def _plan(plan: Plan, spec: PlanSpec) -> dict[str, Any]:
+def plan_facts(plan: Plan, spec: PlanSpec) -> dict[str, Any]:
+    """How answers are protected, as plain values; epsilons as they were typed."""
     return {
         "version": plan.version,
         "mechanism": plan.mechanism,

@@ -2,26 +2,31 @@
 
 from django.urls import path, re_path
 
-from reports.views import days, downloads, indicator, statement, studies
+from reports.views import compare, days, downloads, indicator, movement, notes, statement, studies
 
+# A format has the ending that its files have; which ones make sense where, `reports.exports.formats` says.
+ENDING = r"(?P<file_format>[a-z]+(?:\.csv)?)"
 app_name = "reports"
 urlpatterns = [
     path("", studies.studies, name="studies"),
     path("<slug:slug>/", studies.study, name="study"),
-    re_path(
-        r"^(?P<slug>[-\w]+)/export\.(?P<file_format>json|csv)$", downloads.download_study, name="study_file"
-    ),
+    re_path(rf"^(?P<slug>[-\w]+)/export\.{ENDING}$", downloads.download_study, name="study_file"),
+    path("<slug:slug>/notes/", notes.notes, name="notes"),
+    path("<slug:slug>/notes/<int:note_id>/remove/", notes.remove, name="remove_note"),
     path("<slug:slug>/statement/", statement.statement, name="statement"),
+    path("<slug:slug>/bundle.zip", downloads.download_bundle, name="bundle"),
     path("<slug:slug>/statement.json", downloads.download_statement, name="statement_file"),
     path("<slug:slug>/<slug:indicator_slug>/", indicator.indicator, name="indicator"),
     re_path(
-        r"^(?P<slug>[-\w]+)/(?P<indicator_slug>[-\w]+)/export\.(?P<file_format>json|csv)$",
+        rf"^(?P<slug>[-\w]+)/(?P<indicator_slug>[-\w]+)/export\.{ENDING}$",
         downloads.download_window,
         name="indicator_file",
     ),
     path("<slug:slug>/<slug:indicator_slug>/days/", days.days, name="days"),
+    path("<slug:slug>/<slug:indicator_slug>/compare/", compare.comparison, name="compare"),
+    path("<slug:slug>/<slug:indicator_slug>/movement/", movement.movements, name="movement"),
     re_path(
-        r"^(?P<slug>[-\w]+)/(?P<indicator_slug>[-\w]+)/days\.(?P<file_format>json|csv)$",
+        rf"^(?P<slug>[-\w]+)/(?P<indicator_slug>[-\w]+)/days\.{ENDING}$",
         downloads.download_days,
         name="days_file",
     ),

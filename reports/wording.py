@@ -1,19 +1,21 @@
 """How numbers, days and epsilons are written: the same on pages, in charts and in texts for screen readers.
 
-Numbers do not depend on the reader's language: a narrow space between thousands and a decimal point.
+Thousands are apart by a narrow space in every language; the decimal sign is that of the reader's.
 """
 
+from collections.abc import Sequence
 from datetime import date
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
-from django.utils.formats import date_format
-from django.utils.translation import gettext, ngettext
+from django.utils.formats import date_format, get_format
+from django.utils.translation import gettext, ngettext, pgettext
 
 from ldp import FakedChannel, GrrChannel, PlanSpec
 from ldp.params import ReportChannel
 from reports.models import Study
 from reports.selectors import Estimate, WindowReport
+from reports.status import WIDEST_INTERVAL, Status
 
 SPACE = "\u202f"  # narrow, and no line break
 MINUS = "\u2212"
@@ -27,13 +29,33 @@ def number(value: float | None) -> str:
     return f"{round(value):,}".replace(",", SPACE).replace("-", MINUS)
 
 
-def compact(value: int) -> str:
-    """Few characters for small cells: 62440 -> "62k"."""
+def compact(value: int | None) -> str:
+    """Visitors in few characters, for small cells: 62440 -> "62k"; the sign of a blank, also for none."""
+    if not value:
+        return status_sign(Status.SUPPRESSED if value is None else Status.NOT_COLLECTED)
     if value < 1000:
         return str(value)
     if value < 9950:
-        return f"{value / 1000:.1f}k"
-    return f"{value / 1000:.0f}k" if value < 999_500 else f"{value / 1_000_000:.1f}M"
+        return f"{decimal(value / 1000, decimals=1)}k"
+    return f"{value / 1000:.0f}k" if value < 999_500 else f"{decimal(value / 1_000_000, decimals=1)}M"
+
+
+def decimal(value: float, *, decimals: int) -> str:
+    """Number with a fixed count of decimals: 1234.56, 1 -> "1 234.6", in French "1 234,6"."""
+    text = f"{value:,.{decimals}f}"
+    if not text.strip("-0.,"):
+        text = text.lstrip("-")  # what rounds to nothing has no sign
+    return with_decimal_sign(text.replace(",", SPACE).replace("-", MINUS))
+
+
+def decimal_sign() -> str:
+    """What stands before decimals in the active language."""
+    return str(get_format("DECIMAL_SEPARATOR"))
+
+
+def with_decimal_sign(text: str) -> str:
+    """The point of a number as Python writes it, in the active language."""
+    return text.replace(".", decimal_sign())
 
 
 def percent(value: float | None) -> str:
@@ -75,7 +97,7 @@ def epsilon(value: Decimal | Fraction | float, *, decimals: int = 4) -> str:
     step = Fraction(1, 10**decimals)
     steps = -(-Fraction(value) // step)
     text = f"{Decimal(int(steps)).scaleb(-decimals):f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return with_decimal_sign(text.rstrip("0").rstrip(".") if "." in text else text)
 
 
 def odds(epsilon_value: Decimal) -> str:
@@ -84,7 +106,7 @@ def odds(epsilon_value: Decimal) -> str:
     if ratio >= 1_000_000:
         return f"e^{epsilon(epsilon_value, decimals=1)}"
     if ratio < 100:
-        return f"{ratio.quantize(Decimal('0.01'), rounding=ROUND_CEILING)}"
+        return with_decimal_sign(f"{ratio.quantize(Decimal('0.01'), rounding=ROUND_CEILING)}")
     return number(int(ratio.to_integral_value(rounding=ROUND_CEILING)))
 
 
@@ -109,11 +131,18 @@ def answer_words(channel: ReportChannel) -> str:
 
 
 def day_title(day: date) -> str:
-    return date_format(day, "D j M Y")
+    """Day with its weekday: "Wed 31 May 2017"."""
+    return date_format(day, pgettext("pattern of a date, as Django writes it", "D j M Y"))
 
 
 def short_day(day: date) -> str:
-    return date_format(day, "j M")
+    """Day without its year: "31 May"."""
+    return date_format(day, pgettext("pattern of a date, as Django writes it", "j M"))
+
+
+def short_month(day: date) -> str:
+    """Month of a day in a narrow column: "May"."""
+    return date_format(day, pgettext("pattern of a date, as Django writes it", "M"))
 
 
 def window_title(first: date, last: date) -> str:
@@ -128,16 +157,56 @@ def window_title(first: date, last: date) -> str:
     }
 
 
+def status_word(status: str) -> str:
+    """Why a number is not to be read, in a word or two; a number that is to be read has none."""
+    words = {
+        Status.NOT_RELIABLE: pgettext("status", "not reliable"),
+        Status.NOT_COLLECTED: pgettext("status", "not collected"),
+        Status.SUPPRESSED: pgettext("status", "suppressed"),
+        Status.OUTAGE: pgettext("status", "outage"),
+    }
+    return words.get(Status(status), "")
+
+
+def status_sign(status: str) -> str:
+    """One character beside the word: no colour is needed to tell the four blanks apart."""
+    signs = {
+        Status.NOT_RELIABLE: "?",
+        Status.NOT_COLLECTED: MISSING,
+        Status.SUPPRESSED: "<",
+        Status.OUTAGE: "\u00d7",
+    }
+    return signs.get(Status(status), "")
+
+
+def status_reason(status: str, study: Study) -> str:
+    """A sentence that explains a blank."""
+    reasons = {
+        Status.NOT_RELIABLE: gettext(
+            "The 95 %% interval spans more than %(width)s points: it cannot tell a quarter from three "
+            "quarters. The interval is shown, the estimate is not."
+        ),
+        Status.NOT_COLLECTED: gettext("There is no data of these days, or no answer: this is not zero."),
+        Status.SUPPRESSED: gettext(
+            "This study does not show windows with fewer than %(small_cell)d visitors. That is a policy of "
+            "the study, not a part of its privacy promise, which needs no such rule."
+        ),
+        Status.OUTAGE: gettext("The source failed on these days: what there is of them is not to be read."),
+    }
+    text = reasons.get(Status(status), "")
+    return text and text % {"width": round(WIDEST_INTERVAL * 100), "small_cell": study.small_cell}
+
+
 def report_summary(report: WindowReport) -> str:
     """One sentence that says what a chart shows."""
-    if report.n_reports == 0:
-        return gettext("No answers in this window.")
-    largest = max(report.estimates, key=lambda estimate: estimate.frequency or 0.0)
-    if (largest.frequency or 0.0) > 1:
-        return gettext("Of %(visitors)s visitors; the noise is too large to name the largest category.") % {
-            "visitors": number(report.n_visitors)
-        }
-    return gettext(
+    if report.status != Status.OK:
+        return f"{_capital(status_word(report.status))}: {status_reason(report.status, report.study)}"
+    reliable = [estimate for estimate in report.estimates if estimate.status == Status.OK]
+    largest = max(reliable, key=lambda estimate: estimate.frequency or 0.0)
+    if not _is_largest(largest, report):
+        text = gettext("Of %(visitors)s visitors; the noise is too large to name the largest category.")
+        return f"{text % {'visitors': number(report.n_visitors)}} {_unreliable(report)}".rstrip()
+    text = gettext(
         "Of %(visitors)s visitors, an estimated %(share)s (95 %% interval %(range)s) are in the largest "
         "category, %(category)s."
     ) % {
@@ -146,6 +215,41 @@ def report_summary(report: WindowReport) -> str:
         "range": percent_range(largest.ci_low, largest.ci_high),
         "category": largest.category,
     }
+    others = [estimate for estimate in reliable if estimate is not largest]
+    return " ".join(part for part in (text, _runner_up(others), _unreliable(report)) if part)
+
+
+def _is_largest(largest: Estimate, report: WindowReport) -> bool:
+    """Whether it can be named: its share is one, and none that is left out may well be larger.
+
+    Intervals are wider for larger shares: those that are left out are the larger ones rather than the others.
+    """
+    share = largest.frequency or 0.0
+    left_out = (estimate for estimate in report.estimates if estimate.status == Status.NOT_RELIABLE)
+    return 0 < share <= 1 and all((estimate.ci_high or 0.0) <= share for estimate in left_out)
+
+
+def _runner_up(others: Sequence[Estimate]) -> str:
+    """The second largest category, where it can be named."""
+    second = max(others, key=lambda estimate: estimate.frequency or 0.0, default=None)
+    if second is None or second.ci_low is None or second.ci_low <= 0:
+        return ""
+    return gettext("The next one is %(category)s with %(share)s (%(range)s).") % {
+        "category": second.category,
+        "share": percent(second.frequency),
+        "range": percent_range(second.ci_low, second.ci_high),
+    }
+
+
+def _unreliable(report: WindowReport) -> str:
+    n = sum(estimate.status == Status.NOT_RELIABLE for estimate in report.estimates)
+    if not n:
+        return ""
+    return ngettext(
+        "%(n)d of %(all)d categories is not reliable and left out.",
+        "%(n)d of %(all)d categories are not reliable and left out.",
+        n,
+    ) % {"n": n, "all": len(report.estimates)}
 
 
 def visitor_rule(study: Study) -> str:
@@ -161,9 +265,12 @@ def visitor_rule(study: Study) -> str:
     }
 
 
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _tenths(value: float) -> str:
-    text = f"{value * 100:.1f}"
-    return ("0.0" if text == "-0.0" else text).replace("-", MINUS)
+    return decimal(value * 100, decimals=1)
 
 
 def _who_answers(spec: PlanSpec) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.test import override_settings
 
@@ -36,8 +37,7 @@ def folder_settings(root: Path) -> dict[str, Any]:
 @pytest.fixture(scope="session", autouse=True)
 def _apart_from_real_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test touches the data of the person who runs it; and hashing a password need not be slow."""
-    storages = {
-        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    storages = settings.STORAGES | {
         # The real one refuses files that were not collected.
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     }
@@ -94,3 +94,9 @@ def administrator(person: Callable[..., User]) -> User:
 def stranger(person: Callable[..., User]) -> User:
     """Signed in, but without a role."""
     return person("sven")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What drives a browser takes minutes and comes first: in the end no process waits for the other."""
+    in_browser = {item.path for item in items if item.get_closest_marker("e2e")}
+    items.sort(key=lambda item: item.path not in in_browser)

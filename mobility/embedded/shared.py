@@ -15,7 +15,6 @@ from mobility.embedded import locks
 from mobility.embedded.messages import say
 from mobility.embedded.service import Service, ServiceError
 
-CONCURRENCY = 2
 REDIS_TIMEOUT_S = 15.0
 WORKER_TIMEOUT_S = 90.0  # the first start on a machine compiles kernels
 
@@ -96,7 +95,7 @@ def _start_missing(redis: Service, worker: Service) -> None:
         redis.wait_until(_redis_answers, timeout_s=REDIS_TIMEOUT_S)
     if worker.is_alive() or (redis_ran and _worker_answers(timeout_s=1.0)):
         return
-    say(f"starting a worker with {CONCURRENCY} processes")
+    say(f"starting a worker with {settings.MOBILITY_WORKER_PROCESSES} processes")
     worker.start(_worker_command())
     worker.wait_until(lambda: _worker_answers(timeout_s=0.5), timeout_s=WORKER_TIMEOUT_S)
 
@@ -114,8 +113,9 @@ def _redis_command() -> list[str]:
 
 def _worker_command() -> list[str]:
     return [
-        sys.executable, "-m", "celery", "-A", "mobility", "worker", "--concurrency", str(CONCURRENCY),
-        "--pool", "prefork", "--loglevel", "INFO", "--without-gossip", "--without-mingle",
+        sys.executable, "-m", "celery", "-A", "mobility", "worker",
+        "--concurrency", str(settings.MOBILITY_WORKER_PROCESSES), "--pool", "prefork",
+        "--loglevel", "INFO", "--without-gossip", "--without-mingle",
     ]  # fmt: skip
 
 

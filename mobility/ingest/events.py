@@ -6,6 +6,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mobility.kernels import places_by_key, scatter, scatter_rows
+
 NO_VALUE = np.uint16(0xFFFF)  # an empty value: no answer, presence still counts
 _HEADER = np.dtype([("n", "<i8"), ("slots", "<i8")])
 
@@ -96,13 +98,35 @@ def shard_of(pseudonym: NDArray[np.uint64], *, n_shards: int) -> NDArray[np.uint
 
 
 def split_by_shard(events: Events, *, n_shards: int) -> dict[int, Events]:
-    """Events of each shard that has any."""
-    shards = shard_of(events.pseudonym, n_shards=n_shards)
-    ordered = events.take(np.argsort(shards, kind="stable"))
-    ends = np.cumsum(np.bincount(shards, minlength=n_shards))
-    starts = ends - np.diff(ends, prepend=0)
-    return {
-        shard: ordered.take(slice(int(start), int(end)))
-        for shard, (start, end) in enumerate(zip(starts, ends, strict=True))
-        if end > start
-    }
+    """Events of each shard that has any, in the order in which they came."""
+    return {shard: pieces[0] for shard, pieces in split(events, n_shards=n_shards, pieces=1).items()}
+
+
+def split(events: Events, *, n_shards: int, pieces: int) -> dict[int, list[Events]]:
+    """Events of each shard that has any, cut into pieces: ranges of pseudonyms in rising order.
+
+    Parameters
+    ----------
+    n_shards, pieces : powers of two, whose product is at most 65536
+
+    Returns
+    -------
+    all pieces of each shard, also empty ones; the events of a piece in the order in which they came
+    """
+    piece_of = shard_of(events.pseudonym, n_shards=n_shards * pieces)
+    places, ends = places_by_key(piece_of, n_shards * pieces)
+    ordered = Events(
+        pseudonym=scatter(events.pseudonym, places),
+        second=scatter(events.second, places),
+        cell=scatter(events.cell, places),
+        day=scatter(events.day, places),
+        codes=scatter_rows(events.codes, places),
+    )
+    edges = [0, *ends.tolist()]
+    found: dict[int, list[Events]] = {}
+    for first in range(0, n_shards * pieces, pieces):
+        if edges[first] < edges[first + pieces]:
+            found[first // pieces] = [
+                ordered.take(slice(edges[piece], edges[piece + 1])) for piece in range(first, first + pieces)
+            ]
+    return found

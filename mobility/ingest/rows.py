@@ -1,128 +1,58 @@
 """Rows of an extract to coded events: pseudonyms, days, cells and values; every other row is counted."""
 
-import zlib
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import date
+from typing import NamedTuple
 
-import numba
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ldp import PlanSpec
-from ldp.cmac import cmac64
 from ldp.entropy import KeyedPrf
 from ldp.mechanisms.choices import choose_indicator
-from mobility.ingest import timestamps
+from mobility.ingest import outcomes, timestamps
+from mobility.ingest.cells import EMPTY, CellCodes, count_unmatched
+from mobility.ingest.counts import HOURS, REJECTED, RowCounts
 from mobility.ingest.events import NO_VALUE, Events
-from mobility.readers import Layout, RowBlock
-from reports.studyfile import AreaDefinition, StudyDefinition
+from mobility.ingest.lookups import CodeTable, trimmed
+from mobility.ingest.pseudonyms import Pseudonyms, PseudonymSet, pseudonyms_of
+from mobility.profiles import Profile
+from mobility.readers import Column, Layout, RowBlock, Texts
+from reports.studyfile import StudyDefinition
 
-# In the order in which they are looked for: the first that holds is the row's.
-REJECTED = (
-    "wrong_columns",
-    "bad_text",
-    "empty_subscriber",
-    "bad_timestamp",
-    "nonexistent_time",
-    "empty_cell",
-    "unknown_value",
-)
-IGNORED = ("outside_period", "outside_area", "outside_hours", "day_closed", "duplicate")
-LINES_KEPT = 10
-_OUTSIDE = np.int64(-1)
-_EMPTY = np.int64(-2)
+NOBODY = np.empty(0, np.uint64)
+_NEVER = np.iinfo(np.int64).max
 
 
-@dataclass(slots=True)
-class RowCounts:
-    """Rows by outcome; `rows_read` = accepted + ignored + rejected, before duplicates are known."""
+class _Value(NamedTuple):
+    """A column of values: its indicator's place in the plan and among the static ones, and its table."""
 
-    rows_read: int = 0
-    accepted: int = 0
-    ignored: Counter[str] = field(default_factory=Counter)
-    rejected: Counter[str] = field(default_factory=Counter)
-    lines: dict[str, list[int]] = field(default_factory=dict)
-
-    def reject(self, reason: str, lines: NDArray[np.int64]) -> None:
-        """Count rejected rows and keep the first line numbers; never what stands there."""
-        if len(lines):
-            self.rejected[reason] += len(lines)
-            kept = self.lines.setdefault(reason, [])
-            kept.extend(int(line) for line in lines[: LINES_KEPT - len(kept)])
-
-    def ignore(self, reason: str, count: int) -> None:
-        if count:
-            self.ignored[reason] += count
+    column: str
+    place: int
+    slot: int
+    table: CodeTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Texts:
-    """The distinct texts of a column and the place of each row's among them."""
+class _Coded(NamedTuple):
+    """What is known of each well-formed row of a block, shape (n,); values (columns, n)."""
 
-    distinct: pa.Array
-    of_row: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, column: pa.Array) -> "_Texts":
-        encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
-        return cls(distinct=encoded.dictionary, of_row=encoded.indices.to_numpy(zero_copy_only=False))
-
-    def trimmed(self) -> list[bytes]:
-        return [text.strip() for text in self.distinct.to_pylist()]
-
-    def trimmed_buffers(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Bytes and offsets of the trimmed texts; where no text has blanks around it, nothing is copied."""
-        data, offsets = _buffers(self.distinct.cast(pa.large_binary()))
-        if _has_blanks_around(data, offsets):
-            return _buffers(pa.array(self.trimmed(), pa.large_binary()))
-        return data, offsets
-
-
-class CellCodes:
-    """Code of each cell, and the study days on which it belongs to the area."""
-
-    def __init__(self, area: AreaDefinition | None, *, first_day: date, days: int) -> None:
-        self._closed = area is not None
-        cells = area.cells if area is not None else ()
-        self._codes = {cell.cell_id.encode(): code for code, cell in enumerate(cells)}
-        self.first_valid = np.ones(max(len(cells), 1), np.int64)
-        self.last_valid = np.full(max(len(cells), 1), days, np.int64)
-        for code, cell in enumerate(cells):
-            if cell.valid_from is not None:
-                self.first_valid[code] = (cell.valid_from - first_day).days + 1
-            if cell.valid_to is not None:
-                self.last_valid[code] = (cell.valid_to - first_day).days + 1
-
-    def codes_of(self, texts: _Texts) -> NDArray[np.int64]:
-        """Per row: code, or _OUTSIDE, or _EMPTY. Without an area every text, even an empty one, is a cell."""
-        if not self._closed:
-            # Codes only tell rows of one second apart; a list of all texts of a file would have no bound.
-            codes = [zlib.crc32(text) for text in texts.trimmed()]
-        else:
-            codes = [self._codes.get(t, int(_OUTSIDE)) if t else int(_EMPTY) for t in texts.trimmed()]
-        return np.array(codes, np.int64)[texts.of_row]
-
-    def valid_on(self, codes: NDArray[np.int64], day: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Whether each cell belongs to the area on the row's day."""
-        if not self._closed:
-            return np.ones(len(codes), np.bool_)
-        known = np.maximum(codes, 0)
-        return (codes >= 0) & (self.first_valid[known] <= day) & (day <= self.last_valid[known])
+    subscribers: Pseudonyms
+    has_opted_out: NDArray[np.bool_]
+    times: timestamps.EventTimes
+    cells: NDArray[np.int32]
+    values: NDArray[np.int32]
 
 
 class RowCoder:
-    """Turns blocks of rows of one batch into events.
+    """Turns blocks of rows of one batch into events; may be used by several threads at once.
 
     Parameters
     ----------
     definition, plan : of the study, as the vault approved them
+    profile : how the rows are written; an indicator that it has no column for has no value in any row
     pseudonym_key : 16 bytes; the identifier leaves through it and is gone
     prf : of the sanitising key; only the value of the indicator that a subscriber answers is kept
     closed_days : days whose rows are ignored
+    opted_out : uint64, rising; pseudonyms whose rows are ignored
     """
 
     def __init__(
@@ -130,37 +60,46 @@ class RowCoder:
         definition: StudyDefinition,
         plan: PlanSpec,
         *,
+        profile: Profile,
         pseudonym_key: bytes,
         prf: KeyedPrf,
         closed_days: frozenset[int] = frozenset(),
+        opted_out: NDArray[np.uint64] = NOBODY,
     ) -> None:
-        self._extract = definition.extract
+        self._profile = profile
         self._visitor = definition.visitor
+        self._days = definition.days
         self._clock = timestamps.study_clock(
             definition.timezone, first_day=definition.first_day, days=definition.days
         )
         self._cells = CellCodes(definition.area, first_day=definition.first_day, days=definition.days)
-        self._static = [
-            (index, indicator.column, {name.encode(): code for code, name in enumerate(indicator.categories)})
+        static = [
+            (index, indicator.slug)
             for index, indicator in enumerate(definition.indicators)
-            if indicator.column is not None
+            if indicator.kind == "static"
+        ]
+        self._values = [
+            _Value(profile.columns[slug], index, slot, CodeTable.of(profile.tables[slug], empty=EMPTY))
+            for slot, (index, slug) in enumerate(static)
+            if slug in profile.columns
         ]
         self._plan = plan
         self._pseudonym_key = pseudonym_key
         self._prf = prf
         self._closed = np.zeros(256, np.bool_)
         self._closed[sorted(closed_days)] = True
-        self.slots = min(len(self._static), 1) if plan.is_sampled else len(self._static)
+        self._opted_out = PseudonymSet(opted_out)
+        self.slots = min(len(static), 1) if plan.is_sampled else len(static)
 
     @property
     def columns(self) -> list[str]:
         """Columns that a reader must deliver."""
-        extract = self._extract
+        profile = self._profile
         names = [
-            extract.subscriber,
-            extract.timestamp,
-            extract.cell,
-            *(column for _, column, _ in self._static),
+            profile.subscriber,
+            profile.timestamp,
+            profile.cell,
+            *(value.column for value in self._values),
         ]
         return list(dict.fromkeys(name for name in names if name is not None))
 
@@ -169,128 +108,148 @@ class RowCoder:
         """What a reader must deliver."""
         return Layout(
             columns=tuple(self.columns),
-            timestamp=self._extract.timestamp,
-            timestamp_format=self._extract.timestamp_format,
-            delimiter=self._extract.delimiter,
+            timestamp=self._profile.timestamp,
+            timestamp_format=self._profile.timestamp_format,
+            delimiter=self._profile.delimiter,
         )
 
     def events_of(self, block: RowBlock, counts: RowCounts) -> Events:
         """Events of the accepted rows of a block; `counts` grows by all its rows."""
-        columns, lines = block.columns, block.lines
-        counts.rows_read += len(lines) + len(block.misshapen) + len(block.bad_text)
+        events, counts_of_block = self.code(block)
+        counts.join(counts_of_block)
+        return events
+
+    def code(self, block: RowBlock) -> tuple[Events, RowCounts]:
+        """Events of the accepted rows of a block, and the counts of all; its lines are those of the block."""
+        counts = RowCounts(
+            rows_read=block.n_rows, n_lines=block.n_lines, hours=np.zeros((self._days, HOURS), np.int64)
+        )
         counts.reject("wrong_columns", block.misshapen)
         counts.reject("bad_text", block.bad_text)
-        subscribers = _Texts.of(columns[self._extract.subscriber])
-        pseudonyms, is_empty = self._pseudonyms(subscribers)
-        times = self._times(columns[self._extract.timestamp])
-        cells = self._cell_codes(columns, len(lines))
-        values, unknown = self._static_values(columns, len(lines))
-        alive = np.ones(len(lines), np.bool_)
-        for reason, rows in {
-            "empty_subscriber": is_empty[subscribers.of_row],
-            "bad_timestamp": times.outcome == timestamps.BAD,
-            "nonexistent_time": times.outcome == timestamps.NONEXISTENT,
-            "empty_cell": cells == _EMPTY,
-            "unknown_value": unknown,
-        }.items():
-            counts.reject(reason, lines[alive & rows])
-            alive &= ~rows
-        self._ignore(alive, times, cells, counts)
-        counts.accepted += int(alive.sum())
-        rows = np.flatnonzero(alive)
-        return Events(
-            pseudonym=pseudonyms[subscribers.of_row[rows]],
-            second=times.second[rows],
-            cell=cells[rows].astype(np.uint32),
-            day=times.day[rows],
-            codes=self._asked_codes(values, pseudonyms, subscribers.of_row, rows),
+        coded = self._coded(block.columns, len(block.lines))
+        rows = self._judge(coded, block, counts)
+        n = len(rows)
+        events = Events(
+            pseudonym=np.empty(n, np.uint64),
+            second=np.empty(n, np.uint32),
+            cell=np.empty(n, np.uint32),
+            day=np.empty(n, np.uint8),
+            codes=np.full((n, self.slots), NO_VALUE, np.uint16),
+        )
+        outcomes.collect(
+            rows, coded.subscribers.values, coded.times.utc, self._clock.origin, coded.cells, coded.times.day,
+            events.pseudonym, events.second, events.cell, events.day,
+        )  # fmt: skip
+        self._collect_codes(rows, coded.values, events)
+        return events, counts
+
+    def _coded(self, columns: Mapping[str, Column], n: int) -> _Coded:
+        profile = self._profile
+        subscribers = pseudonyms_of(_texts(columns, profile.subscriber), self._pseudonym_key)
+        values = np.empty((len(self._values), n), np.int32)
+        for value, codes in zip(self._values, values, strict=True):
+            value.table.codes(_texts(columns, value.column), codes)
+        has_opted_out = self._opted_out.holds(subscribers.values)
+        return _Coded(
+            subscribers=subscribers,
+            # An empty text has a pseudonym too, but belongs to nobody.
+            has_opted_out=has_opted_out & ~subscribers.is_empty if len(self._opted_out) else has_opted_out,
+            times=self._times(columns),
+            cells=(
+                np.zeros(n, np.int32)
+                if profile.cell is None
+                else self._cells.codes_of(_texts(columns, profile.cell))
+            ),
+            values=values,
         )
 
-    def _ignore(
+    def _times(self, columns: Mapping[str, Column]) -> timestamps.EventTimes:
+        column = columns[self._profile.timestamp or ""]
+        if isinstance(column, Texts):
+            return timestamps.event_times(column, clock=self._clock, form=self._profile.timestamp_format)
+        return timestamps.event_times_of(column, clock=self._clock)
+
+    def _judge(self, coded: _Coded, block: RowBlock, counts: RowCounts) -> NDArray[np.int32]:
+        """Count all rows by outcome; the places of the accepted ones."""
+        n, cells, times = len(block.lines), self._cells, coded.times
+        found, (rows, unmatched) = np.empty(n, np.uint8), np.empty((2, n), np.int32)
+        tallies = np.zeros(len(outcomes.OUTCOMES), np.int64)
+        empties = np.zeros(outcomes.NO_VALUES + len(self._values), np.int64)
+        facts = np.array([0, 0, 0, _NEVER, -_NEVER, 0], np.int64)
+        counts.accepted = outcomes.judge(
+            coded.has_opted_out, coded.subscribers.is_empty, times.outcome, times.utc, times.day,
+            times.minute, coded.cells, cells.is_listed, cells.first_valid, cells.last_valid, coded.values,
+            self._visitor.from_minute, self._visitor.to_minute, self._closed, found, rows, unmatched, tallies,
+            empties, facts, counts.hours,
+        )  # fmt: skip
+        for outcome, reason in enumerate(outcomes.OUTCOMES[1:], start=1):
+            if not tallies[outcome]:
+                continue
+            if reason in REJECTED:
+                counts.reject(reason, block.lines[found == outcome])
+            else:
+                counts.ignore(reason, int(tallies[outcome]))
+        counts.located = int(facts[outcomes.LOCATED])
+        counts.locatable_of = int(facts[: outcomes.EMPTY_CELLS + 1].sum())
+        if facts[outcomes.FIRST] != _NEVER:
+            counts.note_events(int(facts[outcomes.FIRST]), int(facts[outcomes.LAST]))
+        self._note_columns(coded, block, empties, facts, counts)
+        if facts[outcomes.UNMATCHED]:
+            texts = _texts(block.columns, self._profile.cell or "")
+            texts = texts.of_rows(unmatched[: facts[outcomes.UNMATCHED]])
+            count_unmatched(texts, counts, forms=cells.forms)
+        return rows[: counts.accepted]
+
+    def _note_columns(
         self,
-        alive: NDArray[np.bool_],
-        times: timestamps.EventTimes,
-        cells: NDArray[np.int64],
+        coded: _Coded,
+        block: RowBlock,
+        empties: NDArray[np.int64],
+        facts: NDArray[np.int64],
         counts: RowCounts,
     ) -> None:
-        """Take the rows that the study does not ask about out of `alive`."""
-        minute = times.minute
-        for reason, rows in {
-            "outside_period": times.outcome == timestamps.OUTSIDE_PERIOD,
-            "outside_area": ~self._cells.valid_on(cells, times.day),
-            "outside_hours": (minute < self._visitor.from_minute) | (minute > self._visitor.to_minute),
-            "day_closed": self._closed[times.day],
-        }.items():
-            counts.ignore(reason, int((alive & rows).sum()))
-            alive &= ~rows
+        """Note values that are missing."""
+        profile = self._profile
+        names = [profile.subscriber, profile.cell or "", *(value.column for value in self._values)]
+        for name, n_empty in dict(zip(names, empties.tolist(), strict=True)).items():
+            if n_empty:
+                counts.empty[name] += n_empty
+        if facts[outcomes.BAD_TIMES] and profile.timestamp:
+            bad = (coded.times.outcome == timestamps.BAD) & ~coded.has_opted_out
+            _note_empty(profile.timestamp, block.columns[profile.timestamp], bad, counts)
+        if profile.cell is not None and not self._cells.is_listed:
+            cells = _texts(block.columns, profile.cell)
+            _note_empty(profile.cell, cells, ~coded.has_opted_out, counts)
 
-    def _pseudonyms(self, subscribers: _Texts) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        data, offsets = subscribers.trimmed_buffers()
-        return cmac64(self._pseudonym_key, data, offsets), np.diff(offsets) == 0
-
-    def _times(self, column: pa.Array) -> timestamps.EventTimes:
-        if pa.types.is_timestamp(column.type):
-            return timestamps.event_times_of(column, clock=self._clock)
-        data, offsets = _buffers(column.cast(pa.large_binary()))
-        form = self._extract.timestamp_format
-        return timestamps.event_times(data, offsets, clock=self._clock, form=form)
-
-    def _cell_codes(self, columns: Mapping[str, pa.Array], n: int) -> NDArray[np.int64]:
-        if self._extract.cell is None:
-            return np.zeros(n, np.int64)
-        return self._cells.codes_of(_Texts.of(columns[self._extract.cell]))
-
-    def _static_values(
-        self, columns: Mapping[str, pa.Array], n: int
-    ) -> tuple[dict[int, NDArray[np.uint16]], NDArray[np.bool_]]:
-        """Code of each static indicator per row, and the rows with a value outside the categories."""
-        unknown = np.zeros(n, np.bool_)
-        values: dict[int, NDArray[np.uint16]] = {}
-        for index, column, code_of in self._static:
-            texts = _Texts.of(columns[column])
-            found = np.array(
-                [int(NO_VALUE) if not text else code_of.get(text, -1) for text in texts.trimmed()], np.int64
-            )
-            codes = found[texts.of_row]
-            unknown |= codes < 0
-            values[index] = codes.astype(np.uint16)
-        return values, unknown
-
-    def _asked_codes(
-        self,
-        values: dict[int, NDArray[np.uint16]],
-        pseudonyms: NDArray[np.uint64],
-        subscriber_of_row: NDArray[np.int32],
-        rows: NDArray[np.int64],
-    ) -> NDArray[np.uint16]:
+    def _collect_codes(self, rows: NDArray[np.int32], values: NDArray[np.int32], events: Events) -> None:
         """Raw codes that may be answered: all of them, or the one of the indicator that was picked."""
-        codes = np.full((len(rows), self.slots), NO_VALUE, np.uint16)
-        if not self._plan.is_sampled:
-            for slot, index in enumerate(values):
-                codes[:, slot] = values[index][rows]
-        elif self.slots:
-            plan = self._plan
-            asked = choose_indicator(pseudonyms, prf=self._prf, d=plan.d, shares=plan.shares)
-            asked = asked[subscriber_of_row[rows]]
-            for index, of_row in values.items():
-                mine = asked == index
-                codes[mine, 0] = of_row[rows[mine]]
-        return codes
+        plan = self._plan
+        if not self._values:
+            return
+        if not plan.is_sampled:
+            slots = np.array([value.slot for value in self._values], np.int64)
+            outcomes.collect_codes(rows, values, slots, events.codes)
+            return
+        asked = choose_indicator(events.pseudonym, prf=self._prf, d=plan.d, shares=plan.shares)
+        column_of = np.full(plan.d, -1, np.int64)
+        for column, value in enumerate(self._values):
+            column_of[value.place] = column
+        outcomes.collect_asked(rows, values, asked, column_of, events.codes)
 
 
-def _buffers(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Bytes and offsets of a large_binary array."""
-    _, offsets, data = texts.buffers()
-    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    return (np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)), ends
+def _texts(columns: Mapping[str, Column], name: str) -> Texts:
+    column = columns[name]
+    assert isinstance(column, Texts)  # noqa: S101 - only the timestamp can be anything else
+    return column
 
 
-@numba.njit(cache=True, nogil=True)
-def _has_blanks_around(data, offsets):  # type: ignore[no-untyped-def]
-    """Whether `bytes.strip` would take anything away from any text."""
-    for i in range(len(offsets) - 1):
-        if offsets[i] < offsets[i + 1]:
-            first, last = data[offsets[i]], data[offsets[i + 1] - 1]
-            if first == 32 or 9 <= first <= 13 or last == 32 or 9 <= last <= 13:
-                return True
-    return False
+def _note_empty(name: str, column: Column, rows: NDArray[np.bool_], counts: RowCounts) -> None:
+    """Count those of some rows that have no value in a column."""
+    if isinstance(column, Texts):
+        texts = trimmed(column.of_rows(rows))
+        is_empty = texts.begins == texts.ends
+        n = int((is_empty if texts.of_row is None else is_empty[texts.of_row]).sum())
+    else:
+        n = int((column.is_null().to_numpy(zero_copy_only=False) & rows).sum())
+    if n:
+        counts.empty[name] += n

@@ -8,6 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from mobility.ingest.lookups import word_at
 from reports.studyfile.formats import pattern_parts
 
 DAY_S = 86_400
@@ -18,6 +19,14 @@ _MAX_DIGITS = 18  # of a number that fits in 64 bits
 _YEAR, _MONTH, _DAY, _HOUR, _MINUTE, _SECOND, _FRACTION, _OFFSET = range(8)
 _FIELDS = ("%Y", "%m", "%d", "%H", "%M", "%S", "%f", "%z")
 _LITERAL = -1
+# ISO 8601 to the second, as little-endian words: 0 in place of each digit, and what stands between them.
+_FIXED = 19
+_DATE, _CLOCK_T, _CLOCK_BLANK = (
+    np.uint64(int.from_bytes(text, "little")) for text in (b"0000-00-", b"00T00:00", b"00 00:00")
+)
+_SECONDS = np.uint64(int.from_bytes(b":00", "little"))
+_DATE_MARKS, _CLOCK_MARKS = np.uint64(0xFF0000FF00000000), np.uint64(0x0000FF0000FF0000)
+_SIXES, _HIGH = np.uint64(0x0606060606060606), np.uint64(0xF0F0F0F0F0F0F0F0)
 
 
 def pattern_steps(pattern: str) -> NDArray[np.int64]:
@@ -37,10 +46,24 @@ def pattern_steps(pattern: str) -> NDArray[np.int64]:
 
 # Here, beside all that it calls: the cache of a compiled function does not see changes in other files.
 @numba.njit(cache=True, nogil=True)
-def read_texts(data, offsets, per_second, steps, kinds, stamps):  # type: ignore[no-untyped-def]
+def read_texts(data, begins, ends, per_second, steps, kinds, stamps):  # type: ignore[no-untyped-def]
     """Read all texts, trimmed: numbers if `per_second` is set, a pattern if it has `steps`, else ISO 8601."""
-    for row in range(len(offsets) - 1):
-        start, end = _trimmed(data, offsets[row], offsets[row + 1])
+    is_iso = per_second == 0 and len(steps) == 0
+    month_text, month_day, days = np.uint64(0), np.int64(0), np.int64(0)  # of the last row: rarely another
+    for row in range(len(begins)):
+        if is_iso:
+            head, day_and_hour, seconds = _fixed_width(data, np.uint64(begins[row]), np.uint64(ends[row]))
+            if head != month_text and head:
+                month_text = head
+                month_day, days = _month(head)
+            if head and 1 <= _pair(day_and_hour, 0) <= days and _is_clock(day_and_hour, seconds):
+                kind, shift = _offset_after(data, begins[row] + _FIXED, ends[row])
+                kinds[row] = kind
+                day = month_day + _pair(day_and_hour, 0)
+                clock = _pair(day_and_hour, 3) * 3600 + _pair(day_and_hour, 6) * 60 + _pair(seconds, 1)
+                stamps[row] = day * DAY_S + clock - shift
+                continue
+        start, end = _trimmed(data, begins[row], ends[row])
         if per_second > 0:
             kind, stamp, shift = _read_epoch(data, start, end, per_second)
         elif len(steps) > 0:
@@ -49,6 +72,58 @@ def read_texts(data, offsets, per_second, steps, kinds, stamps):  # type: ignore
             kind, stamp, shift = _read_iso(data, start, end)
         kinds[row] = kind
         stamps[row] = stamp - shift
+
+
+@numba.njit(cache=True, nogil=True)
+def _fixed_width(data, begin, end):  # type: ignore[no-untyped-def]
+    """Digits of `YYYY-MM-`, `DDTHH:MM` and `:SS`, 8 to a word, each in its byte; zeros if it is not that.
+
+    What comes after is not looked at. A month without digits is no month, so that zeros are always refused.
+    """
+    none = np.uint64(0), np.uint64(0), np.uint64(0)
+    if end < begin + np.uint64(_FIXED) or begin + np.uint64(24) > np.uint64(len(data)):
+        return none
+    date = word_at(data, begin) ^ _DATE
+    clock = word_at(data, begin + np.uint64(8))
+    clock ^= _CLOCK_T if (clock >> np.uint64(16)) & np.uint64(0xFF) == 84 else _CLOCK_BLANK
+    seconds = (word_at(data, begin + np.uint64(16)) & np.uint64(0xFFFFFF)) ^ _SECONDS
+    # A digit is 0 to 9 here, and what should stand between digits is 0.
+    beyond = (date + (_SIXES & ~_DATE_MARKS)) | (clock + (_SIXES & ~_CLOCK_MARKS))
+    beyond |= (seconds + np.uint64(0x060600)) | date | clock | seconds
+    if beyond & _HIGH or (date & _DATE_MARKS) | (clock & _CLOCK_MARKS) | (seconds & np.uint64(0xFF)):
+        return none
+    return date, clock, seconds
+
+
+@numba.njit(cache=True, nogil=True)
+def _pair(digits, place):  # type: ignore[no-untyped-def]
+    """Number of the two digits from a place on."""
+    both = digits >> np.uint64(8 * place)
+    return np.int64((both & np.uint64(0xFF)) * np.uint64(10) + ((both >> np.uint64(8)) & np.uint64(0xFF)))
+
+
+@numba.njit(cache=True, nogil=True)
+def _month(digits):  # type: ignore[no-untyped-def]
+    """(the day before it since 1970, its days) of `YYYY-MM-`; no days if there is no such month."""
+    year, month = _pair(digits, 0) * 100 + _pair(digits, 2), _pair(digits, 5)
+    if year < 1 or month < 1 or month > 12:
+        return np.int64(0), np.int64(0)
+    return np.int64(_days_since_1970(year, month, 1) - 1), np.int64(_days_in_month(year, month))
+
+
+@numba.njit(cache=True, nogil=True)
+def _is_clock(day_and_hour, seconds):  # type: ignore[no-untyped-def]
+    return _pair(day_and_hour, 3) < 24 and _pair(day_and_hour, 6) < 60 and _pair(seconds, 1) < 60
+
+
+@numba.njit(cache=True, nogil=True)
+def _offset_after(data, at, end):  # type: ignore[no-untyped-def]
+    """(kind, offset in seconds) of what follows the seconds: a fraction, an offset, blanks, or nothing."""
+    if at == end:
+        return NAIVE, 0
+    _, end = _trimmed(data, at, end)
+    after = _after_fraction(data, at, end)
+    return _offset(data, after, end) if after >= 0 else (UNREADABLE, 0)
 
 
 @numba.njit(cache=True, nogil=True)

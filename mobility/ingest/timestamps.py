@@ -23,6 +23,7 @@ from mobility.ingest.timestamp_texts import (
     pattern_steps,
     read_texts,
 )
+from mobility.readers import Texts
 from reports.studyfile.formats import EPOCH_MS, EPOCH_S, ISO
 
 # Outcome of a timestamp, in the order in which reasons are reported.
@@ -86,23 +87,28 @@ def _first_second_after_change(zone: ZoneInfo, low: int, high: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventTimes:
-    """Per row, shape (n,): outcome, seconds since the clock's origin, study day, minute of the local day."""
+    """Per row, shape (n,): outcome, UTC seconds since 1970, study day, minute of the local day.
+
+    Day and minute are those of valid times; the second is also that of times outside the period.
+    """
 
     outcome: NDArray[np.uint8]
-    second: NDArray[np.uint32]
+    utc: NDArray[np.int64]
     day: NDArray[np.uint8]
     minute: NDArray[np.int16]
 
+    def of_rows(self, rows: NDArray[np.int32]) -> "EventTimes":
+        return EventTimes(
+            outcome=self.outcome[rows], utc=self.utc[rows], day=self.day[rows], minute=self.minute[rows]
+        )
 
-def event_times(
-    data: NDArray[np.uint8], offsets: NDArray[np.int64], *, clock: StudyClock, form: str = ISO
-) -> EventTimes:
+
+def event_times(texts: Texts, *, clock: StudyClock, form: str = ISO) -> EventTimes:
     """Read one timestamp per row from text.
 
     Parameters
     ----------
-    data : ndarray of uint8; the texts one after the other
-    offsets : ndarray of int64, shape (n + 1,); text i is data[offsets[i]:offsets[i + 1]]
+    texts : of the n rows
     clock : the study's
     form : as `reports.studyfile.formats` allows them
 
@@ -111,9 +117,11 @@ def event_times(
     Fractions of a second are cut off. Without an offset the time is local time of the study.
     """
     steps = _NO_STEPS if form == ISO or form in _PER_SECOND else pattern_steps(form)
-    kinds, stamps = np.empty(len(offsets) - 1, np.uint8), np.empty(len(offsets) - 1, np.int64)
-    read_texts(data, offsets, _PER_SECOND.get(form, 0), steps, kinds, stamps)
-    return _placed(kinds, stamps, clock=clock)
+    n = len(texts.begins)
+    kinds, stamps = np.empty(n, np.uint8), np.empty(n, np.int64)
+    read_texts(texts.data, texts.begins, texts.ends, _PER_SECOND.get(form, 0), steps, kinds, stamps)
+    times = _placed(kinds, stamps, clock=clock)
+    return times if texts.of_row is None else times.of_rows(texts.of_row)
 
 
 def event_times_of(column: pa.Array, *, clock: StudyClock) -> EventTimes:
@@ -130,42 +138,47 @@ def _placed(kinds: NDArray[np.uint8], stamps: NDArray[np.int64], *, clock: Study
     n = len(stamps)
     times = EventTimes(
         outcome=np.empty(n, np.uint8),
-        second=np.zeros(n, np.uint32),
-        day=np.zeros(n, np.uint8),
-        minute=np.zeros(n, np.int16),
+        utc=np.empty(n, np.int64),
+        day=np.empty(n, np.uint8),
+        minute=np.empty(n, np.int16),
     )
     _place(
         kinds, stamps, clock.utc_from, clock.offset_s, clock.utc_end, clock.local_start, clock.days,
-        times.outcome, times.second, times.day, times.minute,
+        times.outcome, times.utc, times.day, times.minute,
     )  # fmt: skip
     return times
 
 
 @numba.njit(cache=True, nogil=True)
 def _place(  # type: ignore[no-untyped-def]
-    kinds, stamps, utc_from, offset_s, utc_end, local_start, days, outcome, second, day, minute
+    kinds, stamps, utc_from, offset_s, utc_end, local_start, days, outcome, utc, day, minute
 ):
+    length_s = days * DAY_S
     for row in range(len(stamps)):
+        day[row], minute[row], utc[row] = 0, 0, stamps[row]
         if kinds[row] == UNREADABLE:
             outcome[row] = BAD
             continue
         if kinds[row] == INSTANT:
-            utc = stamps[row]
-            segment = _segment_of_utc(utc, utc_from, utc_end)
+            segment = _segment_of_utc(stamps[row], utc_from, utc_end)
         else:
             segment = _segment_of_local(stamps[row], utc_from, offset_s, utc_end)
-            utc = stamps[row] - offset_s[max(segment, 0)]
+            # Far from the study the zone's rules are not at hand: its first or last offset is near enough.
+            edge = 0 if stamps[row] < local_start else len(offset_s) - 1
+            utc[row] -= offset_s[segment if segment >= 0 else edge]
         if segment == -2:
             outcome[row] = NONEXISTENT
             continue
-        local = utc + offset_s[max(segment, 0)] - local_start
-        if segment < 0 or local < 0 or local >= days * DAY_S:
+        local = utc[row] + offset_s[max(segment, 0)] - local_start
+        if segment < 0 or local < 0 or local >= length_s:
             outcome[row] = OUTSIDE_PERIOD
             continue
         outcome[row] = VALID
-        second[row] = utc - utc_from[0]
-        day[row] = local // DAY_S + 1
-        minute[row] = local % DAY_S // 60
+        # Unsigned and of 32 bits: divisions by a constant become a multiplication.
+        second = np.uint32(local)
+        whole_days = second // np.uint32(DAY_S)
+        day[row] = whole_days + np.uint32(1)
+        minute[row] = (second - whole_days * np.uint32(DAY_S)) // np.uint32(60)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from mobility import places
 from mobility.ingest.events import NO_VALUE, Events
+from mobility.ingest.grouping import group_ranges, partition, ranges_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,97 +44,70 @@ class GroupedEvents:
     values: StaticValues
     duplicates: int
 
+    def without(self, pseudonyms: NDArray[np.uint64]) -> "GroupedEvents":
+        """Nothing of those in the sorted list `pseudonyms`; the counts stay."""
+        visits = places.other_rows(self.visits.pseudonym, pseudonyms)
+        values = places.other_rows(self.values.pseudonym, pseudonyms)
+        return GroupedEvents(
+            visits=Visits(
+                pseudonym=self.visits.pseudonym[visits],
+                day=self.visits.day[visits],
+                first=self.visits.first[visits],
+                last=self.visits.last[visits],
+            ),
+            values=StaticValues(
+                pseudonym=self.values.pseudonym[values],
+                codes=self.values.codes[values],
+                conflicting=self.values.conflicting,
+            ),
+            duplicates=self.duplicates,
+        )
+
 
 def group_events(events: Events) -> GroupedEvents:
     """Group the events of one shard; the result does not depend on their order."""
-    order = np.argsort(events.pseudonym)
-    moment = (events.second.astype(np.uint64) << np.uint64(32)) | events.cell
-    _order_within_subscribers(order, events.pseudonym, moment)
-    pseudonym = events.pseudonym[order]
-    new_subscriber, new_visit, duplicates = _boundaries(pseudonym, moment[order], events.day[order])
-    visit_starts = np.flatnonzero(new_visit)
-    visit_ends = np.append(visit_starts[1:], len(order))[: len(visit_starts)] - 1
-    second = events.second[order]
-    subscriber_starts = np.flatnonzero(new_subscriber)
-    codes, conflicting = _static_codes(subscriber_starts, second, events.codes[order], NO_VALUE)
+    n, slots = events.codes.shape
+    low, width, n_ranges = ranges_of(events.pseudonym)
+    records, ends = partition(
+        events.pseudonym, events.second, events.cell, events.day, events.codes, low, width, n_ranges
+    )
+    visited, day = np.empty(n, np.uint64), np.empty(n, np.uint8)
+    first, last = np.empty(n, np.uint32), np.empty(n, np.uint32)
+    pseudonym, codes = np.empty(n, np.uint64), np.empty((n, slots), np.uint16)
+    counts = np.zeros(4, np.int64)
+    group_ranges(records, ends, low, width, NO_VALUE, visited, day, first, last, pseudonym, codes, counts)
+    n_visits, n_subscribers, duplicates, conflicting = counts.tolist()
+    # Copies give the room for as many visits as events back.
     return GroupedEvents(
         visits=Visits(
-            pseudonym=pseudonym[visit_starts],
-            day=events.day[order][visit_starts],
-            first=second[visit_starts],
-            last=second[visit_ends],
+            pseudonym=visited[:n_visits].copy(),
+            day=day[:n_visits].copy(),
+            first=first[:n_visits].copy(),
+            last=last[:n_visits].copy(),
         ),
         values=StaticValues(
-            pseudonym=pseudonym[subscriber_starts], codes=codes, conflicting=int(conflicting)
+            pseudonym=pseudonym[:n_subscribers].copy(),
+            codes=codes[:n_subscribers].copy(),
+            conflicting=conflicting,
         ),
-        duplicates=int(duplicates),
+        duplicates=duplicates,
     )
 
 
-@numba.njit(cache=True, nogil=True)
-def _order_within_subscribers(order, pseudonym, moment):  # type: ignore[no-untyped-def]
-    """Sort each subscriber's events by time and cell, in place; `order` is already sorted by pseudonym.
-
-    A subscriber has few events, mostly in time order already: insertion beats a full sort. Long runs are
-    sorted by the library.
-    """
-    n = len(order)
-    start = 0
-    while start < n:
-        end = start + 1
-        while end < n and pseudonym[order[end]] == pseudonym[order[start]]:
-            end += 1
-        if end - start > 64:
-            run = order[start:end].copy()
-            order[start:end] = run[np.argsort(moment[run])]
-        else:
-            for i in range(start + 1, end):
-                row = order[i]
-                j = i
-                while j > start and moment[order[j - 1]] > moment[row]:
-                    order[j] = order[j - 1]
-                    j -= 1
-                order[j] = row
-        start = end
-
-
-@numba.njit(cache=True, nogil=True)
-def _boundaries(pseudonym, moment, day):  # type: ignore[no-untyped-def]
-    """Where a subscriber and where a visit begins, and how many rows repeat the one before."""
-    n = len(pseudonym)
-    new_subscriber = np.empty(n, np.bool_)
-    new_visit = np.empty(n, np.bool_)
-    duplicates = 0
-    for i in range(n):
-        new_subscriber[i] = i == 0 or pseudonym[i] != pseudonym[i - 1]
-        new_visit[i] = new_subscriber[i] or day[i] != day[i - 1]
-        if not new_subscriber[i] and moment[i] == moment[i - 1]:
-            duplicates += 1
-    return new_subscriber, new_visit, duplicates
-
-
-@numba.njit(cache=True, nogil=True)
-def _static_codes(starts, second, codes, no_value):  # type: ignore[no-untyped-def]
-    """First value of each subscriber and slot (rows in time order), and how many disagree."""
-    n_slots = codes.shape[1]
-    first = np.full((len(starts), n_slots), no_value, np.uint16)
-    conflicting = 0
-    for subscriber in range(len(starts)):
-        end = starts[subscriber + 1] if subscriber + 1 < len(starts) else len(second)
-        for slot in range(n_slots):
-            answer = no_value
-            answered_at = np.uint32(0)
-            differs = False
-            for row in range(starts[subscriber], end):
-                code = codes[row, slot]
-                if code in (no_value, answer):
-                    continue
-                if answer == no_value:
-                    answer, answered_at = code, second[row]
-                    continue
-                differs = True
-                if second[row] == answered_at and code < answer:
-                    answer = code
-            first[subscriber, slot] = answer
-            conflicting += differs
-    return first, conflicting
+def join_groups(parts: list[GroupedEvents]) -> GroupedEvents:
+    """Groups of the pieces of a shard, in rising order of pseudonyms, as one; at least one."""
+    visits, values = [part.visits for part in parts], [part.values for part in parts]
+    return GroupedEvents(
+        visits=Visits(
+            pseudonym=np.concatenate([part.pseudonym for part in visits]),
+            day=np.concatenate([part.day for part in visits]),
+            first=np.concatenate([part.first for part in visits]),
+            last=np.concatenate([part.last for part in visits]),
+        ),
+        values=StaticValues(
+            pseudonym=np.concatenate([part.pseudonym for part in values]),
+            codes=np.concatenate([part.codes for part in values]),
+            conflicting=sum(part.conflicting for part in values),
+        ),
+        duplicates=sum(part.duplicates for part in parts),
+    )

@@ -1,16 +1,22 @@
 """The vault: batches, day state, presence and outbox of the operator zone. Blobs are sealed."""
 
-from mobility.models.batch import Applied, Batch, Chunk
+from mobility.models.batch import Applied, Batch, Chunk, ShardRun
+from mobility.models.feeds import ExtractProfile, FeedToken
 from mobility.models.outbox import OutboxDelta, VaultPublication
-from mobility.models.vault import DayState, PresenceShard, VaultDay, VaultStudy
+from mobility.models.vault import AnswerShard, DayState, OptOutShard, PresenceShard, VaultDay, VaultStudy
 
 __all__ = [
+    "AnswerShard",
     "Applied",
     "Batch",
     "Chunk",
     "DayState",
+    "ExtractProfile",
+    "FeedToken",
+    "OptOutShard",
     "OutboxDelta",
     "PresenceShard",
+    "ShardRun",
     "VaultDay",
     "VaultPublication",
     "VaultStudy",

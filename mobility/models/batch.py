@@ -1,4 +1,4 @@
-"""A batch is one change to a study: an extract, the closing of days, or the undoing of a day."""
+"""A batch is one change to a study: a file that is taken in, days that are closed, a day that is undone."""
 
 import uuid
 
@@ -8,12 +8,16 @@ from django.utils import timezone
 
 from mobility.models.vault import VaultStudy
 
+KEY_PREFIX = "batch-"
+
 
 class Batch(models.Model):
-    """Always ends in done or failed; `failure` says why and what to do."""
+    """Always ends in done, failed or cancelled; `failure` says why and what to do."""
 
     class Kind(models.TextChoices):
         EXTRACT = "extract"
+        SUBSCRIBERS = "subscribers"
+        OPT_OUT = "opt_out"
         CLOSE_DAYS = "close_days"
         VOID_DAY = "void_day"
 
@@ -25,8 +29,12 @@ class Batch(models.Model):
         PUBLISHING = "publishing"
         DONE = "done"
         FAILED = "failed"
+        CANCELLED = "cancelled"
 
-    FINAL = (State.DONE, State.FAILED)
+    FILES = (Kind.EXTRACT, Kind.SUBSCRIBERS, Kind.OPT_OUT)
+    FINAL = (State.DONE, State.FAILED, State.CANCELLED)
+    # Until MERGING nothing of a batch is in any shard.
+    CANCELLABLE = (State.RECEIVING, State.QUEUED, State.READING)
     # From MERGING on a batch only resumes: some shards may already hold it.
     RESUME_ONLY = (State.MERGING, State.PUBLISHING)
 
@@ -40,9 +48,12 @@ class Batch(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
 
     filename = models.CharField(max_length=255, blank=True)
+    profile = models.CharField(max_length=64, default="default", help_text="how the file is read")
+    validate_only = models.BooleanField(default=False, help_text="everything is counted, nothing is kept")
     content_hash = models.CharField(
-        max_length=64, blank=True, help_text="keyed: tells nothing without the study key"
-    )
+        max_length=64, blank=True,
+        help_text="keyed: tells nothing without the study key; of what has arrived while receiving",
+    )  # fmt: skip
     bytes_total = models.PositiveBigIntegerField(null=True, blank=True)
     bytes_received = models.PositiveBigIntegerField(default=0)
     bytes_read = models.PositiveBigIntegerField(default=0)
@@ -61,7 +72,13 @@ class Batch(models.Model):
     rows_rejected = models.JSONField(default=dict, help_text="{reason: rows}")
     rejected_lines = models.JSONField(default=dict, help_text="{reason: first line numbers}")
     notes = models.JSONField(default=dict, help_text="{conflicting_value, late_change: n}")
+    checks = models.JSONField(default=dict, help_text="what mobility.quality tells of the rows")
     days_touched = models.JSONField(default=list)
+    reads_whole = models.BooleanField(default=False, help_text="one task reads the file from end to end")
+    shards = models.JSONField(default=list, help_text="those that have to take the batch")
+    pieces = models.PositiveSmallIntegerField(
+        default=1, help_text="parts of a shard's rows that fit into memory; a power of two"
+    )
     subscriber_days = models.BigIntegerField(default=0, help_text="added; negative when a day is undone")
     subscribers_new = models.BigIntegerField(default=0, help_text="added")
     reports = models.BigIntegerField(default=0, help_text="answers added")
@@ -73,9 +90,10 @@ class Batch(models.Model):
     peak_rss_mb = models.FloatField(null=True, blank=True)
     failure = models.TextField(blank=True)
 
-    lease_owner = models.UUIDField(null=True, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
-    attempts = models.PositiveSmallIntegerField(default=0)
+    alive_until = models.DateTimeField(
+        null=True, blank=True, help_text="somebody works on it until then; after it the sweep looks"
+    )
+    attempts = models.PositiveSmallIntegerField(default=0, help_text="times that the sweep took it up again")
 
     class Meta:
         ordering = ["-created_at"]
@@ -101,19 +119,30 @@ class Batch(models.Model):
     @property
     def key_id(self) -> str:
         """Name of the one-time key of everything staged for this batch."""
-        return f"batch-{self.id}"
+        return f"{KEY_PREFIX}{self.id}"
 
-    def is_leased(self) -> bool:
-        return self.lease_until is not None and self.lease_until > timezone.now()
+    @property
+    def is_alive(self) -> bool:
+        """Whether somebody has worked on it lately."""
+        return self.alive_until is not None and self.alive_until > timezone.now()
 
 
 class Chunk(models.Model):
-    """A part of the extract that has been read: its counts, and where its sealed segments lie."""
+    """A part of the file, read by one task: its counts, and where its sealed segments lie."""
 
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="chunks")
     index = models.PositiveIntegerField()
-    counts = models.JSONField()
-    segments = models.JSONField(help_text="{shard: [offset, length]} in the chunk's staged object")
+    plan = models.JSONField(default=dict, help_text="mobility.readers.chunks.ChunkPlan")
+    attempts = models.PositiveSmallIntegerField(default=0)
+    is_done = models.BooleanField(default=False)
+    counts = models.JSONField(default=dict, help_text="mobility.ingest.counts.RowCounts")
+    staged = models.CharField(
+        max_length=80, blank=True, help_text="how the names of its staged objects begin"
+    )
+    segments = models.JSONField(
+        default=list, help_text="of each staged object {shard: [[offset, length] of each piece]}"
+    )
+    peak_rss_mb = models.FloatField(null=True, blank=True)
 
     class Meta:
         ordering = ["batch", "index"]
@@ -121,6 +150,20 @@ class Chunk(models.Model):
 
     def __str__(self) -> str:
         return f"{self.batch} chunk {self.index}"
+
+
+class ShardRun(models.Model):
+    """How often a task has begun to apply a batch to a shard: what kills every worker must end."""
+
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="shard_runs")
+    shard = models.PositiveIntegerField()
+    attempts = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["batch", "shard"], name="shard_run_once")]
+
+    def __str__(self) -> str:
+        return f"{self.batch} shard {self.shard}: {self.attempts}"
 
 
 class Applied(models.Model):

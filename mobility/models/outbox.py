@@ -33,7 +33,9 @@ class OutboxDelta(models.Model):
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="outbox")
     shard = models.PositiveIntegerField()
     number = models.PositiveIntegerField(help_text="publication that it belongs to")
-    subscribers = models.PositiveIntegerField(help_text="not yet counted by another delta of that number")
+    subscribers = models.IntegerField(
+        help_text="not yet counted by another delta of that number; negative where some are taken out"
+    )
     delta = models.BinaryField(help_text="sealed")
 
     class Meta:

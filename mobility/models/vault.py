@@ -20,6 +20,8 @@ class VaultStudy(models.Model):
         help_text="the batch that may change presence now: one at a time",
     )  # fmt: skip
     created_at = models.DateTimeField(auto_now_add=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+    certificate = models.JSONField(null=True, blank=True, help_text="what was erased when the study closed")
 
     class Meta:
         constraints = [models.CheckConstraint(name="vault_study_shards", condition=Q(n_shards__gte=1))]
@@ -80,3 +82,33 @@ class PresenceShard(models.Model):
 
     def __str__(self) -> str:
         return f"{self.study} shard {self.shard}"
+
+
+class AnswerShard(models.Model):
+    """Sanitised static reports by pseudonym, from subscriber extracts, sealed."""
+
+    study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="+")
+    shard = models.PositiveIntegerField()
+    version = models.PositiveIntegerField(default=0, help_text="compare-and-swap")
+    blob = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "shard"], name="answer_shard_once")]
+
+    def __str__(self) -> str:
+        return f"{self.study} answers of shard {self.shard}"
+
+
+class OptOutShard(models.Model):
+    """Pseudonyms that must not be counted, sealed."""
+
+    study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="+")
+    shard = models.PositiveIntegerField()
+    version = models.PositiveIntegerField(default=0, help_text="compare-and-swap")
+    blob = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "shard"], name="opt_out_shard_once")]
+
+    def __str__(self) -> str:
+        return f"{self.study} opt-outs of shard {self.shard}"

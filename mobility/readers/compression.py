@@ -2,10 +2,11 @@
 
 import gzip
 import io
-import zlib
-from typing import BinaryIO, TypeAlias, cast
+from typing import Any, BinaryIO, TypeAlias, cast
 
 import pyarrow as pa
+from isal import igzip
+from isal.igzip_lib import IsalError
 
 from mobility.errors import BatchFormatError
 
@@ -95,7 +96,8 @@ def decompressed(source: Buffered, *, compression: str) -> Buffered:
     """The plain stream; it never holds more than a few buffers, whatever the ratio is."""
     if not compression:
         return source
-    plain = gzip.GzipFile(fileobj=source) if compression == GZIP else _zstd(source)
+    gunzip: Any = igzip.IGzipFile
+    plain = gunzip(fileobj=source) if compression == GZIP else _zstd(source)
     return buffered(_Checked(plain, compression=compression))
 
 
@@ -106,7 +108,7 @@ def _zstd(source: Buffered) -> pa.NativeFile:
 class _Checked(io.RawIOBase):
     """A stream of a decompressor whose complaints say what to do."""
 
-    def __init__(self, plain: gzip.GzipFile | pa.NativeFile, *, compression: str) -> None:
+    def __init__(self, plain: igzip.IGzipFile | pa.NativeFile, *, compression: str) -> None:
         super().__init__()
         self._plain = plain
         self._compression = compression
@@ -117,7 +119,7 @@ class _Checked(io.RawIOBase):
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
         try:
             return int(self._plain.readinto(buffer))
-        except (EOFError, zlib.error, gzip.BadGzipFile):
+        except (EOFError, IsalError, gzip.BadGzipFile):  # type: ignore[misc]
             raise self._damaged() from None
         except OSError as error:
             if error.errno is not None:  # the disk's, not the decompressor's

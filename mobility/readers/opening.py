@@ -7,6 +7,7 @@ from typing import BinaryIO
 from mobility.readers import Layout, RowBlock, Source
 from mobility.readers.compression import (
     PARQUET_MAGIC,
+    Buffered,
     buffered,
     compression_of,
     decompressed,
@@ -20,14 +21,15 @@ CSV, PARQUET = "csv", "parquet"
 
 
 def read_extract(
-    stream: BinaryIO | io.RawIOBase, *, layout: Layout, source: Source | None = None
+    stream: BinaryIO | io.RawIOBase, *, layout: Layout, source: Source | None = None, in_use: int = 1
 ) -> Iterator[RowBlock]:
-    """Blocks of an extract of any format; notes in `source` what it is.
+    """Blocks of an extract of any format, from its beginning to its end; notes in `source` what it is.
 
     Parameters
     ----------
     stream : its bytes; only Parquet asks it to seek
     layout : what it must hold
+    in_use : how many blocks are in use at once; the arrays of an older one are overwritten
 
     Raises
     ------
@@ -40,9 +42,22 @@ def read_extract(
         source.format = PARQUET
         yield from read_parquet(file, layout=layout)
         return
+    yield from read_csv(
+        plain_text(whole, head=head, source=source), layout=layout, source=source, in_use=in_use
+    )
+
+
+def plain_text(file: Buffered, *, head: bytes, source: Source) -> Buffered:
+    """The text of a file that begins with `head`, without compression; notes in `source` what it has.
+
+    Raises
+    ------
+    BatchFormatError : it is something else
+    """
     refuse_other(head)
     source.format, source.compression = CSV, compression_of(head)
-    if source.compression:
-        head, whole = with_head(decompressed(whole, compression=source.compression))
-        refuse_other(head, inside=source.compression)
-    yield from read_csv(whole, layout=layout, source=source)
+    if not source.compression:
+        return file
+    head, plain = with_head(decompressed(file, compression=source.compression))
+    refuse_other(head, inside=source.compression)
+    return plain

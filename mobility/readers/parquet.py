@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from mobility.errors import BatchFormatError
-from mobility.readers import Layout, RowBlock
+from mobility.readers import Column, Layout, RowBlock, Texts
 from mobility.readers.compression import Buffered
 from mobility.readers.parquet_pages import NoPageError, check_pages
 from mobility.readers.text import UTF8, is_bad, is_plain, kinds_of_rows
@@ -25,31 +24,54 @@ BUFFER_BYTES = 256 << 10  # of each column that is read
 DAMAGED = "the Parquet file is damaged or ends early: write it again and send it whole"
 
 
-def read_parquet(file: Buffered, *, layout: Layout) -> Iterator[RowBlock]:
-    """Blocks of a Parquet file.
+def read_parquet(file: Buffered, *, layout: Layout, groups: range | None = None) -> Iterator[RowBlock]:
+    """Blocks of a Parquet file, or of some of its row groups; rows count from 1 with the first that is read.
 
     Raises
     ------
     BatchFormatError : damaged, a column is missing, or has a type that cannot be read exactly
     """
     try:
-        yield from _blocks(file, layout=layout)
+        yield from _blocks(file, layout=layout, groups=groups)
     except (pa.ArrowException, NoPageError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # the disk's, not the format's
             raise
         raise BatchFormatError(DAMAGED) from None
 
 
-def _blocks(file: Buffered, *, layout: Layout) -> Iterator[RowBlock]:
+def group_sizes(file: Buffered) -> list[tuple[int, int]]:
+    """Rows and compressed bytes of each row group.
+
+    Raises
+    ------
+    BatchFormatError : damaged
+    """
+    try:
+        metadata = _opened(file).metadata
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        return [
+            (group.num_rows, sum(group.column(i).total_compressed_size for i in range(group.num_columns)))
+            for group in groups
+        ]
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise BatchFormatError(DAMAGED) from None
+
+
+def _blocks(file: Buffered, *, layout: Layout, groups: range | None) -> Iterator[RowBlock]:
     reader = _opened(file)
     _check_columns(reader, layout=layout)
     places = _places_of(reader, layout=layout)
-    by_place = check_pages(file, metadata=reader.metadata, columns=places)
+    groups = range(reader.metadata.num_row_groups) if groups is None else groups
+    by_place = check_pages(file, metadata=reader.metadata, columns=places, groups=groups)
     # Arrow keeps all values of a row group where some pages have places in a dictionary and others values.
     texts = [name for name in by_place if reader.schema.column(places[name]).physical_type == "BYTE_ARRAY"]
     reader = _opened(file, read_dictionary=texts)
     first = 1
-    batches = reader.iter_batches(BATCH_ROWS, columns=list(layout.columns), use_threads=False)
+    batches = reader.iter_batches(
+        BATCH_ROWS, row_groups=list(groups), columns=list(layout.columns), use_threads=False
+    )
     for batch in batches:
         yield _block(batch, first=first, layout=layout)
         first += len(batch)
@@ -72,7 +94,7 @@ def _check_columns(reader: pq.ParquetFile, *, layout: Layout) -> None:
     if missing:
         raise BatchFormatError(
             f"the Parquet file has no column {_listed(missing)}; expected {_listed(layout.columns)} "
-            f"as the study file says, found {len(schema.names)} columns, none of that name"
+            f"as the profile says, found {len(schema.names)} columns, none of that name"
         )
     for name in layout.columns:
         if schema.names.count(name) > 1:
@@ -97,8 +119,8 @@ def _problem(kind: pa.DataType, *, name: str, layout: Layout) -> str:
             return ""
         if pa.types.is_integer(kind) and layout.timestamp_format == ISO:
             return (
-                f'has whole numbers: say in [extract] of the study file whether they are "{EPOCH_S}" or '
-                f'"{EPOCH_MS}" (timestamp_format)'
+                f'has whole numbers: say in the profile whether they are "{EPOCH_S}" or "{EPOCH_MS}" '
+                "(timestamp_format)"
             )
         wanted = "timestamps, text or whole numbers"
     else:
@@ -152,57 +174,58 @@ def _block(batch: pa.RecordBatch, *, first: int, layout: Layout) -> RowBlock:
         bad |= _is_bad(column)
     lines = np.arange(first, first + len(batch), dtype=np.int64)
     if bad.any():
-        kept = pa.array(~bad)
-        columns = {name: column.filter(kept) for name, column in columns.items()}
-    return RowBlock(columns=columns, lines=lines[~bad], misshapen=lines[:0], bad_text=lines[bad])
+        columns = {name: _of_rows(column, ~bad) for name, column in columns.items()}
+    return RowBlock(
+        columns=columns, lines=lines[~bad], misshapen=lines[:0], bad_text=lines[bad], n_lines=len(batch)
+    )
 
 
-def _values(column: pa.Array, *, is_time: bool) -> pa.Array:
-    """Timestamps as they are, and everything else as binary or a dictionary of binary, without nulls."""
+def _of_rows(column: Column, rows: NDArray[np.bool_]) -> Column:
+    return column.of_rows(rows) if isinstance(column, Texts) else column.filter(pa.array(rows))
+
+
+def _values(column: pa.Array, *, is_time: bool) -> Column:
+    """Timestamps as they are, and everything else as texts; a null is an empty one."""
     if is_time and pa.types.is_timestamp(column.type):
         return column
-    if pa.types.is_dictionary(column.type) and len(column.dictionary) > len(column):
-        column = _compact(column)
-    if is_time and not pa.types.is_integer(column.type):
-        return _as_binary(column).fill_null(b"")
     if not pa.types.is_dictionary(column.type):
-        column = pc.dictionary_encode(column)
-    distinct = _as_binary(column.dictionary).fill_null(b"")
-    places = column.indices.cast(pa.int32())
+        return _texts(_as_binary(column))
+    distinct, places = column.dictionary, column.indices.cast(pa.int32())
     if places.null_count:
         places = places.fill_null(len(distinct))
-        distinct = pa.concat_arrays([distinct, pa.array([b""], pa.binary())])
-    return pa.DictionaryArray.from_arrays(places, distinct)
-
-
-def _compact(column: pa.DictionaryArray) -> pa.DictionaryArray:
-    """The same with a dictionary of its own rows: most of a large one belongs to others."""
-    used = pc.dictionary_encode(column.indices)
-    return pa.DictionaryArray.from_arrays(used.indices, column.dictionary.take(used.dictionary))
+        distinct = pa.concat_arrays([_as_binary(distinct), pa.array([b""], pa.binary())])
+    texts = _texts(_as_binary(distinct))
+    of_row = places.to_numpy(zero_copy_only=False)
+    if len(of_row) and not 0 <= of_row.min() <= of_row.max() < len(texts.begins):
+        raise pa.ArrowInvalid("places outside the dictionary")  # Arrow looks at few of them
+    if len(texts.begins) > len(of_row):  # most of a large dictionary belongs to other rows
+        return texts.of_rows(of_row)
+    return Texts(data=texts.data, begins=texts.begins, ends=texts.ends, of_row=of_row)
 
 
 def _as_binary(column: pa.Array) -> pa.Array:
-    """Texts as they are, numbers as their digits."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    """Texts as they are, numbers as their digits, nulls as nothing."""
     if not _is_text(column.type):
         column = column.cast(pa.string())
-    return column.cast(pa.binary())
+    return column.cast(pa.binary()).fill_null(b"")
 
 
-def _is_bad(column: pa.Array) -> NDArray[np.bool_]:
-    """Rows whose value is not text in UTF-8."""
-    if pa.types.is_timestamp(column.type):
-        return np.zeros(len(column), np.bool_)
-    if pa.types.is_dictionary(column.type):
-        bad: NDArray[np.bool_] = _is_bad(column.dictionary)[column.indices.to_numpy(zero_copy_only=False)]
-        return bad
+def _texts(column: pa.BinaryArray) -> Texts:
     _, offsets, data = column.buffers()
-    ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+    places = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
     texts = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    if not len(column) or is_plain(texts[ends[0] : ends[-1]]):
+    return Texts(data=texts, begins=places[:-1], ends=places[1:])
+
+
+def _is_bad(column: Column) -> NDArray[np.bool_]:
+    """Rows whose value is not text in UTF-8."""
+    if not isinstance(column, Texts):
         return np.zeros(len(column), np.bool_)
-    return is_bad(kinds_of_rows(texts, ends[None, :-1], ends[None, 1:]), encoding=UTF8)
+    begins, ends = column.begins, column.ends
+    if not len(begins) or is_plain(column.data[begins.min() : ends.max()]):
+        return np.zeros(len(column), np.bool_)
+    bad = is_bad(kinds_of_rows(column.data, begins[None], ends[None]), encoding=UTF8)
+    return bad if column.of_row is None else bad[column.of_row]
 
 
 def _listed(names: Sequence[str]) -> str:

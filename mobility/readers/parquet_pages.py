@@ -33,19 +33,29 @@ class Page:
     has_places: bool
 
 
-def check_pages(file: Buffered, *, metadata: pq.FileMetaData, columns: dict[str, int]) -> set[str]:
+def check_pages(
+    file: Buffered,
+    *,
+    metadata: pq.FileMetaData,
+    columns: dict[str, int],
+    groups: range,
+    max_bytes: int | None = None,
+) -> set[str]:
     """Names of the columns all of whose values are places in a dictionary.
 
     Parameters
     ----------
     columns : place of each wanted column in the file
+    groups : the row groups that are to be read
+    max_bytes : of plain pages that are open side by side; None = MAX_OPEN_BYTES
 
     Raises
     ------
     BatchFormatError : the pages would need more memory than any extract should, or are none
     """
     by_place = set(columns)
-    for number in range(metadata.num_row_groups):
+    limit = MAX_OPEN_BYTES if max_bytes is None else max_bytes
+    for number in groups:
         group = metadata.row_group(number)
         if not group.num_rows:  # nothing of it is read, and its places may be anything
             continue
@@ -56,10 +66,10 @@ def check_pages(file: Buffered, *, metadata: pq.FileMetaData, columns: dict[str,
             needed += max((page.plain_bytes for page in pages if not page.is_dictionary), default=0)
             if not all(page.has_places for page in pages):
                 by_place.discard(name)
-        if needed > MAX_OPEN_BYTES:
+        if needed > limit:
             raise BatchFormatError(
                 f"row group {number + 1} of the Parquet file has pages of {needed >> 20} MiB, more than "
-                f"{MAX_OPEN_BYTES >> 20}: write pages of a megabyte"
+                f"{limit >> 20}: write pages of a megabyte"
             )
     return by_place
 
@@ -164,7 +174,10 @@ class _Thrift:
             raise IndexError
 
     def _varint(self) -> int:
-        value = shift = 0
+        value = self._byte()
+        if value < 128:  # nearly always
+            return value
+        value, shift = value & 127, 7
         while shift < 70:
             byte = self._byte()
             value |= (byte & 127) << shift

@@ -4,6 +4,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from mobility.readers.bits import WIDTH, high_bits, trailing_zeros
+
 UTF8, LATIN1 = "utf-8", "latin-1"
 # Of a row: nothing but ASCII; UTF-8 with more than that; bytes that are no UTF-8; NUL bytes (in no text).
 ASCII_ROW, UTF8_ROW, OTHER_ROW, NUL_ROW = 0, 1, 2, 3
@@ -14,14 +16,20 @@ def is_plain(data: NDArray[np.uint8]) -> bool:
     return not len(data) or (int(data.max()) < 128 and int(data.min()) > 0)
 
 
-def is_utf8(data: NDArray[np.uint8]) -> bool:
-    """Whether all of it is UTF-8 without NUL."""
-    if len(data) and not int(data.min()):
-        return False
-    try:
-        str(data.data, UTF8)
-    except UnicodeDecodeError:
-        return False
+@numba.njit(cache=True, nogil=True)
+def is_utf8(data, n):  # type: ignore[no-untyped-def]
+    """Whether all of data[:n] is UTF-8; WIDTH bytes more must be there to be read."""
+    after = 0  # the end of the last character that is not ASCII
+    for at in range(0, n, WIDTH):
+        high = high_bits(data, at)
+        while high:
+            place = at + np.int64(trailing_zeros(high))
+            high &= high - np.uint64(1)
+            if place >= after and place < n:
+                length = _utf8_length(data, place, n)
+                if length == 0:
+                    return False
+                after = place + length
     return True
 
 
@@ -134,13 +142,3 @@ def gather_latin1(data, begins, ends, texts):  # type: ignore[no-untyped-def]
                 texts[at] = 0xC0 | (byte >> 6)
                 texts[at + 1] = 0x80 | (byte & 0x3F)
                 at += 2
-
-
-@numba.njit(cache=True, nogil=True)
-def gather(data, begins, ends, texts):  # type: ignore[no-untyped-def]
-    """Copy fields one after the other into `texts`."""
-    at = 0
-    for row in range(len(begins)):
-        for i in range(begins[row], ends[row]):
-            texts[at] = data[i]
-            at += 1

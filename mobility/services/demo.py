@@ -14,14 +14,14 @@ from mobility.embedded.messages import say, say_progress
 from mobility.errors import MobilityError
 from mobility.models import Batch, VaultStudy
 from mobility.runtime import write_private
-from mobility.services import intake
+from mobility.services import intake, uploads
 from mobility.services.studies import create_study
 from reports.exports.records import render
 from reports.models import Study
+from reports.models.study import DEMO_ACTOR as ACTOR
 from reports.selectors import study_reports, visitor_unions
 
 SEED = 1
-ACTOR = "demo"
 
 
 class DemoError(MobilityError):
@@ -78,11 +78,11 @@ def ingest(study: VaultStudy, file: Path, *, check_workers: Callable[[], None]) 
         say_progress("" if batch.is_final else f"  {batch.state}: {batch.rows_read:,} rows")
 
     # What was received only in part died with its sender.
-    not_loaded = (Batch.State.FAILED, Batch.State.RECEIVING)
+    not_loaded = (Batch.State.FAILED, Batch.State.CANCELLED, Batch.State.RECEIVING)
     batch = study.batches.filter(filename=file.name).exclude(state__in=not_loaded).first()
     if batch is None:
         with file.open("rb") as stream:
-            batch = intake.receive(
+            batch = uploads.receive(
                 stream, study=study, filename=file.name, by=ACTOR, more_to_come=False,
                 bytes_total=file.stat().st_size,
             )  # fmt: skip

@@ -4,6 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from mobility.models import Batch
+from mobility.quality.batch_checks import warnings_of
+from mobility.quality.facts import Facts
+
+LATE_SHARE = 0.01  # of the subscriber-days of a file, above which its late changes are worth a word
 
 
 def summary(batch: Batch) -> dict[str, Any]:
@@ -11,6 +15,8 @@ def summary(batch: Batch) -> dict[str, Any]:
     seconds = batch.seconds or 0.0
     return {
         "batch": str(batch.pk),
+        "profile": batch.profile,
+        "validate_only": batch.validate_only,
         "source": batch.source,
         "timezone": batch.study.definition["timezone"],
         "rows_read": batch.rows_read,
@@ -25,6 +31,7 @@ def summary(batch: Batch) -> dict[str, Any]:
         "peak_rss_mb": batch.peak_rss_mb,
         "duplicate": batch.duplicate_of_id is not None,
         "notes": batch.notes,
+        "checks": batch.checks,
         "published": is_published(batch),
     }
 
@@ -41,26 +48,47 @@ def change(batch: Batch) -> dict[str, Any]:
 
 def is_published(batch: Batch) -> bool:
     """Whether everything that the batch brought has crossed to the analyst zone."""
-    brought_nothing = batch.duplicate_of_id is not None or batch.more_to_come
+    brought_nothing = batch.duplicate_of_id is not None or batch.more_to_come or batch.validate_only
     return not brought_nothing and not batch.waiting_subscribers
 
 
 def notes_for_reader(batch: Batch) -> Iterator[str]:
     """What a person should know beyond the numbers."""
+    if batch.validate_only:
+        yield "only checked: nothing of it was kept or published"
     if batch.duplicate_of_id is not None:
         yield (
             f"the same file was taken in before as batch {batch.duplicate_of_id}: "
             "nothing was read and nothing changes"
         )
-    elif batch.rows_accepted and not batch.more_to_come and not (batch.subscriber_days or batch.reports):
+    elif (
+        batch.rows_accepted
+        and not batch.more_to_come
+        and not batch.validate_only
+        and not (batch.subscriber_days or batch.reports)
+    ):
         yield "everything in it was there already: nothing changes"
-    if batch.more_to_come:
+    if batch.more_to_come and not batch.validate_only:
         yield "its days stay open: they are published by the next file of these days, or by close_days"
     if batch.waiting_subscribers:
         yield (
             f"not published yet: the change covers {batch.waiting_subscribers} subscribers, fewer than "
             "min_publication; it crosses together with the next one"
         )
+    yield from _late_changes(batch)
     for reason, lines in sorted(batch.rejected_lines.items()):
         first = ", ".join(str(line) for line in lines)
         yield f"rejected as {reason}: {batch.rows_rejected[reason]:,} rows, first {batch.places} {first}"
+    yield from warnings_of(batch)
+
+
+def _late_changes(batch: Batch) -> Iterator[str]:
+    """Files that each hold a part of a day lose daily answers if the first of them publishes the day."""
+    late = batch.notes.get("late_change", 0)
+    subscriber_days = sum(Facts.of(batch.checks).day_subscribers.values())
+    if subscriber_days and late > LATE_SHARE * subscriber_days:
+        yield (
+            f"{late:,} daily answers would have changed ({subscriber_days:,} subscriber-days in the file), "
+            "but earlier files had published them, and answers are final: send files that hold a part of a "
+            "day with more_to_come, and publish the days with close_days"
+        )

@@ -1,31 +1,43 @@
 """From the outbox to the analyst zone: one merged delta per publication, never twice, never a small one."""
 
+import logging
+
 from django.db import transaction
-from django.db.models import Sum
 
 from ldp.tallies import Delta
-from mobility.models import OutboxDelta, VaultPublication, VaultStudy
+from mobility.models import Batch, OutboxDelta, VaultPublication, VaultStudy
 from mobility.services.vault import OpenStudy
-from reports.services.publications import apply_publication, known_publications
+from reports.services.publications import PublicationError, apply_publication, known_publications
+
+log = logging.getLogger(__name__)
 
 
-def publish(study: OpenStudy) -> int:
-    """Publish what waits, if it covers enough subscribers; returns how many still wait."""
-    waiting = _cut(study)
+def publish(study: OpenStudy, *, batch: Batch | None = None) -> int:
+    """Publish what waits, if it covers enough subscribers; returns how many still wait.
+
+    Parameters
+    ----------
+    batch : whose turn it is, and that is merged whole; None when no batch of the study is at work
+    """
+    waiting = _cut(study, batch)
     send_missing(study.row)
     return waiting
 
 
-def _cut(study: OpenStudy) -> int:
+def _cut(study: OpenStudy, batch: Batch | None) -> int:
     """Merge the waiting deltas into a publication, unless they cover too few subscribers."""
     with transaction.atomic(using="vault"):
         row = VaultStudy.objects.select_for_update().get(pk=study.row.pk)
         waiting = OutboxDelta.objects.filter(batch__study=row, number=row.publication_number)
-        subscribers = waiting.aggregate(total=Sum("subscribers"))["total"] or 0
-        if subscribers < study.definition.min_publication or subscribers == 0:
-            return int(subscribers)
+        counted = dict(waiting.values_list("pk", "subscribers"))
+        subscribers = max(sum(counted.values()), 0)
+        # While the row is locked no batch gets its turn. A slow call may come in another one's: then its
+        # shards are still on their way.
+        is_our_turn = row.active_batch_id == (batch.pk if batch else None)
+        if not is_our_turn or subscribers < max(study.definition.min_publication, 1):
+            return subscribers
         delta = Delta.zero(study.plan)
-        for part in waiting.iterator(chunk_size=16):
+        for part in waiting.filter(pk__in=counted).iterator(chunk_size=16):
             delta = delta + study.unseal_delta(part)
         VaultPublication.objects.create(
             study=row,
@@ -34,7 +46,7 @@ def _cut(study: OpenStudy) -> int:
             voided_days=row.voided_days,
             delta=delta.pack(),
         )
-        waiting.delete()
+        OutboxDelta.objects.filter(pk__in=counted).delete()
         row.publication_number += 1
         row.save(update_fields=["publication_number"])
     return 0
@@ -54,3 +66,15 @@ def send_missing(study: VaultStudy) -> None:
             delta=Delta.unpack(bytes(publication.delta)),
             voided_days=publication.voided_days,
         )
+
+
+def catch_up() -> None:
+    """As `send_missing`, of every study: of one that gets no batch any more nobody else would ask.
+
+    It waits for the main database, and so is no part of a sweep, which has to go on without it.
+    """
+    for study in VaultStudy.objects.all():
+        try:
+            send_missing(study)
+        except PublicationError as error:  # not even the study is there: one such must not hold up others
+            log.warning("publications_wait study=%s reason=%s", study.pk, error)

@@ -1,94 +1,211 @@
-"""First half of a batch: the staged extract is read once, checked, and left as sealed events per shard."""
+"""First half of a batch: the staged file is read in chunks, checked, and left as sealed pieces per shard."""
 
+import secrets
 import time
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
+from typing import Any
 
+import numpy as np
 from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
 
+from mobility import memory
 from mobility.errors import BatchFormatError, TooManyBadRowsError
-from mobility.ingest.events import Events, concatenate, split_by_shard
-from mobility.ingest.rows import RowCoder, RowCounts
+from mobility.ingest.counts import RowCounts
 from mobility.models import Batch, Chunk
-from mobility.readers import Source, opening
-from mobility.sealing import SealedReader
+from mobility.profiles.lookup import find_profile
+from mobility.quality.facts import checks_of
+from mobility.readers import RowBlock, Source
+from mobility.readers.chunks import BYTES, WHOLE, ChunkPlan, plan_chunks
 from mobility.services import staging
-from mobility.services.leases import Lease
+from mobility.services.coding import Reading, parts_of
+from mobility.services.dispatching import ask
+from mobility.services.liveness import next_sign, show_life
+from mobility.services.staging import UploadReader
 from mobility.services.vault import OpenStudy
 
 PROGRESS_S = 0.5
+CHUNKS_WANTED = 8  # of a small file: enough for several workers
+MIN_CHUNK_BYTES = 8 << 20
+TEXT_ROW_BYTES, PACKED_ROW_BYTES = 32, 4  # of a row at least, as plain text and compressed
+MAX_PIECES, MAX_SPLIT = 64, 65_536  # of a shard, and of a chunk in all
+PIECE_ROWS = 2_000_000  # of a shard that are in memory at once
+State = Batch.State
 
 
-def read_extract(batch: Batch, study: OpenStudy, lease: Lease) -> None:
-    """Read the upload of `batch` into chunks and note its counts.
+def same_content(batch: Batch) -> Batch | None:
+    """An earlier batch with the same bytes that has published at least as much as this one would."""
+    if batch.validate_only:  # whoever asks for a check wants to see it
+        return None
+    earlier = Batch.objects.filter(
+        study_id=batch.study_id, kind=batch.kind, content_hash=batch.content_hash, profile=batch.profile,
+        state=State.DONE, validate_only=False, duplicate_of__isnull=True,
+    )  # fmt: skip
+    if not batch.more_to_come:
+        earlier = earlier.filter(more_to_come=False)
+    return earlier.exclude(pk=batch.pk).order_by("created_at").first()
+
+
+def begin(batch: Batch, study: OpenStudy) -> bool:
+    """Cut the file into chunks; False if another worker has."""
+    with UploadReader(batch) as stream:
+        size = batch.bytes_total or 0
+        target = min(max(size // CHUNKS_WANTED, MIN_CHUNK_BYTES), settings.MOBILITY_CHUNK_BYTES)
+        plans = plan_chunks(stream, size=size, target_bytes=target)
+    if batch.kind == Batch.Kind.OPT_OUT:  # no header, and never large
+        plans = [ChunkPlan.whole(size)]
+    is_split = batch.kind == Batch.Kind.EXTRACT
+    pieces = _pieces(size, plans=plans, n_shards=study.row.n_shards) if is_split else 1
+    with transaction.atomic(using="vault"):
+        mine = Batch.objects.filter(pk=batch.pk, state=State.QUEUED).update(
+            state=State.READING,
+            started_at=batch.started_at or timezone.now(),
+            alive_until=next_sign(),
+            pieces=pieces,
+        )
+        if mine:
+            _create_chunks(batch, plans)
+    return bool(mine)
+
+
+def read_as_a_whole(batch: Batch) -> None:
+    """Start again with one chunk: only reading from beginning to end tells what is unusual, and where."""
+    with transaction.atomic(using="vault"):
+        mine = Batch.objects.filter(pk=batch.pk, state=State.READING, reads_whole=False).update(
+            reads_whole=True, rows_read=0, bytes_read=0, alive_until=next_sign()
+        )
+        if mine:
+            batch.chunks.all().delete()
+            _create_chunks(batch, [ChunkPlan.whole(batch.bytes_total or 0)])
+    if mine:
+        ask("advance", str(batch.pk))
+
+
+def _create_chunks(batch: Batch, plans: list[ChunkPlan]) -> None:
+    Chunk.objects.bulk_create(
+        Chunk(batch=batch, index=index, plan=plan.to_json()) for index, plan in enumerate(plans)
+    )
+
+
+def _pieces(size: int, *, plans: list[ChunkPlan], n_shards: int) -> int:
+    """Parts that the rows of a shard are grouped in, so that memory has a bound whatever the file's size."""
+    rows = size // (TEXT_ROW_BYTES if plans[0].kind == BYTES else PACKED_ROW_BYTES)
+    pieces = 1
+    while pieces < MAX_PIECES and rows > pieces * n_shards * PIECE_ROWS:
+        pieces *= 2
+    return min(pieces, MAX_SPLIT // n_shards)
+
+
+def is_whole(chunk: Chunk) -> bool:
+    """Whether this chunk is read from the beginning of the file to its end."""
+    return ChunkPlan.from_json(chunk.plan).kind == WHOLE
+
+
+def chunks_left(batch: Batch) -> list[int]:
+    """Chunks that are still to be read."""
+    return list(batch.chunks.filter(is_done=False).values_list("index", flat=True))
+
+
+def read_chunk(batch: Batch, chunk: Chunk, study: OpenStudy) -> None:
+    """Read a chunk, and note what became of its rows.
 
     Raises
     ------
-    BatchFormatError : the file is not what the study file describes
-    TooManyBadRowsError : the batch is refused whole
+    BatchFormatError : the file is not what its profile describes, or this is not a chunk to read by itself
+    SupersededError : the batch has ended meanwhile
     """
-    staging.discard_chunks(batch)
+    memory.reset_peak()
+    name = f"chunk-{chunk.index:06d}-{secrets.token_hex(8)}"
     counts, source = RowCounts(), Source()
-    coder = study.row_coder()
-    days: set[int] = set()
-    with staging.upload_reader(batch) as stream:
-        events = _events(stream, coder, counts, source, lease)
-        for index, chunk in enumerate(_chunks(events, slots=coder.slots)):
-            days.update(int(day) for day in set(chunk.day.tolist()))
-            segments = {
-                shard: part.pack()
-                for shard, part in split_by_shard(chunk, n_shards=study.row.n_shards).items()
-            }
-            places = staging.write_chunk(batch, index, segments)
-            Chunk.objects.create(batch=batch, index=index, counts={"rows": len(chunk)}, segments=places)
-    _note(batch, counts, source, days)
-    check_counts(counts, max_bad_share=study.definition.extract.max_bad_share, places=batch.places)
+    segments = []
+    with UploadReader(batch) as stream:
+        reading = Reading(
+            batch=batch,
+            study=study,
+            profile=find_profile(study.row, batch.profile, study.definition),
+            plan=ChunkPlan.from_json(chunk.plan),
+            stream=stream,
+            counts=counts,
+            source=source,
+            watched=partial(_living, batch=batch, stream=stream),
+        )
+        for number, parts in enumerate(parts_of(reading)):
+            packed = ((shard, piece.pack()) for shard, pieces in parts.items() for piece in pieces)
+            segments.append(staging.write_chunk(batch, f"{name}-{number}", packed))
+    Chunk.objects.filter(pk=chunk.pk, is_done=False).update(
+        is_done=True,
+        staged=name,
+        segments=segments,
+        counts={"rows": counts.to_json(), "source": source.facts(), "encoding": source.encoding},
+        peak_rss_mb=memory.peak_mb(),
+    )
 
 
-def _events(
-    stream: SealedReader, coder: RowCoder, counts: RowCounts, source: Source, lease: Lease
-) -> Iterator[Events]:
+def _living(blocks: Iterator[RowBlock], *, batch: Batch, stream: UploadReader) -> Iterator[RowBlock]:
+    """The same blocks; beside them the batch shows how far it is."""
+    rows = noted_rows = noted_bytes = 0
     noted = time.monotonic()
-    for block in opening.read_extract(stream, layout=coder.layout, source=source):
-        yield coder.events_of(block, counts)
+    for block in blocks:
+        yield block
+        rows += len(block.lines)
         if time.monotonic() - noted > PROGRESS_S:
             noted = time.monotonic()
-            lease.renew(rows_read=counts.rows_read, bytes_read=stream.bytes_read)
+            more_rows, more_bytes = rows - noted_rows, stream.bytes_read - noted_bytes
+            noted_rows, noted_bytes = rows, stream.bytes_read
+            show_life(
+                batch,
+                state=State.READING,
+                rows_read=F("rows_read") + more_rows,
+                bytes_read=F("bytes_read") + more_bytes,
+            )
 
 
-def _chunks(parts: Iterator[Events], *, slots: int) -> Iterator[Events]:
-    """Join blocks into chunks of about `MOBILITY_CHUNK_ROWS` rows, the bound of what memory holds."""
-    held: list[Events] = []
-    rows = 0
-    for part in parts:
-        held.append(part)
-        rows += len(part)
-        if rows >= settings.MOBILITY_CHUNK_ROWS:
-            yield concatenate(held, slots=slots)
-            held, rows = [], 0
-    if rows:
-        yield concatenate(held, slots=slots)
+def judge(batch: Batch, study: OpenStudy) -> bool:
+    """Add up all chunks and note what the file is; False if it has to be read in another way.
+
+    Raises
+    ------
+    BatchFormatError : the file has no rows
+    TooManyBadRowsError : the batch is refused whole
+    """
+    chunks = list(batch.chunks.all())
+    # A chunk that is all ASCII says nothing about the file.
+    encodings = {chunk.counts["encoding"] for chunk in chunks} - {""}
+    if len(encodings) > 1:
+        read_as_a_whole(batch)
+        return False
+    counts = RowCounts()
+    for chunk in chunks:
+        counts.add(RowCounts.from_json(chunk.counts["rows"]))
+    batch.source = chunks[0].counts["source"]
+    if encodings:
+        batch.source["encoding"] = encodings.pop()
+    profile = find_profile(study.row, batch.profile, study.definition)
+    _note(batch, counts, checks_of(counts, profile=profile))
+    check_counts(counts, max_bad_share=profile.max_bad_share, places=batch.places)
+    return True
 
 
-def _note(batch: Batch, counts: RowCounts, source: Source, days: set[int]) -> None:
-    batch.source = source.facts()
-    batch.rows_read = counts.rows_read
-    batch.rows_accepted = counts.accepted
-    batch.rows_ignored = dict(counts.ignored)
-    batch.rows_rejected = dict(counts.rejected)
-    batch.rejected_lines = counts.lines
-    batch.days_touched = sorted(days)
-    batch.bytes_read = batch.bytes_received
-    batch.save(
-        update_fields=[
-            "rows_read", "rows_accepted", "rows_ignored", "rows_rejected", "rejected_lines", "days_touched",
-            "bytes_read", "source",
-        ]
-    )  # fmt: skip
+def _note(batch: Batch, counts: RowCounts, checks: dict[str, Any]) -> None:
+    Batch.objects.filter(pk=batch.pk, state=State.READING).update(
+        source=batch.source,
+        rows_read=counts.rows_read,
+        rows_accepted=counts.accepted,
+        rows_ignored=dict(counts.ignored),
+        rows_rejected=dict(counts.rejected),
+        rejected_lines=counts.lines,
+        checks=checks,
+        days_touched=(np.flatnonzero(counts.hours.sum(axis=1)) + 1).tolist(),
+        bytes_read=batch.bytes_total,
+    )
 
 
 def check_counts(counts: RowCounts, *, max_bad_share: Decimal, places: str) -> None:
-    """Refuse an extract whole.
+    """Refuse a file whole.
 
     Raises
     ------

@@ -1,267 +1,197 @@
-"""Running a batch: its stages in order, each of which can be repeated, and its end in done or failed."""
+"""Running a batch: its steps in order. Each can be repeated, and only one worker gets to take the next."""
 
-import errno
-import logging
-import os
-import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
-from django.conf import settings
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from mobility import memory
-from mobility.errors import LeaseLostError, MobilityError
-from mobility.models import Batch, VaultDay, VaultStudy
-from mobility.services import intake, staging
-from mobility.services.leases import Lease, activate, deactivate
-from mobility.services.merging import DayMoves, apply_shards, mark_days, total_counts
+from mobility.errors import BatchFormatError, MobilityError
+from mobility.models import Applied, Batch, Chunk, ShardRun
+from mobility.services import merging, moves, reading
+from mobility.services.dispatching import ask, ask_next
+from mobility.services.endings import PASSING_ERRORS, done, end_failed, failing_with_a_reason, stopped
+from mobility.services.liveness import activate, next_sign, show_life
 from mobility.services.publishing import publish
-from mobility.services.reading import read_extract
 from mobility.services.vault import OpenStudy, open_study
 
-log = logging.getLogger(__name__)
-
-MAX_ATTEMPTS = 8
-MERGED_FIELDS = (
-    "rows_accepted", "rows_ignored", "notes", "subscriber_days", "subscribers_new", "reports", "state",
-)  # fmt: skip
-# The database or the network went away, or the task's time is over: the same step can be tried again.
-PASSING_ERRORS = (OperationalError, InterfaceError, ConnectionError, SoftTimeLimitExceeded)
+MAX_ATTEMPTS = 5
+State = Batch.State
 
 
-class BusyError(Exception):
-    """Another worker holds the batch; ask again in `seconds`."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"the batch is held for another {seconds:.0f} s")
-        self.seconds = seconds
-
-
-def run(batch_id: str) -> None:
-    """Run a batch to its end, or as far as this worker may.
+def advance(batch_id: str) -> None:
+    """Take a batch as far as it can go without waiting for chunks or shards, and ask for those.
 
     Raises
     ------
-    BusyError : it is held by a worker that may still be alive
     PASSING_ERRORS : try again later; nothing is lost
     """
-    batch = Batch.objects.get(pk=batch_id)
-    if batch.is_final:
-        return
-    was_receiving = batch.state == Batch.State.RECEIVING
-    if not was_receiving and not activate(batch):
-        return  # the batch that is active now asks for this one at its end
-    lease = Lease(batch)
-    is_held = lease.acquire()
-    # Only now is the state that this batch starts from final: another one may have ended in between.
-    batch = Batch.objects.select_related("study").get(pk=batch_id)
-    if not is_held:
-        _leave(batch)
-        return
-    if batch.state == Batch.State.RECEIVING:
-        _end(batch, Batch.State.FAILED, failure="the server stopped during the upload: send the file again")
-        return
-    if was_receiving:  # its upload has just ended: it must take its turn like any other
-        lease.release()
-        intake.dispatch(batch)
-        return
-    if batch.failure:  # it had failed already when its worker died
-        _end(batch, Batch.State.FAILED, failure=batch.failure)
-        return
-    # Whatever kills this worker, somebody looks again when the lease has run out.
-    intake.dispatch(batch, in_seconds=settings.MOBILITY_BATCH_LEASE_S + 1)
-    _run_held(batch, lease)
-
-
-def _leave(batch: Batch) -> None:
-    """Another worker has the batch, or has just ended it."""
-    if batch.is_final:
-        deactivate(batch)
-        intake.dispatch_next(batch.study_id)
-    elif batch.lease_until is not None:
-        raise BusyError(max((batch.lease_until - timezone.now()).total_seconds(), 0) + 1)
-
-
-def _run_held(batch: Batch, lease: Lease) -> None:
-    try:
-        _stages(batch, lease)
-    except LeaseLostError:
-        log.warning("lease_lost batch=%s", batch.pk)
-        return
-    except MobilityError as error:
-        _end(batch, Batch.State.FAILED, failure=str(error))
-    except PASSING_ERRORS as error:
-        log.warning("batch_interrupted batch=%s error=%s", batch.pk, type(error).__name__)
-        if batch.attempts < MAX_ATTEMPTS:
-            lease.release()
-            raise
-        _end(batch, Batch.State.FAILED, failure=_unexpected(batch, type(error).__name__))
-    except OSError as error:
-        log.error("storage_failed batch=%s errno=%s", batch.pk, error.errno)
-        _end(batch, Batch.State.FAILED, failure=_unexpected(batch, storage_problem(error)))
-    except Exception as error:  # noqa: BLE001 - the outermost frame of a task: a batch always ends
-        # Neither the message nor the values of a traceback may be kept: they can quote a row.
-        where = "".join(traceback.format_tb(error.__traceback__))
-        log.error("batch_crashed batch=%s error=%s\n%s", batch.pk, type(error).__name__, where)
-        _end(batch, Batch.State.FAILED, failure=_unexpected(batch, type(error).__name__))
-    else:
-        _end(batch, Batch.State.DONE)
-
-
-def storage_problem(error: OSError) -> str:
-    """What is wrong with the disk; neither a path nor a value."""
-    problem = os.strerror(error.errno) if error.errno else type(error).__name__
-    return f"{problem} (make room in MOBILITY_STAGING_DIR)" if error.errno == errno.ENOSPC else problem
-
-
-def _unexpected(batch: Batch, problem: str) -> str:
-    text = f"stopped while {batch.state}: {problem}; the worker's log says where. "
-    if batch.state in Batch.RESUME_ONLY:
-        return (
-            text + "Part of it may be merged: upload the same file again to complete it, nothing counts twice"
-        )
-    return text + "Nothing was published: upload the file again"
-
-
-def _end(batch: Batch, state: str, *, failure: str = "") -> None:
-    if failure:
-        Batch.objects.filter(pk=batch.pk).update(failure=failure)
-        if batch.state == Batch.State.MERGING and batch.kind == Batch.Kind.EXTRACT:
-            _keep_for_later(batch)
-    staging.destroy(batch)
-    batch.peak_rss_mb = memory.peak_mb()
-    batch.save(update_fields=["peak_rss_mb"])
-    intake.finish(batch, state=state, failure=failure)
-    deactivate(batch)
-    intake.dispatch_next(batch.study_id)
-
-
-def _keep_for_later(batch: Batch) -> None:
-    """Some shards hold rows that presence does not show: the days wait for the file, or for close_days."""
-    for day in batch.days_touched:
-        VaultDay.objects.update_or_create(study=batch.study, day=day, defaults={"pending": True})
-
-
-def _stages(batch: Batch, lease: Lease) -> None:
-    if batch.attempts >= MAX_ATTEMPTS:
-        raise MobilityError(
-            _unexpected(batch, f"tried {batch.attempts} times, and its worker died each time")
-        )
-    memory.reset_peak()
-    study = open_study(batch.study)
-    batch.attempts += 1
-    batch.started_at = batch.started_at or timezone.now()
-    batch.save(update_fields=["attempts", "started_at"])
-    if batch.state in (Batch.State.QUEUED, Batch.State.READING):
-        if batch.kind == Batch.Kind.EXTRACT and not _read(batch, study, lease):
-            publish(study)
-            return
-        _advance(batch, Batch.State.MERGING)
-    if batch.state == Batch.State.MERGING:
-        _merge(batch, study, lease)
-    batch.waiting_subscribers = publish(study)
-    batch.save(update_fields=["waiting_subscribers"])
-
-
-def _read(batch: Batch, study: OpenStudy, lease: Lease) -> bool:
-    """Read the extract; False when the same file has been merged before."""
-    earlier = _same_content(batch)
-    if earlier is not None:
-        batch.duplicate_of = earlier
-        batch.save(update_fields=["duplicate_of"])
-        return False
-    _advance(batch, Batch.State.READING)
-    read_extract(batch, study, lease)
-    return True
-
-
-def _same_content(batch: Batch) -> Batch | None:
-    """An earlier batch with the same bytes that has published at least as much as this one would."""
-    earlier = Batch.objects.filter(
-        study_id=batch.study_id, content_hash=batch.content_hash, state=Batch.State.DONE
-    ).exclude(pk=batch.pk)
-    if not batch.more_to_come:
-        earlier = earlier.filter(more_to_come=False)
-    return earlier.filter(duplicate_of__isnull=True).order_by("created_at").first()
-
-
-def _advance(batch: Batch, state: str) -> None:
-    batch.state = state
-    batch.save(update_fields=["state"])
-
-
-def _merge(batch: Batch, study: OpenStudy, lease: Lease) -> None:
-    moves = _moves(batch, study)
-    apply_shards(batch, study, moves, lease)
-    totals = total_counts(batch)
-    duplicates = totals["duplicates"]
-    # The whole batch is in every shard: now its days have moved.
-    with transaction.atomic(using="vault"):
-        lease.confirm()
-        _move_days(batch, study)
-        batch.rows_accepted -= duplicates
-        if duplicates:
-            batch.rows_ignored = {**batch.rows_ignored, "duplicate": duplicates}
-        batch.notes = {name: totals[name] for name in ("conflicting_value", "late_change")}
-        for name in ("subscriber_days", "subscribers_new", "reports"):
-            setattr(batch, name, totals[name])
-        batch.state = Batch.State.PUBLISHING
-        # Never all fields: the lease's have moved on since this row was read.
-        batch.save(update_fields=MERGED_FIELDS)
-
-
-def _moves(batch: Batch, study: OpenStudy) -> DayMoves:
-    if batch.kind == Batch.Kind.VOID_DAY:
-        day = batch.day or 0
-        intake.check_voidable(study, day=day)
-        return DayMoves(undo=day, forget=frozenset([day]))
-    states = {row.day: row for row in VaultDay.objects.filter(study=study.row)}
-    if batch.kind == Batch.Kind.CLOSE_DAYS:
-        through = frozenset(range(1, (batch.day or 0) + 1))
-        pending = frozenset(day for day in through if day in states and states[day].pending)
-        return DayMoves(publish_all=pending, forget=through)
-    if batch.more_to_come:
-        return DayMoves()
-    touched = frozenset(batch.days_touched)
-    everyone = frozenset(day for day in touched if day not in states or states[day].pending)
-    return DayMoves(publish_all=everyone, publish_touched=touched - everyone)
-
-
-def _move_days(batch: Batch, study: OpenStudy) -> None:
-    """Write what the batch has made of its days."""
-    moved: dict[str, Callable[[Batch, OpenStudy], None]] = {
-        Batch.Kind.EXTRACT: _days_received,
-        Batch.Kind.CLOSE_DAYS: _days_closed,
-        Batch.Kind.VOID_DAY: _day_voided,
+    steps: dict[str, Callable[[Batch], None]] = {
+        State.QUEUED: _start,
+        State.READING: _read,
+        State.MERGING: _merge,
+        State.PUBLISHING: _publish,
     }
-    moved[batch.kind](batch, study)
+    batch = Batch.objects.get(pk=batch_id)
+    if batch.state in steps:
+        with failing_with_a_reason(batch):
+            if batch.failure:  # its worker died while ending it
+                end_failed(batch)
+                return
+            steps[batch.state](batch)
 
 
-def _days_received(batch: Batch, study: OpenStudy) -> None:
-    if not batch.more_to_come:
-        mark_days(study.row, batch.days_touched, state=VaultDay.State.PUBLISHED, pending=False)
+def read_chunk(batch_id: str, index: int) -> None:
+    """Read one chunk; the last to be done takes the batch on."""
+    batch = Batch.objects.select_related("study").get(pk=batch_id)
+    if batch.state != State.READING:
         return
-    for day in batch.days_touched:
-        row, is_new = VaultDay.objects.get_or_create(study=study.row, day=day)
-        if not is_new:
-            row.pending = True
-            row.save(update_fields=["pending"])
+    with failing_with_a_reason(batch):
+        chunk = Chunk.objects.filter(batch=batch, index=index).first()
+        if chunk is None:  # the file is read in another way by now
+            return
+        if not chunk.is_done:
+            try:
+                with _attempt(batch, Chunk.objects.filter(pk=chunk.pk), chunk.attempts):
+                    reading.read_chunk(batch, chunk, open_study(batch.study))
+            except BatchFormatError:
+                if batch.reads_whole or reading.is_whole(chunk):
+                    raise
+                reading.read_as_a_whole(batch)
+                return
+    if not Chunk.objects.filter(batch=batch, is_done=False).exists():
+        advance(batch_id)
 
 
-def _days_closed(batch: Batch, study: OpenStudy) -> None:
-    mark_days(study.row, range(1, (batch.day or 0) + 1), state=VaultDay.State.CLOSED, pending=False)
+def apply_shard(batch_id: str, shard: int) -> None:
+    """Bring the batch into one shard; the last to be done takes the batch on."""
+    batch = Batch.objects.select_related("study").get(pk=batch_id)
+    if batch.state != State.MERGING:
+        return
+    with failing_with_a_reason(batch):
+        if not Applied.objects.filter(batch=batch, shard=shard).exists():
+            run, _ = ShardRun.objects.get_or_create(batch=batch, shard=shard)
+            with _attempt(batch, ShardRun.objects.filter(pk=run.pk), run.attempts):
+                study = open_study(batch.study)
+                merging.apply_shard(batch, study, shard, moves.of_batch(batch, study))
+    if not merging.shards_left(batch):
+        advance(batch_id)
 
 
-def _day_voided(batch: Batch, study: OpenStudy) -> None:
-    row = VaultDay.objects.get(study=study.row, day=batch.day or 0)
-    if intake.adds_a_value(study, row):
-        VaultStudy.objects.filter(pk=study.row.pk).update(voided_days=study.row.voided_days + 1)
-        study.row.voided_days += 1
-    row.delete()
-    # A file with rows of this day may come again: it is not the same file any more.
-    for earlier in Batch.objects.filter(study=study.row, kind=Batch.Kind.EXTRACT).exclude(content_hash=""):
-        if batch.day in earlier.days_touched:
-            earlier.content_hash = ""
-            earlier.save(update_fields=["content_hash"])
+@contextmanager
+def _attempt(batch: Batch, row: "QuerySet[Any]", attempts: int) -> Iterator[None]:
+    """Count work that begins and never ends; having to wait for a database or a storage does not count.
+
+    Raises
+    ------
+    MobilityError : it has begun too often
+    """
+    if attempts >= MAX_ATTEMPTS:
+        raise MobilityError(stopped(batch, f"tried {attempts} times, and its worker died each time"))
+    row.update(attempts=F("attempts") + 1)
+    try:
+        yield
+    except SoftTimeLimitExceeded:
+        raise
+    except PASSING_ERRORS:
+        with suppress(*PASSING_ERRORS):
+            row.update(attempts=F("attempts") - 1)
+        raise
+
+
+def _start(batch: Batch) -> None:
+    if _is_overtaking(batch):
+        ask_next(batch.study_id)
+        return
+    if not activate(batch):
+        open_study(batch.study)  # of a closed study no batch ever gets its turn: this one ends here
+        return  # the batch that is active now asks for this one at its end
+    batch = Batch.objects.select_related("study").get(pk=batch.pk)
+    if batch.state != State.QUEUED:
+        return
+    with _attempt(batch, Batch.objects.filter(pk=batch.pk), batch.attempts):
+        _begin(batch, open_study(batch.study))
+
+
+def _begin(batch: Batch, study: OpenStudy) -> None:
+    """First step of a batch whose turn it is."""
+    if batch.kind not in Batch.FILES:
+        _begin_merging(batch, study)
+        return
+    earlier = reading.same_content(batch)
+    if earlier is not None:
+        Batch.objects.filter(pk=batch.pk, state=State.QUEUED).update(
+            duplicate_of=earlier, started_at=timezone.now(), state=State.PUBLISHING
+        )
+        advance(str(batch.pk))
+        return
+    if reading.begin(batch, study):
+        advance(str(batch.pk))
+
+
+def _is_overtaking(batch: Batch) -> bool:
+    """Whether one that came before could start now: nobody heard who asked for it."""
+    earlier = Batch.objects.filter(
+        study_id=batch.study_id,
+        study__active_batch=None,
+        state=State.QUEUED,
+        created_at__lt=batch.created_at,
+    )
+    return earlier.exists()
+
+
+def _read(batch: Batch) -> None:
+    """Ask for the chunks that are not done; when all are, judge the file."""
+    left = reading.chunks_left(batch)
+    for index in left:
+        ask("read_chunk", str(batch.pk), index)
+    if left:
+        return
+    batch = Batch.objects.select_related("study").get(pk=batch.pk)
+    study = open_study(batch.study)
+    if reading.judge(batch, study):
+        _begin_merging(batch, study)
+
+
+def _begin_merging(batch: Batch, study: OpenStudy) -> None:
+    """From here on the batch only resumes."""
+    batch.refresh_from_db()  # reading has noted what days it touches
+    moved = moves.of_batch(batch, study)
+    shards = merging.shards_of(batch, study, moved)
+    with transaction.atomic(using="vault"):
+        mine = Batch.objects.filter(pk=batch.pk, state=batch.state, state__in=(State.QUEUED, State.READING))
+        is_mine = mine.update(
+            state=State.MERGING,
+            shards=shards,
+            started_at=batch.started_at or timezone.now(),
+            alive_until=next_sign(),
+        )
+        if is_mine and not batch.validate_only:
+            moves.announce(study, moved)
+    if is_mine:
+        advance(str(batch.pk))
+
+
+def _merge(batch: Batch) -> None:
+    """Ask for the shards that have not taken the batch; when all have, its days move."""
+    left = merging.shards_left(batch)
+    for shard in left:
+        ask("apply_shard", str(batch.pk), shard)
+    if left:
+        return
+    batch = Batch.objects.select_related("study").get(pk=batch.pk)
+    if batch.state == State.MERGING:
+        merging.finish(batch, open_study(batch.study))
+    advance(str(batch.pk))
+
+
+def _publish(batch: Batch) -> None:
+    batch = Batch.objects.select_related("study").get(pk=batch.pk)
+    show_life(batch, state=State.PUBLISHING)
+    if not batch.validate_only:
+        waiting = publish(open_study(batch.study), batch=batch)
+        Batch.objects.filter(pk=batch.pk).update(waiting_subscribers=waiting)
+    done(batch)

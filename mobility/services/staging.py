@@ -1,25 +1,31 @@
-"""Staged bytes of a batch: an upload and the chunks read from it. Ciphertext from first byte to last."""
+"""Staged bytes of a batch: an upload and the chunks read from it. Ciphertext from first byte to last.
 
-import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import BinaryIO
+An upload is a row of frames of FRAME_BYTES, the last one shorter. Each is sealed and stored on its own, so
+that an upload that broke off goes on after its last whole frame. How many there are follows from
+`Batch.bytes_total`; the context of a frame says which one it is. A frame that is sent again gets a new nonce.
+"""
 
-from django.conf import settings
+import io
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from uuid import UUID
 
+from mobility.errors import SealBrokenError, StagingUnavailableError
 from mobility.keystore import keystore
 from mobility.models import Batch
-from mobility.runtime import private_folder
-from mobility.sealing import SealedReader, SealingWriter, seal, stream_key, unseal
+from mobility.sealing import SEAL_BYTES, seal, seal_into, stream_key, unseal, unseal_into
+from mobility.storages import Pieces, staging_storage
 
+log = logging.getLogger(__name__)
+
+FRAME_BYTES = 4 << 20
+FRAMES_KEPT = 8  # of a file in which several places are read side by side: Parquet has a place per column
 UPLOAD = "upload"
 CHUNKS = "chunks"
-
-
-def folder_of(batch: Batch) -> Path:
-    return Path(settings.MOBILITY_STAGING_DIR) / str(batch.pk)
+_scratch = threading.local()  # what a thread seals frames into, again and again
 
 
 def create_key(batch: Batch) -> None:
@@ -27,71 +33,244 @@ def create_key(batch: Batch) -> None:
     keystore().create(batch.key_id)
 
 
-@contextmanager
-def upload_writer(batch: Batch) -> Iterator[SealingWriter]:
-    """Write the upload; it is complete only if the block ends without an exception."""
-    private_folder(Path(settings.MOBILITY_STAGING_DIR))
-    path = private_folder(folder_of(batch)) / UPLOAD
-    with _new_private_file(path) as file:
-        writer = SealingWriter(file, key=stream_key(keystore().read(batch.key_id), UPLOAD))
-        yield writer
-        writer.close()
-        file.flush()
-        os.fsync(file.fileno())
-
-
-@contextmanager
-def upload_reader(batch: Batch) -> Iterator[SealedReader]:
-    with (folder_of(batch) / UPLOAD).open("rb") as file:
-        yield SealedReader(file, key=stream_key(keystore().read(batch.key_id), UPLOAD))
-
-
-def write_chunk(batch: Batch, index: int, segments: dict[int, bytes]) -> dict[str, list[int]]:
-    """Seal the segment of each shard into one file; returns {shard: [offset, length]}."""
-    key = chunk_key(batch)
-    places: dict[str, list[int]] = {}
-    with _new_private_file(_chunk_path(batch, index)) as file:
-        for shard, plain in segments.items():
-            sealed = seal(plain, key=key, context=_segment_context(batch, index, shard))
-            places[str(shard)] = [file.tell(), len(sealed)]
-            file.write(sealed)
-    return places
-
-
-def chunk_key(batch: Batch) -> bytes:
-    """Key of the batch's chunks: read once, used for every segment."""
-    return stream_key(keystore().read(batch.key_id), CHUNKS)
-
-
-def read_segment(batch: Batch, index: int, shard: int, place: list[int], *, key: bytes) -> bytes:
-    """Plain bytes of one shard's segment of a chunk; `key` is `chunk_key`."""
-    offset, length = place
-    with _chunk_path(batch, index).open("rb") as file:
-        file.seek(offset)
-        sealed = file.read(length)
-    return unseal(sealed, key=key, context=_segment_context(batch, index, shard))
-
-
-def discard_chunks(batch: Batch) -> None:
-    """Forget what an interrupted reading left."""
-    batch.chunks.all().delete()
-    for path in folder_of(batch).glob(f"{CHUNKS}-*"):
-        path.unlink(missing_ok=True)
-
-
 def destroy(batch: Batch) -> None:
     """Destroy key and bytes; the key first, so that nothing readable is left whenever this is interrupted."""
     keystore().destroy(batch.key_id)
-    shutil.rmtree(folder_of(batch), ignore_errors=True)
+    discard(batch.pk)
 
 
-def _chunk_path(batch: Batch, index: int) -> Path:
-    return folder_of(batch) / f"{CHUNKS}-{index}"
+def discard(batch_id: UUID) -> None:
+    """Delete what is staged under the id of a batch whose key is gone; the sweep comes back for the rest."""
+    try:
+        staging_storage().delete_folder(str(batch_id))
+    except StagingUnavailableError as error:
+        log.warning("staging_left_behind batch=%s reason=%s", batch_id, error)
 
 
-def _segment_context(batch: Batch, index: int, shard: int) -> str:
-    return f"{batch.pk}/{index}/{shard}"
+def staged_batches() -> set[UUID]:
+    """Ids of batches of which anything is staged, whether or not they still exist."""
+    folders, _ = staging_storage().listdir("")
+    found = set()
+    for name in folders:
+        try:
+            found.add(UUID(name))
+        except ValueError:  # not ours
+            log.warning("staging_holds_a_stranger")
+    return found
 
 
-def _new_private_file(path: Path) -> BinaryIO:
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+def free_bytes() -> int | None:
+    """Room that is left for uploads, if that is known."""
+    return staging_storage().free_bytes()
+
+
+def write_frame(batch: Batch, index: int, plain: bytes | memoryview) -> None:
+    """Seal one frame of the upload; it is durable on return. Writing it again replaces it.
+
+    Raises
+    ------
+    KeyMissingError : the batch has ended
+    """
+    # The key is read for each frame: an upload whose batch was cancelled stops here.
+    key = stream_key(keystore().read(batch.key_id), UPLOAD)
+    if len(getattr(_scratch, "buffer", b"")) < sealed_bytes(len(plain)):
+        _scratch.buffer = bytearray(sealed_bytes(len(plain)))
+    sealed = seal_into(plain, _scratch.buffer, key=key, context=_frame_context(batch, index))
+    staging_storage().save(_frame_name(batch, index), Pieces([sealed], is_read_once=True))
+
+
+class UploadReader(io.RawIOBase):
+    """Read the plaintext of an upload at any place, a few frames in memory at a time.
+
+    Where frames are read in order, the next one is fetched while the last one is worked on.
+
+    Attributes
+    ----------
+    bytes_read : how much of the upload has come out; what is read twice counts once
+
+    Raises
+    ------
+    KeyMissingError : at construction; the batch has ended
+    SealBrokenError : on read, if a frame was altered or is gone; then on every read that follows
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__()
+        self._batch = batch
+        self._key = stream_key(keystore().read(batch.key_id), UPLOAD)
+        self._storage = staging_storage()
+        self._length = batch.bytes_total or 0
+        self._at = 0
+        self._broken = ""
+        self._kept: OrderedDict[int, bytearray] = OrderedDict()
+        self._n_kept = 1
+        longest = sealed_bytes(min(FRAME_BYTES, self._length)) + 1
+        self._sealed, self._fetched = (memoryview(bytearray(longest)) for _ in range(2))
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="fetch")
+        self._ahead: tuple[int, Future[int]] | None = None  # frame that is being fetched
+        self._last = -1  # frame that was opened last
+        self._came_out = [0] * -(-self._length // FRAME_BYTES)  # how far into each frame
+        self.bytes_read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        super().close()
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._length}[whence]
+        target = max(base + offset, 0)
+        if target != self._at:  # whoever jumps comes back
+            self._n_kept = FRAMES_KEPT
+        self._at = target
+        return self._at
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        if self._broken:  # whatever follows must not look like the rest, or the end, of the plaintext
+            raise SealBrokenError(self._broken)
+        if self._at >= self._length:
+            return 0
+        index, start = divmod(self._at, FRAME_BYTES)
+        size = self._size(index)
+        target = memoryview(buffer).cast("B")
+        if start == 0 and len(target) >= size and index not in self._kept:
+            self._unseal(index, target[:size])
+            count = size
+        else:
+            rest = memoryview(self._frame(index, size))[start:]
+            count = min(len(target), len(rest))
+            target[:count] = rest[:count]
+        self._note(index, start + count)
+        self._at += count
+        return count
+
+    def _size(self, index: int) -> int:
+        return min(FRAME_BYTES, self._length - index * FRAME_BYTES)
+
+    def _note(self, index: int, end: int) -> None:
+        more = end - self._came_out[index]
+        if more > 0:
+            self._came_out[index] = end
+            self.bytes_read += more
+
+    def _frame(self, index: int, size: int) -> bytearray:
+        if index in self._kept:
+            self._kept.move_to_end(index)
+            return self._kept[index]
+        plain = bytearray()
+        while len(self._kept) >= self._n_kept:
+            _, plain = self._kept.popitem(last=False)
+        if len(plain) != size:
+            plain = bytearray(size)
+        self._unseal(index, memoryview(plain))
+        self._kept[index] = plain
+        return plain
+
+    def _unseal(self, index: int, target: memoryview) -> None:
+        context = _frame_context(self._batch, index)
+        try:
+            unseal_into(self._sealed_frame(index), target, key=self._key, context=context)
+        except (SealBrokenError, FileNotFoundError) as error:
+            what = "is gone" if isinstance(error, FileNotFoundError) else "is damaged"
+            self._broken = f"frame {index} of the staged upload {what}: send the file again"
+            raise SealBrokenError(self._broken) from None
+
+    def _sealed_frame(self, index: int) -> memoryview:
+        """A frame as it is stored; valid until the next one is asked for."""
+        number, ahead = self._ahead or (-1, None)
+        self._ahead = None
+        if ahead is not None and number == index:
+            count = ahead.result()
+            self._sealed, self._fetched = self._fetched, self._sealed
+        else:
+            if ahead is not None:
+                wait([ahead])  # its buffer is needed; what became of it is not
+            count = self._fetch(index, self._sealed)
+        if index == self._last + 1 < len(self._came_out) - 1:
+            self._ahead = index + 1, self._pool.submit(self._fetch, index + 1, self._fetched)
+        self._last = index
+        return self._sealed[:count]
+
+    def _fetch(self, index: int, into: memoryview) -> int:
+        return self._storage.read_into(_frame_name(self._batch, index), into)
+
+
+def chunk_key(batch: Batch) -> bytes:
+    """Key of the batch's chunks: read once, used for every segment.
+
+    Raises
+    ------
+    KeyMissingError : the batch has ended
+    """
+    return stream_key(keystore().read(batch.key_id), CHUNKS)
+
+
+def write_chunk(batch: Batch, name: str, segments: Iterable[tuple[int, bytes]]) -> dict[str, list[list[int]]]:
+    """Seal segments into one object; durable on return. Writing it again replaces it.
+
+    Parameters
+    ----------
+    name : of the object, among those of the batch
+    segments : (shard, bytes); a shard may have several, whose order is kept
+
+    Returns
+    -------
+    {shard: [[offset, length], ...]} for `read_segments`
+    """
+    key = chunk_key(batch)
+    places: dict[str, list[list[int]]] = {}
+    sealed: list[bytes] = []
+    offset = 0
+    for shard, plain in segments:
+        sealed.append(seal(plain, key=key, context=_segment_context(batch, name, offset)))
+        places.setdefault(str(shard), []).append([offset, len(sealed[-1])])
+        offset += len(sealed[-1])
+    staging_storage().save(f"{batch.pk}/{name}", Pieces(sealed))
+    return places
+
+
+def read_segments(batch: Batch, name: str, places: Sequence[Sequence[int]], *, key: bytes) -> list[bytes]:
+    """Plain bytes of the segments at these places of a chunk's object; `key` is `chunk_key`.
+
+    Raises
+    ------
+    SealBrokenError : the object was altered or is gone
+    """
+    found = []
+    for offset, length in places:
+        try:
+            sealed = staging_storage().read_range(f"{batch.pk}/{name}", offset, length)
+        except FileNotFoundError:
+            raise SealBrokenError(f"the staged object {name} is gone: send the file again") from None
+        found.append(unseal(sealed, key=key, context=_segment_context(batch, name, offset)))
+    return found
+
+
+def delete_chunk(batch: Batch, name: str) -> None:
+    """Delete one object of the batch; it may be gone."""
+    staging_storage().delete(f"{batch.pk}/{name}")
+
+
+def sealed_bytes(size: int) -> int:
+    """Room that an upload of `size` bytes takes."""
+    return size + SEAL_BYTES * -(-size // FRAME_BYTES)
+
+
+def _frame_name(batch: Batch, index: int) -> str:
+    return f"{batch.pk}/{UPLOAD}-{index:06d}"
+
+
+def _frame_context(batch: Batch, index: int) -> str:
+    return f"{batch.pk}/{UPLOAD}/{index}"
+
+
+def _segment_context(batch: Batch, name: str, offset: int) -> str:
+    return f"{batch.pk}/{CHUNKS}/{name}/{offset}"

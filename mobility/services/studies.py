@@ -8,6 +8,7 @@ from mobility.errors import MobilityError
 from mobility.keystore import keystore
 from mobility.models import VaultStudy
 from reports.services.studies import create_study_rows, plan_hash
+from reports.statement import closed_on
 from reports.studyfile import StudyDefinition
 
 SUBSCRIBERS_PER_SHARD = 100_000
@@ -15,7 +16,7 @@ MIN_SHARDS, DEFAULT_SHARDS, MAX_SHARDS = 4, 16, 1024
 
 
 class StudyVaultError(MobilityError):
-    """The vault holds another study of that slug, with data."""
+    """The vault holds another study of that slug, with data or with a certificate."""
 
 
 class Created(TypedDict):
@@ -45,7 +46,7 @@ def create_study(definition: StudyDefinition, *, by: str) -> Created:
     Raises
     ------
     StudyExistsError : the slug is taken
-    StudyVaultError : the vault holds data of another study of that slug
+    StudyVaultError : the vault holds data of another study of that slug, or one that was closed
     """
     copy: VaultStudy | None = None
     try:
@@ -70,6 +71,11 @@ def _keep_in_vault(definition: StudyDefinition) -> VaultStudy:
     try:
         with transaction.atomic(using="vault"):
             left = VaultStudy.objects.select_for_update().filter(slug=definition.slug).first()
+            if left is not None and left.closed_at is not None:
+                raise StudyVaultError(
+                    f'study.slug must be new, got "{left.slug}": a study of that name was closed on '
+                    f"{closed_on(left.closed_at)}, and the vault keeps its certificate"
+                )
             if left is not None and left.batches.exists():
                 return _check_same(left, definition)
             if left is not None:
@@ -98,7 +104,7 @@ def _create_copy(definition: StudyDefinition, *, key_id: str) -> VaultStudy:
 
 def _check_same(left: VaultStudy, definition: StudyDefinition) -> VaultStudy:
     """The main database was lost or restored from before this study: the vault's data stay in use."""
-    if left.definition != definition.to_json():
+    if StudyDefinition.from_json(left.definition) != definition:
         raise StudyVaultError(
             f'study "{left.slug}" must be the one that the vault holds data of, got another definition: '
             "use the study file that it was created from, or another slug"

@@ -1,20 +1,37 @@
 """A study as the pipeline works with it: the approved definition and plan, and the keys that open it."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ldp import PlanSpec
 from ldp.entropy import KeyedPrf, derive_subkey
 from ldp.tallies import Delta
+from mobility.answers import KnownAnswers
 from mobility.daystate import DaySightings
-from mobility.errors import StudyMissingError
+from mobility.errors import KeyMissingError, StudyClosedError, StudyMissingError
 from mobility.ingest.rows import RowCoder
+from mobility.ingest.subscribers import SubscriberCoder
 from mobility.keystore import keystore
-from mobility.models import DayState, OutboxDelta, PresenceShard, VaultDay, VaultStudy
+from mobility.models import (
+    AnswerShard,
+    DayState,
+    OptOutShard,
+    OutboxDelta,
+    PresenceShard,
+    VaultDay,
+    VaultStudy,
+)
+from mobility.optouts import OptOuts
 from mobility.presence import Presence
+from mobility.profiles import Profile
 from mobility.sanitise import StudySanitiser
 from mobility.sealing import seal, unseal
+from reports.statement import closed_on
 from reports.studyfile import StudyDefinition
 
 
@@ -64,17 +81,39 @@ class OpenStudy:
     def _presence_key(self) -> bytes:
         return derive_subkey(self.master_key, purpose="presence", length=32)
 
-    def row_coder(self) -> RowCoder:
+    @cached_property
+    def pseudonym_key(self) -> bytes:
+        return derive_subkey(self.master_key, purpose="pseudonym")
+
+    def row_coder(self, profile: Profile) -> RowCoder:
+        """Of files of events."""
         closed = VaultDay.objects.filter(study=self.row, state=VaultDay.State.CLOSED)
         return RowCoder(
             self.definition,
             self.plan,
-            pseudonym_key=derive_subkey(self.master_key, purpose="pseudonym"),
+            profile=profile,
+            pseudonym_key=self.pseudonym_key,
             prf=self.prf,
             closed_days=frozenset(closed.values_list("day", flat=True)),
+            opted_out=self.opted_out(),
         )
 
-    def seal_presence(self, presence: Presence, *, shard: int, version: int) -> bytes:
+    def subscriber_coder(self, profile: Profile) -> SubscriberCoder:
+        """Of files of attributes."""
+        return SubscriberCoder(
+            profile,
+            sanitiser=self.sanitiser,
+            pseudonym_key=self.pseudonym_key,
+            opted_out=self.opted_out(),
+        )
+
+    def opted_out(self) -> NDArray[np.uint64]:
+        """Pseudonyms that must not be counted, sorted: shards are ranges of them."""
+        rows = OptOutShard.objects.filter(study=self.row).order_by("shard")
+        parts = [self.unseal_opt_outs(row).pseudonym for row in rows]
+        return np.concatenate([np.empty(0, np.uint64), *parts])
+
+    def seal_presence(self, presence: Presence, version: int, *, shard: int) -> bytes:
         return seal(
             presence.pack(), key=self._presence_key, context=self._context("presence", shard, version)
         )
@@ -86,7 +125,7 @@ class OpenStudy:
         packed = unseal(bytes(row.blob), key=self._presence_key, context=context)
         return Presence.unpack(packed, self.sanitiser)
 
-    def seal_day(self, sightings: DaySightings, *, day: int, shard: int, version: int) -> bytes:
+    def seal_day(self, sightings: DaySightings, version: int, *, day: int, shard: int) -> bytes:
         context = self._context(f"day-{day}", shard, version)
         return seal(sightings.pack(), key=self._presence_key, context=context)
 
@@ -98,6 +137,27 @@ class OpenStudy:
         return DaySightings.unpack(
             unseal(bytes(row.blob), key=self._presence_key, context=context), words=words
         )
+
+    def seal_answers(self, answers: KnownAnswers, version: int, *, shard: int) -> bytes:
+        return seal(answers.pack(), key=self._presence_key, context=self._context("answers", shard, version))
+
+    def unseal_answers(self, row: AnswerShard | None) -> KnownAnswers:
+        words = self.sanitiser.words("static")
+        if row is None:
+            return KnownAnswers.empty(words=words)
+        context = self._context("answers", row.shard, row.version)
+        return KnownAnswers.unpack(
+            unseal(bytes(row.blob), key=self._presence_key, context=context), words=words
+        )
+
+    def seal_opt_outs(self, people: OptOuts, version: int, *, shard: int) -> bytes:
+        return seal(people.pack(), key=self._presence_key, context=self._context("opt-outs", shard, version))
+
+    def unseal_opt_outs(self, row: OptOutShard | None) -> OptOuts:
+        if row is None:
+            return OptOuts.empty()
+        context = self._context("opt-outs", row.shard, row.version)
+        return OptOuts.unpack(unseal(bytes(row.blob), key=self._presence_key, context=context))
 
     def seal_delta(self, delta: Delta, *, batch: UUID, shard: int) -> bytes:
         """Seal what waits to be merged: of a few subscribers it would tell too much."""
@@ -117,6 +177,21 @@ def open_study(row: VaultStudy) -> OpenStudy:
 
     Raises
     ------
-    KeyMissingError : the study was closed, or another keystore is mounted
+    StudyClosedError : the study was closed
+    KeyMissingError : another keystore is mounted, or the key was lost
     """
-    return OpenStudy(row=row, master_key=keystore().read(row.key_id))
+    if row.closed_at is None:
+        try:
+            return OpenStudy(row=row, master_key=keystore().read(row.key_id))
+        except KeyMissingError:
+            row.refresh_from_db(fields=["closed_at"])  # it may have been closed since the row was read
+            if row.closed_at is None:
+                raise
+    raise closed_error(row.closed_at)
+
+
+def closed_error(at: datetime) -> StudyClosedError:
+    """Why nothing can be added to a study that was closed."""
+    return StudyClosedError(
+        f"the study was closed on {closed_on(at)}: its key is destroyed, and nothing can be added"
+    )

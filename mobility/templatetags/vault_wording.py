@@ -6,12 +6,15 @@ from django.utils.safestring import SafeString
 
 from mobility import wording
 from mobility.models import Batch
+from mobility.quality import words
 from mobility.selectors import StudyDay
 
 register = template.Library()
 register.filter(wording.batch_title)
 register.filter(wording.size_of)
 register.filter(wording.source_words)
+register.filter(words.moment)
+register.filter(words.part_of_all)
 
 
 @register.filter
@@ -26,6 +29,12 @@ def day_badge(day: StudyDay) -> SafeString:
     if not day.state:
         return _badge(wording.NO_DATA, "badge--none")
     return _badge(wording.DAY_STATES[day.state], wording.DAY_BADGES[day.state])
+
+
+@register.filter
+def total_rows(outcomes: dict[str, int]) -> int:
+    """Rows of all reasons together."""
+    return sum(outcomes.values())
 
 
 @register.filter

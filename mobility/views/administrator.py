@@ -13,7 +13,9 @@ from django.views.decorators.http import require_GET, require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
 from ldp import IndicatorCertificate, PlanSpec
+from mobility.certificate import is_complete
 from mobility.errors import MobilityError
+from mobility.models import VaultStudy
 from mobility.services.studies import create_study
 from mobility.views.study_form import StudyForm, StudyFormError, check_given, check_size
 from mobility.wording import megabytes
@@ -91,6 +93,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     found = get_object_or_404(Study, slug=slug)
     plan = current_plan(found)
     spec, certificate = certified(plan)
+    erasure = VaultStudy.objects.filter(slug=slug).values_list("certificate", flat=True).first()
     typed = {each.indicator_id: each.epsilon for each in plan.indicators.all()}
     context = {
         "study": found,
@@ -104,6 +107,8 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         ],
         "n_windows": found.days * (found.days + 1) // 2,
         "visitor_rule": wording.visitor_rule(found),
+        "erasure": erasure,
+        "is_erased": is_complete(erasure),
         "crumbs": [(gettext("Administration"), reverse("administrator:studies"))],
     }
     return render(request, "administrator/study.html", context)

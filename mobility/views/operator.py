@@ -1,22 +1,25 @@
 """Pages of operators: choose a study, send an extract, watch its batch, close or undo days."""
 
 from collections.abc import Callable
-from pathlib import PurePosixPath, PureWindowsPath
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from mobility import selectors
 from mobility.errors import MobilityError
 from mobility.models import Batch, VaultStudy
-from mobility.services import intake
+from mobility.quality.batch_checks import batch_checks
+from mobility.quality.coverage import coverage_of
+from mobility.services import endings, intake
+from mobility.views.coverage_calendar import day_marks, legend
 from mobility.views.forms import DayForm, close_form, void_form
-from mobility.views.progress import batch_progress, upload_texts
+from mobility.views.progress import batch_progress
+from mobility.views.upload_form import upload_context
 from reports.policies import Role, require_role, roles_of
 
 operators_only = require_role(Role.OPERATOR)
@@ -36,48 +39,21 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     row = _study_or_404(slug)
     head = selectors.study_head(row.pk)
     days = selectors.study_days(row.pk, head)
+    coverage = coverage_of(row.pk)
+    marks = day_marks(coverage)
     context = {
         "study": head,
-        "days": days,
+        "days": [(day, marks[day.day]) for day in days],
+        "sources": [source.source for source in coverage.sources],
+        "legend": legend(),
         "batches": selectors.study_batches(row.pk),
         "batches_shown": selectors.BATCHES_SHOWN,
-        "texts": upload_texts(),
+        **upload_context(row, by=request.user.get_username()),
         "close_form": close_form(days),
         "void_form": void_form(days),
         "crumbs": [(gettext("Uploads"), reverse("operator:studies"))],
     }
     return render(request, "operator/study.html", context)
-
-
-@require_http_methods(["PUT"])
-def upload(request: HttpRequest, slug: str) -> HttpResponse:
-    """Take the raw body of the request in as an extract.
-
-    A redirect to the sign-in page would send gigabytes there, hence the plain answers.
-    """
-    if not request.user.is_authenticated:
-        return _refused(gettext("You are signed out: sign in and send the file again."), status=401)
-    if Role.OPERATOR not in roles_of(request.user):
-        raise Http404
-    row = _study_or_404(slug)
-    try:
-        length = int(request.headers.get("Content-Length", ""))
-    except ValueError:
-        return _refused(gettext("The length of the file must be announced (Content-Length)."), status=411)
-    if length <= 0:
-        return _refused(gettext("The file is empty: choose another one."), status=400)
-    try:
-        batch = intake.receive(
-            request,
-            study=row,
-            filename=_filename(request.GET.get("filename", "")),
-            by=request.user.get_username(),
-            more_to_come=request.GET.get("more_to_come") == "1",
-            bytes_total=length,
-        )
-    except MobilityError as error:
-        return _refused(str(error), status=400)
-    return JsonResponse({"batch": str(batch.pk), "url": _batch_url(batch)}, status=201)
 
 
 @require_GET
@@ -92,6 +68,7 @@ def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
         "progress": batch_progress(found, head),
         "rejected": selectors.rejected_rows(found),
         "ignored": selectors.ignored_rows(found),
+        "checks": batch_checks(found),
         "can_read": bool({Role.ANALYST, Role.ADMINISTRATOR} & roles_of(request.user)),
         "crumbs": [
             (gettext("Uploads"), reverse("operator:studies")),
@@ -101,6 +78,18 @@ def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
     is_fragment = bool(request.htmx)  # type: ignore[attr-defined]
     template = "operator/_batch.html" if is_fragment else "operator/batch.html"
     return render(request, template, context)
+
+
+@require_POST
+@operators_only
+def cancel(request: HttpRequest, batch_id: UUID) -> HttpResponse:
+    """Cancel a batch that has changed nothing yet."""
+    found = get_object_or_404(Batch, pk=batch_id)
+    try:
+        endings.cancel(found, by=request.user.get_username())
+    except MobilityError as error:
+        messages.error(request, str(error))
+    return redirect(_batch_url(found))
 
 
 @require_POST
@@ -145,13 +134,3 @@ def _days(row: VaultStudy) -> list[selectors.StudyDay]:
 
 def _batch_url(batch: Batch) -> str:
     return reverse("operator:batch", args=[batch.pk])
-
-
-def _refused(text: str, *, status: int) -> JsonResponse:
-    return JsonResponse({"error": text}, status=status)
-
-
-def _filename(given: str) -> str:
-    """Name of the file alone, printable: some browsers and scripts send a path."""
-    name = PurePosixPath(PureWindowsPath(given).name).name
-    return "".join(char for char in name if char.isprintable()) or "upload"

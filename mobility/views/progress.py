@@ -38,17 +38,17 @@ def batch_progress(batch: Batch, study: StudyHead) -> BatchProgress:
         title=str(BATCH_STATES[batch.state]),
         badge=str(BATCH_BADGES[batch.state]),
         sentence=sentence,
-        percent=_percent(batch, study),
+        percent=_percent(batch),
         hint=hint,
         is_published=done and _brought_something(batch) and not selectors.waiting_subscribers(batch),
     )
 
 
-def _percent(batch: Batch, study: StudyHead) -> int | None:
+def _percent(batch: Batch) -> int | None:
     parts = {
         Batch.State.RECEIVING: (batch.bytes_received, batch.bytes_total),
         Batch.State.READING: (batch.bytes_read, batch.bytes_total),
-        Batch.State.MERGING: (batch.shards_done, study.n_shards),
+        Batch.State.MERGING: (batch.shards_done, len(batch.shards)),
     }
     done, total = parts.get(Batch.State(batch.state), (0, None))
     return min(100 * done // total, 100) if total else None
@@ -56,7 +56,7 @@ def _percent(batch: Batch, study: StudyHead) -> int | None:
 
 def _running(batch: Batch) -> tuple[str, str]:
     match batch.state:
-        case Batch.State.FAILED:
+        case Batch.State.FAILED | Batch.State.CANCELLED:
             return batch.failure, ""
         case Batch.State.RECEIVING:
             return gettext("The file is encrypted while it arrives."), ""
@@ -68,7 +68,7 @@ def _running(batch: Batch) -> tuple[str, str]:
             sentence = gettext("Visits are merged into the days of the study, and answers sanitised.")
         case _:
             sentence = gettext("Sanitised totals cross to the analyst zone.")
-    return sentence, "" if batch.is_leased() else _stalled()
+    return sentence, "" if batch.is_alive else _stalled()
 
 
 def _stalled() -> str:
@@ -87,18 +87,23 @@ def _queued(batch: Batch) -> tuple[str, str]:
             "No worker has taken it yet. It is safe and will not be lost; if this lasts, ask the people "
             "who run this site whether a worker is running."
         )
-    if batch.kind == Batch.Kind.EXTRACT:
+    if batch.kind in Batch.FILES:
         return gettext("The file has arrived completely."), hint
     return gettext("The change is asked for."), hint
 
 
 def _brought_something(batch: Batch) -> bool:
-    return batch.duplicate_of_id is None and not batch.more_to_come
+    return batch.duplicate_of_id is None and not batch.more_to_come and not batch.validate_only
 
 
 def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
     if batch.duplicate_of_id is not None:
         return gettext("The same file was taken in before: nothing was read and nothing changes."), ""
+    if batch.validate_only:
+        return (
+            gettext("The file was only checked: nothing of it was kept or published."),
+            gettext("If the checks below are as they should be, upload it for real."),
+        )
     if batch.more_to_come:
         return (
             gettext("Its rows are merged, and its days stay open for more files."),
@@ -126,28 +131,15 @@ def _published(batch: Batch) -> str:
     if batch.kind == Batch.Kind.EXTRACT and not (batch.subscriber_days or batch.reports):
         return gettext("It brought nothing new: the reports stay as they are.")
     match batch.kind:
+        case Batch.Kind.SUBSCRIBERS:
+            return gettext(
+                "The answers of these subscribers are known, and published where they were present."
+            )
+        case Batch.Kind.OPT_OUT:
+            return gettext("These subscribers are not counted any more, in no day of the study.")
         case Batch.Kind.CLOSE_DAYS:
             return gettext("The days are final. What was still open is published.")
         case Batch.Kind.VOID_DAY:
             return gettext("The day was undone, in the vault and in the reports. It can be uploaded again.")
         case _:
             return gettext("Published: analysts can read it now.")
-
-
-def upload_texts() -> dict[str, str]:
-    """What the script of the upload form says; it fills in the braces."""
-    return {
-        "progress": gettext("{sent} of {total} MB sent ({percent} %), {speed} MB/s, {left} left"),
-        "sealing": gettext("{total} MB sent, the last of it is being stored"),
-        "quarter": gettext("{percent} % sent"),
-        "seconds": gettext("about {n} s"),
-        "minutes": gettext("about {n} min"),
-        "none": gettext("Choose a file first."),
-        "empty": gettext("The file is empty: choose another one."),
-        "cancelled": gettext("Cancelled. Nothing of the file was kept."),
-        "broken": gettext(
-            "The connection broke before the file had arrived. Nothing of it was kept: load this page again, "
-            "sign in if asked to, and send the file once more."
-        ),
-        "refused": gettext("The server refused the file (status {status}). Load this page again and retry."),
-    }

@@ -1,4 +1,4 @@
-"""Reports as files: the names and the order that scripts rely on. No timestamps: same data, same bytes."""
+"""Reports as JSON and CSV: the names and the order that scripts rely on. No clock: same data, same bytes."""
 
 import csv
 import io
@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import Any
 
-from reports.selectors import Estimate, WindowReport
+from reports.selectors import LEVEL, Estimate, WindowReport
+from reports.version import software
 
 ESTIMATE_NAMES = tuple(field.name for field in fields(Estimate))
 REPORT_NAMES = (
@@ -22,8 +23,11 @@ REPORT_NAMES = (
     "n_visitors",
     "n_reports",
 )
+CONTEXT_NAMES = ("ci_level", "timezone", "software_version")  # behind all others
 FORMATS = ("json", "csv")
 CONTENT_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
+
+_STARTS_OF_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def render(reports: Iterable[WindowReport], *, file_format: str) -> str:
@@ -39,11 +43,16 @@ def to_json(reports: Iterable[WindowReport]) -> str:
 
 
 def to_csv(reports: Iterable[WindowReport]) -> str:
-    """One row per estimate; what is missing is empty."""
+    """One row per estimate; what is missing is empty, and `status` says why."""
+    return csv_text((*REPORT_NAMES, *ESTIMATE_NAMES, *CONTEXT_NAMES), flat_rows(reports))
+
+
+def csv_text(names: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as CSV in which no text is a formula to a spreadsheet."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*REPORT_NAMES, *ESTIMATE_NAMES))
-    writer.writerows(_rows(reports))
+    writer.writerow(names)
+    writer.writerows([_inert(value) for value in row] for row in rows)
     return text.getvalue()
 
 
@@ -61,13 +70,33 @@ def report_record(report: WindowReport) -> dict[str, Any]:
         "n_visitors": report.n_visitors,
         "n_reports": report.n_reports,
         "estimates": [
-            {name: getattr(estimate, name) for name in ESTIMATE_NAMES} for estimate in report.estimates
+            {name: _plain(getattr(estimate, name)) for name in ESTIMATE_NAMES}
+            for estimate in report.estimates
         ],
+        "status": str(report.status),
+        "ci_level": LEVEL,
+        "timezone": report.study.timezone,
+        "software_version": software()["version"],
     }
 
 
-def _rows(reports: Iterable[WindowReport]) -> Iterator[list[Any]]:
+def flat_rows(reports: Iterable[WindowReport]) -> Iterator[list[Any]]:
+    """One row per estimate: REPORT_NAMES, ESTIMATE_NAMES, CONTEXT_NAMES."""
     for report in reports:
         record = report_record(report)
+        before = [record[name] for name in REPORT_NAMES]
+        after = [record[name] for name in CONTEXT_NAMES]
         for estimate in record["estimates"]:
-            yield [*(record[name] for name in REPORT_NAMES), *(estimate[name] for name in ESTIMATE_NAMES)]
+            yield [*before, *(estimate[name] for name in ESTIMATE_NAMES), *after]
+
+
+def _plain(value: Any) -> Any:
+    """Value without the class of an enumeration."""
+    return str(value) if isinstance(value, str) else value
+
+
+def _inert(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula gets an apostrophe in front; numbers stay."""
+    if isinstance(value, str) and value.startswith(_STARTS_OF_FORMULAS):
+        return f"'{value}"
+    return value

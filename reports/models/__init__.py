@@ -1,7 +1,23 @@
 """The main database: studies, indicators, plans and their tallies. Nothing here is raw."""
 
+from reports.models.access import ApiToken, SavedView, ShareLink, ShareView
+from reports.models.note import DayNote
 from reports.models.plan import Plan, PlanIndicator
 from reports.models.study import Area, Indicator, Study
 from reports.models.tally import Publication, Tally, VisitorTally
 
-__all__ = ["Area", "Indicator", "Plan", "PlanIndicator", "Publication", "Study", "Tally", "VisitorTally"]
+__all__ = [
+    "ApiToken",
+    "Area",
+    "DayNote",
+    "Indicator",
+    "Plan",
+    "PlanIndicator",
+    "Publication",
+    "SavedView",
+    "ShareLink",
+    "ShareView",
+    "Study",
+    "Tally",
+    "VisitorTally",
+]

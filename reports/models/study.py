@@ -6,6 +6,9 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
+DEMO_SLUG = "fimu-2017"
+DEMO_ACTOR = "demo"
+
 
 class Study(models.Model):
     """One place over consecutive days; its days are numbered from 1."""
@@ -22,15 +25,26 @@ class Study(models.Model):
     days = models.PositiveSmallIntegerField(validators=[MinValueValidator(1), MaxValueValidator(62)])
     market_share = models.DecimalField(max_digits=9, decimal_places=8)
     min_publication = models.PositiveIntegerField()
+    small_cell = models.PositiveIntegerField(
+        default=0, help_text="windows with fewer visitors are not shown; 0 = no such rule"
+    )
     visitor_min_minutes = models.PositiveSmallIntegerField()
     visitor_from = models.TimeField()
     visitor_to = models.TimeField(help_text="inclusive: the whole minute counts")
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.CharField(max_length=150, blank=True)
+    closed_at = models.DateTimeField(
+        null=True, blank=True, help_text="since then its key is destroyed: no answer can be added"
+    )
 
     class Meta:
         ordering = ["-first_day", "slug"]
         constraints = [
+            models.CheckConstraint(
+                name="study_closed_has_time",
+                condition=Q(state="open", closed_at__isnull=True)
+                | Q(state="closed", closed_at__isnull=False),
+            ),
             models.CheckConstraint(name="study_days", condition=Q(days__gte=1) & Q(days__lte=62)),
             models.CheckConstraint(
                 name="study_market_share", condition=Q(market_share__gt=0) & Q(market_share__lte=1)
@@ -39,6 +53,11 @@ class Study(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether this is the demo's study: made-up people, and never to be taken for a measurement."""
+        return (self.slug, self.created_by) == (DEMO_SLUG, DEMO_ACTOR)
 
     @property
     def last_day(self) -> date:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from datetime import time
+from datetime import datetime, time
 
 from django.db import transaction
 
@@ -45,6 +45,7 @@ def create_study_rows(definition: StudyDefinition, *, by: str) -> Study:
         days=definition.days,
         market_share=definition.market_share,
         min_publication=definition.min_publication,
+        small_cell=definition.small_cell,
         visitor_min_minutes=rule.min_minutes,
         visitor_from=_clock(rule.from_minute),
         visitor_to=_clock(rule.to_minute),
@@ -60,6 +61,19 @@ def create_study_rows(definition: StudyDefinition, *, by: str) -> Study:
     indicators = _create_indicators(study, definition)
     _create_plan(study, definition, indicators, by=by)
     return study
+
+
+def mark_closed(*, study_slug: str, closed_at: datetime) -> None:
+    """Note that the study's key is destroyed; its totals and reports stay. Twice does no harm."""
+    found = Study.objects.filter(slug=study_slug, state=Study.State.OPEN)
+    found.update(state=Study.State.CLOSED, closed_at=closed_at)
+
+
+@transaction.atomic
+def delete_study_rows(study: Study) -> None:
+    """Delete a study with its plans, tallies and everything else of the analyst zone; for ever."""
+    study.plans.all().delete()  # they protect the indicators
+    study.delete()
 
 
 def _clock(minute: int) -> time:

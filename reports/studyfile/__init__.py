@@ -9,6 +9,7 @@ from reports.studyfile.definition import (
     IndicatorDefinition,
     PlanDefinition,
     StudyDefinition,
+    SubscriberExtract,
     VisitorRule,
 )
 from reports.studyfile.parse import parse_study
@@ -25,6 +26,7 @@ __all__ = [
     "Problem",
     "StudyDefinition",
     "StudyFileError",
+    "SubscriberExtract",
     "VisitorRule",
     "parse_study",
 ]

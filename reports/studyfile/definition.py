@@ -4,12 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any, Self
+from typing import Any, Final, Literal, Self, get_args
 
 from ldp import IndicatorRequest, PlanSpec, build_plan
 from ldp.channels import Unit
 from ldp.params import Kind, Mechanism
 from reports.studyfile.formats import ISO, Delimiter
+
+# Where the columns of static indicators are: in the files of events, or in extracts of subscribers.
+Attributes = Literal["inline", "subscribers"]
+ATTRIBUTES: Final[tuple[Attributes, ...]] = get_args(Attributes)
 
 VISIT_DURATION = "visit_duration"
 # Band h holds stays of [h-1, h) hours; the last one runs from 10 to 18 hours, both included.
@@ -31,6 +35,7 @@ class ExtractProfile:
 
     delimiter : None = found from the header
     timestamp_format : of texts and whole numbers; a Parquet column of timestamps says itself what it is
+    attributes : "inline" = these files have the columns of the static indicators too
     """
 
     subscriber: str
@@ -39,6 +44,16 @@ class ExtractProfile:
     max_bad_share: Decimal
     delimiter: Delimiter | None = None
     timestamp_format: str = ISO
+    attributes: Attributes = "inline"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriberExtract:
+    """How an extract of subscribers is read: a person a row, with the columns of the static indicators."""
+
+    subscriber: str
+    max_bad_share: Decimal
+    delimiter: Delimiter | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +119,13 @@ class StudyDefinition:
     plan: PlanDefinition
     indicators: tuple[IndicatorDefinition, ...]
     area: AreaDefinition | None
+    subscribers: SubscriberExtract | None = None
+    small_cell: int = 0
+
+    @property
+    def static_indicators(self) -> tuple[IndicatorDefinition, ...]:
+        """Those that read a column."""
+        return tuple(indicator for indicator in self.indicators if indicator.column is not None)
 
     @property
     def n_windows(self) -> int:
@@ -149,12 +171,11 @@ class StudyDefinition:
                 "first_day": date.fromisoformat(data["first_day"]),
                 "market_share": Decimal(data["market_share"]),
                 "visitor": VisitorRule(**data["visitor"]),
-                "extract": ExtractProfile(
-                    **{**data["extract"], "max_bad_share": Decimal(data["extract"]["max_bad_share"])}
-                ),
+                "extract": ExtractProfile(**_with_share(data["extract"])),
                 "plan": _plan_from_json(data["plan"]),
                 "indicators": tuple(_indicator_from_json(item) for item in data["indicators"]),
                 "area": None if data["area"] is None else _area_from_json(data["area"]),
+                "subscribers": _subscribers_from_json(data.get("subscribers")),
             }
         )
 
@@ -177,6 +198,14 @@ def _decimal(text: str | None) -> Decimal | None:
 
 def _date(text: str | None) -> date | None:
     return None if text is None else date.fromisoformat(text)
+
+
+def _with_share(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {**data, "max_bad_share": Decimal(data["max_bad_share"])}
+
+
+def _subscribers_from_json(data: Mapping[str, Any] | None) -> SubscriberExtract | None:
+    return None if data is None else SubscriberExtract(**_with_share(data))
 
 
 def _plan_from_json(data: Mapping[str, Any]) -> PlanDefinition:

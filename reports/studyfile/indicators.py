@@ -17,7 +17,7 @@ MAX_INDICATORS = 255
 MAX_CATEGORIES = 65_534
 MAX_TALLY_CELLS = 8_000_000  # of one indicator: 64 MB, read and written whole
 # Pages of a study that stand where an indicator's page would.
-RESERVED_INDICATORS = frozenset({"statement", "days", "export", "maps"})
+RESERVED_INDICATORS = frozenset({"statement", "days", "export", "maps", "notes"})
 
 
 def read_indicators(

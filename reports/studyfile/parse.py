@@ -1,20 +1,23 @@
 """Study file (TOML) to study definition."""
 
-import re
-import tomllib
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
 from typing import Any, get_args
 
 from ldp import LdpError, PlanError, PlanSpec, check_cap
 from ldp.mechanisms.words import plan_words
 from ldp.params import Kind
 from reports.studyfile.area import read_area
-from reports.studyfile.definition import ExtractProfile, IndicatorDefinition, StudyDefinition
+from reports.studyfile.definition import (
+    ExtractProfile,
+    IndicatorDefinition,
+    StudyDefinition,
+    SubscriberExtract,
+)
 from reports.studyfile.indicators import read_indicators
 from reports.studyfile.problems import Problem, Problems, StudyFileError
-from reports.studyfile.sections import MAX_DAYS, read_extract, read_plan, read_study
+from reports.studyfile.sections import MAX_DAYS, read_extract, read_plan, read_study, read_subscribers
 from reports.studyfile.table import Table
+from reports.studyfile.toml import parse_toml
 
 DEFAULT_MIN_PUBLICATION = 100
 MAX_REPORT_WORDS = 256  # of a person: with 100,000 people in a shard, 50 MB in memory
@@ -41,7 +44,7 @@ def parse_study(
     StudyFileError : with all problems of all files
     """
     problems = Problems(filename)
-    root = Table(_parse_toml(text, problems), "", problems)
+    root = Table(parse_toml(text, problems), "", problems)
     area_table = root.table("area", required=False)
     parts = _read_sections(root, has_area=area_table is not None, min_publication=default_min_publication)
     area, area_problems = read_area(area_table, read=read) if area_table else (None, [])
@@ -56,67 +59,50 @@ def _read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict
     """Return the fields of a StudyDefinition; not all of them after a problem."""
     parts: dict[str, Any] = {}
     study, extract, plan = root.table("study"), root.table("extract"), root.table("plan")
+    subscribers = root.table("subscribers", required=False)
     if study:
         parts |= read_study(study, default_min_publication=min_publication)
     if extract:
         parts["extract"] = read_extract(extract, has_area=has_area)
+    parts["subscribers"] = read_subscribers(subscribers) if subscribers else None
     if plan:
         parts["plan"] = read_plan(plan)
     parts["indicators"] = read_indicators(
         root, days=parts.get("days", MAX_DAYS), plan=parts["plan"] if plan else None
     )
     if extract:
-        _check_columns(root.problems, parts["extract"], parts["indicators"])
+        _check_columns(root.problems, parts["extract"], parts["subscribers"], parts["indicators"])
     root.finish()
     return parts
 
 
-def _parse_toml(text: bytes, problems: Problems) -> dict[str, Any]:
-    """Return the document; a syntax error ends everything, since nothing is left to check."""
-    try:
-        decoded = text.decode("utf-8-sig")
-        return tomllib.loads(decoded, parse_float=_exact)
-    except UnicodeDecodeError as error:
-        place = _place_of(text[: error.start].decode("utf-8", "replace"))
-        problems.add(place, "must be UTF-8 text", f"byte 0x{text[error.start]:02x}")
-    except tomllib.TOMLDecodeError as error:
-        message, _, where = str(error).rpartition(" (at ")
-        place = where.rstrip(")") if re.match(r"line \d+", where) else _place_of(decoded)
-        problems.add(place, f"must be valid TOML: {message}")
-    except (ValueError, RecursionError) as error:
-        problems.add("text", f"must be valid TOML: {error}")
-    raise StudyFileError(problems.all())
-
-
-def _place_of(text_before: str) -> str:
-    lines = text_before.split("\n")
-    return f"line {len(lines)}, column {len(lines[-1]) + 1}"
-
-
-def _exact(text: str) -> Decimal:
-    """Return a TOML float digit by digit; what no Decimal can hold is refused as not a number."""
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        return Decimal("NaN")
-
-
 def _check_columns(
-    problems: Problems, profile: ExtractProfile, indicators: tuple[IndicatorDefinition, ...]
+    problems: Problems,
+    extract: ExtractProfile,
+    subscribers: SubscriberExtract | None,
+    indicators: tuple[IndicatorDefinition, ...],
 ) -> None:
     """One source, one meaning: else an identifier could be an answer, or a value be answered twice."""
-    uses = [
-        ("extract.subscriber", profile.subscriber),
-        ("extract.timestamp", profile.timestamp),
-        ("extract.cell", profile.cell),
-        *((f"indicator[{indicator.slug}].column", indicator.column) for indicator in indicators),
+    of_events = [
+        ("extract.subscriber", extract.subscriber),
+        ("extract.timestamp", extract.timestamp),
+        ("extract.cell", extract.cell),
     ]
+    attributes = [(f"indicator[{indicator.slug}].column", indicator.column) for indicator in indicators]
+    if extract.attributes == "inline":
+        of_events += attributes
     derived = [(f"indicator[{indicator.slug}].derive", indicator.derive) for indicator in indicators]
-    _check_used_once(problems, uses, rule="must be a column of its own, but {first} has it")
-    _check_used_once(problems, derived, rule="must be derived once, but {first} is it already")
+    before = len(problems.found)
+    shared = "must be a column of its own, but {first} has it"
+    check_used_once(problems, of_events, rule=shared)
+    if len(problems.found) == before:  # else what the files share would be named twice
+        of_people = ("subscribers.subscriber", subscribers.subscriber if subscribers else extract.subscriber)
+        check_used_once(problems, [of_people, *attributes], rule=shared)
+    check_used_once(problems, derived, rule="must be derived once, but {first} is it already")
 
 
-def _check_used_once(problems: Problems, uses: list[tuple[str, str | None]], *, rule: str) -> None:
+def check_used_once(problems: Problems, uses: list[tuple[str, str | None]], *, rule: str) -> None:
+    """Note every key whose source is another's too; `rule` has a place for the `first` that has it."""
     first_use: dict[str, str] = {}
     for key, source in uses:
         if not source:

@@ -1,4 +1,4 @@
-"""The sections [study], [study.visitor], [extract] and [plan]."""
+"""The sections [study], [study.visitor], [extract], [subscribers] and [plan]."""
 
 from datetime import date
 from decimal import Decimal
@@ -7,7 +7,14 @@ from zoneinfo import available_timezones
 
 from ldp.channels import Unit
 from ldp.params import Mechanism
-from reports.studyfile.definition import ExtractProfile, PlanDefinition, VisitorRule
+from reports.studyfile.definition import (
+    ATTRIBUTES,
+    Attributes,
+    ExtractProfile,
+    PlanDefinition,
+    SubscriberExtract,
+    VisitorRule,
+)
 from reports.studyfile.formats import DELIMITERS, ISO, Delimiter, timestamp_problem
 from reports.studyfile.problems import nearest
 from reports.studyfile.table import NumberRule, Table
@@ -45,6 +52,7 @@ def read_study(table: Table, *, default_min_publication: int) -> dict[str, Any]:
         "min_publication": table.integer(
             "min_publication", low=1, high=MAX_COUNT, default=default_min_publication
         ),
+        "small_cell": table.integer("small_cell", low=0, high=MAX_COUNT, default=0),
         "visitor": _read_visitor(visitor) if visitor else None,
     }
     if table.has("expected_subscribers"):
@@ -77,30 +85,53 @@ def _read_visitor(table: Table) -> VisitorRule:
 
 def read_extract(table: Table, *, has_area: bool) -> ExtractProfile:
     """Return the names of the columns and how they are written; without an area no cell is needed."""
-    max_bad_share = table.decimal("max_bad_share", BAD_SHARE, required=False)
     profile = ExtractProfile(
         subscriber=table.text("subscriber"),
         timestamp=table.text("timestamp"),
         cell=table.text("cell") if has_area or table.has("cell") else None,
-        max_bad_share=DEFAULT_BAD_SHARE if max_bad_share is None else max_bad_share,
-        delimiter=_read_delimiter(table),
-        timestamp_format=_read_timestamp_format(table),
+        max_bad_share=read_bad_share(table, default=DEFAULT_BAD_SHARE),
+        delimiter=read_delimiter(table),
+        timestamp_format=read_timestamp_format(table),
+        attributes=_read_attributes(table),
     )
     table.finish()
     return profile
 
 
-def _read_delimiter(table: Table) -> Delimiter | None:
+def read_subscribers(table: Table) -> SubscriberExtract:
+    """Return how extracts of subscribers are read."""
+    extract = SubscriberExtract(
+        subscriber=table.text("subscriber"),
+        max_bad_share=read_bad_share(table, default=DEFAULT_BAD_SHARE),
+        delimiter=read_delimiter(table),
+    )
+    table.finish()
+    return extract
+
+
+def read_bad_share(table: Table, *, default: Decimal) -> Decimal:
+    """Return the share of rejected rows above which a file is refused."""
+    share = table.decimal("max_bad_share", BAD_SHARE, required=False)
+    return default if share is None else share
+
+
+def read_delimiter(table: Table) -> Delimiter | None:
+    """Return what separates the columns, or None when it is found from the header."""
     return cast(Delimiter, table.choice("delimiter", DELIMITERS)) if table.has("delimiter") else None
 
 
-def _read_timestamp_format(table: Table) -> str:
-    text = table.text("timestamp_format", default=ISO)
+def read_timestamp_format(table: Table, *, default: str = ISO) -> str:
+    """Return how timestamps are written."""
+    text = table.text("timestamp_format", default=default)
     problem = timestamp_problem(text)
     if problem:
         table.add("timestamp_format", problem, text)
         return ISO
     return text
+
+
+def _read_attributes(table: Table) -> Attributes:
+    return cast(Attributes, table.choice("attributes", ATTRIBUTES)) if table.has("attributes") else "inline"
 
 
 def read_plan(table: Table) -> PlanDefinition:

@@ -1,8 +1,12 @@
 """Filters for numbers, days, epsilons and estimates; the words themselves are in `reports.wording`."""
 
 from django import template
+from django.utils.html import escape
+from django.utils.safestring import SafeString
 
 from reports import wording
+from reports.selectors import Estimate
+from reports.status import Status
 
 register = template.Library()
 for function in (
@@ -16,6 +20,56 @@ for function in (
     wording.points,
     wording.share_range,
     wording.short_day,
+    wording.short_month,
+    wording.status_sign,
+    wording.status_word,
     wording.visitors_range,
 ):
     register.filter(function)
+
+
+@register.filter
+def share_cell(estimate: Estimate) -> SafeString:
+    """Share and interval for a cell of a table; a blank has its sign and its word.
+
+    In Python and not in a template: a page may have thousands of these.
+    """
+    return _cell(estimate, figure=wording.percent(estimate.frequency), interval=wording.share_range(estimate))
+
+
+@register.filter
+def visitors_cell(estimate: Estimate) -> SafeString:
+    """Visitors and interval, as `share_cell`."""
+    return _cell(
+        estimate, figure=wording.number(estimate.visitors), interval=wording.visitors_range(estimate)
+    )
+
+
+@register.filter
+def consistent_cell(estimate: Estimate) -> SafeString:
+    """Consistent share, which has no interval; a blank has its sign alone: its row has the word."""
+    if estimate.status == Status.OK:
+        return SafeString(escape(wording.percent(estimate.consistent)))
+    return _blank(estimate.status, is_quiet=True)
+
+
+@register.filter
+def total_cell(total: int | None, status: str) -> SafeString:
+    """An exact number; where there is none, sign and word of the blank."""
+    return _blank(status) if total is None else SafeString(escape(wording.number(total)))
+
+
+def _cell(estimate: Estimate, *, figure: str, interval: str) -> SafeString:
+    shown = escape(figure) if estimate.status == Status.OK else _blank(estimate.status)
+    if estimate.frequency is None:
+        return SafeString(shown)
+    return SafeString(f'{shown}<br><span class="muted small">{escape(interval)}</span>')
+
+
+def _blank(status: str, *, is_quiet: bool = False) -> SafeString:
+    sign, word = escape(wording.status_sign(status)), escape(wording.status_word(status))
+    if is_quiet:
+        word = SafeString(f'<span class="visually-hidden">{word}</span>')
+    return SafeString(
+        f'<span class="blank"><span class="blank__sign" aria-hidden="true">{sign}</span>{word}</span>'
+    )

@@ -1,43 +1,122 @@
-"""All days of an indicator: how its categories move over the study."""
+"""All days of an indicator: how its categories move over the study, day by day or cumulated."""
 
+from typing import Any
+
+from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_GET
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
 
 from reports import charts
-from reports.selectors import WindowReport, indicator_reports, single_days_of
+from reports.models import Indicator
+from reports.options import DAYS_CHOICES, DaysOptions
+from reports.selectors import Estimate, Window, WindowReport, has_unions, indicator_reports, single_days_of
 from reports.statement import protections
+from reports.status import Status
+from reports.switches import Switch, switches
 from reports.views.access import indicator_or_404, readers_only, study_or_404
 from reports.views.indicator import page_context
 
+CELLS_SHOWN = 1500  # of the table: with 62 days and 100 categories all of them weigh half a megabyte
+LEAST_ROWS = 10
+Row = tuple[Estimate, ...]
 
-@require_GET
+
+@require_safe
 @readers_only
 def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
-    """Lines with bands, and the same numbers as a table."""
+    """Lines or small charts with bands, and the same numbers as a table."""
     study = study_or_404(slug)
     indicators = list(study.indicators.all())
     found = indicator_or_404(indicator_slug, among=indicators)
-    reports = indicator_reports(found, single_days_of(study))
-    shown = shown_categories(request.GET, reports=reports)
+    options = DaysOptions.from_query(request.GET)
+    reports = indicator_reports(found, windows_shown(found, options=options))
+    shown = shown_categories(request.GET, reports=reports, at_most=max_shown(options))
     context = page_context(study, indicators=indicators, indicator=found)
     context["crumbs"].append((found.name, reverse("reports:indicator", args=[study.slug, found.slug])))
     context |= {
         "reports": reports,
-        "has_data": any(report.n_reports for report in reports),
-        "rows": list(zip(*(report.estimates for report in reports), strict=True)),
-        "figure": charts.days_figure(reports, shown=shown),
+        "options": options,
+        "kept": options.query(""),
+        "kept_with_categories": options.query(chosen_categories(request.GET)),
+        "switches": days_switches(request.GET, options),
+        "is_cumulative": reports[-1].window.days > 1,
+        "no_unions": options.show == "cumulative" and not has_unions(found),
+        "has_data": any(report.status != Status.NOT_COLLECTED for report in reports),
+        "rows": shown_rows(reports, page=request.GET.get("page")),
+        "notes": [note for report in reports if report.window.days == 1 for note in report.notes]
+        or list(reports[-1].notes),
         "shown": shown,
-        "max_lines": charts.MAX_LINES,
+        "shown_names": [found.categories[code] for code in shown],
+        "max_lines": max_shown(options),
         "protection": protections(reports[0].plan)[found.slug],
     }
-    return render(request, "reports/days.html", context)
+    return render(request, "reports/days.html", context | _figures(reports, shown, options))
 
 
-def shown_categories(query: QueryDict, *, reports: list[WindowReport]) -> list[int]:
+def shown_rows(reports: list[WindowReport], *, page: str | None) -> Page[Row]:
+    """Estimates of a category over all days, as many categories as a page bears."""
+    rows = list(zip(*(report.estimates for report in reports), strict=True))
+    return Paginator(rows, max(CELLS_SHOWN // len(reports), LEAST_ROWS)).get_page(page)
+
+
+def chosen_categories(query: QueryDict) -> str:
+    """Part of an address that names the categories that were asked for."""
+    chosen = QueryDict(mutable=True)
+    chosen.setlist("category", query.getlist("category"))
+    return chosen.urlencode()
+
+
+def windows_shown(indicator: Indicator, *, options: DaysOptions) -> list[Window]:
+    """Each day; or the unions of the days 1..j, where the indicator has unions."""
+    study = indicator.study
+    if options.show == "cumulative" and has_unions(indicator):
+        return [Window(1, day) for day in range(1, study.days + 1)]
+    return single_days_of(study)
+
+
+def max_shown(options: DaysOptions) -> int:
+    """How many categories a chart has at most."""
+    return charts.MAX_MULTIPLES if options.form == "multiples" else charts.MAX_LINES
+
+
+def shown_categories(query: QueryDict, *, reports: list[WindowReport], at_most: int) -> list[int]:
     """Codes of the categories to draw: those asked for, else the largest."""
     n_categories = len(reports[0].estimates)
     asked = {int(text) for text in query.getlist("category") if text.isdecimal() and len(text) <= 5}
     chosen = sorted(code for code in asked if code < n_categories)
-    return chosen[: charts.MAX_LINES] or charts.largest_categories(reports)
+    if chosen:
+        return chosen[:at_most]
+    if at_most == charts.MAX_MULTIPLES:
+        return charts.largest_categories(reports, at_most=at_most)
+    return charts.largest_categories(reports)
+
+
+def days_switches(query: QueryDict, options: DaysOptions) -> list[Switch]:
+    """Links to the other ways to show the days; they keep the chosen categories."""
+    labels = {
+        "daily": gettext("Each day"),
+        "cumulative": gettext("Cumulated"),
+        "lines": gettext("Lines"),
+        "multiples": gettext("Small charts"),
+        "frequency": gettext("Shares"),
+        "visitors": gettext("Visitors"),
+    }
+    titles = {"show": gettext("Days"), "form": gettext("Chart"), "measure": gettext("Measure")}
+    kept = chosen_categories(query)
+    return switches(options, titles=titles, labels=labels, choices=DAYS_CHOICES, kept=kept)
+
+
+def _figures(reports: list[WindowReport], shown: list[int], options: DaysOptions) -> dict[str, Any]:
+    """One figure, or one per category: (name of the data, name of the category, figure)."""
+    if options.form == "lines":
+        return {"figure": charts.days_figure(reports, shown=shown, measure=options.measure)}
+    made = charts.small_multiples(reports, shown=shown, measure=options.measure)
+    categories = reports[0].indicator.categories
+    return {
+        "multiples": [
+            (f"figure-{code}", categories[code], figure) for code, figure in zip(shown, made, strict=True)
+        ]
+    }

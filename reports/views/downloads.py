@@ -1,35 +1,26 @@
 """What a page shows, as a file."""
 
-from collections.abc import Iterable
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
+from django.views.decorators.http import require_safe
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
-from django.views.decorators.http import require_GET
-
-from reports.exports.records import CONTENT_TYPES, render
+from reports.exports.bundle import bundle_of
+from reports.exports.errors import ExportError
+from reports.exports.formats import FORMATS, render_file
+from reports.exports.selection import Selection, select_days, select_study, select_window
 from reports.picker import requested_window
-from reports.selectors import (
-    WindowError,
-    WindowReport,
-    indicator_reports,
-    single_days_of,
-    study_reports,
-    visitor_unions,
-    window_report,
-)
+from reports.selectors import WindowError, visitor_unions
 from reports.statement import privacy_statement
 from reports.views.access import indicator_or_404, readers_only, study_or_404
 
 
-@require_GET
+@require_safe
 @readers_only
 def download_study(_request: HttpRequest, slug: str, file_format: str) -> HttpResponse:
     """All indicators in all windows."""
-    study = study_or_404(slug)
-    reports = study_reports(list(study.indicators.all()), None)
-    return _file(reports, name=study.slug, file_format=file_format)
+    return _file(select_study(study_or_404(slug)), file_format=file_format)
 
 
-@require_GET
+@require_safe
 @readers_only
 def download_window(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
     """One indicator in the window that the address names."""
@@ -37,24 +28,34 @@ def download_window(request: HttpRequest, slug: str, indicator_slug: str, file_f
     indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
     try:
         window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(study))
-        report = window_report(indicator, window)
+        selection = select_window(indicator, window)
     except WindowError as error:
-        return HttpResponseBadRequest(str(error), content_type="text/plain; charset=utf-8")
-    name = f"{study.slug}_{indicator.slug}_{report.first_date}_{report.last_date}"
-    return _file([report], name=name, file_format=file_format)
+        return _refused(error)
+    return _file(selection, file_format=file_format)
 
 
-@require_GET
+@require_safe
 @readers_only
 def download_days(_request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
     """One indicator on each day."""
     study = study_or_404(slug)
     indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
-    reports = indicator_reports(indicator, single_days_of(study))
-    return _file(reports, name=f"{study.slug}_{indicator.slug}_days", file_format=file_format)
+    return _file(select_days(indicator), file_format=file_format)
 
 
-@require_GET
+@require_safe
+@readers_only
+def download_bundle(_request: HttpRequest, slug: str) -> HttpResponse:
+    """All that somebody else needs to recompute every number of a study."""
+    study = study_or_404(slug)
+    try:
+        content = bundle_of(study)
+    except ExportError as error:
+        return _refused(error)
+    return _attachment(content, content_type="application/zip", name=f"{study.slug}_bundle.zip")
+
+
+@require_safe
 @readers_only
 def download_statement(_request: HttpRequest, slug: str) -> HttpResponse:
     """The privacy statement as JSON."""
@@ -64,9 +65,24 @@ def download_statement(_request: HttpRequest, slug: str) -> HttpResponse:
     return response
 
 
-def _file(reports: Iterable[WindowReport], *, name: str, file_format: str) -> HttpResponse:
+def _file(selection: Selection, *, file_format: str) -> HttpResponse:
+    found = FORMATS.get(file_format)
+    if found is None or selection.scope not in found.scopes:
+        raise Http404
+    try:
+        content = render_file(selection, ending=file_format)
+    except ExportError as error:
+        return _refused(error)
+    return _attachment(content, content_type=found.content_type, name=f"{selection.name}.{file_format}")
+
+
+def _attachment(content: bytes, *, content_type: str, name: str) -> HttpResponse:
     return HttpResponse(
-        render(reports, file_format=file_format),
-        content_type=CONTENT_TYPES[file_format],
-        headers={"Content-Disposition": f'attachment; filename="{name}.{file_format}"'},
+        content,
+        content_type=content_type,
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )
+
+
+def _refused(error: ValueError) -> HttpResponse:
+    return HttpResponseBadRequest(str(error), content_type="text/plain; charset=utf-8")

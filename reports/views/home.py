@@ -1,10 +1,23 @@
-"""The first page: one obvious next step for each role."""
+"""The first page: one obvious next step for each role, and the studies of those who may read them."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from reports import policies
+from reports.coverage import study_overviews
+from reports.policies import Role
+from reports.services.access import saved_views_of
+from reports.views.access import account
+
 
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
-    return render(request, "home.html")
+    """What a person can do here, and how far each study is."""
+    is_reader = bool(policies.roles_of(request.user) & {Role.ANALYST, Role.ADMINISTRATOR})
+    context = {
+        "rows": study_overviews() if is_reader else [],
+        "is_reader": is_reader,
+        "saved_views": saved_views_of(account(request)) if is_reader else [],
+    }
+    return render(request, "home.html", context)

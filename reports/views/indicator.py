@@ -5,12 +5,15 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
+from ldp import PlanSpec
 from reports import charts, wording
 from reports.models import Indicator, Study
-from reports.picker import Picker, build_picker, requested_window, window_query
+from reports.options import CHOICES, ReportOptions, ordered
+from reports.picker import build_picker, requested_window, window_query
 from reports.selectors import (
     Counts,
     UnionNotAvailableError,
@@ -22,12 +25,14 @@ from reports.selectors import (
     window_report,
 )
 from reports.statement import protections
+from reports.status import Status
+from reports.switches import Switch, switches
 from reports.views.access import indicator_or_404, readers_only, study_or_404
 
 WIDE_INTERVAL = 0.1  # half of it, as a share: from here on a report says that it is imprecise
 
 
-@require_GET
+@require_safe
 @readers_only
 def indicator(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Chart, table, totals and privacy of one window, or which kind of nothing there is."""
@@ -35,13 +40,15 @@ def indicator(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
     indicators = list(study.indicators.all())
     found = indicator_or_404(indicator_slug, among=indicators)
     visitors = visitor_unions(study)
-    context = page_context(study, indicators=indicators, indicator=found)
+    options = ReportOptions.from_query(request.GET)
+    context = page_context(study, indicators=indicators, indicator=found) | {"options": options}
     try:
         window = requested_window(request.GET, indicator=found, visitors=visitors)
     except WindowError as error:
-        context |= {"state": "bad_window", "error": str(error), "picker": _picker(found, visitors, None)}
+        picker = build_picker(found, visitors=visitors, current=None, options=options)
+        context |= {"state": "bad_window", "error": str(error), "picker": picker}
         return render(request, "reports/indicator.html", context, status=400)
-    context |= window_context(found, window, visitors=visitors)
+    context |= window_context(found, window, visitors=visitors, options=options)
     return render(request, "reports/indicator.html", context)
 
 
@@ -51,6 +58,7 @@ def page_context(study: Study, *, indicators: list[Indicator], indicator: Indica
         "study": study,
         "indicators": indicators,
         "indicator": indicator,
+        "weekdays": weekdays(),
         "crumbs": [
             (gettext("Studies"), reverse("reports:studies")),
             (study.name, reverse("reports:study", args=[study.slug])),
@@ -58,15 +66,26 @@ def page_context(study: Study, *, indicators: list[Indicator], indicator: Indica
     }
 
 
-def window_context(indicator: Indicator, window: Window, *, visitors: Counts) -> dict[str, Any]:
-    """What the page of one window shows."""
+def weekdays() -> list[tuple[str, str]]:
+    """Days of the week from Monday on, short and long."""
+    return [(str(WEEKDAYS_ABBR[weekday]), str(WEEKDAYS[weekday])) for weekday in range(7)]
+
+
+def window_context(
+    indicator: Indicator, window: Window, *, visitors: Counts, options: ReportOptions
+) -> dict[str, Any]:
+    """What the page of one window shows; `query` names the window alone, `full_query` the options too."""
     study = indicator.study
+    query = window_query(study, window)
     context = {
-        "picker": _picker(indicator, visitors, window),
+        "picker": build_picker(indicator, visitors=visitors, current=window, options=options),
         "first": study.date_of(window.first_day),
         "last": study.date_of(window.last_day),
         "window_title": wording.window_title(study.date_of(window.first_day), study.date_of(window.last_day)),
-        "query": window_query(study, window),
+        "missing": missing_days(study, window, visitors=visitors),
+        "query": query,
+        "full_query": options.query(query),
+        "table_query": options.query(query, view="table"),
     }
     if not visitors[1, study.days]:
         return context | {"state": "no_data"}
@@ -74,20 +93,93 @@ def window_context(indicator: Indicator, window: Window, *, visitors: Counts) ->
         report = window_report(indicator, window)
     except UnionNotAvailableError:
         return context | {"state": "union_not_available"}
-    return context | {"state": _state(report), "report": report} | _report_context(report)
+    context |= {"state": _state(report), "report": report, "switches": report_switches(options, query)}
+    context["shortcuts"] = _shortcuts(options, query, indicator=indicator)
+    return context | _report_context(report, options)
 
 
-def _report_context(report: WindowReport) -> dict[str, Any]:
+def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, Any]:
     half_width = typical_half_width(report)
     return {
         "protection": protections(report.plan)[report.indicator.slug],
-        "figure": charts.report_figure(report),
+        "spec": PlanSpec.from_json(report.plan.spec),
+        "visitor_rule": wording.visitor_rule(report.study),
+        "estimates": ordered(report, options=options),
+        "figure": charts.report_figure(report, options=options),
         "summary": wording.report_summary(report),
+        "blanks": _blanks(report),
         "half_width": half_width,
         "has_longer_window": report.window.days < report.study.days and has_unions(report.indicator),
-        "is_wide": half_width is not None and half_width > WIDE_INTERVAL,
+        "is_wide": half_width is not None
+        and half_width > WIDE_INTERVAL
+        and report.status != Status.OUTAGE,  # too few reports are not what is wrong with it
         "is_scaled": report.study.market_share != 1,
     }
+
+
+def _blanks(report: WindowReport) -> list[tuple[Status, str]]:
+    """Kinds of blank among the estimates, each with its reason; the summary has that of the report."""
+    found = {estimate.status for estimate in report.estimates} - {Status.OK, report.status}
+    return [(status, wording.status_reason(status, report.study)) for status in Status if status in found]
+
+
+def missing_days(study: Study, window: Window, *, visitors: Counts) -> list[str]:
+    """Days of a longer window of which there is no data, in words, a text for each run of days."""
+    days = range(window.first_day, window.last_day + 1)
+    missing = [day for day in days if window.days > 1 and not visitors[day, day]]
+    starts = [day for day in missing if day - 1 not in missing]
+    ends = [day for day in missing if day + 1 not in missing]
+    return [
+        wording.window_title(study.date_of(first), study.date_of(last))
+        for first, last in zip(starts, ends, strict=True)
+    ]
+
+
+def _shortcuts(options: ReportOptions, query: str, *, indicator: Indicator) -> list[dict[str, str]]:
+    """Keys of this page, for the list of shortcuts."""
+    other_order = "natural" if options.order == "sorted" else "sorted"
+    other_measure = "frequency" if options.measure == "visitors" else "visitors"
+    days = reverse("reports:days", args=[indicator.study.slug, indicator.slug])
+    return [
+        {"key": "w", "focus": "windows", "text": gettext("Go to the windows of this study")},
+        {"key": "m", "focus": "method", "text": gettext("Go to method and caveats")},
+        {"key": "t", "go": f"?{options.query(query, view='table')}", "text": gettext("Show the table alone")},
+        {"key": "g", "go": f"?{options.query(query, view='chart')}", "text": gettext("Show the chart alone")},
+        {"key": "b", "go": f"?{options.query(query, view='both')}", "text": gettext("Show chart and table")},
+        {
+            "key": "o",
+            "go": f"?{options.query(query, order=other_order)}",
+            "text": gettext("Change between plan order and largest first"),
+        },
+        {
+            "key": "v",
+            "go": f"?{options.query(query, measure=other_measure)}",
+            "text": gettext("Change between shares and visitors"),
+        },
+        {"key": "d", "go": days, "text": gettext("Go to all days of this indicator")},
+    ]
+
+
+def report_switches(options: ReportOptions, query: str) -> list[Switch]:
+    """Links to the other ways to show the same result."""
+    labels = {
+        "both": gettext("Chart and table"),
+        "chart": gettext("Chart"),
+        "table": gettext("Table"),
+        "natural": gettext("Plan order"),
+        "sorted": gettext("Largest first"),
+        "frequency": gettext("Shares"),
+        "visitors": gettext("Visitors"),
+        "unbiased": gettext("Unbiased"),
+        "consistent": gettext("Consistent"),
+    }
+    titles = {
+        "view": gettext("View"),
+        "measure": gettext("Measure"),
+        "order": gettext("Order"),
+        "values": gettext("Values"),
+    }
+    return switches(options, titles=titles, labels=labels, choices=CHOICES, kept=query)
 
 
 def typical_half_width(report: WindowReport) -> float | None:
@@ -101,10 +193,8 @@ def typical_half_width(report: WindowReport) -> float | None:
 
 
 def _state(report: WindowReport) -> str:
+    if report.status == Status.SUPPRESSED or (report.status == Status.OUTAGE and not report.n_reports):
+        return str(report.status)
     if report.n_visitors == 0:
         return "empty_window"
     return "report" if report.n_reports else "no_answers"
-
-
-def _picker(indicator: Indicator, visitors: Counts, window: Window | None) -> Picker:
-    return build_picker(indicator, visitors=visitors, current=window)

@@ -4,14 +4,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from reports.selectors import current_plan
 from reports.statement import certified, privacy_statement, protections
 from reports.views.access import readers_only, study_or_404
 
 
-@require_GET
+@require_safe
 @readers_only
 def statement(request: HttpRequest, slug: str) -> HttpResponse:
     """What is promised, what is not, the exact numbers behind it, and what is kept until when."""

@@ -4,23 +4,29 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
-from reports import charts, wording
-from reports.models import Area, Study
-from reports.selectors import Counts, current_plan, study_summaries, visitor_unions
+from reports import charts, policies, wording
+from reports.coverage import coverage_of, study_overviews
+from reports.derived import key_figures
+from reports.models import Area
+from reports.policies import Role
+from reports.selectors import current_plan, shown_visitors, visitor_unions
+from reports.services.access import saved_views_of
 from reports.statement import certified
-from reports.views.access import readers_only, study_or_404
+from reports.views.access import account, readers_only, study_or_404
+from reports.views.indicator import weekdays
 
 
-@require_GET
+@require_safe
 @readers_only
 def studies(request: HttpRequest) -> HttpResponse:
     """All studies, one line each."""
-    return render(request, "reports/studies.html", {"rows": study_summaries()})
+    context = {"rows": study_overviews(), "saved_views": saved_views_of(account(request))}
+    return render(request, "reports/studies.html", context)
 
 
-@require_GET
+@require_safe
 @readers_only
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """What, where, when, who counts, how answers are protected, visitors per day, indicators."""
@@ -28,6 +34,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     plan = current_plan(found)
     spec, certificate = certified(plan)
     visitors = visitor_unions(found)
+    coverage = coverage_of(found, visitors=visitors, notes=found.day_notes.all())
     context = {
         "study": found,
         "area": Area.objects.filter(study=found).first(),
@@ -36,23 +43,14 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "certificate": certificate,
         "indicators": list(found.indicators.all()),
         "visitor_rule": wording.visitor_rule(found),
-        "n_visitors": int(visitors[1, found.days]),
+        "has_data": bool(visitors[1, found.days]),
+        "n_visitors": shown_visitors(found, int(visitors[1, found.days])),
+        "coverage": coverage,
+        "figures": key_figures(found, visitors=visitors),
+        "weekdays": weekdays(),
+        "may_note": bool(policies.roles_of(request.user) & {Role.ADMINISTRATOR, Role.OPERATOR}),
         "n_windows": found.days * (found.days + 1) // 2,
-        "days": day_rows(found, visitors),
-        "figure": charts.visitors_figure(found, visitors),
+        "figure": charts.visitors_figure(found, coverage.days),
         "crumbs": [(gettext("Studies"), reverse("reports:studies"))],
     }
     return render(request, "reports/study.html", context)
-
-
-def day_rows(study: Study, visitors: Counts) -> list[dict[str, object]]:
-    """Visitors of each day, and how many of them were there for the first time."""
-    return [
-        {
-            "date": study.date_of(day),
-            "visitors": int(visitors[day, day]),
-            # whoever is in days 1..day but not in 1..day-1
-            "first_time": int(visitors[1, day] - visitors[1, day - 1]),
-        }
-        for day in range(1, study.days + 1)
-    ]

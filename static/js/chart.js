@@ -40,3 +40,14 @@ function drawAll() {
 
 drawAll();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+// Paper has another width than the window, and a light ground.
+function resizeAll() {
+  document.querySelectorAll("[data-figure]").forEach((element) => globalThis.Plotly.Plots.resize(element));
+}
+function forPaper(isPaper) {
+  document.documentElement.classList.toggle("on-paper", isPaper);
+  drawAll();
+  resizeAll();
+}
+addEventListener("beforeprint", () => forPaper(true));
+addEventListener("afterprint", () => forPaper(false));

@@ -1,24 +1,30 @@
-// Sends the chosen file as the raw body of a PUT (a form would make the server spool it) and shows how far it is.
+// Sends the chosen file in a way that survives a lost connection (tus), and shows how far it is.
+// What has arrived is known to the server alone. This browser keeps the time stamp of the file per upload, nothing
+// else, so that a file that was changed meanwhile is not taken for the rest of the old one.
+const { tus } = window;
 const form = document.getElementById("upload");
-const texts = JSON.parse(document.getElementById("upload-texts").textContent);
+const { texts, unfinished } = JSON.parse(document.getElementById("upload-data").textContent);
 const part = (name) => document.getElementById(`upload-${name}`);
 const megabytes = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 1, minimumFractionDigits: 1 });
-let request = null;
+const DELAYS_MS = [0, 1000, 2000, 5000, 10000, ...Array(60).fill(15000)];
+let upload = null;
+let isPaused = false;
+let pace = { sent: 0, at: 0 };
 
 const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 const inMegabytes = (bytes) => megabytes.format(bytes / 1e6);
+const stampKey = (url) => `upload-file-changed-at:${new URL(url, location).pathname}`;
 
-function showError(text) {
-  part("error").textContent = text;
-  part("error").hidden = false;
+function say(name, text) {
+  part(name).textContent = text;
+  part(name).hidden = !text;
 }
 
 function setBusy(busy) {
-  part("send").disabled = busy;
-  part("file").disabled = busy;
-  part("more").disabled = busy;
-  part("cancel").hidden = !busy;
-  part("progress").hidden = !busy;
+  for (const name of ["send", "file", "profile", "more", "validate"]) part(name).disabled = busy;
+  for (const name of ["cancel", "pause", "progress"]) part(name).hidden = !busy;
+  isPaused = false;
+  part("pause").textContent = texts.pause;
 }
 
 function duration(seconds) {
@@ -27,13 +33,18 @@ function duration(seconds) {
     : fill(texts.minutes, { n: Math.ceil(seconds / 60) });
 }
 
-function showProgress(sent, total, startedAt) {
+function showProgress(sent, total) {
+  say("note", "");
+  const now = performance.now();
+  // Speed counts from where this connection began: earlier bytes were sent at another time.
+  if (!pace.at || sent < pace.sent) pace = { sent, at: now };
+  const speed = (sent - pace.sent) / Math.max((now - pace.at) / 1000, 0.001);
   const percent = Math.floor((100 * sent) / total);
-  const elapsed = (performance.now() - startedAt) / 1000;
-  const speed = sent / elapsed;
-  const values = { sent: inMegabytes(sent), total: inMegabytes(total), percent, speed: inMegabytes(speed), left: duration((total - sent) / speed) };
+  const left = speed ? duration((total - sent) / speed) : "…";
   part("bar").value = percent;
-  part("numbers").textContent = fill(sent < total ? texts.progress : texts.sealing, values);
+  part("numbers").textContent = fill(sent < total ? texts.progress : texts.sealing, {
+    sent: inMegabytes(sent), total: inMegabytes(total), percent, speed: inMegabytes(speed), left,
+  });
   // Screen readers hear every quarter, not every packet.
   const quarter = fill(texts.quarter, { percent: percent - (percent % 25) });
   if (part("status").textContent !== quarter) part("status").textContent = quarter;
@@ -44,48 +55,125 @@ function warnBeforeLeaving(event) {
 }
 
 function end() {
-  request = null;
+  if (upload?.url) localStorage.removeItem(stampKey(upload.url));
+  upload = null;
   removeEventListener("beforeunload", warnBeforeLeaving);
   setBusy(false);
 }
 
-function answered() {
-  const { status, response } = request;
-  end();
-  if (status === 201) {
-    location.assign(response.url);
-    return;
-  }
-  showError(response?.error ?? fill(texts.refused, { status }));
+function pause(text) {
+  isPaused = true;
+  part("pause").textContent = texts.resume;
+  say("note", text);
 }
 
-function send(file) {
-  const address = new URL(form.dataset.url, location);
-  address.searchParams.set("filename", file.name);
-  if (part("more").checked) address.searchParams.set("more_to_come", "1");
-  const startedAt = performance.now();
-  request = new XMLHttpRequest();
-  request.responseType = "json";
-  request.upload.addEventListener("progress", (event) => showProgress(event.loaded, file.size, startedAt));
-  request.addEventListener("load", answered);
-  request.addEventListener("error", () => { end(); showError(texts.broken); });
-  request.addEventListener("abort", () => { end(); showError(texts.cancelled); });
-  request.open("PUT", address);
-  request.setRequestHeader("X-CSRFToken", form.elements.csrfmiddlewaretoken.value);
-  request.setRequestHeader("Content-Type", "application/octet-stream");
+function isPassing(error) {
+  const status = error.originalResponse?.getStatus() ?? 0;
+  const passing = status === 0 || status === 409 || status === 423 || (status >= 500 && status !== 507);
+  if (passing) say("note", texts.waiting);
+  return passing;
+}
+
+function failed(error) {
+  const status = error.originalResponse?.getStatus() ?? 0;
+  if (status === 0 || status === 409 || status === 423 || status === 503) {
+    pause(texts.broken);
+    return;
+  }
+  let reason = fill(texts.refused, { status });
+  try {
+    reason = JSON.parse(error.originalResponse.getBody()).error ?? reason;
+  } catch { /* a page of the framework, not an answer of ours */ }
+  const isSignedOut = status === 401 || status === 403;
+  if (isSignedOut) upload.url = null; // what this browser knows of the file is needed after signing in
+  end();
+  say("error", isSignedOut ? texts.signed_out : reason);
+}
+
+function succeeded() {
+  const { url } = upload;
+  end();
+  location.assign(url);
+}
+
+function restingUpload(file) {
+  return unfinished.find(({ url, filename, total }) =>
+    filename === file.name && total === file.size && localStorage.getItem(stampKey(url)) === String(file.lastModified));
+}
+
+function start(file) {
+  const metadata = { filename: file.name, profile: part("profile").value };
+  if (part("more").checked) metadata.more_to_come = "1";
+  if (part("validate").checked) metadata.validate_only = "1";
+  upload = new tus.Upload(file, {
+    endpoint: form.dataset.url,
+    uploadUrl: restingUpload(file)?.url ?? null,
+    metadata,
+    headers: { "X-CSRFToken": form.elements.csrfmiddlewaretoken.value },
+    retryDelays: DELAYS_MS,
+    storeFingerprintForResuming: false,
+    onShouldRetry: isPassing,
+    onUploadUrlAvailable: () => localStorage.setItem(stampKey(upload.url), String(file.lastModified)),
+    onProgress: showProgress,
+    onSuccess: succeeded,
+    onError: failed,
+  });
   addEventListener("beforeunload", warnBeforeLeaving);
   setBusy(true);
-  request.send(file);
+  pace = { sent: 0, at: 0 };
+  upload.start();
 }
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (request) return;
-  part("error").hidden = true;
+  if (upload) return;
+  say("error", "");
   const file = part("file").files[0];
-  if (!file) showError(texts.none);
-  else if (file.size === 0) showError(texts.empty);
-  else send(file);
+  if (!file) say("error", texts.none);
+  else if (file.size === 0) say("error", texts.empty);
+  else start(file);
 });
-part("cancel").addEventListener("click", () => request?.abort());
+
+part("file").addEventListener("change", () => {
+  const file = part("file").files[0];
+  const known = file && restingUpload(file);
+  say("note", known ? fill(texts.known, { received: inMegabytes(known.received), total: inMegabytes(known.total) }) : "");
+  for (const name of ["profile", "more", "validate"]) part(name).disabled = Boolean(known);
+  if (known) {
+    part("profile").value = known.profile;
+    part("more").checked = known.more_to_come;
+    part("validate").checked = known.validate_only;
+  }
+});
+
+part("pause").addEventListener("click", async () => {
+  if (isPaused) {
+    isPaused = false;
+    part("pause").textContent = texts.pause;
+    say("note", "");
+    pace = { sent: 0, at: 0 };
+    upload.start();
+  } else {
+    await upload.abort();
+    pause(texts.paused);
+  }
+});
+
+part("cancel").addEventListener("click", async () => {
+  const cancelled = upload;
+  part("cancel").disabled = true;
+  try {
+    await cancelled.abort(true);
+    end();
+    say("note", texts.cancelled);
+  } catch (error) {
+    failed(error);
+  }
+  part("cancel").disabled = false;
+});
+// A link may have chosen already: ?profile=NAME&validate_only=1
+const asked = new URLSearchParams(location.search);
+const isKnown = [...part("profile").options].some((option) => option.value === asked.get("profile"));
+if (isKnown) part("profile").value = asked.get("profile");
+part("validate").checked = asked.get("validate_only") === "1";
 part("send").disabled = false;

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
 
 from mobility.demo.extract import write_extract
 
@@ -102,6 +103,20 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         server.communicate(timeout=60)
 
 
+@pytest.fixture(scope="session")
+def report_study(site: Site, extract: list[Path], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Slug of a second study of the site, with three published days of seven."""
+    folder = tmp_path_factory.mktemp("study")
+    for name in ("cells.csv", "zones.geojson"):
+        shutil.copy(STUDY_FILE.parent / name, folder)
+    text = STUDY_FILE.read_text().replace(f'slug = "{STUDY}"', 'slug = "with-reports"')
+    (folder / "study.toml").write_text(text)
+    site.value("create_study", str(folder / "study.toml"))
+    for path in extract[:3]:
+        site.value("ingest", "with-reports", str(path))
+    return "with-reports"
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Not for the session: it keeps an event loop in this thread, in which Django refuses its database."""
@@ -119,9 +134,14 @@ class Watch:
     complaints: list[str] = field(default_factory=list)
 
     def on(self, page: Page) -> None:
-        page.on("console", lambda message: self._note(message.type == "error", message.text))
+        page.on("console", lambda message: self._note(self._is_bad(page, message), message.text))
         page.on("pageerror", lambda error: self._note(True, str(error)))
         page.on("request", self._check_host)
+
+    def _is_bad(self, page: Page, message: ConsoleMessage) -> bool:
+        """Whether it is an error; that the page itself answers with 404 is for its test to judge."""
+        is_its_status = message.text.startswith("Failed to load") and message.location["url"] == page.url
+        return message.type == "error" and not is_its_status
 
     def _check_host(self, request: Request) -> None:
         parts = urlsplit(request.url)
@@ -135,16 +155,30 @@ class Watch:
 
 
 @pytest.fixture
-def sign_in(site: Site, browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Open the site as a person with a role: `sign_in("analyst")`; the page is watched."""
+def watched(site: Site, browser: Browser) -> Iterator[Callable[..., Page]]:
+    """A page of nobody, watched until the end of the test: `watched(color_scheme="dark")`."""
     contexts: list[BrowserContext] = []
     watch = Watch(host=urlsplit(site.address).netloc)
 
-    def open_as(role: str, **options: Any) -> Page:
+    def new_page(**options: Any) -> Page:
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
         watch.on(page)
+        return page
+
+    yield new_page
+    for context in contexts:
+        context.close()
+    assert watch.complaints == []
+
+
+@pytest.fixture
+def sign_in(site: Site, watched: Callable[..., Page]) -> Callable[..., Page]:
+    """Open the site as a person with a role: `sign_in("analyst")`; the page is watched."""
+
+    def open_as(role: str, **options: Any) -> Page:
+        page = watched(**options)
         page.goto(f"{site.address}/sign-in/")
         page.fill("input[name=username]", role)
         page.fill("input[name=password]", site.accounts[role])
@@ -152,7 +186,4 @@ def sign_in(site: Site, browser: Browser) -> Iterator[Callable[..., Page]]:
         page.wait_for_url(f"{site.address}/")
         return page
 
-    yield open_as
-    for context in contexts:
-        context.close()
-    assert watch.complaints == []
+    return open_as

@@ -95,27 +95,3 @@ def test_export_covers_all_windows_and_categories(site: Site, later_days: list[d
     exported = site.value("export_report", STUDY)
     assert len(exported) == 7 * 28
     assert json.dumps(exported) == json.dumps(site.value("export_report", STUDY))
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1440, 390])
-def test_every_page_fits_and_keeps_its_policy(
-    site: Site, later_days: list[dict[str, Any]], sign_in: Callable[..., Page], width: int, scheme: str
-) -> None:
-    """No page is wider than the screen; the fixture checks the content policy and the hosts asked."""
-    pages = {
-        "operator": ["/", "/operator/", f"/operator/{STUDY}/"],
-        "analyst": [
-            "/", "/studies/", f"/studies/{STUDY}/", f"/studies/{STUDY}/region/",
-            f"/studies/{STUDY}/age/days/", f"/studies/{STUDY}/visit_duration/",
-            f"/studies/{STUDY}/statement/",
-        ],
-        "administrator": ["/", "/administrator/", "/administrator/create/", f"/administrator/{STUDY}/"],
-    }  # fmt: skip
-    for role, paths in pages.items():
-        page = sign_in(role, viewport={"width": width, "height": 900}, color_scheme=scheme)
-        for path in paths:
-            response = page.goto(site.address + path)
-            assert response is not None and response.status == 200, path
-            page.wait_for_load_state("networkidle")
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, path

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ldp import IndicatorRequest, KeyedPrf, PlanSpec, build_plan
 from ldp.entropy import BlockBuffer
+from ldp.params import Kind
 
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "data" / "privacy_vectors.json").read_text(encoding="utf-8")
@@ -106,7 +107,7 @@ class FixedPrf(KeyedPrf):
         return super().runs(pseudonyms, **unused | fields)
 
 
-def make_plan(*indicators: tuple[str, int], **changes: Any) -> PlanSpec:
+def make_plan(*indicators: tuple[Kind, int], **changes: Any) -> PlanSpec:
     """Plan of (kind, domain_size) indicators, "i0", "i1", ...; static keywords may be changed."""
     settings: dict[str, Any] = {
         "mechanism": "smp-grr",

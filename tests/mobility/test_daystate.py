@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobility.daystate import DaySightings, merge_sightings
+from mobility.daystate import DaySightings, merge_sightings, sightings_by_day
 from mobility.ingest.events import NO_VALUE
+from mobility.ingest.visits import Visits
 
 NONE = int(NO_VALUE)
 PSEUDONYMS = [0, 1, 2**63, 2**64 - 1]
@@ -109,3 +110,41 @@ def test_nobody_seen(slots: int) -> None:
     nobody = DaySightings.empty(words=slots)
     assert merge_sightings(nobody, nobody).static.shape == (0, slots)
     assert DaySightings.unpack(nobody.pack(), words=slots).static.shape == (0, slots)
+
+
+@given(drawn=some_parts(), gone=st.sets(st.sampled_from(PSEUDONYMS)))
+def test_whoever_is_taken_out_is_not_there_and_nobody_else_is_missing(
+    drawn: tuple[int, list[Seen]], gone: set[int]
+) -> None:
+    slots, parts = drawn
+    seen = merged_by_hand(parts)
+    left = sightings_of(seen, slots=slots).without(np.array(sorted(gone), np.uint64))
+    assert seen_in(left) == {name: facts for name, facts in seen.items() if name not in gone}
+
+
+@given(
+    visits=st.dictionaries(
+        st.tuples(st.sampled_from(PSEUDONYMS), st.sampled_from([1, 2, 61, 62])),
+        st.sampled_from([(0, 0), (5, 9), (7, 2**32 - 1)]),
+    ),
+    words=st.integers(0, 2),
+)
+def test_visits_of_each_day_with_the_answers_of_their_subscribers(
+    visits: dict[tuple[int, int], tuple[int, int]], words: int
+) -> None:
+    keys = sorted(visits)
+    people = sorted({name for name, _ in keys})
+    answers = {name: tuple(10 * row + word for word in range(words)) for row, name in enumerate(people)}
+    found = sightings_by_day(
+        Visits(
+            pseudonym=np.array([name for name, _ in keys], np.uint64),
+            day=np.array([day for _, day in keys], np.uint8),
+            first=np.array([visits[key][0] for key in keys], np.uint32),
+            last=np.array([visits[key][1] for key in keys], np.uint32),
+        ),
+        np.array(list(answers.values()), np.uint16).reshape(len(people), words),
+    )
+    assert {
+        (name, day): facts for day, sightings in found.items() for name, facts in seen_in(sightings).items()
+    } == {(name, day): (*span, answers[name]) for (name, day), span in visits.items()}
+    assert all(map(len, found.values()))

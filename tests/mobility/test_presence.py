@@ -15,8 +15,18 @@ from ldp import IndicatorRequest, PlanSpec, UnaryChannel, build_plan
 from ldp.entropy import KeyedPrf
 from ldp.params import Mechanism
 from ldp.tallies import Delta
+from mobility.answers import KnownAnswers
 from mobility.ingest.events import NO_VALUE
-from mobility.presence import Change, DayArrivals, Presence, add_days, remove_day
+from mobility.presence import (
+    Change,
+    DayArrivals,
+    Presence,
+    add_answers,
+    add_days,
+    final_answers,
+    forget_subscribers,
+    remove_day,
+)
 from mobility.sanitise import StudySanitiser
 from tests.mobility import keyed
 
@@ -131,17 +141,35 @@ class ByHand:
             person.days.discard(day)
             person.daily = {key: answer for key, answer in person.daily.items() if key[1] != day}
 
+    def learn(self, known: KnownAnswers) -> None:
+        """Answers from elsewhere; only of those who are present."""
+        for row, pseudonym in enumerate(known.pseudonym.tolist()):
+            person = self.people.get(pseudonym, Person())
+            for index, words in words_of(self.plan, pseudonym, STATIC).items():
+                answer = read(known.static[row, words], self.plan, index)
+                if person.days and answer != NONE:
+                    person.static.setdefault(index, answer)
+
+    def forget(self, pseudonyms: list[int], *, number: int) -> int:
+        """Returns by how many subscribers publication `number` covers more, or fewer."""
+        gone = [self.people.pop(pseudonym) for pseudonym in pseudonyms if pseudonym in self.people]
+        return sum(1 if person.covered_by != number else -1 for person in gone if person.days)
+
     def facts(self) -> dict[int, tuple[object, ...]]:
         return {pseudonym: person.facts() for pseudonym, person in self.people.items()}
 
     def cover(self, before: dict[int, tuple[object, ...]], *, number: int) -> int:
-        """Subscribers that changed and that publication `number` did not cover yet."""
-        fresh = 0
+        """By how many subscribers publication `number` covers more, or fewer where some lose days of it."""
+        more = 0
         for pseudonym, facts in self.facts().items():
-            if facts != before.get(pseudonym, Person().facts()):
-                fresh += self.people[pseudonym].covered_by != number
-                self.people[pseudonym].covered_by = number
-        return fresh
+            person, was = self.people[pseudonym], before.get(pseudonym, Person().facts())
+            if facts != was and person.covered_by != number:
+                more += 1
+                person.covered_by = number
+            elif facts != was and was[0] - person.days:
+                more -= 1
+                person.covered_by = 0
+        return more
 
     def tallies(self) -> Delta:
         """Everything counted from the beginning."""
@@ -231,6 +259,13 @@ def answers_to(plan: PlanSpec, indexes: tuple[int, ...]) -> st.SearchStrategy[di
     return st.fixed_dictionaries({index: reports(index) for index in indexes})
 
 
+def known_of(sanitiser: StudySanitiser, people: dict[int, tuple[dict[int, int], object]]) -> KnownAnswers:
+    """The static answers of these people, from a subscriber extract."""
+    names = {pseudonym: (static, {}) for pseudonym, (static, _) in people.items()}
+    rows = arrivals_of(sanitiser, 1, names)
+    return KnownAnswers(pseudonym=rows.pseudonym, static=rows.static)
+
+
 Step = tuple[str, object]
 
 
@@ -246,9 +281,13 @@ def steps(
     files = st.dictionaries(st.sampled_from(days), people, max_size=3).map(
         lambda by_day: [arrivals_of(sanitiser, day, by_day[day]) for day in sorted(by_day)]
     )
+    answers = people.map(lambda drawn: known_of(sanitiser, drawn))
+    some = st.sets(st.sampled_from(pseudonyms), max_size=3).map(sorted)
     step = st.one_of(
         st.tuples(st.just("add"), files),
         st.tuples(st.just("add"), files),
+        st.tuples(st.just("learn"), answers),
+        st.tuples(st.just("forget"), some),
         st.tuples(st.just("remove"), st.sampled_from(days)),
         st.tuples(st.just("publish"), st.none()),
         st.tuples(st.just("store"), st.none()),
@@ -269,19 +308,10 @@ def run(sanitiser: StudySanitiser, history: list[Step]) -> None:
             assert_same_state(stored, presence)
             presence = stored
             continue
-        facts, totals, late = by_hand.facts(), by_hand.totals(), 0
-        before = presence.pack()
-        if what == "add":
-            assert isinstance(detail, list)
-            late = by_hand.add(detail)
-            change = add_days(presence, detail, number=number, sanitiser=sanitiser)
-        else:
-            assert isinstance(detail, int)
-            by_hand.remove(detail)
-            change = remove_day(presence, day=detail, number=number, sanitiser=sanitiser)
+        totals, before = by_hand.totals(), presence.pack()
+        change, covered, late = do_both(presence, by_hand, what, detail, number=number, sanitiser=sanitiser)
         assert presence.pack() == before  # the state before is left as it was
-        assert change.subscribers == by_hand.cover(facts, number=number)
-        assert change.late_changes == late
+        assert (change.subscribers, change.late_changes) == (covered, late)
         growth = tuple(after - was for after, was in zip(by_hand.totals(), totals, strict=True))
         assert (change.subscriber_days, change.subscribers_new, change.reports) == growth
         presence, published = change.presence, published + change.delta
@@ -289,7 +319,38 @@ def run(sanitiser: StudySanitiser, history: list[Step]) -> None:
         assert_equal(published, by_hand.tallies())
 
 
-@settings(max_examples=80)
+def do_both(
+    presence: Presence,
+    by_hand: ByHand,
+    what: str,
+    detail: object,
+    *,
+    number: int,
+    sanitiser: StudySanitiser,
+) -> tuple[Change, int, int]:
+    """The change, and by hand whom it newly covers and how many late changes there are."""
+    facts, late = by_hand.facts(), 0
+    if what == "add":
+        assert isinstance(detail, list)
+        late = by_hand.add(detail)
+        change = add_days(presence, detail, number=number, sanitiser=sanitiser)
+    elif what == "learn":
+        assert isinstance(detail, KnownAnswers)
+        by_hand.learn(detail)
+        change = add_answers(presence, detail, number=number, sanitiser=sanitiser)
+    elif what == "forget":
+        assert isinstance(detail, list)
+        gone = np.array(detail, np.uint64)
+        change = forget_subscribers(presence, gone, number=number, sanitiser=sanitiser)
+        return change, by_hand.forget(detail, number=number), 0
+    else:
+        assert isinstance(detail, int)
+        by_hand.remove(detail)
+        change = remove_day(presence, day=detail, number=number, sanitiser=sanitiser)
+    return change, by_hand.cover(facts, number=number), late
+
+
+@settings(max_examples=50)
 @given(history=st.data())
 @pytest.mark.parametrize("mechanism", SANITISERS)
 def test_any_history_is_published_as_the_tallies_of_its_state(history: st.DataObject, mechanism: str) -> None:
@@ -430,6 +491,77 @@ def test_day_undone_takes_presence_and_daily_answers_back_and_keeps_the_static_a
     assert back.late_changes == 0
 
 
+def known_answer(answer: int) -> KnownAnswers:
+    """Of the subscriber who is asked the first indicator."""
+    return known_of(SAMPLED, {subscriber(0): ({0: answer}, {})})
+
+
+def test_answer_that_is_learnt_counts_for_all_days() -> None:
+    present = after(visit(1), visit(3)).presence
+    change = add_answers(present, known_answer(2), number=2, sanitiser=SAMPLED)
+    assert change.presence.static.tolist() == [[2]]
+    assert {(c, p, t) for c, p, t in zip(*np.nonzero(change.delta.counts[0]), strict=True)} == {
+        (2, 0, 1),
+        (2, 1, 3),
+    }
+    assert not change.delta.visitors.any()
+    assert (change.subscribers, change.subscriber_days, change.subscribers_new, change.reports) == (
+        1,
+        0,
+        0,
+        1,
+    )
+
+
+def test_answer_that_is_learnt_later_or_by_nobody_present_changes_nothing() -> None:
+    gone = remove_day(after(visit(1)).presence, day=1, number=1, sanitiser=SAMPLED).presence
+    for present in (after(visit(1, static=1)).presence, gone, after(visit(2, index=3)).presence):
+        change = add_answers(present, known_answer(2), number=2, sanitiser=SAMPLED)
+        assert change.delta.is_zero
+        assert change.places == change.subscribers == 0
+        assert_same_state(change.presence, present)
+
+
+def test_whoever_is_forgotten_leaves_no_trace() -> None:
+    """Neither in the state nor in what is published; those who stay keep everything."""
+    both = [visit(1, static=2), visit(2, static=2), visit(2, daily=3, index=3)]
+    full = after(*both)
+    published = sum((after(*both[:i]).delta for i in (1, 2, 3)), Delta.zero(SAMPLED.plan))
+    gone = np.array([subscriber(0)], np.uint64)
+    change = forget_subscribers(full.presence, gone, number=2, sanitiser=SAMPLED)
+    alone = after(both[2])
+    assert_same_state(change.presence, alone.presence)
+    assert_equal(published + change.delta, alone.delta)
+    assert (change.places, change.subscribers) == (1, 1)
+    assert (change.subscriber_days, change.subscribers_new, change.reports) == (-2, -1, -1)
+    again = forget_subscribers(change.presence, gone, number=3, sanitiser=SAMPLED)
+    assert again.delta.is_zero
+    assert again.places == again.subscribers == 0
+
+
+def test_final_answer_is_that_of_the_presence_before_that_of_an_extract() -> None:
+    present = after(visit(1, static=1)).presence
+    names = np.sort(np.array([subscriber(0), subscriber(2)], np.uint64))
+    known = known_of(SAMPLED, {subscriber(0): ({0: 2}, {}), subscriber(2): ({2: 0}, {})})
+    found = dict(zip(names.tolist(), final_answers(present, known, names).tolist(), strict=True))
+    assert found == {subscriber(0): [1], subscriber(2): [0]}
+    nobody = final_answers(Presence.empty(SAMPLED), KnownAnswers.empty(words=1), names)
+    assert nobody.tolist() == [[NONE], [NONE]]
+
+
+def test_state_before_a_change_is_left_as_it_was() -> None:
+    before = after(visit(1), visit(2)).presence
+    packed, gone = before.pack(), np.array([subscriber(0)], np.uint64)
+    for change in (
+        add_days(before, [visit(3)], number=2, sanitiser=SAMPLED),
+        add_answers(before, known_answer(1), number=2, sanitiser=SAMPLED),
+        remove_day(before, day=1, number=2, sanitiser=SAMPLED),
+        forget_subscribers(before, gone, number=2, sanitiser=SAMPLED),
+    ):
+        assert change.places == 1
+        assert before.pack() == packed
+
+
 def test_day_undone_before_anybody_came() -> None:
     change = remove_day(Presence.empty(SPLIT), day=1, number=1, sanitiser=SPLIT)
     assert change.delta.is_zero
@@ -457,17 +589,19 @@ def test_counts_are_plain_numbers() -> None:
 @settings(max_examples=60)
 @given(
     known=st.sets(st.sampled_from(FEW)),
-    more=st.lists(st.sampled_from(FEW), max_size=6),
+    more=st.lists(st.sets(st.sampled_from(FEW)), max_size=3),
     sanitiser=st.sampled_from([SAMPLED, SPLIT]),
 )
 def test_new_places_are_blank_and_old_ones_unchanged(
-    known: set[int], more: list[int], sanitiser: StudySanitiser
+    known: set[int], more: list[set[int]], sanitiser: StudySanitiser
 ) -> None:
     answers = ({0: 1, 2: 1}, {1: 2, 3: 4})
     arrival = arrivals_of(sanitiser, 2, dict.fromkeys(known, answers))
     before = add_days(Presence.empty(sanitiser), [arrival], number=7, sanitiser=sanitiser).presence
-    wider = before.with_places_for(np.array(more, np.uint64))
-    assert wider.pseudonym.tolist() == sorted(known | set(more))
+    wider, rows_of = before.with_places_for([np.array(sorted(names), np.uint64) for names in more])
+    assert wider.pseudonym.tolist() == sorted(known.union(*more))
+    for rows, names in zip(rows_of, more, strict=True):
+        assert wider.pseudonym[rows].tolist() == sorted(names)
     old = np.isin(wider.pseudonym, before.pseudonym)
     assert_same_state(wider.take(np.flatnonzero(old)), before)
     blank = wider.take(np.flatnonzero(~old))
@@ -491,12 +625,15 @@ def test_packing_changes_nothing(kind: str, n: int) -> None:
     sanitiser = KINDS[kind]()
     rng = np.random.default_rng(n)
     days = sanitiser.plan.days
+    bitmaps = rng.integers(0, 2**days, n, np.uint64)
+    is_present = (bitmaps[:, None] >> np.arange(days, dtype=np.uint64)) & np.uint64(1) == 1
+    daily = rng.integers(0, 2**16, (n, sanitiser.words("daily"), days)).astype(np.uint16)
     presence = Presence(
         pseudonym=np.sort(rng.integers(0, 2**64, n, np.uint64)),
-        days=rng.integers(0, 2**days, n, np.uint64),
+        days=bitmaps,
         changed_in=rng.integers(0, 2**32, n, np.uint32),
         static=rng.integers(0, 2**16, (n, sanitiser.words("static"))).astype(np.uint16),
-        daily=rng.integers(0, 2**16, (n, sanitiser.words("daily"), days)).astype(np.uint16),
+        daily=np.where(is_present[:, None], daily, NONE).astype(np.uint16),
     )
     stored = Presence.unpack(presence.pack(), sanitiser)
     assert_same_state(stored, presence)

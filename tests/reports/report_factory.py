@@ -78,6 +78,7 @@ def definition(
         "expected_subscribers": None,
         "market_share": Decimal(1),
         "min_publication": 1,
+        "small_cell": 0,
         "visitor": VisitorRule(min_minutes=60, from_minute=360, to_minute=1439),
         "extract": ExtractProfile(
             subscriber="msisdn", timestamp="at", cell=None, max_bad_share=Decimal("0.05")

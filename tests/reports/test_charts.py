@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from reports import charts, selectors
+from reports import charts, selectors, wording
+from reports.coverage import coverage_of
 from reports.models import Study
 from reports.selectors import Window, WindowReport
 from tests.reports import report_factory as factory
@@ -48,7 +49,9 @@ def all_figures(study: Study) -> list[charts.Figure]:
     return [
         charts.report_figure(reports_of(study, "age", Window(1, 4))[0]),
         charts.days_figure(days, shown=list(range(charts.MAX_LINES))),
-        charts.visitors_figure(study, selectors.visitor_unions(study)),
+        charts.visitors_figure(
+            study, coverage_of(study, visitors=selectors.visitor_unions(study), notes=()).days
+        ),
     ]
 
 
@@ -102,6 +105,20 @@ def test_long_names_wrap() -> None:
     assert figure["layout"]["yaxis"]["ticktext"] == ["comfortable family<br>pavilion", "rural"]
 
 
+def test_rows_have_room_for_names_of_many_lines() -> None:
+    name = "Municipality with a name that takes more than three lines of a narrow chart to be written"
+    study = factory.create(factory.indicator("place", name, "Elsewhere"))
+    factory.publish(study, factory.crowd(study))
+    figure = charts.report_figure(reports_of(study, "place", Window(1, 4))[0])
+    lines = figure["layout"]["yaxis"]["ticktext"][0].split("<br>")
+    assert len(lines) == 3
+    assert lines[-1].endswith("…")
+    assert charts.row_px(["one"], one_line=28) == 28
+    for n_lines in (2, 3):
+        assert charts.row_px(["one", "<br>".join(["line"] * n_lines)], one_line=28) >= 16 * n_lines
+    assert figure["layout"]["height"] >= 2 * charts.row_px(figure["layout"]["yaxis"]["ticktext"], one_line=28)
+
+
 def test_every_category_has_its_row(study: Study) -> None:
     few, many = (charts.report_figure(reports_of(study, slug, Window(1, 1))[0]) for slug in ("age", "region"))
     per_row = (many["layout"]["height"] - few["layout"]["height"]) / (12 - 3)
@@ -144,5 +161,14 @@ def test_lines_differ_in_colour_and_in_shape(study: Study) -> None:
 
 def test_visitors_figure_has_the_exact_totals(study: Study) -> None:
     visitors = selectors.visitor_unions(study)
-    bars = charts.visitors_figure(study, visitors)["data"][0]
+    bars = charts.visitors_figure(study, coverage_of(study, visitors=visitors, notes=()).days)["data"][0]
     assert bars["y"] == [visitors[day, day] for day in range(1, 5)]
+
+
+def test_day_without_visitors_has_no_bar_but_a_sign() -> None:
+    study = factory.create(small_cell=10)
+    factory.publish(study, factory.absent_on(factory.crowd(study), day=2))
+    coverage = coverage_of(study, visitors=selectors.visitor_unions(study), notes=())
+    bars, blanks = charts.visitors_figure(study, coverage.days)["data"]
+    assert [total is None for total in bars["y"]] == [False, True, False, False]
+    assert blanks["text"] == ["", wording.MISSING, "", ""]

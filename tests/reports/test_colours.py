@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-STYLES = (Path(__file__).parents[2] / "static/css/app.css").read_text()
+STATIC = Path(__file__).parents[2] / "static"
+STYLES = (STATIC / "css/app.css").read_text()
 LIGHT_PART, DARK_PART = STYLES.split("@media (prefers-color-scheme: dark)", 1)
 SCHEMES = [
     pytest.param(dict(re.findall(r"(--[\w-]+): (#[0-9a-f]{6});", part)), id=name)
@@ -51,3 +52,11 @@ def test_shapes_can_be_seen(colours: dict[str, str], shape: str) -> None:
 def test_contrast_is_that_of_wcag() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
+
+
+def test_paper_has_the_light_colours() -> None:
+    light = dict(re.findall(r"(--[\w-]+): (#[0-9a-f]{6});", LIGHT_PART))
+    paper = re.findall(r"(--[\w-]+): (#[0-9a-f]{6});", (STATIC / "css/print.css").read_text())
+    assert {"--text", "--chart-1", "--chart-8"} <= {name for name, _ in paper}
+    for name, colour in paper:
+        assert colour == ("#ffffff" if name == "--bg" else light[name]), name  # paper is white

@@ -14,17 +14,18 @@ from django.urls import reverse
 from reports import selectors
 from reports.models import Study
 from reports.selectors import Window
+from reports.version import software
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
 
 REPORT_KEYS = [
     "study", "indicator", "first_day", "last_day", "plan_version", "mechanism", "epsilon", "unit",
-    "n_visitors", "n_reports", "estimates",
+    "n_visitors", "n_reports", "estimates", "status", "ci_level", "timezone", "software_version",
 ]  # fmt: skip
 ESTIMATE_KEYS = [
     "category", "reports", "frequency", "std_error", "ci_low", "ci_high", "consistent", "visitors",
-    "visitors_ci_low", "visitors_ci_high",
+    "visitors_ci_low", "visitors_ci_high", "status",
 ]  # fmt: skip
 
 
@@ -66,6 +67,10 @@ def test_values_are_those_of_the_selectors(fair: Study) -> None:
         "n_visitors": report.n_visitors,
         "n_reports": report.n_reports,
         "estimates": None,
+        "status": "ok",
+        "ci_level": 0.95,
+        "timezone": "Europe/Paris",
+        "software_version": software()["version"],
     }
     for row, estimate in zip(record[0]["estimates"], report.estimates, strict=True):
         assert row == {name: getattr(estimate, name) for name in ESTIMATE_KEYS}
@@ -78,8 +83,9 @@ def test_csv_has_one_row_per_estimate_with_the_same_numbers(fair: Study) -> None
         for record in json.loads(export("fair-2024"))
         for estimate in record.pop("estimates")
     ]
-    assert list(rows[0]) == REPORT_KEYS[:-1] + ESTIMATE_KEYS
-    assert rows == [{name: str(value) for name, value in row.items()} for row in flat]
+    names = REPORT_KEYS[:10] + ESTIMATE_KEYS + REPORT_KEYS[12:]
+    assert list(rows[0]) == names
+    assert rows == [{name: str(row[name]) for name in names} for row in flat]
 
 
 def test_same_data_gives_the_same_bytes(fair: Study) -> None:
@@ -95,6 +101,7 @@ def test_window_without_data_has_zeros_and_nulls() -> None:
         for estimate in record["estimates"]:
             assert estimate.pop("category")
             assert estimate.pop("reports") == 0
+            assert estimate.pop("status") == "not_collected"
             assert set(estimate.values()) == {None}
     rows = list(csv.DictReader(io.StringIO(export("fair-2024", "--format", "csv"))))
     assert {row["frequency"] for row in rows} == {""}

@@ -1,10 +1,14 @@
 """The first page, and the pages for when something is wrong."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
+
+from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
 
@@ -69,3 +73,46 @@ def test_forged_form_is_explained() -> None:
 
 def test_page_for_faults_needs_no_request() -> None:
     assert "Something went wrong" in render_to_string("500.html")
+
+
+def test_home_shows_state_coverage_and_next_step(client: Client, analyst: User) -> None:
+    done, part = factory.create(slug="done-2024", name="Done"), factory.create(slug="part-2024", name="Part")
+    factory.create(slug="new-2024", name="New")
+    people = factory.crowd(done)
+    factory.publish(done, people)
+    factory.publish(part, factory.absent_on(people, day=2))
+    page = home_of(client, analyst)
+    for text in (
+        "4 of 4",
+        "3 of 4",
+        "0 of 4",
+        "All days are published",
+        "extract of Fri 31 May 2024 is missing",
+    ):
+        assert page.count(text) == 1, text
+    assert "an operator uploads the extract of the first day" in page
+    assert "demo" not in page
+
+
+def test_home_without_a_study_teaches_how_one_comes_about(
+    client: Client, analyst: User, administrator: User
+) -> None:
+    create = reverse("administrator:create")
+    assert "There is no study yet" in home_of(client, analyst)
+    assert create not in home_of(client, analyst)
+    assert create in home_of(client, administrator)
+
+
+def test_operator_sees_no_reports_on_the_first_page(client: Client, operator: User) -> None:
+    factory.create()
+    assert "The fair" not in home_of(client, operator)
+
+
+def test_home_takes_as_many_queries_for_many_studies(
+    client: Client, analyst: User, django_assert_num_queries: Any
+) -> None:
+    client.force_login(analyst)
+    for n in range(3):
+        factory.create(slug=f"fair-{n}")
+        with django_assert_num_queries(4 + 3):  # session, user, roles twice; studies, notes, kept views
+            client.get(reverse("home"))

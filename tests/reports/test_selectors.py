@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from django.utils import translation
 
 import ldp
 from reports import selectors
@@ -183,6 +184,8 @@ def test_indicator_answered_on_some_days_has_no_unions() -> None:
     assert selectors.windows_of_indicator(stay) == [Window(day, day) for day in range(1, 5)]
     with pytest.raises(UnionNotAvailableError, match="2 of 4 days, got days 1 to 2"):
         selectors.window_report(stay, Window(1, 2))
+    with translation.override("fr"), pytest.raises(UnionNotAvailableError, match="doit être un seul jour"):
+        selectors.window_report(stay, Window(1, 2))
     left_out = selectors.study_reports(list(study.indicators.all()), Window(1, 2))
     assert [report.indicator.slug for report in left_out] == ["gender"]
     single = selectors.window_report(stay, Window(2, 2))
@@ -207,10 +210,10 @@ def test_summaries_are_newest_first_with_their_visitors() -> None:
     ]
 
 
-def test_all_reports_of_a_study_take_two_queries(django_assert_num_queries) -> None:
+def test_all_reports_of_a_study_take_three_queries(django_assert_num_queries) -> None:
     study = factory.create()
     factory.publish(study, factory.crowd(study, n=50))
     fresh = Study.objects.get(pk=study.pk)
-    with django_assert_num_queries(2):  # indicators; tallies with plans and visitors
+    with django_assert_num_queries(3):  # indicators; tallies with plans and visitors; notes
         reports = selectors.study_reports(list(fresh.indicators.all()), None)
     assert len(reports) == 30

@@ -2,6 +2,7 @@
 
 import io
 import json
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -10,18 +11,21 @@ from typing import Any, get_args
 import jsonschema
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
 
 import ldp
 from ldp.params import Mechanism
 from reports.models import Plan, Study
+from reports.services.studies import mark_closed
 from reports.statement import protections
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
 
 ROOT = Path(__file__).parents[2]
+CLOSED_AT = datetime(2024, 6, 1, 12, 30, tzinfo=UTC)
 SCHEMA = json.loads((ROOT / "docs/statement.schema.json").read_text())
 
 
@@ -200,6 +204,27 @@ def test_page_and_file(reader: Client, fair: Study) -> None:
     file = reader.get(reverse("reports:statement_file", args=["fair-2024"]))
     assert json.loads(file.content) == printed
     assert "attachment" in file["Content-Disposition"]
+
+
+def test_closed_study_says_when_its_key_was_destroyed(reader: Client, fair: Study) -> None:
+    open_rows = {row["name"]: row["until"] for row in statement()["retention"]}
+    assert statement()["study"]["closed_at"] is None
+    mark_closed(study_slug=fair.slug, closed_at=CLOSED_AT)
+    mark_closed(study_slug=fair.slug, closed_at=CLOSED_AT + timedelta(days=1))  # the first time counts
+    closed = statement()
+    assert (closed["study"]["state"], closed["study"]["closed_at"]) == ("closed", "2024-06-01T12:30:00Z")
+    rows = {row["name"]: row["until"] for row in closed["retention"]}
+    assert rows["key"] == rows["presence"] == "destroyed on 2024-06-01"
+    assert {name for name in rows if rows[name] != open_rows[name]} == {"key", "presence"}
+    for name in ("statement", "study"):
+        page = reader.get(reverse(f"reports:{name}", args=["fair-2024"])).content.decode()
+        assert "was closed on Sat 1 Jun 2024" in page
+
+
+def test_open_study_has_no_time_of_closing(fair: Study) -> None:
+    fair.closed_at = CLOSED_AT
+    with pytest.raises(IntegrityError, match="study_closed_has_time"):
+        fair.save()
 
 
 def test_unknown_study_is_named() -> None:

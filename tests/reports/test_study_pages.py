@@ -2,14 +2,20 @@
 
 import json
 import re
+from dataclasses import replace
+from datetime import date
 
+import numpy as np
 import pytest
+from django.contrib.auth.models import User
+from django.template.defaultfilters import floatformat
 from django.test import Client
 from django.urls import reverse
 
 from reports import charts, selectors, wording
-from reports.models import Study
-from reports.views.studies import day_rows
+from reports.coverage import coverage_of
+from reports.models import DayNote, Study
+from reports.services.notes import note_day
 from tests.reports import report_factory as factory
 
 MANY = factory.indicator("region", *(f"Region {letter}" for letter in "ABCDEFGHIJKL"))
@@ -29,6 +35,9 @@ def test_list_tells_studies_with_data_from_those_without(reader: Client, fair: S
     factory.create(slug="soon-2025", name="Soon")
     text = page(reader, "studies")
     assert wording.number(4000) in text
+    assert "4 of 4" in text
+    assert "0 of 4" in text
+    assert "All days are published." in text
     assert text.count("no data yet") == 1
 
 
@@ -51,12 +60,12 @@ def test_study_page_without_data_has_no_chart(reader: Client, db: None) -> None:
 
 def test_visitors_per_day_and_first_timers_are_exact(fair: Study) -> None:
     people = factory.crowd(fair)
-    rows = day_rows(fair, selectors.visitor_unions(fair))
+    days = coverage_of(fair, visitors=selectors.visitor_unions(fair), notes=()).days
     seen = people.bitmaps == 0  # nobody
-    for day, row in enumerate(rows, start=1):
+    for day, row in enumerate(days, start=1):
         today = people.present(day, day)
-        assert row["visitors"] == today.sum()
-        assert row["first_time"] == (today & ~seen).sum()
+        assert row.visitors == today.sum()
+        assert row.first_time == (today & ~seen).sum()
         seen = seen | today
 
 
@@ -97,10 +106,10 @@ def test_days_page_without_data(reader: Client, db: None) -> None:
     ("name", "args", "queries"),
     [
         # each: session, user, roles for access and for the navigation
-        ("studies", (), 4 + 1),
-        ("study", ("fair-2024",), 4 + 5),  # study, plan, visitors, area, indicators
-        ("indicator", ("fair-2024", "gender"), 4 + 4),  # study, indicators, visitors, tally
-        ("days", ("fair-2024", "gender"), 4 + 3),  # study, indicators, tally
+        ("studies", (), 4 + 2 + 1),  # studies, notes; kept views
+        ("study", ("fair-2024",), 4 + 7),  # study, plan, visitors, notes, area, roles, indicators
+        ("indicator", ("fair-2024", "gender"), 4 + 5),  # study, indicators, visitors, tally, notes
+        ("days", ("fair-2024", "gender"), 4 + 4),  # study, indicators, tally, notes
         ("statement", ("fair-2024",), 4 + 6),
     ],
 )
@@ -114,3 +123,49 @@ def test_number_of_queries_does_not_grow(
     big = tuple(arg.replace("fair-2024", "other-2024") for arg in args)
     with django_assert_num_queries(queries):
         page(reader, name, *big)
+
+
+def test_study_page_has_its_key_figures_and_says_that_they_are_exact(reader: Client, fair: Study) -> None:
+    text = page(reader, "study", "fair-2024")
+    visitors = selectors.visitor_unions(fair)
+    daily = [int(visitors[day, day]) for day in range(1, 5)]
+    assert f"<dd>{wording.number(int(visitors[1, 4]))}</dd>" in text
+    assert f"{wording.number(max(daily))} visitors" in text
+    assert f"<dd>{floatformat(sum(daily) / int(visitors[1, 4]), 2)}</dd>" in text
+    assert "These numbers are exact" in text
+
+
+def test_calendar_marks_each_day_with_a_sign_and_a_word(reader: Client) -> None:
+    study = factory.create()
+    factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
+    note_day(study, day=date(2024, 6, 2), kind=DayNote.Kind.EVENT, text="Fireworks", by="adam")
+    calendar = page(reader, "study", "fair-2024").split('class="month"')[1].split("</table>")[0]
+    assert calendar.count(">published<") == 3
+    assert calendar.count(">not collected<") == 1
+    assert calendar.count(">event<") == 1
+    for day in ("2024-05-30", "2024-06-01"):
+        assert f"?from={day}&amp;to={day}" in calendar
+    text = page(reader, "study", "fair-2024")
+    assert "3 of 4 days are published. Next: Sat 1 Jun 2024." in text
+    assert "Fireworks" in text
+
+
+def test_only_those_who_write_notes_are_led_to_them(reader: Client, administrator: User, fair: Study) -> None:
+    notes = reverse("reports:notes", args=["fair-2024"])
+    assert notes not in page(reader, "study", "fair-2024")
+    client = Client()
+    client.force_login(administrator)
+    assert notes in page(client, "study", "fair-2024")
+
+
+def test_key_figures_do_not_tell_of_a_day_that_is_hidden(reader: Client) -> None:
+    study = factory.create(small_cell=100)
+    people = factory.crowd(study, n=1000)
+    bitmaps = np.array([0b0111] * 960 + [0b1111] * 40, np.uint64)  # 40 on day 4
+    factory.publish(study, replace(people, bitmaps=bitmaps))
+    for address in ("/studies/fair-2024/", "/studies/fair-2024/gender/movement/"):
+        text = reader.get(address).content.decode()
+        assert "3,040" not in text  # visits: less 1,000 on each of three days, they are those of day 4
+        assert "2,040" not in text
+        assert "3.04" not in text
+        assert "None" not in text

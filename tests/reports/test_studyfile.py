@@ -99,6 +99,7 @@ def test_what_is_optional_has_its_documented_default() -> None:
     assert study.expected_subscribers is None
     assert study.market_share == Decimal(1)
     assert study.min_publication == 100
+    assert study.small_cell == 0
     assert study.extract.max_bad_share == Decimal("0.05")
     assert (study.extract.delimiter, study.extract.timestamp_format) == (None, "iso")
     assert study.plan.epsilon_profile is None
@@ -108,7 +109,10 @@ def test_what_is_optional_has_its_documented_default() -> None:
 
 
 def test_optional_values_are_taken_exactly() -> None:
-    text = edited("days = 3", "days = 3\nmarket_share = 0.1\nmin_publication = 40\nexpected_subscribers = 9")
+    text = edited(
+        "days = 3",
+        "days = 3\nmarket_share = 0.1\nmin_publication = 40\nsmall_cell = 20\nexpected_subscribers = 9",
+    )
     text = edited('timestamp = "time"', 'timestamp = "time"\nmax_bad_share = 0.0', text=text)
     text = edited('derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 2', text=text)
     text = edited('column = "age"', 'column = "age"\nepsilon = 0.00000001\nname = "Âge"', text=text)
@@ -117,6 +121,7 @@ def test_optional_values_are_taken_exactly() -> None:
         parse(text)  # the library's own limit is reported too
     study = parse(text.replace("0.00000001", "0.3"))
     assert (study.market_share, study.min_publication, study.expected_subscribers) == (Decimal("0.1"), 40, 9)
+    assert study.small_cell == 20
     assert study.extract.max_bad_share == 0
     assert (study.indicators[0].epsilon, study.indicators[0].name) == (Decimal("0.3"), "Âge")
     assert study.indicators[1].max_values == 2

@@ -35,7 +35,7 @@ def test_number(value: float | None, text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0, "0"),
+        (0, wording.MISSING),
         (999, "999"),
         (1000, "1.0k"),
         (9949, "9.9k"),

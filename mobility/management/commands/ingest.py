@@ -1,4 +1,4 @@
-"""Take an extract in, wait for the workers, and print what it did."""
+"""Take a file in, wait for the workers, and print what it did."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -9,25 +9,49 @@ from django.core.management.base import CommandError
 from mobility.errors import MobilityError
 from mobility.management.batch_command import ACTOR, BatchCommand
 from mobility.models import Batch
-from mobility.services import intake
+from mobility.profiles import DEFAULT
+from mobility.profiles.lookup import find_profile
+from mobility.services import uploads
 from mobility.services.vault import find_study
 
 
 class Command(BatchCommand):
-    help = "Take an extract (CSV with a header, plain or gzip) into a study and wait for the workers."
+    help = (
+        "Take a file (CSV, TSV, pipes; plain, gzip, zstd; or Parquet) into a study and wait for the workers."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("file", type=Path)
         parser.add_argument(
+            "--profile",
+            default=DEFAULT,
+            help="how the file is read: a profile of the study, or default, subscribers, opt-out",
+        )
+        parser.add_argument(
             "--more-to-come",
             action="store_true",
             help="the days of this file stay open until a later file or close_days",
         )
+        parser.add_argument(
+            "--validate-only",
+            action="store_true",
+            help="check and count everything, keep and publish nothing",
+        )
 
-    def handle(self, *args: Any, study: str, file: Path, more_to_come: bool, **options: Any) -> None:
+    def handle(
+        self,
+        *args: Any,
+        study: str,
+        file: Path,
+        profile: str,
+        more_to_come: bool,
+        validate_only: bool,
+        **options: Any,
+    ) -> None:
         try:
             row = find_study(study)
+            find_profile(row, profile)
         except MobilityError as error:
             raise CommandError(str(error)) from error
         if not file.is_file():
@@ -35,12 +59,14 @@ class Command(BatchCommand):
 
         def start() -> Batch:
             with file.open("rb") as stream:
-                return intake.receive(
+                return uploads.receive(
                     stream,
                     study=row,
                     filename=file.name,
                     by=ACTOR,
+                    profile=profile,
                     more_to_come=more_to_come,
+                    validate_only=validate_only,
                     bytes_total=file.stat().st_size,
                 )
 

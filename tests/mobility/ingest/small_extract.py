@@ -8,11 +8,14 @@ from pathlib import Path
 import numpy as np
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.cmac import CMAC
+from numpy.typing import NDArray
 
 from ldp.entropy import KeyedPrf
+from mobility.ingest.counts import RowCounts
 from mobility.ingest.events import Events
-from mobility.ingest.rows import RowCoder, RowCounts
-from mobility.readers import Source
+from mobility.ingest.rows import NOBODY, RowCoder
+from mobility.profiles import Profile, default_profile
+from mobility.readers import Source, Texts
 from mobility.readers import csv as reader
 from mobility.readers.opening import read_extract
 from reports.studyfile import StudyDefinition, parse_study
@@ -86,14 +89,24 @@ def coder_of(
     *,
     pseudonym_key: bytes = PSEUDONYM_KEY,
     closed_days: frozenset[int] = frozenset(),
+    opted_out: NDArray[np.uint64] = NOBODY,
+    profile: Profile | None = None,
 ) -> RowCoder:
     return RowCoder(
         definition,
         definition.plan_spec(),
+        profile=profile or default_profile(definition),
         pseudonym_key=pseudonym_key,
         prf=KeyedPrf(SANITISE_KEY),
         closed_days=closed_days,
+        opted_out=opted_out,
     )
+
+
+def texts_of(values: list[bytes]) -> Texts:
+    """A column of these texts, one after the other."""
+    ends = np.cumsum([0, *map(len, values)], dtype=np.int32)
+    return Texts(data=np.frombuffer(b"".join(values), np.uint8), begins=ends[:-1], ends=ends[1:])
 
 
 def ingest(
@@ -103,10 +116,10 @@ def ingest(
     counts = RowCounts()
     usual, reader.BLOCK_BYTES = reader.BLOCK_BYTES, block_bytes
     try:
-        blocks = list(read_extract(io.BytesIO(data), layout=coder.layout, source=source))
+        blocks = read_extract(io.BytesIO(data), layout=coder.layout, source=source)
+        return [coder.events_of(block, counts) for block in blocks], counts
     finally:
         reader.BLOCK_BYTES = usual
-    return [coder.events_of(block, counts) for block in blocks], counts
 
 
 def pseudonym_of(subscriber: str, *, key: bytes = PSEUDONYM_KEY) -> int:

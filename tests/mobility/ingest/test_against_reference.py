@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mobility.ingest.counts import LINES_KEPT, RowCounts
 from mobility.ingest.durations import duration_codes
 from mobility.ingest.events import NO_VALUE, Events, concatenate, split_by_shard
-from mobility.ingest.rows import LINES_KEPT, RowCounts
 from mobility.ingest.visits import GroupedEvents, group_events
 from reports.studyfile import VISIT_DURATION_BANDS
 from tests.mobility.ingest.small_extract import (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobility.ingest.events import NO_VALUE, Events, concatenate, shard_of, split_by_shard
+from mobility.ingest.events import NO_VALUE, Events, concatenate, shard_of, split, split_by_shard
 from tests.mobility.ingest.small_extract import events_equal, make_events
 
 LARGEST = {"pseudonym": 2**64 - 1, "second": 2**32 - 1, "cell": 2**32 - 1, "day": 62, "code": 2**16 - 1}
@@ -63,6 +63,28 @@ def test_splitting_keeps_every_event_once_and_in_order(events: Events, bits: int
         mine = np.array([int(p) >> (64 - bits) == shard for p in events.pseudonym], np.bool_)
         assert events_equal(part, events.take(np.flatnonzero(mine)))
     assert sum(map(len, parts.values())) == len(events)
+
+
+@given(events=some_events(), shard_bits=st.integers(0, 4), piece_bits=st.integers(0, 4))
+def test_pieces_of_a_shard_are_it_in_rising_ranges(events: Events, shard_bits: int, piece_bits: int) -> None:
+    shards = split_by_shard(events, n_shards=2**shard_bits)
+    found = split(events, n_shards=2**shard_bits, pieces=2**piece_bits)
+    assert list(found) == sorted(shards)
+    for shard, pieces in found.items():
+        assert len(pieces) == 2**piece_bits
+        ranges = [{int(p) >> (64 - shard_bits - piece_bits) for p in piece.pseudonym} for piece in pieces]
+        assert all(those <= {(shard << piece_bits) + number} for number, those in enumerate(ranges))
+        for piece in pieces:
+            kept = np.isin(shards[shard].pseudonym, piece.pseudonym)
+            assert events_equal(piece, shards[shard].take(np.flatnonzero(kept)))
+        assert sum(map(len, pieces)) == len(shards[shard])
+
+
+def test_splitting_leaves_the_events_as_they_are() -> None:
+    rows = [(2**63, 1, 2, 3, [4]), (1, 5, 6, 7, [8])]
+    events = make_events(rows, slots=1)
+    split(events, n_shards=2, pieces=2)
+    assert events_equal(events, make_events(rows, slots=1))
 
 
 def test_no_value_is_no_code_of_a_category() -> None:

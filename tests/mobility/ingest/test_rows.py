@@ -1,6 +1,7 @@
 """Rows to events: what is kept, what is counted, and under which reason and line."""
 
-from datetime import date
+from dataclasses import replace
+from datetime import UTC, date, datetime
 
 import numpy as np
 import pytest
@@ -8,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp.entropy import derive_subkey
+from mobility.ingest.counts import IGNORED, LINES_KEPT, REJECTED, RowCounts
 from mobility.ingest.events import NO_VALUE, Events, concatenate
-from mobility.ingest.rows import IGNORED, LINES_KEPT, REJECTED, RowCounts
+from mobility.ingest.rows import RowCoder
 from mobility.ingest.visits import group_events
+from mobility.profiles import default_profile
 from tests.mobility.ingest.small_extract import (
     CELLS,
     HEADER,
@@ -83,7 +86,7 @@ def test_first_reason_to_ignore_is_the_rows_own() -> None:
     for line, reason in IGNORANCE:
         _, counts = read(line, closed_days=frozenset({1, 2}))
         assert outcomes(counts) == {reason: 1}
-    assert (*(reason for _, reason in IGNORANCE), "duplicate") == IGNORED
+    assert ("opted_out", *(reason for _, reason in IGNORANCE), "duplicate") == IGNORED
 
 
 def test_a_row_that_is_wrong_is_rejected_even_where_it_would_be_ignored() -> None:
@@ -300,16 +303,14 @@ def test_without_an_area_every_cell_belongs_to_it() -> None:
     assert first == second
 
 
-def test_without_an_area_a_cell_keeps_its_code_over_blocks_and_memory_does_not_grow() -> None:
+def test_without_an_area_a_cell_keeps_its_code_over_blocks() -> None:
     coder = coder_of(definition_of(NO_AREA))
-    size = len(vars(coder._cells)["_codes"])
     lines = [f"a,{NOON},cell-{n % 50},,," for n in range(200)]
     parts, _ = ingest("\n".join([HEADER, *lines]).encode(), coder, block_bytes=512)
     assert len(parts) > 5
     codes = concatenate(parts, slots=1).cell
     assert len(set(codes.tolist())) == 50
     assert np.array_equal(codes[:50], codes[150:])
-    assert len(vars(coder._cells)["_codes"]) == size
 
 
 def test_study_without_cells_reads_no_cell_column() -> None:
@@ -399,3 +400,99 @@ def test_day_of_the_first_and_the_last_date() -> None:
     assert definition.day_of(last) == 62
     parts, _ = ingest(f"{HEADER}\na,{last}T23:59:59,c1,,,\n".encode(), coder_of(definition))
     assert parts[0].day.tolist() == [62]
+
+
+# --- opt-outs, profiles, quality ----------------------------------------------------------------------
+
+
+def coded(lines: list[str], coder: RowCoder) -> tuple[Events, RowCounts]:
+    parts, counts = ingest("\n".join([HEADER, *lines, ""]).encode(), coder)
+    return concatenate(parts, slots=coder.slots), counts
+
+
+def test_rows_of_those_who_have_opted_out_are_looked_at_no_further() -> None:
+    gone = np.array(sorted(pseudonym_of(name) for name in ("", "b", "c")), np.uint64)
+    lines = [
+        f"a,{NOON},c1,F,,", f" b ,{NOON},c1,F,,", "b,never,,X,,", f"c,{NOON},c9,,,", f",{NOON},c1,F,,",
+        "b,short", f"b,{NOON},c1,\0,,",
+    ]  # fmt: skip
+    events, counts = coded(lines, coder_of(definition_of(), opted_out=gone))
+    assert outcomes(counts) == {
+        "accepted": 1, "opted_out": 3, "empty_subscriber": 1, "wrong_columns": 1, "bad_text": 1
+    }  # fmt: skip
+    assert events.pseudonym.tolist() == [pseudonym_of("a")]
+    assert counts.empty == {"who": 1, "age": 2}
+    assert (counts.located, counts.locatable_of, counts.unmatched_cells) == (1, 1, {})
+
+
+def test_indicators_without_a_column_have_no_value() -> None:
+    definition = definition_of(SPLIT)
+    usual = default_profile(definition)
+    profile = replace(usual, columns={"age": "age"}, tables={"age": usual.tables["age"]})
+    coder = coder_of(definition, profile=profile)
+    assert coder.columns == ["who", "when", "where", "age"]
+    events, counts = coded([f"a,{NOON},c1,X,,65+", f"a,{NOON},c1,F,,"], coder)
+    assert outcomes(counts) == {"accepted": 2}
+    assert events.codes.tolist() == [[NONE, 2], [NONE, NONE]]
+
+
+def test_sampled_plan_without_the_column_that_is_asked_for() -> None:
+    definition = definition_of()
+    bare = replace(default_profile(definition), columns={}, tables={})
+    names = [f"336{n:04d}" for n in range(20)]
+    events, _ = coded([f"{name},{NOON},c1,M,,65+" for name in names], coder_of(definition, profile=bare))
+    assert events.codes.tolist() == [[NONE]] * 20
+    age = replace(bare, columns={"age": "age"}, tables={"age": default_profile(definition).tables["age"]})
+    events, _ = coded([f"{name},{NOON},c1,M,,65+" for name in names], coder_of(definition, profile=age))
+    asked = [asked_of(pseudonym_of(name), d=3) for name in names]
+    assert events.codes.tolist() == [[2 if index == 2 else NONE] for index in asked]
+
+
+def test_two_indicators_of_one_column_count_its_empty_values_once() -> None:
+    definition = definition_of(SPLIT)
+    usual = default_profile(definition)
+    both = replace(
+        usual,
+        columns={"gender": "age", "age": "age"},
+        tables=dict.fromkeys(("gender", "age"), usual.tables["age"]),
+    )
+    _, counts = coded([f"a,{NOON},c1,,,", f"a,{NOON},c1,,,65+"], coder_of(definition, profile=both))
+    assert counts.empty == {"age": 1}
+
+
+def test_values_that_are_missing_are_counted_by_column() -> None:
+    _, counts = read(
+        " , , , , , ",
+        f"a,{NOON},c1,,x,",
+        "a,,c1,F,,65+",
+        "a,soon,c1,F,,65+",
+        f"a,{NOON},,F,,65+",
+        "x",
+        ",,,,,\0",
+    )
+    assert counts.empty == {"who": 1, "when": 2, "where": 2, "gender": 2, "age": 2}
+
+
+def test_cells_that_nobody_listed() -> None:
+    _, counts = read(
+        f"a,{NOON}, c9 ,X,,", "a,2016-01-01T00:00,c9,,,", f"a,{NOON},c8,F,,", f"a,{NOON},c1,F,,",
+        f"a,{NOON},,F,,", f",{NOON},c7,F,,", "a,never,c7,F,,",
+    )  # fmt: skip
+    assert counts.unmatched_cells == {"c9": 2, "c8": 1}
+    assert (counts.located, counts.locatable_of, counts.unmatched_more) == (1, 5, 0)
+    _, counts = read(f"a,{NOON},c9,F,,", f"a,{NOON},,F,,", changes=(NO_AREA,))
+    assert (counts.unmatched_cells, counts.located, counts.locatable_of) == ({}, 0, 0)
+    assert counts.empty == {"where": 1, "age": 2}
+
+
+def test_first_and_last_event_and_hours() -> None:
+    _, counts = read(
+        f"a,{NOON},c1,F,,", "a,2017-03-26T06:59:59,c1,F,,", "a,2019-01-01T00:00:00Z,c1,X,,",
+        "a,1999-12-31T23:59:59Z,c1,F,,", "a,2017-03-26T02:30:00,c1,F,,", "a,0000-01-01T00:00:00,c1,F,,",
+    )  # fmt: skip
+    assert counts.first_event == int(datetime(1999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
+    assert counts.last_event == int(datetime(2019, 1, 1, tzinfo=UTC).timestamp())
+    assert np.argwhere(counts.hours).tolist() == [[0, 12], [1, 6]]
+    assert int(counts.hours.sum()) == counts.accepted == 2
+    _, nothing = read("x")
+    assert (nothing.first_event, nothing.last_event) == (None, None)

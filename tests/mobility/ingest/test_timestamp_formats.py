@@ -4,7 +4,6 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
@@ -21,6 +20,7 @@ from mobility.ingest.timestamps import (
     event_times_of,
     study_clock,
 )
+from tests.mobility.ingest.small_extract import texts_of
 from tests.mobility.ingest.test_timestamps import CLOCKS, HOUR_S, PARIS_CLOCK, PERIODS, Period, expected
 
 DAY_FIRST = "%d/%m/%Y %H:%M:%S"
@@ -32,22 +32,19 @@ AUTUMN = Period("Europe/Paris", date(2017, 10, 29), 1, datetime(2017, 10, 29, 3)
 
 
 def read(texts: list[bytes], form: str, clock: StudyClock = PARIS_CLOCK) -> EventTimes:
-    offsets = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-    return event_times(np.frombuffer(b"".join(texts), np.uint8), offsets, clock=clock, form=form)
+    return event_times(texts_of(texts), clock=clock, form=form)
 
 
 def found(times: EventTimes, clock: StudyClock) -> list[tuple[int, ...]]:
     """Like `expected`: (outcome,), or (VALID, UTC second, day, minute)."""
     rows = zip(
         times.outcome.tolist(),
-        times.second.tolist(),
+        times.utc.tolist(),
         times.day.tolist(),
         times.minute.tolist(),
         strict=True,
     )
-    return [
-        row if row[0] == VALID else row[:1] for row in ((o, s + clock.origin, d, m) for o, s, d, m in rows)
-    ]
+    return [row if row[0] == VALID else row[:1] for row in ((o, s, d, m) for o, s, d, m in rows)]
 
 
 def around(period: Period) -> list[datetime]:
@@ -105,7 +102,7 @@ def test_days_of_23_and_25_hours_count_right_in_every_format() -> None:
             event_times_of(column, clock=clock),
         ):
             assert times.outcome.tolist() == wanted
-            assert int(times.second[2]) - int(times.second[1]) == hours * HOUR_S - 1
+            assert int(times.utc[2]) - int(times.utc[1]) == hours * HOUR_S - 1
 
 
 def test_what_the_clock_skips_and_repeats_in_patterns() -> None:
@@ -115,9 +112,9 @@ def test_what_the_clock_skips_and_repeats_in_patterns() -> None:
     assert event_times_of(skipped, clock=spring).outcome.tolist() == [NONEXISTENT]
     autumn = study_clock(AUTUMN.zone, first_day=AUTUMN.first_day, days=1)
     texts = [b"29/10/2017 02:30:00+0200", b"29/10/2017 02:30:00+01:00"]
-    first, second = read(texts, DAY_FIRST + "%z", autumn).second.tolist()
+    first, second = read(texts, DAY_FIRST + "%z", autumn).utc.tolist()
     assert second - first == HOUR_S
-    assert read([b"29/10/2017 02:30:00"], DAY_FIRST, autumn).second.tolist() == [first]
+    assert read([b"29/10/2017 02:30:00"], DAY_FIRST, autumn).utc.tolist() == [first]
 
 
 def test_day_first_and_month_first_differ() -> None:

@@ -20,6 +20,7 @@ from mobility.ingest.timestamps import (
     event_times,
     study_clock,
 )
+from tests.mobility.ingest.small_extract import texts_of
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 
@@ -57,8 +58,7 @@ PARIS_CLOCK = study_clock(PARIS.zone, first_day=PARIS.first_day, days=PARIS.days
 
 
 def read(texts: list[bytes], clock: StudyClock) -> EventTimes:
-    offsets = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-    return event_times(np.frombuffer(b"".join(texts), np.uint8), offsets, clock=clock)
+    return event_times(texts_of(texts), clock=clock)
 
 
 def one(text: str, clock: StudyClock = PARIS_CLOCK) -> tuple[int, int, int, int]:
@@ -66,7 +66,7 @@ def one(text: str, clock: StudyClock = PARIS_CLOCK) -> tuple[int, int, int, int]
     times = read([text.encode()], clock)
     return (
         int(times.outcome[0]),
-        int(times.second[0]) + clock.origin,
+        int(times.utc[0]),
         int(times.day[0]),
         int(times.minute[0]),
     )
@@ -95,7 +95,7 @@ def check(stated: list[datetime], texts: list[bytes], period: Period) -> None:
         wanted = expected(when, period)
         found = (
             int(times.outcome[i]),
-            int(times.second[i]) + clock.origin,
+            int(times.utc[i]),
             int(times.day[i]),
             int(times.minute[i]),
         )
@@ -164,7 +164,7 @@ def test_any_way_to_write_a_time(
     wanted = expected(stated, period)
     found = (
         int(times.outcome[1]),
-        int(times.second[1]) + clock.origin,
+        int(times.utc[1]),
         int(times.day[1]),
         int(times.minute[1]),
     )
@@ -291,7 +291,7 @@ def test_every_text_is_read_exactly_or_bad(texts: list[bytes]) -> None:
         wanted = expected(stated, PARIS)
         found = (
             int(times.outcome[i]),
-            int(times.second[i]) + PARIS_CLOCK.origin,
+            int(times.utc[i]),
             int(times.day[i]),
             int(times.minute[i]),
         )
@@ -320,7 +320,7 @@ def test_calendar(day: date) -> None:
         local_start=int(datetime.combine(day, datetime.min.time(), UTC).timestamp()),
         days=1,
     )
-    assert read([f"{day.isoformat()}T12:00".encode()], clock).second[0] == 12 * HOUR_S
+    assert read([f"{day.isoformat()}T12:00".encode()], clock).utc[0] - clock.origin == 12 * HOUR_S
 
 
 def test_no_text_at_all() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobility.ingest.events import NO_VALUE, Events, concatenate, split_by_shard
-from mobility.ingest.visits import GroupedEvents, group_events
+from mobility.ingest.events import NO_VALUE, Events, concatenate, split, split_by_shard
+from mobility.ingest.visits import GroupedEvents, group_events, join_groups
 from tests.mobility.ingest.small_extract import events_equal, make_events
 
 NONE = int(NO_VALUE)
@@ -69,7 +69,7 @@ def by_hand(rows: list[Row], *, slots: int) -> Plain:
 @st.composite
 def some_rows(draw: st.DrawFn) -> tuple[int, list[Row]]:
     """Few subscribers and moments, so that everything repeats; a moment has one day, as from the clock."""
-    slots = draw(st.integers(0, 2))
+    slots = draw(st.integers(0, 5))
     row = st.tuples(
         st.sampled_from(PSEUDONYMS),
         st.sampled_from([0, 1, 50, 99, 100, 150, 199, 2**32 - 1]),
@@ -108,7 +108,47 @@ def test_shards_together_are_the_whole(drawn: tuple[int, list[Row]], bits: int) 
     assert sum(part.duplicates for part in found) == expected.duplicates
 
 
-@pytest.mark.parametrize("n", [63, 64, 65, 66, 500])
+@settings(max_examples=60)
+@given(drawn=some_rows(), bits=st.integers(0, 3))
+def test_pieces_joined_are_the_shard(drawn: tuple[int, list[Row]], bits: int) -> None:
+    slots, rows = drawn
+    events = make_events(rows, slots=slots)
+    for pieces in split(events, n_shards=1, pieces=2**bits).values():
+        joined = join_groups([group_events(piece) for piece in pieces])
+        assert plain(joined) == by_hand(rows, slots=slots)
+        assert joined.visits.pseudonym.dtype == np.uint64
+
+
+@settings(max_examples=40)
+@given(drawn=some_rows(), gone=st.sets(st.sampled_from(PSEUDONYMS)))
+def test_whoever_is_taken_out_has_neither_visits_nor_values(
+    drawn: tuple[int, list[Row]], gone: set[int]
+) -> None:
+    slots, rows = drawn
+    whole = by_hand(rows, slots=slots)
+    left = plain(group_events(make_events(rows, slots=slots)).without(np.array(sorted(gone), np.uint64)))
+    assert left == whole._replace(
+        visits={key: span for key, span in whole.visits.items() if key[0] not in gone},
+        values={name: codes for name, codes in whole.values.items() if name not in gone},
+    )
+
+
+@pytest.mark.parametrize("shared_bits", [0, 20, 58])
+def test_many_subscribers_whatever_bits_they_share(shared_bits: int) -> None:
+    """Enough for several ranges and buckets, also of neighbours that differ in the last bits only."""
+    rng = np.random.default_rng(shared_bits)
+    width = 64 - shared_bits
+    people = (rng.integers(0, 2**width, 700, np.uint64) | np.uint64(1 << 63)).tolist()
+    rows: list[Row] = [
+        (people[who], second, second % 5, second // 100 + 1, [second % 3])
+        for who, second in zip(
+            rng.integers(0, 700, 20_000).tolist(), rng.integers(0, 3000, 20_000).tolist(), strict=True
+        )
+    ]
+    assert plain(group_events(make_events(rows, slots=1))) == by_hand(rows, slots=1)
+
+
+@pytest.mark.parametrize("n", [47, 48, 49, 63, 64, 65, 66, 500])
 def test_subscriber_with_many_events(n: int) -> None:
     """Short and long runs are sorted in different ways; neighbours must stay apart."""
     rng = np.random.default_rng(n)

@@ -13,8 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from mobility.errors import MobilityError
-from mobility.ingest.rows import RowCounts
+from mobility.ingest.counts import RowCounts
 from mobility.readers import Source
+from mobility.readers.chunks import ChunkPlan, plan_chunks, read_chunk
+from mobility.readers.compression import REFUSED, compression_of
 from mobility.readers.opening import read_extract
 from mobility.services.reading import check_counts
 from tests.mobility.ingest.small_extract import HEADER, coder_of, definition_of
@@ -97,7 +99,7 @@ EMPTY = "line 1 is empty: expected a header with the names of the columns"
 NO_ROWS = "the file has a header but no rows: nothing was published"
 NUL_HEADER = "line 1: NUL bytes in the header: this is no text in UTF-8 or Latin-1 (text in UTF-16 must be saved as UTF-8)"
 UTF16 = "the file is text in UTF-16: save it as UTF-8, and send it again"
-LISTED = "'who', 'when', 'where', 'gender', 'age' as the study file says"
+LISTED = "'who', 'when', 'where', 'gender', 'age' as the profile says"
 TOO_LONG = "a line has more than 4194304 bytes; is this a CSV file?"
 BAD_GZIP = "the gzip stream is damaged or ends early: compress the file again and send it whole"
 BAD_ZSTD = "the zstd stream is damaged or ends early: compress the file again and send it whole"
@@ -258,7 +260,7 @@ CASES: list[tuple[str, bytes | Lazy, str | Rows]] = [
     ("Parquet timestamp as subscriber", parquet(who=pa.array([0] * 3, pa.timestamp("s"))),
      "column 'who' has type timestamp[ms]: write text or whole numbers"),
     ("Parquet timestamp as whole number", parquet(when=[1490439600] * 3),
-     "column 'when' has whole numbers: say in [extract] of the study file whether they are \"epoch_s\" or "
+     "column 'when' has whole numbers: say in the profile whether they are \"epoch_s\" or "
      '"epoch_ms" (timestamp_format)'),
     ("Parquet timestamp as float", parquet(when=[1490439600.0] * 3),
      "column 'when' has floating-point numbers, which are not exact: write timestamps, text or whole numbers"),
@@ -314,3 +316,47 @@ def test_broken_file(name: str, data: bytes | Lazy, expected: str | Rows) -> Non
         assert found == expected
     assert WHO not in str(found)
     assert NOON not in str(found)
+
+
+def outcome_in_chunks(data: bytes) -> str | Rows:
+    """What the chunks of an upload are told, each by itself: "refused" if any is no part of an extract."""
+    coder = coder_of(definition_of())
+    counts, encodings = RowCounts(), set()
+    stream: Any = io.BytesIO(data)
+    plans = plan_chunks(stream, size=len(data), target_bytes=1)
+    if plans == [ChunkPlan.whole(len(data))] and data == plain_text(data):
+        step = max(len(data) // 7, 1)
+        plans = [
+            ChunkPlan(kind="bytes", begin=begin, end=min(begin + step, len(data)))
+            for begin in range(0, len(data), step)
+        ] or plans
+    try:
+        for plan in plans:
+            part, source = RowCounts(), Source()
+            for block in read_chunk(stream, plan, layout=coder.layout, source=source):
+                coder.events_of(block, part)
+            counts.add(part)
+            encodings |= {source.encoding} - {""}
+    except MobilityError:
+        return "refused"
+    return Rows(counts.accepted, counts.lines) if len(encodings) < 2 else "refused"
+
+
+def plain_text(data: bytes) -> bytes:
+    """The same if a reader takes it for text that is not compressed, else nothing."""
+    is_other = compression_of(data[:8]) or data.startswith(b"PAR1") or any(map(data.startswith, REFUSED))
+    return b"" if is_other else data
+
+
+IN_MEMORY = [(name, data) for name, data, _ in CASES if isinstance(data, bytes)]
+
+
+@pytest.mark.parametrize(("name", "data"), IN_MEMORY, ids=[name for name, _ in IN_MEMORY])
+def test_broken_file_in_chunks(name: str, data: bytes) -> None:
+    """Either each row has the outcome that it has in the whole, or a chunk says that the whole must be read."""
+    whole, _ = outcome(data)
+    found = outcome_in_chunks(data)
+    if isinstance(whole, Rows):
+        assert found == whole or (found == "refused" and ("Latin-1" in name or "UTF-8" in name))
+    elif not whole.startswith((NO_ROWS, "2 of 3", "3 of 3", "4 of 4")):  # refused for what its rows are
+        assert found == "refused"

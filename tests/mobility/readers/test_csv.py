@@ -72,7 +72,7 @@ def read(
         here = sorted(lines + block.misshapen.tolist() + block.bad_text.tolist())
         assert not here or here[0] > last  # blocks come in order and share no line
         last = here[-1] if here else last
-        rows += list(zip(lines, *(block.columns[name].to_pylist() for name in columns), strict=True))
+        rows += list(zip(lines, *(block.columns[name].to_list() for name in columns), strict=True))
         misshapen += block.misshapen.tolist()
         bad_text += block.bad_text.tolist()
     return Found(rows, misshapen, bad_text)
@@ -277,7 +277,7 @@ def test_header_alone_is_no_row(data: bytes) -> None:
         (b"\na,b\n1,2\n", "line 1 is empty: expected a header with the names of the columns"),
         (b"\xef\xbb\xbf", "line 1 is empty: expected a header with the names of the columns"),
         (gzipped(b""), "line 1 is empty: expected a header with the names of the columns"),
-        (b"a:b\n1:2\n", "no column 'a', 'b'; expected 'a', 'b' as the study file says, found 1 columns"),
+        (b"a:b\n1:2\n", "no column 'a', 'b'; expected 'a', 'b' as the profile says, found 1 columns"),
         (b"a,c\n1,2\n", "found 2 columns (separator: comma), none of that name"),
         (b"a|c,d|e\n", "found 3 columns (separator: pipe), none of that name"),
         (b"A,b\n1,2\n", "line 1: no column 'a'"),
@@ -422,7 +422,7 @@ def test_one_column_needs_no_delimiter() -> None:
 def test_header_that_fits_two_delimiters_must_be_named() -> None:
     data = b"p;a;b;q,a,b,r\n1,2,3,4\n"
     assert failure(data) == (
-        "line 1: the header fits 'comma', 'semicolon': name the delimiter in [extract] of the study file"
+        "line 1: the header fits 'comma', 'semicolon': say which one it is, in the profile"
     )
     assert read(data, delimiter="comma") == Found([(2, b"2", b"3")], [])
 

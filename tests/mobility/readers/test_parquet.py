@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobility import sealing
 from mobility.errors import BatchFormatError, SealBrokenError
 from mobility.readers import Layout, RowBlock, Source, parquet
 from mobility.readers.opening import read_extract
-from mobility.sealing import SealedReader, SealingWriter
+from mobility.services import staging
+from mobility.services.staging import UploadReader
+from mobility.storages import Pieces, staging_storage
+from tests.mobility.staged import staged
 
-KEY = bytes(range(32))
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 STAMPS = st.none() | st.integers(-(2**33), 2**33)
 TYPES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
@@ -39,12 +40,8 @@ def written(table: pa.Table, **options: Any) -> bytes:
     return file.getvalue()
 
 
-def sealed(plain: bytes) -> SealedReader:
-    sink = io.BytesIO()
-    writer = SealingWriter(sink, key=KEY)
-    writer.write(plain)
-    writer.close()
-    return SealedReader(io.BytesIO(sink.getvalue()), key=KEY)
+def sealed(plain: bytes) -> UploadReader:
+    return UploadReader(staged(plain))
 
 
 def blocks_of(stream: Any, *names: str, timestamp: str | None = None) -> list[RowBlock]:
@@ -53,7 +50,7 @@ def blocks_of(stream: Any, *names: str, timestamp: str | None = None) -> list[Ro
 
 
 def values_of(blocks: list[RowBlock], name: str) -> list[Any]:
-    return [value for block in blocks for value in block.columns[name].to_pylist()]
+    return [value for block in blocks for value in block.columns[name].to_list()]
 
 
 def as_text(value: Any) -> bytes:
@@ -157,15 +154,14 @@ def test_memory_has_a_bound_in_a_row_group_of_any_size() -> None:
 
 def test_a_frame_that_was_altered_is_no_damaged_parquet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Storage that was tampered with says so, and is not blamed on the sender's file."""
-    monkeypatch.setattr(sealing, "FRAME_BYTES", 100)
-    sink = io.BytesIO()
-    writer = SealingWriter(sink, key=KEY)
-    writer.write(written(pa.table({"a": ["1"] * 100})))
-    writer.close()
-    spoiled = bytearray(sink.getvalue())
+    monkeypatch.setattr(staging, "FRAME_BYTES", 100)
+    batch = staged(written(pa.table({"a": ["1"] * 100})))
+    name = f"{batch.pk}/upload-000000"
+    spoiled = bytearray(staging_storage().read_range(name))
     spoiled[10] ^= 1
+    staging_storage().save(name, Pieces([bytes(spoiled)]))
     with pytest.raises(SealBrokenError, match="frame 0"):
-        blocks_of(SealedReader(io.BytesIO(bytes(spoiled)), key=KEY), "a")
+        blocks_of(UploadReader(batch), "a")
 
 
 class Failing(io.BytesIO):

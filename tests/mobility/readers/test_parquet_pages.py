@@ -31,7 +31,9 @@ def by_place(table: pa.Table, **options: Any) -> set[str]:
     pq.write_table(table, file, **options)
     metadata = pq.ParquetFile(file).metadata
     columns = {name: place for place, name in enumerate(table.column_names)}
-    return check_pages(io.BufferedReader(file), metadata=metadata, columns=columns)  # type: ignore[type-var]
+    return check_pages(
+        io.BufferedReader(file), metadata=metadata, columns=columns, groups=range(metadata.num_row_groups)
+    )  # type: ignore[type-var]
 
 
 @pytest.mark.parametrize("options", WRITERS, ids=lambda options: "-".join(map(str, options.values())))
@@ -52,7 +54,7 @@ def test_one_row_group_without_dictionary_is_enough() -> None:
         writer.write_table(table)
     only = file.getvalue()
     metadata = pq.ParquetFile(io.BytesIO(only)).metadata
-    assert check_pages(io.BufferedReader(file), metadata=metadata, columns={"a": 0}) == {"a"}  # type: ignore[type-var]
+    assert check_pages(io.BufferedReader(file), metadata=metadata, columns={"a": 0}, groups=range(1)) == {"a"}  # type: ignore[type-var]
     mixed = pa.table({"a": ["x"] * 10 + MANY})
     assert by_place(mixed, row_group_size=10, dictionary_pagesize_limit=30, write_batch_size=1) == set()
 

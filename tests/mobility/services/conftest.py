@@ -4,15 +4,18 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from pytest_django.fixtures import Settings
 
 from ldp.tallies import union
 from mobility.demo.extract import write_extract
 from mobility.keystore import keystore
 from mobility.models import Batch, VaultStudy
-from mobility.services import intake, running
+from mobility.readers import chunks
+from mobility.services import dispatching, intake, running, uploads
 from mobility.services.studies import create_study
 from mobility.services.vault import find_study
 from reports.models import Tally, VisitorTally
@@ -42,26 +45,17 @@ class Pipeline:
     """The operator zone of one study."""
 
     study: VaultStudy
-    queue: deque[str] = field(default_factory=deque)
+    queue: deque[tuple[str, ...]] = field(default_factory=deque)
 
-    def upload(self, *paths: Path, more_to_come: bool = False) -> list[Batch]:
+    def upload(self, *paths: Path, **options: Any) -> list[Batch]:
         """Take files in and run their batches to the end."""
-        batches = []
-        for path in paths:
-            batches.append(self.finished(self.receive(path, more_to_come=more_to_come)))
-        return batches
+        return [self.finished(self.receive(path, **options)) for path in paths]
 
-    def receive(self, path: Path, *, more_to_come: bool = False) -> Batch:
+    def receive(self, path: Path, **options: Any) -> Batch:
         """Stage a file; its batch waits, and nobody has been asked to run it."""
+        given = {"more_to_come": False, "bytes_total": path.stat().st_size} | options
         with path.open("rb") as stream:
-            batch = intake.receive(
-                stream,
-                study=self.study,
-                filename=path.name,
-                by="test",
-                more_to_come=more_to_come,
-                bytes_total=path.stat().st_size,
-            )
+            batch = uploads.receive(stream, study=self.study, filename=path.name, by="test", **given)
         self.queue.clear()
         return batch
 
@@ -72,12 +66,17 @@ class Pipeline:
         return self.finished(intake.request_void_day(self.study, day=day, by="test"))
 
     def finished(self, batch: Batch) -> Batch:
-        """Run the batch, and those that are asked for at its end."""
-        self.queue.append(str(batch.pk))
-        while self.queue:
-            running.run(self.queue.popleft())
+        """Run the batch, and whatever is asked for meanwhile."""
+        self.queue.append(("advance", str(batch.pk)))
+        self.work()
         batch.refresh_from_db()
         return batch
+
+    def work(self) -> None:
+        """Do what is asked for, one task after the other."""
+        while self.queue:
+            task, *ids = self.queue.popleft()
+            getattr(running, task)(*ids)
 
     def visitors(self, first: int, last: int) -> int:
         return int(union(self.visitor_tally(), first_day=first, last_day=last))
@@ -86,6 +85,14 @@ class Pipeline:
         days = self.study.definition["days"] + 1
         stored = VisitorTally.objects.get(study__slug=self.study.slug).counts
         return np.frombuffer(stored, "<i8").reshape(days, days)
+
+    def answers(self, slug: str, first: int, last: int) -> int:
+        """Subscribers who answer an indicator in a window."""
+        days = self.study.definition["days"] + 1
+        tally = Tally.objects.get(plan__study__slug=self.study.slug, indicator__slug=slug)
+        return int(
+            union(np.frombuffer(tally.n_reports, "<i8").reshape(days, days), first_day=first, last_day=last)
+        )
 
     def tallies(self) -> dict[str, bytes]:
         """Everything the analyst zone has counted, byte for byte."""
@@ -101,9 +108,9 @@ def make_pipeline(
     db: None, data_dir: Path, definition: StudyDefinition, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Pipeline]]:
     """Make a study with a known key, so that tallies of two runs can be compared byte for byte."""
-    queue: deque[str] = deque()
+    queue: deque[tuple[str, ...]] = deque()
     # The broker's place is taken by a queue in this process; the real one is in tests/e2e and test_embedded.
-    monkeypatch.setattr(intake, "dispatch", lambda batch, **_: queue.append(str(batch.pk)))
+    monkeypatch.setattr(dispatching, "send", lambda task, *ids: queue.append((task, *ids)))
 
     def make(**changes: object) -> Pipeline:
         create_study(replace(definition, **changes), by="test")
@@ -117,3 +124,10 @@ def make_pipeline(
 @pytest.fixture
 def pipeline(make_pipeline: Callable[..., Pipeline]) -> Pipeline:
     return make_pipeline()
+
+
+@pytest.fixture
+def small_chunks(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files have chunks too."""
+    monkeypatch.setattr(chunks, "GRAIN_BYTES", 30_000)
+    settings.MOBILITY_CHUNK_BYTES = 30_000

@@ -11,10 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import csv as arrow_csv
 
-from mobility.demo.extract import write_extract
-from mobility.demo.population import load_facts
 from mobility.models import Batch
 from mobility.services import outcomes
 from reports.studyfile import StudyDefinition
@@ -23,8 +20,6 @@ from tests.mobility.services.conftest import Pipeline
 pytestmark = [pytest.mark.database, pytest.mark.django_db(databases=["default", "vault"])]
 Make = Callable[..., Pipeline]
 CSV_UTF8 = {"format": "csv", "delimiter": "comma", "encoding": "utf-8"}
-PATTERNS = load_facts()["presence_patterns"]
-WINDOWS = [(first, last) for first in range(1, 8) for last in range(first, 8)]
 
 
 def zstd(data: bytes) -> bytes:
@@ -182,48 +177,3 @@ def test_timestamp_formats_of_the_study_file_hold_for_text_and_numbers(
         results.append((outcome(batch), pipeline.tallies()))
         assert batch.subscriber_days == 200
     assert results[0] == results[1]
-
-
-@pytest.fixture(scope="module")
-def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All of the demo's rows in one file, with those that are malformed."""
-    folder = tmp_path_factory.mktemp("week")
-    write_extract(folder, seed=1)
-    days = sorted(folder.glob("*.csv"))
-    path = folder / "week.csv"
-    with path.open("wb") as out:
-        for number, day in enumerate(days):
-            header, _, rows = day.read_bytes().partition(b"\n")
-            out.write(rows if number else header + b"\n" + rows)
-            day.unlink()
-    return path
-
-
-def converted(week: Path, name: str) -> Path:
-    path = week.with_name(f"week.{name}")
-    if name == "gzip":
-        path.write_bytes(gzip.compress(week.read_bytes(), 1))
-    elif name == "zstd":
-        path.write_bytes(zstd(week.read_bytes()))
-    elif name == "parquet":
-        names = week.open().readline().strip().split(",")
-        table = arrow_csv.read_csv(
-            week,
-            parse_options=arrow_csv.ParseOptions(invalid_row_handler=lambda _: "skip"),
-            convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
-        )
-        pq.write_table(table, path, row_group_size=200_000)
-    return path
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["csv", "gzip", "zstd", "parquet"])
-def test_the_28_totals_of_fimu_hold_in_every_format(
-    make_pipeline: Make, definition: StudyDefinition, week: Path, name: str
-) -> None:
-    pipeline = make_pipeline(expected_subscribers=100_000)
-    (batch,) = pipeline.upload(converted(week, name))
-    assert batch.state == Batch.State.DONE, batch.failure
-    for first, last in WINDOWS:
-        total = sum(n for days, n in PATTERNS.items() if "1" in days[first - 1 : last])
-        assert pipeline.visitors(first, last) == total, (first, last)

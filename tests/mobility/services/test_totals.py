@@ -12,7 +12,7 @@ import pytest
 from ldp.tallies import union
 from mobility.errors import DayStateError, UploadBrokenError
 from mobility.models import Batch, DayState, VaultDay
-from mobility.services import intake, outcomes
+from mobility.services import outcomes, uploads
 from reports.models import Plan
 from reports.studyfile import StudyDefinition
 from tests.mobility.services.conftest import STUDY_FILE, Pipeline
@@ -236,8 +236,8 @@ def test_upload_that_breaks_off_leaves_nothing(pipeline: Pipeline, data_dir: Pat
                 raise ConnectionResetError
             return part
 
-    with pytest.raises(UploadBrokenError, match="broke off after 33 of 99 bytes"):
-        intake.receive(
+    with pytest.raises(UploadBrokenError, match="broke off after 0 of 99 bytes"):
+        uploads.receive(
             Broken(), study=pipeline.study, filename="x.csv", by="t", more_to_come=False, bytes_total=99
         )
     assert Batch.objects.get().state == Batch.State.FAILED
@@ -247,7 +247,7 @@ def test_upload_that_breaks_off_leaves_nothing(pipeline: Pipeline, data_dir: Pat
 
 def test_upload_shorter_than_announced_is_refused(pipeline: Pipeline, extract: list[Path]) -> None:
     with extract[0].open("rb") as stream, pytest.raises(UploadBrokenError):
-        intake.receive(
+        uploads.receive(
             stream, study=pipeline.study, filename="x.csv", by="t", more_to_come=False, bytes_total=10**9
         )
     batch = Batch.objects.get()

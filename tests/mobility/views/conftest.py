@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mobility.models import VaultStudy
-from mobility.services import intake, running
+from mobility.services import dispatching, running
 from mobility.services.studies import create_study
 from reports.studyfile import parse_study
 from tests.mobility.views.small_study import STUDY
@@ -22,11 +22,12 @@ def study(data_dir: Path) -> VaultStudy:
 @pytest.fixture(autouse=True)
 def run_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """Do what a worker does with every batch that waits; until it is called, they wait."""
-    asked: list[str] = []
-    monkeypatch.setattr(intake, "dispatch", lambda batch, **_: asked.append(str(batch.pk)))
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(dispatching, "send", lambda task, *ids: asked.append((task, *ids)))
 
     def run() -> None:
         while asked:
-            running.run(asked.pop(0))
+            task, *ids = asked.pop(0)
+            getattr(running, task)(*ids)
 
     yield run

@@ -1,14 +1,16 @@
 """A small study, extracts of a few lines for it, and what a page says."""
 
 import re
+from base64 import b64encode
 
+from django.http import HttpResponse
 from django.test import Client
-from django.urls import reverse
 
 from mobility.models import Batch
 
 STUDY_URL = "/operator/fair/"
-UPLOAD_URL = "/operator/fair/upload/"
+UPLOADS_URL = "/operator/fair/uploads/"
+TUS = {"Tus-Resumable": "1.0.0"}
 
 STUDY = """
 [study]
@@ -69,13 +71,29 @@ def text_of(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html)).replace("\u202f", " ")
 
 
-def put(client: Client, body: bytes = GOOD, *, filename: str = "day.csv", more: bool = False) -> Batch:
-    response = client.put(
-        f"{UPLOAD_URL}?filename={filename}" + ("&more_to_come=1" if more else ""),
-        data=body,
-        content_type="application/octet-stream",
+def begin(client: Client, length: int, **described: str) -> HttpResponse:
+    """Ask for an upload to be opened."""
+    pairs = [f"{name} {b64encode(text.encode()).decode()}" for name, text in described.items()]
+    headers = {**TUS, "Upload-Length": str(length), "Upload-Metadata": ",".join(pairs)}
+    response: HttpResponse = client.post(UPLOADS_URL, headers=headers)
+    return response
+
+
+def send(client: Client, url: str, body: bytes, *, offset: int = 0) -> HttpResponse:
+    """Send a part of an upload."""
+    headers = {**TUS, "Upload-Offset": str(offset)}
+    response: HttpResponse = client.patch(
+        url, data=body, content_type="application/offset+octet-stream", headers=headers
     )
-    assert response.status_code == 201, response.content
-    batch = Batch.objects.get(pk=response.json()["batch"])
-    assert response.json()["url"] == reverse("operator:batch", args=[batch.pk])
-    return batch
+    return response
+
+
+def put(client: Client, body: bytes = GOOD, *, filename: str = "day.csv", more: bool = False) -> Batch:
+    """Upload a file as the browser does; returns its batch, which waits."""
+    described = {"filename": filename} | ({"more_to_come": "1"} if more else {})
+    opened = begin(client, len(body), **described)
+    assert opened.status_code == 201, opened.content
+    sent = send(client, opened["Location"], body)
+    assert sent.status_code == 204, sent.content
+    assert sent["Upload-Offset"] == str(len(body))
+    return Batch.objects.get(pk=opened["Location"].split("/")[-2])

@@ -40,8 +40,8 @@ class TestStudies:
     def test_a_study_is_listed_with_its_plan(self, client: Client, study: VaultStudy) -> None:
         shown = page(client, "/administrator/")
         assert (
-            "Plan version 1, smp-grr Promise is about (unit) profile Epsilon, certified per profile 1.5 "
-            in shown
+            "Plan version 1, smp-grr Promise is about (unit) all values of a person (profile) "
+            "Epsilon, certified per profile 1.5 " in shown
         )
 
 

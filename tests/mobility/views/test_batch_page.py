@@ -153,7 +153,7 @@ class TestBatch:
         steps = [
             ({"state": "receiving", "bytes_received": 40, "bytes_total": 160}, "25", "The file is arriving"),
             ({"state": "reading", "bytes_read": 80, "rows_read": 1234}, "50", "Rows read 1 234"),
-            ({"state": "merging", "shards_done": 3}, "75", "Merging into the study"),
+            ({"state": "merging", "shards_done": 3, "shards": [0, 1, 2, 3]}, "75", "Merging into the study"),
         ]  # fmt: skip
         for fields, percent, words in steps:
             Batch.objects.filter(pk=batch.pk).update(**fields)
@@ -176,7 +176,7 @@ class TestBatch:
     def test_a_silent_worker_is_noticed(self, client: Client, study: VaultStudy) -> None:
         batch = put(client)
         soon = timezone.now() + timedelta(minutes=1)
-        Batch.objects.filter(pk=batch.pk).update(state="reading", lease_until=soon)
+        Batch.objects.filter(pk=batch.pk).update(state="reading", alive_until=soon)
         assert "has not reported" not in self.show(client, batch)
-        Batch.objects.filter(pk=batch.pk).update(lease_until=timezone.now() - timedelta(minutes=1))
+        Batch.objects.filter(pk=batch.pk).update(alive_until=timezone.now() - timedelta(minutes=1))
         assert "has not reported" in self.show(client, batch)

@@ -1,0 +1,1 @@
+"""Exactly once, tried on real processes: whatever is killed, and however files arrive."""

@@ -1,0 +1,160 @@
+"""How long the server takes for each page that an analyst opens, and how much it sends.
+
+    python -m benchmarks.pages [--rounds 40]
+
+Two studies in a fresh SQLite database: seven days with seven indicators, and 62 days with an indicator of 100
+categories. Each address is asked for in turn, round after round, by a signed-in analyst; there is no network
+in between. Prints what stands below "Measured" in docs/pages.md.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import django
+
+if TYPE_CHECKING:
+    from reports.models import Study
+
+WEEK: Final = ("week", 7, 100.0)  # slug, days, budget in milliseconds of the 95th percentile
+SEASON: Final = ("season", 62, 300.0)
+N_CATEGORIES: Final = 100
+N_PEOPLE: Final = 50_000
+PERCENTILE: Final = 95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """An address of a study, and what it is."""
+
+    study: str
+    name: str
+    path: str
+    budget_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """What a page took, in milliseconds, with its statements and the kilobytes of its answer."""
+
+    page: Page
+    median_ms: float
+    p95_ms: float
+    queries: int
+    kilobytes: float
+
+
+def make_study(slug: str, *, days: int) -> "Study":
+    """A study of people who are there on any of its days."""
+    from tests.reports import report_factory as factory
+
+    n_categories = N_CATEGORIES if days == SEASON[1] else 7
+    indicators = [
+        factory.indicator(f"indicator_{number}", *(f"Category {code + 1}" for code in range(size)))
+        for number, size in enumerate([n_categories, 2, 3, 7, 12, 22, 10], start=1)
+    ]
+    study = factory.create(*indicators, slug=slug, name=slug.title(), days=days)
+    factory.publish(study, factory.crowd(study, n=N_PEOPLE))
+    return study
+
+
+def pages_of(study: "Study", *, budget_ms: float) -> Iterator[Page]:
+    """Every kind of page of its largest indicator."""
+    from django.urls import reverse
+
+    first, last = study.date_of(1), study.date_of(study.days)
+    args = [study.slug, "indicator_1"]
+    addresses = {
+        "studies": reverse("reports:studies"),
+        "study": reverse("reports:study", args=args[:1]),
+        "report, all days": reverse("reports:indicator", args=args),
+        "report, one day": reverse("reports:indicator", args=args) + f"?from={first}&to={first}",
+        "all days": reverse("reports:days", args=args),
+        "movement": reverse("reports:movement", args=args),
+        "compare, day and baseline": reverse("reports:compare", args=args)
+        + f"?kind=baseline&from={first}&to={first}",
+        "compare, two windows": reverse("reports:compare", args=args)
+        + f"?kind=windows&from={first}&to={first}&with_from={last}&with_to={last}",
+        "statement": reverse("reports:statement", args=args[:1]),
+    }
+    for name, path in addresses.items():
+        yield Page(study=study.slug, name=name, path=path, budget_ms=budget_ms)
+
+
+def measure(pages: Sequence[Page], *, rounds: int) -> list[Timing]:
+    """Ask for the pages in turn, so that a slow second hits all of them; the first round is not counted."""
+    from django.contrib.auth.models import Group, User
+    from django.db import connection
+    from django.test import Client
+    from django.test.utils import CaptureQueriesContext
+
+    analyst = User.objects.create_user("analyst")
+    analyst.groups.add(Group.objects.get(name="analyst"))
+    client = Client(headers={"host": "localhost"})
+    client.force_login(analyst)
+    taken: dict[Page, list[float]] = {page: [] for page in pages}
+    facts: dict[Page, tuple[int, float]] = {}
+    for page in pages:
+        with CaptureQueriesContext(connection) as queries:
+            response: Any = client.get(page.path)
+        if response.status_code != 200:
+            raise SystemExit(f"{page.path} answered {response.status_code}")
+        facts[page] = len(queries), len(response.content) / 1000
+    for _ in range(rounds):
+        for page in pages:
+            started = time.perf_counter()
+            client.get(page.path)
+            taken[page].append(1000 * (time.perf_counter() - started))
+    return [
+        Timing(
+            page=page,
+            median_ms=statistics.median(times),
+            p95_ms=statistics.quantiles(times, n=100, method="inclusive")[PERCENTILE - 1],
+            queries=facts[page][0],
+            kilobytes=facts[page][1],
+        )
+        for page, times in taken.items()
+    ]
+
+
+def table(timings: Sequence[Timing]) -> str:
+    """As it stands in docs/pages.md."""
+    lines = [
+        "| study | page | median ms | 95th percentile ms | of the budget | statements | kB of HTML |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {each.page.study} | {each.page.name} | {each.median_ms:.0f} | {each.p95_ms:.0f} | "
+        f"{100 * each.p95_ms / each.page.budget_ms:.0f} % | {each.queries} | {each.kilobytes:.0f} |"
+        for each in timings
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=40)
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory(prefix="mobility-pages-") as folder:
+        os.environ |= {"DJANGO_SETTINGS_MODULE": "mobility.settings", "MOBILITY_DATA_DIR": str(Path(folder))}
+        django.setup()
+        from django.core.management import call_command
+
+        for alias in ("default", "vault"):
+            call_command("migrate", database=alias, verbosity=0)
+        call_command("collectstatic", interactive=False, verbosity=0)
+        pages: list[Page] = []
+        for slug, days, budget_ms in (WEEK, SEASON):
+            pages += pages_of(make_study(slug, days=days), budget_ms=budget_ms)
+        sys.stdout.write(table(measure(pages, rounds=rounds)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

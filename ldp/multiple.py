@@ -1,0 +1,55 @@
+"""Many comparisons at once: which differences still hold when one false one among all is too many."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+class Interval(Protocol):
+    """Lower and upper bounds of several differences."""
+
+    @property
+    def ci_low(self) -> Floats:
+        """Shape (n,)."""
+
+    @property
+    def ci_high(self) -> Floats:
+        """Shape (n,)."""
+
+
+def excludes_zero(interval: Interval) -> Mask:
+    """Whether each interval lies on one side of 0; bool, shape (n,)."""
+    return np.asarray((interval.ci_low > 0) | (interval.ci_high < 0), np.bool_)
+
+
+def holm(interval_at: Callable[[float], Interval], *, rows: Mask, level: float = 0.95) -> Mask:
+    """Which differences are not 0, so that all of these are right at once with probability `level`.
+
+    Parameters
+    ----------
+    interval_at : the intervals at a level in (0, 1); a higher level gives wider ones
+    rows : ndarray of bool, shape (n,); the differences that are looked at
+    level : float; in (0, 1)
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+
+    Notes
+    -----
+    Holm, Scandinavian Journal of Statistics 1979, with intervals for tests: an interval at 1 - a excludes 0
+    where the p-value is below a. Holds however the differences depend on each other, and finds at least what
+    Bonferroni finds. Asks for intervals at most once per row.
+    """
+    found = np.zeros_like(rows)
+    while left := int((rows & ~found).sum()):
+        more = rows & excludes_zero(interval_at(1 - (1 - level) / left)) & ~found
+        if not more.any():
+            break
+        found |= more
+    return found

@@ -1,0 +1,164 @@
+"""The erasure certificate of a study: what was destroyed and when, what stays, what nobody here can reach.
+
+It is drafted, with its counts, in the transaction that closes the study, and completed as the erasure goes
+on. It counts, and names days and keys, never a person; its schema is docs/certificate.schema.json.
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from typing import Any
+
+from django.db import connections
+from django.utils.translation import gettext
+
+from mobility.models import VaultStudy
+from reports.statement import utc_text
+from reports.version import software
+
+SCHEMA_VERSION = 1
+Certificate = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holdings:
+    """What the vault held of a study when it was closed.
+
+    pseudonyms : subscribers with presence; None when the key was lost, so that nobody could count them
+    damaged_shards : presence shards that the key did not open, whose pseudonyms are not counted
+    waiting_deltas, publications : sanitised changes that waited for others, and that crossed
+    staged_uploads : batches of which staged bytes were left
+    batches : {state: batches}
+    feed_tokens : tokens that were valid until then
+    """
+
+    presence_shards: int
+    pseudonyms: int | None
+    damaged_shards: int
+    day_states: int
+    answer_shards: int
+    opt_out_shards: int
+    waiting_deltas: int
+    publications: int
+    staged_uploads: int
+    batches: dict[str, int]
+    feed_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """What never reached the reports, and is gone.
+
+    waiting_subscribers : subscribers whose last changes were too few to be published
+    unpublished_days : days with rows that nobody published
+    """
+
+    waiting_subscribers: int
+    unpublished_days: tuple[date, ...]
+
+
+def draft(
+    study: VaultStudy, *, by: str, at: datetime, key_ids: list[str], holdings: Holdings, dropped: Dropped
+) -> Certificate:
+    """Certificate of an erasure that has been decided on, and in which nothing is destroyed yet."""
+    counts = asdict(holdings)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "software": software(),
+        "study": {
+            "slug": study.slug,
+            "name": study.definition["name"],
+            "first_day": study.definition["first_day"],
+            "days": study.definition["days"],
+            "plan_sha256": study.plan_hash,
+        },
+        "closed_at": utc_text(at),
+        "closed_by": by,
+        "erased_at": None,
+        "database": connections["vault"].vendor,
+        "key_was_lost": study.key_id not in key_ids,
+        "keys": [{"id": key_id, "destroyed_at": None} for key_id in key_ids],
+        "batches": counts.pop("batches"),
+        "revoked": {"feed_tokens": counts.pop("feed_tokens")},
+        "erased": counts,
+        "dropped": {
+            "waiting_subscribers": dropped.waiting_subscribers,
+            "unpublished_days": [day.isoformat() for day in dropped.unpublished_days],
+        },
+        "kept": kept(),
+        "not_reached": not_reached(connections["vault"].vendor, key_was_lost=study.key_id not in key_ids),
+    }
+
+
+def key_ids(certificate: Certificate) -> list[str]:
+    """Keys to destroy, in this order."""
+    return [key["id"] for key in certificate["keys"]]
+
+
+def keys_destroyed(certificate: Certificate, *, at: datetime) -> Certificate:
+    """Return the certificate with the time at which the last of the keys was gone."""
+    keys = [{**key, "destroyed_at": key["destroyed_at"] or utc_text(at)} for key in certificate["keys"]]
+    return {**certificate, "keys": keys}
+
+
+def completed(certificate: Certificate, *, at: datetime) -> Certificate:
+    """Return the certificate of an erasure that has come to its end."""
+    return {**certificate, "erased_at": utc_text(at)}
+
+
+def is_complete(certificate: Certificate | None) -> bool:
+    """Whether everything that it lists is gone."""
+    return certificate is not None and certificate["erased_at"] is not None
+
+
+def kept() -> list[dict[str, str]]:
+    """What an erasure leaves in place, each with a fixed name and a text."""
+    return _named(
+        totals=gettext("Totals of sanitised answers and exact visitor counts, in the analyst zone."),
+        study=gettext("The study's definition and plan, and the state of its days."),
+        batches=gettext(
+            "The log of batches: file names, times, who sent them, counts of rows, cells that are not in the "
+            "area. No identifier and no value of a person."
+        ),
+        certificate=gettext("This certificate."),
+    )
+
+
+def not_reached(database: str, *, key_was_lost: bool) -> list[dict[str, str]]:
+    """What an erasure cannot reach; whoever made these copies has to answer for them."""
+    texts = {
+        "backups": gettext(
+            "Backups of the vault from before: ciphertext that can never be read without the key."
+        ),
+        "key_copies": gettext(
+            "Copies of the keystore, made against the advice or by a snapshot of the disk: nothing here "
+            "knows of them. Whoever has one must destroy it."
+        ),
+        "disk": gettext(
+            "Disks that do not overwrite in place (flash memory, copy-on-write file systems): blocks of the "
+            "key file may last until the disk reuses them. Swapped-out memory likewise."
+        ),
+        "database_log": _database_log(database),
+        "source_files": gettext("The operator's own files, from which the extracts were made."),
+    }
+    if key_was_lost:
+        texts["lost_key"] = gettext(
+            "The study key: it was not in the keystore when the study was closed, so it could not be "
+            "destroyed. If it turns up, it opens backups of the vault."
+        )
+    return _named(**texts)
+
+
+def _database_log(database: str) -> str:
+    if database == "postgresql":
+        return gettext(
+            "PostgreSQL's write-ahead log, archived segments and replicas: ciphertext without its key, until "
+            "the server recycles them."
+        )
+    return gettext(
+        "Blocks of the disk that the database file has given back: ciphertext without its key, until the "
+        "file system reuses them."
+    )
+
+
+def _named(**texts: str) -> list[dict[str, str]]:
+    return [{"name": name, "text": text} for name, text in texts.items()]

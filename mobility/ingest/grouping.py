@@ -1,0 +1,201 @@
+"""Inner loops that bring the events of a shard together by subscriber, in machine code.
+
+Two stable partitions by the pseudonym's next bits leave little to sort: mostly one subscriber, whose events
+came in time order. From the second one on a range of pseudonyms stays in the processor's cache until its
+visits are written.
+"""
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+RANGE_ROWS = 8192  # 192 KiB of records: with the place they are sorted in they stay in the L2 cache
+BUCKET_ROWS = 4
+INSERTION_ROWS = 48  # longer runs are sorted by the library
+# Words of a record: pseudonym; second and cell; then lanes of 16 bits: the day, and each slot's code.
+PSEUDONYM, MOMENT, LANES = 0, 1, 2
+LANES_A_WORD = 4
+# Places in `counts`.
+VISITS, SUBSCRIBERS, DUPLICATES, CONFLICTS = range(4)
+_LANE_BITS = np.uint64(16)
+_LANE_MASK = np.uint64(0xFFFF)
+_HALF = np.uint64(32)
+_ONE = np.uint64(1)
+
+
+def ranges_of(pseudonym: NDArray[np.uint64]) -> tuple[np.uint64, np.uint64, int]:
+    """The lowest pseudonym, how many bits wide a range of them is, and how many ranges there are."""
+    low, high = (int(pseudonym.min()), int(pseudonym.max())) if len(pseudonym) else (0, 0)
+    bits = (len(pseudonym) // RANGE_ROWS).bit_length()
+    width = max((high - low).bit_length() - bits, 0)
+    return np.uint64(low), np.uint64(width), 1 << bits
+
+
+@numba.njit(cache=True, nogil=True)
+def partition(pseudonym, second, cell, day, codes, low, width, n_ranges):  # type: ignore[no-untyped-def]
+    """Records of events by range, uint64 (n, words), and where those of each range end, int64 (ranges,)."""
+    ends = np.zeros(n_ranges + 1, np.int64)
+    for i in range(len(pseudonym)):
+        ends[_range(pseudonym[i], low, width) + _ONE] += 1
+    ends = np.cumsum(ends)
+    n_words = LANES + codes.shape[1] // LANES_A_WORD + 1
+    records = np.empty((len(pseudonym), n_words), np.uint64)
+    for i in range(len(pseudonym)):
+        part = _range(pseudonym[i], low, width)
+        at = ends[part]
+        ends[part] = at + 1
+        records[at, PSEUDONYM] = pseudonym[i]
+        records[at, MOMENT] = (np.uint64(second[i]) << _HALF) | np.uint64(cell[i])
+        records[at, LANES] = day[i]
+        for word in range(LANES + 1, n_words):
+            records[at, word] = 0
+        for slot in range(codes.shape[1]):
+            word, shift = _lane(slot + 1)
+            records[at, word] |= np.uint64(codes[i, slot]) << shift
+    return records, ends[:-1]
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _lane(number):  # type: ignore[no-untyped-def]
+    """(word, shift) of a lane."""
+    return LANES + number // LANES_A_WORD, _LANE_BITS * np.uint64(number % LANES_A_WORD)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _copy(records, i, target, j):  # type: ignore[no-untyped-def]
+    target[j, 0], target[j, 1], target[j, 2] = records[i, 0], records[i, 1], records[i, 2]
+    for word in range(3, records.shape[1]):
+        target[j, word] = records[i, word]
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _range(pseudonym, low, width):  # type: ignore[no-untyped-def]
+    # Beyond 63 bits nothing is shifted out: a range is then all there is.
+    return (pseudonym - low) >> width if width < np.uint64(64) else np.uint64(0)
+
+
+@numba.njit(cache=True, nogil=True)
+def group_ranges(  # type: ignore[no-untyped-def]
+    records, ends, low, width, no_value, visited, day, first, last, pseudonym, values, counts
+):
+    """Write visits and values of all ranges, in rising order, and count them.
+
+    visited, day, first, last : of `Visits`; pseudonym, values : of `StaticValues`; with room for n of each
+    counts : int64 (4,), zeros
+    """
+    longest, start = 0, 0
+    for part in range(len(ends)):
+        longest, start = max(longest, ends[part] - start), ends[part]
+    ordered = np.empty((longest, records.shape[1]), np.uint64)
+    start = 0
+    for part in range(len(ends)):
+        n = ends[part] - start
+        if n:
+            lowest = low + (np.uint64(part) << width) if part else low
+            _order(records[start : ends[part]], ordered[:n], lowest, width)
+            _write_visits(ordered[:n], visited, day, first, last, counts)
+            _write_values(ordered[:n], no_value, pseudonym, values, counts)
+        start = ends[part]
+
+
+@numba.njit(cache=True, nogil=True)
+def _order(records, ordered, lowest, width):  # type: ignore[no-untyped-def]
+    """Write the records of a range ordered by pseudonym and moment."""
+    bits = np.uint64(0)
+    while (BUCKET_ROWS << bits) < len(records) and bits < width:
+        bits += _ONE
+    shift = width - bits
+    nexts = np.zeros((1 << bits) + 1, np.uint32)
+    for i in range(len(records)):
+        nexts[_range(records[i, PSEUDONYM], lowest, shift) + _ONE] += np.uint32(1)
+    for bucket in range(1 << bits):
+        nexts[bucket + 1] += nexts[bucket]
+    for i in range(len(records)):
+        bucket = _range(records[i, PSEUDONYM], lowest, shift)
+        at = np.uint64(nexts[bucket])
+        nexts[bucket] += np.uint32(1)
+        _copy(records, i, ordered, at)
+    start, held = np.int64(0), np.empty((1, records.shape[1]), np.uint64)
+    for bucket in range(1 << bits):
+        end = np.int64(nexts[bucket])
+        _order_run(ordered, start, end, held)
+        start = end
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _is_after(records, i, pseudonym, moment):  # type: ignore[no-untyped-def]
+    return records[i, PSEUDONYM] > pseudonym or (
+        records[i, PSEUDONYM] == pseudonym and records[i, MOMENT] > moment
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def _order_run(records, start, end, held):  # type: ignore[no-untyped-def]
+    """Sort a few records; those that have come in order cost one comparison each. `held` has room for one."""
+    for i in range(start + 1, end):
+        pseudonym, moment = records[i, PSEUDONYM], records[i, MOMENT]
+        if not _is_after(records, i - 1, pseudonym, moment):
+            continue
+        if end - start > INSERTION_ROWS:
+            _order_long_run(records, start, end)
+            return
+        _copy(records, i, held, 0)
+        j = i
+        while j > start and _is_after(records, j - 1, pseudonym, moment):
+            _copy(records, j - 1, records, j)
+            j -= 1
+        _copy(held, 0, records, j)
+
+
+@numba.njit(cache=True, nogil=True)
+def _order_long_run(records, start, end):  # type: ignore[no-untyped-def]
+    run = records[start:end].copy()
+    order = np.argsort(run[:, MOMENT], kind="mergesort")
+    order = order[np.argsort(run[order, PSEUDONYM], kind="mergesort")]
+    for i in range(len(run)):
+        _copy(run, order[i], records, start + i)
+
+
+@numba.njit(cache=True, nogil=True)
+def _write_visits(records, visited, day, first, last, counts):  # type: ignore[no-untyped-def]
+    """Visits of ordered records, after those that are there."""
+    n, duplicates = counts[VISITS], 0
+    for i in range(len(records)):
+        today, second = records[i, LANES] & _LANE_MASK, records[i, MOMENT] >> _HALF
+        is_new = i == 0 or records[i, PSEUDONYM] != records[i - 1, PSEUDONYM]
+        if not is_new and records[i, MOMENT] == records[i - 1, MOMENT]:
+            duplicates += 1
+        if is_new or today != records[i - 1, LANES] & _LANE_MASK:
+            visited[n], day[n], first[n] = records[i, PSEUDONYM], today, second
+            n += 1
+        last[n - 1] = second
+    counts[VISITS] = n
+    counts[DUPLICATES] += duplicates
+
+
+@numba.njit(cache=True, nogil=True)
+def _write_values(records, no_value, pseudonym, values, counts):  # type: ignore[no-untyped-def]
+    """First value of each subscriber and slot (the smallest code in a tie), after those that are there."""
+    n_slots = values.shape[1]
+    answered_at, differs = np.zeros(n_slots, np.uint64), np.zeros(n_slots, np.bool_)
+    n = counts[SUBSCRIBERS]
+    for i in range(len(records)):
+        if i == 0 or records[i, PSEUDONYM] != records[i - 1, PSEUDONYM]:
+            pseudonym[n] = records[i, PSEUDONYM]
+            for slot in range(n_slots):
+                values[n, slot] = no_value
+                counts[CONFLICTS] += differs[slot]
+                differs[slot] = False
+            n += 1
+        second = records[i, MOMENT] >> _HALF
+        for slot in range(n_slots):
+            word, shift = _lane(slot + 1)
+            code = np.uint16((records[i, word] >> shift) & _LANE_MASK)
+            answer = values[n - 1, slot]
+            if code in (no_value, answer):
+                continue
+            differs[slot] |= answer != no_value
+            if answer == no_value or (second == answered_at[slot] and code < answer):
+                values[n - 1, slot], answered_at[slot] = code, second
+    counts[SUBSCRIBERS] = n
+    counts[CONFLICTS] += differs.sum()

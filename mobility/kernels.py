@@ -1,0 +1,188 @@
+"""Inner loops over the state of a shard, in machine code. They know arrays; no key, no study, no file.
+
+Callers check their arguments: nothing here checks a bound. Pseudonyms stand in rising order, each once,
+unless a text says otherwise.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ldp.kernels import NO_ANSWER
+
+Pseudonyms = NDArray[np.uint64]
+Words = NDArray[np.uint16]
+Rows = NDArray[np.int64]
+
+NOWHERE = -1
+
+
+# --- order ------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def places_by_key(keys: NDArray[Any], n_keys: int) -> tuple[NDArray[np.uint32], Rows]:
+    """Place of each item in the stable order by key, and where each key's items end."""
+    ends = np.zeros(n_keys, np.int64)
+    for i in range(keys.shape[0]):
+        ends[keys[i]] += 1
+    start = np.int64(0)
+    nexts = np.empty(n_keys, np.int64)
+    for key in range(n_keys):
+        nexts[key] = start
+        start += ends[key]
+        ends[key] = start
+    places = np.empty(keys.shape[0], np.uint32)
+    for i in range(keys.shape[0]):
+        places[i] = nexts[keys[i]]
+        nexts[keys[i]] += 1
+    return places, ends
+
+
+@njit(cache=True, nogil=True)
+def scatter(items: NDArray[Any], places: NDArray[np.uint32]) -> NDArray[Any]:
+    """Items in the order of their places."""
+    out = np.empty_like(items)
+    for i in range(items.shape[0]):
+        out[places[i]] = items[i]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def scatter_rows(items: NDArray[Any], places: NDArray[np.uint32]) -> NDArray[Any]:
+    """As `scatter`, of rows with several items."""
+    out = np.empty_like(items)
+    for i in range(items.shape[0]):
+        for j in range(items.shape[1]):
+            out[places[i], j] = items[i, j]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def put_rows(out: NDArray[Any], rows: Rows, items: NDArray[Any]) -> None:
+    """Write each row of `items` at its place, in place."""
+    for i in range(rows.shape[0]):
+        for j in range(items.shape[1]):
+            out[rows[i], j] = items[i, j]
+
+
+@njit(cache=True, nogil=True)
+def union_places(lists: Pseudonyms, starts: Rows) -> tuple[Pseudonyms, Rows]:
+    """Union of lists that begin at `starts` (the last of which is the end), and each item's place in it."""
+    heads = starts[:-1].copy()
+    union, places = np.empty(lists.shape[0], np.uint64), np.empty(lists.shape[0], np.int64)
+    n = 0
+    while True:
+        smallest, is_left = np.uint64(0), False
+        for k in range(heads.shape[0]):
+            if heads[k] < starts[k + 1] and (not is_left or lists[heads[k]] < smallest):
+                smallest, is_left = lists[heads[k]], True
+        if not is_left:
+            return union[:n].copy(), places
+        for k in range(heads.shape[0]):
+            if heads[k] < starts[k + 1] and lists[heads[k]] == smallest:
+                places[heads[k]] = n
+                heads[k] += 1
+        union[n] = smallest
+        n += 1
+
+
+@njit(cache=True, nogil=True)
+def find_rows(known: Pseudonyms, wanted: Pseudonyms) -> Rows:
+    """Row of each wanted one among those known; NOWHERE if it is not there. Long gaps are jumped over."""
+    rows = np.empty(wanted.shape[0], np.int64)
+    low = np.int64(0)
+    for i in range(wanted.shape[0]):
+        step = np.int64(1)
+        high = low
+        while high < known.shape[0] and known[high] < wanted[i]:
+            low = high + 1
+            high += step
+            step *= 2
+        high = min(high, known.shape[0])
+        while low < high:
+            middle = (low + high) // 2
+            if known[middle] < wanted[i]:
+                low = middle + 1
+            else:
+                high = middle
+        rows[i] = low if low < known.shape[0] and known[low] == wanted[i] else NOWHERE
+    return rows
+
+
+# --- answers ----------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def keep_first(known: Words, rows: Rows, fresh: Words, starts: Rows) -> int:
+    """Write each report that was not known yet at its row, in place; returns how many known ones differ.
+
+    A report begins at each of `starts` and ends before the next one.
+    """
+    differing = 0
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        for report in range(starts.shape[0]):
+            start = starts[report]
+            end = starts[report + 1] if report + 1 < starts.shape[0] else fresh.shape[1]
+            if fresh[i, start] == NO_ANSWER:
+                continue
+            is_new = known[row, start] == NO_ANSWER
+            differs = False
+            for word in range(start, end):
+                if is_new:
+                    known[row, word] = fresh[i, word]
+                differs = differs or known[row, word] != fresh[i, word]
+            differing += differs
+    return differing
+
+
+@njit(cache=True, nogil=True)
+def differing_rows(
+    days: NDArray[np.uint64],
+    other_days: NDArray[np.uint64],
+    static: Words,
+    other_static: Words,
+    daily: Words,
+    other_daily: Words,
+) -> Rows:
+    """Rows at which two states differ in days, static or daily reports."""
+    rows, n = np.empty(days.shape[0], np.int64), 0
+    for i in range(days.shape[0]):
+        differs = days[i] != other_days[i]
+        for word in range(static.shape[1]):
+            differs |= static[i, word] != other_static[i, word]
+        for word in range(daily.shape[1]):
+            for day in range(daily.shape[2]):
+                differs |= daily[i, word, day] != other_daily[i, word, day]
+        rows[n] = i
+        n += differs
+    return rows[:n]
+
+
+@njit(cache=True, nogil=True)
+def take_present(days: NDArray[np.uint64], daily: Words, n_days: int) -> Words:
+    """Reports of the present days, shape (words, present days), subscriber by subscriber."""
+    out = np.empty((daily.shape[1], n_days), np.uint16)
+    at = 0
+    for i in range(days.shape[0]):
+        for day in range(daily.shape[2]):
+            if (days[i] >> np.uint64(day)) & np.uint64(1):
+                for word in range(daily.shape[1]):
+                    out[word, at] = daily[i, word, day]
+                at += 1
+    return out
+
+
+@njit(cache=True, nogil=True)
+def put_present(days: NDArray[np.uint64], reports: Words, daily: Words) -> None:
+    """Write what `take_present` took."""
+    at = 0
+    for i in range(days.shape[0]):
+        for day in range(daily.shape[2]):
+            if (days[i] >> np.uint64(day)) & np.uint64(1):
+                for word in range(daily.shape[1]):
+                    daily[i, word, day] = reports[word, at]
+                at += 1

@@ -1,0 +1,45 @@
+"""Close a study for ever: destroy its key and what the key sealed, and print the erasure certificate."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.errors import MobilityError
+from mobility.management.batch_command import ACTOR
+from mobility.services.closing import Leave, close_study
+from mobility.services.vault import find_study
+
+
+class Command(BaseCommand):
+    help = (
+        "Destroy the key and the presence of a study and print the erasure certificate as JSON "
+        "(docs/certificate.schema.json). Reports stay. A closed study prints its certificate again."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+        parser.add_argument(
+            "--cancel-batches", action="store_true", help="cancel batches that have changed nothing yet"
+        )
+        parser.add_argument(
+            "--drop-unpublished",
+            action="store_true",
+            help="lose the rows of days that were never published",
+        )
+        parser.add_argument(
+            "--key-is-lost", action="store_true", help="close although the key is not in the keystore"
+        )
+
+    def handle(self, *args: Any, study: str, **options: Any) -> None:
+        leave = Leave(
+            cancel_batches=options["cancel_batches"],
+            drop_unpublished=options["drop_unpublished"],
+            lost_key=options["key_is_lost"],
+        )
+        try:
+            certificate = close_study(find_study(study), by=ACTOR, leave=leave)
+        except MobilityError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(json.dumps(certificate, ensure_ascii=False, indent=1))

@@ -1,0 +1,29 @@
+"""Which days each source of a study has covered."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.errors import MobilityError
+from mobility.quality.coverage import coverage_of
+from mobility.quality.records import coverage_record
+from mobility.selectors import study_head
+from mobility.services.vault import find_study
+
+
+class Command(BaseCommand):
+    help = "Print, day by day, what each source of a study has brought, and what is missing or failed."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+
+    def handle(self, *args: Any, study: str, **options: Any) -> None:
+        try:
+            row = find_study(study)
+        except MobilityError as error:
+            raise CommandError(str(error)) from error
+        timezone = study_head(row.pk).timezone
+        record = coverage_record(coverage_of(row.pk), study=row.slug, timezone=timezone)
+        self.stdout.write(json.dumps(record))

@@ -1,0 +1,29 @@
+"""Make a token with which a program may send files of a study."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.errors import MobilityError
+from mobility.management.batch_command import ACTOR
+from mobility.services.feeds import create_token
+from mobility.services.vault import find_study
+
+
+class Command(BaseCommand):
+    help = "Make a token for an unattended feed of a study, which is printed once and kept nowhere."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+        parser.add_argument("name", help="which program it is for")
+        parser.add_argument("--days", type=int, default=365, help="how long it is valid")
+
+    def handle(self, *args: Any, study: str, name: str, days: int, **options: Any) -> None:
+        try:
+            token, text = create_token(find_study(study), name=name, days=days, by=ACTOR)
+        except MobilityError as error:
+            raise CommandError(str(error)) from error
+        made = {"study": study, "name": token.name, "token": text, "expires_at": token.expires_at.isoformat()}
+        self.stdout.write(json.dumps(made))

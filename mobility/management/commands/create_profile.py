@@ -1,0 +1,48 @@
+"""Create an extract profile from its file, and print what it is."""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.errors import MobilityError
+from mobility.profiles.parse import parse_profile
+from mobility.services.profiles import create_profile
+from mobility.services.vault import find_study
+from reports.studyfile import StudyDefinition
+
+
+class Command(BaseCommand):
+    help = "Create a named way of reading a source's files from a TOML file."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+        parser.add_argument("file", type=Path)
+
+    def handle(self, *args: Any, study: str, file: Path, **options: Any) -> None:
+        try:
+            row = find_study(study)
+            typed = parse_profile(
+                file.read_bytes(),
+                filename=file.name,
+                definition=StudyDefinition.from_json(row.definition),
+            )
+            create_profile(typed, study=row, by="command line")
+        except OSError as error:
+            raise CommandError(f"{error.filename}: {error.strerror}") from error
+        except MobilityError as error:
+            raise CommandError(str(error)) from error
+        columns = {"subscriber": typed.subscriber, "timestamp": typed.timestamp, "cell": typed.cell}
+        self.stdout.write(
+            json.dumps(
+                {
+                    "study": row.slug,
+                    "profile": typed.name,
+                    "kind": typed.kind,
+                    "columns": {role: column for role, column in columns.items() if column}
+                    | {f"indicator.{slug}": column for slug, column in typed.columns.items()},
+                }
+            )
+        )

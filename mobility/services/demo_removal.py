@@ -1,0 +1,56 @@
+"""Removing the demo: its study in both zones, its keys, its staged files and its extract.
+
+A study that people set up is closed, never removed: its reports stay. The demo's people are made up, so
+nothing is lost, and a first look does not stand beside real numbers for ever. Every step can be repeated.
+"""
+
+import logging
+import shutil
+
+from mobility.errors import MobilityError
+from mobility.models import Batch, VaultStudy
+from mobility.services import demo
+from mobility.services.closing import OF_BATCH, OF_STUDY, Leave, close_study
+from mobility.services.compaction import compact
+from reports.models import Study
+from reports.models.study import DEMO_SLUG
+from reports.services.studies import delete_study_rows
+
+log = logging.getLogger(__name__)
+
+
+class NoDemoError(MobilityError):
+    """There is no demo to remove; a study that somebody else created under its name is none."""
+
+
+def demo_study() -> Study:
+    """The demo's study.
+
+    Raises
+    ------
+    NoDemoError
+    """
+    found = Study.objects.filter(slug=DEMO_SLUG).first()
+    if found is None or not found.is_demo:
+        raise NoDemoError("there is no demo: no study was created by `make demo`")
+    return found
+
+
+def remove_demo(*, by: str) -> None:
+    """Remove the demo for ever.
+
+    Raises
+    ------
+    NoDemoError : nothing was removed
+    StudyNotClosedError : a batch is being merged; nothing was removed
+    """
+    study = demo_study()
+    row = VaultStudy.objects.filter(slug=study.slug).first()
+    if row is not None:
+        # Closing destroys the keys before anything else, so that nothing readable outlives an interruption.
+        close_study(row, by=by, leave=Leave(cancel_batches=True, drop_unpublished=True, lost_key=True))
+        row.delete()
+        compact(*OF_STUDY, *OF_BATCH, Batch, VaultStudy)
+    delete_study_rows(study)
+    shutil.rmtree(demo.folder(), ignore_errors=True)
+    log.info("demo_removed")

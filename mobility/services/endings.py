@@ -1,0 +1,144 @@
+"""How a batch ends: done, failed with a reason, or cancelled; what was staged for it is destroyed first."""
+
+import errno
+import logging
+import os
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import InterfaceError, OperationalError
+from django.db.models import Q
+from django.utils import timezone
+
+from mobility.errors import CancelError, MobilityError, SupersededError
+from mobility.models import Batch, VaultDay
+from mobility.services import staging
+from mobility.services.dispatching import ask_next
+from mobility.services.liveness import deactivate
+
+log = logging.getLogger(__name__)
+
+# The database or the network went away, or the task's time is over: the same work can be tried again.
+PASSING_ERRORS = (OperationalError, InterfaceError, ConnectionError, SoftTimeLimitExceeded)
+
+
+@contextmanager
+def failing_with_a_reason(batch: Batch) -> Iterator[None]:
+    """Whatever goes wrong in this block ends the batch, unless it passes or the work is not wanted any more.
+
+    Raises
+    ------
+    PASSING_ERRORS : try again later; nothing is lost
+    """
+    try:
+        yield
+    except SupersededError as error:
+        log.info("work_dropped batch=%s reason=%s", batch.pk, error)
+    except PASSING_ERRORS as error:
+        log.warning("work_interrupted batch=%s error=%s", batch.pk, type(error).__name__)
+        raise
+    except MobilityError as error:
+        fail(batch, str(error))
+    except OSError as error:
+        log.error("storage_failed batch=%s errno=%s", batch.pk, error.errno)
+        fail(batch, stopped(batch, storage_problem(error)))
+    except Exception as error:  # noqa: BLE001 - the outermost frame of a task: a batch always ends
+        # Neither the message nor the values of a traceback may be kept: they can quote a row.
+        where = "".join(traceback.format_tb(error.__traceback__))
+        log.error("batch_crashed batch=%s error=%s\n%s", batch.pk, type(error).__name__, where)
+        fail(batch, stopped(batch, type(error).__name__))
+
+
+def storage_problem(error: OSError) -> str:
+    """What is wrong with the disk; neither a path nor a value."""
+    problem = os.strerror(error.errno) if error.errno else type(error).__name__
+    return f"{problem} (make room in MOBILITY_STAGING_DIR)" if error.errno == errno.ENOSPC else problem
+
+
+def stopped(batch: Batch, problem: str) -> str:
+    """Why a batch failed that no rule refused, and what to do."""
+    text = f"stopped while {batch.state}: {problem}; the worker's log says where. "
+    if batch.validate_only or batch.state in Batch.CANCELLABLE:
+        return text + "Nothing was published: start it again"
+    if batch.kind in Batch.FILES:
+        return (
+            text + "Part of it may be merged: upload the same file again to complete it, nothing counts twice"
+        )
+    return text + "Part of it may be done: ask for it again to complete it"
+
+
+def done(batch: Batch) -> None:
+    """End a batch well."""
+    _end(batch, Batch.State.DONE)
+
+
+def fail(batch: Batch, reason: str) -> None:
+    """End a batch badly, if it is still in the state that `batch` has; the first reason counts.
+
+    A task that was slow, or came twice, must not end what others have taken further.
+    """
+    # The reason is noted first: should this process die here, the sweep ends the batch with it.
+    here = Batch.objects.filter(pk=batch.pk, state=batch.state, failure="")
+    if here.exclude(state__in=Batch.FINAL).update(failure=reason):
+        end_failed(batch)
+
+
+def end_failed(batch: Batch) -> None:
+    """End a batch whose failure is noted."""
+    if batch.state == Batch.State.MERGING and batch.kind == Batch.Kind.EXTRACT and not batch.validate_only:
+        _keep_for_later(batch)
+    _end(batch, Batch.State.FAILED)
+
+
+def cancel(batch: Batch, *, by: str) -> None:
+    """End a batch that has changed nothing yet.
+
+    Raises
+    ------
+    CancelError : it has ended, or parts of it are merged already
+    """
+    # The state goes first: it stops the tasks that are at work.
+    nothing_is_kept = Q(state__in=Batch.CANCELLABLE) | Q(validate_only=True)
+    unended = Batch.objects.filter(nothing_is_kept, pk=batch.pk, failure="").exclude(state__in=Batch.FINAL)
+    stopped_it = unended.update(
+        state=Batch.State.CANCELLED,
+        failure=f"cancelled by {by}: nothing of it was published or kept",
+        finished_at=timezone.now(),
+        alive_until=None,
+    )
+    if not stopped_it:
+        raise CancelError(
+            "the batch cannot be cancelled any more: it has ended, or is being merged. "
+            "What it brings can be undone day by day (void_day)"
+        )
+    log.info("batch_cancelled batch=%s", batch.pk)
+    staging.destroy(batch)
+    _make_room(batch)
+
+
+def _end(batch: Batch, state: str) -> None:
+    staging.destroy(batch)
+    now = timezone.now()
+    fresh = Batch.objects.get(pk=batch.pk)
+    seconds = (now - fresh.started_at).total_seconds() if fresh.started_at else None
+    ended = (
+        Batch.objects.filter(pk=batch.pk)
+        .exclude(state__in=Batch.FINAL)
+        .update(state=state, finished_at=now, seconds=seconds, alive_until=None)
+    )
+    if ended:
+        log.info("batch_%s batch=%s rows=%s seconds=%s", state, batch.pk, fresh.rows_read, seconds)
+    _make_room(batch)
+
+
+def _make_room(batch: Batch) -> None:
+    deactivate(batch)
+    ask_next(batch.study_id)
+
+
+def _keep_for_later(batch: Batch) -> None:
+    """Some shards hold rows that presence does not show: the days wait for the file, or for close_days."""
+    for day in Batch.objects.values_list("days_touched", flat=True).get(pk=batch.pk):
+        VaultDay.objects.update_or_create(study_id=batch.study_id, day=day, defaults={"pending": True})

@@ -1,0 +1,45 @@
+"""Who works on what: batches that show signs of life, and the one batch at a time that changes a study.
+
+No lock guards the work itself. Chunks and shards may be worked on twice; what counts is written under a
+condition that only one of them meets. A sign of life only tells the sweep whom to leave alone.
+"""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from mobility.errors import SupersededError
+from mobility.models import Batch, VaultStudy
+
+
+def next_sign() -> datetime:
+    """When a batch that shows no further sign of life is taken for abandoned."""
+    return timezone.now() + timedelta(seconds=settings.MOBILITY_BATCH_LEASE_S)
+
+
+def show_life(batch: Batch, *, state: str, **progress: object) -> None:
+    """Note that somebody works on the batch, and how far it is; call it every few seconds.
+
+    Raises
+    ------
+    SupersededError : the batch has left `state`: it was cancelled, or has failed
+    """
+    kept = Batch.objects.filter(pk=batch.pk, state=state).update(alive_until=next_sign(), **progress)
+    if not kept:
+        raise SupersededError(f"batch {batch.pk} is not {state} any more")
+
+
+def activate(batch: Batch) -> bool:
+    """Make `batch` the one that changes its study; False while another one does, or the study is closed."""
+    return bool(
+        VaultStudy.objects.filter(
+            Q(active_batch__isnull=True) | Q(active_batch=batch), pk=batch.study_id, closed_at__isnull=True
+        ).update(active_batch=batch)
+    )
+
+
+def deactivate(batch: Batch) -> None:
+    """Let the next batch of the study have its turn."""
+    VaultStudy.objects.filter(pk=batch.study_id, active_batch=batch).update(active_batch=None)

@@ -1,0 +1,103 @@
+"""What a batch does to the days of its study: which are published, forgotten or undone."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from django.db.models import F
+
+from mobility.models import Batch, VaultDay, VaultStudy
+from mobility.services import intake
+from mobility.services.vault import OpenStudy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayMoves:
+    """What a batch does to the days of its study; the same for every shard and every retry."""
+
+    publish_all: frozenset[int] = frozenset()  # everyone in the day state arrives
+    publish_touched: frozenset[int] = frozenset()  # the others have arrived before
+    forget: frozenset[int] = frozenset()  # the day state dies
+    undo: int | None = None
+
+    @property
+    def of_everyone(self) -> frozenset[int]:
+        """Days whose state is used or dropped in every shard that has any."""
+        return self.publish_all | self.forget
+
+
+def of_batch(batch: Batch, study: OpenStudy) -> DayMoves:
+    """Moves of a batch whose file, if it has one, has been read.
+
+    Raises
+    ------
+    DayStateError : the day cannot be undone any more
+    """
+    if batch.kind in (Batch.Kind.SUBSCRIBERS, Batch.Kind.OPT_OUT):
+        return DayMoves()
+    if batch.kind == Batch.Kind.VOID_DAY:
+        day = batch.day or 0
+        if batch.state == Batch.State.QUEUED:  # from then on it only resumes
+            intake.check_voidable(study, day=day)
+        return DayMoves(undo=day, forget=frozenset([day]))
+    states = {row.day: row for row in VaultDay.objects.filter(study=study.row)}
+    if batch.kind == Batch.Kind.CLOSE_DAYS:
+        through = frozenset(range(1, (batch.day or 0) + 1))
+        pending = frozenset(day for day in through if day in states and states[day].pending)
+        return DayMoves(publish_all=pending, forget=through)
+    if batch.more_to_come:
+        return DayMoves()
+    touched = frozenset(batch.days_touched)
+    everyone = frozenset(day for day in touched if day not in states or states[day].pending)
+    return DayMoves(publish_all=everyone, publish_touched=touched - everyone)
+
+
+def announce(study: OpenStudy, moves: DayMoves) -> None:
+    """Note, in the transaction that begins the merging, what parts of it may soon have been published.
+
+    Should the batch fail half way, undoing such a day has to count as undoing a published one.
+    """
+    if moves.undo is not None and intake.adds_a_value(
+        study, VaultDay.objects.get(study=study.row, day=moves.undo)
+    ):
+        VaultStudy.objects.filter(pk=study.row.pk).update(voided_days=F("voided_days") + 1)
+    _mark(study.row, moves.publish_all, state=VaultDay.State.PUBLISHED, pending=True)
+
+
+def make(batch: Batch, study: OpenStudy) -> None:
+    """Write what the batch has made of its days, in the transaction that ends its merging."""
+    moved: dict[str, Callable[[Batch, OpenStudy], None]] = {
+        Batch.Kind.EXTRACT: _received,
+        Batch.Kind.CLOSE_DAYS: _closed,
+        Batch.Kind.VOID_DAY: _voided,
+    }
+    if batch.kind in moved:
+        moved[batch.kind](batch, study)
+
+
+def _received(batch: Batch, study: OpenStudy) -> None:
+    if not batch.more_to_come:
+        _mark(study.row, batch.days_touched, state=VaultDay.State.PUBLISHED, pending=False)
+        return
+    for day in batch.days_touched:
+        row, is_new = VaultDay.objects.get_or_create(study=study.row, day=day)
+        if not is_new:
+            row.pending = True
+            row.save(update_fields=["pending"])
+
+
+def _closed(batch: Batch, study: OpenStudy) -> None:
+    _mark(study.row, range(1, (batch.day or 0) + 1), state=VaultDay.State.CLOSED, pending=False)
+
+
+def _voided(batch: Batch, study: OpenStudy) -> None:
+    VaultDay.objects.filter(study=study.row, day=batch.day or 0).delete()
+    # A file with rows of this day may come again: it is not the same file any more.
+    for earlier in Batch.objects.filter(study=study.row, kind=Batch.Kind.EXTRACT).exclude(content_hash=""):
+        if batch.day in earlier.days_touched:
+            earlier.content_hash = ""
+            earlier.save(update_fields=["content_hash"])
+
+
+def _mark(study: VaultStudy, days: Iterable[int], *, state: str, pending: bool) -> None:
+    for day in days:
+        VaultDay.objects.update_or_create(study=study, day=day, defaults={"state": state, "pending": pending})

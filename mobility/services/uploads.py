@@ -1,0 +1,337 @@
+"""Taking files in: one service under the browser's uploads, the API, the watched folder and the command.
+
+A file is sealed frame by frame while it arrives. A frame is noted when it is durable, together with the state
+of the content hash: d_0 = HMAC(key, ""), d_i = HMAC(key, d_(i-1) || frame i). So an upload that broke off
+goes on after its last whole frame, on any host.
+"""
+
+import hmac
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import cycle
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Protocol
+
+from django.conf import settings
+
+from mobility.errors import (
+    KeyMissingError,
+    MobilityError,
+    NoRoomError,
+    OffsetError,
+    SupersededError,
+    UploadBrokenError,
+    UploadTooLargeError,
+)
+from mobility.models import Batch, VaultStudy
+from mobility.profiles import DEFAULT
+from mobility.profiles.lookup import find_profile
+from mobility.services import intake, staging
+from mobility.services.endings import cancel, fail
+from mobility.services.holding import Hold, free_until
+from mobility.services.vault import open_study
+
+log = logging.getLogger(__name__)
+
+READ_BYTES = 1 << 20
+PROGRESS_S = 0.5
+WRITERS = 2  # threads that seal and store while the next frame arrives and is hashed
+KINDS = {
+    "events": Batch.Kind.EXTRACT,
+    "subscribers": Batch.Kind.SUBSCRIBERS,
+    "opt_out": Batch.Kind.OPT_OUT,
+}
+
+
+class Readable(Protocol):
+    """Where an upload's bytes come from."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+def receive(
+    stream: Readable,
+    *,
+    study: VaultStudy,
+    filename: str,
+    by: str,
+    more_to_come: bool,
+    bytes_total: int | None,
+    profile: str = DEFAULT,
+    validate_only: bool = False,
+) -> Batch:
+    """Take a file in that comes in one stream, and queue it.
+
+    Parameters
+    ----------
+    more_to_come : the days of this file stay open for further files
+    bytes_total : announced length, if any; an upload that ends before it is refused
+    profile : how the file is read
+    validate_only : count everything, keep and publish nothing
+
+    Raises
+    ------
+    UploadBrokenError : the stream broke off, its cause says of what; nothing of the batch is left
+    MobilityError : as `begin`
+    """
+    rest_s = settings.MOBILITY_BATCH_LEASE_S
+    batch = begin(
+        study, filename=filename, by=by, profile=profile, more_to_come=more_to_come,
+        validate_only=validate_only, bytes_total=bytes_total, rest_s=rest_s,
+    )  # fmt: skip
+    try:
+        _append(batch, stream, Hold(batch, rest_s=rest_s))
+        return complete(batch)
+    except BaseException as error:  # whatever breaks an upload, nothing of it may stay
+        reason = _why_broken(error, batch)
+        fail(batch, reason)
+        if not isinstance(error, Exception):  # Ctrl-C
+            raise
+        raise UploadBrokenError(reason) from error
+
+
+def begin(
+    study: VaultStudy,
+    *,
+    filename: str,
+    by: str,
+    profile: str = DEFAULT,
+    more_to_come: bool = False,
+    validate_only: bool = False,
+    bytes_total: int | None = None,
+    rest_s: float | None = None,
+) -> Batch:
+    """Open an upload, of which nothing has arrived yet.
+
+    Parameters
+    ----------
+    rest_s : seconds without a byte after which it ends by itself; MOBILITY_UPLOAD_EXPIRES_S by default
+
+    Raises
+    ------
+    StudyClosedError, KeyMissingError : the study takes nothing in
+    ProfileMissingError : there is no profile of that name
+    UploadTooLargeError, NoRoomError : it is too large, or would not fit
+    """
+    opened = open_study(study)
+    kind = KINDS[find_profile(study, profile, opened.definition).kind]
+    _check_size(bytes_total)
+    batch = Batch.objects.create(
+        study=study,
+        kind=kind,
+        filename=file_name(filename),
+        created_by=by,
+        profile=profile,
+        more_to_come=more_to_come,
+        validate_only=validate_only,
+        bytes_total=bytes_total,
+        content_hash=_chained(opened.content_key, b"", b"").hex(),
+        alive_until=free_until(settings.MOBILITY_UPLOAD_EXPIRES_S if rest_s is None else rest_s),
+    )
+    try:
+        staging.create_key(batch)
+        study.refresh_from_db(fields=["closed_at"])
+        open_study(study)  # whoever has closed it in between has not seen this key
+    except BaseException:
+        fail(batch, "the upload could not begin: send the file again")
+        raise
+    return batch
+
+
+def file_name(given: str) -> str:
+    """Name of the file alone, as it can be stored and shown: some browsers and scripts send a path.
+
+    Names in a folder need not be text at all; what is no printable character is left out.
+    """
+    name = PurePosixPath(PureWindowsPath(given).name).name
+    return "".join(char for char in name if char.isprintable())[:255] or "upload"
+
+
+def append(batch: Batch, stream: Readable, *, offset: int) -> int:
+    """Add what a connection brings to an upload; returns the byte at which the next one goes on.
+
+    What has not filled a frame, when the stream ends before the file does, has to be sent again. Whole frames
+    stay, however the stream breaks.
+
+    Raises
+    ------
+    OffsetError : the upload goes on elsewhere
+    UploadBusyError : another connection is at it
+    SupersededError, KeyMissingError : the upload is complete, or has ended
+    """
+    hold = Hold(batch, rest_s=settings.MOBILITY_UPLOAD_EXPIRES_S)
+    batch.refresh_from_db()
+    if offset != batch.bytes_received:
+        hold.release()
+        raise OffsetError(batch.bytes_received)
+    _append(batch, stream, hold)
+    return batch.bytes_received
+
+
+def complete(batch: Batch) -> Batch:
+    """Queue an upload whose bytes have all arrived.
+
+    Raises
+    ------
+    UploadBrokenError : some are missing
+    """
+    if batch.bytes_total is None:
+        batch.bytes_total = batch.bytes_received
+        batch.save(update_fields=["bytes_total"])
+    if batch.bytes_received != batch.bytes_total:
+        raise UploadBrokenError(f"expected {batch.bytes_total} bytes, got {batch.bytes_received}")
+    intake.queue(batch)
+    return batch
+
+
+def abandon(batch: Batch, *, by: str) -> None:
+    """Give an upload up: nothing of it is kept.
+
+    Raises
+    ------
+    CancelError : its rows are merged already
+    """
+    cancel(batch, by=by)
+
+
+def _check_size(size: int | None, *, stored: int = 0) -> None:
+    largest = settings.MOBILITY_MAX_UPLOAD_BYTES
+    if size is not None and size > largest:
+        raise UploadTooLargeError(
+            f"a file may have {largest:,} bytes at most (MOBILITY_MAX_UPLOAD_BYTES): send it in parts"
+        )
+    free = staging.free_bytes()
+    needed = staging.sealed_bytes((size or 0) - stored)
+    if free is not None and needed >= free:
+        raise NoRoomError(
+            f"the file needs {needed:,} bytes of staging, and {free:,} are left: make room in "
+            "MOBILITY_STAGING_DIR, or wait until earlier batches have ended"
+        )
+
+
+def _append(batch: Batch, stream: Readable, hold: Hold) -> None:
+    """Seal and note frames until the stream ends; whatever breaks it, those that are whole are noted."""
+    with ThreadPoolExecutor(WRITERS, thread_name_prefix="seal") as pool:
+        frames = _Frames(batch, hold, pool)
+        try:
+            for frame in _read_frames(stream, batch, frames.show_life):
+                frames.add(frame)
+        finally:
+            frames.finish()
+
+
+def _read_frames(stream: Readable, batch: Batch, show_life: Callable[[], None]) -> Iterator[memoryview]:
+    """Whole frames of a stream, each valid until WRITERS + 1 more have been asked for.
+
+    Where no length was announced, the end of the stream is the end of the file, and of its last frame.
+    """
+    at, total = batch.bytes_received, batch.bytes_total
+    longest = staging.FRAME_BYTES if total is None else min(staging.FRAME_BYTES, total - at)
+    buffers = cycle([memoryview(bytearray(longest)) for _ in range(WRITERS + 2)])
+    while total is None or at < total:
+        frame = next(buffers)[: None if total is None else total - at]
+        count = _fill(frame, stream, show_life)
+        if count == 0 or (count < len(frame) and total is not None):
+            return
+        at += count
+        if total is None:
+            _check_size(at, stored=at - count)
+        yield frame[:count]
+
+
+def _fill(frame: memoryview, stream: Readable, show_life: Callable[[], None]) -> int:
+    """Read until the frame is full or the stream ends; returns how much was read."""
+    readinto = getattr(stream, "readinto", None)  # what files have, bodies of requests have not
+    count = 0
+    while count < len(frame):
+        part = frame[count : count + READ_BYTES]
+        if readinto is not None:
+            more = readinto(part) or 0
+        else:
+            data = stream.read(len(part))
+            more = len(data)
+            part[:more] = data
+        if not more:
+            break
+        count += more
+        show_life()
+    return count
+
+
+class _Frames:
+    """Frames on their way: hashed in this thread, sealed and stored in others, noted in their order."""
+
+    def __init__(self, batch: Batch, hold: Hold, pool: ThreadPoolExecutor) -> None:
+        self._batch = batch
+        self._hold = hold
+        self._pool = pool
+        self._content_key = open_study(batch.study).content_key
+        self._hash = bytes.fromhex(batch.content_hash)
+        self._index = batch.bytes_received // staging.FRAME_BYTES
+        self._on_their_way: deque[tuple[Future[None], int, bytes]] = deque()
+        self._noted = time.monotonic()
+
+    def add(self, frame: memoryview) -> None:
+        self._hash = _chained(self._content_key, self._hash, frame)
+        stored = self._pool.submit(staging.write_frame, self._batch, self._index, frame)
+        self._on_their_way.append((stored, len(frame), self._hash))
+        self._index += 1
+        while len(self._on_their_way) > WRITERS:
+            self._take_first()
+
+    def show_life(self) -> None:
+        """Note progress, not more often than needed."""
+        if time.monotonic() - self._noted > PROGRESS_S:
+            self._noted = time.monotonic()
+            while self._on_their_way and self._on_their_way[0][0].done():
+                self._take_first()
+            self._hold.renew(**self._progress())
+
+    def finish(self) -> None:
+        """Wait for the rest, and note it."""
+        try:
+            while self._on_their_way:
+                self._take_first()
+        finally:
+            self._hold.release(**self._progress())
+
+    def _take_first(self) -> None:
+        stored, size, digest = self._on_their_way.popleft()
+        try:
+            stored.result()
+        except BaseException:
+            self._on_their_way.clear()  # what follows a frame that is missing does not count
+            raise
+        self._batch.bytes_received += size
+        self._batch.content_hash = digest.hex()
+
+    def _progress(self) -> dict[str, object]:
+        return {"bytes_received": self._batch.bytes_received, "content_hash": self._batch.content_hash}
+
+
+def _chained(key: bytes, before: bytes, frame: bytes | memoryview) -> bytes:
+    """State of the content hash after one more frame."""
+    state = hmac.new(key, before, "sha256")
+    state.update(frame)
+    return state.digest()
+
+
+def _why_broken(error: BaseException, batch: Batch) -> str:
+    log.warning("upload_broken batch=%s error=%s", batch.pk, type(error).__name__)
+    ended = Batch.objects.filter(pk=batch.pk, state__in=Batch.FINAL).first()
+    if ended is not None:  # cancelled meanwhile
+        return ended.failure
+    passed_on = (UploadBrokenError, SupersededError, KeyMissingError)
+    if isinstance(error, MobilityError) and not isinstance(error, passed_on):
+        return f"{error}. Nothing was kept"
+    of_total = f" of {batch.bytes_total}" if batch.bytes_total else ""
+    problem = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
+    problem = "it ended early" if isinstance(error, UploadBrokenError) else problem
+    return (
+        f"the upload broke off after {batch.bytes_received}{of_total} bytes ({problem}): "
+        "nothing was kept, send the file again"
+    )

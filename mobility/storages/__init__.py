@@ -1,0 +1,58 @@
+"""Where staged ciphertext lies: in a folder of this host, or in a bucket that several hosts share.
+
+Both are storages of Django (STORAGES["staging"]). What they add to it: an object is whole or absent, durable
+when `save` returns, and a part of it can be read. Nothing is spooled to a temporary file.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, cast
+
+from django.core.files.base import File
+from django.core.files.storage import storages
+
+
+class Pieces(File):  # type: ignore[type-arg]
+    """Content of an object that lies in several parts, which are never joined where that is not needed.
+
+    is_read_once : as a whole and much later; caching it is a waste
+    """
+
+    def __init__(self, pieces: Sequence[bytes | memoryview], *, is_read_once: bool = False) -> None:
+        super().__init__(None)
+        self._pieces = pieces
+        self.is_read_once = is_read_once
+        self.size = sum(len(piece) for piece in pieces)
+
+    def chunks(self, chunk_size: int | None = None) -> Iterator[bytes | memoryview]:  # noqa: ARG002 - of the parent
+        yield from self._pieces
+
+
+class StagingStorage(Protocol):
+    """What staging asks of a storage.
+
+    Raises
+    ------
+    FileNotFoundError : there is no such object
+    StagingUnavailableError : the storage does not answer now
+    """
+
+    def save(self, name: str, content: Pieces) -> str: ...
+    def delete(self, name: str) -> None: ...
+    def listdir(self, path: str) -> tuple[list[str], list[str]]: ...
+
+    def read_range(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Bytes of an object, all of it by default."""
+
+    def read_into(self, name: str, buffer: memoryview) -> int:
+        """Read a whole object, once, into memory that is used again; returns its length, or the buffer's."""
+
+    def delete_folder(self, name: str) -> None:
+        """Delete every object whose name begins with `name` and a slash; there may be none."""
+
+    def free_bytes(self) -> int | None:
+        """Room that is left, if that is known."""
+
+
+def staging_storage() -> StagingStorage:
+    """The storage of this installation."""
+    return cast(StagingStorage, storages["staging"])

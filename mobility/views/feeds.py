@@ -1,0 +1,77 @@
+"""Page of a study's feeds: who may send files without a person, since when, and until when."""
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from mobility import selectors
+from mobility.errors import MobilityError
+from mobility.models import FeedToken, VaultStudy
+from mobility.services import feeds as service
+from reports.policies import Role, require_role, roles_of
+
+people = require_role(Role.OPERATOR, Role.ADMINISTRATOR)
+
+
+class FeedForm(forms.Form):
+    """Which program a token is for, and how long."""
+
+    name = forms.CharField(label=gettext_lazy("Name of the program"), max_length=80)
+    days = forms.IntegerField(
+        label=gettext_lazy("Valid for days"), min_value=1, max_value=service.DAYS_MAX, initial=365
+    )
+
+
+@require_http_methods(["GET", "POST"])
+@people
+@never_cache
+def feeds(request: HttpRequest, slug: str) -> HttpResponse:
+    """List the tokens of a study, and make one, whose text is shown this once."""
+    study = get_object_or_404(VaultStudy.objects.defer("definition", "plan"), slug=slug)
+    form, text = FeedForm(), ""
+    if request.method == "POST":
+        form = FeedForm(request.POST)
+        if form.is_valid():
+            try:
+                _, text = service.create_token(study, by=request.user.get_username(), **form.cleaned_data)
+                form = FeedForm()
+            except MobilityError as error:
+                form.add_error(None, str(error))
+    return render(request, "operator/feeds.html", _context(request, study, form, text))
+
+
+@require_POST
+@people
+def revoke_feed(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
+    """Close the door to a token."""
+    token = get_object_or_404(FeedToken, pk=token_id, study__slug=slug)
+    service.revoke(token)
+    messages.success(request, gettext("The token of “{name}” was revoked.").format(name=token.name))
+    return redirect("operator:feeds", slug=slug)
+
+
+def _context(request: HttpRequest, study: VaultStudy, form: FeedForm, text: str) -> dict[str, object]:
+    head = selectors.study_head(study.pk)
+    put = reverse("api:extract", args=[study.slug, "FILE"])
+    return {
+        "study": head,
+        "tokens": service.tokens_of(study),
+        "form": form,
+        "token_text": text,
+        "put_url": request.build_absolute_uri(put),
+        "crumbs": _crumbs(request, head),
+    }
+
+
+def _crumbs(request: HttpRequest, study: selectors.StudyHead) -> list[tuple[str, str]]:
+    zone, title = (
+        ("operator", gettext("Uploads"))
+        if Role.OPERATOR in roles_of(request.user)
+        else ("administrator", gettext("Administration"))
+    )
+    return [(title, reverse(f"{zone}:studies")), (study.name, reverse(f"{zone}:study", args=[study.slug]))]

@@ -1,0 +1,55 @@
+"""What the addresses to which files are sent have in common."""
+
+import errno
+
+from django.http import HttpRequest, HttpResponse
+
+from mobility.errors import (
+    KeyMissingError,
+    MobilityError,
+    NoRoomError,
+    OffsetError,
+    StagingUnavailableError,
+    StudyClosedError,
+    SupersededError,
+    UploadBrokenError,
+    UploadBusyError,
+    UploadTooLargeError,
+)
+
+SILENCE_S = (
+    60.0  # after which a sender is taken for gone: without it a dead connection holds a thread for hours
+)
+RETRY_AFTER_S = 60
+STATUS: dict[type[MobilityError], int] = {
+    OffsetError: 409,
+    StudyClosedError: 410,
+    SupersededError: 410,
+    KeyMissingError: 410,
+    UploadTooLargeError: 413,
+    UploadBusyError: 423,
+    StagingUnavailableError: 503,
+    NoRoomError: 507,
+}
+FULL = (errno.ENOSPC, errno.EDQUOT)  # found out while the file arrived
+
+
+def status_of(error: MobilityError) -> int:
+    """HTTP status of a refusal; of an upload that broke off, that of its cause."""
+    cause = error.__cause__ if isinstance(error, UploadBrokenError) else error
+    if isinstance(cause, OSError) and cause.errno in FULL:
+        return STATUS[NoRoomError]
+    return STATUS.get(type(cause), 400)  # type: ignore[arg-type]
+
+
+def say_when(response: HttpResponse) -> None:
+    """Tell the sender when to come again, if what is wrong passes by itself."""
+    if response.status_code == STATUS[StagingUnavailableError]:
+        response["Retry-After"] = str(RETRY_AFTER_S)
+
+
+def notice_silence(request: HttpRequest) -> None:
+    """Let reading the body fail when its sender has fallen silent, where the server tells its socket."""
+    connection = request.META.get("gunicorn.socket")
+    if connection is not None:
+        connection.settimeout(SILENCE_S)

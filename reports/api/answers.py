@@ -1,0 +1,154 @@
+"""How answers are sent: what has not changed is not sent again, and long lists come in pages."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Max
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.http import quote_etag
+from django.utils.translation import get_language, gettext
+
+from reports.api.problems import ProblemError, problem
+from reports.exports.records import CONTENT_TYPES, render, report_record
+from reports.models import DayNote, Plan, Publication, Study
+from reports.selectors import WindowReport
+from reports.version import software
+
+# What the same address may answer differently to: who asks, and in which language.
+VARY = ("Authorization", "Cookie", "Accept-Language")
+# Kept by the reader only, and asked about each time: a publication may have landed.
+CACHE_CONTROL = "private, no-cache"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """Body of an answer."""
+
+    text: str
+    content_type: str = "application/json"
+    links: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """The part of a list that a program asks for."""
+
+    limit: int
+    offset: int
+
+    def cut(self, rows: Sequence[Any]) -> Sequence[Any]:
+        return rows[self.offset : self.offset + self.limit]
+
+
+def answer(request: HttpRequest, *, state: object, build: Callable[[], Content]) -> HttpResponseBase:
+    """Send what `build` makes, unless the reader has it already: then nothing is computed.
+
+    Parameters
+    ----------
+    state : all that the answer depends on beside the address, the language and this version of the software
+    """
+    etag = _etag(request, state)
+    response = get_conditional_response(request, etag=etag)
+    if response is None:
+        content = build()
+        response = HttpResponse(content.text, content_type=content.content_type)
+        if content.links:
+            response["Link"] = ", ".join(f'<{url}>; rel="{name}"' for name, url in content.links.items())
+    elif response.status_code == 412:
+        response = problem(412, gettext("The answer has changed: it no longer has this ETag."))
+    response["ETag"] = etag
+    response["Cache-Control"] = CACHE_CONTROL
+    patch_vary_headers(response, VARY)
+    return response
+
+
+def as_json(value: object) -> Content:
+    """The same JSON as in exports: every letter as it is, no NaN."""
+    return Content(text=json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def one_report(report: WindowReport, *, file_format: str) -> Content:
+    """A report as JSON object, or as rows of CSV."""
+    if file_format == "csv":
+        return _csv([report])
+    return as_json(report_record(report))
+
+
+def page_of_reports(
+    request: HttpRequest, reports: Iterable[WindowReport], *, page: Page, count: int, file_format: str
+) -> Content:
+    """Reports of one page of windows; as CSV, only the header Link tells of the next."""
+    links = page_links(request, page, count=count)
+    if file_format == "csv":
+        return _csv(reports, links=links)
+    return page_of_rows(request, [report_record(report) for report in reports], page=page, count=count)
+
+
+def page_of_rows(request: HttpRequest, rows: Sequence[object], *, page: Page, count: int) -> Content:
+    """Rows of one page, how many there are in all, and where the next ones are."""
+    links = page_links(request, page, count=count)
+    body = {"items": list(rows), "count": count, "next": links.get("next")}
+    return Content(text=as_json(body).text, links=links)
+
+
+def page_links(request: HttpRequest, page: Page, *, count: int) -> dict[str, str]:
+    """Addresses of the neighbouring pages, by their relation (RFC 8288)."""
+    links = {}
+    if page.offset + page.limit < count:
+        links["next"] = _page_url(request, page, offset=page.offset + page.limit)
+    if page.offset > 0:
+        links["prev"] = _page_url(request, page, offset=max(0, page.offset - page.limit))
+    return links
+
+
+def refuse_unknown(request: HttpRequest, *known: str) -> None:
+    """A misspelled parameter must not be answered as if it were not there.
+
+    Raises
+    ------
+    ProblemError
+    """
+    unknown = [name for name in request.GET if name not in known]
+    if unknown:
+        text = gettext("There is no parameter %(name)s here. Parameters: %(known)s.")
+        names = ", ".join(known) or gettext("none")
+        raise ProblemError(422, text % {"name": repr(unknown[0][:40]), "known": names})
+
+
+def state_of(studies: Sequence[Study]) -> list[object]:
+    """What reports of some studies depend on: their rows, plans, notes, and which deltas they count."""
+    pks = [study.pk for study in studies]
+    return [
+        [[str(getattr(study, field.attname)) for field in study._meta.concrete_fields] for study in studies],
+        list(Plan.objects.filter(study__in=pks).order_by("pk").values_list("spec_hash", "voided_days")),
+        list(DayNote.objects.filter(study__in=pks).order_by("pk").values_list("pk", "at")),
+        # How many, and which is the newest: totals only ever change with a publication.
+        list(
+            Publication.objects.filter(study__in=pks)
+            .values("study")
+            .annotate(n=Count("pk"), newest=Max("pk"), at=Max("received_at"))
+            .order_by("study")
+            .values_list("study", "n", "newest", "at")
+        ),
+    ]
+
+
+def _csv(reports: Iterable[WindowReport], *, links: dict[str, str] | None = None) -> Content:
+    text = render(reports, file_format="csv")
+    return Content(text=text, content_type=CONTENT_TYPES["csv"], links=links)
+
+
+def _page_url(request: HttpRequest, page: Page, *, offset: int) -> str:
+    query = request.GET.copy()
+    query["limit"], query["offset"] = str(page.limit), str(offset)
+    return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
+
+
+def _etag(request: HttpRequest, state: object) -> str:
+    parts = [software(), get_language(), request.get_full_path(), state]
+    return quote_etag(hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:32])

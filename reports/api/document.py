@@ -1,0 +1,118 @@
+"""The API with its refusals as problems, and its description as OpenAPI document."""
+
+from typing import Any
+
+from django.core.signals import got_request_exception
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.log import log_response
+from django.utils.translation import gettext, gettext_noop
+from ninja import NinjaAPI
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+
+from reports.api.problems import CONTENT_TYPE, ProblemError, problem
+from reports.selectors import WindowError
+from reports.version import software
+
+DESCRIPTION = gettext_noop(
+    "Reports of how many people visit a place, read-only. Every estimate comes with its error, every blank "
+    "with its reason. Authenticate with a token (Authorization: Bearer), or with the session of this site."
+)
+
+
+class DocumentedApi(NinjaAPI):
+    """Operations that only read; nothing but JSON or CSV, and problems (RFC 9457)."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            title="Mobility reports",
+            version=software()["version"],
+            description=DESCRIPTION,
+            openapi_url=None,
+            docs_url=None,
+            urls_namespace="reading-operations",
+            **options,
+        )
+        self.add_exception_handler(ProblemError, _refused)
+        self.add_exception_handler(WindowError, _bad_window)
+        self.add_exception_handler(AuthenticationError, _unknown)
+        self.add_exception_handler(ValidationError, _invalid)
+        self.add_exception_handler(Http404, _missing)
+        self.add_exception_handler(HttpError, _other)
+        self.add_exception_handler(Exception, _broken)
+
+    def document(self) -> dict[str, Any]:
+        """OpenAPI 3.1 as plain values."""
+        found: dict[str, Any] = dict(self.get_openapi_schema(path_prefix=reverse("reading:root").strip("/")))
+        for methods in found["paths"].values():
+            for operation in methods.values():
+                operation["operationId"] = operation["operationId"].rpartition("_")[2]
+                _describe_answers(operation)
+        found.pop("servers", None)
+        return found
+
+    def get_openapi_operation_id(self, operation: Any) -> str:
+        return str(operation.view_func.__name__)
+
+
+def _describe_answers(operation: dict[str, Any]) -> None:
+    """Refusals have their own media type; answers have the headers that save the next request."""
+    for status, found in operation["responses"].items():
+        content = found.get("content", {})
+        if int(status) >= 400:
+            found["content"] = {CONTENT_TYPE: content["application/json"]}
+        elif any(parameter["name"] == "format" for parameter in operation["parameters"]) and content:
+            content["text/csv"] = {"schema": {"type": "string"}}
+        if int(status) < 400:
+            found["headers"] = {
+                "ETag": {
+                    "description": "send it back as If-None-Match: 304 if nothing has changed",
+                    "schema": {"type": "string"},
+                }
+            }
+
+
+def _refused(_request: HttpRequest, error: Any) -> HttpResponse:
+    return problem(error.status, str(error))
+
+
+def _bad_window(_request: HttpRequest, error: Any) -> HttpResponse:
+    return problem(422, str(error))
+
+
+def _unknown(_request: HttpRequest, _error: Any) -> HttpResponse:
+    refusal = problem(
+        401, gettext("The token is missing, unknown, expired or revoked, and nobody is signed in.")
+    )
+    refusal["WWW-Authenticate"] = 'Bearer realm="mobility"'
+    return refusal
+
+
+def _invalid(_request: HttpRequest, error: Any) -> HttpResponse:
+    errors = [
+        {"parameter": str(found["loc"][-1]), "detail": _without_prefix(found["msg"])}
+        for found in error.errors
+    ]
+    return problem(422, gettext("Some parameters cannot be understood."), errors=errors)
+
+
+def _missing(_request: HttpRequest, _error: Any) -> HttpResponse:
+    return problem(404, gettext("There is no such address, or it is not open to you."))
+
+
+def _other(_request: HttpRequest, error: Any) -> HttpResponse:
+    return problem(error.status_code, str(error))
+
+
+def _broken(request: HttpRequest, error: Any) -> HttpResponse:
+    """The fault is ours: it is logged like one of any page."""
+    got_request_exception.send(sender=None, request=request)
+    refusal = problem(500, gettext("The fault is on our side and has been written to the log."))
+    log_response(
+        "%s: %s", "Internal Server Error", request.path, response=refusal, request=request, exception=error
+    )
+    return refusal
+
+
+def _without_prefix(message: str) -> str:
+    return message.removeprefix("Value error, ")

@@ -1,0 +1,53 @@
+"""The door of the API: imports it when the first program knocks, and turns every refusal into a problem."""
+
+from functools import cache
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import Resolver404, URLResolver
+from django.urls.resolvers import RoutePattern
+from django.utils.translation import gettext
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
+
+from reports.api.problems import problem
+
+ALLOWED = "GET, HEAD"
+
+
+@require_safe
+def root(_request: HttpRequest) -> HttpResponse:
+    """Whoever opens the bare address wants to know what there is."""
+    return redirect("reading:docs")
+
+
+# Nothing here writes, so that no token against forged requests is needed; other methods get a clear refusal.
+@csrf_exempt
+def answer(request: HttpRequest, rest: str) -> HttpResponseBase:
+    """Answer of the operation at this address."""
+    try:
+        match = _resolver().resolve(rest)
+    except Resolver404:
+        return problem(404, gettext("There is no such address. /api/v1/docs/ lists those that there are."))
+    if request.method not in ("GET", "HEAD"):
+        return _not_allowed()
+    asked, request.method = request.method, "GET"  # the server leaves the body of HEAD out
+    try:
+        response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
+    finally:
+        request.method = asked
+    return response
+
+
+def _not_allowed() -> HttpResponse:
+    refusal = problem(405, gettext("The method is not allowed here: this API only reads (GET)."))
+    refusal["Allow"] = ALLOWED
+    return refusal
+
+
+@cache
+def _resolver() -> URLResolver:
+    from reports.api.site import api
+
+    return URLResolver(RoutePattern(""), api.urls[0])

@@ -1,0 +1,29 @@
+"""Refusals as RFC 9457 has them: what went wrong, in one form for every status."""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+
+from django.http import JsonResponse
+
+CONTENT_TYPE = "application/problem+json"
+
+
+class ProblemError(Exception):
+    """Ends a request with a problem; `str()` is its detail, in words for the reader."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        self.status = status
+        super().__init__(detail)
+
+
+def problem(status: int, detail: str, *, errors: Sequence[dict[str, str]] = ()) -> JsonResponse:
+    """A refusal; `errors` names each parameter that is wrong, if any is."""
+    content: dict[str, object] = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+    }
+    if errors:
+        content["errors"] = list(errors)
+    return JsonResponse(content, status=status, content_type=CONTENT_TYPE)

@@ -1,0 +1,106 @@
+"""Plain values of studies, indicators and visitors, as the API sends them."""
+
+from typing import Any
+
+from ldp import PlanSpec
+from reports.coverage import DayCoverage, coverage_of
+from reports.models import DayNote, Indicator, Plan, Study
+from reports.selectors import (
+    Counts,
+    StudySummary,
+    Window,
+    current_plan,
+    has_unions,
+    shown_visitors,
+    windows_of,
+    windows_of_indicator,
+)
+from reports.statement import plan_facts, study_facts
+from reports.status import Status, window_status
+
+
+def study_line(summary: StudySummary) -> dict[str, Any]:
+    """A study in the list."""
+    study = summary.study
+    return {
+        "study": study.slug,
+        "name": study.name,
+        "state": study.state,
+        "first_day": study.first_day.isoformat(),
+        "last_day": study.last_day.isoformat(),
+        "days": study.days,
+        "n_indicators": summary.n_indicators,
+        "n_visitors": summary.n_visitors,
+    }
+
+
+def study_record(study: Study, *, visitors: Counts) -> dict[str, Any]:
+    """A study with its days and its plan."""
+    facts = study_facts(study)
+    plan = current_plan(study)
+    coverage = coverage_of(study, visitors=visitors, notes=study.day_notes.all())
+    return {
+        "study": facts.pop("slug"),
+        **facts,
+        "small_cell": study.small_cell,
+        "indicators": [indicator.slug for indicator in study.indicators.all()],
+        "n_windows": len(windows_of(study)),
+        "n_visitors": shown_visitors(study, int(visitors[1, study.days])),
+        "plan": plan_facts(plan, PlanSpec.from_json(plan.spec)),
+        "coverage": [_day(day) for day in coverage.days],
+    }
+
+
+def indicator_record(indicator: Indicator, *, plan: Plan, spec: PlanSpec) -> dict[str, Any]:
+    """One indicator of a plan."""
+    return {
+        "study": indicator.study.slug,
+        "indicator": indicator.slug,
+        "name": indicator.name,
+        "kind": indicator.kind,
+        "categories": indicator.categories,
+        "unions_of_days": has_unions(indicator),
+        "n_windows": len(windows_of_indicator(indicator)),
+        "plan_version": plan.version,
+        "mechanism": plan.mechanism,
+        "epsilon": float(spec.indicators[spec.index(indicator.slug)].epsilon),
+        "unit": plan.unit,
+    }
+
+
+def visitors_record(
+    study: Study, window: Window, *, visitors: Counts, outages: frozenset[int]
+) -> dict[str, Any]:
+    """Exact visitors of one window."""
+    n_visitors = int(visitors[window.first_day, window.last_day])
+    return {
+        "first_day": study.date_of(window.first_day).isoformat(),
+        "last_day": study.date_of(window.last_day).isoformat(),
+        "n_visitors": shown_visitors(study, n_visitors),
+        "status": _status(study, window, n_visitors=n_visitors, outages=outages),
+    }
+
+
+def outages_of(notes: list[DayNote]) -> frozenset[int]:
+    """Numbers of the days that people marked as an outage."""
+    return frozenset(note.day for note in notes if note.kind == DayNote.Kind.OUTAGE)
+
+
+def _day(day: DayCoverage) -> dict[str, Any]:
+    return {
+        "day": day.date.isoformat(),
+        "n_visitors": day.visitors,
+        "first_time": day.first_time,
+        "status": day.status,
+        "notes": [{"kind": note.kind, "text": note.text} for note in day.notes],
+    }
+
+
+def _status(study: Study, window: Window, *, n_visitors: int, outages: frozenset[int]) -> Status:
+    """Status of a number of visitors; it is exact, so it is never unreliable."""
+    return window_status(
+        n_visitors=n_visitors,
+        n_reports=n_visitors,
+        small_cell=study.small_cell,
+        is_outage=outages.issuperset(range(window.first_day, window.last_day + 1)),
+    )

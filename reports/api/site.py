@@ -1,0 +1,276 @@
+"""The operations of the API. Importing this imports its framework: `door` does so, when it is asked."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.translation import gettext, gettext_noop
+from ninja import Query
+from pydantic import BeforeValidator
+
+from ldp import PlanSpec
+from reports.api import schemas
+from reports.api.answers import (
+    Page,
+    answer,
+    as_json,
+    one_report,
+    page_of_reports,
+    page_of_rows,
+    refuse_unknown,
+    state_of,
+)
+from reports.api.auth import Session, Token, reader_of
+from reports.api.document import DocumentedApi
+from reports.api.problems import ProblemError
+from reports.api.records import indicator_record, outages_of, study_line, study_record, visitors_record
+from reports.models import Indicator, Study
+from reports.selectors import (
+    Window,
+    current_plan,
+    indicator_reports,
+    single_days_of,
+    study_summaries,
+    visitor_unions,
+    window_from_dates,
+    window_report,
+    windows_of,
+    windows_of_indicator,
+)
+from reports.statement import privacy_statement
+
+PAGE = 50
+PAGE_MAX = 200
+
+
+def _strict_date(value: object) -> object:
+    """Dates are written 2017-05-31: not as seconds, nor with a time."""
+    if not isinstance(value, str):
+        return value
+    try:
+        if len(value) == len("2017-05-31"):
+            return date.fromisoformat(value)
+    except ValueError:
+        pass
+    raise ValueError(gettext("a day must be a date such as 2017-05-31"))
+
+
+Day = Annotated[date, BeforeValidator(_strict_date)]
+From = Annotated[
+    Day | None, Query(alias="from", description="first day of the window; default: of the study")
+]
+To = Annotated[Day | None, Query(alias="to", description="last day of the window; default: the same day")]
+Format = Annotated[Literal["json", "csv"], Query(description="csv: one row per estimate")]
+Limit = Annotated[int, Query(ge=1, le=PAGE_MAX, description="entries of a part")]
+Offset = Annotated[int, Query(ge=0, le=1_000_000, description="entries before this part")]
+
+STUDY = "/studies/{slug:study}"
+INDICATOR = STUDY + "/indicators/{slug:indicator}"
+
+api = DocumentedApi(auth=[Token(), Session(csrf=False)])
+
+
+def answers(schema: Any) -> dict[int, Any]:
+    """What an operation answers, well and badly."""
+    return {200: schema, 304: None, **dict.fromkeys((401, 404, 422), schemas.Problem)}
+
+
+@api.get("/studies", response=answers(schemas.StudyPage), summary=gettext_noop("Studies"))
+def studies(request: HttpRequest, limit: Limit = PAGE, offset: Offset = 0) -> HttpResponseBase:
+    """All studies that you may read, newest first, one line each."""
+    refuse_unknown(request, "limit", "offset")
+    reader = reader_of(request)
+    page = Page(limit=limit, offset=offset)
+    seen = [study for study in Study.objects.order_by("-first_day", "slug") if reader.sees(study)]
+
+    def build() -> Any:
+        pks = {study.pk for study in seen}
+        rows = [study_line(row) for row in study_summaries() if row.study.pk in pks]
+        return page_of_rows(request, page.cut(rows), page=page, count=len(rows))
+
+    return answer(request, state=state_of(seen), build=build)
+
+
+@api.get(STUDY, response=answers(schemas.StudyRecord), summary=gettext_noop("One study"), by_alias=True)
+def study(request: HttpRequest, study: str) -> HttpResponseBase:
+    """What, where, when, who counts as a visitor, the plan, and what was collected on each day."""
+    refuse_unknown(request)
+    found = _study(request, study)
+    return answer(
+        request,
+        state=state_of([found]),
+        build=lambda: as_json(study_record(found, visitors=visitor_unions(found))),
+    )
+
+
+@api.get(STUDY + "/visitors", response=answers(schemas.VisitorPage), summary=gettext_noop("Visitors"))
+def visitors(
+    request: HttpRequest,
+    study: str,
+    first: From = None,
+    last: To = None,
+    limit: Limit = PAGE,
+    offset: Offset = 0,
+) -> HttpResponseBase:
+    """Exact number of different visitors of every window, or of those between two days."""
+    refuse_unknown(request, "from", "to", "limit", "offset")
+    found = _study(request, study)
+    page = Page(limit=limit, offset=offset)
+    around = _window(found, first, last)
+    windows = [
+        window
+        for window in windows_of(found)
+        if around.first_day <= window.first_day and window.last_day <= around.last_day
+    ]
+
+    def build() -> Any:
+        unions, outages = visitor_unions(found), outages_of(list(found.day_notes.all()))
+        rows = [
+            visitors_record(found, window, visitors=unions, outages=outages) for window in page.cut(windows)
+        ]
+        return page_of_rows(request, rows, page=page, count=len(windows))
+
+    return answer(request, state=state_of([found]), build=build)
+
+
+@api.get(STUDY + "/statement", response=answers(schemas.Statement), summary=gettext_noop("Privacy statement"))
+def statement(request: HttpRequest, study: str) -> HttpResponseBase:
+    """What is promised, what is not, the exact numbers behind it, and what is kept until when."""
+    refuse_unknown(request)
+    found = _study(request, study)
+    return answer(request, state=state_of([found]), build=lambda: as_json(privacy_statement(found)))
+
+
+@api.get(STUDY + "/indicators", response=answers(schemas.IndicatorPage), summary=gettext_noop("Indicators"))
+def indicators(request: HttpRequest, study: str, limit: Limit = PAGE, offset: Offset = 0) -> HttpResponseBase:
+    """The questions of a study, with their categories, in the order of its plan."""
+    refuse_unknown(request, "limit", "offset")
+    found = _study(request, study)
+    page = Page(limit=limit, offset=offset)
+
+    def build() -> Any:
+        rows = list(found.indicators.select_related("study"))
+        return page_of_rows(request, _indicator_records(found, page.cut(rows)), page=page, count=len(rows))
+
+    return answer(request, state=state_of([found]), build=build)
+
+
+@api.get(INDICATOR, response=answers(schemas.IndicatorRecord), summary=gettext_noop("One indicator"))
+def indicator(request: HttpRequest, study: str, indicator: str) -> HttpResponseBase:
+    """One question of a study."""
+    refuse_unknown(request)
+    found = _indicator(request, study, indicator)
+    return answer(
+        request,
+        state=state_of([found.study]),
+        build=lambda: as_json(_indicator_records(found.study, [found])[0]),
+    )
+
+
+@api.get(
+    INDICATOR + "/estimates",
+    response=answers(schemas.Report),
+    summary=gettext_noop("Estimates of one window"),
+)
+def estimates(
+    request: HttpRequest,
+    study: str,
+    indicator: str,
+    first: From = None,
+    last: To = None,
+    format: Format = "json",  # noqa: A002 - named so in addresses
+) -> HttpResponseBase:
+    """The report of one window: each category with its share, its visitors and their intervals."""
+    refuse_unknown(request, "from", "to", "format")
+    found = _indicator(request, study, indicator)
+    window = _window(found.study, first, last)
+    return answer(
+        request,
+        state=state_of([found.study]),
+        build=lambda: one_report(window_report(found, window), file_format=format),
+    )
+
+
+@api.get(
+    INDICATOR + "/days", response=answers(schemas.ReportPage), summary=gettext_noop("Reports of all days")
+)
+def days(
+    request: HttpRequest,
+    study: str,
+    indicator: str,
+    limit: Limit = PAGE,
+    offset: Offset = 0,
+    format: Format = "json",  # noqa: A002 - named so in addresses
+) -> HttpResponseBase:
+    """A report for each day of the study."""
+    refuse_unknown(request, "limit", "offset", "format")
+    found = _indicator(request, study, indicator)
+    page = Page(limit=limit, offset=offset)
+    return _reports(request, found, single_days_of(found.study), page=page, file_format=format)
+
+
+@api.get(
+    INDICATOR + "/windows",
+    response=answers(schemas.ReportPage),
+    summary=gettext_noop("Reports of all windows"),
+)
+def windows(
+    request: HttpRequest,
+    study: str,
+    indicator: str,
+    limit: Limit = PAGE,
+    offset: Offset = 0,
+    format: Format = "json",  # noqa: A002 - named so in addresses
+) -> HttpResponseBase:
+    """A report for each run of consecutive days, by first and last day."""
+    refuse_unknown(request, "limit", "offset", "format")
+    found = _indicator(request, study, indicator)
+    page = Page(limit=limit, offset=offset)
+    return _reports(request, found, windows_of_indicator(found), page=page, file_format=format)
+
+
+@api.get("/openapi.json", include_in_schema=False)
+def openapi(request: HttpRequest) -> HttpResponseBase:
+    """The description of this API, for programs that write programs."""
+    refuse_unknown(request)
+    return answer(request, state=None, build=lambda: as_json(api.document()))
+
+
+def _reports(
+    request: HttpRequest, found: Indicator, asked: Sequence[Window], *, page: Page, file_format: str
+) -> HttpResponseBase:
+    def build() -> Any:
+        reports = indicator_reports(found, list(page.cut(asked)))
+        return page_of_reports(request, reports, page=page, count=len(asked), file_format=file_format)
+
+    return answer(request, state=[state_of([found.study]), found.pk], build=build)
+
+
+def _study(request: HttpRequest, slug: str) -> Study:
+    found = Study.objects.filter(slug=slug).first()
+    if found is None or not reader_of(request).sees(found):
+        raise ProblemError(404, gettext("There is no study of that name, or it is not open to you."))
+    return found
+
+
+def _indicator(request: HttpRequest, study_slug: str, slug: str) -> Indicator:
+    within = _study(request, study_slug)
+    found = within.indicators.select_related("study").filter(slug=slug).first()
+    if found is None:
+        raise ProblemError(404, gettext("The study has no indicator of that name."))
+    return found
+
+
+def _indicator_records(found: Study, rows: Sequence[Indicator]) -> list[dict[str, Any]]:
+    plan = current_plan(found)
+    spec = PlanSpec.from_json(plan.spec)
+    return [indicator_record(row, plan=plan, spec=spec) for row in rows]
+
+
+def _window(found: Study, first: date | None, last: date | None) -> Window:
+    """The window between two days; without any day the whole study."""
+    if first is None:
+        return window_from_dates(found, found.first_day, last or found.last_day)
+    return window_from_dates(found, first, last or first)

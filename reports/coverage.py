@@ -1,0 +1,124 @@
+"""What there is of each day of a study: visitors, or which kind of blank, and what people noted."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from reports.models import DayNote, Study
+from reports.selectors import Counts, study_summaries
+from reports.small_cells import hides_new_or_returning
+from reports.status import Status, window_status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayCoverage:
+    """One day; `visitors` and `first_time` are None where they are not to be read, never zero for a blank.
+
+    `first_time` : of the visitors, those who were not there on an earlier day of the study
+    """
+
+    day: int
+    date: date
+    status: Status
+    visitors: int | None
+    first_time: int | None
+    notes: tuple[DayNote, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """All days of a study, with how many of them have data."""
+
+    days: tuple[DayCoverage, ...]
+
+    @property
+    def published(self) -> int:
+        """Days with data, shown or suppressed; one that is marked as an outage does not count."""
+        return sum(day.status in (Status.OK, Status.SUPPRESSED) for day in self.days)
+
+    @property
+    def counts(self) -> list[tuple[Status, int]]:
+        """Days by status, those that occur, in the order of Status."""
+        found = Counter(day.status for day in self.days)
+        return [(status, found[status]) for status in Status if found[status]]
+
+    @property
+    def next_missing(self) -> DayCoverage | None:
+        """The first day without data that nobody has explained."""
+        return next((day for day in self.days if day.status == Status.NOT_COLLECTED), None)
+
+    @property
+    def weeks(self) -> list[list[DayCoverage | None]]:
+        """Rows from Monday to Sunday; None for days outside the study."""
+        start = self.days[0].date - timedelta(days=self.days[0].date.weekday())
+        n_weeks = ((self.days[-1].date - start).days // 7) + 1
+        by_date = {day.date: day for day in self.days}
+        return [
+            [by_date.get(start + timedelta(days=7 * week + weekday)) for weekday in range(7)]
+            for week in range(n_weeks)
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyOverview:
+    """A study with what there is of its days; `n_visitors` is None where the small-cell rule hides it."""
+
+    study: Study
+    n_indicators: int
+    n_visitors: int | None
+    coverage: Coverage
+
+    @property
+    def has_data(self) -> bool:
+        return self.n_visitors is None or self.n_visitors > 0
+
+
+def study_overviews() -> list[StudyOverview]:
+    """All studies, newest first; two queries."""
+    return [
+        StudyOverview(
+            study=each.study,
+            n_indicators=each.n_indicators,
+            n_visitors=each.n_visitors,
+            coverage=coverage_of(each.study, visitors=each.visitors, notes=each.study.day_notes.all()),
+        )
+        for each in study_summaries()
+    ]
+
+
+def coverage_of(study: Study, *, visitors: Counts, notes: Iterable[DayNote]) -> Coverage:
+    """What there is of each day.
+
+    Parameters
+    ----------
+    visitors : of every window, as `selectors.visitor_unions` returns them
+    notes : all notes of the study
+    """
+    found = tuple(notes)
+    return Coverage(
+        days=tuple(_day(study, day, visitors=visitors, notes=found) for day in range(1, study.days + 1))
+    )
+
+
+def _day(study: Study, day: int, *, visitors: Counts, notes: tuple[DayNote, ...]) -> DayCoverage:
+    of_day = tuple(note for note in notes if note.day == day)
+    total = int(visitors[day, day])
+    status = window_status(
+        n_visitors=total,
+        n_reports=total,
+        small_cell=study.small_cell,
+        is_outage=any(note.kind == DayNote.Kind.OUTAGE for note in of_day),
+    )
+    # Whoever is in days 1..day but not in 1..day-1.
+    first_time = int(visitors[1, day] - visitors[1, day - 1])
+    is_shown = status == Status.OK
+    is_hidden = hides_new_or_returning(study, visitors, first_day=day, last_day=day)
+    return DayCoverage(
+        day=day,
+        date=study.date_of(day),
+        status=status,
+        visitors=total if is_shown else None,
+        first_time=first_time if is_shown and not is_hidden else None,
+        notes=of_day,
+    )

@@ -1,0 +1,155 @@
+"""The report bundle: tallies, plan, statement, code and a script that recomputes every number of a study.
+
+Inside is what the main database has, sums of sanitised answers, and nothing else. No clock: the same data and
+the same software give the same bytes.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from django.conf import settings
+from django.utils.translation import gettext
+
+from reports import status
+from reports.exports.errors import ExportError
+from reports.exports.records import to_json
+from reports.exports.selection import select_study
+from reports.models import DayNote, Study, Tally
+from reports.selectors import LEVEL, Counts, current_plan, has_unions, visitor_unions
+from reports.statement import privacy_statement
+from reports.version import software
+
+# What `ldp.params`, `ldp.estimators` and `ldp.unions` import: numpy and the standard library, no compiler.
+LDP_MODULES: Final = (
+    "channels.py",
+    "errors.py",
+    "estimators.py",
+    "families/__init__.py",
+    "families/adaptive.py",
+    "families/fake_data.py",
+    "families/faked_reports.py",
+    "families/histogram.py",
+    "families/unary.py",
+    "params.py",
+    "unions.py",
+)
+_PACKAGE = '"""The parts of the library that read tallies; the package of the software has all of it."""\n'
+_FIRST_MOMENT_OF_ZIP: Final = (1980, 1, 1, 0, 0, 0)
+_ATTEMPTS: Final = 3
+
+
+def bundle_of(study: Study) -> bytes:
+    """Zip file with everything that it takes to recompute the reports of a study.
+
+    Raises
+    ------
+    ExportError : the small-cell rule hides a window, which the tallies would show; or answers keep coming in
+    """
+    _refuse_hidden(study)
+    for _ in range(_ATTEMPTS):
+        tallies = _tallies(study)
+        exported = to_json(select_study(study).reports)
+        if _tallies(study) == tallies:  # else a publication came in between
+            return _zipped(_files(study, tallies=tallies, exported=exported))
+    raise ExportError(gettext("New answers are coming in just now. Try again in a moment."))
+
+
+def _refuse_hidden(study: Study) -> None:
+    unions = visitor_unions(study)
+    if any(status.is_suppressed(int(n), small_cell=study.small_cell) for n in unions.flat):
+        raise ExportError(
+            gettext(
+                "There is no bundle of this study: its small-cell rule hides windows with fewer than "
+                "%(small_cell)d visitors, and the tallies of a bundle would show them. Take another format."
+            )
+            % {"small_cell": study.small_cell}
+        )
+
+
+def _files(study: Study, *, tallies: dict[str, bytes], exported: str) -> dict[str, bytes]:
+    """Contents by name, the manifest first."""
+    here, library = Path(__file__).parent / "bundled", Path(settings.BASE_DIR) / "ldp"
+    files = {
+        "README.md": (here / "README.md").read_bytes(),
+        "recompute.py": (here / "recompute.py").read_bytes(),
+        "status.py": Path(status.__file__).read_bytes(),
+        "study.json": _json(_study(study)),
+        "plan.json": _json(current_plan(study).spec),
+        "statement.json": _json(privacy_statement(study)),
+        "export.json": exported.encode(),
+        **{f"tallies/{name}.npy": content for name, content in tallies.items()},
+        "ldp/__init__.py": _PACKAGE.encode(),
+        **{f"ldp/{name}": (library / name).read_bytes() for name in LDP_MODULES},
+    }
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    return {"manifest.json": _json({"software": software(), "sha256": hashes}), **files}
+
+
+def _study(study: Study) -> dict[str, Any]:
+    outages = DayNote.objects.filter(study=study, kind=DayNote.Kind.OUTAGE)
+    return {
+        "slug": study.slug,
+        "name": study.name,
+        "timezone": study.timezone,
+        "first_day": study.first_day.isoformat(),
+        "days": study.days,
+        "market_share": f"{study.market_share.normalize():f}",
+        "small_cell": study.small_cell,
+        "outages": sorted(outages.values_list("day", flat=True)),
+        "ci_level": LEVEL,
+        "software_version": software()["version"],
+        "indicators": [
+            {
+                "slug": indicator.slug,
+                "name": indicator.name,
+                "kind": indicator.kind,
+                "categories": indicator.categories,
+                "has_unions": has_unions(indicator),
+            }
+            for indicator in study.indicators.all()
+        ],
+    }
+
+
+def _tallies(study: Study) -> dict[str, bytes]:
+    """Tallies of the plan in force as numpy files; one statement reads them, so that they belong together."""
+    plan = current_plan(study)
+    rows = Tally.objects.filter(plan=plan).select_related("indicator", "plan__study__visitor_tally")
+    found = list(rows.order_by("indicator__position"))
+    square = (study.days + 1, study.days + 1)
+    arrays = {"visitors": _array(found[0].plan.study.visitor_tally.counts, square)}
+    for tally in found:
+        shape = (len(tally.indicator.categories), *square)
+        arrays[f"{tally.indicator.slug}.counts"] = _array(tally.counts, shape)
+        arrays[f"{tally.indicator.slug}.n_reports"] = _array(tally.n_reports, square)
+    return {name: _npy(array) for name, array in arrays.items()}
+
+
+def _array(stored: bytes | memoryview, shape: tuple[int, ...]) -> Counts:
+    return np.frombuffer(stored, "<i8").reshape(shape)
+
+
+def _npy(array: Counts) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, date_time=_FIRST_MOMENT_OF_ZIP)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            bundle.writestr(entry, content)
+    return archive.getvalue()

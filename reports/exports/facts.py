@@ -1,0 +1,99 @@
+"""What a file says about itself: where its numbers come from, what protects them, how to read them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.utils.translation import gettext
+
+from reports import wording
+from reports.exports.selection import Selection
+from reports.selectors import LEVEL
+from reports.statement import certified
+from reports.version import software
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """`name` for programs, never translated; `label` for people."""
+
+    name: str
+    label: str
+    value: str
+
+
+def facts_of(selection: Selection) -> list[Fact]:
+    """All facts, in the order in which people ask for them."""
+    return [*_study_facts(selection), *_plan_facts(selection), *_reading_facts()]
+
+
+def as_mapping(selection: Selection) -> Mapping[str, str]:
+    """Facts by name, for the metadata of files."""
+    return {fact.name: fact.value for fact in facts_of(selection)}
+
+
+def software_words() -> str:
+    """Name and version, as in footers."""
+    return "{name} {version}".format(**software())
+
+
+def status_words() -> dict[str, str]:
+    """What each value of the column `status` means."""
+    return {
+        "ok": gettext("to be read, with its interval"),
+        "not_reliable": gettext("the interval is too wide for any use"),
+        "not_collected": gettext("no data, or no answer, of these days: not zero"),
+        "suppressed": gettext("hidden by the study's small-cell rule: a policy, not the privacy promise"),
+        "outage": gettext("the source failed on these days"),
+    }
+
+
+def _study_facts(selection: Selection) -> list[Fact]:
+    study = selection.study
+    indicators = {report.indicator.slug: None for report in selection.reports}
+    share = study.market_share.normalize()
+    return [
+        Fact(name="study", label=gettext("Study"), value=study.slug),
+        Fact(name="study_name", label=gettext("Name of the study"), value=study.name),
+        Fact(name="indicators", label=gettext("Indicators"), value=", ".join(indicators)),
+        Fact(
+            name="days",
+            label=gettext("Days (both included)"),
+            value=f"{selection.first_date.isoformat()}/{selection.last_date.isoformat()}",
+        ),
+        Fact(name="timezone", label=gettext("Time zone of the days"), value=study.timezone),
+        Fact(name="visitor_rule", label=gettext("Who counts"), value=wording.visitor_rule(study)),
+        Fact(name="market_share", label=gettext("Market share"), value=f"{share:f}"),
+    ]
+
+
+def _plan_facts(selection: Selection) -> list[Fact]:
+    plan = selection.reports[0].plan
+    _, certificate = certified(plan)
+    return [
+        Fact(name="plan_version", label=gettext("Version of the plan"), value=str(plan.version)),
+        Fact(name="mechanism", label=gettext("Mechanism"), value=plan.mechanism),
+        Fact(name="unit", label=gettext("Unit of privacy"), value=plan.unit),
+        Fact(
+            name="epsilon_attribute",
+            label=gettext("Certified epsilon of one value of a person, rounded up"),
+            value=str(certificate.epsilon_attribute),
+        ),
+        Fact(
+            name="epsilon_profile",
+            label=gettext("Certified epsilon of all values of a person, rounded up"),
+            value=str(certificate.epsilon_profile),
+        ),
+        Fact(name="plan_sha256", label=gettext("SHA-256 of the plan"), value=plan.spec_hash),
+    ]
+
+
+def _reading_facts() -> list[Fact]:
+    return [
+        Fact(name="ci_level", label=gettext("Level of the intervals"), value=str(LEVEL)),
+        Fact(
+            name="exact",
+            label=gettext("Without error"),
+            value=gettext("n_visitors, n_reports and reports are exact counts; all else is estimated."),
+        ),
+        Fact(name="software", label=gettext("Software"), value=software_words()),
+    ]

@@ -1,0 +1,46 @@
+"""Mark a day of a study: an outage of the source, or an event."""
+
+import argparse
+import json
+from datetime import date
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from reports.models import DayNote, Study
+from reports.services.notes import DayNoteError, note_day
+
+
+class Command(BaseCommand):
+    help = "Mark a day as an outage of the source, or note an event; a note of that kind is replaced."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+        parser.add_argument("day", type=_day, help="a day of the study, as 2017-05-31")
+        kind = parser.add_mutually_exclusive_group(required=True)
+        kind.add_argument("--outage", metavar="TEXT", help="what was missing, and why")
+        kind.add_argument("--event", metavar="TEXT", help="what explains the visitors of the day")
+
+    def handle(self, *, study: str, day: date, **options: Any) -> None:
+        found = Study.objects.filter(slug=study).first()
+        if found is None:
+            known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none"
+            raise CommandError(f"STUDY must be the slug of a study ({known}), got {study}")
+        kind = DayNote.Kind.EVENT if options["outage"] is None else DayNote.Kind.OUTAGE
+        try:
+            note = note_day(found, day=day, kind=kind, text=options[kind], by="command line")
+        except DayNoteError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(
+            json.dumps(
+                {"study": found.slug, "day": day.isoformat(), "kind": note.kind, "text": note.text},
+                ensure_ascii=False,
+            )
+        )
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a date such as 2017-05-31, got {text[:40]!r}") from None

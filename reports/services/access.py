@@ -1,0 +1,273 @@
+"""Opening reports to programs and to people without an account: tokens, share links, and saved views.
+
+A token or link acts for the person who made it: it ends when that person may no longer read.
+"""
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from django.contrib.auth.hashers import check_password, make_password
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.urls import Resolver404, resolve
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from reports.models import ApiToken, Indicator, SavedView, ShareLink, ShareView, Study
+from reports.models.access import Opening
+from reports.policies import READERS, Role, may_read, roles_of
+from reports.selectors import Window
+
+TOKEN_PREFIX = "mobility-read-"  # noqa: S105 - so that scanners of leaked secrets know what they have found
+TOKEN_BYTES = 32
+TOKEN_DAYS_MAX = 730
+SHARE_DAYS_MAX = 366
+PASSWORD_MIN = 8
+NAME_MAX = 80
+QUERY_MAX = 500
+ADDRESS_MAX = 1000
+VIEWS_MAX = 100  # saved by one person
+USE_NOTED_EVERY = timedelta(minutes=1)  # a write for every answer would slow all readers
+WRONG_PASSWORDS_MAX = 10  # within GUESSING_TIME, then nobody may try
+GUESSING_TIME = timedelta(hours=1)
+
+Found = TypeVar("Found", bound=Opening)
+
+
+class AccessError(ValueError):
+    """Something cannot be opened or kept like that; the text is for the person who asked."""
+
+
+# --- tokens of programs -----------------------------------------------------------------------
+
+
+def create_token(*, name: str, days: int, study: Study | None, by: User) -> tuple[ApiToken, str]:
+    """Make a token; its text is returned this once and kept nowhere.
+
+    Parameters
+    ----------
+    name : which program it is for, 1 to 80 characters
+    days : how long it is valid, 1 to 730
+    study : what it opens; None = all studies
+
+    Raises
+    ------
+    AccessError : name or days out of range, or `by` may not read
+    """
+    _check_reader(by)
+    text = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+    token = ApiToken.objects.create(
+        owner=by,
+        name=_named(name),
+        study=study,
+        digest=_digest(text),
+        expires_at=_end(days, days_max=TOKEN_DAYS_MAX),
+    )
+    return token, text
+
+
+def token_of(text: str) -> ApiToken | None:
+    """The valid token with this text, whose use is noted to the minute."""
+    found = _opening(ApiToken.objects.select_related("owner"), text)
+    if found is None or not may_read(found.owner):
+        return None
+    now = timezone.now()
+    if found.last_used_at is None or now - found.last_used_at > USE_NOTED_EVERY:
+        ApiToken.objects.filter(pk=found.pk).update(last_used_at=now)
+    return found
+
+
+def state_of(opening: Opening, *, maker: User) -> str:
+    """ "valid", or why not: "revoked", "expired", "suspended" (its maker may not read any more)."""
+    if opening.revoked_at is not None:
+        return "revoked"
+    if not opening.is_valid:
+        return "expired"
+    return "valid" if roles_among(maker) & READERS else "suspended"
+
+
+def roles_among(person: User) -> frozenset[str]:
+    """Roles of a person whose groups were fetched already: no query for each row of a list."""
+    names = {group.name for group in person.groups.all()} if person.is_active else set()
+    return frozenset(names) & frozenset(Role)
+
+
+def tokens_of(user: User) -> QuerySet[ApiToken]:
+    """Tokens that a person may see and revoke, newest first: the own ones; an administrator sees all."""
+    tokens = ApiToken.objects.select_related("owner", "study").prefetch_related("owner__groups")
+    return tokens if _sees_all(user) else tokens.filter(owner=user)
+
+
+def links_of(user: User) -> QuerySet[ShareLink]:
+    """Share links that a person may see and revoke, newest first: the own ones; an administrator sees all."""
+    links = ShareLink.objects.select_related("created_by", "indicator__study")
+    links = links.prefetch_related("created_by__groups")
+    return links if _sees_all(user) else links.filter(created_by=user)
+
+
+def revoke(opening: Opening) -> None:
+    """Close a token or link for ever; nothing happens when it is closed already."""
+    openings = type(opening)._default_manager.filter(pk=opening.pk, revoked_at=None)
+    openings.update(revoked_at=timezone.now())
+
+
+# --- share links ------------------------------------------------------------------------------
+
+
+def create_link(
+    indicator: Indicator, window: Window, *, query: str, days: int, note: str, password: str, by: User
+) -> tuple[ShareLink, str]:
+    """Make a link to one report; the end of its address is returned this once and kept nowhere.
+
+    Parameters
+    ----------
+    query : what stands behind the ? of the report's address; it names the window
+    days : how long it is valid, 1 to 366
+    note : for whom it is, up to 80 characters
+    password : at least 8 characters, or empty: none is asked for
+
+    Raises
+    ------
+    AccessError : something is out of range, or `by` may not read
+    """
+    _check_reader(by)
+    if password and len(password) < PASSWORD_MIN:
+        raise AccessError(
+            gettext("The password must have at least %(n)d characters, or be empty.") % {"n": PASSWORD_MIN}
+        )
+    if len(query) > QUERY_MAX:
+        raise AccessError(gettext("The address of this report is too long to be shared."))
+    text = secrets.token_urlsafe(TOKEN_BYTES)
+    study = indicator.study
+    link = ShareLink.objects.create(
+        indicator=indicator,
+        query=query,
+        first_day=study.date_of(window.first_day),
+        last_day=study.date_of(window.last_day),
+        note=_named(note) if note.strip() else "",
+        password=make_password(password) if password else "",
+        digest=_digest(text),
+        created_by=by,
+        expires_at=_end(days, days_max=SHARE_DAYS_MAX),
+    )
+    return link, text
+
+
+def link_of(text: str) -> ShareLink | None:
+    """The valid link whose address ends like this; None does not tell why there is none."""
+    found = _opening(ShareLink.objects.select_related("created_by", "indicator__study"), text)
+    return found if found is not None and may_read(found.created_by) else None
+
+
+def note_view(link: ShareLink) -> None:
+    """Log that the shared report was shown: when, and nothing of the visitor."""
+    ShareView.objects.create(link=link, is_granted=True)
+
+
+def may_try(link: ShareLink) -> bool:
+    """Whether another password may be tried now."""
+    since = timezone.now() - GUESSING_TIME
+    return link.views.filter(is_granted=False, at__gt=since).count() < WRONG_PASSWORDS_MAX
+
+
+@transaction.atomic
+def is_password(link: ShareLink, password: str) -> bool:
+    """Whether the password is the link's; a wrong one is logged. False without a look if tried too often."""
+    # The lock makes guesses queue up: many at once count like many in a row.
+    ShareLink.objects.select_for_update().get(pk=link.pk)
+    if not may_try(link):
+        return False
+    if check_password(password, link.password):
+        return True
+    ShareView.objects.create(link=link, is_granted=False)
+    return False
+
+
+def proof_of(link: ShareLink) -> str:
+    """What a browser keeps to show that it knew the password; another password makes it worthless."""
+    return _digest(f"{link.pk} {link.password}")
+
+
+# --- saved views ------------------------------------------------------------------------------
+
+
+def save_view(*, name: str, address: str, by: User) -> SavedView:
+    """Keep the address of a report page under a name; the same name again replaces it.
+
+    Raises
+    ------
+    AccessError : the name is out of range, the address is none of a report page, or there are too many
+    """
+    _check_reader(by)
+    name = _named(name)
+    if not is_report_address(address):
+        raise AccessError(gettext("Only pages of studies can be kept."))
+    others = SavedView.objects.filter(owner=by).exclude(name=name)
+    if others.count() >= VIEWS_MAX:
+        raise AccessError(
+            gettext("You have kept %(n)d views already. Remove one that you no longer need.")
+            % {"n": VIEWS_MAX}
+        )
+    view, _ = SavedView.objects.update_or_create(owner=by, name=name, defaults={"address": address})
+    return view
+
+
+def saved_views_of(user: User) -> QuerySet[SavedView]:
+    """Views that a person has kept, by name."""
+    return SavedView.objects.filter(owner=user)
+
+
+def is_report_address(address: str) -> bool:
+    """Whether an address is a page of this site about a study: no file, no other site."""
+    path = address.partition("?")[0]
+    if len(address) > ADDRESS_MAX or not address.isprintable():
+        return False
+    try:
+        match = resolve(path)  # finds nothing for another site: its address does not begin like ours
+    except Resolver404:
+        return False
+    return match.app_name == "reports" and "file_format" not in match.kwargs and path.endswith("/")
+
+
+# --- shared -----------------------------------------------------------------------------------
+
+
+def _opening(openings: QuerySet[Found], text: str) -> Found | None:
+    digest = _digest(text)
+    # Whoever measures how long this takes learns of digests, not of tokens.
+    found = openings.filter(digest=digest).first()
+    if found is None or not hmac.compare_digest(found.digest, digest) or not found.is_valid:
+        return None
+    return found
+
+
+def _check_reader(user: User) -> None:
+    if not may_read(user):
+        raise AccessError(gettext("Only people who read reports can open them to others."))
+
+
+def _sees_all(user: User) -> bool:
+    return Role.ADMINISTRATOR in roles_of(user)
+
+
+def _named(name: str) -> str:
+    name = name.strip()
+    if not 1 <= len(name) <= NAME_MAX or not name.isprintable():
+        raise AccessError(gettext("A name must have 1 to %(n)d printable characters.") % {"n": NAME_MAX})
+    return name
+
+
+def _end(days: int, *, days_max: int) -> datetime:
+    if not 1 <= days <= days_max:
+        raise AccessError(
+            gettext("It must be valid for 1 to %(max)d days, got %(days)d.") % {"max": days_max, "days": days}
+        )
+    return timezone.now() + timedelta(days=days)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

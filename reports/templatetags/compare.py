@@ -1,0 +1,16 @@
+"""Filters for comparisons; the words themselves are in `reports.wording_compare`."""
+
+from django import template
+
+from reports import wording_compare
+
+register = template.Library()
+for function in (
+    wording_compare.amount,
+    wording_compare.change,
+    wording_compare.change_range,
+    wording_compare.value_range,
+    wording_compare.verdict_sign,
+    wording_compare.verdict_word,
+):
+    register.filter(function)

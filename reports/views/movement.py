@@ -1,0 +1,162 @@
+"""Who comes, leaves and comes back: totals of every day, and one figure per category."""
+
+from datetime import date
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from reports import charts_movement, wording
+from reports import movement_wording as words
+from reports.charts import MAX_LINES
+from reports.models import Indicator, Study
+from reports.movement import available_shows, movement
+from reports.movement_figures import OF_A_DAY, Movement, Show, Unit
+from reports.selectors import Window, WindowError, current_plan, window_from_dates
+from reports.statement import protections
+from reports.views.access import indicator_or_404, readers_only, study_or_404
+from reports.views.indicator import page_context
+
+MAX_CELLS = 1000  # of the table; with more categories and days it has those of the chart only
+Asked = dict[str, Any]
+
+
+@require_safe
+@readers_only
+def movements(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
+    """Totals, the chosen figure as chart and table, and what it means."""
+    study = study_or_404(slug)
+    indicators = list(study.indicators.all())
+    found = indicator_or_404(indicator_slug, among=indicators)
+    context = page_context(study, indicators=indicators, indicator=found)
+    context["crumbs"].append((found.name, reverse("reports:indicator", args=[study.slug, found.slug])))
+    status, asked = 200, Asked()
+    try:
+        asked = _asked(request.GET, indicator=found)
+    except WindowError as error:
+        context["problem"] = str(error)
+        status = 400
+    result = movement(found, **asked)
+    context |= _context(request.GET, found, result)
+    return render(request, "reports/movement.html", context, status=status)
+
+
+def _asked(query: QueryDict, *, indicator: Indicator) -> Asked:
+    """What the address asks for; WindowError, with a text for people, if there is no such thing."""
+    study, asked = indicator.study, Asked()
+    if name := query.get("show"):
+        if name not in available_shows(indicator):
+            raise WindowError(gettext("This indicator has no figure with the name “%s”.") % name[:40])
+        asked["show"] = Show(name)
+    if text := query.get("day"):
+        day = study.day_of(_date(text))
+        if not 1 <= day < study.days:
+            raise WindowError(
+                gettext("The day must lie within the study and before its last one, got %s.") % text
+            )
+        asked["cohort"] = day
+    if text := query.get("from"):
+        days = _date(text), _date(query.get("to") or text)
+        asked["window"] = _window(study, min(days), max(days))
+    return asked
+
+
+def _window(study: Study, first: date, last: date) -> Window:
+    try:
+        window = window_from_dates(study, first, last)
+    except WindowError:
+        window = Window(0, 0)
+    if window.first_day < 2:
+        raise WindowError(
+            gettext(
+                "The days must lie within the study and begin after its first one, got %(first)s to %(last)s."
+            )
+            % {"first": first, "last": last}
+        )
+    return window
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise WindowError(gettext("A day must be a date such as 2017-05-31, got “%s”.") % text[:40]) from None
+
+
+def _context(query: QueryDict, indicator: Indicator, found: Movement) -> dict[str, Any]:
+    study = indicator.study
+    shown = _shown(query, found)
+    n_cells = len(found.points) * len(indicator.categories)
+    codes = range(len(indicator.categories)) if n_cells <= MAX_CELLS else shown
+    rows = [_row(found, code) for code in codes] if found.points else []
+    show = found.show
+    return {
+        "found": found,
+        "mean_days": words.value_text(found.key.mean_days, unit=Unit.DAYS),
+        "has_data": any(day.coverage.visitors is not None for day in found.totals),
+        "has_outage": any(note.kind == "outage" for note in found.notes),
+        "totals_figure": charts_movement.totals_figure(study, found.totals),
+        "shows": [(each, words.WORDS[each].title, _address(query, show=each)) for each in found.available],
+        "words": words.WORDS[show] if show else None,
+        "interval_words": words.interval_words(found),
+        "nothing": words.reason_for_nothing(indicator),
+        "less": words.reason_for_less(indicator),
+        "summary": words.summary(found, indicator=indicator),
+        "figure": charts_movement.movement_figure(found, study=study, shown=shown),
+        "columns": _columns(found),
+        "rows": rows,
+        "is_cut": len(codes) < len(indicator.categories),
+        "shown": shown,
+        "max_lines": MAX_LINES,
+        "is_lines": show not in (Show.DAYS_PRESENT, Show.WINDOW),
+        "is_of_a_day": show in OF_A_DAY,
+        "days": [day.coverage.date for day in found.totals],
+        "cohort_date": study.date_of(found.cohort) if found.cohort else None,
+        "window_dates": [study.date_of(day) for day in (found.window.first_day, found.window.last_day)]
+        if found.window
+        else None,
+        "is_scaled": study.market_share != 1,
+        "protection": protections(current_plan(study))[indicator.slug],
+    }
+
+
+def _columns(found: Movement) -> list[dict[str, Any]]:
+    """Heads of the table's columns, with the total of each."""
+    is_day = found.show not in (Show.DAYS_PRESENT, Show.WINDOW)
+    return [
+        {
+            "name": wording.short_day(point.date) if is_day else charts_movement.point_name(found, place),
+            "is_exact": point.is_exact,
+            "status": point.status if point.low is None else "ok",
+            "total": words.total_text(point, unit=found.unit),
+        }
+        for place, point in enumerate(found.points)
+    ]
+
+
+def _row(found: Movement, code: int) -> dict[str, Any]:
+    estimates = [point.estimates[code] for point in found.points]
+    cells = []
+    for estimate in estimates:
+        text, interval = words.derived_text(estimate, unit=found.unit)
+        cells.append({"status": estimate.status, "text": text, "interval": interval or text})
+    return {"category": estimates[0].category, "cells": cells}
+
+
+def _shown(query: QueryDict, found: Movement) -> list[int]:
+    """Codes of the categories to draw: those asked for, else the largest."""
+    n_categories = len(found.points[0].estimates) if found.points else 0
+    asked = {int(text) for text in query.getlist("category") if text.isdecimal() and len(text) <= 5}
+    chosen = sorted(code for code in asked if code < n_categories)
+    return chosen[:MAX_LINES] or charts_movement.largest_categories(found)
+
+
+def _address(query: QueryDict, **changes: str) -> str:
+    """The query with some values changed; everything else stays as it is."""
+    changed = query.copy()
+    for name, value in changes.items():
+        changed[name] = value
+    return changed.urlencode()

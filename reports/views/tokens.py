@@ -1,0 +1,93 @@
+"""Tokens of programs that read: made here, shown once, listed with their last use, revoked."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from reports.models import Study
+from reports.policies import Role, roles_of
+from reports.services import access
+from reports.views.access import account, readers_only
+
+ROLE_WORDS = {
+    Role.OPERATOR: _("operator"),
+    Role.ANALYST: _("analyst"),
+    Role.ADMINISTRATOR: _("administrator"),
+}
+
+
+class StudyField(forms.ModelChoiceField):  # type: ignore[type-arg]  # generic in its stubs only
+    """A study by its name."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        return str(obj.name)
+
+
+class TokenForm(forms.Form):
+    """Which program a token is for, what it opens, and how long."""
+
+    name = forms.CharField(label=_("Name of the program"), max_length=access.NAME_MAX)
+    study = StudyField(
+        label=_("What it may read"),
+        queryset=Study.objects.order_by("-first_day", "slug"),
+        required=False,
+        empty_label=_("All studies, also those to come"),
+        to_field_name="slug",
+    )
+    days = forms.IntegerField(
+        label=_("Valid for days"), min_value=1, max_value=access.TOKEN_DAYS_MAX, initial=90
+    )
+
+
+@require_http_methods(["GET", "POST"])
+@readers_only
+@never_cache
+def tokens(request: HttpRequest) -> HttpResponse:
+    """List the tokens, and make one, whose text is shown this once."""
+    user = account(request)
+    form, text = TokenForm(), ""
+    if request.method == "POST":
+        form = TokenForm(request.POST)
+        if form.is_valid():
+            try:
+                _made, text = access.create_token(**form.cleaned_data, by=user)
+                form = TokenForm()
+            except access.AccessError as error:
+                form.add_error(None, str(error))
+    return render(request, "reports/tokens.html", _context(user, form, text))
+
+
+@require_POST
+@readers_only
+def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
+    """Close the door to a token."""
+    token = get_object_or_404(access.tokens_of(account(request)), pk=token_id)
+    access.revoke(token)
+    messages.success(request, gettext("The token “%(name)s” was revoked.") % {"name": token.name})
+    return redirect("access:tokens")
+
+
+def _context(user: User, form: TokenForm, text: str) -> dict[str, Any]:
+    return {
+        "rows": [
+            {
+                "token": token,
+                "roles": [str(ROLE_WORDS[Role(name)]) for name in sorted(access.roles_among(token.owner))],
+                "state": access.state_of(token, maker=token.owner),
+            }
+            for token in access.tokens_of(user)
+        ],
+        "form": form,
+        "token_text": text,
+        "sees_all": Role.ADMINISTRATOR in roles_of(user),
+        "crumbs": [(gettext("Studies"), reverse("reports:studies"))],
+    }

@@ -1,0 +1,58 @@
+// The list of keyboard shortcuts, and the shortcuts. Single keys work outside of fields only, and the list
+// has a switch to turn them off: speech input types letters that nobody meant as commands.
+
+const STORE = "shortcuts-off";
+const dialog = document.getElementById("shortcuts");
+const toggle = document.getElementById("shortcuts-off");
+
+function isTyping(target) {
+  return target.closest("input, select, textarea, [contenteditable]") !== null;
+}
+
+function read() {
+  try {
+    return localStorage.getItem(STORE) === "1";
+  } catch {
+    return false; // storage is forbidden here: shortcuts stay on
+  }
+}
+
+function write(isOff) {
+  try {
+    localStorage.setItem(STORE, isOff ? "1" : "0");
+  } catch {
+    // as above
+  }
+}
+
+function follow(entry) {
+  const { go, focus } = entry.dataset;
+  if (go) location.assign(go);
+  const element = focus && document.getElementById(focus);
+  if (element) {
+    element.scrollIntoView();
+    element.focus();
+  }
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey || isTyping(event.target) || dialog.open) return;
+  if (toggle.checked) return;
+  if (event.key === "?") {
+    event.preventDefault();
+    dialog.showModal();
+    return;
+  }
+  const entry = dialog.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  if (!entry) return;
+  event.preventDefault();
+  follow(entry);
+}
+
+toggle.checked = read();
+toggle.addEventListener("change", () => write(toggle.checked));
+document.addEventListener("keydown", onKey);
+document.querySelectorAll("[data-opens=shortcuts]").forEach((button) => {
+  button.hidden = false;
+  button.addEventListener("click", () => dialog.showModal());
+});

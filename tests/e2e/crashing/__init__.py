@@ -1,0 +1,1 @@
+"""An app of one test, in which taking files in fails and quotes what it read."""

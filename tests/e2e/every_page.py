@@ -1,0 +1,118 @@
+"""Every page of a site that a role can reach by links, one address for each view."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from urllib.parse import urljoin, urlsplit
+
+from django.conf import settings
+from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, resolve
+from playwright.sync_api import Page
+
+# Views without a page of their own, each with the reason; a new view must be linked from somewhere.
+NO_PAGE = {
+    "logout": "POST only",
+    "set_language": "POST only",
+}
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag == "a" and values.get("href") and "download" not in values:
+            self.found.append(values["href"] or "")
+
+
+def pages_of(page: Page, site: str, *, study: str, role: str) -> dict[str, str]:
+    """Addresses of what a role can open by links, and of the states of report pages, by a name for each."""
+    found = Walk(page, site, study).pages()
+    return found if role == "operator" else found | states_of_reports(study)
+
+
+def states_of_reports(study: str) -> dict[str, str]:
+    """Pages that look quite different by what their address asks for."""
+    gender = f"/studies/{study}/gender/"
+    first, second = "from=2017-05-31&to=2017-05-31", "with_from=2017-06-01&with_to=2017-06-02"
+    queries = {
+        "report of days outside the study": "?from=2030-01-01",
+        "report of no date": "?from=soon",
+        "report of a day without data": "?from=2017-06-05",
+        "report as a table of visitors": "?view=table&measure=visitors&order=sorted&values=consistent",
+        "days, small charts of cumulated visitors": "days/?show=cumulative&form=multiples&measure=visitors",
+        "movements of one day's visitors": "movement/?show=there_again",
+        "movements of a window": "movement/?show=window",
+        "movements of no figure": "movement/?show=nothing",
+        "windows compared": f"compare/?kind=windows&{first}&{second}",
+        "categories compared": f"compare/?kind=categories&{first}&category=0&reference=1",
+        "a day compared with the others": f"compare/?kind=baseline&{first}",
+    }
+    return {name: gender + query for name, query in queries.items()}
+
+
+@dataclass
+class Walk:
+    """Follows links from the first page, and keeps one address of each view that answers with a page.
+
+    Links with `preferred` in them come first: of several studies, that is the one to look at.
+    """
+
+    page: Page
+    site: str
+    preferred: str = ""
+    found: dict[str, str] = field(default_factory=dict)
+
+    def pages(self) -> dict[str, str]:
+        """Addresses by the name of their view, in the order of discovery."""
+        waiting = deque(["/"])
+        seen: set[str] = set()
+        while waiting:
+            address = waiting.popleft()
+            name = view_name(address)
+            if name is None or name in self.found or address in seen:
+                continue
+            seen.add(address)
+            answer = self.page.context.request.get(self.site + address)
+            if not answer.ok or "text/html" not in answer.headers.get("content-type", ""):
+                continue
+            self.found[name] = address
+            for link in self._links(answer.text(), at=answer.url):
+                if self.preferred and self.preferred in link:
+                    waiting.appendleft(link)
+                else:
+                    waiting.append(link)
+        return self.found
+
+    def _links(self, source: str, *, at: str) -> Iterator[str]:
+        links = _Links()
+        links.feed(source)
+        for link in links.found:
+            parts = urlsplit(urljoin(at, link))
+            if f"{parts.scheme}://{parts.netloc}" == self.site:
+                yield parts.path + (f"?{parts.query}" if parts.query else "")
+
+
+def view_name(address: str) -> str | None:
+    """Name of the view behind an address; None where there is none."""
+    try:
+        return resolve(urlsplit(address).path, urlconf=settings.ROOT_URLCONF).view_name
+    except Resolver404:
+        return None
+
+
+def view_names() -> set[str]:
+    """Names of all views."""
+
+    def names(resolver: URLResolver, namespace: str) -> Iterator[str]:
+        for pattern in resolver.url_patterns:
+            if isinstance(pattern, URLPattern):
+                yield f"{namespace}{pattern.name}"
+            else:
+                inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
+                yield from names(pattern, inner)
+
+    return set(names(get_resolver(settings.ROOT_URLCONF), ""))

@@ -1,0 +1,1 @@
+"""An app of one test, in which everything that should be sealed is written as it is."""

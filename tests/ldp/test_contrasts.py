@@ -1,0 +1,324 @@
+"""Two values, a day and a mean of days, two studies: exact by enumeration, or bounded in many runs."""
+
+from collections import defaultdict
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ldp import LdpError, grr_channel, olh_channel, pure_frequencies, pure_variance
+from ldp.channels import WORD, GrrChannel, PureChannel
+from ldp.contrasts import (
+    Sample,
+    baseline_mean,
+    day_difference,
+    independent_difference,
+    sample_of,
+    value_covariance,
+    value_difference,
+)
+from ldp.families.faked_reports import FakedChannel
+from ldp.families.unary import UnaryChannel
+from ldp.windows import IndicatorTallies, Window, shared_reports
+from tests.ldp.test_windows import tallies_of
+
+K = 3
+CODE = GrrChannel(domain_size=K, threshold=WORD // 2)
+BITS = UnaryChannel(domain_size=K, threshold_p=3 * WORD // 4, threshold_q=WORD // 4)
+THIRD = Fraction(1, 3)
+CHANNELS: dict[str, PureChannel] = {
+    "grr": CODE,
+    "unary": BITS,
+    "fake codes": FakedChannel(answer=CODE, fake="code", share=THIRD),
+    "fakes of no value": FakedChannel(answer=BITS, fake="no value", share=THIRD),
+    "fakes of any value": FakedChannel(answer=BITS, fake="any value", share=THIRD),
+}
+Support = tuple[int, ...]
+
+
+def reports_on(channel: Any, value: int | None) -> dict[Support, Fraction]:
+    """Which values a report supports, and how probably; None: the code or bits of no value."""
+    if isinstance(channel, GrrChannel):
+        chances = [
+            Fraction(1, K) if value is None else channel.p if v == value else channel.q for v in range(K)
+        ]
+        return {tuple(int(v == code) for v in range(K)): chance for code, chance in enumerate(chances)}
+    if isinstance(channel, UnaryChannel):
+        found = {}
+        for bits in product((0, 1), repeat=K):
+            chance = Fraction(1)
+            for v, bit in enumerate(bits):
+                one = channel.p if v == value else channel.q
+                chance *= one if bit else 1 - one
+            found[bits] = chance
+        return found
+    mixed: dict[Support, Fraction] = defaultdict(Fraction)
+    for support, chance in reports_on(channel.answer, value).items():
+        mixed[support] += channel.share * chance
+    origins = [0, 1, 2] if channel.fake == "any value" else [None]
+    for origin in origins:
+        for support, chance in reports_on(channel.answer, origin).items():
+            mixed[support] += (1 - channel.share) * chance / len(origins)
+    return mixed
+
+
+def moments(channel: Any, values: Support, n: int) -> tuple[list[Fraction], list[list[Fraction]]]:
+    """Mean and covariances of the estimates over every sample and every report, in fractions."""
+    samples = list(combinations(values, n))
+    mean = [Fraction(0)] * K
+    square = [[Fraction(0)] * K for _ in range(K)]
+    for sample in samples:
+        for combination in product(*(reports_on(channel, value).items() for value in sample)):
+            weight = Fraction(1, len(samples))
+            for _, chance in combination:
+                weight *= chance
+            sums = [sum(support[v] for support, _ in combination) for v in range(K)]
+            f = [(Fraction(total, n) - channel.q) / (channel.p - channel.q) for total in sums]
+            for x in range(K):
+                mean[x] += weight * f[x]
+                for y in range(K):
+                    square[x][y] += weight * f[x] * f[y]
+    return mean, [[square[x][y] - mean[x] * mean[y] for y in range(K)] for x in range(K)]
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize("values", [(0, 0, 1), (0, 1, 2), (2, 2, 2)])
+@pytest.mark.parametrize("n", [2, 3])
+def test_covariance_of_two_values_is_exact(name: str, values: Support, n: int) -> None:
+    channel = CHANNELS[name]
+    mean, covariances = moments(channel, values, n)
+    truth = [Fraction(values.count(v), len(values)) for v in range(K)]
+    assert mean == truth
+    sample = Sample(counts=np.zeros(K, np.int64), n_reports=n, n_population=len(values), channel=channel)
+    for x, y in combinations(range(K), 2):
+        found = value_covariance(float(truth[x]), float(truth[y]), sample=sample)
+        assert found == pytest.approx(float(covariances[x][y]), abs=1e-12)
+        assert sample.variance(float(truth[x])) == pytest.approx(float(covariances[x][x]), abs=1e-12)
+
+
+def test_error_of_a_difference_of_two_values_is_the_root_of_its_variance() -> None:
+    sample = Sample(counts=np.array([50, 30, 20]), n_reports=100, n_population=400, channel=CODE)
+    f = np.array([1.0, 0.2, 0.0])
+    assert sample.estimates().frequency == pytest.approx([1, 0.2, -0.2])
+    found = value_difference(sample, reference=1, of="frequency").estimate()
+    for x in (0, 2):
+        variance = sample.variance(f[x]) + sample.variance(f[1])
+        variance -= 2 * value_covariance(f[x], f[1], sample=sample)
+        assert found.std_error[x] ** 2 == pytest.approx(float(variance))
+    assert found.value == pytest.approx([0.8, 0, -0.4])
+    assert found.std_error[1] == pytest.approx(0, abs=1e-9)
+    assert found.is_exact
+    visitors = value_difference(sample, reference=1, of="visitors").estimate()
+    for name in ("value", "std_error", "ci_low", "ci_high"):
+        assert getattr(visitors, name) == pytest.approx(400 * getattr(found, name), abs=1e-5)
+
+
+def test_two_values_of_two_are_one_number_seen_twice() -> None:
+    channel = grr_channel(epsilon=Fraction(1), domain_size=2)
+    sample = Sample(counts=np.array([60, 40]), n_reports=100, n_population=300, channel=channel)
+    found = value_difference(sample, reference=1, of="frequency").estimate()
+    one = sample.estimates()
+    assert found.std_error[0] == pytest.approx(2 * one.std_error[0])
+    assert found.ci_low[0] == pytest.approx(2 * one.ci_low[0] - 1)
+    assert found.ci_high[0] == pytest.approx(2 * one.ci_high[0] - 1)
+
+
+# --- days -----------------------------------------------------------------------------------------
+
+DAYS = 5
+RUNS = 250
+KEPT = grr_channel(epsilon=Fraction(2), domain_size=4)
+
+
+def people(rng: np.random.Generator, *, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Presence, and values that go with it: the parts of a day differ."""
+    presence = rng.integers(1, 2**DAYS, 2400)
+    values = rng.choice(4, 2400, p=[0.55, 0.42, 0.02, 0.01])
+    values = np.where(presence % 8 == 3, 1, values)
+    if kind == "static":
+        return presence, values
+    changed = rng.random((2400, DAYS)) < 0.3
+    return presence, np.where(changed, (values[:, np.newaxis] + 1) % 4, values[:, np.newaxis])
+
+
+def run(rng: np.random.Generator, presence: np.ndarray, values: np.ndarray) -> IndicatorTallies:
+    """One study: a third is asked; a value keeps its answer, another one gets another."""
+    asked = np.flatnonzero(rng.random(presence.size) < 1 / 3)
+    kept = rng.random((asked.size, 4)) < float(KEPT.p)
+    answers = np.where(kept, np.arange(4), (np.arange(4) + rng.integers(1, 4, (asked.size, 4))) % 4)
+    codes = np.take_along_axis(answers, values[asked].reshape(asked.size, -1), axis=1)
+    codes = codes.reshape(values[asked].shape)
+    return tallies_of(presence[asked], codes, days=DAYS, channel=KEPT, population=presence)
+
+
+def day_truth(presence: np.ndarray, values: np.ndarray, day: int, *, of: str) -> np.ndarray:
+    there = presence >> day - 1 & 1 == 1
+    seen = values[there] if values.ndim == 1 else values[there, day - 1]
+    counts = np.bincount(seen, minlength=4)
+    return counts / counts.sum() if of == "frequency" else counts
+
+
+@pytest.mark.parametrize("of", ["frequency", "visitors"])
+@pytest.mark.parametrize("kind", ["static", "daily"])
+@pytest.mark.parametrize(("day", "baseline"), [(3, (2, 4)), (2, (1, 3, 4, 5)), (1, (3, 5))])
+def test_error_of_a_day_against_a_baseline_is_bounded(
+    kind: str, day: int, baseline: tuple[int, ...], of: Any
+) -> None:
+    rng = np.random.default_rng(29)
+    presence, values = people(rng, kind=kind)
+    mean = np.mean([day_truth(presence, values, other, of=of) for other in baseline], axis=0)
+    targets = (day_truth(presence, values, day, of=of) - mean, mean)
+    errors: list[list[np.ndarray]] = [[], []]
+    stated: list[list[np.ndarray]] = [[], []]
+    covered: list[list[float]] = [[], []]
+    for _ in range(RUNS):
+        tallies = run(rng, presence, values)
+        difference = day_difference(tallies, day=day, baseline=baseline, of=of)
+        contrasts = (difference, baseline_mean(difference))
+        for place, (contrast, target) in enumerate(zip(contrasts, targets, strict=True)):
+            found = contrast.estimate()
+            assert not found.is_exact
+            errors[place].append(found.value - target)
+            stated[place].append(found.std_error**2)
+            covered[place].append(float(((found.ci_low <= target) & (target <= found.ci_high)).mean()))
+    for place in (0, 1):
+        error = np.array(errors[place])
+        assert np.all(np.abs(error.mean(axis=0)) < 4.5 * error.std(axis=0) / np.sqrt(RUNS))
+        ratio = (error**2).sum(axis=1) / np.array(stated[place]).mean(axis=0).sum()
+        assert 0.3 < ratio.mean() < 1 + 4 * ratio.std() / np.sqrt(RUNS)
+        doubt = np.std(covered[place]) / np.sqrt(RUNS)
+        assert np.mean(covered[place]) > 0.95 - 4 * doubt
+
+
+def test_days_that_touch_have_the_covariance_of_their_shared_visitors() -> None:
+    """The difference of two such days: the stated error is the true one, not a bound of it."""
+    rng = np.random.default_rng(5)
+    presence, values = people(rng, kind="static")
+    truth = day_truth(presence, values, 3, of="frequency") - day_truth(presence, values, 2, of="frequency")
+    squares, stated = [], []
+    for _ in range(RUNS):
+        contrast = day_difference(run(rng, presence, values), day=3, baseline=[2], of="frequency")
+        found = contrast.estimate()
+        squares.append(((found.value - truth) ** 2).sum())
+        stated.append((found.std_error**2).sum())
+    ratio = np.array(squares) / np.mean(stated)
+    assert ratio.std() / np.sqrt(RUNS) < 0.08
+    assert abs(ratio.mean() - 1) < 4 * ratio.std() / np.sqrt(RUNS)
+
+
+def test_days_with_the_same_visitors_share_their_noise() -> None:
+    """Everybody is there every day: a day is the mean of the others, and neighbours prove it."""
+    presence = np.full(600, 0b111)
+    codes = np.arange(600) % 4
+    tallies = tallies_of(presence, codes, days=3, channel=KEPT, population=presence)
+    alone = sample_of(tallies, Window(2, 2)).estimates()
+    difference = day_difference(tallies, day=2, baseline=[1, 3], of="frequency")
+    same = difference.estimate()
+    assert same.value == pytest.approx(0, abs=1e-12)
+    assert same.std_error == pytest.approx(0, abs=1e-6)
+    assert np.all(baseline_mean(difference).estimate().std_error <= alone.std_error + 1e-12)
+
+
+def test_days_without_a_shared_visitor_are_independent_where_they_touch() -> None:
+    presence = np.array([0b01] * 300 + [0b10] * 300)
+    tallies = tallies_of(presence, np.arange(600) % 4, days=2, channel=KEPT, population=presence)
+    found = day_difference(tallies, day=1, baseline=[2], of="frequency").estimate()
+    one, two = (sample_of(tallies, Window(day, day)).estimates() for day in (1, 2))
+    assert found.std_error == pytest.approx(np.hypot(one.std_error, two.std_error))
+
+
+def test_one_day_is_its_own_mean() -> None:
+    presence = np.array([0b01] * 30 + [0b10] * 30)
+    tallies = tallies_of(presence, np.arange(60) % 4, days=2, channel=KEPT, population=presence)
+    contrast = baseline_mean(day_difference(tallies, day=1, baseline=[2], of="visitors"))
+    found, one = contrast.estimate(level=0.9), sample_of(tallies, Window(2, 2)).estimates(level=0.9)
+    assert contrast.is_exact
+    assert found.value == pytest.approx(30 * one.frequency)
+    assert (found.ci_low, found.ci_high) == (pytest.approx(30 * one.ci_low), pytest.approx(30 * one.ci_high))
+
+
+# --- studies --------------------------------------------------------------------------------------
+
+
+def test_variances_of_two_studies_add_up() -> None:
+    first = Sample(counts=np.array([50, 30, 20]), n_reports=100, n_population=400, channel=CODE)
+    second = Sample(counts=np.array([80, 70, 40]), n_reports=150, n_population=150, channel=BITS)
+    found = independent_difference(first, second, of="visitors", scales=(2.0, 4.0)).estimate(level=0.9)
+    one, two = (
+        pure_frequencies(
+            s.counts, n_reports=s.n_reports, n_population=s.n_population, channel=s.channel, level=0.9
+        )
+        for s in (first, second)
+    )
+    assert found.value == pytest.approx(600 * two.frequency - 800 * one.frequency)
+    assert found.std_error == pytest.approx(np.hypot(800 * one.std_error, 600 * two.std_error))
+    down = np.hypot(800 * (one.ci_high - one.frequency), 600 * (two.frequency - two.ci_low))
+    assert found.ci_low == pytest.approx(found.value - down)
+    assert found.is_exact
+
+
+@pytest.mark.parametrize(
+    ("days", "message"),
+    [
+        ((1, []), r"day and baseline must be at least two different days, got \[1\]"),
+        ((1, [2, 1]), r"must be at least two different days, got \[1, 2, 1\]"),
+        ((1, [3]), r"window 3\.\.3 must have reports, got 0"),
+        ((4, [1]), r"window must lie within days 1\.\.3, got 4\.\.4"),
+    ],
+)
+def test_days_that_cannot_be_are_refused(days: tuple[int, list[int]], message: str) -> None:
+    presence = np.array([0b001] * 5 + [0b010] * 5)
+    tallies = tallies_of(presence, np.zeros(10), days=3, channel=KEPT, population=presence)
+    with pytest.raises(LdpError, match=message):
+        day_difference(tallies, day=days[0], baseline=days[1], of="frequency")
+    fine = day_difference(tallies, day=1, baseline=[2], of="frequency")
+    with pytest.raises(LdpError, match=r"level must be in \(0, 1\), got 0.0"):
+        fine.estimate(level=0.0)
+
+
+def test_values_and_studies_that_cannot_be_are_refused() -> None:
+    three, four = (
+        Sample(counts=np.ones(k, np.int64), n_reports=1, n_population=1, channel=channel)
+        for k, channel in ((3, CODE), (4, KEPT))
+    )
+    with pytest.raises(LdpError, match=r"reference must be in \[0, 3\), got 3"):
+        value_difference(three, reference=3, of="frequency")
+    with pytest.raises(LdpError, match="second must have 4 values as the first, got 3"):
+        independent_difference(four, three, of="visitors")
+    hashed = replace(three, channel=olh_channel(epsilon=Fraction(1), domain_size=3))
+    with pytest.raises(LdpError, match="channel must be GRR, unary or faked to compare two of its values"):
+        value_covariance(0.1, 0.2, sample=hashed)
+
+
+def test_sampling_is_what_remains_without_noise() -> None:
+    sample = Sample(counts=np.zeros(3, np.int64), n_reports=10, n_population=40, channel=CODE)
+    whole = pure_variance(0.3, n_reports=10, n_population=40, channel=CODE)
+    noise = pure_variance(0.3, n_reports=10, n_population=10, channel=CODE)
+    assert sample.sampling_variance(0.3) == pytest.approx(float(whole - noise))
+    assert sample.sampling_variance(0.3) == pytest.approx(0.3 * 0.7 / 10 * 30 / 39)
+
+
+def test_days_share_what_windows_of_one_day_share() -> None:
+    """The correlation of days apart is that of the bounds on their shared reports."""
+    rng = np.random.default_rng(8)
+    presence, values = people(rng, kind="static")
+    presence = np.where(rng.random(presence.size) < 0.7, 1 << presence % DAYS, presence)
+    tallies = run(rng, presence, values)
+    contrast = day_difference(tallies, day=1, baseline=[3, 5], of="frequency")
+    samples = [term.sample for term in contrast.terms]
+    f = [np.clip(sample.estimates().frequency, 0, 1) for sample in samples]
+    noise = pure_variance([0, 1], n_reports=1, n_population=1, channel=KEPT)
+    for i, j in combinations(range(3), 2):
+        least, largest = shared_reports(tallies, *(Window(day, day) for day in np.array([1, 3, 5])[[i, j]]))
+        covariance = (noise.min() * least if i == 0 else noise.max() * largest) / (
+            samples[i].n_reports * samples[j].n_reports
+        )
+        if i > 0:
+            covariance += np.sqrt(samples[i].sampling_variance(f[i]) * samples[j].sampling_variance(f[j]))
+        expected = covariance / np.sqrt(samples[i].variance(f[i]) * samples[j].variance(f[j]))
+        assert contrast.correlation[i, j] == pytest.approx(np.minimum(expected, 1))
+        assert contrast.correlation[j, i] == pytest.approx(np.minimum(expected, 1))
+        assert expected.min() < 1

@@ -1,0 +1,149 @@
+"""Lists of opt-outs: one subscriber on each line, however the text is written."""
+
+import gzip
+import io
+
+import pyarrow as pa
+import pytest
+
+from mobility.errors import BatchFormatError
+from mobility.ingest.counts import RowCounts
+from mobility.ingest.opt_out_lists import LONGEST_BYTES, opted_out_of, read_list
+from mobility.readers import Source
+from mobility.readers import csv as reader
+from tests.mobility.ingest.small_extract import PSEUDONYM_KEY, pseudonym_of
+
+NAME = "msisdn"
+
+
+def read(data: bytes, source: Source | None = None) -> tuple[list[int], RowCounts]:
+    """Pseudonyms and counts of a list."""
+    counts, found = RowCounts(), []
+    for block in read_list(io.BytesIO(data), name=NAME, source=source):
+        found += opted_out_of(block, counts, name=NAME, pseudonym_key=PSEUDONYM_KEY).tolist()
+    assert counts.rows_read == counts.accepted + counts.rejected.total()
+    assert len(found) == counts.accepted
+    return found, counts
+
+
+def names(*people: str) -> list[int]:
+    return [pseudonym_of(person) for person in people]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"alice\nbob\n",
+        b"alice\r\nbob",
+        b"alice\rbob\r",
+        b"\n\nalice\n\r\n\nbob\n\n",
+        b"\xef\xbb\xbfalice\nbob\n",
+        b"  alice\t\nbob  \n",
+        b'"alice"\n"bob"\n',
+        b"msisdn\nalice\nbob\n",
+        b'\xef\xbb\xbf"msisdn"\r\nalice\r\nbob\r\n',
+        b"\n msisdn\nalice\nbob\n",
+        gzip.compress(b"alice\nbob\n", mtime=0),
+        pa.compress(b"alice\nbob\n", codec="zstd", asbytes=True),
+    ],
+)
+def test_two_people(data: bytes) -> None:
+    found, counts = read(data)
+    assert found == names("alice", "bob")
+    assert (counts.rows_read, counts.accepted) == (2, 2)
+
+
+def test_only_a_first_line_is_a_header() -> None:
+    assert read(b"alice\nmsisdn\n")[0] == names("alice", "msisdn")
+    assert read(b"msisdn\nmsisdn\n")[0] == names("msisdn")
+    assert read(b"phone\n")[0] == names("phone")
+
+
+@pytest.mark.parametrize("header", ["MSISDN", "Msisdn", '"MSISDN"'])
+def test_a_header_may_have_another_case(header: str) -> None:
+    """Else it would be somebody who has opted out."""
+    found, counts = read(f"{header}\nalice\n".encode())
+    assert found == names("alice")
+    assert counts.rows_read == 1
+
+
+def test_a_header_is_looked_for_once_not_in_every_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "BLOCK_BYTES", 64)
+    assert read(b"msisdn\n" * 60)[0] == names("msisdn") * 59
+
+
+def test_byte_order_mark_says_utf8() -> None:
+    found, counts = read(b"\xef\xbb\xbfalice\n\xe4nne\n")
+    assert found == names("alice")
+    assert counts.rejected == {"bad_text": 1}
+
+
+def test_names_are_text_of_either_encoding() -> None:
+    for encoding in ("utf-8", "latin-1"):
+        source = Source()
+        assert read("Zoé\nÄnne\n".encode(encoding), source)[0] == names("Zoé", "Änne")
+        assert source.facts() == {"format": "csv", "encoding": encoding}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"alice,bob", "wrong_columns"),
+        (b"alice;bob", "wrong_columns"),
+        (b"alice\tbob", "wrong_columns"),
+        (b"alice|", "wrong_columns"),
+        (b'ali"ce', "wrong_columns"),
+        (b'"alice', "wrong_columns"),
+        (b"a" * (LONGEST_BYTES + 1), "wrong_columns"),
+        (b"ali\0ce", "bad_text"),
+        (b"\xc3\xa4\xff", "bad_text"),
+        (b'""', "empty_subscriber"),
+        (b"   ", "empty_subscriber"),
+    ],
+)
+def test_line_that_is_no_subscriber(line: bytes, reason: str) -> None:
+    found, counts = read("Zoé\n".encode() + line + b"\nbob\n\nx,y\n")
+    assert found == names("Zoé", "bob")
+    assert counts.lines.pop(reason)[0] == 2
+    others = counts.rejected - counts.rejected.__class__({reason: 1})
+    assert others == {"wrong_columns": 1}
+
+
+def test_lines_of_misfits_are_in_order() -> None:
+    _, counts = read(b"a;b\na,b\na;b\n\nalice\na,b\n")
+    assert counts.lines == {"wrong_columns": [1, 2, 3, 6]}
+
+
+def test_longest_identifier() -> None:
+    name = "a" * LONGEST_BYTES
+    assert read(name.encode())[0] == names(name)
+
+
+def test_blocks_together_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = [f"s{i}" for i in range(500)]
+    data = "\n".join(["msisdn", *people[:250], "a;b", *people[250:]]).encode()
+    monkeypatch.setattr(reader, "BLOCK_BYTES", 64)
+    found, counts = read(data)
+    assert found == names(*people)
+    assert counts.lines == {"wrong_columns": [252]}
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n", b"msisdn\n"])
+def test_nobody(data: bytes) -> None:
+    found, counts = read(data)
+    assert (found, counts.rows_read) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"PAR1" + bytes(8), "the file is a Parquet file: send a list of opt-outs as text"),
+        (b"PK\x03\x04" + bytes(8), "the file is a zip archive or a spreadsheet"),
+        (gzip.compress(b"alice\n" * 99, mtime=0)[:-9], "the gzip stream is damaged or ends early"),
+        ("alice\n".encode("utf-16"), "the file is text in UTF-16"),
+    ],
+)
+def test_other_files_are_refused(data: bytes, message: str) -> None:
+    with pytest.raises(BatchFormatError, match=message) as caught:
+        read(data)
+    assert "alice" not in str(caught.value)

@@ -1,0 +1,194 @@
+"""Batches at the edges: small files of open days, slow tasks, outages, half-done merging, few people."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mobility.errors import StagingUnavailableError
+from mobility.models import Batch, DayState, VaultDay, VaultStudy
+from mobility.services import endings, publishing, running, staging
+from mobility.services.vault import open_study
+from tests.mobility.services.conftest import Pipeline
+from tests.mobility.services.test_totals import _only, _present_on
+
+pytestmark = [pytest.mark.database, pytest.mark.django_db(databases=["default", "vault"])]
+Make = Callable[..., Pipeline]
+
+
+def run_until(pipeline: Pipeline, batch: Batch, *, shards: int) -> tuple[str, ...]:
+    """Work on the batch until so many shards have been asked for; returns the task that comes next."""
+    pipeline.queue.append(("advance", str(batch.pk)))
+    while pipeline.queue:
+        task, *ids = pipeline.queue.popleft()
+        if task == "apply_shard":
+            shards -= 1
+            if shards < 0:
+                return (task, *ids)
+        getattr(running, task)(*ids)
+    raise AssertionError("the batch has fewer shards")
+
+
+def test_small_last_file_publishes_everybody_of_its_day(
+    make_pipeline: Make, extract: list[Path], tmp_path: Path
+) -> None:
+    expected = make_pipeline(slug="at-once")
+    expected.upload(extract[0])
+    pipeline = make_pipeline(slug="small-last-file")
+    pipeline.upload(extract[0], more_to_come=True)
+    pipeline.upload(_only(extract[0], _present_on(extract, days=(1, 2), n=1), tmp_path))
+    assert pipeline.visitors(1, 1) == expected.visitors(1, 1) > 100
+    pipeline.close_days(through=1)
+    assert pipeline.visitors(1, 1) == expected.visitors(1, 1)
+
+
+def test_day_that_was_never_published_can_be_undone(
+    pipeline: Pipeline, extract: list[Path], tmp_path: Path
+) -> None:
+    pipeline.upload(extract[0], more_to_come=True)
+    assert DayState.objects.exists()
+    pipeline.void_day(1)
+    assert not DayState.objects.exists()
+    people = _present_on(extract, days=(1, 2), n=200)
+    pipeline.upload(_only(extract[0], people, tmp_path))
+    assert pipeline.visitors(1, 1) == 200
+
+
+def test_people_who_are_undone_do_not_hide_the_next_one(
+    pipeline: Pipeline, extract: list[Path], tmp_path: Path
+) -> None:
+    people = _present_on(extract, days=(1, 2), n=99)
+    (batch,) = pipeline.upload(_only(extract[0], people, tmp_path))
+    assert batch.waiting_subscribers == 99
+    assert pipeline.void_day(1).waiting_subscribers == 0
+    other = sorted(set(_present_on(extract, days=(2, 3), n=101)) - set(people))[:1]
+    (batch,) = pipeline.upload(_only(extract[1], set(other), tmp_path))
+    assert batch.waiting_subscribers == 1
+    assert pipeline.visitors(1, 7) == 0
+
+
+def test_slow_publication_of_an_earlier_batch_cuts_nothing_of_the_next(
+    make_pipeline: Make, extract: list[Path]
+) -> None:
+    expected = make_pipeline(slug="undisturbed")
+    expected.upload(*extract[:2])
+    pipeline = make_pipeline(slug="slow")
+    (first,) = pipeline.upload(extract[0])
+    batch = pipeline.receive(extract[1])
+    task = run_until(pipeline, batch, shards=3)
+    publishing.publish(open_study(VaultStudy.objects.get(pk=pipeline.study.pk)), batch=first)
+    assert pipeline.visitors(2, 2) == 0
+    pipeline.queue.append(task)
+    pipeline.work()
+    assert pipeline.tallies() == expected.tallies()
+
+
+def test_outage_of_the_storage_is_waited_out(
+    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = pipeline.receive(extract[0])
+    _, *ids = run_until(pipeline, batch, shards=0)
+
+    def down(*_: Any, **__: Any) -> Any:
+        raise StagingUnavailableError("the storage does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(staging, "read_segments", down)
+        for _ in range(running.MAX_ATTEMPTS + 1):
+            with pytest.raises(StagingUnavailableError):
+                running.apply_shard(*ids)
+    pipeline.finished(batch)
+    assert batch.state == Batch.State.DONE
+
+
+def test_late_task_does_not_end_what_others_have_taken_further(
+    pipeline: Pipeline, extract: list[Path]
+) -> None:
+    pipeline.upload(extract[0])
+    batch = pipeline.void_day(1)
+    late = Batch.objects.get(pk=batch.pk)
+    late.state = Batch.State.MERGING  # as it was when the task began
+    endings.fail(late, "day 1 cannot be undone: nothing was uploaded for it")
+    batch.refresh_from_db()
+    assert (batch.state, batch.failure) == (Batch.State.DONE, "")
+
+
+def test_chunks_that_disagree_on_the_encoding_are_read_in_order(
+    make_pipeline: Make, extract: list[Path], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    lines = [line for line in extract[0].read_bytes().splitlines(keepends=True) if line.isascii()]
+    for row in (2, 3, *range(len(lines) - 40, len(lines) - 30)):
+        lines[row] = "é".encode() + lines[row]
+    lines[-50] = "é".encode("latin-1") + lines[-50]  # alone in a file that is UTF-8
+    path = tmp_path / "mixed.csv"
+    path.write_bytes(b"".join(lines))
+    whole = make_pipeline(slug="whole")
+    (in_order,) = whole.upload(path)
+    assert in_order.rows_rejected["bad_text"] == 1
+    request.getfixturevalue("small_chunks")
+    pipeline = make_pipeline(slug="chunks")
+    (batch,) = pipeline.upload(path)
+    assert batch.reads_whole
+    assert batch.source == in_order.source
+    assert (batch.rows_rejected, batch.rejected_lines) == (in_order.rows_rejected, in_order.rejected_lines)
+    assert pipeline.tallies() == whole.tallies()
+
+
+def test_undoing_a_day_that_was_published_by_half_counts(pipeline: Pipeline, extract: list[Path]) -> None:
+    """Daily answers of it may have crossed: the certified loss has to know."""
+    batch = pipeline.receive(extract[0])
+    run_until(pipeline, batch, shards=2)
+    batch.refresh_from_db()
+    endings.fail(batch, endings.stopped(batch, "MemoryError"))
+    pipeline.queue.clear()
+    pipeline.upload(extract[1])
+    assert pipeline.visitors(1, 1) > 0
+    pipeline.void_day(1)
+    assert pipeline.visitors(1, 1) == 0
+    assert VaultStudy.objects.get(pk=pipeline.study.pk).voided_days == 1
+
+
+def test_check_that_fails_leaves_nothing(pipeline: Pipeline, extract: list[Path]) -> None:
+    batch = pipeline.receive(extract[0], validate_only=True)
+    run_until(pipeline, batch, shards=1)
+    batch.refresh_from_db()
+    endings.fail(batch, endings.stopped(batch, "MemoryError"))
+    batch.refresh_from_db()
+    assert "Nothing was published" in batch.failure
+    assert not VaultDay.objects.exists()
+
+
+def test_file_that_is_in_already_can_be_checked_again(pipeline: Pipeline, extract: list[Path]) -> None:
+    (first,) = pipeline.upload(extract[0])
+    (checked,) = pipeline.upload(extract[0], validate_only=True)
+    assert checked.duplicate_of is None
+    assert checked.rows_read == first.rows_read
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_answer_of_a_day_without_a_visit_counts_however_files_are_cut(
+    make_pipeline: Make, extract: list[Path], tmp_path: Path, order: tuple[int, int]
+) -> None:
+    """One event with values on day 1, and a visit without values on day 2."""
+    people = _present_on(extract, days=(1, 2), n=150)
+    header, *rows = _only(extract[0], people, tmp_path).read_text().splitlines(keepends=True)
+    n_values = header.count(",") - 2
+    of_person: dict[str, list[str]] = {}
+    for row in rows:
+        of_person.setdefault(row.split(",")[0], []).append(row)
+    parts = ["", ""]
+    for mine in of_person.values():
+        parts[0] += mine[0]
+        for row in mine:
+            subscriber, timestamp, cell, *_ = row.split(",")
+            later = timestamp.replace("2017-05-31", "2017-06-01")
+            parts[1] += f"{subscriber},{later},{cell}{',' * n_values}\n"
+    at_once, cut = make_pipeline(slug="at-once"), make_pipeline(slug="cut")
+    (tmp_path / "both.csv").write_text(header + "".join(parts))
+    (batch,) = at_once.upload(tmp_path / "both.csv")
+    for part in order:
+        (tmp_path / f"{part}.csv").write_text(header + parts[part])
+        cut.upload(tmp_path / f"{part}.csv")
+    assert batch.reports > batch.subscriber_days / 2
+    assert cut.tallies() == at_once.tallies()

@@ -1,0 +1,311 @@
+"""Staged uploads and chunks, in a folder and in a bucket: what comes out is what went in, or nothing."""
+
+import io
+import tracemalloc
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mobility.errors import KeyMissingError, SealBrokenError, StagingUnavailableError
+from mobility.keystore import keystore
+from mobility.models import Batch
+from mobility.sealing import stream_key, unseal
+from mobility.services import staging
+from mobility.services.staging import UploadReader
+from mobility.storages import Pieces, staging_storage
+from tests.mobility.staged import staged
+
+FRAME = 48
+PLAIN = bytes(range(3 * FRAME + 5))  # four frames, no two alike
+
+
+@pytest.fixture
+def _small_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "FRAME_BYTES", FRAME)
+
+
+def frame_name(batch: Batch, index: int) -> str:
+    return f"{batch.pk}/upload-{index:06d}"
+
+
+def get(name: str) -> bytes:
+    return staging_storage().read_range(name)
+
+
+def put(name: str, data: bytes) -> None:
+    staging_storage().save(name, Pieces([data]))
+
+
+def drain(batch: Batch, *, size: int = 1000) -> tuple[bytes, bool]:
+    """Plaintext up to the end or the first error, and whether there was one; errors must stay errors."""
+    reader = UploadReader(batch)
+    got = b""
+    try:
+        while data := reader.read(size):
+            got += data
+    except SealBrokenError:
+        for _ in range(5):
+            with pytest.raises(SealBrokenError):
+                reader.read(size)
+        return got, True
+    assert reader.read(size) == b""
+    return got, False
+
+
+@pytest.mark.usefixtures("any_staging")
+class TestUpload:
+    @pytest.mark.parametrize("more", [-1, 0, 1])
+    def test_round_trip_at_the_real_frame_size(self, more: int) -> None:
+        plain = (bytes(range(251)) * 17_000)[: staging.FRAME_BYTES + more]
+        assert drain(staged(plain), size=1 << 20) == (plain, False)
+
+    @pytest.mark.usefixtures("_small_frames")
+    def test_layout_of_a_frame(self) -> None:
+        batch = staged(PLAIN)
+        key = stream_key(keystore().read(batch.key_id), "upload")
+        found = [
+            unseal(get(frame_name(batch, index)), key=key, context=f"{batch.pk}/upload/{index}")
+            for index in range(4)
+        ]
+        assert found == [PLAIN[start : start + FRAME] for start in range(0, len(PLAIN), FRAME)]
+
+    @pytest.mark.usefixtures("_small_frames")
+    def test_every_frame_must_be_there(self) -> None:
+        for index in range(4):
+            batch = staged(PLAIN)
+            staging_storage().delete(frame_name(batch, index))
+            assert drain(batch) == (PLAIN[: index * FRAME], True)
+            with pytest.raises(SealBrokenError, match=f"^frame {index} of the staged upload is gone: send"):
+                UploadReader(batch).readall()
+
+    @pytest.mark.usefixtures("_small_frames")
+    def test_a_frame_that_was_altered_never_comes_out(self) -> None:
+        for index in range(4):
+            batch = staged(PLAIN)
+            altered = bytearray(get(frame_name(batch, index)))
+            altered[20] ^= 1
+            put(frame_name(batch, index), bytes(altered))
+            assert drain(batch) == (PLAIN[: index * FRAME], True)
+            with pytest.raises(
+                SealBrokenError, match=f"^frame {index} of the staged upload is damaged: send"
+            ):
+                UploadReader(batch).readall()
+
+    @pytest.mark.usefixtures("_small_frames")
+    def test_frames_open_in_their_own_place_only(self) -> None:
+        batch, other = staged(PLAIN), staged(PLAIN)
+        put(frame_name(batch, 1), get(frame_name(batch, 2)))
+        assert drain(batch) == (PLAIN[:FRAME], True)
+        put(frame_name(batch, 1), get(frame_name(other, 1)))
+        assert drain(batch) == (PLAIN[:FRAME], True)
+
+    @pytest.mark.usefixtures("_small_frames")
+    def test_a_length_that_is_not_the_uploads_is_noticed(self) -> None:
+        for length in (len(PLAIN) - 1, len(PLAIN) + 1, 4 * FRAME + 1):
+            batch = staged(PLAIN)
+            batch.bytes_total = length
+            assert drain(batch)[1], length
+
+    @pytest.mark.usefixtures("_small_frames")
+    def test_a_frame_may_be_sent_again(self) -> None:
+        batch = staged(PLAIN)
+        first = get(frame_name(batch, 1))
+        staging.write_frame(batch, 1, PLAIN[FRAME : 2 * FRAME])
+        assert get(frame_name(batch, 1))[:12] != first[:12]
+        assert drain(batch) == (PLAIN, False)
+
+    @pytest.mark.usefixtures("_small_frames")
+    def test_nothing_is_left_after_destroy_and_nothing_comes_after_it(self) -> None:
+        batch, other = staged(PLAIN), staged(PLAIN)
+        key = staging.chunk_key(batch)
+        places = staging.write_chunk(batch, "chunk-0", [(0, b"rows")])
+        assert staging.staged_batches() == {batch.pk, other.pk}
+        staging.destroy(batch)
+        assert staging.staged_batches() == {other.pk}
+        assert not keystore().exists(batch.key_id)
+        for attempt in (
+            lambda: UploadReader(batch),
+            lambda: staging.write_frame(batch, 4, b"more"),
+            lambda: staging.write_chunk(batch, "chunk-1", [(0, b"rows")]),
+        ):
+            with pytest.raises(KeyMissingError):
+                attempt()
+        with pytest.raises(SealBrokenError, match="chunk-0 is gone"):
+            staging.read_segments(batch, "chunk-0", places["0"], key=key)
+        staging.destroy(batch)
+        assert drain(other) == (PLAIN, False)
+
+    @pytest.mark.usefixtures("_small_frames")
+    def test_ciphertext_shows_nothing_of_the_plaintext(self) -> None:
+        marker = b"33612345678,2017-05-31T12:00:00"
+        batch = staged(marker * 10)
+        staging.write_chunk(batch, "chunk-0", [(0, marker)])
+        names = staging_storage().listdir(str(batch.pk))[1]
+        assert len(names) == 8
+        everything = b"".join(get(f"{batch.pk}/{name}") for name in names)
+        assert all(marker[start : start + 6] not in everything for start in range(len(marker) - 6))
+
+
+@pytest.mark.usefixtures("any_staging")
+class TestChunk:
+    def test_segments_come_back_by_shard_in_their_order(self) -> None:
+        batch = staged(b"")
+        segments = [(0, b"zero"), (2, b""), (0, b"zero again"), (11, b"eleven" * 1000)]
+        places = staging.write_chunk(batch, "chunk-3", segments)
+        key = staging.chunk_key(batch)
+        read = {
+            shard: staging.read_segments(batch, "chunk-3", found, key=key) for shard, found in places.items()
+        }
+        assert read == {"0": [b"zero", b"zero again"], "2": [b""], "11": [b"eleven" * 1000]}
+
+    def test_a_chunk_that_is_written_twice_has_the_same_places(self) -> None:
+        """Whichever of two workers wins, the places that the other noted hold."""
+        batch = staged(b"")
+        segments = [(0, b"zero"), (1, b"one")]
+        first = staging.write_chunk(batch, "chunk-0", segments)
+        object_of_first = get(f"{batch.pk}/chunk-0")
+        assert staging.write_chunk(batch, "chunk-0", segments) == first
+        assert get(f"{batch.pk}/chunk-0") != object_of_first
+        key = staging.chunk_key(batch)
+        assert staging.read_segments(batch, "chunk-0", first["1"], key=key) == [b"one"]
+
+    def test_segments_open_in_their_own_place_only(self) -> None:
+        batch, other = staged(b""), staged(b"")
+        for one in (batch, other):
+            for name in ("chunk-0", "chunk-1"):
+                places = staging.write_chunk(one, name, [(0, b"zero"), (1, b"uno.")])
+        (first,), (second,) = places["0"], places["1"]
+        key = staging.chunk_key(batch)
+        data = get(f"{batch.pk}/chunk-0")
+        cut = first[1]
+
+        def refused(moved: bytes, place: list[int]) -> None:
+            put(f"{batch.pk}/chunk-0", moved)
+            with pytest.raises(SealBrokenError):
+                staging.read_segments(batch, "chunk-0", [place], key=key)
+
+        refused(data[cut:] + data[:cut], first)
+        refused(get(f"{batch.pk}/chunk-1"), second)
+        refused(get(f"{other.pk}/chunk-0"), first)
+        refused(data[:-1], second)
+
+    def test_one_chunk_can_be_deleted(self) -> None:
+        batch = staged(b"")
+        for name in ("chunk-0", "chunk-1"):
+            staging.write_chunk(batch, name, [(0, b"zero")])
+        staging.delete_chunk(batch, "chunk-0")
+        staging.delete_chunk(batch, "chunk-0")
+        assert staging_storage().listdir(str(batch.pk))[1] == ["chunk-1"]
+
+
+@pytest.mark.usefixtures("data_dir")
+class TestReader:
+    @given(
+        steps=st.lists(
+            st.tuples(st.integers(-5, 3 * FRAME + 9), st.integers(0, 120), st.sampled_from([0, 1, 2]))
+        ),
+        kept=st.integers(1, 4),
+        buffer=st.sampled_from([1, 16, FRAME, 3 * FRAME]),
+    )
+    @pytest.mark.parametrize("length", [0, 1, FRAME, 2 * FRAME, 3 * FRAME + 5])
+    def test_any_place_can_be_read_in_any_order(
+        self, uploads: Callable[[int], Batch], length: int, steps: list[tuple[int, int, int]], kept: int,
+        buffer: int,
+    ) -> None:  # fmt: skip
+        """Like a file of the plaintext: seek, tell and read."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(staging, "FRAME_BYTES", FRAME)
+            patch.setattr(staging, "FRAMES_KEPT", kept)
+            plain = io.BytesIO(PLAIN[:length])
+            reader = UploadReader(uploads(length))
+            assert reader.seekable()
+            buffered = io.BufferedReader(reader, buffer)
+            for place, size, whence in steps:
+                offset = {0: place, 1: place - plain.tell(), 2: place - length}[whence]
+                if place < 0:
+                    continue
+                assert buffered.seek(offset, whence) == plain.seek(offset, whence)
+                assert buffered.read(size) == plain.read(size)
+                assert buffered.tell() == plain.tell()
+            assert reader.bytes_read <= length
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def uploads() -> Callable[[int], Batch]:
+        made: dict[int, Batch] = {}
+
+        def upload(length: int) -> Batch:
+            return made.setdefault(length, staged(PLAIN[:length])) if length not in made else made[length]
+
+        return upload
+
+    @pytest.mark.usefixtures("_small_frames")
+    def test_bytes_read_count_what_came_out_once(self) -> None:
+        reader = UploadReader(staged(PLAIN))
+        assert reader.bytes_read == 0
+        reader.read(10)
+        assert reader.bytes_read == 10
+        for _ in range(3):
+            for place in (FRAME, 0, 2 * FRAME, 3 * FRAME):
+                reader.seek(place)
+                reader.read(FRAME)
+        assert reader.bytes_read == len(PLAIN)
+
+    @pytest.mark.usefixtures("_small_frames")
+    def test_a_frame_that_nobody_asks_for_may_be_gone(self) -> None:
+        """The next one is fetched beside the work; what became of it matters when it is read."""
+        batch = staged(PLAIN)
+        staging.staging_storage().delete(frame_name(batch, 2))
+        reader = UploadReader(batch)
+        for place in (0, FRAME, 0):
+            reader.seek(place)
+            assert reader.read(FRAME) == PLAIN[place : place + FRAME]
+        reader.seek(2 * FRAME)
+        with pytest.raises(SealBrokenError, match="frame 2 of the staged upload is gone"):
+            reader.read(1)
+
+    def test_few_frames_are_held_whatever_is_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(staging, "FRAME_BYTES", 1 << 16)
+        n = 3 * staging.FRAMES_KEPT
+        batch = staged(bytes(n * staging.FRAME_BYTES))
+        tracemalloc.start()
+        reader = UploadReader(batch)
+        for index in range(n):
+            reader.seek(index * staging.FRAME_BYTES + 1)
+            reader.read(10)
+        held = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        assert held < (staging.FRAMES_KEPT + 3) * staging.FRAME_BYTES  # and two sealed
+
+    def test_a_key_that_is_gone_opens_nothing(self) -> None:
+        with pytest.raises(KeyMissingError):
+            UploadReader(Batch(id=uuid4(), bytes_total=1))
+
+
+def test_sealed_size_is_known_before(data_dir: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "FRAME_BYTES", FRAME)
+    batch = staged(PLAIN)
+    stored = sum(len(get(frame_name(batch, index))) for index in range(4))
+    assert staging.sealed_bytes(len(PLAIN)) == stored
+
+
+def test_a_stranger_in_the_storage_is_no_batch(data_dir: object) -> None:
+    put("lost+found/x", b"1")
+    assert staging.staged_batches() == set()
+
+
+def test_a_key_dies_even_when_the_storage_does_not_answer(
+    data_dir: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = staged(PLAIN)
+
+    def fail(*_: object) -> None:
+        raise StagingUnavailableError("down")
+
+    monkeypatch.setattr(type(staging_storage()), "delete_folder", fail)
+    staging.destroy(batch)
+    assert not keystore().exists(batch.key_id)
+    assert staging.staged_batches() == {batch.pk}  # the sweep's

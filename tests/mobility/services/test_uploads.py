@@ -1,0 +1,469 @@
+"""Uploads: in one stream or with rests, whatever breaks them; what is noted is what is stored."""
+
+import hmac
+import io
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from mobility.errors import (
+    CancelError,
+    KeyMissingError,
+    NoRoomError,
+    OffsetError,
+    StagingUnavailableError,
+    SupersededError,
+    UploadBrokenError,
+    UploadBusyError,
+    UploadTooLargeError,
+)
+from mobility.keystore import keystore
+from mobility.models import Batch, VaultStudy
+from mobility.profiles.errors import ProfileMissingError
+from mobility.services import dispatching, holding, staging, sweeping, uploads
+from mobility.services.staging import UploadReader
+from mobility.services.vault import open_study
+from mobility.storages import staging_storage
+from tests.mobility.services.conftest import Pipeline
+
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+FRAME = 100
+FILE = bytes(range(256)) * 4  # 1,024 bytes: ten frames and 24 bytes
+State = Batch.State
+
+
+@pytest.fixture(autouse=True)
+def _small_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "FRAME_BYTES", FRAME)
+
+
+@pytest.fixture
+def study(pipeline: Pipeline) -> VaultStudy:
+    return pipeline.study
+
+
+def begin(study: VaultStudy, size: int | None = len(FILE), **options: Any) -> Batch:
+    return uploads.begin(study, filename="day.csv", by="olga", bytes_total=size, **options)
+
+
+def append(batch: Batch, data: bytes, offset: int) -> int:
+    return uploads.append(batch, io.BytesIO(data), offset=offset)
+
+
+def receive(stream: Any, study: VaultStudy, **options: Any) -> Batch:
+    given = {"filename": "day.csv", "by": "olga", "more_to_come": False, "bytes_total": len(FILE)} | options
+    return uploads.receive(stream, study=study, **given)
+
+
+def stored(batch: Batch) -> bytes:
+    return UploadReader(batch).readall()
+
+
+def content_hash(study: VaultStudy, data: bytes) -> str:
+    key = open_study(study).content_key
+    state = hmac.digest(key, b"", "sha256")
+    for start in range(0, len(data), FRAME):
+        state = hmac.digest(key, state + data[start : start + FRAME], "sha256")
+    return state.hex()
+
+
+class Connection:
+    """The body of a request: it has no `readinto`, which files have."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = io.BytesIO(data)
+
+    def tell(self) -> int:
+        return self._data.tell()
+
+    def read(self, size: int, /) -> bytes:
+        return self._data.read(size)
+
+
+class Breaking(Connection):
+    """A connection that brings some bytes, in pieces of any size, and then fails."""
+
+    def __init__(self, data: bytes, error: BaseException | None, *, piece: int = 7) -> None:
+        super().__init__(data)
+        self._error = error
+        self._piece = piece
+
+    def read(self, size: int, /) -> bytes:
+        found = self._data.read(min(size, self._piece))
+        if not found and self._error is not None:
+            raise self._error
+        return found
+
+
+class TestOneStream:
+    @pytest.mark.parametrize("is_announced", [True, False])
+    def test_what_is_stored_is_what_was_sent(self, study: VaultStudy, is_announced: bool) -> None:
+        for size in (0, 1, FRAME - 1, FRAME, FRAME + 1, 3 * FRAME, len(FILE)):
+            data = FILE[:size]
+            batch = receive(Breaking(data, None), study, bytes_total=size if is_announced else None)
+            batch.refresh_from_db()
+            assert (batch.state, batch.bytes_total, batch.bytes_received) == (State.QUEUED, size, size)
+            assert stored(batch) == data
+            assert batch.content_hash == content_hash(study, data)
+            frames = staging_storage().listdir(str(batch.pk))[1] if size else []
+            assert len(frames) == -(-size // FRAME)
+
+    def test_the_profile_says_what_kind_of_batch_it_is(self, study: VaultStudy) -> None:
+        kinds = {"default": "extract", "subscribers": "subscribers", "opt-out": "opt_out"}
+        for profile, kind in kinds.items():
+            batch = receive(io.BytesIO(FILE), study, profile=profile, validate_only=True, more_to_come=True)
+            batch.refresh_from_db()
+            assert (batch.kind, batch.profile) == (kind, profile)
+            assert batch.validate_only
+            assert batch.more_to_come
+
+    @pytest.mark.parametrize("error", [None, OSError(104, "reset"), KeyboardInterrupt()])
+    def test_nothing_is_left_of_a_stream_that_breaks(
+        self, study: VaultStudy, error: BaseException | None
+    ) -> None:
+        expected = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else UploadBrokenError
+        for sent in (0, 1, FRAME, 3 * FRAME + 1, len(FILE) - 1):
+            with pytest.raises(expected):
+                receive(Breaking(FILE[:sent], error), study)
+            batch = Batch.objects.order_by("created_at").last()
+            assert batch is not None
+            whole = sent // FRAME * FRAME
+            assert batch.state == State.FAILED
+            assert batch.failure.startswith(f"the upload broke off after {whole} of 1024 bytes (")
+            assert batch.failure.endswith("nothing was kept, send the file again")
+            assert not keystore().exists(batch.key_id)
+            assert staging.staged_batches() == set()
+
+    def test_a_disk_that_is_full_ends_the_upload_with_a_reason(
+        self, study: VaultStudy, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(staging, "write_frame", fail)
+        with pytest.raises(UploadBrokenError, match=r"after 0 of 1024 bytes [(]No space left on device[)]"):
+            receive(io.BytesIO(FILE), study)
+
+    def test_a_storage_that_does_not_answer_ends_the_upload_with_a_reason(
+        self, study: VaultStudy, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object) -> None:
+            raise StagingUnavailableError("the staging bucket does not answer")
+
+        monkeypatch.setattr(staging, "write_frame", fail)
+        with pytest.raises(UploadBrokenError, match=r"not answer[.] Nothing was kept"):
+            receive(io.BytesIO(FILE), study)
+        assert Batch.objects.get().state == State.FAILED
+
+    def test_a_batch_that_is_cancelled_stops_its_stream(self, study: VaultStudy) -> None:
+        class Cancelling(Connection):
+            def read(self, size: int, /) -> bytes:
+                if self.tell() > 5 * FRAME:
+                    uploads.abandon(Batch.objects.get(), by="oscar")
+                return super().read(size)
+
+        with pytest.raises(UploadBrokenError, match=r"^cancelled by oscar"):
+            receive(Cancelling(FILE), study)
+        assert Batch.objects.get().state == State.CANCELLED
+        assert not keystore().exists(Batch.objects.get().key_id)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("C:\\data\\x.csv", "x.csv"),
+        ("/data/x.csv", "x.csv"),
+        ("a\nb.csv", "ab.csv"),
+        ("a-\udce9.csv", "a-.csv"),  # how a name that is no UTF-8 looks in a listing
+        ("\udce9", "upload"),
+        ("", "upload"),
+        ("..", ".."),
+        ("é" * 300, "é" * 255),
+    ],
+)
+def test_only_the_name_of_a_file_is_kept(study: VaultStudy, given: str, kept: str) -> None:
+    batch = uploads.begin(study, filename=given, by="olga")
+    assert Batch.objects.get(pk=batch.pk).filename == kept
+
+
+class TestRefused:
+    def test_a_file_that_is_too_large(self, study: VaultStudy, settings: Any) -> None:
+        settings.MOBILITY_MAX_UPLOAD_BYTES = 1000
+        with pytest.raises(UploadTooLargeError, match="may have 1,000 bytes at most"):
+            begin(study, 1001)
+        assert not Batch.objects.exists()
+        with pytest.raises(UploadBrokenError, match="may have 1,000 bytes at most"):
+            receive(io.BytesIO(FILE), study, bytes_total=None)
+        assert Batch.objects.get().state == State.FAILED
+        begin(study, 1000)
+
+    def test_a_file_that_would_not_fit(self, study: VaultStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+        needed = staging.sealed_bytes(len(FILE))
+        monkeypatch.setattr(staging, "free_bytes", lambda: needed)
+        with pytest.raises(NoRoomError, match=f"needs {needed:,} bytes of staging, and {needed:,} are left"):
+            begin(study)
+        assert not Batch.objects.exists()
+        monkeypatch.setattr(staging, "free_bytes", lambda: needed + 1)
+        begin(study)
+
+    def test_a_profile_that_the_study_does_not_have(self, study: VaultStudy) -> None:
+        with pytest.raises(ProfileMissingError):
+            begin(study, profile="other")
+        assert not Batch.objects.exists()
+
+    def test_a_study_without_its_key(self, study: VaultStudy) -> None:
+        keystore().destroy(study.key_id)
+        with pytest.raises(KeyMissingError):
+            begin(study)
+        assert not Batch.objects.exists()
+
+    def test_a_key_that_cannot_be_stored_ends_the_batch(
+        self, study: VaultStudy, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(_: Batch) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(staging, "create_key", fail)
+        with pytest.raises(OSError, match="No space"):
+            begin(study)
+        assert Batch.objects.get().state == State.FAILED
+
+
+class TestResumed:
+    def test_an_upload_goes_on_after_its_last_whole_frame(self, study: VaultStudy) -> None:
+        batch = begin(study)
+        assert append(batch, FILE[:250], 0) == 200
+        assert append(batch, FILE[200:299], 200) == 200
+        assert append(batch, FILE[200:1023], 200) == 1000
+        assert append(batch, FILE[1000:], 1000) == 1024
+        uploads.complete(batch)
+        batch.refresh_from_db()
+        assert batch.state == State.QUEUED
+        assert stored(batch) == FILE
+        assert batch.content_hash == content_hash(study, FILE)
+
+    def test_whole_frames_stay_however_the_stream_breaks(self, study: VaultStudy) -> None:
+        for sent in (0, 99, 100, 101, 555):
+            batch = begin(study)
+            with pytest.raises(OSError, match="reset"):
+                uploads.append(batch, Breaking(FILE[:sent], OSError(104, "reset")), offset=0)
+            batch.refresh_from_db()
+            whole = sent // FRAME * FRAME
+            assert (batch.state, batch.bytes_received) == (State.RECEIVING, whole)
+            assert batch.content_hash == content_hash(study, FILE[:whole])
+            assert append(batch, FILE[whole:], whole) == 1024
+            uploads.complete(batch)
+            assert stored(batch) == FILE
+            assert batch.content_hash == content_hash(study, FILE)
+
+    def test_a_frame_that_could_not_be_stored_is_not_noted(
+        self, study: VaultStudy, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        batch = begin(study)
+        real = staging.write_frame
+
+        def fail_once(batch: Batch, index: int, plain: Any) -> None:
+            if index == 4:
+                raise StagingUnavailableError("down")
+            real(batch, index, plain)
+
+        monkeypatch.setattr(staging, "write_frame", fail_once)
+        with pytest.raises(StagingUnavailableError):
+            append(batch, FILE, 0)
+        monkeypatch.setattr(staging, "write_frame", real)
+        batch.refresh_from_db()
+        assert batch.bytes_received == 400
+        assert append(batch, FILE[400:], 400) == 1024
+        assert stored(batch) == FILE
+        assert batch.content_hash == content_hash(study, FILE)
+
+    def test_another_offset_is_refused_with_the_right_one(self, study: VaultStudy) -> None:
+        batch = begin(study)
+        append(batch, FILE[:250], 0)
+        for offset in (0, 100, 199, 201, 300, 5000):
+            with pytest.raises(OffsetError, match="goes on at byte 200") as caught:
+                append(batch, FILE[200:], offset)
+            assert caught.value.offset == 200
+        assert append(batch, FILE[200:], 200) == 1024
+
+    def test_bytes_after_the_end_are_not_taken(self, study: VaultStudy) -> None:
+        batch = begin(study)
+        assert append(batch, FILE + b"more", 0) == 1024
+        uploads.complete(batch)
+        assert stored(batch) == FILE
+
+    def test_an_upload_is_complete_only_with_all_its_bytes(self, study: VaultStudy) -> None:
+        batch = begin(study)
+        append(batch, FILE[:1000], 0)
+        with pytest.raises(UploadBrokenError, match="expected 1024 bytes, got 1000"):
+            uploads.complete(batch)
+        batch.refresh_from_db()
+        assert batch.state == State.RECEIVING
+
+    def test_nothing_is_added_to_what_is_complete_or_has_ended(self, study: VaultStudy) -> None:
+        complete = begin(study)
+        append(complete, FILE, 0)
+        uploads.complete(complete)
+        cancelled = begin(study)
+        uploads.abandon(cancelled, by="olga")
+        for batch, offset in ((complete, 1024), (cancelled, 0)):
+            with pytest.raises(SupersededError):
+                append(batch, FILE, offset)
+        assert stored(complete) == FILE
+
+    def test_an_upload_that_is_given_up_leaves_nothing(self, study: VaultStudy) -> None:
+        batch = begin(study)
+        append(batch, FILE[:500], 0)
+        uploads.abandon(batch, by="olga")
+        batch.refresh_from_db()
+        assert (batch.state, batch.failure[:17]) == (State.CANCELLED, "cancelled by olga")
+        assert not keystore().exists(batch.key_id)
+        assert staging.staged_batches() == set()
+        with pytest.raises(CancelError):
+            uploads.abandon(batch, by="olga")
+
+
+class TestHold:
+    def test_two_senders_at_once_are_one_too_many(self, study: VaultStudy) -> None:
+        batch = begin(study)
+
+        class Nosy(Connection):
+            refused = 0
+
+            def read(self, size: int, /) -> bytes:
+                with pytest.raises(UploadBusyError, match="another connection"):
+                    append(Batch.objects.get(), FILE, 0)
+                Nosy.refused += 1
+                return super().read(size)
+
+        assert uploads.append(batch, Nosy(FILE), offset=0) == 1024
+        assert Nosy.refused > 5
+
+    def test_a_sender_that_falls_silent_is_superseded(
+        self, study: VaultStudy, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(holding, "HOLD_S", 0.2)
+        monkeypatch.setattr(uploads, "PROGRESS_S", 0.0)
+        batch = begin(study)
+        is_silent, goes_on = threading.Event(), threading.Event()
+
+        class Silent(Connection):
+            def read(self, size: int, /) -> bytes:
+                if self.tell() == 3 * FRAME:
+                    is_silent.set()
+                    assert goes_on.wait(10)
+                return super().read(size)
+
+        failures: list[BaseException] = []
+
+        def send() -> None:
+            try:
+                uploads.append(Batch.objects.get(), Silent(FILE), offset=0)
+            except SupersededError as error:
+                failures.append(error)
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        assert is_silent.wait(10)
+        at = self._taken_over(batch)
+        goes_on.set()
+        sender.join(10)
+        assert len(failures) == 1
+        batch.refresh_from_db()
+        assert batch.bytes_received == at
+        assert append(batch, FILE[at:], at) == 1024
+        assert stored(batch) == FILE
+        assert batch.content_hash == content_hash(study, FILE)
+
+    @staticmethod
+    def _taken_over(batch: Batch) -> int:
+        """Send one more frame as soon as that is possible; returns how far the upload is then."""
+        for _ in range(200):
+            batch.refresh_from_db()
+            try:
+                return append(batch, FILE[batch.bytes_received :][:FRAME], batch.bytes_received)
+            except UploadBusyError:
+                threading.Event().wait(0.02)
+        raise AssertionError("the hold never ran out")
+
+    def test_a_connection_that_ended_lets_go_at_once(self, study: VaultStudy) -> None:
+        batch = begin(study)
+        for offset in range(0, 1000, 100):
+            with pytest.raises(OSError, match="reset"):
+                uploads.append(batch, Breaking(FILE[offset:][:110], OSError(104, "reset")), offset=offset)
+
+    def test_an_upload_lives_as_long_as_it_may_rest(self, study: VaultStudy, settings: Any) -> None:
+        settings.MOBILITY_UPLOAD_EXPIRES_S = 3600
+        batch = begin(study)
+        append(batch, FILE[:500], 0)
+        batch.refresh_from_db()
+        assert batch.alive_until is not None
+        left = (batch.alive_until - timezone.now()).total_seconds()
+        assert 3600 - holding.HOLD_S - 60 < left < 3600
+        sweeping.sweep()
+        batch.refresh_from_db()
+        assert batch.state == State.RECEIVING
+        Batch.objects.update(alive_until=timezone.now() - timedelta(seconds=1))
+        sweeping.sweep()
+        batch.refresh_from_db()
+        assert batch.state == State.FAILED
+        assert staging.staged_batches() == set()
+
+
+def test_a_stored_frame_is_noted_while_the_next_one_arrives(
+    study: VaultStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that dies without a word loses little."""
+    monkeypatch.setattr(uploads, "PROGRESS_S", 0.0)
+    batch = begin(study)
+
+    class Slow(Connection):
+        noted = 0
+
+        def read(self, size: int, /) -> bytes:
+            if self.tell() >= FRAME + 50:
+                threading.Event().wait(0.02)
+                Slow.noted = max(Slow.noted, Batch.objects.get().bytes_received)
+            return super().read(1) if self.tell() < 2 * FRAME else b""
+
+    assert uploads.append(batch, Slow(FILE), offset=0) == 2 * FRAME
+    assert Slow.noted == FRAME
+
+
+def test_the_bytes_of_a_frame_are_not_those_of_the_next(
+    study: VaultStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Buffers are used again: never before what they held is stored."""
+    gate = threading.Semaphore(0)
+    real = staging.write_frame
+
+    def slow(batch: Batch, index: int, plain: Any) -> None:
+        gate.acquire(timeout=0.02)
+        real(batch, index, plain)
+
+    monkeypatch.setattr(staging, "write_frame", slow)
+    data = bytes(range(256)) * 20
+    batch = receive(io.BytesIO(data), study, bytes_total=len(data))
+    assert stored(batch) == data
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, ...]]]:
+    """What workers are asked for."""
+    found: list[tuple[str, ...]] = []
+    monkeypatch.setattr(dispatching, "send", lambda *words: found.append(words))
+    yield found
+
+
+def test_workers_are_asked_once_the_file_is_whole(
+    study: VaultStudy, asked: list[tuple[str, ...]], django_capture_on_commit_callbacks: Callable[..., Any]
+) -> None:
+    batch = begin(study)
+    append(batch, FILE, 0)
+    assert asked == []
+    uploads.complete(batch)
+    assert asked == [("advance", str(batch.pk))]

@@ -1,0 +1,15 @@
+"""Uploads that are staged without a database: what a reader is given."""
+
+from uuid import uuid4
+
+from mobility.models import Batch
+from mobility.services import staging
+
+
+def staged(plain: bytes) -> Batch:
+    """A batch, in no database, whose upload is staged."""
+    batch = Batch(id=uuid4(), bytes_total=len(plain))
+    staging.create_key(batch)
+    for index, start in enumerate(range(0, len(plain), staging.FRAME_BYTES)):
+        staging.write_frame(batch, index, plain[start : start + staging.FRAME_BYTES])
+    return batch

@@ -1,0 +1,69 @@
+"""The page of feeds: a token is shown once, listed, and revoked."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from mobility.models import FeedToken, VaultStudy
+from mobility.services import feeds
+from reports.policies import Role
+from tests.mobility.views.small_study import page, text_of
+
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+URL = "/operator/fair/feeds/"
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client: Client, operator: User) -> None:
+    client.force_login(operator)
+
+
+def test_a_token_is_shown_once(client: Client, study: VaultStudy) -> None:
+    assert "None yet" in page(client, URL)
+    response = client.post(URL, {"name": "nightly", "days": "30"})
+    assert response.status_code == 200
+    found = re.search(r"mobility-feed-[\w-]{43}", response.content.decode())
+    assert found is not None
+    token = feeds.token_of(found[0])
+    assert token is not None
+    assert (token.name, token.created_by, token.study) == ("nightly", "olga", study)
+    assert "no-store" in response["Cache-Control"]
+    shown = page(client, URL)
+    assert "nightly valid" in shown
+    assert found[0] not in shown
+
+
+@pytest.mark.parametrize("given", [{"name": "", "days": "30"}, {"name": "x", "days": "0"}, {"name": "x"}])
+def test_a_form_that_is_wrong_makes_nothing(client: Client, study: VaultStudy, given: dict[str, str]) -> None:
+    response = client.post(URL, given)
+    assert "errorlist" in response.content.decode()
+    assert not FeedToken.objects.exists()
+
+
+def test_a_token_can_be_revoked(client: Client, study: VaultStudy) -> None:
+    token, text = feeds.create_token(study, name="nightly", days=3, by="olga")
+    assert client.get(f"{URL}{token.pk}/revoke/").status_code == 405
+    assert client.post(f"/operator/other/feeds/{token.pk}/revoke/").status_code == 404
+    assert feeds.token_of(text) is not None
+    shown = text_of(client.post(f"{URL}{token.pk}/revoke/", follow=True).content.decode())
+    assert "The token of “nightly” was revoked" in shown
+    assert "nightly revoked" in shown
+    assert feeds.token_of(text) is None
+
+
+def test_the_way_up_is_one_that_the_person_may_go(
+    client: Client, study: VaultStudy, person: Callable[..., User]
+) -> None:
+    for role, way in ((Role.OPERATOR, "/operator/"), (Role.ADMINISTRATOR, "/administrator/")):
+        client.force_login(person(f"one-{role}", role))
+        html = client.get(URL).content.decode()
+        crumbs = html.split('class="breadcrumbs"')[1].split("</nav>")[0]
+        assert re.findall(r'href="([^"]+)"', crumbs) == [way, f"{way}fair/"]
+        assert all(client.get(link).status_code == 200 for link in (way, f"{way}fair/"))
+
+
+def test_the_example_names_this_site_and_study(client: Client, study: VaultStudy) -> None:
+    assert "http://testserver/api/v1/studies/fair/extracts/FILE?profile=default" in page(client, URL)

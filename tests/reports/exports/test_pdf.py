@@ -1,0 +1,166 @@
+"""The PDF report, read back: its words and numbers, its fonts, language and bookmarks, and its bytes."""
+
+import io
+import re
+from typing import Any
+
+import pypdf
+import pytest
+from django.utils import translation
+
+from reports import wording
+from reports.exports.formats import render_file
+from reports.exports.selection import Selection, select_days, select_study, select_window
+from reports.models import DayNote, Study
+from reports.selectors import Window
+from reports.version import software
+from tests.reports import report_factory as factory
+
+pytestmark = pytest.mark.django_db
+
+
+def opened(selection: Selection) -> pypdf.PdfReader:
+    return pypdf.PdfReader(io.BytesIO(render_file(selection, ending="pdf")))
+
+
+def text_of(book: pypdf.PdfReader) -> str:
+    return " ".join(" ".join(page.extract_text() for page in book.pages).split())
+
+
+def spaced(text: str) -> str:
+    """Text as it is found: any space as one."""
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def age(fair: Study) -> Selection:
+    return select_window(fair.indicators.get(slug="age"), Window(1, 4))
+
+
+def test_window_report_has_every_number_of_its_page(age: Selection) -> None:
+    text = text_of(opened(age))
+    (report,) = age.reports
+    for estimate in report.estimates:
+        row = (
+            estimate.category,
+            wording.percent(estimate.frequency),
+            wording.share_range(estimate),
+            wording.number(estimate.visitors),
+            wording.visitors_range(estimate),
+            wording.percent(estimate.consistent),
+        )
+        assert spaced(" ".join(row)) in text
+    assert spaced(wording.number(report.n_visitors)) in text
+    assert spaced(wording.number(report.n_reports)) in text
+    assert spaced(wording.report_summary(report)) in text
+
+
+def test_says_who_counts_how_it_was_made_and_what_is_not_protected(age: Selection) -> None:
+    text = text_of(opened(age))
+    for words in (
+        "MOBILITY REPORT",
+        "The fair",
+        "at least 60 minutes between the first and the last event",
+        "Every answer was randomised before it was counted (epsilon 1 for one answer)",
+        "Whoever sees one answer of a person can change the odds",
+        "Presence: visitor totals are exact counts",
+        "pseudonymous, not anonymous",
+        f"plan version 1 (smp-grr) · {software()['name']} {software()['version']}",
+        age.reports[0].plan.spec_hash,
+    ):
+        assert words in text
+    assert "The whole privacy statement" not in text, "a link that leads nowhere on paper"
+
+
+def test_days_report_has_every_interval(fair: Study) -> None:
+    selection = select_days(fair.indicators.get(slug="stay"))
+    text = text_of(opened(selection))
+    for report in selection.reports:
+        assert spaced(wording.number(report.n_visitors)) in text
+        for estimate in report.estimates:
+            assert spaced(wording.percent(estimate.frequency)) in text
+            assert spaced(wording.share_range(estimate)) in text
+
+
+def test_study_report_has_all_indicators_with_a_bookmark_each(fair: Study) -> None:
+    book = opened(select_study(fair))
+    titles = [entry.title for entry in book.outline if not isinstance(entry, list)]
+    assert titles[:3] == ["Gender", "Age", "Stay"]
+    assert "Method" in titles and "Privacy" in titles
+    text = text_of(book)
+    for slug in ("gender", "age", "stay"):
+        (report,) = select_window(fair.indicators.get(slug=slug), Window(1, 4)).reports
+        assert all(spaced(wording.share_range(estimate)) in text for estimate in report.estimates)
+
+
+def test_is_archivable_and_can_be_read_aloud(age: Selection) -> None:
+    content = render_file(age, ending="pdf")
+    book = pypdf.PdfReader(io.BytesIO(content))
+    root: Any = book.trailer["/Root"]
+    assert root["/Lang"] == "en"
+    assert root["/MarkInfo"]["/Marked"]
+    xmp = book.xmp_metadata
+    assert xmp is not None
+    assert (xmp.pdfaid_part, xmp.pdfaid_conformance) == ("2", "U")
+    title = "Age · The fair, Thu 30 May 2024 to Sun 2 Jun 2024 (4 days)"
+    assert xmp.dc_title == {"x-default": title}
+    assert "plan_version: 1; mechanism: smp-grr" in xmp.dc_description["x-default"]
+    fonts = [font.get_object() for page in book.pages for font in page["/Resources"]["/Font"].values()]
+    descriptors = [font["/DescendantFonts"][0]["/FontDescriptor"] for font in fonts]
+    assert fonts and all("/FontFile2" in descriptor for descriptor in descriptors)
+    (spoken,) = re.findall(rb"/Alt <([0-9a-f]+)>", content)
+    assert "largest category" in bytes.fromhex(spoken.decode()).decode("utf-16")
+
+
+def test_charts_are_vectors_with_words_that_can_be_found(age: Selection) -> None:
+    book = opened(age)
+    assert not [image for page in book.pages for image in page.images]
+    page = book.pages[1].extract_text()
+    assert page.count("25 & older") == 2, "in the chart and in the table"
+
+
+def test_same_data_give_the_same_bytes(age: Selection) -> None:
+    assert render_file(age, ending="pdf") == render_file(age, ending="pdf")
+
+
+def test_only_date_inside_is_the_last_day_of_the_data(age: Selection) -> None:
+    content = render_file(age, ending="pdf")
+    assert set(re.findall(rb"<xmp:[A-Za-z]*Date>([^<]*)<", content)) == {b"2024-06-02T00:00:00Z"}
+    assert not re.findall(rb"D:20\d{6}", content.replace(b"D:20240602", b""))
+
+
+def test_language_is_that_of_the_reader(age: Selection) -> None:
+    with translation.override("fr"):
+        book = opened(age)
+        assert "RAPPORT DE MOBILITÉ" in text_of(book)
+        root: Any = book.trailer["/Root"]
+        assert root["/Lang"] == "fr"
+
+
+def test_blanks_have_their_word_and_their_reason() -> None:
+    study = factory.create(factory.GENDER)
+    factory.publish(study, factory.absent_on(factory.crowd(study, n=4000), day=3))
+    DayNote.objects.create(study=study, day=4, kind="outage", text="mast down at noon", by="adam")
+    text = text_of(opened(select_days(study.indicators.get())))
+    assert "not collected" in text and "outage" in text.lower()
+    assert "mast down at noon" in text
+    assert "There is no data of these days, or no answer: this is not zero." in text
+
+
+def test_nothing_yet_and_suppressed_windows_are_reports_too(fair: Study) -> None:
+    Study.objects.update(small_cell=10**6)
+    hidden = Study.objects.get()
+    text = text_of(opened(select_study(hidden)))
+    assert "suppressed" in text and "a policy of the study" in text
+    empty = factory.create(slug="empty-2024")
+    assert "not collected" in text_of(opened(select_study(empty)))
+
+
+def test_many_categories_and_long_names_fill_pages_not_margins() -> None:
+    names = [f"A category with quite a long name, number {number}" for number in range(60)]
+    study = factory.create(factory.indicator("many", *names))
+    factory.publish(study, factory.crowd(study))
+    book = opened(select_window(study.indicators.get(), Window(1, 4)))
+    text = text_of(book)
+    assert all(text.count(f"number {number} ") >= 1 for number in range(60))
+    assert 6 <= len(book.pages) <= 12

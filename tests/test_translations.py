@@ -1,0 +1,195 @@
+"""Catalogues are whole, placeholders are the same, and templates and scripts have no other text."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from babel.messages.catalog import Catalog
+from django.template.base import Lexer, TokenType
+
+from scripts import messages
+
+ROOT = Path(__file__).parents[1]
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+SCRIPTS = sorted((ROOT / "static" / "js").glob("*.js"))
+# What is the same in every language. A new entry needs a reason.
+SAME_EVERYWHERE = {
+    *("CSV", "JSON", "XLSX", "Parquet", "PNG", "SVG", "PDF", "SDMX", "ZIP"),  # names of formats
+    *("GET", "POST"),  # methods of HTTP
+    "UTC",
+    "95 %",
+    "SHA-256",
+    "MB",  # part of code, in a sentence of its own
+    "curl",
+    "pandas",
+    "Python",
+}
+SHOWN_ATTRIBUTES = ("title", "aria-label", "aria-description", "aria-roledescription", "placeholder", "alt")
+# Text that a browser shows as it stands: code, and what is no text at all.
+NOT_PROSE = ("code", "pre", "kbd", "samp", "script", "style", "svg")
+OUTPUT = "\ue000"  # stands where a tag or variable of a template writes something
+# What a script writes into a page, as a literal: `node.textContent = "Saved"`.
+LITERAL_TEXT = re.compile(
+    r"""(?:textContent|innerText|ariaLabel|\btitle|alert|"aria-label")\s*[=(,]\s*("[^"\n]*"|'[^'\n]*'|`[^`]*`)"""
+)
+Text = str | tuple[str, ...]
+VOID = {"meta", "link", "input", "br", "hr", "img", "wbr", "path"}
+
+
+class Prose(HTMLParser):
+    """Collects the words that a template shows without asking the catalogue."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        shown = dict(attrs)
+        names = list(SHOWN_ATTRIBUTES)
+        if tag == "input" and shown.get("type") in ("submit", "button", "reset"):
+            names.append("value")
+        for name in names:
+            self._note(shown.get(name) or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.open:
+            while self.open.pop() != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        if not any(tag in NOT_PROSE for tag in self.open):
+            self._note(data)
+
+    def _note(self, text: str) -> None:
+        for part in text.split(OUTPUT):
+            words = re.sub(r"^[^\w]+|[^\w%]+$", "", part)
+            if re.search(r"[^\W\d_]{2,}", words) and words not in SAME_EVERYWHERE:
+                self.found.append(words)
+
+
+def untranslated(source: str) -> list[str]:
+    """Words of a template that stand outside every tag for translations."""
+    parts: list[str] = []
+    in_translation = False
+    for token in Lexer(source).tokenize():
+        name = token.contents.split()[0] if token.contents.split() else ""
+        if token.token_type == TokenType.BLOCK:
+            if name in ("blocktranslate", "comment"):
+                in_translation = True
+            elif name in ("endblocktranslate", "endcomment"):
+                in_translation = False
+        if token.token_type == TokenType.TEXT:
+            parts.append("" if in_translation else token.contents)
+        elif token.token_type != TokenType.COMMENT:
+            parts.append(OUTPUT)
+    prose = Prose()
+    prose.feed("".join(parts))
+    prose.close()
+    return prose.found
+
+
+@pytest.fixture(scope="module")
+def template() -> Catalog:
+    return messages.extract()
+
+
+@pytest.mark.parametrize("language", messages.LANGUAGES)
+def test_every_string_is_translated_with_the_same_placeholders(language: str, template: Catalog) -> None:
+    assert messages.faults(language, template) == [], "run make messages, and translate what is new"
+
+
+@pytest.mark.parametrize("language", messages.LANGUAGES)
+def test_the_compiled_catalogue_is_what_the_text_says(language: str) -> None:
+    assert messages.mo_path(language).read_bytes() == messages.compiled(messages.read_catalog(language))
+
+
+def test_strings_are_found_in_modules_and_templates(template: Catalog) -> None:
+    assert template.get("Sign in") is not None  # {% translate %}
+    assert template.get("The file is arriving") is not None  # gettext_lazy
+    assert template.get("to", context="dates") is not None  # {% translate %} with a context
+    assert template.get("%(n)s cell") is not None  # plural of {% blocktranslate %}
+    assert template.get("median of %(n)s earlier day of the same weekday") is not None  # ngettext
+    assert len(template) > 700
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.relative_to(ROOT / "templates").as_posix())
+def test_a_template_shows_no_words_outside_a_tag_for_translations(path: Path) -> None:
+    assert untranslated(path.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("<p>Hello</p>", ["Hello"]),
+        ('<p>{% translate "Hello" %}</p>', []),
+        ("<p>{% blocktranslate %}Hello <b>you</b>{% endblocktranslate %}</p>", []),
+        ("<p>{{ n }} visitors</p>", ["visitors"]),
+        ('<a title="Go there" href="/here/">→</a>', ["Go there"]),
+        ("""<nav aria-label="{% translate 'Main' %}"></nav>""", []),
+        ("<code>manage.py run</code><p>CSV</p>", []),
+        ('<input type="submit" value="Send"><input type="text" value="typed">', ["Send"]),
+        ("{# For the reader of the source #}{% comment %}as this{% endcomment %}", []),
+        ('<option value="{{ day }}"{% if day == first %} selected{% endif %}>{{ day }}</option>', []),
+    ],
+)
+def test_the_check_of_templates_sees_words(source: str, found: list[str]) -> None:
+    assert untranslated(source) == found
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_has_no_words_of_its_own(path: Path) -> None:
+    """Texts come with the page, in its language: what is written into a page is never a literal."""
+    written = LITERAL_TEXT.findall(path.read_text("utf-8"))
+    assert [text for text in written if re.search(r"[A-Za-z]{2,}", re.sub(r"\$\{.*?\}", "", text))] == []
+
+
+def _faults(monkeypatch: pytest.MonkeyPatch, **changed: Text) -> list[str]:
+    """Faults of a catalogue of three messages, some of them with another translation."""
+    whole: dict[Text, Text] = {
+        "Rows of %(day)s": "Lignes du %(day)s",
+        ("%(n)s row", "%(n)s rows"): ("%(n)s ligne", "%(n)s lignes"),
+        "Read <code>this</code> {now}": "Lisez <code>ceci</code> {now}",
+    }
+    source, translations = Catalog(), Catalog(locale="fr")
+    for (ids, text), name in zip(whole.items(), ("rows", "plural", "code"), strict=True):
+        source.add(ids)
+        translations.add(ids, changed.get(name, text))
+    monkeypatch.setattr(messages, "read_catalog", lambda _: translations)
+    return messages.faults("fr", source)
+
+
+def test_a_whole_catalogue_has_no_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _faults(monkeypatch) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"rows": ""}, "no translation"),
+        ({"plural": ("%(n)s ligne", "")}, "no translation"),
+        ({"rows": "Lignes du %(jour)s"}, "placeholders or tags differ"),
+        ({"plural": ("une ligne", "%(n)s lignes")}, "placeholders or tags differ"),
+        ({"code": "Lisez ceci {now}"}, "placeholders or tags differ"),
+        ({"code": "Lisez <code>ceci</code> {maintenant}"}, "placeholders or tags differ"),
+        ({"code": "Lisez <code>ceci</code> {now} %s"}, "placeholders or tags differ"),
+        ({"rows": "Lignes du %(day)s "}, "spaces at an end differ"),
+    ],
+)
+def test_faults_are_found(monkeypatch: pytest.MonkeyPatch, changed: dict[str, Text], fault: str) -> None:
+    (found,) = _faults(monkeypatch, **changed)
+    assert found.startswith(fault)
+
+
+def test_strings_that_came_or_went_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, translations = Catalog(), Catalog(locale="fr")
+    source.add("New")
+    translations.add("Old", "Vieux")
+    monkeypatch.setattr(messages, "read_catalog", lambda _: translations)
+    assert messages.faults("fr", source) == [
+        "not in the catalogue: 'New'",
+        "not in the source any more: 'Old'",
+    ]
