@@ -5,8 +5,12 @@ const STORE = "shortcuts-off";
 const dialog = document.getElementById("shortcuts");
 const toggle = document.getElementById("shortcuts-off");
 
+// A tick or a button takes no letters. One that has the focus may also be hidden: closing the list leaves the
+// focus on its tick until the browser draws the page again, and the next key may be faster than that.
+const FIELDS = "input:not([type=checkbox], [type=radio], [type=button], [type=submit]), select, textarea";
+
 function isTyping(target) {
-  return target.closest("input, select, textarea, [contenteditable]") !== null;
+  return target.closest(`${FIELDS}, [contenteditable]`) !== null;
 }
 
 function read() {

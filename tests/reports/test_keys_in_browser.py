@@ -74,6 +74,18 @@ def test_question_mark_opens_the_list_and_its_keys_work(watched: browsing.Watche
     assert page.locator(".chart").count() == 0
 
 
+def test_a_key_pressed_before_the_closed_list_has_lost_the_focus_counts(watched: browsing.Watched) -> None:
+    page = watched.open(REPORT)
+    page.keyboard.press("?")
+    page.evaluate("""() => {
+      document.getElementById("shortcuts-off").focus();
+      document.getElementById("shortcuts").close();
+      const key = new KeyboardEvent("keydown", { key: "m", bubbles: true });
+      document.getElementById("shortcuts-off").dispatchEvent(key);
+    }""")
+    assert page.evaluate("document.activeElement.id") == "method"
+
+
 def test_button_opens_the_list_and_shortcuts_can_be_turned_off(watched: browsing.Watched) -> None:
     page = watched.open(REPORT)
     page.locator("[data-opens=shortcuts]").click()
