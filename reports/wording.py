@@ -198,58 +198,55 @@ def status_reason(status: str, study: Study) -> str:
 
 
 def report_summary(report: WindowReport) -> str:
-    """One sentence that says what a chart shows."""
+    """One or two sentences that say what a chart shows."""
     if report.status != Status.OK:
         return f"{_capital(status_word(report.status))}: {status_reason(report.status, report.study)}"
-    reliable = [estimate for estimate in report.estimates if estimate.status == Status.OK]
-    largest = max(reliable, key=lambda estimate: estimate.frequency or 0.0)
-    if not _is_largest(largest, report):
-        text = gettext("Of %(visitors)s visitors; the noise is too large to name the largest category.")
-        return f"{text % {'visitors': number(report.n_visitors)}} {_unreliable(report)}".rstrip()
+    # All estimates of a report have its status: none that could be larger is left out.
+    largest, *others = sorted(report.estimates, key=lambda estimate: -(estimate.frequency or 0.0))
+    if not 0 < (largest.frequency or 0.0) <= 1:
+        text = gettext("Of %(visitors)s; the noise is too large to name the largest category.")
+        return text % {"visitors": _visitors_of(report)}
     text = gettext(
-        "Of %(visitors)s visitors, an estimated %(share)s (95 %% interval %(range)s) are in the largest "
-        "category, %(category)s."
+        "Of %(visitors)s, an estimated %(share)s (95 %% interval %(range)s) are in the largest category, "
+        "%(category)s."
     ) % {
-        "visitors": number(report.n_visitors),
+        "visitors": _visitors_of(report),
         "share": percent(largest.frequency),
-        "range": percent_range(largest.ci_low, largest.ci_high),
+        "range": share_range(largest),
         "category": largest.category,
     }
-    others = [estimate for estimate in reliable if estimate is not largest]
-    return " ".join(part for part in (text, _runner_up(others), _unreliable(report)) if part)
+    return f"{text} {_runner_up(others)}".rstrip()
 
 
-def _is_largest(largest: Estimate, report: WindowReport) -> bool:
-    """Whether it can be named: its share is one, and none that is left out may well be larger.
+def visitors_title(study: Study) -> str:
+    """What an exact total is called: beside scaled visitors of categories, whose it is."""
+    if study.market_share == 1:
+        return gettext("Visitors (exact)")
+    return gettext("Visitors seen by the network (exact, not scaled)")
 
-    Intervals are wider for larger shares: those that are left out are the larger ones rather than the others.
-    """
-    share = largest.frequency or 0.0
-    left_out = (estimate for estimate in report.estimates if estimate.status == Status.NOT_RELIABLE)
-    return 0 < share <= 1 and all((estimate.ci_high or 0.0) <= share for estimate in left_out)
+
+def _visitors_of(report: WindowReport) -> str:
+    """Whose shares a report gives: as many as all categories together, and how many of them were counted."""
+    if report.study.market_share == 1:
+        return gettext("%(number)s visitors") % {"number": number(report.n_visitors)}
+    return gettext(
+        "an estimated %(scaled)s visitors (%(seen)s seen by the network, market share %(share)s)"
+    ) % {
+        "scaled": number(report.scale),
+        "seen": number(report.n_visitors),
+        "share": percent(float(report.study.market_share)),
+    }
 
 
 def _runner_up(others: Sequence[Estimate]) -> str:
-    """The second largest category, where it can be named."""
-    second = max(others, key=lambda estimate: estimate.frequency or 0.0, default=None)
-    if second is None or second.ci_low is None or second.ci_low <= 0:
+    """The second largest of all categories, where it surely has somebody; `others` are in order."""
+    if not others or (others[0].ci_low or 0.0) <= 0:
         return ""
     return gettext("The next one is %(category)s with %(share)s (%(range)s).") % {
-        "category": second.category,
-        "share": percent(second.frequency),
-        "range": percent_range(second.ci_low, second.ci_high),
+        "category": others[0].category,
+        "share": percent(others[0].frequency),
+        "range": share_range(others[0]),
     }
-
-
-def _unreliable(report: WindowReport) -> str:
-    n = sum(estimate.status == Status.NOT_RELIABLE for estimate in report.estimates)
-    if not n:
-        return ""
-    return ngettext(
-        "%(n)d of %(all)d categories is not reliable and left out.",
-        "%(n)d of %(all)d categories are not reliable and left out.",
-        n,
-    ) % {"n": n, "all": len(report.estimates)}
 
 
 def visitor_rule(study: Study) -> str:

@@ -24,6 +24,7 @@ for function in (
     wording.status_sign,
     wording.status_word,
     wording.visitors_range,
+    wording.visitors_title,
 ):
     register.filter(function)
 

@@ -107,7 +107,6 @@ def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, A
         "estimates": ordered(report, options=options),
         "figure": charts.report_figure(report, options=options),
         "summary": wording.report_summary(report),
-        "blanks": _blanks(report),
         "half_width": half_width,
         "has_longer_window": report.window.days < report.study.days and has_unions(report.indicator),
         "is_wide": half_width is not None
@@ -115,12 +114,6 @@ def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, A
         and report.status != Status.OUTAGE,  # too few reports are not what is wrong with it
         "is_scaled": report.study.market_share != 1,
     }
-
-
-def _blanks(report: WindowReport) -> list[tuple[Status, str]]:
-    """Kinds of blank among the estimates, each with its reason; the summary has that of the report."""
-    found = {estimate.status for estimate in report.estimates} - {Status.OK, report.status}
-    return [(status, wording.status_reason(status, report.study)) for status in Status if status in found]
 
 
 def missing_days(study: Study, window: Window, *, visitors: Counts) -> list[str]:

@@ -239,22 +239,26 @@ def test_consistent_column_says_the_word_to_screen_readers(fair: Study) -> None:
     assert "visually-hidden" not in share_cell(estimate)
 
 
-def test_largest_category_is_not_named_while_one_that_is_left_out_may_be_larger() -> None:
-    study = factory.create()
-    factory.publish(study, factory.crowd(study))
-    report = report_of(study, 1, 4)
-    first, second, *_ = report.estimates
-    wide = replace(first, status=Status.NOT_RELIABLE, ci_low=-0.1, ci_high=0.6)
-    low = replace(second, frequency=-0.09, ci_low=-0.28, ci_high=0.2)
-    for estimates in (
-        (wide, replace(low, frequency=0.3)),  # the one that is left out may be more than 30 %
-        (low, replace(low, frequency=-0.2)),  # nobody is in a category by less than none
-    ):
-        text = wording.report_summary(replace(report, estimates=estimates))
-        assert "too large to name the largest category" in text
+def test_no_category_is_named_largest_where_it_has_nobody_or_more_than_all(fair: Study) -> None:
+    report = report_of(fair, 1, 4)
+    low = replace(report.estimates[0], frequency=-0.09, ci_low=-0.28, ci_high=0.2)
+    for largest in (low, replace(low, frequency=1.01)):
+        text = wording.report_summary(replace(report, estimates=(replace(low, frequency=-0.2), largest)))
+        assert "the noise is too large to name the largest category" in text
         assert "next one" not in text
-    assert "1 of 2 categories is not reliable" in wording.report_summary(
-        replace(report, estimates=(wide, replace(low, frequency=0.3)))
-    )
-    named = wording.report_summary(replace(report, estimates=(wide, replace(low, frequency=0.7))))
-    assert f"the largest category, {second.category}." in named
+
+
+def test_summary_ranks_all_categories_of_a_report_and_leaves_none_out() -> None:
+    """Status is one of the report: a category with a wide interval is named, too, if it is the second."""
+    study = factory.create(MANY)
+    factory.publish(study, factory.crowd(study, n=3000))
+    report = report_of(study, 1, 4, slug="region")
+    assert {estimate.status for estimate in report.estimates} == {Status.OK}
+    by_size = sorted(report.estimates, key=lambda estimate: -estimate.frequency)
+    wide = replace(by_size[1], ci_low=0.01, ci_high=0.01 + 2 * WIDEST_INTERVAL)
+    estimates = tuple(wide if each is by_size[1] else each for each in report.estimates)
+    text = wording.report_summary(replace(report, estimates=estimates))
+    assert f"the largest category, {by_size[0].category}." in text
+    assert f"The next one is {by_size[1].category} with {wording.percent(by_size[1].frequency)}" in text
+    unsure = tuple(replace(each, ci_low=-0.01) if each is wide else each for each in estimates)
+    assert "next one" not in wording.report_summary(replace(report, estimates=unsure))

@@ -98,7 +98,7 @@ def _key_facts(selection: Selection) -> list[tuple[str, str]]:
     )
     if selection.scope == Scope.WINDOW:
         return [
-            (gettext("Visitors (exact)"), _count(report, report.n_visitors)),
+            (wording.visitors_title(report.study), _count(report, report.n_visitors)),
             (gettext("Reports (exact)"), _count(report, report.n_reports)),
             epsilon,
         ]
@@ -116,7 +116,7 @@ def _key_facts(selection: Selection) -> list[tuple[str, str]]:
     whole = next((r for r in selection.reports if r.window.days == selection.study.days), report)
     n_indicators = len({report.indicator.pk for report in selection.reports})
     return [
-        (gettext("Visitors (exact)"), _count(whole, whole.n_visitors)),
+        (wording.visitors_title(whole.study), _count(whole, whole.n_visitors)),
         (gettext("Days"), wording.number(selection.study.days)),
         (gettext("Indicators"), wording.number(n_indicators)),
     ]
@@ -198,7 +198,7 @@ def _add_days_tables(document: Document, reports: Sequence[WindowReport]) -> Non
         days = reports[start : start + size]
         head = [days[0].indicator.name, *(wording.short_day(report.first_date) for report in days)]
         rows = [
-            [gettext("Visitors (exact)"), *(_count(report, report.n_visitors) for report in days)],
+            [wording.visitors_title(days[0].study), *(_count(report, report.n_visitors) for report in days)],
             [gettext("Reports (exact)"), *(_count(report, report.n_reports) for report in days)],
         ]
         for estimates in zip(*(report.estimates for report in days), strict=True):
