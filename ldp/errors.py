@@ -13,6 +13,10 @@ class InvalidDomainError(LdpError):
     """A domain is too small or too large."""
 
 
+class InvalidGridError(LdpError):
+    """A grid has sides, or a number of squares, that no map of a study has."""
+
+
 class PlanError(LdpError):
     """A plan contradicts itself, or promises more than it keeps."""
 

@@ -1,0 +1,1 @@
+"""Locations: planar Laplace noise on a metric grid (geo-indistinguishability)."""
