@@ -86,6 +86,7 @@ class Row:
     value: Value
     reference: Value
     difference: float
+    std_error: float
     low: float
     high: float
     alone: Verdict
@@ -325,6 +326,7 @@ def _comparison(
                 value=_value(estimate, of=of),
                 reference=references[place],
                 difference=float(found.value[place]),
+                std_error=float(found.std_error[place]),
                 low=float(found.ci_low[place]),
                 high=float(found.ci_high[place]),
                 alone=_verdict(found.value[place], is_shown=bool(alone[place])),
