@@ -97,12 +97,15 @@ def page_of_rows(request: HttpRequest, rows: Sequence[object], *, page: Page, co
 
 
 def page_links(request: HttpRequest, page: Page, *, count: int) -> dict[str, str]:
-    """Addresses of the neighbouring pages, by their relation (RFC 8288)."""
+    """Addresses of the neighbouring pages, by their relation (RFC 8288); none repeats a row of this one."""
     links = {}
-    if page.offset + page.limit < count:
-        links["next"] = _page_url(request, page, offset=page.offset + page.limit)
-    if page.offset > 0:
-        links["prev"] = _page_url(request, page, offset=max(0, page.offset - page.limit))
+    end = page.offset + page.limit
+    if end < count:
+        links["next"] = _page_url(request, Page(limit=page.limit, offset=end))
+    before = min(page.offset, count)  # rows before this page
+    if before:
+        limit = min(page.limit, before)
+        links["prev"] = _page_url(request, Page(limit=limit, offset=before - limit))
     return links
 
 
@@ -143,9 +146,9 @@ def _csv(reports: Iterable[WindowReport], *, links: dict[str, str] | None = None
     return Content(text=text, content_type=CONTENT_TYPES["csv"], links=links)
 
 
-def _page_url(request: HttpRequest, page: Page, *, offset: int) -> str:
+def _page_url(request: HttpRequest, page: Page) -> str:
     query = request.GET.copy()
-    query["limit"], query["offset"] = str(page.limit), str(offset)
+    query["limit"], query["offset"] = str(page.limit), str(page.offset)
     return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
 
 

@@ -15,6 +15,7 @@ from reports.selectors import (
     windows_of,
     windows_of_indicator,
 )
+from reports.small_cells import hides_new_or_returning
 from reports.statement import plan_facts, study_facts
 from reports.status import Status, window_status
 
@@ -47,7 +48,7 @@ def study_record(study: Study, *, visitors: Counts) -> dict[str, Any]:
         "n_windows": len(windows_of(study)),
         "n_visitors": shown_visitors(study, int(visitors[1, study.days])),
         "plan": plan_facts(plan, PlanSpec.from_json(plan.spec)),
-        "coverage": [_day(day) for day in coverage.days],
+        "coverage": [_day(study, day, visitors=visitors) for day in coverage.days],
     }
 
 
@@ -86,11 +87,16 @@ def outages_of(notes: list[DayNote]) -> frozenset[int]:
     return frozenset(note.day for note in notes if note.kind == DayNote.Kind.OUTAGE)
 
 
-def _day(day: DayCoverage) -> dict[str, Any]:
+def _day(study: Study, day: DayCoverage, *, visitors: Counts) -> dict[str, Any]:
+    """A day with what was counted, as in files: pages leave out what is not to be read, programs judge."""
+    first_time = int(visitors[1, day.day] - visitors[1, day.day - 1])
+    is_hidden = day.status == Status.SUPPRESSED or hides_new_or_returning(
+        study, visitors, first_day=day.day, last_day=day.day
+    )
     return {
         "day": day.date.isoformat(),
-        "n_visitors": day.visitors,
-        "first_time": day.first_time,
+        "n_visitors": shown_visitors(study, int(visitors[day.day, day.day])),
+        "first_time": None if is_hidden else first_time,
         "status": day.status,
         "notes": [{"kind": note.kind, "text": note.text} for note in day.notes],
     }

@@ -9,7 +9,10 @@ Share = Annotated[float | None, Field(description="share of the visitors; null w
 Number = Annotated[float | None, Field(description="number of visitors, scaled by the market share")]
 Visitors = Annotated[
     int | None,
-    Field(description="exact number of different visitors, unscaled; null where the study hides small ones"),
+    Field(
+        description="exact number of different visitors as it was counted, unscaled, whatever the status; null "
+        "where the study hides small ones"
+    ),
 ]
 Slug = Annotated[str, Field(description="name in addresses")]
 State = Literal["open", "closed"]
@@ -85,8 +88,11 @@ class Day(Strict):
     """One day of a study."""
 
     day: date
-    n_visitors: int | None = Field(description="exact; null where it is not to be read")
-    first_time: int | None = Field(description="of these, who was not there on an earlier day of the study")
+    n_visitors: Visitors
+    first_time: int | None = Field(
+        description="of these, who was not there on an earlier day of the study; null where it would tell of a "
+        "number that the study hides"
+    )
     status: Status
     notes: list[Note]
 

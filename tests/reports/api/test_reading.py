@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from typing import Any
 
 import pytest
@@ -98,11 +99,33 @@ def test_the_small_cell_rule_and_outages_hold_here_too(program: Program, fair: S
     assert days[day] == blank | {"status": "suppressed", "notes": []}
     outage = days[fair.date_of(noted).isoformat()]
     assert (outage["status"], outage["notes"]) == ("outage", [{"kind": "outage", "text": "mast down"}])
+    assert outage["n_visitors"] == int(unions[noted, noted])
     rows = read(program, f"{FAIR}/visitors", from_=day)["items"]
     assert [(row["n_visitors"], row["status"]) for row in rows] == [(None, "suppressed")]
     report = read(program, f"{GENDER}/estimates", from_=day)
     assert (report["n_visitors"], report["estimates"][0]["frequency"]) == (None, None)
     assert report["estimates"][0]["status"] == "suppressed"
+
+
+def test_what_was_counted_has_its_status_and_is_the_same_everywhere(program: Program) -> None:
+    study = factory.create()
+    factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
+    for day in (2, 3):
+        DayNote.objects.create(study=study, day=day, kind="outage", text="mast down", by="olga")
+    unions = selectors.visitor_unions(study)
+    counted = [(int(unions[day, day]), "ok" if day in (1, 4) else "outage") for day in range(1, 5)]
+    assert counted[2] == (0, "outage")
+    coverage = read(program, FAIR)["coverage"]
+    assert [(day["n_visitors"], day["status"]) for day in coverage] == counted
+    assert [day["first_time"] for day in coverage] == [
+        int(unions[1, d] - unions[1, d - 1]) for d in range(1, 5)
+    ]
+    days = read(program, f"{GENDER}/days")["items"]
+    assert [(day["n_visitors"], day["status"]) for day in days] == counted
+    visitors = [
+        row for row in read(program, f"{FAIR}/visitors")["items"] if row["first_day"] == row["last_day"]
+    ]
+    assert [(row["n_visitors"], row["status"]) for row in visitors] == counted
 
 
 def test_a_study_says_what_where_and_when(program: Program, fair: Study) -> None:
@@ -136,6 +159,25 @@ def test_parts_of_a_list_join_to_the_whole(program: Program, fair: Study) -> Non
     assert found == whole
     assert 'rel="prev"' in answer["Link"]
     assert read(program, f"{GENDER}/windows", offset=1000)["items"] == []
+
+
+@pytest.mark.parametrize(("offset", "expected"), [(3, (0, 3)), (4, (0, 4)), (9, (5, 9)), (1000, (6, 10))])
+def test_the_part_before_ends_where_this_one_begins(
+    program: Program, fair: Study, offset: int, expected: tuple[int, int]
+) -> None:
+    whole = read(program, f"{GENDER}/windows")["items"]
+    assert len(whole) == 10
+    links = program.get(f"{GENDER}/windows", {"limit": 4, "offset": offset})["Link"]
+    found = re.search(r'<http://testserver(/[^>]*)>; rel="prev"', links)
+    assert found is not None
+    answer = program.client.get(found[1], headers={"Authorization": f"Bearer {program.token}"})
+    assert answer.json()["items"] == whole[slice(*expected)]
+
+
+def test_the_first_part_and_an_empty_list_have_none_before(program: Program) -> None:
+    assert "Link" not in program.get("studies", {"offset": 5})
+    factory.create()
+    assert 'rel="prev"' not in program.get(f"{GENDER}/windows", {"limit": 4})["Link"]
 
 
 def test_a_part_reads_only_its_own_windows(program: Program, fair: Study, mocker_calls: list[int]) -> None:
