@@ -10,9 +10,9 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports import charts
-from reports.models import Indicator
+from reports.days_shown import asked_categories, max_shown, shown_categories, windows_shown
 from reports.options import DAYS_CHOICES, DaysOptions
-from reports.selectors import Estimate, Window, WindowReport, has_unions, indicator_reports, single_days_of
+from reports.selectors import Estimate, WindowReport, has_unions, indicator_reports
 from reports.statement import protections
 from reports.status import Status
 from reports.switches import Switch, switches
@@ -33,7 +33,8 @@ def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     found = indicator_or_404(indicator_slug, among=indicators)
     options = DaysOptions.from_query(request.GET)
     reports = indicator_reports(found, windows_shown(found, options=options))
-    shown = shown_categories(request.GET, reports=reports, at_most=max_shown(options))
+    asked = asked_categories(request.GET, n_categories=len(found.categories))
+    shown = shown_categories(asked, reports=reports, options=options)
     context = page_context(study, indicators=indicators, indicator=found)
     context["crumbs"].append((found.name, reverse("reports:indicator", args=[study.slug, found.slug])))
     context |= {
@@ -67,31 +68,6 @@ def chosen_categories(query: QueryDict) -> str:
     chosen = QueryDict(mutable=True)
     chosen.setlist("category", query.getlist("category"))
     return chosen.urlencode()
-
-
-def windows_shown(indicator: Indicator, *, options: DaysOptions) -> list[Window]:
-    """Each day; or the unions of the days 1..j, where the indicator has unions."""
-    study = indicator.study
-    if options.show == "cumulative" and has_unions(indicator):
-        return [Window(1, day) for day in range(1, study.days + 1)]
-    return single_days_of(study)
-
-
-def max_shown(options: DaysOptions) -> int:
-    """How many categories a chart has at most."""
-    return charts.MAX_MULTIPLES if options.form == "multiples" else charts.MAX_LINES
-
-
-def shown_categories(query: QueryDict, *, reports: list[WindowReport], at_most: int) -> list[int]:
-    """Codes of the categories to draw: those asked for, else the largest."""
-    n_categories = len(reports[0].estimates)
-    asked = {int(text) for text in query.getlist("category") if text.isdecimal() and len(text) <= 5}
-    chosen = sorted(code for code in asked if code < n_categories)
-    if chosen:
-        return chosen[:at_most]
-    if at_most == charts.MAX_MULTIPLES:
-        return charts.largest_categories(reports, at_most=at_most)
-    return charts.largest_categories(reports)
 
 
 def days_switches(query: QueryDict, options: DaysOptions) -> list[Switch]:

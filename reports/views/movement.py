@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from reports import charts_movement, wording
 from reports import movement_wording as words
 from reports.charts import MAX_LINES
+from reports.days_shown import asked_categories
 from reports.models import Indicator, Study
 from reports.movement import available_shows, movement
 from reports.movement_figures import OF_A_DAY, Movement, Show, Unit
@@ -149,8 +150,7 @@ def _row(found: Movement, code: int) -> dict[str, Any]:
 def _shown(query: QueryDict, found: Movement) -> list[int]:
     """Codes of the categories to draw: those asked for, else the largest."""
     n_categories = len(found.points[0].estimates) if found.points else 0
-    asked = {int(text) for text in query.getlist("category") if text.isdecimal() and len(text) <= 5}
-    chosen = sorted(code for code in asked if code < n_categories)
+    chosen = asked_categories(query, n_categories=n_categories)
     return chosen[:MAX_LINES] or charts_movement.largest_categories(found)
 
 
