@@ -69,46 +69,39 @@ class DayState(models.Model):
         return f"{self.study} day {self.day} shard {self.shard}"
 
 
-class PresenceShard(models.Model):
-    """Day bitmap and sanitised answers of the pseudonyms of one shard, sealed."""
+class SealedShard(models.Model):
+    """What the vault keeps of the pseudonyms of one shard, sealed; one row per study and shard."""
 
-    study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="shards")
+    study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="+")
     shard = models.PositiveIntegerField()
     version = models.PositiveIntegerField(default=0, help_text="compare-and-swap")
     blob = models.BinaryField()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.study} {self._meta.verbose_name} {self.shard}"
+
+
+class PresenceShard(SealedShard):
+    """Day bitmap and sanitised answers."""
+
+    study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="shards")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "shard"], name="presence_shard_once")]
 
-    def __str__(self) -> str:
-        return f"{self.study} shard {self.shard}"
 
-
-class AnswerShard(models.Model):
-    """Sanitised static reports by pseudonym, from subscriber extracts, sealed."""
-
-    study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="+")
-    shard = models.PositiveIntegerField()
-    version = models.PositiveIntegerField(default=0, help_text="compare-and-swap")
-    blob = models.BinaryField()
+class AnswerShard(SealedShard):
+    """Sanitised static reports, from subscriber extracts."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "shard"], name="answer_shard_once")]
 
-    def __str__(self) -> str:
-        return f"{self.study} answers of shard {self.shard}"
 
-
-class OptOutShard(models.Model):
-    """Pseudonyms that must not be counted, sealed."""
-
-    study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="+")
-    shard = models.PositiveIntegerField()
-    version = models.PositiveIntegerField(default=0, help_text="compare-and-swap")
-    blob = models.BinaryField()
+class OptOutShard(SealedShard):
+    """Who must not be counted."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "shard"], name="opt_out_shard_once")]
-
-    def __str__(self) -> str:
-        return f"{self.study} opt-outs of shard {self.shard}"
