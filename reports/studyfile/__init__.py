@@ -1,6 +1,9 @@
 """The study file: what a study is, in one file that people can read and review."""
 
 from reports.studyfile.definition import (
+    MAIN_ZONE,
+    NIGHT_ZONE,
+    OF_ZONES,
     VISIT_DURATION,
     VISIT_DURATION_BANDS,
     AreaDefinition,
@@ -16,6 +19,9 @@ from reports.studyfile.parse import parse_study
 from reports.studyfile.problems import Problem, StudyFileError
 
 __all__ = [
+    "MAIN_ZONE",
+    "NIGHT_ZONE",
+    "OF_ZONES",
     "VISIT_DURATION",
     "VISIT_DURATION_BANDS",
     "AreaDefinition",

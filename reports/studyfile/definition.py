@@ -1,7 +1,7 @@
 """What a study file says, once it is valid: plain values that both zones keep as JSON."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any, Final, Literal, Self, get_args
@@ -18,6 +18,10 @@ ATTRIBUTES: Final[tuple[Attributes, ...]] = get_args(Attributes)
 VISIT_DURATION = "visit_duration"
 # Band h holds stays of [h-1, h) hours; the last one runs from 10 to 18 hours, both included.
 VISIT_DURATION_BANDS: tuple[str, ...] = (*(f"Duration {h}h" for h in range(2, 11)), "Duration 10h-18h")
+MAIN_ZONE, NIGHT_ZONE = "main_zone", "night_zone"
+# What a daily indicator may be derived from; the zones of the area are the categories of the last two.
+OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE)
+DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +62,11 @@ class SubscriberExtract:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndicatorDefinition:
-    """One question; static ones read a column, daily ones are derived from the day's events."""
+    """One question; static ones read a column, daily ones are derived from the day's events.
+
+    night_from, night_to : of night_zone: minutes of the local evening and of the morning after it, which is
+        not part of the night any more
+    """
 
     slug: str
     name: str
@@ -69,6 +77,8 @@ class IndicatorDefinition:
     epsilon: Decimal | None
     max_values: int | None
     weight: Decimal | None = None
+    night_from: int | None = None
+    night_to: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +93,11 @@ class PlanDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A cell of the area; degrees (WGS 84), dates included, None = without limit."""
+    """A cell of the area; degrees (WGS 84), dates included, None = without limit.
+
+    A mast that moved has several of them, of one cell_id, with validities that do not overlap.
+    azimuth : degrees clockwise from north, [0, 360]; None = all directions, or not known
+    """
 
     cell_id: str
     lon: float
@@ -91,15 +105,44 @@ class Cell:
     zone: str | None
     valid_from: date | None
     valid_to: date | None
+    azimuth: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapLayer:
+    """Something to find one's way on a map by: rivers, roads, borders; clipped and simplified for display.
+
+    kind : "polygons" = each path is a ring
+    paths : positions [x, y] in metres of the area's projection
+    """
+
+    name: str
+    kind: Literal["lines", "polygons"]
+    paths: list[list[list[float]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AreaDefinition:
-    """Where the study takes place."""
+    """Where the study takes place.
+
+    geojson : the zones with their shapes, repaired, WGS 84, in the order of `zones`
+    projection : local projection in metres, as PROJ reads it; None = made before there was one
+    water, land : GeoJSON geometries, WGS 84; nobody is in water, and outside of land where that is given
+    layers : for display only, so that two definitions which differ in nothing else are the same
+    """
 
     cells: tuple[Cell, ...]
     zones: tuple[str, ...]
     geojson: dict[str, Any] | None
+    projection: str | None = None
+    water: dict[str, Any] | None = None
+    land: dict[str, Any] | None = None
+    layers: tuple[MapLayer, ...] = field(default=(), compare=False)
+
+    @property
+    def n_cells(self) -> int:
+        """Cells, each counted once wherever it stood."""
+        return len({cell.cell_id for cell in self.cells})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +169,19 @@ class StudyDefinition:
     def static_indicators(self) -> tuple[IndicatorDefinition, ...]:
         """Those that read a column."""
         return tuple(indicator for indicator in self.indicators if indicator.column is not None)
+
+    @property
+    def needs_main_cell(self) -> bool:
+        """Whether anything is derived from the cell in which a subscriber stays longest on a day."""
+        return any(indicator.derive == MAIN_ZONE for indicator in self.indicators)
+
+    @property
+    def night(self) -> tuple[int, int] | None:
+        """(night_from, night_to) in minutes, where an indicator is derived from the night; else None."""
+        for indicator in self.indicators:
+            if indicator.night_from is not None and indicator.night_to is not None:
+                return indicator.night_from, indicator.night_to
+        return None
 
     @property
     def n_windows(self) -> int:
@@ -227,4 +283,5 @@ def _area_from_json(data: Mapping[str, Any]) -> AreaDefinition:
         Cell(**{**cell, "valid_from": _date(cell["valid_from"]), "valid_to": _date(cell["valid_to"])})
         for cell in data["cells"]
     )
-    return AreaDefinition(cells=cells, zones=tuple(data["zones"]), geojson=data["geojson"])
+    layers = tuple(MapLayer(**layer) for layer in data.get("layers", ()))
+    return AreaDefinition(**{**data, "cells": cells, "zones": tuple(data["zones"]), "layers": layers})

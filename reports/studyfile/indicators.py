@@ -1,12 +1,17 @@
 """The list [[indicator]]."""
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, cast
 
 from ldp.params import Kind
 from reports.studyfile.definition import (
+    DERIVED,
+    NIGHT_ZONE,
+    OF_ZONES,
     VISIT_DURATION,
     VISIT_DURATION_BANDS,
+    AreaDefinition,
     IndicatorDefinition,
     PlanDefinition,
 )
@@ -16,6 +21,8 @@ from reports.studyfile.table import Table, text_problem
 MAX_INDICATORS = 255
 MAX_CATEGORIES = 65_534
 MAX_TALLY_CELLS = 8_000_000  # of one indicator: 64 MB, read and written whole
+NIGHT_KEYS = ("night_from", "night_to")
+NIGHT_FROM, NIGHT_TO = 22 * 60, 6 * 60  # where the study file does not say
 # Pages of a study that stand where an indicator's page would.
 RESERVED_INDICATORS = frozenset({"statement", "days", "export", "maps", "notes"})
 
@@ -86,7 +93,7 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: Kind, epsilon: Dec
 
 
 def _unread(table: Table) -> dict[str, Any]:
-    for key in ("column", "categories", "derive", "max_values"):
+    for key in ("column", "categories", "derive", "max_values", *NIGHT_KEYS):
         table.has(key)
     return {"column": None, "derive": None, "categories": (), "max_values": None}
 
@@ -94,6 +101,7 @@ def _unread(table: Table) -> dict[str, Any]:
 def _read_static(table: Table, *, days: int) -> dict[str, Any]:
     table.refuse("derive", "must be absent: a static indicator reads a column")
     table.refuse("max_values", "must be absent: only a daily indicator has several values")
+    _refuse_night(table)
     return {
         "column": table.text("column"),
         "derive": None,
@@ -103,28 +111,79 @@ def _read_static(table: Table, *, days: int) -> dict[str, Any]:
 
 
 def _read_daily(table: Table, *, days: int) -> dict[str, Any]:
-    rule = f'must be "{VISIT_DURATION}", the only one available now'
-    derive = table.raw("derive", required=False)
-    if derive is None:
-        table.add("derive", f"is missing, {rule}")
-    elif derive != VISIT_DURATION:
-        table.add("derive", rule, derive)
+    if table.has("derive"):
+        derive = table.choice("derive", DERIVED)
+    else:
+        derive = VISIT_DURATION
+        table.add("derive", f"is missing, must be one of {', '.join(DERIVED)}")
+    is_of_zones = derive in OF_ZONES
     table.refuse("column", "must be absent: a daily indicator is derived from the events of the day")
-    table.refuse("categories", "must be absent: the bands of a derived indicator are fixed")
+    what = "they are the zones of [area]" if is_of_zones else "the bands of a derived indicator are fixed"
+    table.refuse("categories", f"must be absent: {what}")
     has_limit = table.has("max_values")
     return {
         "column": None,
-        "derive": VISIT_DURATION,
-        "categories": VISIT_DURATION_BANDS,
+        "derive": derive,
+        # Those of zones are known once the area is read.
+        "categories": () if is_of_zones else VISIT_DURATION_BANDS,
         "max_values": table.integer("max_values", low=1, high=days) if has_limit else None,
+        **_read_night(table),
     }
+
+
+def _read_night(table: Table) -> dict[str, int | None]:
+    """Return when the night begins and ends; it always holds midnight, or ends there."""
+    if table.values.get("derive") != NIGHT_ZONE:
+        # An unknown derive says nothing about the other keys.
+        if table.values.get("derive") in DERIVED:
+            _refuse_night(table)
+        for key in NIGHT_KEYS:
+            table.has(key)
+        return dict.fromkeys(NIGHT_KEYS)
+    start = table.clock("night_from") if table.has("night_from") else NIGHT_FROM
+    end = table.clock("night_to") if table.has("night_to") else NIGHT_TO
+    if start is not None and end is not None and start <= end:
+        rule = f"must be later than {table.key('night_to')}: the night goes on after midnight"
+        table.add("night_from", rule, table.values.get("night_from"))
+    return {"night_from": start, "night_to": end}
+
+
+def _refuse_night(table: Table) -> None:
+    for key in NIGHT_KEYS:
+        table.refuse(key, f"must be absent: only {NIGHT_ZONE} has a night")
+
+
+def with_zones(
+    root: Table, indicators: tuple[IndicatorDefinition, ...], area: AreaDefinition | None, *, days: int
+) -> tuple[IndicatorDefinition, ...]:
+    """Give those that are derived from zones the area's zones as categories, or note why that cannot be."""
+    zones = area.zones if area is not None else ()
+    most = _most_categories(days)
+    for indicator in indicators:
+        key = f"indicator[{indicator.slug}].derive"
+        if indicator.derive not in OF_ZONES:
+            continue
+        if area is None or not zones:
+            rule = "needs [area] with zones: name a file of zones, or give the cells a column zone"
+            root.add(key, rule, indicator.derive)
+        elif not 2 <= len(zones) <= most:
+            rule = f"needs an area of 2 to {most} zones in a study of {days} days"
+            root.add(key, rule, len(zones))
+    return tuple(
+        replace(indicator, categories=zones) if indicator.derive in OF_ZONES else indicator
+        for indicator in indicators
+    )
+
+
+def _most_categories(days: int) -> int:
+    return min(MAX_CATEGORIES, MAX_TALLY_CELLS // (days + 1) ** 2)
 
 
 def _read_categories(table: Table, *, days: int) -> tuple[str, ...]:
     values = table.raw("categories")
     if values is None:
         return ()
-    most = min(MAX_CATEGORIES, MAX_TALLY_CELLS // (days + 1) ** 2)
+    most = _most_categories(days)
     if not isinstance(values, list) or not 2 <= len(values) <= most:
         found = len(values) if isinstance(values, list) else values
         table.add("categories", f"must be a list of 2 to {most} texts in a study of {days} days", found)

@@ -13,7 +13,7 @@ from reports.studyfile.definition import (
     StudyDefinition,
     SubscriberExtract,
 )
-from reports.studyfile.indicators import read_indicators
+from reports.studyfile.indicators import read_indicators, with_zones
 from reports.studyfile.problems import Problem, Problems, StudyFileError
 from reports.studyfile.sections import MAX_DAYS, read_extract, read_plan, read_study, read_subscribers
 from reports.studyfile.table import Table
@@ -48,6 +48,8 @@ def parse_study(
     area_table = root.table("area", required=False)
     parts = _read_sections(root, has_area=area_table is not None, min_publication=default_min_publication)
     area, area_problems = read_area(area_table, read=read) if area_table else (None, [])
+    if not area_problems and "days" in parts:
+        parts["indicators"] = with_zones(root, parts["indicators"], area, days=parts["days"])
     if problems.found or area_problems:
         raise StudyFileError([*problems.all(), *area_problems])
     definition = StudyDefinition(**parts, area=area)
