@@ -6,17 +6,19 @@ from typing import Any, Final, Literal
 
 from django.utils.translation import gettext, pgettext
 
-from reports import wording_compare
+from reports import wording, wording_compare
 from reports.charts import Figure, axis_label, base_layout, row_px
 from reports.compare import Comparison, Row, Verdict
+from reports.status import Status
 
-Finding = Literal["held", "alone", "none"]
+Finding = Literal["held", "alone", "none", "blank"]
 
 # Told apart by shape and filling, not by colour only.
 _LOOKS: Final[dict[Finding, dict[str, Any]]] = {
     "held": {"symbol": "circle", "color": "--chart-1", "size": 11},
     "alone": {"symbol": "diamond-open", "color": "--chart-2", "size": 11, "line": {"width": 2}},
     "none": {"symbol": "circle-open", "color": "--muted", "size": 9, "line": {"width": 2}},
+    "blank": {"symbol": "circle", "color": "rgba(0,0,0,0)", "size": 9},
 }
 
 
@@ -61,6 +63,7 @@ def _trace(comparison: Comparison, finding: Finding) -> dict[str, Any]:
             "held": pgettext("legend", "differs"),
             "alone": pgettext("legend", "differs by itself only"),
             "none": pgettext("legend", "no difference can be shown"),
+            "blank": wording.status_word(Status.NOT_RELIABLE),
         }[finding],
         "y": places,
         "x": [_shown(row.difference, comparison) for row in rows],
@@ -72,6 +75,8 @@ def _trace(comparison: Comparison, finding: Finding) -> dict[str, Any]:
 
 
 def _finding(row: Row) -> Finding:
+    if row.status != Status.OK:
+        return "blank"
     if row.held != Verdict.NOT_SHOWN:
         return "held"
     return "alone" if row.alone != Verdict.NOT_SHOWN else "none"
@@ -107,7 +112,9 @@ def _unit(comparison: Comparison) -> str:
 
 
 def _hover(row: Row, comparison: Comparison) -> str:
-    change = wording_compare.change(row, comparison.of)
+    is_read = row.status == Status.OK
+    change = wording_compare.change(row, comparison.of) if is_read else wording.status_word(row.status)
     interval = wording_compare.change_range(row, comparison.of)
     # No <b>: Plotly writes it as a style attribute, which the content policy refuses.
-    return f"{escape(row.category)}<br>{change} ({interval})<br>{wording_compare.verdict_word(row.held)}"
+    verdict = f"<br>{wording_compare.verdict_word(row.held)}" if is_read else ""
+    return f"{escape(row.category)}<br>{change} ({interval}){verdict}"

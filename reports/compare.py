@@ -24,7 +24,7 @@ from ldp.multiple import excludes_zero, holm
 from ldp.windows import IndicatorTallies, Quantity, WindowEstimate, window_difference
 from reports.models import Indicator
 from reports.selectors import LEVEL, Estimate, Window, WindowReport, reports_with_tallies, single_days_of
-from reports.status import Status
+from reports.status import Status, estimates_status
 
 READABLE: Final = frozenset({Status.OK, Status.NOT_RELIABLE})
 
@@ -80,7 +80,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One difference: `value` less `reference`. `alone` judges the row by itself, `held` within its table."""
+    """One difference: `value` less `reference`. `alone` judges the row by itself, `held` within its table.
+
+    Where a side is not reliable, neither is the difference: nothing is judged, whatever its interval.
+    """
 
     category: str
     value: Value
@@ -91,6 +94,11 @@ class Row:
     high: float
     alone: Verdict
     held: Verdict
+
+    @property
+    def status(self) -> Status:
+        """Whether the difference is to be read: only if both sides are."""
+        return _status_of(self.value, self.reference)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +123,11 @@ class Comparison:
     category: str = ""
     baseline: tuple[int, ...] = ()
     left_out: tuple[int, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        """That of the rows, which have the same: it is one of whole reports."""
+        return self.rows[0].status
 
     @property
     def n_held(self) -> int:
@@ -200,13 +213,14 @@ def compare_baseline(
     if len(days) == 1:  # perhaps they touch: then it is exact
         intervals = _between_windows(tallies, report.window, readable[0].window, of=of)
     mean = _scaled(_levels(baseline_mean(contrast).estimate), indicator, of=of)(LEVEL)
+    shares = day_difference(tallies, day=day, baseline=days, of="frequency")
     comparison = _comparison(
         Kind.BASELINE,
         report,
         readable[0],
         of=of,
         intervals=_scaled(intervals, indicator, of=of),
-        references=_values_of(mean),
+        references=_means(mean, shares=baseline_mean(shares).estimate(level=LEVEL)),
     )
     left_out = tuple(other for other in chosen if other not in days)
     return replace(comparison, baseline=tuple(days), left_out=left_out)
@@ -311,8 +325,7 @@ def _comparison(
     """Judge all categories, or those of `rows`; `references` are the values compared with."""
     found = intervals(LEVEL)
     chosen = np.ones(found.value.size, np.bool_) if rows is None else rows
-    alone = excludes_zero(found)
-    held = holm(intervals, rows=chosen, level=LEVEL)
+    judged = excludes_zero(found), holm(intervals, rows=chosen, level=LEVEL)
     if references is None:
         references = [_value(estimate, of=of) for estimate in reference.estimates]
     return Comparison(
@@ -321,21 +334,37 @@ def _comparison(
         report=report,
         reference=reference,
         rows=tuple(
-            Row(
-                category=estimate.category,
-                value=_value(estimate, of=of),
-                reference=references[place],
-                difference=float(found.value[place]),
-                std_error=float(found.std_error[place]),
-                low=float(found.ci_low[place]),
-                high=float(found.ci_high[place]),
-                alone=_verdict(found.value[place], is_shown=bool(alone[place])),
-                held=_verdict(found.value[place], is_shown=bool(held[place])),
-            )
+            _row(estimate, references[place], found, place=place, judged=judged, of=of)
             for place, estimate in enumerate(report.estimates)
             if chosen[place]
         ),
         is_exact=found.is_exact,
+    )
+
+
+def _row(
+    estimate: Estimate,
+    reference: Value,
+    found: WindowEstimate,
+    *,
+    place: int,
+    judged: tuple[Mask, Mask],
+    of: Quantity,
+) -> Row:
+    """One row; `judged` says which differ by themselves, and which in their table."""
+    value, difference = _value(estimate, of=of), float(found.value[place])
+    is_read = _status_of(value, reference) == Status.OK
+    alone, held = (_verdict(difference, is_shown=is_read and bool(mask[place])) for mask in judged)
+    return Row(
+        category=estimate.category,
+        value=value,
+        reference=reference,
+        difference=difference,
+        std_error=float(found.std_error[place]),
+        low=float(found.ci_low[place]),
+        high=float(found.ci_high[place]),
+        alone=alone,
+        held=held,
     )
 
 
@@ -354,9 +383,15 @@ def _value(estimate: Estimate, *, of: Quantity) -> Value:
     return Value(value=value, low=low, high=high, status=estimate.status)
 
 
-def _values_of(found: WindowEstimate) -> list[Value]:
+def _means(found: WindowEstimate, *, shares: WindowEstimate) -> list[Value]:
+    """Means of days; as of any report the widths of shares decide, which are narrower than those of a day."""
+    status = estimates_status(Status.OK, ci_low=shares.ci_low.tolist(), ci_high=shares.ci_high.tolist())
     columns = zip(found.value.tolist(), found.ci_low.tolist(), found.ci_high.tolist(), strict=True)
-    return [Value(value=value, low=low, high=high, status=Status.OK) for value, low, high in columns]
+    return [Value(value=value, low=low, high=high, status=status) for value, low, high in columns]
+
+
+def _status_of(value: Value, reference: Value) -> Status:
+    return Status.OK if value.status == reference.status == Status.OK else Status.NOT_RELIABLE
 
 
 def _plain(window: Window) -> windows.Window:

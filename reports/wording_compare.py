@@ -7,6 +7,7 @@ from django.utils.translation import gettext, ngettext, pgettext
 from ldp.windows import Quantity
 from reports import wording
 from reports.compare import Comparison, Kind, NotComparableError, Reason, Row, Value, Verdict
+from reports.status import Status
 
 
 def amount(value: float | None, of: Quantity) -> str:
@@ -67,6 +68,11 @@ def reference_title(comparison: Comparison) -> str:
 
 def summary(comparison: Comparison) -> str:
     """What the table says, in one or two sentences."""
+    if comparison.status != Status.OK:
+        return gettext(
+            "Not reliable: the intervals of one side at least are so wide that its estimates are not shown, "
+            "so the differences are not shown either, only their intervals. Choose longer windows."
+        )
     n, held, alone = len(comparison.rows), comparison.n_held, comparison.n_alone
     if not alone:
         return ngettext(
@@ -93,8 +99,8 @@ def summary(comparison: Comparison) -> str:
 
 
 def correction(comparison: Comparison) -> str:
-    """Why a table needs a stricter rule than a row; empty for a single row."""
-    if len(comparison.rows) < 2:
+    """Why a table needs a stricter rule than a row; empty for a single row, and where nothing is judged."""
+    if len(comparison.rows) < 2 or comparison.status != Status.OK:
         return ""
     return gettext(
         "Of rows without any difference, about one in twenty seems to differ by chance. So the last column "

@@ -10,8 +10,8 @@ Number = Annotated[float | None, Field(description="number of visitors, scaled b
 Visitors = Annotated[
     int | None,
     Field(
-        description="exact number of different visitors as it was counted, unscaled, whatever the status; null "
-        "where the study hides small ones"
+        description="exact number of different visitors as it was counted, unscaled, whatever the status; "
+        "null where the study hides small ones"
     ),
 ]
 Slug = Annotated[str, Field(description="name in addresses")]
@@ -90,8 +90,8 @@ class Day(Strict):
     day: date
     n_visitors: Visitors
     first_time: int | None = Field(
-        description="of these, who was not there on an earlier day of the study; null where it would tell of a "
-        "number that the study hides"
+        description="of these, who was not there on an earlier day of the study; null where it would tell of "
+        "a number that the study hides"
     )
     status: Status
     notes: list[Note]

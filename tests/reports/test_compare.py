@@ -5,6 +5,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ldp import windows
@@ -14,6 +15,7 @@ from reports import compare, selectors
 from reports.compare import Comparison, NotComparableError, Reason, Verdict
 from reports.models import Indicator, Study
 from reports.selectors import UnionNotAvailableError, Window
+from reports.status import Status
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
@@ -254,3 +256,47 @@ def test_every_mechanism_can_be_compared(mechanism: str) -> None:
         compare.compare_baseline(gender, 2, baseline=None, of="frequency"),
     ):
         assert all(row.low < row.difference < row.high for row in found.rows)
+
+
+@pytest.fixture
+def few() -> Indicator:
+    """Of 400 people: a single day is not reliable, windows are."""
+    study = factory.create()
+    factory.publish(study, factory.crowd(study, n=400))
+    gender = study.indicators.get(slug="gender")
+    day, window = (selectors.window_report(gender, each) for each in (Window(1, 1), Window(1, 4)))
+    assert (day.status, window.status) == (Status.NOT_RELIABLE, Status.OK)
+    return gender
+
+
+def not_judged(found: Comparison) -> bool:
+    verdicts = {verdict for row in found.rows for verdict in (row.alone, row.held)}
+    return found.status == Status.NOT_RELIABLE and verdicts == {Verdict.NOT_SHOWN}
+
+
+def test_a_difference_is_as_reliable_as_both_of_its_sides(
+    few: Indicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Even where an interval leaves out 0.
+    monkeypatch.setattr(compare, "excludes_zero", lambda found: np.ones(found.value.size, np.bool_))
+    monkeypatch.setattr(compare, "holm", lambda _, rows, **__: np.ones(rows.size, np.bool_))
+    day, window = Window(1, 1), Window(1, 4)
+    for first, second in ((day, window), (window, day)):
+        found = compare.compare_windows(few, first, second, of="frequency")
+        assert not_judged(found)
+        assert all(row.low < row.difference < row.high for row in found.rows)
+    assert not_judged(compare.compare_categories(few, day, reference=0, category=None, of="visitors"))
+    both = compare.compare_windows(few, window, Window(2, 4), of="frequency")
+    assert (both.status, both.n_held) == (Status.OK, 3)
+
+
+@pytest.mark.parametrize("of", ["frequency", "visitors"])
+def test_the_mean_of_a_baseline_is_judged_by_its_own_intervals(few: Indicator, of: Any) -> None:
+    """Three days that are not reliable have a mean that is; a single one has not."""
+    days = [selectors.window_report(few, Window(day, day)).status for day in range(1, 5)]
+    assert days == [Status.NOT_RELIABLE] * 4
+    mean = compare.compare_baseline(few, 1, baseline=None, of=of)
+    assert {row.reference.status for row in mean.rows} == {Status.OK}
+    assert not_judged(mean)  # the day itself is not reliable
+    single = compare.compare_baseline(few, 1, baseline=[3], of=of)
+    assert {row.reference.status for row in single.rows} == {Status.NOT_RELIABLE}

@@ -270,3 +270,26 @@ def test_people_without_the_role_see_nothing(fair: Study, operator: User) -> Non
 def test_unknown_study_or_indicator_is_not_found(reader: Client, fair: Study) -> None:
     assert get(reader, "shoes").status_code == 404
     assert reader.get(reverse("reports:compare", args=["fair", "age"])).status_code == 404
+
+
+def test_what_is_not_reliable_has_its_interval_and_neither_number_nor_verdict(reader: Client) -> None:
+    study = factory.create()
+    factory.publish(study, factory.crowd(study, n=400))
+    page = get(reader, "gender", kind="windows", **{"from": "2024-05-30", "to": "2024-06-02"}, **{
+        "with_from": "2024-05-30", "with_to": "2024-05-30"
+    })  # fmt: skip
+    found = compare.compare_windows(
+        study.indicators.get(slug="gender"), Window(1, 4), Window(1, 1), of="frequency"
+    )
+    assert "Not reliable: the intervals of one side at least" in text_of(page)
+    for row, cells in zip(found.rows, rows_of(page), strict=True):
+        assert cells[1] == f"? not reliable {wording_compare.change_range(row, 'frequency')}"
+        assert cells[2].startswith(wording.percent(row.value.value))
+        assert cells[4] == "? not reliable"
+    text = page.content.decode()
+    assert not any(wording_compare.change(row, "frequency") in text for row in found.rows)
+    assert "Holm" not in text
+    figure = json.loads(re.search(r'<script id="figure"[^>]*>(.*?)</script>', text).group(1))
+    (trace,) = figure["data"]
+    assert (trace["name"], trace["marker"]["color"]) == ("not reliable", "rgba(0,0,0,0)")
+    assert all("not reliable" in words for words in trace["hovertext"])
