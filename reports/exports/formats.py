@@ -20,7 +20,11 @@ _ONE_INDICATOR: Final = frozenset({Scope.WINDOW, Scope.DAYS})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A kind of file; `ending` is also its name in addresses."""
+    """A kind of file; `ending` is also its name in addresses.
+
+    What `is_drawn` shows what the page shows, in its order and measure; all others are data: complete, in
+    plan order.
+    """
 
     ending: str
     label: str
@@ -28,6 +32,7 @@ class Format:
     content_type: str
     scopes: frozenset[Scope]
     write: Callable[[Selection], bytes]
+    is_drawn: bool = False
 
 
 def render_file(selection: Selection, *, ending: str) -> bytes:
@@ -108,30 +113,6 @@ FORMATS: Final = {
             write=_xlsx,
         ),
         Format(
-            ending="pdf",
-            label="PDF",
-            purpose=gettext_lazy("report to read and to pass on: chart, table, method, privacy"),
-            content_type="application/pdf",
-            scopes=_EVERYWHERE,
-            write=_pdf,
-        ),
-        Format(
-            ending="png",
-            label="PNG",
-            purpose=gettext_lazy("the chart, for slides"),
-            content_type="image/png",
-            scopes=_ONE_INDICATOR,
-            write=_png,
-        ),
-        Format(
-            ending="svg",
-            label="SVG",
-            purpose=gettext_lazy("the chart, sharp at any size"),
-            content_type="image/svg+xml",
-            scopes=_ONE_INDICATOR,
-            write=_svg,
-        ),
-        Format(
             ending="json",
             label="JSON",
             purpose=gettext_lazy("all fields, for programs"),
@@ -154,6 +135,33 @@ FORMATS: Final = {
             content_type=CONTENT_TYPES["csv"],
             scopes=_EVERYWHERE,
             write=_sdmx,
+        ),
+        Format(
+            ending="pdf",
+            label="PDF",
+            purpose=gettext_lazy("report to read and to pass on: chart, table, method, privacy"),
+            content_type="application/pdf",
+            scopes=_EVERYWHERE,
+            write=_pdf,
+            is_drawn=True,
+        ),
+        Format(
+            ending="png",
+            label="PNG",
+            purpose=gettext_lazy("the chart, for slides"),
+            content_type="image/png",
+            scopes=_ONE_INDICATOR,
+            write=_png,
+            is_drawn=True,
+        ),
+        Format(
+            ending="svg",
+            label="SVG",
+            purpose=gettext_lazy("the chart, sharp at any size"),
+            content_type="image/svg+xml",
+            scopes=_ONE_INDICATOR,
+            write=_svg,
+            is_drawn=True,
         ),
     )
 }

@@ -1,5 +1,6 @@
 """What a file is about: one window of an indicator, its days, or a whole study."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -7,15 +8,22 @@ from enum import StrEnum
 from django.utils.translation import gettext
 
 from reports import wording
+from reports.days_shown import shown_categories, windows_shown
 from reports.models import Indicator, Study
+from reports.options import DaysOptions, ReportOptions
 from reports.selectors import (
     Window,
     WindowReport,
+    has_unions,
     indicator_reports,
+    reports_with_tallies,
     single_days_of,
     study_reports,
     window_report,
 )
+
+_AS_IT_IS = ReportOptions()
+_EACH_DAY = DaysOptions()
 
 
 class Scope(StrEnum):
@@ -28,13 +36,20 @@ class Scope(StrEnum):
 class Selection:
     """Reports that go into one file, in plan order, then by first and last day; at least one.
 
-    `name` is that of the file, without its ending.
+    Parameters
+    ----------
+    name : of the file, without its ending
+    options, days_options : how the page shows a window, or the days; what is drawn follows them, data do not
+    categories : codes that were chosen for the chart of the days; none = the largest
     """
 
     scope: Scope
     study: Study
     name: str
     reports: tuple[WindowReport, ...]
+    options: ReportOptions = _AS_IT_IS
+    days_options: DaysOptions = _EACH_DAY
+    categories: tuple[int, ...] = ()
 
     @property
     def indicator(self) -> Indicator | None:
@@ -56,27 +71,64 @@ class Selection:
         return f"{self.indicator.name} · {self.study.name}" if self.indicator else self.study.name
 
     @property
+    def measure(self) -> str:
+        """What is drawn: "frequency" or "visitors"."""
+        return self.days_options.measure if self.scope == Scope.DAYS else self.options.measure
+
+    @property
+    def is_cumulative(self) -> bool:
+        """Whether the days are unions of the days 1..j."""
+        return self.scope == Scope.DAYS and self.reports[-1].window.days > 1
+
+    @property
+    def shown(self) -> list[int]:
+        """Codes of the categories in the chart of the days."""
+        return shown_categories(self.categories, reports=self.reports, options=self.days_options)
+
+    @property
     def days_title(self) -> str:
         """The days in words."""
-        days = wording.window_title(self.first_date, self.last_date)
-        return gettext("Each day: %(days)s") % {"days": days} if self.scope == Scope.DAYS else days
+        days = {"days": wording.window_title(self.first_date, self.last_date)}
+        if self.scope != Scope.DAYS:
+            return days["days"]
+        if self.is_cumulative:
+            return gettext("From the first day up to each day: %(days)s") % days
+        return gettext("Each day: %(days)s") % days
 
 
-def select_window(indicator: Indicator, window: Window) -> Selection:
+def select_window(indicator: Indicator, window: Window, *, options: ReportOptions = _AS_IT_IS) -> Selection:
     """One indicator in one window; WindowError if it does not have it."""
     report = window_report(indicator, window)
     name = f"{indicator.study.slug}_{indicator.slug}_{report.first_date}_{report.last_date}"
-    return Selection(scope=Scope.WINDOW, study=indicator.study, name=name, reports=(report,))
+    return Selection(scope=Scope.WINDOW, study=indicator.study, name=name, reports=(report,), options=options)
 
 
-def select_days(indicator: Indicator) -> Selection:
-    """One indicator on each day of its study."""
-    reports = indicator_reports(indicator, single_days_of(indicator.study))
-    name = f"{indicator.study.slug}_{indicator.slug}_days"
-    return Selection(scope=Scope.DAYS, study=indicator.study, name=name, reports=tuple(reports))
+def select_days(
+    indicator: Indicator, *, options: DaysOptions = _EACH_DAY, categories: Sequence[int] = ()
+) -> Selection:
+    """One indicator on each day of its study, or, if the options say so, up to each day."""
+    reports = indicator_reports(indicator, windows_shown(indicator, options=options))
+    ending = "cumulative" if reports[-1].window.days > 1 else "days"
+    return Selection(
+        scope=Scope.DAYS,
+        study=indicator.study,
+        name=f"{indicator.study.slug}_{indicator.slug}_{ending}",
+        reports=tuple(reports),
+        days_options=options,
+        categories=tuple(categories),
+    )
 
 
 def select_study(study: Study) -> Selection:
     """All indicators in all their windows."""
     reports = study_reports(list(study.indicators.all()), None)
+    return Selection(scope=Scope.STUDY, study=study, name=study.slug, reports=tuple(reports))
+
+
+def select_summary(study: Study) -> Selection:
+    """All indicators over all days; day by day where people answer on some days only. For reading."""
+    indicators = list(study.indicators.all())
+    whole, days = [Window(1, study.days)], single_days_of(study)
+    windows = [whole if has_unions(indicator) else days for indicator in indicators]
+    reports = [report for found, _ in reports_with_tallies(indicators, windows) for report in found]
     return Selection(scope=Scope.STUDY, study=study, name=study.slug, reports=tuple(reports))

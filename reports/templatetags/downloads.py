@@ -6,8 +6,9 @@ from typing import Any
 from django import template
 from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 
-from reports.exports.formats import formats_for
+from reports.exports.formats import Format, formats_for
 from reports.exports.selection import Scope
 
 register = template.Library()
@@ -22,20 +23,42 @@ class Link:
     purpose: str | Promise
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Files of one sort, under what they have in common."""
+
+    title: str
+    links: list[Link]
+
+
 @register.simple_tag(takes_context=True)
-def download_links(context: template.Context, scope: str) -> list[Link]:
-    """Files of a scope; the context has `study`, of one indicator `indicator`, of a window `query`."""
+def download_groups(context: template.Context, scope: str) -> list[Group]:
+    """Files of a scope: data, and what follows the page.
+
+    The context has `study`; of one indicator `indicator`; of a window `query` and, with the options of the
+    page, `full_query`; of the days `kept_with_categories`.
+    """
     wanted = Scope(scope or Scope.WINDOW)
-    return [
-        Link(address=_address(context, wanted, ending=found.ending), label=found.label, purpose=found.purpose)
-        for found in formats_for(wanted)
-    ]
+    drawn = gettext("To read") if wanted == Scope.STUDY else gettext("To read: as this page shows it")
+    groups = []
+    for is_drawn, title in ((False, gettext("Data: all values, in plan order")), (True, drawn)):
+        formats = [found for found in formats_for(wanted) if found.is_drawn == is_drawn]
+        links = [
+            Link(address=_address(context, wanted, found), label=found.label, purpose=found.purpose)
+            for found in formats
+        ]
+        groups.append(Group(title=title, links=links))
+    return groups
 
 
-def _address(context: Any, scope: Scope, *, ending: str) -> str:
+def _address(context: Any, scope: Scope, found: Format) -> str:
     study = context["study"]
     if scope == Scope.STUDY:
-        return reverse("reports:study_file", args=[study.slug, ending])
-    name = "reports:days_file" if scope == Scope.DAYS else "reports:indicator_file"
-    address = reverse(name, args=[study.slug, context["indicator"].slug, ending])
-    return f"{address}?{context['query']}" if scope == Scope.WINDOW else address
+        return reverse("reports:study_file", args=[study.slug, found.ending])
+    slugs = [study.slug, context["indicator"].slug, found.ending]
+    if scope == Scope.WINDOW:
+        query = context["full_query" if found.is_drawn else "query"]
+        return f"{reverse('reports:indicator_file', args=slugs)}?{query}"
+    address = reverse("reports:days_file", args=slugs)
+    query = context["kept_with_categories"] if found.is_drawn else ""
+    return f"{address}?{query}" if query else address

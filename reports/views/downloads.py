@@ -3,10 +3,20 @@
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
+from reports.days_shown import asked_categories
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
-from reports.exports.formats import FORMATS, render_file
-from reports.exports.selection import Selection, select_days, select_study, select_window
+from reports.exports.formats import FORMATS, Format
+from reports.exports.selection import (
+    Scope,
+    Selection,
+    select_days,
+    select_study,
+    select_summary,
+    select_window,
+)
+from reports.models import Indicator
+from reports.options import DaysOptions, ReportOptions
 from reports.picker import requested_window
 from reports.selectors import WindowError, visitor_unions
 from reports.statement import privacy_statement
@@ -16,31 +26,35 @@ from reports.views.access import indicator_or_404, readers_only, study_or_404
 @require_safe
 @readers_only
 def download_study(_request: HttpRequest, slug: str, file_format: str) -> HttpResponse:
-    """All indicators in all windows."""
-    return _file(select_study(study_or_404(slug)), file_format=file_format)
+    """All indicators: in all windows as data, over all days for reading."""
+    study, found = study_or_404(slug), _format(file_format, Scope.STUDY)
+    return _file(select_summary(study) if found.is_drawn else select_study(study), found)
 
 
 @require_safe
 @readers_only
 def download_window(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
     """One indicator in the window that the address names."""
-    study = study_or_404(slug)
-    indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
+    indicator, found = _indicator(slug, indicator_slug), _format(file_format, Scope.WINDOW)
+    options = ReportOptions.from_query(request.GET) if found.is_drawn else ReportOptions()
     try:
-        window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(study))
-        selection = select_window(indicator, window)
+        window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(indicator.study))
+        selection = select_window(indicator, window, options=options)
     except WindowError as error:
         return _refused(error)
-    return _file(selection, file_format=file_format)
+    return _file(selection, found)
 
 
 @require_safe
 @readers_only
-def download_days(_request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
-    """One indicator on each day."""
-    study = study_or_404(slug)
-    indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
-    return _file(select_days(indicator), file_format=file_format)
+def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
+    """One indicator on each day; what is drawn as the page shows it."""
+    indicator, found = _indicator(slug, indicator_slug), _format(file_format, Scope.DAYS)
+    if not found.is_drawn:
+        return _file(select_days(indicator), found)
+    options = DaysOptions.from_query(request.GET)
+    categories = asked_categories(request.GET, n_categories=len(indicator.categories))
+    return _file(select_days(indicator, options=options, categories=categories), found)
 
 
 @require_safe
@@ -65,15 +79,24 @@ def download_statement(_request: HttpRequest, slug: str) -> HttpResponse:
     return response
 
 
-def _file(selection: Selection, *, file_format: str) -> HttpResponse:
-    found = FORMATS.get(file_format)
-    if found is None or selection.scope not in found.scopes:
+def _indicator(slug: str, indicator_slug: str) -> Indicator:
+    return indicator_or_404(indicator_slug, among=list(study_or_404(slug).indicators.all()))
+
+
+def _format(ending: str, scope: Scope) -> Format:
+    """A format that makes sense for a scope, else 404."""
+    found = FORMATS.get(ending)
+    if found is None or scope not in found.scopes:
         raise Http404
+    return found
+
+
+def _file(selection: Selection, found: Format) -> HttpResponse:
     try:
-        content = render_file(selection, ending=file_format)
+        content = found.write(selection)
     except ExportError as error:
         return _refused(error)
-    return _attachment(content, content_type=found.content_type, name=f"{selection.name}.{file_format}")
+    return _attachment(content, content_type=found.content_type, name=f"{selection.name}.{found.ending}")
 
 
 def _attachment(content: bytes, *, content_type: str, name: str) -> HttpResponse:

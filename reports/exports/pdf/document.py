@@ -18,7 +18,7 @@ from fpdf.fonts import FontFace, TextStyle
 from fpdf.util import Padding
 
 from reports import wording
-from reports.exports.drawing import COLOURS, FONT, fonts
+from reports.exports.canvas import COLOURS, FONT, fonts
 from reports.exports.pdf.xmp import xmp_metadata
 
 MARGIN: Final = 20.0

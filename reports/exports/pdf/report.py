@@ -3,31 +3,31 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from math import ceil
 
 from django.utils.translation import gettext, ngettext
 
 from reports import wording
-from reports.exports.drawing import bare_svgs, text_alternative
+from reports.exports.drawing import text_alternative
 from reports.exports.facts import as_mapping, software_words
+from reports.exports.letters import legible_selection, letters_note
 from reports.exports.pdf.document import Document
 from reports.exports.pdf.privacy import add_privacy
+from reports.exports.pdf.results import Extent, add_results, count_words
 from reports.exports.selection import Scope, Selection
 from reports.models import DayNote, Study
-from reports.selectors import Estimate, WindowReport
+from reports.selectors import WindowReport
 from reports.status import Status
-
-_DAYS_PER_TABLE = 5
 
 
 def to_pdf(selection: Selection) -> bytes:
     """Report of a selection in the active language; of a study, each indicator over all its days."""
-    plan = selection.reports[0].plan
+    drawn = legible_selection(selection)
+    plan = drawn.reports[0].plan
     document = Document(
         title=f"{selection.title}, {selection.days_title}",
         footer_words=gettext("%(study)s · plan version %(version)d (%(mechanism)s) · %(software)s")
         % {
-            "study": selection.study.name,
+            "study": drawn.study.name,
             "version": plan.version,
             "mechanism": plan.mechanism,
             "software": software_words(),
@@ -35,14 +35,14 @@ def to_pdf(selection: Selection) -> bytes:
         facts=as_mapping(selection),
         last_date=selection.last_date,
     )
-    parts = _parts(selection)
-    _add_cover(document, selection, parts)
+    parts = _parts(drawn)
+    _add_cover(document, drawn, parts, letters=letters_note(selection))
     if document.page == 1:
         document.add_page()
     for part in parts:
-        _add_results(document, part)
+        add_results(document, part, extent=Extent.of(len(parts)))
     _add_caveats(document, parts)
-    add_privacy(document, selection)
+    add_privacy(document, drawn)
     return document.finished()
 
 
@@ -63,7 +63,7 @@ def _parts(selection: Selection) -> list[Selection]:
 # --- cover ------------------------------------------------------------------------------------
 
 
-def _add_cover(document: Document, selection: Selection, parts: Sequence[Selection]) -> None:
+def _add_cover(document: Document, selection: Selection, parts: Sequence[Selection], *, letters: str) -> None:
     indicator, study = selection.indicator, selection.study
     document.cover(
         kicker=gettext("Mobility report"),
@@ -75,6 +75,8 @@ def _add_cover(document: Document, selection: Selection, parts: Sequence[Selecti
     document.paragraph(gettext("Who counts as a visitor: %(rule)s") % {"rule": wording.visitor_rule(study)})
     if study.market_share != 1:
         document.paragraph(_scaling(selection))
+    if letters:
+        document.paragraph(letters)
     _add_notes(document, selection)
     document.imprint(document.footer_words)
 
@@ -98,8 +100,8 @@ def _key_facts(selection: Selection) -> list[tuple[str, str]]:
     )
     if selection.scope == Scope.WINDOW:
         return [
-            (wording.visitors_title(report.study), _count(report, report.n_visitors)),
-            (gettext("Reports (exact)"), _count(report, report.n_reports)),
+            (wording.visitors_title(report.study), count_words(report, report.n_visitors)),
+            (gettext("Reports (exact)"), count_words(report, report.n_reports)),
             epsilon,
         ]
     counted = [report for report in selection.reports if report.n_visitors is not None]
@@ -116,14 +118,10 @@ def _key_facts(selection: Selection) -> list[tuple[str, str]]:
     whole = next((r for r in selection.reports if r.window.days == selection.study.days), report)
     n_indicators = len({report.indicator.pk for report in selection.reports})
     return [
-        (wording.visitors_title(whole.study), _count(whole, whole.n_visitors)),
+        (wording.visitors_title(whole.study), count_words(whole, whole.n_visitors)),
         (gettext("Days"), wording.number(selection.study.days)),
         (gettext("Indicators"), wording.number(n_indicators)),
     ]
-
-
-def _count(report: WindowReport, value: int | None) -> str:
-    return wording.status_word(report.status) if value is None else wording.number(value)
 
 
 def _summary(selection: Selection, parts: Sequence[Selection]) -> list[str]:
@@ -141,80 +139,6 @@ def _scaling(selection: Selection) -> str:
         "Visitors of categories are scaled to the population: the operator's market share is %(share)s. The "
         "total is not scaled."
     ) % {"share": wording.percent(float(selection.study.market_share))}
-
-
-# --- results ----------------------------------------------------------------------------------
-
-
-def _add_results(document: Document, part: Selection) -> None:
-    report = part.reports[0]
-    svgs = bare_svgs(part)
-    document.heading(report.indicator.name, room=document.size_of(svgs[0])[1] + 24)
-    document.paragraph(part.days_title, muted=True)
-    for svg in svgs:
-        document.drawing(svg, words=text_alternative(part))
-    if part.scope == Scope.WINDOW:
-        document.paragraph(_window_words(report), muted=True)
-        _add_window_table(document, report)
-    else:
-        document.paragraph(gettext("Points: estimates. Bands: 95 % intervals of each day."), muted=True)
-        _add_days_tables(document, part.reports)
-
-
-def _window_words(report: WindowReport) -> str:
-    return gettext(
-        "Share of %(visitors)s visitors (exact), from %(reports)s reports (exact). Bars: estimates. Lines: "
-        "95 %% intervals."
-    ) % {"visitors": _count(report, report.n_visitors), "reports": _count(report, report.n_reports)}
-
-
-def _add_window_table(document: Document, report: WindowReport) -> None:
-    head = [
-        report.indicator.name,
-        gettext("Share"),
-        gettext("95 % interval"),
-        gettext("Visitors"),
-        gettext("95 % interval"),
-        gettext("Consistent share"),
-    ]
-    rows = [
-        [
-            estimate.category,
-            _shown(estimate, wording.percent(estimate.frequency)),
-            wording.share_range(estimate),
-            _shown(estimate, wording.number(estimate.visitors)),
-            wording.visitors_range(estimate),
-            _shown(estimate, wording.percent(estimate.consistent)),
-        ]
-        for estimate in report.estimates
-    ]
-    document.grid(head, rows, widths=(42, 20, 34, 20, 32, 22))
-
-
-def _add_days_tables(document: Document, reports: Sequence[WindowReport]) -> None:
-    """All days, few of them per table, since a page is narrow."""
-    size = ceil(len(reports) / ceil(len(reports) / _DAYS_PER_TABLE))
-    for start in range(0, len(reports), size):
-        days = reports[start : start + size]
-        head = [days[0].indicator.name, *(wording.short_day(report.first_date) for report in days)]
-        rows = [
-            [wording.visitors_title(days[0].study), *(_count(report, report.n_visitors) for report in days)],
-            [gettext("Reports (exact)"), *(_count(report, report.n_reports) for report in days)],
-        ]
-        for estimates in zip(*(report.estimates for report in days), strict=True):
-            cells = [
-                f"{_shown(estimate, wording.percent(estimate.frequency))}\n{wording.share_range(estimate)}"
-                for estimate in estimates
-            ]
-            rows.append([estimates[0].category, *cells])
-        document.grid(head, rows, widths=(35, *([27] * len(days))))
-
-
-def _shown(estimate: Estimate, text: str) -> str:
-    """The number, or why it is not to be read."""
-    if estimate.status == Status.OK:
-        return text
-    return f"{wording.status_sign(estimate.status)} {wording.status_word(estimate.status)}"
 
 
 # --- caveats ----------------------------------------------------------------------------------

@@ -1,0 +1,136 @@
+"""Charts and tables of a PDF report, as its page shows them, and as much of them as a reader can use."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Self
+
+from django.utils.translation import gettext
+
+from reports import wording
+from reports.exports.drawing import (
+    MAX_CATEGORIES,
+    bare_svgs,
+    cut_words,
+    how_to_read,
+    in_order,
+    size_words,
+    text_alternative,
+)
+from reports.exports.pdf.document import Document
+from reports.exports.selection import Scope, Selection
+from reports.selectors import Estimate, WindowReport
+from reports.status import Status
+
+_DAYS_PER_TABLE = 5
+# Of a whole document: a category of a window takes about 12 ms, a cell of the tables of days about 0.7 ms.
+_CATEGORIES = 2 * MAX_CATEGORIES
+_CELLS = 1500
+_FEWEST_CATEGORIES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """How much of an indicator a document holds: categories of a window, or cells of the tables of days.
+
+    Above that, tables of days have the categories of their chart. Data files have everything.
+    """
+
+    categories: int
+    cells: int
+
+    @classmethod
+    def of(cls, n_parts: int) -> Self:
+        """Its share, where a document has so many indicators; at least 1."""
+        categories = min(MAX_CATEGORIES, max(_FEWEST_CATEGORIES, _CATEGORIES // n_parts))
+        return cls(categories=categories, cells=_CELLS // n_parts)
+
+
+def add_results(document: Document, part: Selection, *, extent: Extent) -> None:
+    """Section of one indicator."""
+    svgs = bare_svgs(part, at_most=extent.categories)
+    document.heading(part.reports[0].indicator.name, room=document.size_of(svgs[0])[1] + 24)
+    document.paragraph(part.days_title, muted=True)
+    for svg in svgs:
+        document.drawing(svg, words=text_alternative(part))
+    reading = (size_words(part), how_to_read(part), cut_words(part, at_most=extent.categories))
+    document.paragraph(" ".join(text for text in reading if text), muted=True)
+    if part.scope == Scope.WINDOW:
+        _add_window_table(document, in_order(part, at_most=extent.categories))
+    else:
+        _add_days(document, part, most_cells=extent.cells)
+
+
+def count_words(report: WindowReport, value: int | None) -> str:
+    """A count, or why it is not there."""
+    return wording.status_word(report.status) if value is None else wording.number(value)
+
+
+def _add_days(document: Document, part: Selection, *, most_cells: int) -> None:
+    n_categories = len(part.reports[0].estimates)
+    codes = list(range(n_categories))
+    if len(part.reports) * n_categories > most_cells:
+        codes = part.shown
+        document.paragraph(
+            gettext(
+                "The tables have the %(n)d categories of the chart; the data files (CSV, XLSX, JSON) have "
+                "all %(all)d."
+            )
+            % {"n": len(codes), "all": n_categories}
+        )
+    _add_days_tables(document, part.reports, codes=codes, measure=part.measure)
+
+
+def _add_window_table(document: Document, report: WindowReport) -> None:
+    head = [
+        report.indicator.name,
+        gettext("Share"),
+        gettext("95 % interval"),
+        gettext("Visitors"),
+        gettext("95 % interval"),
+        gettext("Consistent share"),
+    ]
+    rows = [
+        [
+            estimate.category,
+            _shown(estimate, wording.percent(estimate.frequency)),
+            wording.share_range(estimate),
+            _shown(estimate, wording.number(estimate.visitors)),
+            wording.visitors_range(estimate),
+            _shown(estimate, wording.percent(estimate.consistent)),
+        ]
+        for estimate in report.estimates
+    ]
+    document.grid(head, rows, widths=(42, 20, 34, 20, 32, 22))
+
+
+def _add_days_tables(
+    document: Document, reports: Sequence[WindowReport], *, codes: Sequence[int], measure: str
+) -> None:
+    """All days, few of them per table, since a page is narrow."""
+    size = ceil(len(reports) / ceil(len(reports) / _DAYS_PER_TABLE))
+    for start in range(0, len(reports), size):
+        days = reports[start : start + size]
+        head = [days[0].indicator.name, *(wording.short_day(report.last_date) for report in days)]
+        rows = [
+            [wording.visitors_title(days[0].study), *(count_words(day, day.n_visitors) for day in days)],
+            [gettext("Reports (exact)"), *(count_words(day, day.n_reports) for day in days)],
+        ]
+        for code in codes:
+            cells = [_cell(day.estimates[code], measure=measure) for day in days]
+            rows.append([days[0].estimates[code].category, *cells])
+        document.grid(head, rows, widths=(35, *([27] * len(days))))
+
+
+def _cell(estimate: Estimate, *, measure: str) -> str:
+    """An estimate above its interval."""
+    if measure == "visitors":
+        return f"{_shown(estimate, wording.number(estimate.visitors))}\n{wording.visitors_range(estimate)}"
+    return f"{_shown(estimate, wording.percent(estimate.frequency))}\n{wording.share_range(estimate)}"
+
+
+def _shown(estimate: Estimate, text: str) -> str:
+    """The number, or why it is not to be read."""
+    if estimate.status == Status.OK:
+        return text
+    return f"{wording.status_sign(estimate.status)} {wording.status_word(estimate.status)}"
