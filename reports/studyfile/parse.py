@@ -1,6 +1,7 @@
 """Study file (TOML) to study definition."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, get_args
 
 from ldp import LdpError, PlanError, PlanSpec, check_cap
@@ -8,6 +9,7 @@ from ldp.mechanisms.words import plan_words
 from ldp.params import Kind
 from reports.studyfile.area import read_area
 from reports.studyfile.definition import (
+    AreaDefinition,
     ExtractProfile,
     IndicatorDefinition,
     StudyDefinition,
@@ -29,6 +31,7 @@ def parse_study(
     filename: str,
     read: Callable[[str], bytes],
     default_min_publication: int = DEFAULT_MIN_PUBLICATION,
+    note: Callable[[str], None] = lambda _: None,
 ) -> StudyDefinition:
     """Read a study file and the files that it names.
 
@@ -38,6 +41,7 @@ def parse_study(
     filename : str; its name, for messages
     read : callable; returns the content of a file named by [area], or raises FileNotFoundError
     default_min_publication : int; for a file that does not set `study.min_publication`
+    note : callable; takes what a user should know of a study that is created all the same
 
     Raises
     ------
@@ -47,14 +51,28 @@ def parse_study(
     root = Table(parse_toml(text, problems), "", problems)
     area_table = root.table("area", required=False)
     parts = _read_sections(root, has_area=area_table is not None, min_publication=default_min_publication)
-    area, area_problems = read_area(area_table, read=read) if area_table else (None, [])
+    area, area_problems, notes = _read_area(area_table, parts, read=read)
     if not area_problems and "days" in parts:
         parts["indicators"] = with_zones(root, parts["indicators"], area, days=parts["days"])
     if problems.found or area_problems:
         raise StudyFileError([*problems.all(), *area_problems])
     definition = StudyDefinition(**parts, area=area)
     _check_plan(definition, filename=filename)
+    for each in notes:
+        note(str(each))
     return definition
+
+
+def _read_area(
+    table: Table | None, parts: dict[str, Any], *, read: Callable[[str], bytes]
+) -> tuple[AreaDefinition | None, list[Problem], list[Problem]]:
+    """Return the area, the problems of its files, and notes on them."""
+    if table is None:
+        return None, [], []
+    first_day, days = parts.get("first_day"), parts.get("days", 1)
+    study_days = (first_day, first_day + timedelta(days=days - 1)) if first_day else None
+    area, files = read_area(table, read=read, study_days=study_days)
+    return area, files.problems, files.notes
 
 
 def _read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict[str, Any]:

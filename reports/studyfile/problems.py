@@ -32,11 +32,12 @@ class StudyFileError(ValueError):
 
 @dataclass(slots=True)
 class Problems:
-    """The problems of one file, in the order of discovery."""
+    """The problems of one file, in the order of discovery; or notes on it, which stop nothing."""
 
     file: str
     found: list[Problem] = field(default_factory=list)
     left_out: int = 0
+    noun: str = "problems"
 
     def add(self, key: str, rule: str, value: object = None) -> None:
         """Note one problem; past the limit, only count it."""
@@ -51,7 +52,7 @@ class Problems:
         """Return the problems, with a last line for those left out."""
         if not self.left_out:
             return self.found
-        rule = f"{self.left_out} more problems are not listed"
+        rule = f"{self.left_out} more {self.noun} are not listed"
         return [*self.found, Problem(file=self.file, key="and so on", rule=rule)]
 
 

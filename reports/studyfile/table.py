@@ -198,3 +198,24 @@ def degrees_problem(value: object, *, limit: int) -> str | None:
     if not is_number or not abs(value) <= limit:  # type: ignore[arg-type]
         return f"must be a number of degrees from -{limit} to {limit}"
     return None
+
+
+def utf8_text(data: bytes, problems: Problems) -> str | None:
+    """Return the text of a file, without byte order mark; None when it is not UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        problems.add(f"line {line}", "must be UTF-8 text", f"byte 0x{data[error.start]:02x}")
+        return None
+
+
+def date_of(text: str, key: str, problems: Problems) -> date | None:
+    """Return the date that a text of a table says; None when it is empty or none."""
+    if not text:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        problems.add(key, "must be a date as 2017-05-31, or empty", text)
+        return None
