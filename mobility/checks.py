@@ -40,6 +40,15 @@ def keystore(**_: Any) -> list[CheckMessage]:
 
 
 @register
+def retention(**_: Any) -> list[CheckMessage]:
+    """The log of share links outlives the hour in which wrong passwords count."""
+    days: int = settings.MOBILITY_SHARE_LOG_DAYS
+    if days < 1:
+        return [Error(f"MOBILITY_SHARE_LOG_DAYS must be at least 1, got {days}", id="mobility.E004")]
+    return []
+
+
+@register
 def databases(**_: Any) -> list[CheckMessage]:
     """The vault is a database of its own: an analyst's server must never hold it."""
     places = [

@@ -129,6 +129,9 @@ MOBILITY_UPLOAD_EXPIRES_S = env.int("MOBILITY_UPLOAD_EXPIRES_S", default=24 * 36
 MOBILITY_WATCH_DIR = env.str("MOBILITY_WATCH_DIR", default="")
 MOBILITY_WATCH_SETTLE_S = env.int("MOBILITY_WATCH_SETTLE_S", default=10)
 
+# --- ways out ---------------------------------------------------------------------------------
+MOBILITY_SHARE_LOG_DAYS = env.int("MOBILITY_SHARE_LOG_DAYS", default=400)  # of openings of share links
+
 # --- staging: a folder, or a bucket that all hosts reach -----------------------------------------
 
 

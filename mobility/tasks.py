@@ -7,6 +7,8 @@ from celery import Task, shared_task
 from celery.signals import worker_ready
 from django.conf import settings
 
+FORGET_EVERY_S = 3600
+
 
 @shared_task(bind=True, max_retries=None)
 def advance(self: Task, batch_id: str) -> None:
@@ -56,6 +58,14 @@ def catch_up() -> None:
     work()
 
 
+@shared_task(ignore_result=True)
+def forget_old_views() -> None:
+    """Remove what is no longer kept of openings of share links."""
+    from reports.services.access import forget_old_views as work
+
+    work()
+
+
 def _until_it_passes(task: Task, work: Callable[..., None], *ids: str | int) -> None:
     from mobility.services.endings import PASSING_ERRORS
 
@@ -78,5 +88,7 @@ def sweep_from_now_on(sender: Any, **_: Any) -> None:
 
         resume_at_once()  # the only worker has just started: nobody else can be at work
     sender.timer.call_repeatedly(settings.MOBILITY_SWEEP_S, ask)
+    sender.timer.call_repeatedly(FORGET_EVERY_S, forget_old_views.delay)
     ask()
+    forget_old_views.delay()
     catch_up.delay()

@@ -9,11 +9,12 @@ import secrets
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from django.conf import settings
 from django.contrib.auth.hashers import check_password, make_password
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
-from django.urls import Resolver404, resolve
+from django.urls import Resolver404, resolve, reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -168,6 +169,14 @@ def note_view(link: ShareLink) -> None:
     ShareView.objects.create(link=link, is_granted=True)
 
 
+def forget_old_views() -> int:
+    """Remove views that are older than MOBILITY_SHARE_LOG_DAYS; how many. Links and tokens stay: who opened
+    what to whom, and until when, is wanted in an audit.
+    """
+    until = timezone.now() - timedelta(days=settings.MOBILITY_SHARE_LOG_DAYS)
+    return ShareView.objects.filter(at__lt=until).delete()[0]
+
+
 def may_try(link: ShareLink) -> bool:
     """Whether another password may be tried now."""
     since = timezone.now() - GUESSING_TIME
@@ -219,6 +228,11 @@ def save_view(*, name: str, address: str, by: User) -> SavedView:
 def saved_views_of(user: User) -> QuerySet[SavedView]:
     """Views that a person has kept, by name."""
     return SavedView.objects.filter(owner=user)
+
+
+def forget_views_of_study(study: Study) -> None:
+    """Remove the kept views of a study's pages: they lead nowhere when it is gone."""
+    SavedView.objects.filter(address__startswith=reverse("reports:study", args=[study.slug])).delete()
 
 
 def is_report_address(address: str) -> bool:

@@ -81,6 +81,7 @@ def shares(request: HttpRequest) -> HttpResponse:
             }
             for link in links
         ],
+        "log_days": settings.MOBILITY_SHARE_LOG_DAYS,
         "sees_all": Role.ADMINISTRATOR in roles_of(user),
         "crumbs": _crumbs(),
     }

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.forms.models import model_to_dict
 from django.test import Client
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from reports.models import ShareLink, ShareView, Study
 from reports.policies import Role
@@ -242,6 +243,20 @@ class TestLog:
         Client().get(address)
         assert "2 times" in words(reader.get(URL))
         assert {field.name for field in ShareView._meta.concrete_fields} == {"id", "link", "at", "is_granted"}
+
+    def test_old_views_are_forgotten_and_links_stay(
+        self, share: Callable[..., str], reader: Client, settings: Settings
+    ) -> None:
+        settings.MOBILITY_SHARE_LOG_DAYS = 30
+        for days in (0, 29, 31, 400):
+            Client().get(share())
+            newest = ShareView.objects.order_by("-pk")[0]
+            ShareView.objects.filter(pk=newest.pk).update(at=timezone.now() - timedelta(days=days))
+        ShareLink.objects.update(expires_at=timezone.now() - timedelta(days=500))
+        assert access.forget_old_views() == 2
+        assert (ShareView.objects.count(), ShareLink.objects.count()) == (2, 4)
+        assert access.forget_old_views() == 0
+        assert "for 30 days" in words(reader.get(URL))
 
     def test_wrong_passwords_show_in_the_list(self, share: Callable[..., str], reader: Client) -> None:
         Client().post(share(password=PASSWORD), {"password": "x"})

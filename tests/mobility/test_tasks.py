@@ -1,0 +1,70 @@
+"""What every worker asks for again and again; the tasks run in this process, as in a worker of its own."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from mobility import tasks
+from mobility.celery import app
+from reports.models import ShareView, Study
+from reports.selectors import Window
+from reports.services import access
+from tests.reports import report_factory as factory
+
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
+
+
+class Timer:
+    """The timer of a worker: keeps what is to be called, and how often."""
+
+    def __init__(self) -> None:
+        self.every_s: dict[Callable[[], object], float] = {}
+
+    def call_repeatedly(self, seconds: float, function: Callable[[], object]) -> None:
+        self.every_s[function] = seconds
+
+    def call_all(self) -> None:
+        for function in self.every_s:
+            function()
+
+
+@pytest.fixture
+def in_this_process() -> Iterator[None]:
+    """Tasks run where they are asked for: there is no broker here."""
+    app.conf.task_always_eager = True
+    yield
+    app.conf.task_always_eager = False
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    return factory.create()
+
+
+def test_a_worker_forgets_old_openings_at_its_start_and_every_hour(
+    data_dir: Path, study: Study, analyst: User, in_this_process: None
+) -> None:
+    given = {"query": "", "days": 30, "note": "", "password": "", "by": analyst}
+    link, _ = access.create_link(study.indicators.get(slug="gender"), Window(1, 2), **given)
+
+    def age(days: int) -> None:
+        ShareView.objects.all().delete()
+        access.note_view(link)
+        ShareView.objects.update(at=timezone.now() - timedelta(days=days))
+
+    timer = Timer()
+    age(401)
+    tasks.sweep_from_now_on(sender=SimpleNamespace(timer=timer))
+    assert not ShareView.objects.exists()
+    age(401)
+    timer.call_all()
+    assert not ShareView.objects.exists()
+    age(399)
+    timer.call_all()
+    assert ShareView.objects.count() == 1
+    assert sorted(timer.every_s.values()) == [15, 3600]
