@@ -51,10 +51,17 @@ def ensure_demo_accounts(file: Path) -> dict[str, str]:
         present = set(User.objects.filter(username__in=passwords).values_list("username", flat=True))
     else:
         passwords = {role.value: new_password() for role in Role}
-        # Accounts without a known password are of no use to anyone: they are made again.
-        User.objects.filter(username__in=passwords).delete()
+        present = _with_new_passwords(passwords)
         write_private(file, json.dumps(passwords, indent=1))
-        present = set()
     for username in passwords.keys() - present:
         create_account(username, roles=[Role(username)], password=passwords[username])
     return passwords
+
+
+def _with_new_passwords(passwords: dict[str, str]) -> set[str]:
+    """Let the accounts that there are sign in with these; what they have made stays theirs. Their names."""
+    found = list(User.objects.filter(username__in=passwords))
+    for user in found:
+        user.set_password(passwords[user.username])
+        user.save(update_fields=["password"])
+    return {user.username for user in found}

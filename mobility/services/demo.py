@@ -42,6 +42,11 @@ def folder() -> Path:
     return Path(settings.MOBILITY_DATA_DIR, "demo")
 
 
+def accounts_file() -> Path:
+    """Passwords of the demo's accounts."""
+    return Path(settings.MOBILITY_DATA_DIR, "demo-accounts.json")
+
+
 def ensure_study() -> VaultStudy:
     """The demo study, created from its file when it is new."""
     definition = load_study()

@@ -1,7 +1,8 @@
-"""Removing the demo: its study in both zones, its keys, its staged files and its extract.
+"""Removing the demo: its study in both zones, its keys, its staged files, its extract, and what leads to it.
 
 A study that people set up is closed, never removed: its reports stay. The demo's people are made up, so
 nothing is lost, and a first look does not stand beside real numbers for ever. Every step can be repeated.
+The accounts stay, since who removes the demo has one of them; the file with their passwords goes.
 """
 
 import logging
@@ -14,6 +15,7 @@ from mobility.services.closing import OF_BATCH, OF_STUDY, Leave, close_study
 from mobility.services.compaction import compact
 from reports.models import Study
 from reports.models.study import DEMO_SLUG
+from reports.services.access import forget_views_of_study
 from reports.services.studies import delete_study_rows
 
 log = logging.getLogger(__name__)
@@ -51,6 +53,8 @@ def remove_demo(*, by: str) -> None:
         close_study(row, by=by, leave=Leave(cancel_batches=True, drop_unpublished=True, lost_key=True))
         row.delete()
         compact(*OF_STUDY, *OF_BATCH, Batch, VaultStudy)
-    delete_study_rows(study)
+    demo.accounts_file().unlink(missing_ok=True)
     shutil.rmtree(demo.folder(), ignore_errors=True)
+    forget_views_of_study(study)
+    delete_study_rows(study)  # last: without the study there is no demo whose removal could be repeated
     log.info("demo_removed")

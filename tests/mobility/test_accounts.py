@@ -46,9 +46,11 @@ def test_demo_keeps_what_a_person_changed(tmp_path: Path) -> None:
 
 def test_lost_file_gives_new_passwords_that_work(tmp_path: Path) -> None:
     before = ensure_demo_accounts(tmp_path / "accounts.json")
+    kept = User.objects.get(username="operator")
     (tmp_path / "accounts.json").unlink()
     after = ensure_demo_accounts(tmp_path / "accounts.json")
     assert before["operator"] != after["operator"]
+    assert User.objects.get(username="operator").pk == kept.pk  # what the account has made stays
     assert authenticate(username="operator", password=after["operator"]) is not None
 
 

@@ -43,7 +43,7 @@ class Command(BaseCommand):
         # A second demo at the same time waits here, and finds everything done.
         with exclusive(settings.PATHS.run / "demo.lock"):
             with demo.step("accounts"):
-                accounts = ensure_demo_accounts(settings.MOBILITY_DATA_DIR / "demo-accounts.json")
+                accounts = ensure_demo_accounts(demo.accounts_file())
             with demo.step("extract of seven days"):
                 files = demo.ensure_extract(subscribers=subscribers)
             with demo.step("study"):

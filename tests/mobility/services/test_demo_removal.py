@@ -10,8 +10,10 @@ from django.test import Client
 from mobility.keystore import keystore
 from mobility.models import Batch, PresenceShard, VaultStudy
 from mobility.services import demo, demo_removal, staging
+from mobility.services.accounts import ensure_demo_accounts
 from mobility.services.demo_removal import NoDemoError, remove_demo
-from reports.models import Study, Tally
+from reports.models import SavedView, Study, Tally
+from reports.services.access import save_view
 from tests.mobility.services.conftest import Pipeline
 
 # Real transactions: old pages are given back outside of any.
@@ -32,6 +34,7 @@ def two(make_pipeline: Callable[..., Pipeline], extract: list[Path]) -> tuple[Pi
         pipeline.upload(extract[0])
     (demo.folder() / "extract").mkdir(parents=True)
     (demo.folder() / "extract.json").write_text("{}")
+    ensure_demo_accounts(demo.accounts_file())
     return pair
 
 
@@ -48,9 +51,27 @@ def test_nothing_of_the_demo_stays_and_nothing_else_goes(two: tuple[Pipeline, Pi
     assert keystore().exists(stays.study.key_id)
     assert not staging.staged_batches()
     assert not demo.folder().exists()
+    assert not demo.accounts_file().exists()
     assert stays.tallies() == before
     with pytest.raises(NoDemoError):
         remove_demo(by="adam")
+
+
+def test_kept_views_and_links_of_the_demo_go_and_those_of_others_stay(
+    two: tuple[Pipeline, Pipeline], analyst: User, administrator: User
+) -> None:
+    for person in (analyst, administrator):
+        for name, address in (
+            ("demo", "/studies/fimu-2017/gender/?from=2017-05-31"),
+            ("start", "/studies/fimu-2017/"),
+            ("real", "/studies/real-2017/gender/"),
+            ("compared", "/studies/real-2017/gender/compare/?kind=studies&with=fimu-2017/gender"),
+        ):
+            save_view(name=name, address=address, by=person)
+    remove_demo(by="adam")
+    for person in (analyst, administrator):
+        assert [view.name for view in SavedView.objects.filter(owner=person)] == ["compared", "real"]
+    assert "analyst" in User.objects.values_list("username", flat=True)  # the account, not its file
 
 
 def test_interrupted_removal_is_done_again(
