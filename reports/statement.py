@@ -215,6 +215,7 @@ def study_facts(study: Study) -> dict[str, Any]:
         "days": study.days,
         "market_share": _plain(study.market_share),
         "min_publication": study.min_publication,
+        "small_cell": study.small_cell,
         "visitor": {
             "min_minutes": study.visitor_min_minutes,
             "from": study.visitor_from.strftime("%H:%M"),

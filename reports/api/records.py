@@ -43,7 +43,6 @@ def study_record(study: Study, *, visitors: Counts) -> dict[str, Any]:
     return {
         "study": facts.pop("slug"),
         **facts,
-        "small_cell": study.small_cell,
         "indicators": [indicator.slug for indicator in study.indicators.all()],
         "n_windows": len(windows_of(study)),
         "n_visitors": shown_visitors(study, int(visitors[1, study.days])),

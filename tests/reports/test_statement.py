@@ -174,11 +174,12 @@ def test_a_daily_report_that_changes_is_said_to_be_the_answer() -> None:
 
 
 def test_statement_names_study_plan_and_software() -> None:
-    study = factory.create(market_share=Decimal("0.35"), min_publication=120)
+    study = factory.create(market_share=Decimal("0.35"), min_publication=120, small_cell=30)
     printed = statement()
     assert printed["study"]["last_day"] == "2024-06-02"
     assert printed["study"]["market_share"] == "0.35"
     assert printed["study"]["min_publication"] == 120
+    assert printed["study"]["small_cell"] == 30
     assert printed["study"]["visitor"] == {"min_minutes": 60, "from": "06:00", "to": "23:59"}
     assert printed["plan"]["spec_sha256"] == Plan.objects.get(study=study).spec_hash
     assert f'version = "{printed["software"]["version"]}"' in (ROOT / "pyproject.toml").read_text()

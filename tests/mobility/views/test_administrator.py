@@ -92,6 +92,13 @@ class TestCreate:
         assert Study.objects.get().created_by == "adam"
         assert VaultStudy.objects.get().slug == "fair"
 
+    def test_the_small_cell_rule_is_shown(self, client: Client) -> None:
+        for slug, line, shown in (("fair", "", "no such rule"), ("late", "small_cell = 30\n", "30")):
+            text = STUDY.replace('slug = "fair"\n', f'slug = "{slug}"\n{line}')
+            client.post(CREATE_URL, {"study_file": file(text)})
+            facts = text_of(page(client, f"/administrator/{slug}/"))
+            assert f"least visitors of a window that is shown {shown}" in facts
+
     def test_with_the_files_of_its_area(self, client: Client) -> None:
         sent = {
             "study_file": demo_file("study.toml"),
@@ -179,6 +186,7 @@ def test_the_example_on_the_page_is_a_valid_study_file(client: Client) -> None:
     html = client.get(CREATE_URL).content.decode()
     example = unescape(html.split('<pre class="example"')[1].split(">", 1)[1].split("</pre>")[0])
     definition = parse_study(example.encode(), filename="example", read=lambda _: b"")
+    assert definition.small_cell == 10
     assert definition.indicators[0].categories[0] == "under 18"
     commented = example.replace("# cell =", "cell =").replace("# epsilon =", "epsilon =")
     with_area = re.sub(r"# (\[area\]|cells =|zones =)", r"\1", commented)
