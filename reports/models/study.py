@@ -6,6 +6,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
+from reports.geography.stored import GridMap
+
 DEMO_SLUG = "fimu-2017"
 DEMO_ACTOR = "demo"
 
@@ -73,15 +75,40 @@ class Study(models.Model):
 
 
 class Area(models.Model):
-    """The zones of a study, for maps; absent when every cell belongs to the study."""
+    """The zones of a study, for maps; absent when every cell belongs to the study. Cells stay in the vault.
+
+    Positions of outlines and layers are [x, y] in metres of `projection`: maps are drawn without it.
+    """
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="area")
     n_cells = models.PositiveIntegerField()
     zones = models.JSONField(default=list, help_text="names of the zones, in file order")
-    geojson = models.JSONField(null=True, blank=True)
+    geojson = models.JSONField(null=True, blank=True, help_text="zones (WGS 84), simplified for display")
+    projection = models.CharField(max_length=200, blank=True, help_text="in metres, as PROJ reads it")
+    outlines = models.JSONField(default=list, blank=True, help_text="the same zones: a list of rings each")
+    layers = models.JSONField(default=list, blank=True, help_text="list of {name, kind, paths}")
+    grid = models.JSONField(null=True, blank=True, help_text="of locations, as Grid.to_json writes it")
+    grid_zones = models.BinaryField(null=True, help_text="zone of each square: GridMap of reports.geography")
+    grid_land = models.BinaryField(null=True, help_text="squares where people may be: a bit each")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="area_grid_whole",
+                condition=Q(grid__isnull=True, grid_zones__isnull=True, grid_land__isnull=True)
+                | Q(grid__isnull=False, grid_zones__isnull=False, grid_land__isnull=False),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"area of {self.study}"
+
+    @property
+    def grid_map(self) -> GridMap | None:
+        """Grid of locations, with zone and land of each square; None in a study without locations."""
+        if self.grid is None or self.grid_zones is None or self.grid_land is None:
+            return None
+        return GridMap.from_fields(grid=self.grid, zones=bytes(self.grid_zones), land=bytes(self.grid_land))
 
 
 class Indicator(models.Model):

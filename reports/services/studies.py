@@ -7,7 +7,8 @@ from datetime import datetime, time
 from django.db import transaction
 
 from ldp import Delta, PlanSpec
-from reports.models import Area, Indicator, Plan, PlanIndicator, Study, Tally, VisitorTally
+from reports.models import Indicator, Plan, PlanIndicator, Study, Tally, VisitorTally
+from reports.services.areas import create_area
 from reports.studyfile import StudyDefinition
 
 FIRST_VERSION = 1
@@ -52,12 +53,7 @@ def create_study_rows(definition: StudyDefinition, *, by: str) -> Study:
         created_by=by,
     )
     if definition.area is not None:
-        Area.objects.create(
-            study=study,
-            n_cells=len(definition.area.cells),
-            zones=list(definition.area.zones),
-            geojson=definition.area.geojson,
-        )
+        create_area(study, definition.area)
     indicators = _create_indicators(study, definition)
     _create_plan(study, definition, indicators, by=by)
     return study

@@ -1,0 +1,43 @@
+"""What the analyst zone keeps of a grid: which squares are land, and in which zone. It has no cells."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp.geo.grid import Grid
+
+_ZONE = np.dtype("<i2")  # the same bytes on every machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridMap:
+    """A grid and what its squares are.
+
+    zones : int16 (n_y, n_x), place among the zones of the area; -1 = none
+    land : bool (n_y, n_x), whether people may be there
+    """
+
+    grid: Grid
+    zones: NDArray[np.int16]
+    land: NDArray[np.bool_]
+
+    def to_fields(self) -> dict[str, Any]:
+        """Values of the fields of `Area`: an eighth of a byte, and two bytes, a square."""
+        return {
+            "grid": self.grid.to_json(),
+            "grid_zones": self.zones.astype(_ZONE).tobytes(),
+            "grid_land": np.packbits(self.land).tobytes(),
+        }
+
+    @classmethod
+    def from_fields(cls, *, grid: dict[str, Any], zones: bytes, land: bytes) -> Self:
+        """Rebuild what `to_fields` wrote; the arrays are read-only."""
+        of = Grid.from_json(grid)
+        bits = np.unpackbits(np.frombuffer(land, np.uint8), count=of.n_cells)
+        return cls(
+            grid=of,
+            zones=np.frombuffer(zones, _ZONE).reshape(of.shape),
+            land=bits.astype(np.bool_).reshape(of.shape),
+        )
