@@ -26,6 +26,8 @@ HASH_SEED: Final = 6
 HASH_VALUE: Final = 7
 SECOND_ROUND: Final = 5
 FAKE_BITS: Final = 8
+LOCATION: Final = 9
+CHOOSE_LOCATION_DAYS: Final = 10
 
 BUFFER_BLOCKS: Final = 16_384  # 256 KiB of AES blocks: the fastest size, and it stays in the L2 cache
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from math import isqrt
 from typing import Any, Final, Self
 
 import numpy as np
@@ -62,6 +63,11 @@ class Grid:
     def shape(self) -> tuple[int, int]:
         """Of a map of the grid: (n_y, n_x), so that raveling it gives the order of codes."""
         return self.n_y, self.n_x
+
+    @property
+    def diameter_m(self) -> int:
+        """Diagonal of the rectangle in metres, rounded up: no two points of the grid are further apart."""
+        return isqrt((self.n_x**2 + self.n_y**2) * self.step_m**2 - 1) + 1
 
     def codes(self, x_m: Metres, y_m: Metres) -> NDArray[np.uint16]:
         """Code of the square of each point; of a point outside, that of the nearest square.

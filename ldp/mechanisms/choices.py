@@ -52,7 +52,15 @@ def choose_indicator(
     return asked
 
 
-def choose_days(pseudonyms: Words, *, prf: KeyedPrf, days: int, max_values: int, indicator: int) -> Words:
+def choose_days(
+    pseudonyms: Words,
+    *,
+    prf: KeyedPrf,
+    days: int,
+    max_values: int,
+    indicator: int,
+    purpose: int = CHOOSE_DAYS,
+) -> Words:
     """Days on which each subscriber answers a daily indicator, for the whole study and every plan version.
 
     Parameters
@@ -61,6 +69,7 @@ def choose_days(pseudonyms: Words, *, prf: KeyedPrf, days: int, max_values: int,
     days : int; days of the study, in [1, 62]
     max_values : int; days to choose, in [1, days]
     indicator : int; position in the plan
+    purpose : int; of the keyed block
 
     Returns
     -------
@@ -86,7 +95,7 @@ def choose_days(pseudonyms: Words, *, prf: KeyedPrf, days: int, max_values: int,
             drawn = prf.below(
                 pseudonyms[part],
                 bound=days - step,
-                purpose=CHOOSE_DAYS,
+                purpose=purpose,
                 indicator=indicator,
                 plan_version=0,
                 value=step,
