@@ -8,7 +8,7 @@ from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_GET, require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -27,6 +27,7 @@ from reports.services.studies import StudyExistsError
 from reports.statement import certified
 from reports.studyfile import StudyFileError, parse_study
 
+MAX_NOTES = 10  # on a page
 administrators_only = require_role(Role.ADMINISTRATOR)
 
 
@@ -70,14 +71,26 @@ def create(request: HttpRequest) -> HttpResponse:
 def _create(request: HttpRequest, form: StudyForm) -> str:
     check_size(request)
     check_given(form)
+    notes: list[str] = []
     definition = parse_study(
         form.text,
         filename=form.filename,
         read=form.read,
         default_min_publication=settings.MOBILITY_MIN_PUBLICATION,
+        note=notes.append,
     )
     create_study(definition, by=request.user.get_username())
+    _show_notes(request, notes)
     return definition.slug
+
+
+def _show_notes(request: HttpRequest, notes: list[str]) -> None:
+    """Say what was found in the files of a study that was created all the same."""
+    for note in notes[:MAX_NOTES]:
+        messages.warning(request, note)
+    if len(notes) > MAX_NOTES:
+        more = len(notes) - MAX_NOTES
+        messages.warning(request, ngettext("%(n)s more note.", "%(n)s more notes.", more) % {"n": more})
 
 
 def _to(request: HttpRequest, address: str) -> HttpResponse:

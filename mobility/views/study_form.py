@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from mobility.wording import megabytes
 
 STUDY_FILE = "study.toml"
+NAMED_FILES = ("cells", "zones", "layers")  # fields of the form with files that the study file names
 
 
 class StudyFormError(ValueError):
@@ -28,7 +29,7 @@ class StudyForm:
     def of(cls, request: HttpRequest) -> Self:
         """Take the form from a request; a chosen file wins over the text in the page."""
         chosen = request.FILES.get("study_file")
-        named = [*request.FILES.getlist("cells"), *request.FILES.getlist("zones")]
+        named = [file for field in NAMED_FILES for file in request.FILES.getlist(field)]
         return cls(
             filename=(chosen.name if chosen else request.POST.get("filename")) or STUDY_FILE,
             text=chosen.read() if chosen else request.POST.get("text", "").encode(),

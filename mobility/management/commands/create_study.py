@@ -27,6 +27,7 @@ class Command(BaseCommand):
                 filename=file.name,
                 read=lambda name: (file.parent / name).read_bytes(),
                 default_min_publication=settings.MOBILITY_MIN_PUBLICATION,
+                note=lambda text: self.stderr.write(f"note: {text}", self.style.WARNING),
             )
             created = create_study(definition, by="command line")
         except OSError as error:
