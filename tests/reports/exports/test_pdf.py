@@ -10,8 +10,10 @@ from django.utils import translation
 
 from reports import wording
 from reports.exports.formats import render_file
-from reports.exports.selection import Selection, select_days, select_study, select_window
+from reports.exports.pdf.results import Extent
+from reports.exports.selection import Selection, select_days, select_study, select_summary, select_window
 from reports.models import DayNote, Study
+from reports.options import DaysOptions, ReportOptions, ordered
 from reports.selectors import Window
 from reports.version import software
 from tests.reports import report_factory as factory
@@ -164,3 +166,60 @@ def test_many_categories_and_long_names_fill_pages_not_margins() -> None:
     text = text_of(book)
     assert all(text.count(f"number {number} ") >= 1 for number in range(60))
     assert 6 <= len(book.pages) <= 12
+
+
+def test_table_and_chart_are_in_the_order_of_the_page(fair: Study) -> None:
+    options = ReportOptions(order="sorted", measure="visitors")
+    selection = select_window(fair.indicators.get(slug="gender"), Window(1, 4), options=options)
+    text = text_of(opened(selection))
+    (report,) = selection.reports
+    rows = [
+        spaced(f"{estimate.category} {wording.percent(estimate.frequency)} {wording.share_range(estimate)}")
+        for estimate in ordered(report, options=options)
+    ]
+    places = [text.index(row) for row in rows]
+    assert places == sorted(places)
+    assert "Visitors. Bars: estimates." in text
+    natural = select_window(selection.reports[0].indicator, Window(1, 4))
+    assert render_file(natural, ending="pdf") != render_file(selection, ending="pdf")
+
+
+def test_days_report_has_visitors_where_the_page_has(fair: Study) -> None:
+    selection = select_days(fair.indicators.get(slug="age"), options=DaysOptions(measure="visitors"))
+    text = text_of(opened(selection))
+    for report in selection.reports:
+        for estimate in report.estimates:
+            assert spaced(f"{wording.number(estimate.visitors)} {wording.visitors_range(estimate)}") in text
+    assert "Visitors of each day. Points" in text
+
+
+def test_many_days_of_many_categories_have_tables_of_the_chart() -> None:
+    study = factory.create(factory.indicator("many", *(f"Place {n}." for n in range(100))), days=62)
+    factory.publish(study, factory.crowd(study))
+    selection = select_days(study.indicators.get(), categories=[3, 99])
+    book = opened(selection)
+    text = text_of(book)
+    assert (
+        "The tables have the 2 categories of the chart; the data files (CSV, XLSX, JSON) have all 100."
+        in text
+    )
+    assert {int(n) for n in re.findall(r"Place (\d+)\.", text)} == {3, 99}
+    assert len(book.pages) <= 12, "six thousand cells were 100 pages"
+    assert "Place 57." in render_file(selection, ending="csv").decode()
+
+
+def test_few_cells_are_all_there(fair: Study) -> None:
+    text = text_of(opened(select_days(fair.indicators.get(slug="age"), categories=[0])))
+    assert "The tables have the" not in text
+    assert text.count("25 & older") >= 1
+
+
+def test_extent_of_a_document_is_shared_by_its_indicators() -> None:
+    shared = [(extent.categories, extent.cells) for extent in map(Extent.of, (1, 2, 7, 100))]
+    assert shared == [(140, 1500), (140, 750), (40, 214), (8, 15)]
+
+
+def test_summary_of_a_study_reads_the_same_as_all_its_windows(fair: Study) -> None:
+    summary = select_summary(fair)
+    assert [report.window for report in summary.reports] == [Window(1, 4)] * 3
+    assert render_file(summary, ending="pdf") == render_file(select_study(fair), ending="pdf")

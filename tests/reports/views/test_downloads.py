@@ -3,6 +3,8 @@
 import io
 import re
 import zipfile
+from html import unescape
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from django.test import Client
@@ -11,6 +13,7 @@ from django.urls import reverse
 from reports.exports.formats import FORMATS, formats_for, render_file
 from reports.exports.selection import Scope, select_days, select_study, select_window
 from reports.models import Study
+from reports.options import DaysOptions, ReportOptions
 from reports.selectors import Window
 
 pytestmark = pytest.mark.django_db
@@ -88,6 +91,53 @@ def test_page_links_to_every_format(reader: Client, fair: Study, page: str, scop
     assert (reverse("reports:bundle", args=["fair-2024"]) in links) == (scope == Scope.STUDY)
     for link in wanted[:2]:
         assert reader.get(link).status_code == 200
+
+
+WINDOW_OPTIONS = {"order": "sorted", "measure": "visitors", "values": "consistent"}
+DAYS_OPTIONS = {"show": "cumulative", "form": "multiples", "measure": "visitors"}
+
+
+@pytest.mark.parametrize("ending", list(FORMATS))
+def test_what_is_drawn_follows_the_address_and_data_do_not(reader: Client, fair: Study, ending: str) -> None:
+    age = fair.indicators.get(slug="age")
+    is_drawn = FORMATS[ending].is_drawn
+    asked = f"{ADDRESSES[Scope.WINDOW].format(ending)}&{urlencode(WINDOW_OPTIONS)}"
+    options = ReportOptions(**WINDOW_OPTIONS) if is_drawn else ReportOptions()
+    wanted = render_file(select_window(age, Window(2, 3), options=options), ending=ending)
+    assert reader.get(asked).content == wanted
+    plain = reader.get(ADDRESSES[Scope.WINDOW].format(ending)).content
+    assert (plain != wanted) == is_drawn
+    asked = (
+        f"{ADDRESSES[Scope.DAYS].format(ending)}?{urlencode(DAYS_OPTIONS)}&category=2&category=77&category=x"
+    )
+    answer = reader.get(asked)
+    drawn = select_days(age, options=DaysOptions(**DAYS_OPTIONS), categories=[2])
+    assert answer.content == render_file(drawn if is_drawn else select_days(age), ending=ending)
+    name = "fair-2024_age_cumulative" if is_drawn else "fair-2024_age_days"
+    assert f'"{name}.{ending}"' in answer["Content-Disposition"]
+
+
+@pytest.mark.parametrize(
+    ("page", "kept", "options"),
+    [
+        (
+            "/studies/fair-2024/age/",
+            {"from": "2024-05-31", "to": "2024-06-01"},
+            list(WINDOW_OPTIONS.items()),
+        ),
+        ("/studies/fair-2024/age/days/", {}, [*DAYS_OPTIONS.items(), ("category", "2"), ("category", "0")]),
+    ],
+)
+def test_links_carry_the_options_of_the_page(
+    reader: Client, fair: Study, page: str, kept: dict[str, str], options: list[tuple[str, str]]
+) -> None:
+    html = reader.get(f"{page}?{urlencode([*kept.items(), *options])}").content.decode()
+    links = [urlsplit(unescape(link)) for link in re.findall(r'href="([^"]+)" download', html)]
+    assert len(links) == len(FORMATS)
+    for link in links:
+        ending = link.path.split(".", 1)[1]
+        wanted = [*kept.items(), *(options if FORMATS[ending].is_drawn else [])]
+        assert sorted(parse_qsl(link.query)) == sorted(wanted), ending
 
 
 @pytest.mark.parametrize(
