@@ -22,6 +22,7 @@ from reports.models import ApiToken, Indicator, SavedView, ShareLink, ShareView,
 from reports.models.access import Opening
 from reports.policies import READERS, Role, may_read, roles_of
 from reports.selectors import Window
+from reports.studyfile.table import is_one_line
 
 TOKEN_PREFIX = "mobility-read-"  # noqa: S105 - so that scanners of leaked secrets know what they have found
 TOKEN_BYTES = 32
@@ -270,7 +271,7 @@ def _sees_all(user: User) -> bool:
 
 def _named(name: str) -> str:
     name = name.strip()
-    if not 1 <= len(name) <= NAME_MAX or not name.isprintable():
+    if not 1 <= len(name) <= NAME_MAX or not is_one_line(name):
         raise AccessError(gettext("A name must have 1 to %(n)d printable characters.") % {"n": NAME_MAX})
     return name
 

@@ -5,9 +5,9 @@ from datetime import date
 from django.db import transaction
 
 from reports.models import DayNote, Study
+from reports.studyfile.table import is_one_line
 
 MAX_TEXT = 200
-_HARD_SPACES = str.maketrans("\u00a0\u202f", "  ")  # of French typography; Python calls them not printable
 
 
 class DayNoteError(ValueError):
@@ -26,7 +26,7 @@ def note_day(study: Study, *, day: date, kind: DayNote.Kind, text: str, by: str)
     if not 1 <= number <= study.days:
         raise DayNoteError(f"day must lie within {study.first_day} to {study.last_day}, got {day}")
     words = text.strip()
-    if not words or len(words) > MAX_TEXT or not words.translate(_HARD_SPACES).isprintable():
+    if not words or len(words) > MAX_TEXT or not is_one_line(words):
         raise DayNoteError(f"text must be one line of 1 to {MAX_TEXT} characters, got {len(words)}")
     note, _ = DayNote.objects.update_or_create(
         study=study, day=number, kind=kind, defaults={"text": words, "by": by}

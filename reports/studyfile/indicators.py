@@ -16,7 +16,7 @@ from reports.studyfile.definition import (
     PlanDefinition,
 )
 from reports.studyfile.sections import EPSILON, WEIGHT
-from reports.studyfile.table import Table, text_problem
+from reports.studyfile.table import Table, text_problem, with_plain_spaces
 
 MAX_INDICATORS = 255
 MAX_CATEGORIES = 65_534
@@ -188,13 +188,17 @@ def _read_categories(table: Table, *, days: int) -> tuple[str, ...]:
         found = len(values) if isinstance(values, list) else values
         table.add("categories", f"must be a list of 2 to {most} texts in a study of {days} days", found)
         return ()
-    seen: set[str] = set()
+    seen: dict[str, str] = {}  # how it is written, by how it looks
     for position, value in enumerate(values, start=1):
         problem = text_problem(value)
-        if problem is None and value in seen:
-            problem = "must be unique in the indicator"
+        if problem is None:
+            written = seen.get(with_plain_spaces(value))
+            if written == value:
+                problem = "must be unique in the indicator"
+            elif written is not None:
+                problem = "must differ from the others by more than the kind of its spaces"
+            else:
+                seen[with_plain_spaces(value)] = value
         if problem:
             table.add(f"categories[{position}]", problem, value)
-        elif isinstance(value, str):
-            seen.add(value)
     return tuple(str(value) for value in values)

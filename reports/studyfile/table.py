@@ -19,6 +19,7 @@ SLUG_RULE = "must be 1 to 64 lower-case letters, digits, - and _, with a letter 
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 _CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 _MISSING = object()
+_HARD_SPACES = str.maketrans("\u00a0\u202f", "  ")  # of French typography: in guillemets, before a colon
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +187,19 @@ def text_problem(value: object) -> str | None:
         return "must have no blanks around it"
     if len(value) > MAX_TEXT:
         return f"must have at most {MAX_TEXT} characters"
-    if not value.isprintable():
+    if not is_one_line(value):
         return "must be printable and of one line"
     return None
+
+
+def with_plain_spaces(text: str) -> str:
+    """The text as it looks: hard spaces as plain ones."""
+    return text.translate(_HARD_SPACES)
+
+
+def is_one_line(text: str) -> bool:
+    """Whether a text is printable and of one line; hard spaces are, which Python calls not printable."""
+    return with_plain_spaces(text).isprintable()
 
 
 def degrees_problem(value: object, *, limit: int) -> str | None:

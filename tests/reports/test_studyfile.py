@@ -205,6 +205,10 @@ def test_the_demo_study_survives_the_round_trip_through_json() -> None:
         ('["young", "old"]', '["young"]', "indicator[age_band].categories: must be a list of 2 to 65534 texts in a study of 3 days, got 1"),
         ('["young", "old"]', '"young"', 'indicator[age_band].categories: must be a list of 2 to 65534 texts in a study of 3 days, got "young"'),
         ('["young", "old"]', '["young", "young"]', 'indicator[age_band].categories[2]: must be unique in the indicator, got "young"'),
+        ('["young", "old"]', '["so young", "so\u00a0young"]', 'indicator[age_band].categories[2]: must differ from the others by more than the kind of its spaces, got "so\u00a0young"'),
+        ('["young", "old"]', '["young", "old\u202f"]', 'indicator[age_band].categories[2]: must have no blanks around it'),
+        ('["young", "old"]', '["young", "zero\u200bwidth"]', 'indicator[age_band].categories[2]: must be printable and of one line'),
+        ('["young", "old"]', '["young", "two\u2028lines"]', 'indicator[age_band].categories[2]: must be printable and of one line'),
         ('["young", "old"]', '["young", " old"]', 'indicator[age_band].categories[2]: must have no blanks around it, got " old"'),
         ('["young", "old"]', '["young", ""]', 'indicator[age_band].categories[2]: must not be empty, got ""'),
         ('["young", "old"]', '["young", 5]', "indicator[age_band].categories[2]: must be a text in quotes, got 5"),
@@ -225,6 +229,16 @@ def test_a_broken_rule_is_named_with_file_key_and_value(old: str, new: str, expe
     found = problems(edited(old, new))
     assert any(expected in line for line in found), found
     assert all(line.startswith("study.toml: ") for line in found)
+
+
+def test_names_may_have_the_hard_spaces_of_french_typography() -> None:
+    text = edited('["young", "old"]', '["18\u202f\u00e0\u202f24\u00a0ans", "\u00ab\u00a0vieux\u00a0\u00bb"]')
+    text = edited(
+        'slug = "age_band"', 'slug = "age_band"\nname = "\u00c2ge\u00a0: en ann\u00e9es"', text=text
+    )
+    found = next(each for each in parse(text).indicators if each.slug == "age_band")
+    assert found.name == "\u00c2ge\u00a0: en ann\u00e9es"
+    assert found.categories == ("18\u202f\u00e0\u202f24\u00a0ans", "\u00ab\u00a0vieux\u00a0\u00bb")
 
 
 def test_a_valid_key_next_to_a_broken_one_is_not_blamed() -> None:

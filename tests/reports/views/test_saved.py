@@ -75,6 +75,12 @@ def test_names_have_bounds(reader: Client, fair: Study, name: str) -> None:
     assert not SavedView.objects.exists()
 
 
+def test_names_may_have_the_hard_spaces_of_french_typography(reader: Client, fair: Study) -> None:
+    name = "\u00ab\u00a0Mairie\u00a0\u00bb\u202f: juin"
+    reader.post(URL, {"name": name, "address": "/studies/fair-2024/"})
+    assert SavedView.objects.get().name == name
+
+
 def test_there_is_an_end_to_keeping(analyst: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "VIEWS_MAX", 2)
     for name in ("a", "b", "b"):
