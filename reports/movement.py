@@ -83,7 +83,8 @@ def movement(
     """
     study = indicator.study
     notes = tuple(study.day_notes.all())
-    [(_, tallies)] = reports_with_tallies([indicator], [[]])
+    whole = Window(1, study.days if has_unions(indicator) else 1)
+    [((report,), tallies)] = reports_with_tallies([indicator], [[whole]])
     unions = all_unions(tallies.visitors)
     coverage = coverage_of(study, visitors=unions, notes=notes)
     totals = tuple(_day_totals(indicator, day, unions=unions) for day in coverage.days)
@@ -92,6 +93,7 @@ def movement(
     chosen = show if show in available else next(iter(available), None)
     cohort, window = _with_defaults(source, cohort, window)
     return Movement(
+        report=report,
         key=key_figures(study, visitors=unions),
         totals=totals,
         available=available,

@@ -8,7 +8,7 @@ from typing import Final
 from reports.coverage import DayCoverage
 from reports.derived import KeyFigures
 from reports.models import DayNote
-from reports.selectors import Window
+from reports.selectors import Window, WindowReport
 from reports.status import Status
 
 
@@ -94,9 +94,11 @@ class Movement:
     """What the page of an indicator shows.
 
     `points` are days, or for `days_present` one point for the study, for `window` first those who are new
-    and then those who return. `cohort` is the day that shares are of.
+    and then those who return. `cohort` is the day that shares are of. `report` is that of all days, or of the
+    first day where days cannot be joined: it says under which plan the answers were collected.
     """
 
+    report: WindowReport
     key: KeyFigures
     totals: tuple[DayTotals, ...]
     available: tuple[Show, ...]

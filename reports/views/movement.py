@@ -36,7 +36,7 @@ def movements(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
     context["crumbs"].append((found.name, reverse("reports:indicator", args=[study.slug, found.slug])))
     status, asked = 200, Asked()
     try:
-        asked = _asked(request.GET, indicator=found)
+        asked = asked_of(request.GET, indicator=found)
     except WindowError as error:
         context["problem"] = str(error)
         status = 400
@@ -45,7 +45,7 @@ def movements(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
     return render(request, "reports/movement.html", context, status=status)
 
 
-def _asked(query: QueryDict, *, indicator: Indicator) -> Asked:
+def asked_of(query: QueryDict, *, indicator: Indicator) -> Asked:
     """What the address asks for; WindowError, with a text for people, if there is no such thing."""
     study, asked = indicator.study, Asked()
     if name := query.get("show"):
