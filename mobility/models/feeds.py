@@ -45,3 +45,10 @@ class FeedToken(models.Model):
     def is_valid(self) -> bool:
         """Whether it opens the door now."""
         return self.revoked_at is None and self.expires_at > timezone.now()
+
+    @property
+    def state(self) -> str:
+        """ "valid", or why not: "revoked", "expired"."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "valid" if self.is_valid else "expired"

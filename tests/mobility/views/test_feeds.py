@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from mobility.models import FeedToken, VaultStudy
 from mobility.services import feeds
@@ -67,3 +68,16 @@ def test_the_way_up_is_one_that_the_person_may_go(
 
 def test_the_example_names_this_site_and_study(client: Client, study: VaultStudy) -> None:
     assert "http://testserver/api/v1/studies/fair/extracts/FILE?profile=default" in page(client, URL)
+
+
+def test_the_list_says_the_state_of_each_and_ends_what_is_valid(client: Client, study: VaultStudy) -> None:
+    names = ("a <b>", "old", "gone")
+    tokens = {name: feeds.create_token(study, name=name, days=3, by="olga")[0] for name in names}
+    FeedToken.objects.filter(pk=tokens["old"].pk).update(expires_at=timezone.now())
+    feeds.revoke(tokens["gone"])
+    html = client.get(URL).content.decode()
+    shown = text_of(html)
+    assert "old expired" in shown
+    assert "gone revoked" in shown
+    labels = re.findall(r'<form method="post" action="([^"]+)">.*?aria-label="([^"]+)"', html)
+    assert labels == [(f"{URL}{tokens['a <b>'].pk}/revoke/", "Revoke a &lt;b&gt;")]
