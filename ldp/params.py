@@ -16,6 +16,7 @@ from ldp.families.fake_data import (
     fake_data_channel,
 )
 from ldp.families.unary import UnaryChannel, oue_channel
+from ldp.geo.location import LocationSpec
 
 Mechanism = Literal["smp-grr", "spl-grr", "smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp"]
 Kind = Literal["static", "daily"]
@@ -79,6 +80,8 @@ class PlanSpec:
     epsilon : Fraction; rsfd only: what is promised for the unit, where answers may have more; else None
     shares : tuple of int, shape (d,), or None; smp only: how often each indicator is asked, probabilities
         times 2**64; None = equally
+    location : LocationSpec or None; a noisy place a day, which everyone reports beside the indicators; None =
+        nobody does
 
     Raises
     ------
@@ -97,6 +100,7 @@ class PlanSpec:
     indicators: tuple[IndicatorSpec, ...]
     epsilon: Fraction | None = None
     shares: tuple[int, ...] | None = None
+    location: LocationSpec | None = None
 
     def __post_init__(self) -> None:
         if self.mechanism not in get_args(Mechanism):
@@ -105,7 +109,8 @@ class PlanSpec:
             raise PlanError(f"unit must be one of {get_args(Unit)}, got {self.unit!r}")
         _check_range("version", self.version, low=1, high=MAX_VERSION)
         _check_range("days", self.days, low=1, high=MAX_DAYS)
-        _check_range("number of indicators", len(self.indicators), low=1, high=MAX_INDICATORS)
+        most = MAX_INDICATORS - (self.location is not None)  # its tally is one more
+        _check_range("number of indicators", len(self.indicators), low=1, high=most)
         slugs = [spec.slug for spec in self.indicators]
         for slug in slugs:
             if slugs.count(slug) > 1:
@@ -113,6 +118,8 @@ class PlanSpec:
         for spec in self.indicators:
             if spec.max_values is not None:
                 _check_range(f"max_values of {spec.slug}", spec.max_values, low=1, high=self.days)
+        if self.location is not None and self.location.max_values is not None:
+            _check_range("max_values of the location", self.location.max_values, low=1, high=self.days)
         if self.shares is not None:
             self._check_shares(self.shares)
         if self.has_fakes:
@@ -148,6 +155,12 @@ class PlanSpec:
     def d(self) -> int:
         """Number of indicators."""
         return len(self.indicators)
+
+    @property
+    def tally_sizes(self) -> tuple[int, ...]:
+        """Number of values that each tally counts: of the indicators, then, if any, of the location."""
+        sizes = tuple(spec.domain_size for spec in self.indicators)
+        return sizes if self.location is None else (*sizes, self.location.grid.n_cells)
 
     @property
     def is_sampled(self) -> bool:
@@ -210,6 +223,7 @@ class PlanSpec:
         promised = {} if self.epsilon is None else {"epsilon": _ratio(self.epsilon)}
         # As texts: many readers of JSON round integers above 2**53.
         asked = {} if self.shares is None else {"shares": [str(share) for share in self.shares]}
+        located = {} if self.location is None else {"location": self.location.to_json()}
         return {
             "mechanism": self.mechanism,
             "unit": self.unit,
@@ -218,6 +232,7 @@ class PlanSpec:
             "indicators": [_indicator_to_json(spec) for spec in self.indicators],
             **promised,
             **asked,
+            **located,
         }
 
     @classmethod
@@ -238,6 +253,7 @@ class PlanSpec:
                 indicators=indicators,
                 epsilon=Fraction(data["epsilon"]) if "epsilon" in data else None,
                 shares=tuple(int(share) for share in data["shares"]) if "shares" in data else None,
+                location=LocationSpec.from_json(data["location"]) if "location" in data else None,
             )
         except LdpError:
             raise

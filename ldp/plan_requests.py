@@ -8,6 +8,7 @@ from fractions import Fraction
 from ldp.channels import WORD, Unit
 from ldp.errors import InvalidBudgetError, PlanError
 from ldp.families.fake_data import hidden_epsilon
+from ldp.geo.location import LocationSpec
 from ldp.params import FAKED, IndicatorSpec, Kind, Mechanism, PlanSpec, check_static
 
 
@@ -41,6 +42,7 @@ def build_plan(
     days: int,
     epsilon: Decimal,
     indicators: Sequence[IndicatorRequest],
+    location: LocationSpec | None = None,
 ) -> PlanSpec:
     """Plan from what an administrator typed; the one conversion of epsilon to an exact fraction.
 
@@ -48,6 +50,7 @@ def build_plan(
     ----------
     epsilon : Decimal; of one answer under smp; under spl the total, shared equally; under rsfd what is
         promised for the unit
+    location : what everyone reports of places, beside the indicators and their epsilon
 
     Raises
     ------
@@ -76,6 +79,7 @@ def build_plan(
         indicators=specs,
         epsilon=promised if mechanism in FAKED else None,
         shares=_shares(indicators, mechanism=mechanism),
+        location=location,
     )
 
 

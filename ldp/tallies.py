@@ -146,7 +146,7 @@ def tally_reports(
     words : ndarray of uint16, shape (n, words), or (n, days, words) of a daily indicator; as
         `ldp.mechanisms.words` says
     delta : Delta; its counts and reports of the indicator change
-    index : int; position in the plan
+    index : int; position in the plan; d, the number of indicators, of the location
     is_unary : bool; whether a report is bits; else it is one code
     bitmaps, sign, Raises : as in `tally_static`
     """
@@ -172,11 +172,13 @@ def tally_visitors(bitmaps: Bitmaps, out: Counts, *, sign: Sign) -> None:
 class Delta:
     """What one publication adds to the totals: visitors, and per indicator counts and reports.
 
+    A plan with locations has one more tally, the last: reports by cell of the grid.
+
     Parameters
     ----------
     visitors : ndarray of int64, shape (days + 1, days + 1)
-    counts : per indicator ndarray of int64, shape (domain_size, days + 1, days + 1)
-    n_reports : per indicator ndarray of int64, shape (days + 1, days + 1)
+    counts : per tally ndarray of int64, shape (domain_size, days + 1, days + 1)
+    n_reports : per tally ndarray of int64, shape (days + 1, days + 1)
     """
 
     visitors: Counts
@@ -186,7 +188,7 @@ class Delta:
     @classmethod
     def zero(cls, plan: PlanSpec) -> Self:
         """Return the empty delta of a plan; its arrays may be filled in place."""
-        return cls._zero(days=plan.days, domain_sizes=[spec.domain_size for spec in plan.indicators])
+        return cls._zero(days=plan.days, domain_sizes=plan.tally_sizes)
 
     def __add__(self, other: "Delta") -> "Delta":
         """Sum, as new arrays; LdpError if the shapes differ."""

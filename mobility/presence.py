@@ -306,7 +306,7 @@ def _add_tallies(delta: Delta, was: Presence, now: Presence, sanitiser: StudySan
         tally_visitors(presence.days, delta.visitors, sign=sign)
     signed = tuple(pair for pair in signed if pair[0].days.any())
     for kind in get_args(Kind):
-        for place in sanitiser.places(was.pseudonym, kind=kind):
+        for place in sanitiser.tallied(was.pseudonym, kind=kind):
             for presence, sign in signed:
                 words = getattr(presence, kind)[place.rows, place.words]
                 tally_reports(
@@ -314,6 +314,6 @@ def _add_tallies(delta: Delta, was: Presence, now: Presence, sanitiser: StudySan
                     words if kind == "static" else words.swapaxes(1, 2),
                     delta,
                     index=place.indicator,
-                    is_unary=sanitiser.plan.is_unary(place.indicator),
+                    is_unary=place.is_unary,
                     sign=sign,
                 )

@@ -2,7 +2,8 @@
 
 A sampled plan (Smp) keeps one static and one daily code per subscriber, whatever the indicator that the keyed
 function picked; another plan (Spl, RS+FD) keeps one of each indicator. A report takes one word, or several
-(`ldp.mechanisms.words`). `places` hides the difference.
+(`ldp.mechanisms.words`). `places` hides the difference. The noisy place of a day, which everyone reports, is
+one more daily word, the last.
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from ldp import PlanSpec
 from ldp.entropy import KeyedPrf
+from ldp.geo.sanitiser import LocationSanitiser
 from ldp.mechanisms.sanitiser import Sanitiser
 from ldp.mechanisms.words import n_words, plan_words
 from ldp.params import Kind
@@ -23,12 +25,16 @@ Pseudonyms = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an indicator stands: `rows` of those who report on it, `slot` of its raw code, its `words`."""
+    """Where an indicator stands: `rows` of those who report on it, `slot` of its raw code, its `words`.
+
+    `indicator` is its position among the plan's tallies; `is_unary`: its reports have a bit per value.
+    """
 
     indicator: int
     slot: int
     words: slice
     rows: NDArray[np.int64]
+    is_unary: bool
 
 
 class StudySanitiser:
@@ -43,6 +49,9 @@ class StudySanitiser:
     def __init__(self, plan: PlanSpec, *, prf: KeyedPrf) -> None:
         self.plan = plan
         self._sanitiser = Sanitiser(plan, prf)
+        self._locations = (
+            None if plan.location is None else LocationSanitiser(plan.location, prf, plan.version)
+        )
 
     def slots(self, kind: Kind) -> int:
         """Number of raw codes of a kind that are kept of a subscriber until they are sanitised."""
@@ -51,20 +60,32 @@ class StudySanitiser:
 
     def words(self, kind: Kind) -> int:
         """Number of words that all reports of a kind take."""
-        return plan_words(self.plan, kind=kind)
+        return plan_words(self.plan, kind=kind) + len(self._location_words(kind))
 
     def starts(self, kind: Kind) -> list[int]:
         """Word with which each report of a kind begins."""
-        return sorted({words.start for words in self._words_of(kind)})
+        return sorted({words.start for words in self._words_of(kind)}) + self._location_words(kind)
+
+    def tallied(self, pseudonyms: Pseudonyms, *, kind: Kind) -> Iterator[Place]:
+        """Place of each tally of a kind: of its indicators, and of the location."""
+        yield from self.places(pseudonyms, kind=kind)
+        for word in self._location_words(kind):
+            everyone = np.arange(len(pseudonyms))
+            yield Place(
+                indicator=self.plan.d, slot=-1, words=slice(word, word + 1), rows=everyone, is_unary=False
+            )
 
     def places(self, pseudonyms: Pseudonyms, *, kind: Kind) -> Iterator[Place]:
         """Place of each indicator of a kind, in plan order."""
         asked = self._sanitiser.asked(pseudonyms) if self.plan.is_sampled else None
         for slot, (index, words) in enumerate(zip(self._indexes(kind), self._words_of(kind), strict=True)):
-            if asked is None:
-                yield Place(indicator=index, slot=slot, words=words, rows=np.arange(len(pseudonyms)))
-            else:
-                yield Place(indicator=index, slot=0, words=words, rows=np.flatnonzero(asked == index))
+            yield Place(
+                indicator=index,
+                slot=slot if asked is None else 0,
+                words=words,
+                rows=np.arange(len(pseudonyms)) if asked is None else np.flatnonzero(asked == index),
+                is_unary=self.plan.is_unary(index),
+            )
 
     def static_answers(self, pseudonyms: Pseudonyms, codes: NDArray[np.uint16]) -> NDArray[np.uint16]:
         """Sanitised static reports, shape (n, words), of raw `codes` of shape (n, slots).
@@ -76,19 +97,34 @@ class StudySanitiser:
         return self._reports(places, raw, pseudonyms, kind="static")
 
     def daily_answers(
-        self, pseudonyms: Pseudonyms, codes: NDArray[np.uint16], *, day: int
+        self,
+        pseudonyms: Pseudonyms,
+        codes: NDArray[np.uint16],
+        *,
+        day: int,
+        grid_codes: NDArray[np.uint16] | None = None,
     ) -> NDArray[np.uint16]:
         """Sanitised reports of one day, shape (n, words), of raw `codes` of shape (n, daily indicators).
 
         NO_VALUE where the value is empty, or the day is not among those on which the subscriber reports.
+
+        Parameters
+        ----------
+        grid_codes : shape (n,); cell of the grid in which the main cell of the day lies, NO_VALUE for none;
+            needed where the plan has locations
         """
         places = list(self.places(pseudonyms, kind="daily"))
         raw = []
         for column, place in enumerate(places):
             days = self._sanitiser.answer_days(place.indicator, pseudonyms[place.rows])
-            answers_today = (days >> np.uint64(day - 1)) & np.uint64(1) == 1
-            raw.append(np.where(answers_today, codes[place.rows, column], NO_VALUE))
-        return self._reports(places, raw, pseudonyms, kind="daily")
+            raw.append(_on_day(days, day, codes[place.rows, column]))
+        reports = self._reports(places, raw, pseudonyms, kind="daily")
+        if self._locations is not None:
+            if grid_codes is None:
+                raise ValueError("grid_codes must be given: the plan has locations")
+            days = self._locations.answer_days(pseudonyms, days=self.plan.days)
+            reports[:, -1] = self._locations.reports(pseudonyms, _on_day(days, day, grid_codes))
+        return reports
 
     def _reports(
         self, places: list[Place], raw: list[NDArray[np.uint16]], pseudonyms: Pseudonyms, *, kind: Kind
@@ -107,6 +143,11 @@ class StudySanitiser:
             sent_one = self._sanitiser.report(place.indicator, pseudonyms[place.rows], _values(codes))
             reports[place.rows, place.words] = sent_one
         return reports
+
+    def _location_words(self, kind: Kind) -> list[int]:
+        """The word of the location, after those of the indicators."""
+        is_there = kind == "daily" and self.plan.location is not None
+        return [plan_words(self.plan, kind=kind)] if is_there else []
 
     def _indexes(self, kind: Kind) -> list[int]:
         return [index for index, spec in enumerate(self.plan.indicators) if spec.kind == kind]
@@ -131,6 +172,11 @@ def differing_reports(known: NDArray[np.uint16], fresh: NDArray[np.uint16], *, s
         return 0
     in_both = (known[:, starts] != NO_VALUE) & (fresh[:, starts] != NO_VALUE)
     return int((in_both & np.logical_or.reduceat(known != fresh, starts, axis=1)).sum())
+
+
+def _on_day(days: Pseudonyms, day: int, codes: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Codes of those who report on the day, by their bitmaps `days`; NO_VALUE of the others."""
+    return np.where((days >> np.uint64(day - 1)) & np.uint64(1) == 1, codes, NO_VALUE)
 
 
 def _values(raw: NDArray[np.uint16]) -> NDArray[np.int32]:

@@ -7,7 +7,7 @@ from django.db import transaction
 from numpy.typing import NDArray
 
 from ldp.tallies import Delta
-from reports.models import Plan, Publication, Study, Tally, VisitorTally
+from reports.models import LocationTally, Plan, Publication, Study, Tally, VisitorTally
 
 
 class PublicationError(Exception):
@@ -47,11 +47,15 @@ def apply_publication(
     visitors = VisitorTally.objects.get(study=study)
     visitors.counts = _added(visitors.counts, delta.visitors, what="visitors")
     visitors.save(update_fields=["counts"])
-    tallies = Tally.objects.filter(plan=plan).order_by("indicator__position")
-    for tally, counts, n_reports in zip(tallies, delta.counts, delta.n_reports, strict=True):
+    tallies = list(Tally.objects.filter(plan=plan).order_by("indicator__position"))
+    locations = LocationTally.objects.filter(plan=plan).first()
+    n = len(delta.counts) - (locations is not None)  # the last tally is that of the locations
+    for tally, counts, n_reports in zip(tallies, delta.counts[:n], delta.n_reports[:n], strict=True):
         tally.counts = _added(tally.counts, counts, what=f"indicator {tally.indicator_id}")
         tally.n_reports = _added(tally.n_reports, n_reports, what=f"indicator {tally.indicator_id}")
         tally.save(update_fields=["counts", "n_reports"])
+    if locations is not None:
+        locations.set(_sum(locations.array, delta.counts[n], what="the locations"))
     if voided_days > plan.voided_days:
         plan.voided_days = voided_days
         plan.save(update_fields=["voided_days"])
@@ -59,7 +63,12 @@ def apply_publication(
 
 
 def _added(stored: bytes | memoryview, change: NDArray[np.int64], *, what: str) -> bytes:
-    total = np.frombuffer(stored, "<i8").reshape(change.shape) + change
+    total = _sum(np.frombuffer(stored, "<i8").reshape(change.shape), change, what=what)
+    return total.astype("<i8").tobytes()
+
+
+def _sum(stored: NDArray[np.int64], change: NDArray[np.int64], *, what: str) -> NDArray[np.int64]:
+    total = stored + change
     if (total < 0).any():
         raise PublicationError(f"the totals of {what} would become negative: the delta is not of this state")
-    return total.astype("<i8").tobytes()
+    return total

@@ -7,7 +7,7 @@ from datetime import datetime, time
 from django.db import transaction
 
 from ldp import Delta, PlanSpec
-from reports.models import Indicator, Plan, PlanIndicator, Study, Tally, VisitorTally
+from reports.models import Indicator, LocationTally, Plan, PlanIndicator, Study, Tally, VisitorTally
 from reports.services.areas import create_area
 from reports.studyfile import StudyDefinition
 
@@ -53,7 +53,8 @@ def create_study_rows(definition: StudyDefinition, *, by: str) -> Study:
         created_by=by,
     )
     if definition.area is not None:
-        create_area(study, definition.area)
+        location = definition.location
+        create_area(study, definition.area, grid=None if location is None else location.grid)
     indicators = _create_indicators(study, definition)
     _create_plan(study, definition, indicators, by=by)
     return study
@@ -106,8 +107,10 @@ def _create_plan(study: Study, definition: StudyDefinition, indicators: list[Ind
     )
     zero = Delta.zero(spec)
     VisitorTally.objects.create(study=study, counts=zero.visitors.tobytes())
+    if spec.location is not None:
+        LocationTally(plan=plan).set(zero.counts[spec.d])
     for indicator, typed, counts, n_reports in zip(
-        indicators, definition.indicators, zero.counts, zero.n_reports, strict=True
+        indicators, definition.indicators, zero.counts[: spec.d], zero.n_reports[: spec.d], strict=True
     ):
         PlanIndicator.objects.create(plan=plan, indicator=indicator, epsilon=typed.epsilon)
         Tally.objects.create(

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final, Literal, Self, get_args
 
 from ldp import IndicatorRequest, PlanSpec, build_plan
 from ldp.channels import Unit
+from ldp.geo.grid import Grid
+from ldp.geo.location import LocationSpec
 from ldp.params import Kind, Mechanism
 from reports.studyfile.formats import ISO, Delimiter
 
@@ -146,6 +149,32 @@ class AreaDefinition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LocationDefinition:
+    """What everyone reports of places: where the main cell of the day is, with noise, on a grid.
+
+    level : the odds of two places that lie radius_m apart differ at most by exp(level)
+    max_values : days on which a subscriber reports, None = all
+    places : code of the square of the grid in which each cell of the area lies, in the order of the cells
+    """
+
+    level: Decimal
+    radius_m: int
+    max_values: int | None
+    grid: Grid
+    places: tuple[int, ...]
+
+    @property
+    def spec(self) -> LocationSpec:
+        """As the library takes it."""
+        return LocationSpec(
+            level=Fraction(self.level),
+            radius_m=Fraction(self.radius_m),
+            grid=self.grid,
+            max_values=self.max_values,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StudyDefinition:
     """A valid study file with the files that it names."""
 
@@ -164,6 +193,7 @@ class StudyDefinition:
     area: AreaDefinition | None
     subscribers: SubscriberExtract | None = None
     small_cell: int = 0
+    location: LocationDefinition | None = None
 
     @property
     def static_indicators(self) -> tuple[IndicatorDefinition, ...]:
@@ -173,7 +203,9 @@ class StudyDefinition:
     @property
     def needs_main_cell(self) -> bool:
         """Whether anything is derived from the cell in which a subscriber stays longest on a day."""
-        return any(indicator.derive == MAIN_ZONE for indicator in self.indicators)
+        return self.location is not None or any(
+            indicator.derive == MAIN_ZONE for indicator in self.indicators
+        )
 
     @property
     def night(self) -> tuple[int, int] | None:
@@ -211,6 +243,7 @@ class StudyDefinition:
                 )
                 for indicator in self.indicators
             ],
+            location=None if self.location is None else self.location.spec,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -232,6 +265,7 @@ class StudyDefinition:
                 "indicators": tuple(_indicator_from_json(item) for item in data["indicators"]),
                 "area": None if data["area"] is None else _area_from_json(data["area"]),
                 "subscribers": _subscribers_from_json(data.get("subscribers")),
+                "location": _location_from_json(data.get("location")),
             }
         )
 
@@ -262,6 +296,17 @@ def _with_share(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _subscribers_from_json(data: Mapping[str, Any] | None) -> SubscriberExtract | None:
     return None if data is None else SubscriberExtract(**_with_share(data))
+
+
+def _location_from_json(data: Mapping[str, Any] | None) -> LocationDefinition | None:
+    if data is None:
+        return None
+    exact = {
+        "level": Decimal(data["level"]),
+        "grid": Grid.from_json(data["grid"]),
+        "places": tuple(data["places"]),
+    }
+    return LocationDefinition(**{**data, **exact})
 
 
 def _plan_from_json(data: Mapping[str, Any]) -> PlanDefinition:

@@ -12,10 +12,12 @@ from reports.studyfile.definition import (
     AreaDefinition,
     ExtractProfile,
     IndicatorDefinition,
+    LocationDefinition,
     StudyDefinition,
     SubscriberExtract,
 )
 from reports.studyfile.indicators import read_indicators, with_zones
+from reports.studyfile.location import read_location
 from reports.studyfile.problems import Problem, Problems, StudyFileError
 from reports.studyfile.sections import MAX_DAYS, read_extract, read_plan, read_study, read_subscribers
 from reports.studyfile.table import Table
@@ -50,10 +52,13 @@ def parse_study(
     problems = Problems(filename)
     root = Table(parse_toml(text, problems), "", problems)
     area_table = root.table("area", required=False)
+    location_table = root.table("location", required=False)
     parts = _read_sections(root, has_area=area_table is not None, min_publication=default_min_publication)
     area, area_problems, notes = _read_area(area_table, parts, read=read)
     if not area_problems and "days" in parts:
         parts["indicators"] = with_zones(root, parts["indicators"], area, days=parts["days"])
+    if location_table and not area_problems:
+        parts["location"] = _read_location(location_table, area, days=parts.get("days", MAX_DAYS))
     if problems.found or area_problems:
         raise StudyFileError([*problems.all(), *area_problems])
     definition = StudyDefinition(**parts, area=area)
@@ -73,6 +78,12 @@ def _read_area(
     study_days = (first_day, first_day + timedelta(days=days - 1)) if first_day else None
     area, files = read_area(table, read=read, study_days=study_days)
     return area, files.problems, files.notes
+
+
+def _read_location(table: Table, area: AreaDefinition | None, *, days: int) -> LocationDefinition | None:
+    if area is None:
+        table.add("grid_m", "needs [area] with the cells in which people are seen")
+    return read_location(table, area, days=days)
 
 
 def _read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict[str, Any]:
