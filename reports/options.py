@@ -1,4 +1,4 @@
-"""How a page shows its numbers: chart or table, order, measure, kind of value; all in the address."""
+"""How a page shows its numbers: chart, table or map, order, measure, kind of value; all in the address."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,10 +12,11 @@ from reports.status import Status
 
 Choices = dict[str, tuple[str, ...]]
 CHOICES: Final[Choices] = {
-    "view": ("both", "chart", "table"),
+    "view": ("both", "chart", "table", "map"),
     "order": ("natural", "sorted"),
     "measure": ("frequency", "visitors"),
     "values": ("unbiased", "consistent"),
+    "layer": ("estimate", "uncertainty"),
 }
 DAYS_CHOICES: Final[Choices] = {
     "show": ("daily", "cumulative"),
@@ -54,6 +55,7 @@ class ReportOptions(_Options):
 
     order : "natural" is that of the plan, "sorted" by what is shown, the largest first
     values : "unbiased" estimates may be negative; "consistent" ones add up to 100 %
+    layer : what the colours of a map stand for: the estimate, or half of the width of its interval
     """
 
     choices = CHOICES
@@ -61,6 +63,7 @@ class ReportOptions(_Options):
     order: str = "natural"
     measure: str = "frequency"
     values: str = "unbiased"
+    layer: str = "estimate"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from reports.views import compare, days, downloads, indicator, movement, notes, statement, studies
+from reports.views import compare, days, downloads, indicator, maps, movement, notes, statement, studies
 
 # A format has the ending that its files have; which ones make sense where, `reports.exports.formats` says.
 ENDING = r"(?P<file_format>[a-z]+(?:\.csv)?)"
@@ -23,11 +23,22 @@ urlpatterns = [
         name="indicator_file",
     ),
     path("<slug:slug>/<slug:indicator_slug>/days/", days.days, name="days"),
+    path("<slug:slug>/<slug:indicator_slug>/map.json", maps.map_days, name="map_days"),
     path("<slug:slug>/<slug:indicator_slug>/compare/", compare.comparison, name="compare"),
     path("<slug:slug>/<slug:indicator_slug>/movement/", movement.movements, name="movement"),
     re_path(
         rf"^(?P<slug>[-\w]+)/(?P<indicator_slug>[-\w]+)/days\.{ENDING}$",
         downloads.download_days,
         name="days_file",
+    ),
+    re_path(
+        rf"^(?P<slug>[-\w]+)/(?P<indicator_slug>[-\w]+)/compare\.{ENDING}$",
+        downloads.download_comparison,
+        name="compare_file",
+    ),
+    re_path(
+        rf"^(?P<slug>[-\w]+)/(?P<indicator_slug>[-\w]+)/movement\.{ENDING}$",
+        downloads.download_movement,
+        name="movement_file",
     ),
 ]

@@ -1,5 +1,6 @@
 """The report of one indicator in one window."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -10,7 +11,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from ldp import PlanSpec
-from reports import charts, wording
+from reports import charts, maps, wording
 from reports.models import Indicator, Study
 from reports.options import CHOICES, ReportOptions, ordered
 from reports.picker import build_picker, requested_window, window_query
@@ -28,6 +29,7 @@ from reports.statement import protections
 from reports.status import Status
 from reports.switches import Switch, switches
 from reports.views.access import indicator_or_404, readers_only, study_or_404
+from reports.views.maps import map_context
 
 WIDE_INTERVAL = 0.1  # half of it, as a share: from here on a report says that it is imprecise
 
@@ -77,7 +79,11 @@ def window_context(
     """What the page of one window shows; `query` names the window alone, `full_query` the options too."""
     study = indicator.study
     query = window_query(study, window)
+    zones = maps.zones_of(indicator)
+    if options.view == "map" and not zones:
+        options = replace(options, view="both")
     context = {
+        "options": options,
         "picker": build_picker(indicator, visitors=visitors, current=window, options=options),
         "first": study.date_of(window.first_day),
         "last": study.date_of(window.last_day),
@@ -93,8 +99,11 @@ def window_context(
         report = window_report(indicator, window)
     except UnionNotAvailableError:
         return context | {"state": "union_not_available"}
-    context |= {"state": _state(report), "report": report, "switches": report_switches(options, query)}
-    context["shortcuts"] = _shortcuts(options, query, indicator=indicator)
+    context |= {"state": _state(report), "report": report}
+    context["switches"] = report_switches(options, query, has_map=bool(zones))
+    context["shortcuts"] = _shortcuts(options, query, indicator=indicator, has_map=bool(zones))
+    if options.view == "map" and context["state"] == "report":
+        context |= map_context(report, zones=zones, options=options)
     return context | _report_context(report, options)
 
 
@@ -128,17 +137,21 @@ def missing_days(study: Study, window: Window, *, visitors: Counts) -> list[str]
     ]
 
 
-def _shortcuts(options: ReportOptions, query: str, *, indicator: Indicator) -> list[dict[str, str]]:
+def _shortcuts(
+    options: ReportOptions, query: str, *, indicator: Indicator, has_map: bool
+) -> list[dict[str, str]]:
     """Keys of this page, for the list of shortcuts."""
     other_order = "natural" if options.order == "sorted" else "sorted"
     other_measure = "frequency" if options.measure == "visitors" else "visitors"
     days = reverse("reports:days", args=[indicator.study.slug, indicator.slug])
+    to_map = {"key": "a", "go": f"?{options.query(query, view='map')}", "text": gettext("Show the map")}
     return [
         {"key": "w", "focus": "windows", "text": gettext("Go to the windows of this study")},
         {"key": "m", "focus": "method", "text": gettext("Go to method and caveats")},
         {"key": "t", "go": f"?{options.query(query, view='table')}", "text": gettext("Show the table alone")},
         {"key": "g", "go": f"?{options.query(query, view='chart')}", "text": gettext("Show the chart alone")},
         {"key": "b", "go": f"?{options.query(query, view='both')}", "text": gettext("Show chart and table")},
+        *([to_map] if has_map else []),
         {
             "key": "o",
             "go": f"?{options.query(query, order=other_order)}",
@@ -153,18 +166,21 @@ def _shortcuts(options: ReportOptions, query: str, *, indicator: Indicator) -> l
     ]
 
 
-def report_switches(options: ReportOptions, query: str) -> list[Switch]:
+def report_switches(options: ReportOptions, query: str, *, has_map: bool) -> list[Switch]:
     """Links to the other ways to show the same result."""
     labels = {
         "both": gettext("Chart and table"),
         "chart": gettext("Chart"),
         "table": gettext("Table"),
+        "map": gettext("Map"),
         "natural": gettext("Plan order"),
         "sorted": gettext("Largest first"),
         "frequency": gettext("Shares"),
         "visitors": gettext("Visitors"),
         "unbiased": gettext("Unbiased"),
         "consistent": gettext("Consistent"),
+        "estimate": gettext("Estimate"),
+        "uncertainty": gettext("Uncertainty"),
     }
     titles = {
         "view": gettext("View"),
@@ -172,7 +188,12 @@ def report_switches(options: ReportOptions, query: str) -> list[Switch]:
         "order": gettext("Order"),
         "values": gettext("Values"),
     }
-    return switches(options, titles=titles, labels=labels, choices=CHOICES, kept=query)
+    choices = dict(CHOICES)
+    if options.view == "map":
+        titles["layer"] = gettext("Colours")
+    if not has_map:
+        choices["view"] = tuple(view for view in choices["view"] if view != "map")
+    return switches(options, titles=titles, labels=labels, choices=choices, kept=query)
 
 
 def typical_half_width(report: WindowReport) -> float | None:

@@ -108,7 +108,7 @@ def test_days_page_without_data(reader: Client, db: None) -> None:
         # each: session, user, roles for access and for the navigation
         ("studies", (), 4 + 2 + 1),  # studies, notes; kept views
         ("study", ("fair-2024",), 4 + 7),  # study, plan, visitors, notes, area, roles, indicators
-        ("indicator", ("fair-2024", "gender"), 4 + 5),  # study, indicators, visitors, tally, notes
+        ("indicator", ("fair-2024", "gender"), 4 + 6),  # study, indicators, visitors, zones, tally, notes
         ("days", ("fair-2024", "gender"), 4 + 4),  # study, indicators, tally, notes
         ("statement", ("fair-2024",), 4 + 6),
     ],

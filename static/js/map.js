@@ -1,0 +1,388 @@
+// Draws maps: zones in a few classes, or a grid, with lines of rivers, roads and borders. Pages hold the shapes
+// and one frame as data: <figure data-map="ID of the data">; the frames of all days are fetched when somebody
+// plays through them. A figure has one or more panels, which show the same days and the same part of the area.
+//
+// Plotly draws polygons and lines, and moves the map under the pointer. A grid is an image of one pixel a cell.
+// Where the pointer is, is looked up here: a mark for each of thousands of zones would slow everything down.
+
+const NOT_ASKED = -1;
+const NOT_READ = -2;
+const CONFIG = { displayModeBar: false, scrollZoom: false, doubleClick: false, responsive: false };
+const MARGIN = 1.06; // of the area at its edges
+const MAX_ZOOM = 64;
+const PLAY_MS = 1200;
+const HEIGHT = { least: 260, most: 620 };
+const NO_AXIS = { visible: false, fixedrange: false, zeroline: false, showgrid: false };
+const DRAG = matchMedia("(pointer: fine)").matches ? "pan" : false; // a finger scrolls the page
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// --- shapes ---------------------------------------------------------------------------------
+
+function addPath(trace, flat) {
+  for (let at = 0; at < flat.length; at += 2) {
+    trace.x.push(flat[at]);
+    trace.y.push(flat[at + 1]);
+  }
+  trace.x.push(null);
+  trace.y.push(null);
+}
+
+function boxOf(rings) {
+  const box = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const flat of rings) {
+    for (let at = 0; at < flat.length; at += 2) {
+      box[0] = Math.min(box[0], flat[at]);
+      box[1] = Math.min(box[1], flat[at + 1]);
+      box[2] = Math.max(box[2], flat[at]);
+      box[3] = Math.max(box[3], flat[at + 1]);
+    }
+  }
+  return box;
+}
+
+// Inside an odd number of rings.
+function isInside(rings, x, y) {
+  let inside = false;
+  for (const flat of rings) {
+    for (let at = 0; at + 3 < flat.length; at += 2) {
+      const [x1, y1, x2, y2] = [flat[at], flat[at + 1], flat[at + 2], flat[at + 3]];
+      if (y1 > y !== y2 > y && x < x1 + ((y - y1) * (x2 - x1)) / (y2 - y1)) inside = !inside;
+    }
+  }
+  return inside;
+}
+
+function zoneAt(zones, x, y) {
+  return zones.findIndex(
+    ({ box, rings }) => x >= box[0] && y >= box[1] && x <= box[2] && y <= box[3] && isInside(rings, x, y),
+  );
+}
+
+// --- what Plotly draws ----------------------------------------------------------------------
+
+function polygonTrace(look, line) {
+  return { type: "scatter", mode: "lines", fill: "toself", hoverinfo: "skip", line, x: [], y: [], ...look };
+}
+
+// One trace a class: thousands of traces would take seconds.
+function zoneTraces(zones, classes) {
+  const line = { color: colour("--map-line"), width: zones.length > 500 ? 0.4 : 0.9 };
+  const traces = new Map();
+  zones.forEach(({ rings }, place) => {
+    const found = classes ? classes[place] : NOT_ASKED;
+    if (!traces.has(found)) traces.set(found, polygonTrace(lookOf(found, classes), line));
+    rings.forEach((ring) => addPath(traces.get(found), ring));
+  });
+  return [...traces.values()];
+}
+
+function lookOf(found, classes) {
+  if (!classes) return { fill: "none" }; // outlines over a grid
+  if (found === NOT_READ) {
+    const hatch = { fgcolor: colour("--border-strong"), bgcolor: colour("--surface-2") };
+    return { fillpattern: { shape: "/", size: 7, solidity: 0.2, ...hatch } };
+  }
+  return { fillcolor: found === NOT_ASKED ? colour("--surface-2") : colour(`--map-${found + 1}`) };
+}
+
+function layerTraces(layers) {
+  return layers.map(({ paths }) => {
+    const trace = { type: "scatter", mode: "lines", hoverinfo: "skip", x: [], y: [] };
+    trace.line = { color: colour("--map-layer"), width: 1.4 };
+    paths.forEach((path) => addPath(trace, path));
+    return trace;
+  });
+}
+
+// A grid as an image of one pixel a cell; the style sheet keeps the edges of its pixels sharp.
+function gridImage({ x0, y0, step, n_x: nX, n_y: nY, classes }) {
+  const canvas = document.createElement("canvas");
+  canvas.width = nX;
+  canvas.height = nY;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(nX, nY);
+  const palette = new Map();
+  classes.forEach((found, code) => {
+    if (found === NOT_ASKED) return; // see-through
+    if (!palette.has(found)) {
+      const hex = found === NOT_READ ? colour("--border-strong") : colour(`--map-${found + 1}`);
+      palette.set(found, [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+    }
+    const row = nY - 1 - Math.floor(code / nX); // rows of an image go down, those of a grid north
+    image.data.set([...palette.get(found), 255], 4 * (row * nX + (code % nX)));
+  });
+  context.putImageData(image, 0, 0);
+  return {
+    source: canvas.toDataURL(), xref: "x", yref: "y", layer: "below", sizing: "stretch",
+    x: x0, y: y0 + nY * step, sizex: nX * step, sizey: nY * step, xanchor: "left", yanchor: "top",
+  };
+}
+
+function cellAt({ x0, y0, step, n_x: nX, n_y: nY }, x, y) {
+  const [column, row] = [Math.floor((x - x0) / step), Math.floor((y - y0) / step)];
+  return column >= 0 && row >= 0 && column < nX && row < nY ? row * nX + column : -1;
+}
+
+// --- one map --------------------------------------------------------------------------------
+
+class Panel {
+  constructor(frame, map) {
+    this.map = map;
+    this.plot = frame.querySelector(".map__plot");
+    this.hover = frame.querySelector(".map__hover");
+    this.scale = frame.querySelector(".map__scale");
+    this.frame = frame;
+    frame.addEventListener("pointermove", (event) => this.pointAt(event));
+    frame.addEventListener("pointerdown", (event) => this.pointAt(event));
+    frame.addEventListener("pointerleave", () => { this.hover.hidden = true; });
+    frame.addEventListener("keydown", (event) => map.onKey(event));
+  }
+
+  get width() { return this.plot.clientWidth; }
+
+  async draw(content) {
+    this.content = content;
+    const { zones, layers } = this.map.shapes;
+    const data = [...zoneTraces(zones, content.grid ? null : content.classes), ...layerTraces(layers)];
+    const [xRange, yRange] = this.map.ranges(this);
+    const layout = {
+      width: this.width, height: this.map.height(this), margin: { l: 0, r: 0, t: 0, b: 0 },
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: false,
+      dragmode: DRAG, images: content.grid ? [gridImage({ ...content.grid, classes: content.classes })] : [],
+      xaxis: { ...NO_AXIS, range: xRange }, yaxis: { ...NO_AXIS, range: yRange },
+    };
+    await globalThis.Plotly.react(this.plot, data, layout, CONFIG);
+    this.plot.removeAllListeners("plotly_relayout");
+    this.plot.on("plotly_relayout", () => this.map.moved(this));
+    this.drawScale();
+  }
+
+  look() {
+    const [xRange, yRange] = this.map.ranges(this);
+    this.drawScale();
+    return globalThis.Plotly.relayout(this.plot, { "xaxis.range": xRange, "yaxis.range": yRange });
+  }
+
+  // A bar of a round length, in metres or kilometres.
+  drawScale() {
+    const metres = 110 * this.map.view.metresPerPixel;
+    const power = 10 ** Math.floor(Math.log10(metres));
+    const length = [5, 2, 1].find((step) => step * power <= metres) * power;
+    this.scale.textContent = length >= 1000 ? `${length / 1000} km` : `${length} m`;
+    this.scale.style.width = `${length / this.map.view.metresPerPixel}px`;
+    this.scale.hidden = false;
+  }
+
+  pointAt(event) {
+    const box = this.plot.getBoundingClientRect();
+    const [left, top] = [event.clientX - box.left, event.clientY - box.top];
+    const isDragging = event.type === "pointermove" && event.buttons > 0;
+    const text = this.content && !isDragging ? this.textAt(left, top) : "";
+    this.hover.hidden = !text;
+    if (!text) return;
+    this.hover.textContent = text;
+    const room = this.hover.offsetWidth + 18;
+    this.hover.style.left = `${left + room > box.width ? Math.max(left - room + 6, 0) : left + 12}px`;
+    this.hover.style.top = `${Math.min(top + 12, Math.max(box.height - this.hover.offsetHeight, 0))}px`;
+  }
+
+  textAt(left, top) {
+    const { x, y, metresPerPixel } = this.map.view;
+    const east = x + (left - this.width / 2) * metresPerPixel;
+    const north = y - (top - this.map.height(this) / 2) * metresPerPixel;
+    const { grid, texts } = this.content;
+    if (!grid) return texts[zoneAt(this.map.shapes.zones, east, north)] ?? "";
+    const code = cellAt(grid, east, north);
+    return code < 0 ? "" : cellText(this.content, code);
+  }
+}
+
+// Whole numbers of a cell in the sentence of its panel: "{0} (95 %: {1} to {2})".
+function cellText({ pattern, numbers, none, classes }, code) {
+  if (classes[code] === NOT_ASKED) return none;
+  return pattern.replace(/\{(\d)\}/g, (_, place) => numbers[Number(place)][code]);
+}
+
+// --- a figure with its panels ---------------------------------------------------------------
+
+class MapFigure {
+  constructor(figure) {
+    this.figure = figure;
+    const { shapes, frame } = JSON.parse(document.getElementById(figure.dataset.map).textContent);
+    this.shapes = shapes;
+    this.shapes.zones.forEach((zone) => { zone.box = boxOf(zone.rings); });
+    this.first = frame;
+    this.shown = frame;
+    this.day = Number(figure.dataset.day ?? 0);
+    this.panels = [...figure.querySelectorAll(".map__frame")].map((each) => new Panel(each, this));
+    this.wholeArea();
+    this.connect();
+    this.redraw();
+    new ResizeObserver(() => this.resized()).observe(this.panels[0].frame);
+  }
+
+  // The area fills the panel: that is the largest view.
+  get wholeMetresPerPixel() {
+    const [west, south, east, north] = this.shapes.bounds;
+    const panel = this.panels[0];
+    return MARGIN * Math.max((east - west) / panel.width, (north - south) / this.height(panel), 1e-6);
+  }
+
+  wholeArea() {
+    const [west, south, east, north] = this.shapes.bounds;
+    const metresPerPixel = this.wholeMetresPerPixel;
+    this.view = { x: (west + east) / 2, y: (south + north) / 2, metresPerPixel };
+    this.size = this.panels[0].width;
+  }
+
+  height(panel) {
+    const [west, south, east, north] = this.shapes.bounds;
+    const wanted = panel.width * ((north - south) / Math.max(east - west, 1));
+    return Math.round(Math.min(Math.max(wanted, HEIGHT.least), HEIGHT.most));
+  }
+
+  ranges(panel) {
+    const { x, y, metresPerPixel } = this.view;
+    const [halfWidth, halfHeight] = [panel.width, this.height(panel)].map((px) => (px / 2) * metresPerPixel);
+    return [[x - halfWidth, x + halfWidth], [y - halfHeight, y + halfHeight]];
+  }
+
+  redraw() {
+    return Promise.all(this.panels.map((panel, place) => panel.draw(this.shown.panels[place])));
+  }
+
+  look() {
+    return Promise.all(this.panels.map((panel) => panel.look()));
+  }
+
+  resized() {
+    const { width } = this.panels[0];
+    if (!width || width === this.size) return;
+    this.wholeArea();
+    this.redraw();
+  }
+
+  // Somebody has dragged a panel: the others follow.
+  moved(panel) {
+    const { xaxis, yaxis } = panel.plot.layout;
+    const [x, y] = [(xaxis.range[0] + xaxis.range[1]) / 2, (yaxis.range[0] + yaxis.range[1]) / 2];
+    if (Math.hypot(x - this.view.x, y - this.view.y) < this.view.metresPerPixel) return;
+    this.view = { ...this.view, x, y };
+    this.panels.filter((other) => other !== panel).forEach((other) => other.look());
+  }
+
+  zoom(factor) {
+    const whole = this.wholeMetresPerPixel;
+    const wanted = this.view.metresPerPixel * factor;
+    this.view = { ...this.view, metresPerPixel: Math.min(Math.max(wanted, whole / MAX_ZOOM), 2 * whole) };
+    return this.look();
+  }
+
+  pan(right, up) {
+    const step = 0.2 * this.panels[0].width * this.view.metresPerPixel;
+    this.view = { ...this.view, x: this.view.x + right * step, y: this.view.y + up * step };
+    return this.look();
+  }
+
+  onKey(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+    const zooms = { "+": 0.5, "=": 0.5, "-": 2 };
+    if (event.key in moves) this.pan(...moves[event.key]);
+    else if (event.key in zooms) this.zoom(zooms[event.key]);
+    else return;
+    event.preventDefault();
+  }
+
+  // --- buttons and days ---
+
+  connect() {
+    const bar = this.figure.querySelector(".map__bar");
+    bar.hidden = false;
+    bar.addEventListener("click", ({ target }) => {
+      const { zoom, step, play } = target.dataset;
+      if (zoom === "whole") { this.wholeArea(); this.look(); } else if (zoom) this.zoom(Number(zoom));
+      if (step) { this.stop(); this.step(Number(step)); }
+      if (play) this.toggle();
+    });
+    this.button = bar.querySelector("[data-play]");
+    // Whoever wants no motion steps by hand.
+    if (this.button) this.button.hidden = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  }
+
+  async days() {
+    if (!this.frames) {
+      const answer = await fetch(this.figure.dataset.days, { headers: { Accept: "application/json" } });
+      this.frames = (await answer.json()).frames;
+    }
+    return this.frames;
+  }
+
+  // Show the day after or before; false at either end.
+  async step(by) {
+    let frames;
+    try {
+      frames = await this.days();
+    } catch {
+      this.title(this.figure.dataset.failed);
+      return false;
+    }
+    const next = this.day ? this.day + by : by > 0 ? 1 : frames.length;
+    if (next < 1 || next > frames.length) return false;
+    this.day = next;
+    await this.show(frames[next - 1]);
+    return true;
+  }
+
+  async show(frame) {
+    this.shown = frame;
+    this.title(frame.title);
+    const isFirst = frame.title === this.first.title;
+    const open = this.figure.querySelector("[data-open]");
+    open.hidden = isFirst;
+    open.href = `?${frame.query}`;
+    this.figure.querySelectorAll("[data-window]").forEach((part) => { part.hidden = !isFirst; });
+    this.figure.querySelectorAll("[data-blank]").forEach((part) => {
+      part.textContent = frame.blank;
+      part.hidden = !frame.blank;
+    });
+    this.panels.forEach((panel) => { panel.hover.hidden = true; });
+    await this.redraw();
+  }
+
+  title(text) {
+    const title = this.figure.querySelector("[data-title]");
+    title.setAttribute("aria-live", this.timer ? "off" : "polite"); // a day a second is no speech
+    title.textContent = text;
+  }
+
+  toggle() {
+    if (this.timer) { this.stop(); return; }
+    const play = async () => {
+      const begun = performance.now();
+      if (!(await this.step(1))) { this.stop(); return; }
+      if (this.timer) this.timer = setTimeout(play, Math.max(PLAY_MS - (performance.now() - begun), 0));
+    };
+    if (this.frames && this.day >= this.frames.length) this.day = 0; // from the beginning
+    this.button.textContent = this.button.dataset.pause;
+    this.timer = setTimeout(play, 0);
+  }
+
+  stop() {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    if (this.button) this.button.textContent = this.button.dataset.play;
+  }
+}
+
+const figures = [...document.querySelectorAll("[data-map]")].map((figure) => new MapFigure(figure));
+const redrawAll = () => figures.forEach((figure) => figure.redraw());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
+// Paper has a light ground.
+function forPaper(isPaper) {
+  document.documentElement.classList.toggle("on-paper", isPaper);
+  redrawAll();
+}
+addEventListener("beforeprint", () => forPaper(true));
+addEventListener("afterprint", () => forPaper(false));
