@@ -21,6 +21,7 @@ from ldp import (
     certify,
 )
 from ldp.params import AnswerChannel
+from reports.location_statement import location_facts, location_limits, location_protection
 from reports.models import Area, Indicator, Plan, Study
 from reports.selectors import current_plan, has_unions
 from reports.version import software
@@ -130,6 +131,7 @@ def privacy_statement(study: Study) -> dict[str, Any]:
         "indicators": [
             _indicator(by_slug[entry.slug], spec=spec, entry=entry) for entry in certificate.indicators
         ],
+        "location": location_facts(location_protection(spec, extra_days=plan.voided_days)),
         "not_protected": not_protected(spec),
         "retention": retention(study),
     }
@@ -159,6 +161,8 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
         )
         if spec.has_fakes:
             limits["changes"] += " " + gettext("A made-up report never changes: one that does is the answer.")
+    if spec.location is not None:
+        limits |= location_limits()
     limits["key_holder"] = gettext(
         "The operator: whoever holds the study key and a pseudonym can undo the noise. The guarantee is "
         "about what leaves the operator zone."
@@ -175,7 +179,13 @@ def retention(study: Study) -> list[dict[str, str]]:
     rows = {
         "staged_upload": (batch, gettext("Uploaded file, encrypted from its first byte.")),
         "identifiers": (batch, gettext("Identifiers: replaced by keyed pseudonyms in memory, never stored.")),
-        "day_state": (day, gettext("First and last event of each pseudonym on an open day, sealed.")),
+        "day_state": (
+            day,
+            gettext(
+                "First and last event of each pseudonym on an open day, and its stays by cell where places "
+                "are asked for, sealed."
+            ),
+        ),
         "presence": (
             with_key,
             gettext(

@@ -6,6 +6,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
+from reports.location_statement import location_protection, noise_words
 from reports.selectors import current_plan
 from reports.statement import certified, privacy_statement, protections
 from reports.views.access import readers_only, study_or_404
@@ -19,12 +20,14 @@ def statement(request: HttpRequest, slug: str) -> HttpResponse:
     plan = current_plan(study)
     spec, certificate = certified(plan)
     by_slug = protections(plan)
+    located = location_protection(spec, extra_days=plan.voided_days)
     context = {
         "study": study,
         "plan": plan,
         "spec": spec,
         "certificate": certificate,
         "statement": privacy_statement(study),
+        "places": [] if located is None else noise_words(located),
         "protections": [(found, by_slug[found.slug]) for found in study.indicators.all()],
         "crumbs": [
             (gettext("Studies"), reverse("reports:studies")),
