@@ -5,7 +5,8 @@ day of the data, so that the same data give the same bytes.
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -36,6 +37,15 @@ _NUMBER_FORMATS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """A table: its columns with what they hold, and its rows, which are read once."""
+
+    name: str
+    columns: Sequence[tuple[str, Kind]]
+    rows: Iterable[Sequence[Any]]
+
+
 def to_xlsx(selection: Selection) -> bytes:
     """Workbook of a selection.
 
@@ -43,27 +53,45 @@ def to_xlsx(selection: Selection) -> bytes:
     ------
     ExportError : more rows than a sheet can hold
     """
-    from xlsxwriter import Workbook
-
     by_indicator = [
         list(reports)
         for _, reports in groupby(selection.reports, key=lambda report: report.indicator.position)
     ]
     for reports in by_indicator:
         _check_rows(reports)
+    used = {gettext("About").lower()}
+    columns = [(name, kind_of(name)) for name in NAMES]
+    sheets = [
+        Sheet(
+            name=_sheet_name(reports[0].indicator.slug, used=used), columns=columns, rows=flat_rows(reports)
+        )
+        for reports in by_indicator
+    ]
+    about = {
+        selection.title: [(fact.label, fact.value) for fact in facts_of(selection)],
+        gettext("Values of the column status"): list(status_words().items()),
+    }
+    return workbook(sheets, title=selection.title, last_date=selection.last_date, about=about)
+
+
+def workbook(
+    sheets: Sequence[Sheet], *, title: str, last_date: date, about: Mapping[str, Sequence[tuple[str, str]]]
+) -> bytes:
+    """A sheet that says what this is, then the others.
+
+    Parameters
+    ----------
+    about : pairs of texts by the headings that they stand under
+    """
+    from xlsxwriter import Workbook
+
     file = io.BytesIO()
     with Workbook(file, {"constant_memory": True, "strings_to_formulas": False}) as book:
-        book.set_properties(
-            {
-                "title": selection.title,
-                "author": software()["name"],
-                "created": datetime.combine(selection.last_date, time()),
-            }
-        )
-        _write_about(book, selection)
-        used = {gettext("About").lower()}
-        for reports in by_indicator:
-            _write_reports(book, reports, name=_sheet_name(reports[0].indicator.slug, used=used))
+        created = datetime.combine(last_date, time())
+        book.set_properties({"title": title, "author": software()["name"], "created": created})
+        _write_about(book, about)
+        for sheet in sheets:
+            _write_sheet(book, sheet)
     return file.getvalue()
 
 
@@ -79,40 +107,38 @@ def _check_rows(reports: Sequence[WindowReport]) -> None:
         )
 
 
-def _write_about(book: "Workbook", selection: Selection) -> None:
+def _write_about(book: "Workbook", about: Mapping[str, Sequence[tuple[str, str]]]) -> None:
     sheet = book.add_worksheet(gettext("About"))
     head, text = book.add_format({"bold": True}), book.add_format({"text_wrap": True, "valign": "top"})
     label = book.add_format({"valign": "top", "font_color": "#55626f"})
     sheet.set_column(0, 0, 46)
     sheet.set_column(1, 1, 90)
-    sheet.write_string(0, 0, selection.title, head)
-    row = 2
-    for fact in facts_of(selection):
-        sheet.write_string(row, 0, fact.label, label)
-        sheet.write_string(row, 1, fact.value, text)
+    row = 0
+    for heading, pairs in about.items():
+        sheet.write_string(row, 0, heading, head)
+        row += 1 if row else 2
+        for name, value in pairs:
+            sheet.write_string(row, 0, name, label)
+            sheet.write_string(row, 1, value, text)
+            row += 1
         row += 1
-    sheet.write_string(row + 1, 0, gettext("Values of the column status"), head)
-    for place, (status, meaning) in enumerate(status_words().items(), start=row + 2):
-        sheet.write_string(place, 0, status, label)
-        sheet.write_string(place, 1, meaning, text)
 
 
-def _write_reports(book: "Workbook", reports: Sequence[WindowReport], *, name: str) -> None:
-    sheet = book.add_worksheet(name)
+def _write_sheet(book: "Workbook", table: Sheet) -> None:
+    sheet = book.add_worksheet(table.name)
     head = book.add_format({"bold": True, "bottom": 1})
-    kinds = [kind_of(column) for column in NAMES]
     formats = {kind: book.add_format({"num_format": text}) for kind, text in _NUMBER_FORMATS.items()}
-    for place, column in enumerate(NAMES):
-        width = max(_WIDTHS.get(kinds[place], 10), len(column) + 2)
-        sheet.set_column(place, place, width, formats.get(kinds[place]))
+    for place, (name, kind) in enumerate(table.columns):
+        width = max(_WIDTHS.get(kind, 10), len(name) + 2)
+        sheet.set_column(place, place, width, formats.get(kind))
     sheet.freeze_panes(1, 0)
-    for place, column in enumerate(NAMES):
-        sheet.write_string(0, place, column, head)
+    for place, (name, _) in enumerate(table.columns):
+        sheet.write_string(0, place, name, head)
     n_rows = 0
-    for n_rows, row in enumerate(flat_rows(reports), start=1):
-        for place, value in enumerate(row):
-            _write(sheet, n_rows, place, value, kind=kinds[place], form=formats.get(kinds[place]))
-    sheet.autofilter(0, 0, n_rows, len(NAMES) - 1)
+    for n_rows, row in enumerate(table.rows, start=1):
+        for place, (value, (_, kind)) in enumerate(zip(row, table.columns, strict=True)):
+            _write(sheet, n_rows, place, value, kind=kind, form=formats.get(kind))
+    sheet.autofilter(0, 0, n_rows, len(table.columns) - 1)
 
 
 def _write(

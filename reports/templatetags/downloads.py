@@ -8,7 +8,8 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 
-from reports.exports.formats import Format, formats_for
+from reports.exports.findings import WRITERS
+from reports.exports.formats import FORMATS, Format, formats_for
 from reports.exports.selection import Scope
 
 register = template.Library()
@@ -49,6 +50,19 @@ def download_groups(context: template.Context, scope: str) -> list[Group]:
         ]
         groups.append(Group(title=title, links=links))
     return groups
+
+
+@register.simple_tag(takes_context=True)
+def findings_links(context: template.Context, page: str) -> list[Link]:
+    """Files of the page "compare" or "movement", by the same address; the context has `request`."""
+    slugs = [context["study"].slug, context["indicator"].slug]
+    query = context["request"].META.get("QUERY_STRING", "")
+    links = []
+    for found in (FORMATS[ending] for ending in WRITERS):
+        address = reverse(f"reports:{page}_file", args=[*slugs, found.ending])
+        full = f"{address}?{query}" if query else address
+        links.append(Link(address=full, label=found.label, purpose=found.purpose))
+    return links
 
 
 def _address(context: Any, scope: Scope, found: Format) -> str:

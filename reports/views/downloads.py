@@ -1,12 +1,27 @@
 """What a page shows, as a file."""
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
+from reports import wording_compare
+from reports.compare import Kind, NotComparableError, comparable_indicators
+from reports.compare_query import (
+    AddressError,
+    address_error,
+    asked_of,
+    compared,
+    is_complete,
+    kind_of,
+    measure_of,
+)
 from reports.days_shown import asked_categories
 from reports.exports.bundle import bundle_of
+from reports.exports.comparisons import comparison_findings
 from reports.exports.errors import ExportError
+from reports.exports.findings import WRITERS, Findings
 from reports.exports.formats import FORMATS, Format
+from reports.exports.movements import movement_findings
 from reports.exports.selection import (
     Scope,
     Selection,
@@ -16,11 +31,13 @@ from reports.exports.selection import (
     select_window,
 )
 from reports.models import Indicator
+from reports.movement import movement
 from reports.options import DaysOptions, ReportOptions
 from reports.picker import requested_window
-from reports.selectors import WindowError, visitor_unions
+from reports.selectors import UnionNotAvailableError, WindowError, visitor_unions
 from reports.statement import privacy_statement
 from reports.views.access import indicator_or_404, readers_only, study_or_404
+from reports.views.movement import asked_of as movement_asked
 
 
 @require_safe
@@ -55,6 +72,41 @@ def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_for
     options = DaysOptions.from_query(request.GET)
     categories = asked_categories(request.GET, n_categories=len(indicator.categories))
     return _file(select_days(indicator, options=options, categories=categories), found)
+
+
+@require_safe
+@readers_only
+def download_comparison(
+    request: HttpRequest, slug: str, indicator_slug: str, file_format: str
+) -> HttpResponse:
+    """The comparison that the address names, as its page names it."""
+    indicator, query = _indicator(slug, indicator_slug), request.GET
+    kind = kind_of(query)
+    others = comparable_indicators(indicator) if kind == Kind.STUDIES else []
+    if not is_complete(query, kind):
+        return _refused(ExportError(gettext("The address must name both sides of the comparison.")))
+    try:
+        asked = asked_of(query, kind, indicator=indicator, others=others)
+        found = compared(kind, indicator, asked, of=measure_of(query))
+    except NotComparableError as error:
+        return _refused(ExportError(wording_compare.not_comparable(error)))
+    except UnionNotAvailableError as error:
+        return _refused(error)
+    except (AddressError, WindowError) as error:
+        return _refused(ExportError(address_error(error, indicator)))
+    return _findings(comparison_findings(found), ending=file_format)
+
+
+@require_safe
+@readers_only
+def download_movement(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
+    """Totals and the figure that the address names, as its page names it, of all categories."""
+    indicator = _indicator(slug, indicator_slug)
+    try:
+        found = movement(indicator, **movement_asked(request.GET, indicator=indicator))
+    except WindowError as error:
+        return _refused(error)
+    return _findings(movement_findings(found), ending=file_format)
 
 
 @require_safe
@@ -97,6 +149,17 @@ def _file(selection: Selection, found: Format) -> HttpResponse:
     except ExportError as error:
         return _refused(error)
     return _attachment(content, content_type=found.content_type, name=f"{selection.name}.{found.ending}")
+
+
+def _findings(findings: Findings, *, ending: str) -> HttpResponse:
+    if ending not in WRITERS:
+        raise Http404
+    try:
+        content = WRITERS[ending](findings)
+    except ExportError as error:
+        return _refused(error)
+    content_type = FORMATS[ending].content_type
+    return _attachment(content, content_type=content_type, name=f"{findings.name}.{ending}")
 
 
 def _attachment(content: bytes, *, content_type: str, name: str) -> HttpResponse:

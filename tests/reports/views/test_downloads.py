@@ -7,12 +7,19 @@ from html import unescape
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from reports.compare import compare_windows
+from reports.exports.comparisons import comparison_findings
+from reports.exports.findings import WRITERS, Findings
 from reports.exports.formats import FORMATS, formats_for, render_file
+from reports.exports.movements import movement_findings
 from reports.exports.selection import Scope, select_days, select_study, select_window
 from reports.models import Study
+from reports.movement import movement
+from reports.movement_figures import Show
 from reports.options import DaysOptions, ReportOptions
 from reports.selectors import Window
 
@@ -93,6 +100,73 @@ def test_page_links_to_every_format(reader: Client, fair: Study, page: str, scop
         assert reader.get(link).status_code == 200
 
 
+COMPARED = "kind=windows&from=2024-05-31&to=2024-06-02&with_from=2024-05-30&measure=visitors"
+MOVED = "show=there_again&day=2024-05-31&category=1"
+
+
+def file_of_page(fair: Study, page: str) -> Findings:
+    age = fair.indicators.get(slug="age")
+    if page == "compare":
+        return comparison_findings(compare_windows(age, Window(2, 4), Window(1, 1), of="visitors"))
+    return movement_findings(movement(age, show=Show.THERE_AGAIN, cohort=2))
+
+
+@pytest.mark.parametrize("ending", list(WRITERS))
+@pytest.mark.parametrize(("page", "query"), [("compare", COMPARED), ("movement", MOVED)])
+def test_findings_are_those_of_the_page_that_links_to_them(
+    reader: Client, fair: Study, page: str, query: str, ending: str
+) -> None:
+    html = reader.get(f"/studies/fair-2024/age/{page}/?{query}").content.decode()
+    links = [unescape(link) for link in re.findall(r'href="([^"]+)" download', html)]
+    address = f"/studies/fair-2024/age/{page}.{ending}?{query}"
+    assert address in links and len(links) == len(WRITERS)
+    answer = reader.get(address)
+    findings = file_of_page(fair, page)
+    assert (answer.status_code, answer["Content-Type"]) == (200, FORMATS[ending].content_type)
+    assert answer["Content-Disposition"] == f'attachment; filename="{findings.name}.{ending}"'
+    assert answer.content == WRITERS[ending](findings)
+
+
+def test_movements_need_no_choice(reader: Client, fair: Study) -> None:
+    answer = reader.get("/studies/fair-2024/age/movement.csv")
+    assert answer.content == WRITERS["csv"](movement_findings(movement(fair.indicators.get(slug="age"))))
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("compare.csv", "must name both sides"),
+        ("compare.csv?kind=windows&from=2024-05-31&with_from=2024-05-31", "Both are the same days"),
+        ("compare.csv?kind=windows&from=2030-05-31&with_from=2024-05-31", "the address names others"),
+        ("compare.csv?kind=categories&from=2024-05-31&reference=9", "must be from 0 to 2, not 9"),
+        ("compare.csv?kind=studies&from=2024-05-31&with=a/b", "no other indicator a/b"),
+        ("movement.csv?show=nothing", "no figure with the name"),
+        ("movement.csv?show=back_within&day=2024-06-02", "before its last one"),
+    ],
+)
+def test_findings_that_do_not_exist_are_refused_in_words(
+    reader: Client, fair: Study, address: str, words: str
+) -> None:
+    answer = reader.get(f"/studies/fair-2024/age/{address}")
+    assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")
+    assert words in answer.content.decode()
+
+
+@pytest.mark.parametrize("ending", ["pdf", "png", "parquet", "sdmx.csv", "xml"])
+def test_findings_have_few_formats(reader: Client, fair: Study, ending: str) -> None:
+    assert reader.get(f"/studies/fair-2024/age/compare.{ending}?{COMPARED}").status_code == 404
+    assert reader.get(f"/studies/fair-2024/age/movement.{ending}").status_code == 404
+
+
+@pytest.mark.parametrize("file", [f"compare.csv?{COMPARED}", "movement.csv", "export.png", "days.csv"])
+def test_files_have_the_readers_of_their_pages(fair: Study, operator: User, file: str) -> None:
+    address = f"/studies/fair-2024/age/{file}"
+    assert "/sign-in/" in Client().get(address)["Location"]
+    stranger = Client()
+    stranger.force_login(operator)
+    assert stranger.get(address).status_code == 404
+
+
 WINDOW_OPTIONS = {"order": "sorted", "measure": "visitors", "values": "consistent"}
 DAYS_OPTIONS = {"show": "cumulative", "form": "multiples", "measure": "visitors"}
 
@@ -152,6 +226,8 @@ def test_links_carry_the_options_of_the_page(
         "/studies/fair-2024/age/compare/",
         "/studies/fair-2024/age/days/",
         "/studies/fair-2024/age/movement/",
+        f"/studies/fair-2024/age/compare.csv?{COMPARED}",
+        "/studies/fair-2024/age/movement.csv",
         *(ADDRESSES[scope].format("csv") for scope in Scope),
     ],
 )

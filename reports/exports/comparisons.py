@@ -1,0 +1,132 @@
+"""A comparison as a table: both sides, the difference with its error, and what can be said of it."""
+
+from typing import Any
+
+from django.utils.translation import gettext
+
+from reports import wording_compare
+from reports.compare import Comparison, Kind, Row, Value
+from reports.exports.columns import Kind as Holds
+from reports.exports.findings import Findings, Record, head_of, interval_codes, tail_of
+from reports.status import Status
+
+_AMOUNTS = (
+    "value", "value_ci_low", "value_ci_high", "reference", "reference_ci_low", "reference_ci_high",
+    "difference", "std_error", "ci_low", "ci_high",
+)  # fmt: skip
+
+
+def comparison_findings(comparison: Comparison) -> Findings:
+    """All that the page of a comparison says."""
+    report, of = comparison.report, comparison.of
+    holds = Holds.SHARE if of == "frequency" else Holds.PEOPLE
+    return Findings(
+        name=f"{report.study.slug}_{report.indicator.slug}_compare_{comparison.kind}",
+        title=gettext("%(value)s, compared with: %(reference)s")
+        % {
+            "value": f"{report.indicator.name} · {wording_compare.value_title(comparison)}",
+            "reference": wording_compare.reference_title(comparison),
+        },
+        sheet="compare",
+        reports=(report, comparison.reference) if comparison.kind == Kind.STUDIES else (report,),
+        words=(
+            wording_compare.summary(comparison),
+            wording_compare.error_words(comparison),
+            wording_compare.correction(comparison),
+        ),
+        before={"comparison": str(comparison.kind), "measure": of} | head_of(report) | _reference(comparison),
+        rows=[_row(comparison, row) for row in comparison.rows],
+        after=_method(comparison) | tail_of(report),
+        kinds=dict.fromkeys(_AMOUNTS, holds) | _KINDS,
+        codes=_codes(),
+    )
+
+
+_KINDS = {
+    "reference_first_day": Holds.DAY,
+    "reference_last_day": Holds.DAY,
+    "reference_plan_version": Holds.COUNT,
+    "reference_epsilon": Holds.NUMBER,
+    "reference_n_visitors": Holds.COUNT,
+    "reference_n_reports": Holds.COUNT,
+    "reference_market_share": Holds.NUMBER,
+    "market_share": Holds.NUMBER,
+    "n_rows": Holds.COUNT,
+}
+
+
+def _reference(comparison: Comparison) -> Record:
+    """What is compared with; a mean of several days has no days and counts of its own, but a list."""
+    found = {f"reference_{name}": value for name, value in head_of(comparison.reference).items()}
+    days = {
+        "baseline_days": _dates(comparison, comparison.baseline),
+        "left_out_days": _dates(comparison, comparison.left_out),
+    }
+    if len(comparison.baseline) > 1:
+        names = ("first_day", "last_day", "n_visitors", "n_reports")
+        found |= {f"reference_{name}": None for name in names}
+    return found | days
+
+
+def _row(comparison: Comparison, row: Row) -> Record:
+    is_judged = row.status == Status.OK
+    return {
+        "category": row.category,
+        "reference_category": comparison.category or row.category,
+        **_side(row.value, "value"),
+        **_side(row.reference, "reference"),
+        "difference": row.difference,
+        "std_error": row.std_error,
+        "ci_low": row.low,
+        "ci_high": row.high,
+        "verdict": str(row.alone) if is_judged else None,
+        "adjusted_verdict": str(row.held) if is_judged else None,
+        "status": str(row.status),
+    }
+
+
+def _side(value: Value, name: str) -> dict[str, Any]:
+    return {
+        name: value.value,
+        f"{name}_ci_low": value.low,
+        f"{name}_ci_high": value.high,
+        f"{name}_status": str(value.status),
+    }
+
+
+def _method(comparison: Comparison) -> Record:
+    reference = tail_of(comparison.reference)
+    return {
+        "interval": "exact" if comparison.is_exact else "at_least",
+        "adjustment": "holm" if len(comparison.rows) > 1 else "none",
+        "n_rows": len(comparison.rows),
+        "reference_market_share": reference["market_share"],
+        "reference_timezone": reference["timezone"],
+    }
+
+
+def _dates(comparison: Comparison, days: tuple[int, ...]) -> str | None:
+    study = comparison.report.study
+    return " ".join(study.date_of(day).isoformat() for day in days) or None
+
+
+def _codes() -> dict[str, dict[str, str]]:
+    verdicts = {
+        "higher": gettext("the interval of the difference is above 0"),
+        "lower": gettext("the interval of the difference is below 0"),
+        "not_shown": gettext("no difference can be shown: there may be one that the noise hides"),
+    }
+    intervals = interval_codes()
+    return {
+        "verdict": verdicts,
+        "adjusted_verdict": {
+            "higher": gettext("also among all rows of the table, by the adjustment"),
+            "lower": gettext("also among all rows of the table, by the adjustment"),
+            "not_shown": gettext("not among all rows of the table"),
+        },
+        "adjustment": {
+            "holm": gettext("Holm: at most 5 of 100 such tables have even one false difference"),
+            "none": gettext("a single row needs none"),
+        },
+        "interval": {name: intervals[name] for name in ("exact", "at_least")},
+    }

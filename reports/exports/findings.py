@@ -1,0 +1,127 @@
+"""Comparisons and movements as one flat table each, of the values that their pages show: CSV, JSON, XLSX."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+from django.utils.translation import gettext
+
+from reports.exports.columns import Kind, kind_of
+from reports.exports.errors import ExportError
+from reports.exports.facts import facts_of, status_words
+from reports.exports.records import CONTEXT_NAMES, REPORT_NAMES, csv_text, report_record
+from reports.exports.selection import Scope, Selection
+from reports.selectors import WindowReport
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Rows, each with what all have in common before and behind it.
+
+    Parameters
+    ----------
+    name : of the file, without its ending
+    title : in words
+    sheet : name of the sheet of a workbook
+    reports : what was computed from, for their plan and days
+    words : what the page says of the table
+    kinds : of the columns that `kind_of` does not know
+    codes : values of columns that are no words, with their meanings, by the name of the column
+    """
+
+    name: str
+    title: str
+    sheet: str
+    reports: tuple[WindowReport, ...]
+    words: tuple[str, ...]
+    before: Record
+    rows: list[Record]
+    after: Record
+    kinds: Mapping[str, Kind]
+    codes: Mapping[str, Mapping[str, str]]
+
+    @property
+    def names(self) -> list[str]:
+        """Columns, in their order."""
+        return [*self.before, *self.rows[0], *self.after]
+
+    def flat(self) -> Iterator[list[Any]]:
+        """Rows with all columns."""
+        for row in self.rows:
+            yield [*self.before.values(), *row.values(), *self.after.values()]
+
+    @property
+    def last_date(self) -> date:
+        return max(report.last_date for report in self.reports)
+
+
+def to_csv(findings: Findings) -> bytes:
+    """One row per category and figure; what is missing is empty."""
+    return csv_text(findings.names, findings.flat()).encode()
+
+
+def to_json(findings: Findings) -> bytes:
+    """An object: what all rows have in common, and a list `rows`."""
+    whole = findings.before | {"rows": findings.rows} | findings.after
+    return json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=1).encode()
+
+
+def to_xlsx(findings: Findings) -> bytes:
+    """A sheet that explains the table, and the table.
+
+    Raises
+    ------
+    ExportError : more rows than a sheet can hold
+    """
+    from reports.exports.spreadsheet import MAX_ROWS, Sheet, workbook
+
+    if len(findings.rows) > MAX_ROWS:
+        text = gettext("A spreadsheet holds %(most)d rows; here are %(rows)d. Take CSV or JSON.")
+        raise ExportError(text % {"most": MAX_ROWS, "rows": len(findings.rows)})
+    columns = [(name, findings.kinds.get(name, kind_of(name))) for name in findings.names]
+    sheet = Sheet(name=findings.sheet, columns=columns, rows=findings.flat())
+    return workbook([sheet], title=findings.title, last_date=findings.last_date, about=_about(findings))
+
+
+def _about(findings: Findings) -> dict[str, Sequence[tuple[str, str]]]:
+    pairs: dict[str, Sequence[tuple[str, str]]] = {
+        findings.title: [("", text) for text in findings.words if text]
+    }
+    for place, report in enumerate(findings.reports):
+        found = Selection(scope=Scope.WINDOW, study=report.study, name="", reports=(report,))
+        heading = gettext("Where the numbers come from") if place == 0 else gettext("Compared with")
+        pairs[heading] = [(fact.label, fact.value) for fact in facts_of(found)]
+    for column, meanings in {**findings.codes, "status": status_words()}.items():
+        pairs[gettext("Values of the column %(name)s") % {"name": column}] = list(meanings.items())
+    return pairs
+
+
+def interval_codes() -> dict[str, str]:
+    """What each value of the column `interval` means."""
+    return {
+        "exact": gettext("95 of 100 such intervals hold the truth"),
+        "at_least": gettext("the error is an upper bound: at least 95 of 100 such intervals hold the truth"),
+        "count": gettext("counted without error, so there is no interval"),
+        "bounds": gettext("not known, but surely between the two bounds"),
+    }
+
+
+def head_of(report: WindowReport) -> Record:
+    """What a report says of itself, as in other exports."""
+    record = report_record(report)
+    return {name: record[name] for name in REPORT_NAMES}
+
+
+def tail_of(report: WindowReport) -> Record:
+    """What is behind all else, as in other exports, and how visitors of categories are scaled."""
+    record = report_record(report)
+    share = {"market_share": float(report.study.market_share)}
+    return share | {name: record[name] for name in CONTEXT_NAMES}
+
+
+# Their labels and types are those of `reports.exports.formats`.
+WRITERS: Final[Mapping[str, Callable[[Findings], bytes]]] = {"csv": to_csv, "xlsx": to_xlsx, "json": to_json}
