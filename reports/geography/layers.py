@@ -31,7 +31,7 @@ def read_mask(
     if problems.found:
         return None
     union = shapely.intersection(shapely.union_all(shapes), shapely.box(*surroundings(area)))
-    parts = [part for part in shapely.get_parts(union) if part.geom_type in POLYGONS]
+    parts = [part for part in shapely.get_parts(union) if part.geom_type in POLYGONS and not part.is_empty]
     n_vertices = int(shapely.get_num_coordinates(parts).sum())
     if n_vertices > MAX_MASK_VERTICES:
         rule = f"must have at most {MAX_MASK_VERTICES} vertices around the area: simplify it first"
