@@ -20,15 +20,25 @@ from mobility.services.studies import create_study
 from mobility.views.study_form import StudyForm, StudyFormError, check_given, check_size
 from mobility.wording import megabytes
 from reports import wording
+from reports.location_statement import location_protection, noise_words
 from reports.models import Area, Indicator, Plan, Study
 from reports.policies import Role, require_role
 from reports.selectors import current_plan
-from reports.services.studies import StudyExistsError
+from reports.services.studies import StudyExistsError, plan_hash
 from reports.statement import certified
-from reports.studyfile import StudyFileError, parse_study
+from reports.studyfile import StudyDefinition, StudyFileError, parse_study
 
 MAX_NOTES = 10  # on a page
 administrators_only = require_role(Role.ADMINISTRATOR)
+
+
+class UnconfirmedError(Exception):
+    """What a study would promise of places was not shown yet; `token` names what is shown."""
+
+    def __init__(self, sentences: list[str], *, token: str) -> None:
+        super().__init__("not confirmed yet")
+        self.sentences = sentences
+        self.token = token
 
 
 @require_GET
@@ -47,11 +57,13 @@ def studies(request: HttpRequest) -> HttpResponse:
 @administrators_only
 def create(request: HttpRequest) -> HttpResponse:
     """Create a study from its file, or list everything that is wrong with it."""
-    form, problems = StudyForm(), []
+    form, problems, promise = StudyForm(), [], None
     if request.method == "POST":
         form = StudyForm.of(request)
         try:
             slug = _create(request, form)
+        except UnconfirmedError as unconfirmed:
+            promise = unconfirmed
         except (StudyFormError, StudyFileError, StudyExistsError, MobilityError) as error:
             problems = str(error).split("\n")
         else:
@@ -59,6 +71,7 @@ def create(request: HttpRequest) -> HttpResponse:
             return _to(request, reverse("administrator:study", args=[slug]))
     context = {
         "problems": problems,
+        "promise": promise,
         "form": form,
         "max_mb": megabytes(settings.FILE_UPLOAD_MAX_MEMORY_SIZE),
         "crumbs": [(gettext("Administration"), reverse("administrator:studies"))],
@@ -79,9 +92,18 @@ def _create(request: HttpRequest, form: StudyForm) -> str:
         default_min_publication=settings.MOBILITY_MIN_PUBLICATION,
         note=notes.append,
     )
+    _check_confirmed(definition, form)
     create_study(definition, by=request.user.get_username())
     _show_notes(request, notes)
     return definition.slug
+
+
+def _check_confirmed(definition: StudyDefinition, form: StudyForm) -> None:
+    """Raise UnconfirmedError unless the noise of this study's places was seen: it is for ever."""
+    spec = definition.plan_spec()
+    located = location_protection(spec)
+    if located is not None and form.confirmed != plan_hash(spec):
+        raise UnconfirmedError(noise_words(located), token=plan_hash(spec))
 
 
 def _show_notes(request: HttpRequest, notes: list[str]) -> None:
@@ -106,11 +128,13 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     found = get_object_or_404(Study, slug=slug)
     plan = current_plan(found)
     spec, certificate = certified(plan)
+    located = location_protection(spec, extra_days=plan.voided_days)
     erasure = VaultStudy.objects.filter(slug=slug).values_list("certificate", flat=True).first()
     typed = {each.indicator_id: each.epsilon for each in plan.indicators.all()}
     context = {
         "study": found,
         "area": Area.objects.filter(study=found).first(),
+        "places": [] if located is None else noise_words(located),
         "plan": plan,
         "spec": spec,
         "certificate": certificate,

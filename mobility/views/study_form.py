@@ -19,11 +19,15 @@ class StudyFormError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyForm:
-    """What was sent; `text` is the study file, chosen as a file or corrected in the page."""
+    """What was sent; `text` is the study file, chosen as a file or corrected in the page.
+
+    `confirmed` names the plan whose noise was shown before.
+    """
 
     filename: str = STUDY_FILE
     text: bytes = b""
     files: dict[str, bytes] = field(default_factory=dict)
+    confirmed: str = ""
 
     @classmethod
     def of(cls, request: HttpRequest) -> Self:
@@ -34,6 +38,7 @@ class StudyForm:
             filename=(chosen.name if chosen else request.POST.get("filename")) or STUDY_FILE,
             text=chosen.read() if chosen else request.POST.get("text", "").encode(),
             files={str(file.name): file.read() for file in named},
+            confirmed=request.POST.get("confirmed", ""),
         )
 
     @property

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from mobility.errors import MobilityError
 from mobility.services.studies import create_study
+from reports.location_statement import location_protection, noise_words
 from reports.services.studies import StudyExistsError
 from reports.studyfile import StudyFileError, parse_study
 
@@ -30,6 +31,9 @@ class Command(BaseCommand):
                 note=lambda text: self.stderr.write(f"note: {text}", self.style.WARNING),
             )
             created = create_study(definition, by="command line")
+            located = location_protection(definition.plan_spec())
+            for sentence in [] if located is None else noise_words(located):
+                self.stderr.write(f"note: {sentence}")
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}") from error
         except (StudyFileError, StudyExistsError, MobilityError) as error:
