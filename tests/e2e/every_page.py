@@ -7,14 +7,8 @@ from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
 
 from django.conf import settings
-from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, resolve
+from django.urls import Resolver404, resolve
 from playwright.sync_api import Page
-
-# Views without a page of their own, each with the reason; a new view must be linked from somewhere.
-NO_PAGE = {
-    "logout": "POST only",
-    "set_language": "POST only",
-}
 
 
 class _Links(HTMLParser):
@@ -30,8 +24,33 @@ class _Links(HTMLParser):
 
 def pages_of(page: Page, site: str, *, study: str, role: str) -> dict[str, str]:
     """Addresses of what a role can open by links, and of the states of report pages, by a name for each."""
-    found = Walk(page, site, study).pages()
-    return found if role == "operator" else found | states_of_reports(study)
+    if role == "operator":
+        return Walk(page, site, study).pages()
+    opened = opened_to_others(page, site, study)  # first: it fills the lists that the walk finds
+    return Walk(page, site, study).pages() | states_of_reports(study) | opened
+
+
+def opened_to_others(page: Page, site: str, study: str) -> dict[str, str]:
+    """Keep a view, make a token and share a report; the addresses of what others see."""
+    gender = f"{site}/studies/{study}/gender/?from=2017-05-31"
+    page.goto(gender)
+    _send(page, "form[action='/access/saved/']", name="Vendredi, à revoir")
+    page.goto(f"{site}/access/tokens/")
+    _send(page, "main form:has(input[name=days])", name="tableau")
+    shown = {"shared report": {}, "shared report behind a password": {"password": "sésame, ouvre-toi"}}
+    addresses = {}
+    for name, given in shown.items():
+        page.goto(f"{site}/access/shares/new/{study}/gender/?from=2017-05-31")
+        _send(page, "main form:has(input[name=days])", note="Mairie", **given)
+        addresses[name] = page.locator("pre.token").inner_text().removeprefix(site)
+    return addresses | {"shared report that has ended": "/shared/ended/"}
+
+
+def _send(page: Page, form: str, **values: str) -> None:
+    for name, value in values.items():
+        page.fill(f"{form} [name={name}]", value)
+    with page.expect_navigation():
+        page.click(f"{form} button[type=submit]")
 
 
 def states_of_reports(study: str) -> dict[str, str]:
@@ -102,17 +121,3 @@ def view_name(address: str) -> str | None:
         return resolve(urlsplit(address).path, urlconf=settings.ROOT_URLCONF).view_name
     except Resolver404:
         return None
-
-
-def view_names() -> set[str]:
-    """Names of all views."""
-
-    def names(resolver: URLResolver, namespace: str) -> Iterator[str]:
-        for pattern in resolver.url_patterns:
-            if isinstance(pattern, URLPattern):
-                yield f"{namespace}{pattern.name}"
-            else:
-                inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
-                yield from names(pattern, inner)
-
-    return set(names(get_resolver(settings.ROOT_URLCONF), ""))
