@@ -2,8 +2,9 @@
 // and one frame as data: <figure data-map="ID of the data">; the frames of all days are fetched when somebody
 // plays through them. A figure has one or more panels, which show the same days and the same part of the area.
 //
-// Plotly draws polygons and lines, and moves the map under the pointer. A grid is an image of one pixel a cell.
-// Where the pointer is, is looked up here: a mark for each of thousands of zones would slow everything down.
+// Plotly draws the map and moves it under the pointer. The zones of a class are one shape, a grid is an image of
+// one pixel a cell: of all that its basic bundle has, these are the fastest (docs/maps.md). Where the pointer is,
+// is looked up here: a mark for each of thousands of zones would slow everything down.
 
 const NOT_ASKED = -1;
 const NOT_READ = -2;
@@ -61,29 +62,41 @@ function zoneAt(zones, x, y) {
 
 // --- what Plotly draws ----------------------------------------------------------------------
 
-function polygonTrace(look, line) {
-  return { type: "scatter", mode: "lines", fill: "toself", hoverinfo: "skip", line, x: [], y: [], ...look };
+function svgPath(flat) {
+  let path = `M${flat[0]},${flat[1]}`;
+  for (let at = 2; at < flat.length; at += 2) path += `L${flat[at]},${flat[at + 1]}`;
+  return `${path}Z`;
 }
 
-// One trace a class: thousands of traces would take seconds.
-function zoneTraces(zones, classes) {
+// One shape a class; without classes the outlines alone, to lie over a grid. Shapes have no hatching.
+function zoneShapes(zones, classes) {
   const line = { color: colour("--map-line"), width: zones.length > 500 ? 0.4 : 0.9 };
-  const traces = new Map();
-  zones.forEach(({ rings }, place) => {
+  const paths = new Map();
+  zones.forEach(({ path }, place) => {
     const found = classes ? classes[place] : NOT_ASKED;
-    if (!traces.has(found)) traces.set(found, polygonTrace(lookOf(found, classes), line));
-    rings.forEach((ring) => addPath(traces.get(found), ring));
+    if (found !== NOT_READ) paths.set(found, (paths.get(found) ?? "") + path);
   });
-  return [...traces.values()];
+  return [...paths].map(([found, path]) => (
+    { type: "path", path, fillcolor: classes ? classColour(found) : "rgba(0,0,0,0)", fillrule: "nonzero", layer: "below", line }
+  ));
 }
 
-function lookOf(found, classes) {
-  if (!classes) return { fill: "none" }; // outlines over a grid
-  if (found === NOT_READ) {
-    const hatch = { fgcolor: colour("--border-strong"), bgcolor: colour("--surface-2") };
-    return { fillpattern: { shape: "/", size: 7, solidity: 0.2, ...hatch } };
-  }
-  return { fillcolor: found === NOT_ASKED ? colour("--surface-2") : colour(`--map-${found + 1}`) };
+function classColour(found) {
+  return colour(found === NOT_ASKED ? "--surface-2" : `--map-${found + 1}`);
+}
+
+// Zones that are not to be read, hatched.
+function hatchedTraces(zones, classes) {
+  const hatched = zones.filter((_, place) => classes?.[place] === NOT_READ);
+  if (!hatched.length) return [];
+  const hatch = { fgcolor: colour("--border-strong"), bgcolor: colour("--surface-2") };
+  const trace = {
+    type: "scatter", mode: "lines", fill: "toself", hoverinfo: "skip", x: [], y: [],
+    line: { color: colour("--map-line"), width: 0.9 },
+    fillpattern: { shape: "/", size: 7, solidity: 0.2, ...hatch },
+  };
+  hatched.forEach(({ rings }) => rings.forEach((ring) => addPath(trace, ring)));
+  return [trace];
 }
 
 function layerTraces(layers) {
@@ -144,12 +157,14 @@ class Panel {
   async draw(content) {
     this.content = content;
     const { zones, layers } = this.map.shapes;
-    const data = [...zoneTraces(zones, content.grid ? null : content.classes), ...layerTraces(layers)];
+    const classes = content.grid ? null : content.classes;
+    const data = [...hatchedTraces(zones, classes), ...layerTraces(layers)];
     const [xRange, yRange] = this.map.ranges(this);
     const layout = {
       width: this.width, height: this.map.height(this), margin: { l: 0, r: 0, t: 0, b: 0 },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: false,
       dragmode: DRAG, images: content.grid ? [gridImage({ ...content.grid, classes: content.classes })] : [],
+      shapes: zoneShapes(zones, classes),
       xaxis: { ...NO_AXIS, range: xRange }, yaxis: { ...NO_AXIS, range: yRange },
     };
     await globalThis.Plotly.react(this.plot, data, layout, CONFIG);
@@ -211,7 +226,10 @@ class MapFigure {
     this.figure = figure;
     const { shapes, frame } = JSON.parse(document.getElementById(figure.dataset.map).textContent);
     this.shapes = shapes;
-    this.shapes.zones.forEach((zone) => { zone.box = boxOf(zone.rings); });
+    this.shapes.zones.forEach((zone) => {
+      zone.box = boxOf(zone.rings);
+      zone.path = zone.rings.map(svgPath).join("");
+    });
     this.first = frame;
     this.shown = frame;
     this.day = Number(figure.dataset.day ?? 0);

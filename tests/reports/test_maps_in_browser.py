@@ -32,7 +32,7 @@ def opened(browser: Browser, mapped: Study, analyst: User, live_server: Any) -> 
         watched = sign_in(browser, live_server.url, analyst, **context)
         seen.append(watched)
         watched.page.goto(watched.base + path)
-        watched.page.wait_for_selector(".map__plot .scatterlayer path")
+        watched.page.wait_for_selector(".map__plot .shapelayer path, .map__plot .scatterlayer path")
         return watched.page
 
     yield open_map
@@ -60,8 +60,8 @@ def point_at(page: Page, column: float, row: float) -> str:
 
 
 def fills(page: Page) -> list[str]:
-    """What the polygons are filled with, one text a trace."""
-    paths = page.locator(".map__plot .fills path.js-fill").all()
+    """What the polygons are filled with, one text a class."""
+    paths = page.locator(".map__plot .shapelayer path, .map__plot path.js-fill").all()
     return [str(path.evaluate("path => getComputedStyle(path).fill")) for path in paths]
 
 
