@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mobility.ingest.cell_forms import CellForms
 from mobility.ingest.counts import CELLS_KEPT, RowCounts
 from mobility.ingest.lookups import CodeTable, is_same, slot_of, trimmed, without_blanks, words_of
+from mobility.ingest.moved_cells import MovedCells
 from mobility.readers import Texts
 from reports.studyfile import AreaDefinition
 
@@ -35,9 +36,9 @@ class CellCodes:
     def __init__(self, area: AreaDefinition | None, *, first_day: date, days: int) -> None:
         self.is_listed = area is not None
         cells = area.cells if area is not None else ()
-        codes = {cell.cell_id.encode(): code for code, cell in enumerate(cells)}
+        self._moved, self._date_after = MovedCells(cells), days + 1
         self._names = [cell.cell_id for cell in cells]
-        self._table = CodeTable(codes, empty=EMPTY, otherwise=OUTSIDE)
+        self._table = CodeTable(self._moved.codes, empty=EMPTY, otherwise=OUTSIDE)
         self.first_valid = np.ones(max(len(cells), 1), np.int64)
         self.last_valid = np.full(max(len(cells), 1), days, np.int64)
         for code, cell in enumerate(cells):
@@ -51,10 +52,14 @@ class CellCodes:
         """What a cell of the area looks like."""
         return CellForms(self._names)
 
-    def codes_of(self, texts: Texts) -> NDArray[np.int32]:
-        """Per row: code, or OUTSIDE, or EMPTY; without an area 32 bits that depend on the text alone."""
+    def codes_of(self, texts: Texts, days: NDArray[np.uint8]) -> NDArray[np.int32]:
+        """Per row: code, or OUTSIDE, or EMPTY; without an area 32 bits that depend on the text alone.
+
+        days : study day of each row, which a mast that moved has its code by; 0 = outside
+        """
         if self.is_listed:
-            return self._table.codes(texts)
+            codes = self._table.codes(texts)
+            return self._moved.on_days(codes, days, last_valid=self.last_valid, end=self._date_after)
         # Codes only tell rows of one second apart; a list of all texts of a file would have no bound.
         codes = np.empty(len(texts.begins), np.uint32)
         _checksums(texts.data, texts.begins, texts.ends, _CRC_OF_BYTE, codes)

@@ -150,15 +150,16 @@ class RowCoder:
         for value, codes in zip(self._values, values, strict=True):
             value.table.codes(_texts(columns, value.column), codes)
         has_opted_out = self._opted_out.holds(subscribers.values)
+        times = self._times(columns)
         return _Coded(
             subscribers=subscribers,
             # An empty text has a pseudonym too, but belongs to nobody.
             has_opted_out=has_opted_out & ~subscribers.is_empty if len(self._opted_out) else has_opted_out,
-            times=self._times(columns),
+            times=times,
             cells=(
                 np.zeros(n, np.int32)
                 if profile.cell is None
-                else self._cells.codes_of(_texts(columns, profile.cell))
+                else self._cells.codes_of(_texts(columns, profile.cell), times.day)
             ),
             values=values,
         )

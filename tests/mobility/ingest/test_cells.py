@@ -21,7 +21,7 @@ FORMS = CellForms(["a", "x" * 70, "1", "12345"])
 @given(values=st.lists(st.binary(max_size=20), max_size=10))
 def test_without_a_list_a_cell_is_the_checksum_of_its_trimmed_text(values: list[bytes]) -> None:
     cells = CellCodes(None, first_day=FIRST_DAY, days=2)
-    found = cells.codes_of(texts_of(values)).view(np.uint32)
+    found = cells.codes_of(texts_of(values), np.ones(len(values), np.uint8)).view(np.uint32)
     assert found.tolist() == [zlib.crc32(value.strip()) for value in values]
 
 
