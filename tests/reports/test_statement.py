@@ -10,16 +10,19 @@ from typing import Any, get_args
 
 import jsonschema
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
 
 import ldp
+from ldp.geo.grid import Grid
 from ldp.params import Mechanism
 from reports.models import Plan, Study
 from reports.services.studies import mark_closed
 from reports.statement import protections
+from reports.studyfile.definition import LocationDefinition
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
@@ -231,3 +234,47 @@ def test_open_study_has_no_time_of_closing(fair: Study) -> None:
 def test_unknown_study_is_named() -> None:
     with pytest.raises(CommandError, match=r"STUDY must be the slug of a study \(none\), got nope"):
         call_command("statement", "nope")
+
+
+def test_places_have_a_promise_of_their_own_per_metre() -> None:
+    grid = Grid(x0_m=0, y0_m=0, step_m=100, n_x=20, n_y=10)
+    location = LocationDefinition(
+        level=Decimal("1.38629436"), radius_m=400, max_values=None, grid=grid, places=()
+    )
+    study = factory.create(location=location)
+    Plan.objects.update(voided_days=1)
+    printed = statement()
+    found = printed["location"]
+    asked = Fraction(found["level"]) / Fraction(found["radius_m"])
+    assert asked == Fraction(found["nominal_epsilon_per_m"])
+    # what is drawn is smaller than what is kept, which is no more than what was asked for
+    assert Fraction(found["sampled_epsilon_per_m"]) < Decimal(found["epsilon_per_m"]) <= asked
+    assert Decimal(found["epsilon_at_radius"]) == Decimal(found["epsilon_per_m"]) * 400
+    assert found["places_per_person"] == study.days + 1  # a published day was undone
+    assert Decimal(found["epsilon_at_radius_all_places"]) == 5 * Decimal(found["epsilon_at_radius"])
+    # 2 / epsilon, and the 95 % quantile of epsilon times the radius, 4.7438645
+    assert found["mean_shift_m"] == pytest.approx(577.1, abs=0.1)
+    assert found["radius_95_m"] == pytest.approx(1368.8, abs=0.1)
+    assert found["grid"] == grid.to_json()
+    assert {"far_places", "moves"} <= set(names(printed["not_protected"]))
+
+
+def test_without_places_there_is_no_promise_of_them() -> None:
+    factory.create()
+    printed = statement()
+    assert printed["location"] is None
+    assert not {"far_places", "moves"} & set(names(printed["not_protected"]))
+
+
+def test_page_says_what_the_noise_of_places_means(client: Client, analyst: User) -> None:
+    grid = Grid(x0_m=0, y0_m=0, step_m=100, n_x=20, n_y=10)
+    location = LocationDefinition(
+        level=Decimal("1.38629436"), radius_m=400, max_values=2, grid=grid, places=()
+    )
+    factory.create(location=location)
+    client.force_login(analyst)
+    shown = client.get("/studies/fair-2024/statement/").content.decode()
+    assert "577 m from the true one on average, and 95 of 100 lie within 1369 m" in shown
+    assert "400 m apart by at most 4 times" in shown
+    assert "at most 2 different places" in shown
+    assert "by at most 16 times" in shown

@@ -99,6 +99,30 @@ class TestCreate:
             facts = text_of(page(client, f"/administrator/{slug}/"))
             assert f"least visitors of a window that is shown {shown}" in facts
 
+    def test_the_noise_of_places_is_seen_before_it_is_saved(self, client: Client) -> None:
+        def sent(radius_m: int, **more: str) -> dict[str, object]:
+            section = f'\n[location]\nlevel = "ln 4"\nradius_m = {radius_m}\ngrid_m = 2000\n'
+            text = (DEMO / "study.toml").read_text() + section
+            return {
+                "study_file": file(text),
+                "cells": demo_file("cells.csv"),
+                "zones": demo_file("zones.geojson"),
+                **more,
+            }
+
+        shown = client.post(CREATE_URL, sent(400)).content.decode()
+        assert "Nothing was created yet." in shown
+        assert "577 m from the true one on average, and 95 of 100 lie within 1369 m" in shown
+        assert not Study.objects.exists()
+        confirmed = re.search(r'name="confirmed" value="([0-9a-f]{64})"', shown)
+        assert confirmed
+        # of another radius it was not seen
+        again = client.post(CREATE_URL, sent(800, confirmed=confirmed[1]))
+        assert "1154 m from the true one on average" in again.content.decode()
+        assert not Study.objects.exists()
+        assert client.post(CREATE_URL, sent(400, confirmed=confirmed[1])).status_code == 302
+        assert "577 m from the true one on average" in page(client, "/administrator/fimu-2017/")
+
     def test_with_the_files_of_its_area(self, client: Client) -> None:
         sent = {
             "study_file": demo_file("study.toml"),
