@@ -392,11 +392,47 @@ def test_a_file_that_was_not_given_is_named() -> None:
         ("Centre,,", "Centre,", "line 2: must have 6 values, got 5"),
         ("A,6.8,47.6,Centre,,\nB,6.9,47.7,,2024-03-31,2024-04-01\n", "", "line 2: must list at least one cell"),
         ("B,6.9", '"B,6.9', "line 3: must be valid CSV"),
+        ("zone,valid_from", "azimuth,valid_from", 'line 2, azimuth: must be a number of degrees from 0 to 360, or empty, got "Centre"'),
     ],
 )  # fmt: skip
 def test_a_broken_line_of_cells_is_named(old: str, new: str, expected: str) -> None:
     found = problems(WITH_AREA, cells_csv=edited(old, new, text=CELLS), zones_geojson=zones(zone("Centre")))
     assert any(line.startswith(f"cells.csv: {expected}") for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("A,1,1,,2024-03-30\nA,2,2,2024-03-31,\n", None),
+        ("A,2,2,2024-03-31,\nA,1,1,,2024-03-30\n", None),
+        ("A,1,1,,2024-03-31\nA,2,2,2024-03-31,\n", "must be unique on each day: valid_from to valid_to must not meet those of line 2"),
+        ("A,1,1,,\nA,2,2,2024-03-31,\n", "must be unique, but line 2 has it"),
+        ("A,1,1,,2024-03-29\nA,2,2,2024-03-31,\nA,3,3,2024-03-29,2024-03-30\n", "must be unique on each day: valid_from to valid_to must not meet those of line 2"),
+    ],
+)  # fmt: skip
+def test_a_mast_that_moved_is_listed_once_for_each_place(rows: str, expected: str | None) -> None:
+    text = WITH_AREA.replace('zones = "zones.geojson"\n', "")
+    cells = f"cell_id,lon,lat,valid_from,valid_to\n{rows}"
+    if expected:
+        (found,) = problems(text, cells_csv=cells)
+        assert found == f'cells.csv: line {cells.count(chr(10))}, cell_id: {expected}, got "A"'
+    else:
+        area = parse(text, cells_csv=cells).area
+        assert area is not None
+        assert (area.n_cells, len(area.cells)) == (1, 2)
+
+
+@pytest.mark.parametrize(("text", "azimuth"), [("", None), ("0", 0.0), ("359.5", 359.5), ("360", 360.0)])
+def test_the_azimuth_of_a_cell_is_kept(text: str, azimuth: float | None) -> None:
+    study = WITH_AREA.replace('zones = "zones.geojson"\n', "")
+    area = parse(study, cells_csv=f"cell_id,lon,lat,azimuth\nA,1,1,{text}\n").area
+    assert area is not None
+    assert area.cells[0].azimuth == azimuth
+    for wrong in ("-1", "360.5", "nan", "north"):
+        (found,) = problems(study, cells_csv=f"cell_id,lon,lat,azimuth\nA,1,1,{wrong}\n")
+        assert found.startswith(
+            "cells.csv: line 2, azimuth: must be a number of degrees from 0 to 360, or empty"
+        )
 
 
 def test_cells_that_are_not_text_are_refused_with_their_line() -> None:
