@@ -4,9 +4,11 @@ The font knows Latin, Greek, Cyrillic, Arabic and more, but no Chinese, Japanese
 brings one that does. Data files and the metadata of drawn files have all names as they are.
 """
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import cache
+from unicodedata import bidirectional
 
 from django.utils.translation import gettext
 
@@ -24,16 +26,36 @@ def legible(text: str) -> str:
     return "".join(letter if letter in known or letter.isspace() else REPLACEMENT for letter in text)
 
 
-def legible_selection(selection: Selection) -> Selection:
+def legible_visual(text: str) -> str:
+    """Both `legible` and `visual`."""
+    return visual(legible(text))
+
+
+def visual(text: str) -> str:
+    """Text in the order in which it is seen, for a library that draws everything from left to right."""
+    if not any(bidirectional(letter) in ("R", "AL") for letter in text):
+        return text
+    from fpdf.bidi import BidiParagraph, auto_detect_base_direction
+
+    return BidiParagraph(text=text, base_direction=auto_detect_base_direction(text)).get_reordered_string()
+
+
+def legible_selection(selection: Selection, *, write: Callable[[str], str] = legible) -> Selection:
     """The selection with names that can be drawn; the same object where all can be.
 
     A category whose name loses letters gets its place in the plan behind it, so that two remain two.
+
+    Parameters
+    ----------
+    write : makes a text of one that can be drawn; `legible`, or `legible_visual` for PDF
     """
     study = copy(selection.study)
-    study.name = legible(study.name)
+    study.name = write(study.name)
     indicators = {report.indicator.pk: report.indicator for report in selection.reports}
-    drawn = {pk: _indicator(indicator, study) for pk, indicator in indicators.items()}
-    reports = tuple(_report(report, drawn[report.indicator.pk], study) for report in selection.reports)
+    drawn = {pk: _indicator(indicator, study, write=write) for pk, indicator in indicators.items()}
+    reports = tuple(
+        _report(report, drawn[report.indicator.pk], study, write=write) for report in selection.reports
+    )
     found = replace(selection, study=study, reports=reports)
     return selection if _names(found) == _names(selection) else found
 
@@ -58,33 +80,36 @@ def _letters() -> frozenset[str]:
     return frozenset(chr(code) for code in set(maps[0]) & set(maps[1]))
 
 
-def _indicator(indicator: Indicator, study: Study) -> Indicator:
+def _indicator(indicator: Indicator, study: Study, *, write: Callable[[str], str]) -> Indicator:
     found = copy(indicator)
     found.study = study
-    found.name = legible(indicator.name)
-    found.categories = [_category(name, place) for place, name in enumerate(indicator.categories, start=1)]
+    found.name = write(indicator.name)
+    found.categories = [
+        _category(name, place, write=write) for place, name in enumerate(indicator.categories, start=1)
+    ]
     return found
 
 
-def _category(name: str, place: int) -> str:
-    drawn = legible(name)
-    return name if drawn == name else f"{drawn} ({place})"
+def _category(name: str, place: int, *, write: Callable[[str], str]) -> str:
+    return write(name) if legible(name) == name else f"{write(name)} ({place})"
 
 
-def _report(report: WindowReport, indicator: Indicator, study: Study) -> WindowReport:
+def _report(
+    report: WindowReport, indicator: Indicator, study: Study, *, write: Callable[[str], str]
+) -> WindowReport:
     estimates = zip(report.estimates, indicator.categories, strict=True)
     return replace(
         report,
         study=study,
         indicator=indicator,
         estimates=tuple(replace(estimate, category=category) for estimate, category in estimates),
-        notes=tuple(_note(note) for note in report.notes),
+        notes=tuple(_note(note, write=write) for note in report.notes),
     )
 
 
-def _note(note: DayNote) -> DayNote:
+def _note(note: DayNote, *, write: Callable[[str], str]) -> DayNote:
     found = copy(note)
-    found.text = legible(note.text)
+    found.text = write(note.text)
     return found
 
 

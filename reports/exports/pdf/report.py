@@ -9,7 +9,7 @@ from django.utils.translation import gettext, ngettext
 from reports import wording
 from reports.exports.drawing import text_alternative
 from reports.exports.facts import as_mapping, software_words
-from reports.exports.letters import legible_selection, letters_note
+from reports.exports.letters import legible_selection, legible_visual, letters_note
 from reports.exports.pdf.document import Document
 from reports.exports.pdf.privacy import add_privacy
 from reports.exports.pdf.results import Extent, add_results, count_words
@@ -21,7 +21,7 @@ from reports.status import Status
 
 def to_pdf(selection: Selection) -> bytes:
     """Report of a selection in the active language; of a study, each indicator over all its days."""
-    drawn = legible_selection(selection)
+    drawn = legible_selection(selection, write=legible_visual)
     plan = drawn.reports[0].plan
     document = Document(
         title=f"{selection.title}, {selection.days_title}",

@@ -7,7 +7,14 @@ import pytest
 from PIL import Image
 
 from reports.exports.formats import render_file
-from reports.exports.letters import REPLACEMENT, legible, legible_selection, letters_note
+from reports.exports.letters import (
+    REPLACEMENT,
+    legible,
+    legible_selection,
+    legible_visual,
+    letters_note,
+    visual,
+)
 from reports.exports.selection import Selection, select_study, select_window
 from reports.models import DayNote, Study
 from reports.selectors import Window
@@ -34,6 +41,23 @@ def test_known_letters_stay() -> None:
     for text in ("Évry\u202f%", "Ελλάδα", "Київ", "\u0645\u0631\u062d\u0628\u0627", "a\nb\tc", ""):
         assert legible(text) == text
     assert legible(f"x{TOWN}y") == f"x{REPLACEMENT * 2}y"
+
+
+def test_names_from_right_to_left_are_in_the_order_that_is_seen() -> None:
+    peace = "\u05e9\u05dc\u05d5\u05dd"
+    assert visual(peace) == peace[::-1]
+    assert visual(f"{peace} 2024") == f"2024 {peace[::-1]}"
+    assert visual(f"Fair {peace}") == f"Fair {peace[::-1]}"
+    for text in ("Évry", "", TOWN):
+        assert visual(text) == text
+    assert legible_visual(f"{peace}{TOWN[0]}") == f"{REPLACEMENT}{peace[::-1]}"
+    study = factory.create(factory.indicator("word", peace, "peace"), name=peace)
+    factory.publish(study, factory.crowd(study))
+    selection = select_window(study.indicators.get(), Window(1, 4))
+    assert letters_note(selection) == ""
+    book = pypdf.PdfReader(io.BytesIO(render_file(selection, ending="pdf")))
+    # The reader takes letters as they stand from right to left, as people do.
+    assert all(peace in page.extract_text() for page in book.pages[:2])
 
 
 def test_two_names_remain_two(window: Selection) -> None:
