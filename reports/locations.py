@@ -11,7 +11,7 @@ from ldp import PlanSpec, union
 from reports.geography.stored import GridMap
 from reports.location_statement import LocationProtection, location_protection
 from reports.models import DayNote, LocationTally, Plan, Study
-from reports.selectors import UnionNotAvailableError, Window, visitor_unions
+from reports.selectors import UnionNotAvailableError, Window, unions_of
 from reports.status import Status, window_status
 
 Counts = NDArray[np.int64]
@@ -97,8 +97,8 @@ class Locations:
     def _check_union(self, window: Window) -> None:
         if window.days > 1 and not self.has_unions:
             text = gettext(
-                "window of places must be a single day: people report them on %(n)d of %(days)d days, got days "
-                "%(first)d to %(last)d"
+                "window of places must be a single day: people report them on %(n)d of %(days)d days, got "
+                "days %(first)d to %(last)d"
             )
             days = {"first": window.first_day, "last": window.last_day, "days": self.study.days}
             raise UnionNotAvailableError(text % {**days, "n": self.protection.spec.max_values})
@@ -106,17 +106,15 @@ class Locations:
 
 def locations_of(study: Study) -> Locations | None:
     """Reported places of a study; None of a study that asks for none."""
-    tally = (
-        LocationTally.objects.filter(plan__study=study)
-        .select_related("plan")
-        .order_by("-plan__version")
-        .first()
-    )
+    # One statement: between two, a publication could land, and there would be more reports than visitors.
+    tallies = LocationTally.objects.filter(plan__study=study)
+    related = tallies.select_related("plan__study__visitor_tally", "plan__study__area")
+    tally = related.order_by("-plan__version").first()
     if tally is None:
         return None
     plan = tally.plan
     protection = location_protection(PlanSpec.from_json(plan.spec), extra_days=plan.voided_days)
-    grid_map = study.area.grid_map
+    grid_map = plan.study.area.grid_map
     if protection is None or grid_map is None:
         raise ValueError(f"the tally of places of {study.slug} must have a plan and an area with its grid")
     return Locations(
@@ -125,6 +123,6 @@ def locations_of(study: Study) -> Locations | None:
         protection=protection,
         grid_map=grid_map,
         counts=tally.array,
-        visitors=visitor_unions(study),
+        visitors=unions_of(plan.study.visitor_tally),
         notes=tuple(study.day_notes.all()),
     )
