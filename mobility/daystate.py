@@ -1,6 +1,6 @@
 """State of one shard on one day: what is needed to merge files that arrive later. It dies at day close."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from mobility import places
 from mobility.columns import from_steps, pack_columns, steps, unpack_columns
 from mobility.ingest.events import NO_VALUE
-from mobility.ingest.visits import Visits
+from mobility.ingest.stays import N_COLUMNS, Whereabouts, merge_whereabouts
+from mobility.ingest.visits import GroupedEvents, Visits
 from mobility.kernels import keep_first, places_by_key, put_rows, scatter, scatter_rows
 
 
@@ -19,12 +20,16 @@ class DaySightings:
 
     pseudonym : uint64 (n,) ; first, last : uint32 (n,), seconds since the clock's origin
     static : uint16 (n, words); sanitised reports, never raw values
+    stays, nights : where people were on that day, and in the night that begins on it; nothing in a study that
+        derives nothing from places. Those of a night need not have been seen by day
     """
 
     pseudonym: NDArray[np.uint64]
     first: NDArray[np.uint32]
     last: NDArray[np.uint32]
     static: NDArray[np.uint16]
+    stays: Whereabouts = field(default_factory=Whereabouts.empty)
+    nights: Whereabouts = field(default_factory=Whereabouts.empty)
 
     @classmethod
     def empty(cls, *, words: int) -> Self:
@@ -39,6 +44,7 @@ class DaySightings:
         return len(self.pseudonym)
 
     def take(self, rows: NDArray[np.int64] | slice) -> "DaySightings":
+        """Some of those who were seen; where they were is left out."""
         return DaySightings(
             pseudonym=self.pseudonym[rows],
             first=self.first[rows],
@@ -48,15 +54,23 @@ class DaySightings:
 
     def without(self, pseudonyms: NDArray[np.uint64]) -> "DaySightings":
         """Those that are not among the sorted `pseudonyms`."""
-        return self.take(places.other_rows(self.pseudonym, pseudonyms))
+        return replace(
+            self.take(places.other_rows(self.pseudonym, pseudonyms)),
+            stays=self.stays.without(pseudonyms),
+            nights=self.nights.without(pseudonyms),
+        )
 
     def pack(self) -> bytes:
         """Compressed bytes that `unpack` reads; they must be sealed before they are stored."""
-        return pack_columns([steps(self.pseudonym), self.first, self.last - self.first, *self.static.T])
+        columns = [steps(self.pseudonym), self.first, self.last - self.first, *self.static.T]
+        if len(self.stays) or len(self.nights):
+            columns += [*self.stays.columns(), *self.nights.columns()]
+        return pack_columns(columns)
 
     @classmethod
     def unpack(cls, packed: bytes, *, words: int) -> Self:
-        differences, first, stay, *static = unpack_columns(packed)
+        differences, first, stay, *others = unpack_columns(packed)
+        static, whereabouts = others[:words], others[words:]
         sightings = cls(
             pseudonym=from_steps(differences),
             first=first,
@@ -65,7 +79,13 @@ class DaySightings:
         )
         for word, column in enumerate(static):
             sightings.static[:, word] = column
-        return sightings
+        if not whereabouts:
+            return sightings
+        return replace(
+            sightings,
+            stays=Whereabouts.of_columns(whereabouts[:N_COLUMNS]),
+            nights=Whereabouts.of_columns(whereabouts[N_COLUMNS:]),
+        )
 
 
 def sightings_by_day(visits: Visits, static: NDArray[np.uint16]) -> dict[int, DaySightings]:
@@ -90,8 +110,34 @@ def sightings_by_day(visits: Visits, static: NDArray[np.uint16]) -> dict[int, Da
     }
 
 
+def day_states(grouped: GroupedEvents, static: NDArray[np.uint16]) -> dict[int, DaySightings]:
+    """What a batch says about each day and the night that begins on it.
+
+    Parameters
+    ----------
+    static : as for `sightings_by_day`
+    """
+    found = sightings_by_day(grouped.visits, static)
+    nobody = DaySightings.empty(words=static.shape[1])
+    for day in grouped.stays.keys() | grouped.nights.keys():
+        found[day] = replace(
+            found.get(day, nobody),
+            stays=grouped.stays.get(day, nobody.stays),
+            nights=grouped.nights.get(day, nobody.nights),
+        )
+    return found
+
+
 def merge_sightings(earlier: DaySightings, later: DaySightings) -> DaySightings:
-    """Both together: the span from the first to the last event, and the answer that came first."""
+    """Both together: the span from the first to the last event, the answer that came first, all places."""
+    return replace(
+        _merged_spans(earlier, later),
+        stays=merge_whereabouts(earlier.stays, later.stays),
+        nights=merge_whereabouts(earlier.nights, later.nights),
+    )
+
+
+def _merged_spans(earlier: DaySightings, later: DaySightings) -> DaySightings:
     if not len(earlier) or not len(later):
         return earlier if len(earlier) else later
     pseudonym, (before, after) = places.union([earlier.pseudonym, later.pseudonym])

@@ -40,7 +40,8 @@ class CellCodes:
         self._names = [cell.cell_id for cell in cells]
         self._table = CodeTable(self._moved.codes, empty=EMPTY, otherwise=OUTSIDE)
         self.first_valid = np.ones(max(len(cells), 1), np.int64)
-        self.last_valid = np.full(max(len(cells), 1), days, np.int64)
+        # The last night goes on after the last day.
+        self.last_valid = np.full(max(len(cells), 1), days + 1, np.int64)
         for code, cell in enumerate(cells):
             if cell.valid_from is not None:
                 self.first_valid[code] = (cell.valid_from - first_day).days + 1

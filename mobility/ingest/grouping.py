@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 RANGE_ROWS = 8192  # 192 KiB of records: with the place they are sorted in they stay in the L2 cache
 BUCKET_ROWS = 4
 INSERTION_ROWS = 48  # longer runs are sorted by the library
+QUARTER_S = np.uint32(900)
 # Words of a record: pseudonym; second and cell; then lanes of 16 bits: the day, and each slot's code.
 PSEUDONYM, MOMENT, LANES = 0, 1, 2
 LANES_A_WORD = 4
@@ -19,7 +20,7 @@ LANES_A_WORD = 4
 VISITS, SUBSCRIBERS, DUPLICATES, CONFLICTS = range(4)
 _LANE_BITS = np.uint64(16)
 _LANE_MASK = np.uint64(0xFFFF)
-_HALF = np.uint64(32)
+_HALF, _LOWER_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
 _ONE = np.uint64(1)
 
 
@@ -96,6 +97,47 @@ def group_ranges(  # type: ignore[no-untyped-def]
             _write_visits(ordered[:n], visited, day, first, last, counts)
             _write_values(ordered[:n], no_value, pseudonym, values, counts)
         start = ends[part]
+
+
+@numba.njit(cache=True, nogil=True)
+def last_in_quarters(  # type: ignore[no-untyped-def]
+    records, ends, low, width, pseudonym, day, second, cell
+):
+    """Write where each person was last seen in each quarter-hour, in rising order; how often that is.
+
+    Of several cells in one second the smallest code counts. Quarter-hours are those of the events' clock.
+
+    pseudonym, day, second, cell : with room for all events
+    """
+    longest, start, n = 0, 0, 0
+    for part in range(len(ends)):
+        longest, start = max(longest, ends[part] - start), ends[part]
+    ordered = np.empty((longest, records.shape[1]), np.uint64)
+    start = 0
+    for part in range(len(ends)):
+        rows = ends[part] - start
+        if rows:
+            lowest = low + (np.uint64(part) << width) if part else low
+            _order(records[start : ends[part]], ordered[:rows], lowest, width)
+            n = _write_last(ordered[:rows], pseudonym, day, second, cell, n)
+        start = ends[part]
+    return n
+
+
+@numba.njit(cache=True, nogil=True)
+def _write_last(records, pseudonym, day, second, cell, n):  # type: ignore[no-untyped-def]
+    """Write the last of each quarter-hour of ordered records, after the `n` that are there; how many then."""
+    for i in range(len(records)):
+        who, when = records[i, PSEUDONYM], np.uint32(records[i, MOMENT] >> _HALF)
+        today = np.uint8(records[i, LANES] & _LANE_MASK)
+        is_new = n == 0 or who != pseudonym[n - 1] or today != day[n - 1]
+        is_new = is_new or when // QUARTER_S != second[n - 1] // QUARTER_S
+        if is_new:
+            n += 1
+        if is_new or when > second[n - 1]:
+            pseudonym[n - 1], day[n - 1], second[n - 1] = who, today, when
+            cell[n - 1] = np.uint32(records[i, MOMENT] & _LOWER_HALF)
+    return n
 
 
 @numba.njit(cache=True, nogil=True)

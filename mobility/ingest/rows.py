@@ -14,6 +14,7 @@ from mobility.ingest.cells import EMPTY, CellCodes, count_unmatched
 from mobility.ingest.counts import HOURS, REJECTED, RowCounts
 from mobility.ingest.events import NO_VALUE, Events
 from mobility.ingest.lookups import CodeTable, trimmed
+from mobility.ingest.nights import nights_of
 from mobility.ingest.pseudonyms import Pseudonyms, PseudonymSet, pseudonyms_of
 from mobility.profiles import Profile
 from mobility.readers import Column, Layout, RowBlock, Texts
@@ -21,6 +22,9 @@ from reports.studyfile import StudyDefinition
 
 NOBODY = np.empty(0, np.uint64)
 _NEVER = np.iinfo(np.int64).max
+_ACCEPTED, _OUTSIDE_PERIOD, _OUTSIDE_AREA, _OUTSIDE_HOURS, _DAY_CLOSED = map(
+    outcomes.OUTCOMES.index, ("accepted", "outside_period", "outside_area", "outside_hours", "day_closed")
+)
 
 
 class _Value(NamedTuple):
@@ -72,6 +76,7 @@ class RowCoder:
         self._clock = timestamps.study_clock(
             definition.timezone, first_day=definition.first_day, days=definition.days
         )
+        self._nights = nights_of(definition)
         self._cells = CellCodes(definition.area, first_day=definition.first_day, days=definition.days)
         static = [
             (index, indicator.slug)
@@ -141,6 +146,11 @@ class RowCoder:
             events.pseudonym, events.second, events.cell, events.day,
         )  # fmt: skip
         self._collect_codes(rows, coded.values, events)
+        if self._nights is not None:
+            # Rows that count for a night only: they make nobody present, and say nothing else.
+            is_visit = self._is_in_hours(coded.times.minute[rows]) & (events.day != 0)
+            events.day[~is_visit] = 0
+            events.codes[~is_visit] = NO_VALUE
         return events, counts
 
     def _coded(self, columns: Mapping[str, Column], n: int) -> _Coded:
@@ -183,6 +193,9 @@ class RowCoder:
             self._visitor.from_minute, self._visitor.to_minute, self._closed, found, rows, unmatched, tallies,
             empties, facts, counts.hours,
         )  # fmt: skip
+        if self._nights is not None:
+            self._keep_nights(coded, found, tallies, counts)
+            rows = np.flatnonzero(found == _ACCEPTED).astype(np.int32)
         for outcome, reason in enumerate(outcomes.OUTCOMES[1:], start=1):
             if not tallies[outcome]:
                 continue
@@ -200,6 +213,36 @@ class RowCoder:
             texts = texts.of_rows(unmatched[: facts[outcomes.UNMATCHED]])
             count_unmatched(texts, counts, forms=cells.forms)
         return rows[: counts.accepted]
+
+    def _keep_nights(
+        self, coded: _Coded, found: NDArray[np.uint8], tallies: NDArray[np.int64], counts: RowCounts
+    ) -> None:
+        """Judge rows outside the visitor hours again, in place: some are of a night that is asked for."""
+        assert self._nights is not None  # noqa: S101 - asked for by the caller
+        times, cells = coded.times, self._cells
+        rows = np.flatnonzero((found == _OUTSIDE_HOURS) | (found == _OUTSIDE_PERIOD))
+        night = self._nights.day_of(times.utc[rows] - self._clock.origin)
+        rows, night = rows[night > 0], night[night > 0]
+        before = found[rows]
+        # The last night ends on the date after the last day.
+        day = np.where(before == _OUTSIDE_PERIOD, self._days + 1, times.day[rows])
+        cell = np.maximum(coded.cells[rows], 0)
+        is_in_area = (cells.first_valid[cell] <= day) & (day <= cells.last_valid[cell])
+        is_in_area &= coded.cells[rows] >= 0
+        after = np.where(self._closed[night], _DAY_CLOSED, _ACCEPTED)
+        after = np.where(is_in_area, after, _OUTSIDE_AREA).astype(np.uint8)
+        found[rows] = after
+        n = len(tallies)
+        tallies += np.bincount(after, minlength=n) - np.bincount(before, minlength=n)
+        is_kept = after == _ACCEPTED
+        counts.accepted += int(is_kept.sum())
+        # Dates after the study have no place in the hours of its days.
+        is_kept &= day <= self._days
+        hour = times.minute[rows[is_kept]] // 60
+        np.add.at(counts.hours, (day[is_kept].astype(np.int64) - 1, hour), 1)
+
+    def _is_in_hours(self, minute: NDArray[np.int16]) -> NDArray[np.bool_]:
+        return (self._visitor.from_minute <= minute) & (minute <= self._visitor.to_minute)
 
     def _note_columns(
         self,

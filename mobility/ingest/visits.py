@@ -1,6 +1,6 @@
 """Events of a shard to visits: who was there on which day, from when to when, with which static values."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from mobility import places
 from mobility.ingest.events import NO_VALUE, Events
 from mobility.ingest.grouping import group_ranges, partition, ranges_of
+from mobility.ingest.stays import PlaceRules, Whereabouts, join_whereabouts, whereabouts_by_day
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +39,17 @@ class StaticValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupedEvents:
-    """What a batch says about one shard; `duplicates`: rows with the same subscriber, second, cell."""
+    """What a batch says about one shard.
+
+    duplicates : rows with the same subscriber, second, cell
+    stays, nights : where people were on each day and in the night that begins on it, if the study asks
+    """
 
     visits: Visits
     values: StaticValues
     duplicates: int
+    stays: dict[int, Whereabouts] = field(default_factory=dict)
+    nights: dict[int, Whereabouts] = field(default_factory=dict)
 
     def without(self, pseudonyms: NDArray[np.uint64]) -> "GroupedEvents":
         """Nothing of those in the sorted list `pseudonyms`; the counts stay."""
@@ -61,11 +68,34 @@ class GroupedEvents:
                 conflicting=self.values.conflicting,
             ),
             duplicates=self.duplicates,
+            stays={day: seen.without(pseudonyms) for day, seen in self.stays.items()},
+            nights={day: seen.without(pseudonyms) for day, seen in self.nights.items()},
         )
 
 
-def group_events(events: Events) -> GroupedEvents:
-    """Group the events of one shard; the result does not depend on their order."""
+def group_events(events: Events, *, rules: PlaceRules | None = None) -> GroupedEvents:
+    """Group the events of one shard; the result does not depend on their order.
+
+    Parameters
+    ----------
+    rules : of a study that derives anything from places; there events of day 0 count for a night only
+    """
+    if rules is None:
+        return _visits_and_values(events)
+    is_visit = events.day != 0
+    by_day = _visits_and_values(events if is_visit.all() else events.take(np.flatnonzero(is_visit)))
+    # An event and what repeats it are either visits both, or both of the night only.
+    by_night = _visits_and_values(events.take(np.flatnonzero(~is_visit)))
+    grouped = replace(by_day, duplicates=by_day.duplicates + by_night.duplicates)
+    if rules.of_day is not None:
+        grouped = replace(grouped, stays=whereabouts_by_day(events, events.day, of_whom=rules.of_day))
+    if rules.of_night is not None and rules.nights is not None:
+        night = rules.nights.day_of(events.second)
+        grouped = replace(grouped, nights=whereabouts_by_day(events, night, of_whom=rules.of_night))
+    return grouped
+
+
+def _visits_and_values(events: Events) -> GroupedEvents:
     n, slots = events.codes.shape
     low, width, n_ranges = ranges_of(events.pseudonym)
     records, ends = partition(
@@ -110,4 +140,6 @@ def join_groups(parts: list[GroupedEvents]) -> GroupedEvents:
             conflicting=sum(part.conflicting for part in values),
         ),
         duplicates=sum(part.duplicates for part in parts),
+        stays=join_whereabouts([part.stays for part in parts]),
+        nights=join_whereabouts([part.nights for part in parts]),
     )

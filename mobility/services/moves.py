@@ -1,7 +1,7 @@
 """What a batch does to the days of its study: which are published, forgotten or undone."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import F
 
@@ -18,11 +18,19 @@ class DayMoves:
     publish_touched: frozenset[int] = frozenset()  # the others have arrived before
     forget: frozenset[int] = frozenset()  # the day state dies
     undo: int | None = None
+    nights: frozenset[int] = frozenset()  # published days whose night is over: it may be answered
+    end_night: frozenset[int] = frozenset()  # those of which everyone answers now; the others did before
+    closed: frozenset[int] = frozenset()  # what the batch says of their nights comes too late
+
+    @property
+    def published(self) -> frozenset[int]:
+        """Days whose visitors arrive."""
+        return self.publish_all | self.publish_touched
 
     @property
     def of_everyone(self) -> frozenset[int]:
         """Days whose state is used or dropped in every shard that has any."""
-        return self.publish_all | self.forget
+        return self.publish_all | self.forget | self.end_night
 
 
 def of_batch(batch: Batch, study: OpenStudy) -> DayMoves:
@@ -43,12 +51,24 @@ def of_batch(batch: Batch, study: OpenStudy) -> DayMoves:
     if batch.kind == Batch.Kind.CLOSE_DAYS:
         through = frozenset(range(1, (batch.day or 0) + 1))
         pending = frozenset(day for day in through if day in states and states[day].pending)
-        return DayMoves(publish_all=pending, forget=through)
+        nights = through if study.definition.night else frozenset[int]()
+        return DayMoves(publish_all=pending, forget=through, nights=nights, end_night=nights)
+    closed = frozenset(day for day, row in states.items() if row.state == VaultDay.State.CLOSED)
     if batch.more_to_come:
-        return DayMoves()
+        return DayMoves(closed=closed)
     touched = frozenset(batch.days_touched)
     everyone = frozenset(day for day in touched if day not in states or states[day].pending)
-    return DayMoves(publish_all=everyone, publish_touched=touched - everyone)
+    moves = DayMoves(publish_all=everyone, publish_touched=touched - everyone, closed=closed)
+    if study.definition.night is None:
+        return moves
+    last, complete = study.definition.days, frozenset(day for day, row in states.items() if not row.pending)
+    nights = _over(complete | touched, last=last) - closed
+    return replace(moves, nights=nights, end_night=nights - _over(complete, last=last))
+
+
+def _over(days: frozenset[int], *, last: int) -> frozenset[int]:
+    """Days whose night is over because the next date has come in too; the last day has no next one."""
+    return frozenset(day for day in days if day == last or day + 1 in days)
 
 
 def announce(study: OpenStudy, moves: DayMoves) -> None:
@@ -91,9 +111,11 @@ def _closed(batch: Batch, study: OpenStudy) -> None:
 
 def _voided(batch: Batch, study: OpenStudy) -> None:
     VaultDay.objects.filter(study=study.row, day=batch.day or 0).delete()
-    # A file with rows of this day may come again: it is not the same file any more.
+    # A file with rows of this day, or of its night, may come again: it is not the same file any more.
+    day = batch.day or 0
+    voided = {day, day + 1} if study.definition.night else {day}
     for earlier in Batch.objects.filter(study=study.row, kind=Batch.Kind.EXTRACT).exclude(content_hash=""):
-        if batch.day in earlier.days_touched:
+        if voided & set(earlier.days_touched):
             earlier.content_hash = ""
             earlier.save(update_fields=["content_hash"])
 

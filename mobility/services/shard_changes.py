@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobility.answers import KnownAnswers
-from mobility.daystate import DaySightings, merge_sightings, sightings_by_day
-from mobility.ingest.durations import duration_codes
+from mobility.daily import Part
+from mobility.daystate import DaySightings, day_states, merge_sightings
 from mobility.ingest.events import NO_VALUE, Events, concatenate
 from mobility.ingest.subscribers import SubscriberRows, join_rows
 from mobility.ingest.visits import GroupedEvents, group_events, join_groups
@@ -33,6 +33,8 @@ from mobility.services.blobs import Successor, successor
 from mobility.services.liveness import show_life
 from mobility.services.moves import DayMoves
 from mobility.services.vault import OpenStudy
+
+Days = dict[int, DaySightings]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,24 +121,19 @@ def _of_events(batch: Batch, state: ShardState, moves: DayMoves) -> Outcome:
     # Readers leave them out; those of a list that has arrived since then are left out here.
     grouped = _grouped(batch, state).without(state.opt_outs.pseudonym)
     final, conflicting = _final_answers(state, grouped)
-    later = sightings_by_day(grouped.visits, final)
-    earlier = state.days(set(later) | moves.publish_all)
+    later = {day: seen for day, seen in day_states(grouped, final).items() if day not in moves.closed}
     nobody = study.unseal_day(None)
+    earlier = state.days(set(later) | moves.publish_all | moves.end_night)
     merged = {
         day: merge_sightings(earlier.get(day, nobody), later.get(day, nobody))
-        for day in sorted(set(earlier) | set(later))
+        for day in sorted({*earlier, *later})
     }
-    published = sorted((moves.publish_all | moves.publish_touched) & merged.keys())
-    arrivals = [
-        _arrivals(state, day, merged[day], only=None if day in moves.publish_all else later[day].pseudonym)
-        for day in published
-    ]
     change = add_days(
         state.presence,
-        arrivals,
+        [*_visitors(state, moves, merged, later), *_sleepers(state, moves, merged, later)],
         number=state.number,
         sanitiser=study.sanitiser,
-        answers=[_answers_of(merged[day]) for day in published],
+        answers=[_answers_of(merged[day]) for day in sorted(moves.published & merged.keys())],
     )
     kept = {day: merged[day] for day in set(later) - moves.forget}
     return Outcome(
@@ -169,23 +166,40 @@ def _answers_of(seen: DaySightings) -> KnownAnswers:
     return KnownAnswers(pseudonym=seen.pseudonym, static=seen.static)
 
 
+def _visitors(state: ShardState, moves: DayMoves, merged: Days, later: Days) -> Iterator[DayArrivals]:
+    """Visitors of the days that are published; where others have arrived before, those the batch has seen."""
+    nobody = state.study.unseal_day(None)
+    for day in sorted(moves.published & merged.keys()):
+        only = None if day in moves.publish_all else later.get(day, nobody).pseudonym
+        yield _arrivals(state, day, merged[day], only=only, part="visit")
+
+
+def _sleepers(state: ShardState, moves: DayMoves, merged: Days, later: Days) -> Iterator[DayArrivals]:
+    """The same visitors, with the answers of nights that are over; nobody is a visitor by a night."""
+    nobody = state.study.unseal_day(None)
+    for day in sorted(moves.nights & merged.keys()):
+        only = None
+        if day not in moves.end_night:
+            seen = later.get(day, nobody)
+            only = np.union1d(seen.pseudonym, seen.nights.pseudonym)
+        yield _arrivals(state, day, merged[day], only=only, part="night")
+
+
 def _arrivals(
-    state: ShardState, day: int, sightings: DaySightings, *, only: NDArray[np.uint64] | None
+    state: ShardState, day: int, seen: DaySightings, *, only: NDArray[np.uint64] | None, part: Part
 ) -> DayArrivals:
-    """Who counts as a visitor of the day, with their answers."""
-    study, stay_s = state.study, sightings.last - sightings.first
-    rows = np.flatnonzero(stay_s >= study.definition.visitor.min_minutes * 60)
+    """Who counts as a visitor of the day, with their answers on one part of it."""
+    study = state.study
+    rows = np.flatnonzero(seen.last - seen.first >= study.definition.visitor.min_minutes * 60)
     if only is not None:
-        rows = rows[shared_rows(sightings.pseudonym[rows], only)[0]]
-    pseudonym = sightings.pseudonym[rows]
-    # Every daily indicator derives from the stay so far.
-    n_daily = sum(spec.kind == "daily" for spec in study.plan.indicators)
-    codes = np.repeat(duration_codes(stay_s[rows])[:, None], n_daily, axis=1)
+        rows = rows[shared_rows(seen.pseudonym[rows], only)[0]]
+    pseudonym = seen.pseudonym[rows]
+    codes = study.daily.codes(seen, rows, day=day, part=part)
     return DayArrivals(
         day=day,
         pseudonym=pseudonym,
         # A subscriber extract may have come since the day state was written.
-        static=state.answers.fill(pseudonym, sightings.static[rows]),
+        static=state.answers.fill(pseudonym, seen.static[rows]),
         daily=study.sanitiser.daily_answers(pseudonym, codes, day=day),
     )
 
@@ -235,11 +249,12 @@ def _of_opt_outs(batch: Batch, state: ShardState) -> Outcome:
 
 def _grouped(batch: Batch, state: ShardState) -> GroupedEvents:
     """What the batch's events say about the shard, a piece in memory at a time."""
-    slots = state.study.sanitiser.slots("static")
+    slots, rules = state.study.sanitiser.slots("static"), state.study.daily.rules
     pieces, groups = _Pieces(batch, state.shard), []
     for piece in range(batch.pieces):
         show_life(batch, state=Batch.State.MERGING)
-        groups.append(group_events(concatenate([*map(Events.unpack, pieces.plain(piece))], slots=slots)))
+        events = concatenate([*map(Events.unpack, pieces.plain(piece))], slots=slots)
+        groups.append(group_events(events, rules=rules))
     return join_groups(groups)
 
 

@@ -12,6 +12,7 @@ from ldp import PlanSpec
 from ldp.entropy import KeyedPrf, derive_subkey
 from ldp.tallies import Delta
 from mobility.answers import KnownAnswers
+from mobility.daily import DailyValues
 from mobility.daystate import DaySightings
 from mobility.errors import KeyMissingError, StudyClosedError, StudyMissingError
 from mobility.ingest.rows import RowCoder
@@ -71,6 +72,10 @@ class OpenStudy:
     @cached_property
     def sanitiser(self) -> StudySanitiser:
         return StudySanitiser(self.plan, prf=self.prf)
+
+    @cached_property
+    def daily(self) -> DailyValues:
+        return DailyValues(self.definition, self.sanitiser)
 
     @cached_property
     def content_key(self) -> bytes:

@@ -1,5 +1,6 @@
 """Sightings of a day: merging files in any order, and packing."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mobility.columns import pack_columns, steps
 from mobility.daystate import DaySightings, merge_sightings, sightings_by_day
 from mobility.ingest.events import NO_VALUE
+from mobility.ingest.stays import Whereabouts
 from mobility.ingest.visits import Visits
 
 NONE = int(NO_VALUE)
@@ -91,7 +94,8 @@ def test_packing_changes_nothing(drawn: tuple[int, list[Seen]]) -> None:
     slots, parts = drawn
     sightings = sightings_of(merged_by_hand(parts), slots=slots)
     again = DaySightings.unpack(sightings.pack(), words=slots)
-    for name in DaySightings.__slots__:
+    assert not len(again.stays) and not len(again.nights)
+    for name in ("pseudonym", "first", "last", "static"):
         one, other = getattr(again, name), getattr(sightings, name)
         assert one.dtype == other.dtype
         assert np.array_equal(one, other)
@@ -148,3 +152,66 @@ def test_visits_of_each_day_with_the_answers_of_their_subscribers(
         (name, day): facts for day, sightings in found.items() for name, facts in seen_in(sightings).items()
     } == {(name, day): (*span, answers[name]) for (name, day), span in visits.items()}
     assert all(map(len, found.values()))
+
+
+def places_of(rows: list[tuple[int, int, int]]) -> Whereabouts:
+    return Whereabouts(
+        pseudonym=np.array([row[0] for row in rows], np.uint64),
+        second=np.array([row[1] for row in rows], np.uint32),
+        cell=np.array([row[2] for row in rows], np.uint32),
+    )
+
+
+def rows_of(seen: Whereabouts) -> list[tuple[int, int, int]]:
+    return list(zip(seen.pseudonym.tolist(), seen.second.tolist(), seen.cell.tolist(), strict=True))
+
+
+BY_DAY = [(1, 5, 7), (1, 2000, 2**32 - 2), (2**64 - 1, 9, 0)]
+BY_NIGHT = [(3, 80_000, 4)]
+
+
+@pytest.mark.parametrize("stays", [[], BY_DAY])
+@pytest.mark.parametrize("nights", [[], BY_NIGHT])
+@pytest.mark.parametrize("words", [0, 2])
+def test_places_are_packed_with_the_day(
+    stays: list[tuple[int, int, int]], nights: list[tuple[int, int, int]], words: int
+) -> None:
+    seen = sightings_of({1: (5, 2000, (7,) * words)}, slots=words)
+    whole = replace(seen, stays=places_of(stays), nights=places_of(nights))
+    again = DaySightings.unpack(whole.pack(), words=words)
+    assert seen_in(again) == seen_in(seen)
+    assert (rows_of(again.stays), rows_of(again.nights)) == (stays, nights)
+    assert again.stays.pseudonym.dtype == np.uint64
+    assert again.stays.cell.dtype == again.stays.second.dtype == np.uint32
+
+
+def test_a_day_without_places_is_packed_as_before_there_were_any() -> None:
+    """What was sealed before stays readable, and is not sealed in another way."""
+    seen = sightings_of({1: (5, 9, (7,)), 4: (6, 6, (NONE,))}, slots=1)
+    packed = pack_columns([steps(seen.pseudonym), seen.first, seen.last - seen.first, *seen.static.T])
+    assert seen.pack() == packed
+    assert seen_in(DaySightings.unpack(packed, words=1)) == seen_in(seen)
+
+
+def test_whoever_is_taken_out_is_nowhere() -> None:
+    seen = replace(
+        sightings_of({1: (5, 9, ()), 3: (6, 6, ())}, slots=0),
+        stays=places_of(BY_DAY),
+        nights=places_of([(1, 80_000, 4), (3, 80_000, 4)]),
+    )
+    left = seen.without(np.array([1], np.uint64))
+    assert seen_in(left) == {3: (6, 6, ())}
+    assert rows_of(left.stays) == BY_DAY[2:]
+    assert rows_of(left.nights) == [(3, 80_000, 4)]
+
+
+def test_files_that_know_only_places_of_a_day_merge_with_others() -> None:
+    """The early hours of the next date come in another file than the day, before or after it."""
+    nobody = DaySightings.empty(words=1)
+    by_day = replace(sightings_of({1: (5, 9, (7,))}, slots=1), stays=places_of([(1, 9, 2)]))
+    by_night = replace(nobody, nights=places_of(BY_NIGHT))
+    for one, other in ((by_day, by_night), (by_night, by_day)):
+        both = merge_sightings(one, other)
+        assert seen_in(both) == {1: (5, 9, (7,))}
+        assert (rows_of(both.stays), rows_of(both.nights)) == ([(1, 9, 2)], BY_NIGHT)
+    assert rows_of(merge_sightings(by_night, by_night).nights) == BY_NIGHT

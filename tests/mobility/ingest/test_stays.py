@@ -1,0 +1,187 @@
+"""Where people were and where they stayed longest, against plain Python, in any order and any cut."""
+
+from collections import defaultdict
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobility.ingest.stays import (
+    Whereabouts,
+    join_whereabouts,
+    longest_stays,
+    merge_whereabouts,
+    whereabouts_by_day,
+)
+from mobility.ingest.visits import group_events
+from tests.mobility.ingest.small_extract import make_events
+
+QUARTER_S = 900
+PSEUDONYMS = [0, 1, 2**63, 2**64 - 1]
+
+Row = tuple[int, int, int, int]  # pseudonym, second, cell, day
+Seen = tuple[int, int, int]  # pseudonym, second, cell
+
+
+def everyone(pseudonyms: np.ndarray) -> np.ndarray:
+    return np.ones(len(pseudonyms), np.bool_)
+
+
+def whereabouts(rows: list[Row], *, of_whom=everyone) -> dict[int, Whereabouts]:  # type: ignore[no-untyped-def]
+    events = make_events([(*row, []) for row in rows], slots=0)
+    return whereabouts_by_day(events, events.day, of_whom=of_whom)
+
+
+def plain(seen: Whereabouts) -> list[Seen]:
+    assert seen.pseudonym.dtype == np.uint64
+    assert seen.second.dtype == seen.cell.dtype == np.uint32
+    return list(zip(seen.pseudonym.tolist(), seen.second.tolist(), seen.cell.tolist(), strict=True))
+
+
+def by_hand(rows: list[Row]) -> dict[int, list[Seen]]:
+    """Of each quarter-hour the latest second, and of that the smallest cell."""
+    last: dict[tuple[int, int, int], tuple[int, int]] = {}
+    for pseudonym, second, cell, day in rows:
+        key = day, pseudonym, second // QUARTER_S
+        last[key] = max(last.get(key, (-1, 0)), (second, -cell))
+    found = defaultdict(list)
+    for (day, pseudonym, _), (second, minus_cell) in sorted(last.items()):
+        found[day].append((pseudonym, second, -minus_cell))
+    return {day: seen for day, seen in found.items() if day}
+
+
+def stays_by_hand(seen: list[Seen], *, until: int | None) -> dict[int, int]:
+    events = defaultdict(list)
+    for pseudonym, second, cell in seen:
+        events[pseudonym].append((second, cell))
+    longest = {}
+    for pseudonym, mine in events.items():
+        ends = [*(second for second, _ in mine[1:]), max(until or 0, mine[-1][0])]
+        stays: dict[int, int] = defaultdict(int)
+        for (second, cell), end in zip(mine, ends, strict=True):
+            stays[cell] += end - second
+        longest[pseudonym] = min(stays, key=lambda cell: (-stays[cell], cell))
+    return longest
+
+
+@st.composite
+def some_rows(draw: st.DrawFn) -> list[Row]:
+    """Few people, places and moments: seconds repeat, and quarter-hours are shared at their ends."""
+    row = st.tuples(
+        st.sampled_from(PSEUDONYMS),
+        st.sampled_from([0, 1, 899, 900, 901, 1799, 1800, 3000, 3599, 3600, 5000, 7199, 7200, 2**32 - 1]),
+        st.sampled_from([0, 1, 7, 2**32 - 2]),
+    )
+    # Day 2 begins within a quarter-hour, as a night may; 0 counts for no day.
+    return [(*drawn, 1 + (drawn[1] > 3300) - (drawn[1] == 0)) for drawn in draw(st.lists(row, max_size=40))]
+
+
+@settings(max_examples=200)
+@given(rows=some_rows(), data=st.data())
+def test_what_is_kept_depends_on_the_rows_alone(rows: list[Row], data: st.DataObject) -> None:
+    """Mixed, cut into files that repeat and overlap, and merged in that order."""
+    expected = by_hand(rows)
+    assert {day: plain(seen) for day, seen in whereabouts(rows).items()} == expected
+    mixed = data.draw(st.permutations(rows))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3)))
+    files = [mixed[a:b] for a, b in pairwise([0, *cuts, len(rows)])]
+    repeated = data.draw(st.permutations([*files, *data.draw(st.lists(st.sampled_from(files), max_size=2))]))
+    merged: dict[int, Whereabouts] = {}
+    for file in repeated:
+        for day, seen in whereabouts(file).items():
+            merged[day] = merge_whereabouts(merged.get(day, Whereabouts.empty()), seen)
+    assert {day: plain(seen) for day, seen in merged.items()} == expected
+
+
+@settings(max_examples=100)
+@given(rows=some_rows(), until=st.sampled_from([None, 0, 3000, 2**33]))
+def test_longest_stay(rows: list[Row], until: int | None) -> None:
+    for seen in whereabouts(rows).values():
+        people, cells = longest_stays(seen, until=until)
+        assert people.tolist() == sorted(set(people.tolist()))
+        found = dict(zip(people.tolist(), cells.tolist(), strict=True))
+        assert found == stays_by_hand(plain(seen), until=until)
+
+
+def seen_of(*rows: Seen) -> Whereabouts:
+    return Whereabouts(
+        pseudonym=np.array([row[0] for row in rows], np.uint64),
+        second=np.array([row[1] for row in rows], np.uint32),
+        cell=np.array([row[2] for row in rows], np.uint32),
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "until", "cell"),
+    [
+        ([(1, 0, 5), (1, 4000, 6), (1, 5000, 5)], None, 5),
+        ([(1, 0, 5), (1, 1000, 6), (1, 3000, 5)], None, 6),
+        ([(1, 0, 6), (1, 1000, 5), (1, 2000, 7)], None, 5),  # a tie
+        ([(1, 0, 5), (1, 6000, 4)], None, 5),  # the last event has no stay
+        ([(1, 0, 5), (1, 6000, 4)], 12_001, 4),  # unless the night goes on
+        ([(1, 0, 5), (1, 6000, 4)], 12_000, 4),
+        ([(1, 0, 5), (1, 6000, 4)], 11_999, 5),
+        ([(1, 9, 8)], None, 8),
+        # One stay of several parts, between others that are longer than each.
+        ([(1, 0, 3), (1, 1000, 9), (1, 2500, 3), (1, 3500, 8), (1, 5000, 3), (1, 6000, 2)], None, 3),
+    ],
+)
+def test_longest_stay_by_example(rows: list[Seen], until: int | None, cell: int) -> None:
+    people, cells = longest_stays(seen_of(*rows), until=until)
+    assert (people.tolist(), cells.tolist()) == ([1], [cell])
+
+
+def test_nobody_was_anywhere() -> None:
+    people, cells = longest_stays(Whereabouts.empty())
+    assert (people.tolist(), cells.tolist()) == ([], [])
+    assert whereabouts([]) == {}
+
+
+def test_three_files_in_one_quarter_hour_in_every_order() -> None:
+    files: list[list[Row]] = [[(1, 100, 9, 1)], [(1, 100, 3, 1)], [(1, 99, 1, 1)]]
+    for order in permutations(files):
+        merged = Whereabouts.empty()
+        for file in order:
+            merged = merge_whereabouts(merged, whereabouts(file)[1])
+        assert plain(merged) == [(1, 100, 3)]
+
+
+def test_only_of_whom_it_is_asked() -> None:
+    rows: list[Row] = [(1, 100, 9, 1), (2, 100, 3, 1), (2, 100, 3, 2)]
+    found = whereabouts(rows, of_whom=lambda pseudonyms: pseudonyms == 2)
+    assert {day: plain(seen) for day, seen in found.items()} == {1: [(2, 100, 3)], 2: [(2, 100, 3)]}
+
+
+def test_pieces_joined_are_the_shard() -> None:
+    low, high = whereabouts([(1, 100, 9, 1), (1, 5000, 9, 2)]), whereabouts([(2, 7, 3, 2), (3, 8, 3, 3)])
+    joined = join_whereabouts([low, high])
+    assert {day: plain(seen) for day, seen in joined.items()} == {
+        1: [(1, 100, 9)],
+        2: [(1, 5000, 9), (2, 7, 3)],
+        3: [(3, 8, 3)],
+    }
+
+
+def test_many_people_in_many_ranges() -> None:
+    rng = np.random.default_rng(4)
+    n = 30_000
+    rows: list[Row] = list(
+        zip(
+            rng.choice(rng.integers(0, 2**64, 900, np.uint64), n).tolist(),
+            rng.integers(0, 86_400, n).tolist(),
+            rng.integers(0, 6, n).tolist(),
+            [1] * n,
+            strict=True,
+        )
+    )
+    found = whereabouts(rows)[1]
+    assert plain(found) == by_hand(rows)[1]
+    people, cells = longest_stays(found)
+    assert dict(zip(people.tolist(), cells.tolist(), strict=True)) == stays_by_hand(plain(found), until=None)
+
+
+def test_studies_without_places_keep_none() -> None:
+    grouped = group_events(make_events([(1, 10, 0, 1, []), (1, 200, 0, 3, [])], slots=0))
+    assert (grouped.stays, grouped.nights) == ({}, {})
