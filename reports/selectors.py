@@ -117,9 +117,6 @@ class _Loaded:
         return frozenset(note.day for note in self.notes if note.kind == DayNote.Kind.OUTAGE)
 
 
-# --- windows ----------------------------------------------------------------------------------
-
-
 def windows_of(study: Study) -> list[Window]:
     """All unions of consecutive days, single days included, by first and last day."""
     days = range(1, study.days + 1)
@@ -152,9 +149,6 @@ def window_from_dates(study: Study, first: date, last: date) -> Window:
             % {"least": study.first_day, "most": study.last_day, "first": first, "last": last}
         )
     return window
-
-
-# --- studies ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,9 +203,6 @@ def unions_of(tally: VisitorTally) -> Counts:
 def current_plan(study: Study) -> Plan:
     """The plan in force: the newest version."""
     return study.plans.order_by("-version")[:1].get()
-
-
-# --- reports ----------------------------------------------------------------------------------
 
 
 def window_report(indicator: Indicator, window: Window) -> WindowReport:
