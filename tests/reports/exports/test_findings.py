@@ -248,6 +248,21 @@ def test_what_is_hidden_or_missing_says_why() -> None:
     assert "outage" in {row["status"] for row in rows if row["day"] == "2024-06-02"}
 
 
+def test_part_of_a_day_that_is_hidden_is_suppressed_though_the_day_is_shown(fair: Study) -> None:
+    age = fair.indicators.get(slug="age")
+    days = movement(age, show=Show.ARRIVALS).totals
+    least = min(count for day in days for count in (day.arrivals, day.returning, day.departures) if count)
+    assert least < min(day.coverage.visitors or 0 for day in days)
+    Study.objects.update(small_cell=least + 1)
+    found = movement(Study.objects.get().indicators.get(slug="age"), show=Show.ARRIVALS)
+    rows = movement_findings(found).rows
+    hidden = [row for row in rows if row["category"] is None and row["status"] == "suppressed"]
+    assert hidden and {(row["value"], row["interval"]) for row in hidden} == {(None, None)}
+    shown = {row["day"]: row["status"] for row in rows if row["figure"] == "visitors"}
+    assert {shown[row["day"]] for row in hidden if row["day"]} == {"ok"}
+    assert all(row["value"] is not None for row in rows if row["status"] == "ok")
+
+
 def test_indicator_without_figures_has_its_totals() -> None:
     study = factory.create(factory.GENDER, replace(factory.STAY, max_values=2))
     factory.publish(study, factory.crowd(study))
