@@ -15,6 +15,7 @@ from ldp.geo.kernels import ANGLE_ERROR, PLACE_ERROR, RADIUS_ERROR
 MAX_PRECISION_LOSS: Final = Fraction(1, 100)  # of epsilon: more would make maps noisier for nothing
 
 _TAIL: Final = 40  # epsilon times the distance beyond the range from which noise counts as lost
+_TAIL_SHARE: Final = 4.25e-18  # above e^-40; not math.exp, whose last digit is the platform's
 _CERTIFIED_DIGITS: Final = 30
 _UP: Final = Context(prec=60, rounding=ROUND_CEILING)
 _DOWN: Final = Context(prec=60, rounding=ROUND_FLOOR)
@@ -177,7 +178,8 @@ def angle_step(
         raise InvalidBudgetError(
             f"step_m must be > {offset_m:.6g} m, which noise of this precision may be off, got {step_m}"
         )
-    lost = 2 * pi * (1 + float(epsilon) * reach_m) * exp(-_TAIL) * (scale_m / step_m) ** 2
+    # Only +, -, *, / of doubles: what is drawn must be the same on every machine.
+    lost = 2 * pi * (1 + float(epsilon) * reach_m) * _TAIL_SHARE * (scale_m / step_m) ** 2
     displaced_m = 2 * offset_m / (1 - offset_m / step_m) + lost * step_m
     return Decimal(displaced_m / range_m * (1 + 1e-9))  # far more than the roundings of this function
 
