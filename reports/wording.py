@@ -219,10 +219,10 @@ def report_summary(report: WindowReport) -> str:
 
 
 def visitors_title(study: Study) -> str:
-    """What an exact total is called: beside scaled visitors of categories, whose it is."""
+    """What an exact total is called: beside scaled visitors of categories, that it is not one of them."""
     if study.market_share == 1:
         return gettext("Visitors (exact)")
-    return gettext("Visitors seen by the network (exact, not scaled)")
+    return gettext("Visitors (exact, not scaled)")
 
 
 def _visitors_of(report: WindowReport) -> str:

@@ -6,10 +6,10 @@ from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from django.views.decorators.http import require_safe
 
-from reports import charts
+from reports import charts, wording
 from reports.days_shown import asked_categories, max_shown, shown_categories, windows_shown
 from reports.options import DAYS_CHOICES, DaysOptions
 from reports.selectors import Estimate, WindowReport, has_unions, indicator_reports
@@ -21,7 +21,7 @@ from reports.views.indicator import page_context
 
 CELLS_SHOWN = 1500  # of the table: with 62 days and 100 categories all of them weigh half a megabyte
 LEAST_ROWS = 10
-Row = tuple[Estimate, ...]
+Row = tuple[tuple[str, Estimate], ...]  # of a category: each with the head of its column
 
 
 @require_safe
@@ -59,8 +59,16 @@ def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
 
 def shown_rows(reports: list[WindowReport], *, page: str | None) -> Page[Row]:
     """Estimates of a category over all days, as many categories as a page bears."""
-    rows = list(zip(*(report.estimates for report in reports), strict=True))
+    heads = [_head(report) for report in reports]
+    columns = zip(*(report.estimates for report in reports), strict=True)
+    rows = [tuple(zip(heads, estimates, strict=True)) for estimates in columns]
     return Paginator(rows, max(CELLS_SHOWN // len(reports), LEAST_ROWS)).get_page(page)
+
+
+def _head(report: WindowReport) -> str:
+    """What a column is about, where the table is too wide to have heads: on paper."""
+    day = wording.short_day(report.last_date)
+    return day if report.window.first_day == report.window.last_day else f"{pgettext('dates', 'to')} {day}"
 
 
 def chosen_categories(query: QueryDict) -> str:

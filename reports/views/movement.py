@@ -126,10 +126,9 @@ def _context(query: QueryDict, indicator: Indicator, found: Movement) -> dict[st
 
 def _columns(found: Movement) -> list[dict[str, Any]]:
     """Heads of the table's columns, with the total of each."""
-    is_day = found.show not in (Show.DAYS_PRESENT, Show.WINDOW)
     return [
         {
-            "name": wording.short_day(point.date) if is_day else charts_movement.point_name(found, place),
+            "name": _head(found, place),
             "is_exact": point.is_exact,
             "status": point.status if point.low is None else "ok",
             "total": words.total_text(point, unit=found.unit),
@@ -138,12 +137,20 @@ def _columns(found: Movement) -> list[dict[str, Any]]:
     ]
 
 
+def _head(found: Movement, place: int) -> str:
+    """What a column is about."""
+    if found.show in (Show.DAYS_PRESENT, Show.WINDOW):
+        return charts_movement.point_name(found, place)
+    return wording.short_day(found.points[place].date)
+
+
 def _row(found: Movement, code: int) -> dict[str, Any]:
     estimates = [point.estimates[code] for point in found.points]
     cells = []
-    for estimate in estimates:
+    for place, estimate in enumerate(estimates):
         text, interval = words.derived_text(estimate, unit=found.unit)
-        cells.append({"status": estimate.status, "text": text, "interval": interval or text})
+        values = {"status": estimate.status, "text": text, "interval": interval or text}
+        cells.append({"head": _head(found, place), **values})
     return {"category": estimates[0].category, "cells": cells}
 
 

@@ -152,3 +152,15 @@ def test_work_does_not_grow_with_the_categories(monkeypatch: pytest.MonkeyPatch)
     assert seen[0] == seen[1]
     assert 0 < seen[1]["pure_frequencies"] <= 62
     assert seen[1]["union"] <= 3 * 62
+
+
+def test_totals_of_a_day_without_data_are_blanks_and_every_cell_names_its_day(reader: Client) -> None:
+    study = factory.create()
+    factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
+    page = reader.get(reverse("reports:days", args=["fair-2024", "age"])).content.decode()
+    cells = re.findall(r'<td class="number" data-head="([^"]+)">(.*?)</td>', page, re.DOTALL)
+    days = ["30 May", "31 May", "1 Jun", "2 Jun"]
+    assert [head for head, _ in cells] == days * 5  # three categories, and two totals
+    assert all(("not collected" in cell) == (head == "1 Jun") for head, cell in cells)
+    cumulated = reader.get(reverse("reports:days", args=["fair-2024", "age"]), {"show": "cumulative"})
+    assert 'data-head="to 2 Jun"' in cumulated.content.decode()

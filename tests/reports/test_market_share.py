@@ -17,7 +17,7 @@ from reports.selectors import Window, WindowReport
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
-SEEN = "Visitors seen by the network (exact, not scaled)"
+UNSCALED = "Visitors (exact, not scaled)"
 
 
 @pytest.fixture
@@ -60,12 +60,12 @@ def test_pages_name_every_total_that_is_not_scaled(reader: Client, fifth: Study)
     place = [fifth.slug, "gender"]
     for name in ("indicator", "days"):
         text = text_of(reader.get(reverse(f"reports:{name}", args=place)).content.decode())
-        assert SEEN in text
+        assert UNSCALED in text
         assert "Visitors (exact)" not in text
     study = text_of(reader.get(reverse("reports:study", args=[fifth.slug])).content.decode())
     assert study.count("seen by the network, not scaled") == 1
     cards = text_of(reader.get(reverse("reports:studies")).content.decode())
-    assert "Visitors seen by the network, all days (exact)" in cards
+    assert "Visitors, all days (exact, not scaled)" in cards
 
 
 def test_pdf_names_the_total_that_is_not_scaled(fifth: Study) -> None:
@@ -75,3 +75,9 @@ def test_pdf_names_the_total_that_is_not_scaled(fifth: Study) -> None:
         text = " ".join(" ".join(page.extract_text() for page in book.pages).split())
         assert "seen by the network" in text
         assert "Visitors (exact)" not in text
+        assert UNSCALED in text
+
+
+def test_movements_name_the_total_that_is_not_scaled(reader: Client, fifth: Study) -> None:
+    html = reader.get(reverse("reports:movement", args=[fifth.slug, "gender"])).content.decode()
+    assert "All visitors (exact, not scaled)" in text_of(html)
