@@ -1,10 +1,15 @@
-"""A city that was made up: where 25,000 subscribers are, a river without people, and zones. The same every time."""
+"""Places that were made up, the same every time: a city with a river, and the demo's masts and zones."""
 
+import csv
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
+from shapely.geometry import shape
 
 import ldp
 from ldp.geo.grid import Grid
@@ -16,6 +21,8 @@ N_ZONES: Final = 24
 # Share of the subscribers, middle and standard deviation in metres.
 CENTRES: Final = ((0.35, (7_000.0, 8_000.0), 1_200.0), (0.20, (13_500.0, 13_000.0), 800.0))
 SUBURBS_SHARE, SUBURB_M = 0.25, 300.0
+M_PER_DEGREE: Final = 111_320.0
+DEMO: Final = Path(__file__).parent.parent / "mobility" / "demo"
 RIVER_M: Final = 400.0  # wide
 
 Floats = NDArray[np.float64]
@@ -59,6 +66,36 @@ def city(step_m: int = 100) -> Place:
         land=(counts > 0) | ~_is_wet(grid),
         zones=nearest.astype(np.int16).reshape(grid.shape),
         names=tuple(f"zone {number + 1}" for number in range(N_ZONES)),
+    )
+
+
+def demo(step_m: int = 500) -> Place:
+    """The demo's masts, each with about as many of 25,000 subscribers, and its zones (the first that fits).
+
+    Metres by an equirectangular projection: the demo is some 100 km wide, and this is about noise, not maps.
+    """
+    with (DEMO / "cells.csv").open(newline="") as file:
+        masts = [(float(row["lon"]), float(row["lat"])) for row in csv.DictReader(file)]
+    features = json.loads((DEMO / "zones.geojson").read_text())["features"]
+    shapes = [shape(feature["geometry"]) for feature in features]
+    west, south, east, north = shapely.total_bounds(shapes)
+    scale = M_PER_DEGREE * np.array([np.cos(np.radians((south + north) / 2)), 1.0])
+    x0_m, y0_m = (int(each // step_m - 5) * step_m for each in np.array([west, south]) * scale)
+    n_x, n_y = (np.array([east, north]) * scale - [x0_m, y0_m]) // step_m + 6
+    grid = Grid(x0_m=x0_m, y0_m=y0_m, step_m=step_m, n_x=int(n_x), n_y=int(n_y))
+    x, y = grid.centres()
+    zones = np.full(grid.n_cells, -1, np.int16)
+    for index in reversed(range(len(shapes))):
+        zones[shapely.contains_xy(shapes[index], x / scale[0], y / scale[1])] = index
+    codes = grid.codes(*(np.array(masts) * scale).T)
+    of_mast = ldp.KeyedStream(b"masts of a demo.").uniform_int(N_SUBSCRIBERS, 0, len(masts))
+    return Place(
+        name="demo",
+        grid=grid,
+        counts=np.bincount(codes[of_mast], minlength=grid.n_cells).reshape(grid.shape),
+        land=np.ones(grid.shape, np.bool_),
+        zones=zones.reshape(grid.shape),
+        names=tuple(feature["properties"]["zone"] for feature in features),
     )
 
 

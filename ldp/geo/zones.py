@@ -1,7 +1,7 @@
 """How many of the present subscribers are in each zone, with intervals, from noisy places.
 
-Subscribers stand where they stand; the only chance is that of the noise. So the variance of a sum of weights
-over reports is the sum of each report's own variance, which is less than that of a sample.
+The deconvolved density is smoothed, so its sums by zone are biased. Weights of the reports put them right as
+far as the reports tell, and tell how large the error is.
 """
 
 import math
@@ -13,17 +13,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
+from ldp.geo.deconvolution import Density, em_step
 from ldp.geo.transition import Transition
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MAX_ZONES: Final = 400
-_MAX_PIECES: Final = 600  # of all zones together: their matrix takes up to 160 MB and some seconds
-_SIDE: Final = 5.0  # of a piece of a zone, in mean lengths 1 / epsilon of the noise
-_SPREAD: Final = 1.0  # standard deviation of a piece's true over its deconvolved number, less 1
+_MAX_PIECES: Final = 250  # of all zones together (or their number): more gain little and take long
+_SIDE: Final = 8.0  # of a piece of a zone, in mean lengths 1 / epsilon of the noise
+_SPREAD: Final = 2.0  # standard deviation of a piece's true over its deconvolved number, less 1
 _LEAST_SHARE: Final = 1e-3  # of the mean over cells: fewer expected reports in a cell count as so many
 _TOGETHER: Final = 8  # maps that are transformed at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ZoneWeights:
+    """What a report adds to the count of each zone. May serve all windows of a study with the same noise.
+
+    Parameters
+    ----------
+    zones : ndarray of int16, shape (n_y, n_x); index of the zone, -1 for none
+    weights : ndarray of float64, shape (n_zones, n_y, n_x); of a report in each cell
+    own : ndarray of float64, shape (n_zones, n_y, n_x); variance of the weight of a subscriber's report, and
+        the square of what its mean lacks of 1 in the zone and of 0 outside; per cell of the subscriber
+    """
+
+    zones: NDArray[np.int16]
+    weights: Floats
+    own: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,7 +53,7 @@ class ZoneCounts:
     noisy : ndarray of int64, shape (n_zones,); reports in the zone. Exact as a count of reports; as one of
         subscribers it is biased: noise takes more out of a crowded zone than into it
     count : ndarray of float64, same shape; subscribers, in [0, n_reports]; they need not add up to n_reports
-    std_error : same shape; of the noise
+    std_error : same shape
     ci_low, ci_high : same shape; in [0, n_reports]
     """
 
@@ -46,25 +64,17 @@ class ZoneCounts:
     ci_high: Floats
 
 
-def zone_counts(
-    counts: Ints,
-    *,
-    transition: Transition,
-    density: Floats,
-    zones: NDArray[np.int16],
-    n_zones: int,
-    level: float = 0.95,
-) -> ZoneCounts:
-    """Estimate the subscribers in each zone, corrected for the noise.
+def zone_weights(
+    fitted: Density, *, transition: Transition, zones: NDArray[np.int16], n_zones: int
+) -> ZoneWeights:
+    """Weights of reports by which the deconvolved density is put right in each zone.
 
     Parameters
     ----------
-    counts : ndarray of int64, shape (n_y, n_x); reports per cell; not modified
+    fitted : Density; deconvolved from reports of these or like subscribers
     transition : Transition; as the reports were made
-    density : ndarray of float64, same shape; deconvolved from the same counts, sum as theirs
-    zones : ndarray of int16, same shape; index of the zone in [0, n_zones), -1 for none
+    zones : ndarray of int16, shape (n_y, n_x); index of the zone in [0, n_zones), -1 for none
     n_zones : int; in [1, 400]
-    level : float; of the intervals, in (0, 1)
 
     Raises
     ------
@@ -72,31 +82,82 @@ def zone_counts(
 
     Notes
     -----
-    Zones are cut into pieces of side 5 / epsilon. In each, the deconvolved density is right up to a factor
-    1 + N(0, 1); the factors are estimated by weighted least squares, which gives weights w per cell of a
-    report. count = density in the zone + sum w (counts - expected). Larger pieces or smaller factors give
-    narrower intervals that miss what the deconvolution smoothed away; docs/maps_accuracy.md has the figures.
-    Variance: sum over subscribers x of E[w^2 | x] - E[w | x]^2, with the density for the subscribers.
+    Zones are cut into pieces of side 8 / epsilon. In each, the density is right up to a factor
+    1 + N(0, 4); the factors are estimated by weighted least squares. Larger pieces or smaller factors give
+    narrower intervals that miss what the deconvolution smoothed away: docs/maps_accuracy.md. Cost: one
+    transform per piece, and a product of (n_pieces, n_cells) matrices.
     """
-    _check(counts, density=density, zones=zones, n_zones=n_zones, level=level)
-    total = float(counts.sum())
+    _check_zones(zones, shape=transition.grid.shape, n_zones=n_zones)
     pieces, zone_of_piece = _pieces(zones, transition=transition, n_zones=n_zones)
-    expected = transition.forward(density)
-    expected = np.maximum(expected, max(_LEAST_SHARE * total / counts.size, 1e-9))
-    weights = _weights(pieces, zone_of_piece, transition, density=density, expected=expected, n_zones=n_zones)
-    inside = np.bincount(zones.ravel() + 1, weights=density.ravel(), minlength=n_zones + 1)[1:]
-    raw = inside + np.tensordot(weights, counts - expected, axes=2)
-    std_error = np.sqrt(_variance(weights, transition=transition, density=density))
-    half = NormalDist().inv_cdf((1 + level) / 2) * std_error
-    unseen = np.bincount(zones.ravel() + 1, minlength=n_zones + 1)[1:] == 0
-    noisy = np.bincount(zones.ravel() + 1, weights=counts.ravel(), minlength=n_zones + 1)[1:].astype(np.int64)
-    return ZoneCounts(
-        noisy=noisy,
-        count=np.where(unseen, math.nan, np.clip(raw, 0, total)),
-        std_error=np.where(unseen, math.nan, std_error),
-        ci_low=np.where(unseen, math.nan, np.clip(raw - half, 0, total)),
-        ci_high=np.where(unseen, math.nan, np.clip(raw + half, 0, total)),
+    density, expected = fitted.density, fitted.expected
+    least = max(_LEAST_SHARE * float(expected.mean()), 1e-9)
+    weights = _weights(
+        pieces,
+        zone_of_piece,
+        transition,
+        density=density,
+        expected=np.maximum(expected, least),
+        n_zones=n_zones,
     )
+    own = np.empty_like(weights)
+    for zone, of_reports in enumerate(weights):
+        mean, squares = transition.adjoint(np.stack([of_reports, of_reports**2]))
+        own[zone] = np.maximum(squares - mean**2, 0) + (mean - (zones == zone)) ** 2
+    return ZoneWeights(zones=zones, weights=weights, own=own)
+
+
+def zone_counts(
+    counts: Ints, *, transition: Transition, fitted: Density, weights: ZoneWeights, level: float = 0.95
+) -> ZoneCounts:
+    """Estimate the subscribers in each zone, corrected for the noise.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (n_y, n_x); reports per cell; not modified
+    transition : Transition; as the reports were made
+    fitted : Density; deconvolved from the same counts
+    weights : ZoneWeights; for the same transition
+    level : float; of the intervals, in (0, 1)
+
+    Raises
+    ------
+    LdpError : shapes differ, or level is out of range
+
+    Notes
+    -----
+    EM goes on for as many steps again, since what smooths a map well biases sums. Then count = density in the
+    zone + sum of weights x (counts - expected). Variance, with the density for the subscribers: of the noise,
+    E[w^2 | place] - E[w | place]^2 each (places are fixed, so it is less than that of a sample), and of who
+    stands where: the density says how many are likely in a cell, not how many are, and where the mean weight
+    is not exactly 1 inside and 0 outside, the difference is not put right (a Poisson number of people each).
+    """
+    if not counts.shape == fitted.density.shape == weights.zones.shape:
+        shapes = f"{counts.shape}, {fitted.density.shape} and {weights.zones.shape}"
+        raise LdpError(f"counts, density and zones must have one shape, got {shapes}")
+    if not 0 < level < 1:
+        raise LdpError(f"level must be in (0, 1), got {level}")
+    density = fitted.density
+    for _ in range(fitted.steps):
+        density = em_step(density, counts, transition=transition)
+    total, n_zones = float(counts.sum()), weights.weights.shape[0]
+    places = weights.zones.ravel() + 1  # the first sum is of cells without a zone
+    inside, noisy, n_cells = (
+        np.bincount(places, weights=each, minlength=n_zones + 1)[1:]
+        for each in (density.ravel(), counts.ravel(), np.ones(counts.size))
+    )
+    raw = inside + np.tensordot(weights.weights, counts - transition.forward(density), axes=2)
+    std_error = np.sqrt(np.tensordot(weights.own, density, axes=2))
+    half = NormalDist().inv_cdf((1 + level) / 2) * std_error
+    count, error, low, high = (
+        np.where(n_cells == 0, math.nan, each)
+        for each in (
+            np.clip(raw, 0, total),
+            std_error,
+            np.clip(raw - half, 0, total),
+            np.clip(raw + half, 0, total),
+        )
+    )
+    return ZoneCounts(noisy=noisy.astype(np.int64), count=count, std_error=error, ci_low=low, ci_high=high)
 
 
 def _pieces(zones: NDArray[np.int16], *, transition: Transition, n_zones: int) -> tuple[Ints, Ints]:
@@ -141,23 +202,10 @@ def _weights(
     return (factors.T @ scaled).astype(np.float64).reshape(n_zones, *pieces.shape) / root
 
 
-def _variance(weights: Floats, *, transition: Transition, density: Floats) -> Floats:
-    """Variance of the sum of weights over reports, for subscribers who stay in place; shape (n_zones,)."""
-    found = np.empty(weights.shape[0])
-    for start in range(0, weights.shape[0], _TOGETHER):
-        some = weights[start : start + _TOGETHER]
-        own = transition.adjoint(some**2) - transition.adjoint(some) ** 2
-        found[start : start + _TOGETHER] = np.tensordot(own, density, axes=2)
-    return np.maximum(found, 0)
-
-
-def _check(counts: Ints, *, density: Floats, zones: NDArray[np.int16], n_zones: int, level: float) -> None:
-    if not counts.shape == density.shape == zones.shape:
-        shapes = f"{counts.shape}, {density.shape} and {zones.shape}"
-        raise LdpError(f"counts, density and zones must have one shape, got {shapes}")
+def _check_zones(zones: NDArray[np.int16], *, shape: tuple[int, int], n_zones: int) -> None:
+    if zones.shape != shape:
+        raise LdpError(f"zones must have shape {shape}, got {zones.shape}")
     if not 1 <= n_zones <= MAX_ZONES:
         raise LdpError(f"n_zones must be in [1, {MAX_ZONES}], got {n_zones}; merge zones for the map")
     if zones.min() < -1 or zones.max() >= n_zones:
         raise LdpError(f"zones must be in [-1, {n_zones}), got {zones.min()}..{zones.max()}")
-    if not 0 < level < 1:
-        raise LdpError(f"level must be in (0, 1), got {level}")

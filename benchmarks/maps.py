@@ -1,0 +1,285 @@
+"""Maps of noisy places against the truth: as reported, deconvolved, and by zone. Both places were made up.
+
+Writes what stands below "Measured" in docs/maps_accuracy.md; exits with 1 if a goal named there is missed.
+
+    python -m benchmarks.maps --draws 200
+"""
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+
+import ldp
+from benchmarks.city import Place, city, demo
+from ldp.geo.deconvolution import bootstrap, deconvolve
+from ldp.geo.goodness import goodness, made_up_reports
+from ldp.geo.transition import Transition
+from ldp.geo.zones import zone_counts, zone_weights
+
+LEVEL: Final = math.log(4)
+RADII_M: Final = (200, 400, 1000)
+EMD_STEP_M: Final = 500
+N_DIRECTIONS: Final = 90
+N_MAPS: Final = 5  # draws of which maps are compared
+Z: Final = 1.959964
+DOCUMENT: Final = Path(__file__).parent.parent / "docs" / "maps_accuracy.md"
+HEADING: Final = "## Measured\n"
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapRow:
+    """Mean errors over draws; pairs are (noisy, deconvolved)."""
+
+    place: str
+    step_m: int
+    radius_m: int
+    steps: float
+    variation: tuple[float, float]
+    coarse_variation: tuple[float, float]
+    moved_m: tuple[float, float]
+    sliced_m: tuple[float, float]
+
+    @property
+    def gain(self) -> float:
+        """How many times nearer to the truth the deconvolved map is, by earth mover's distance."""
+        return self.moved_m[0] / self.moved_m[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZoneRow:
+    """Coverage of 95 % intervals over draws, and how far off noisy counts and estimates are."""
+
+    place: str
+    radius_m: int
+    coverage: float
+    doubt: float
+    worst: tuple[float, str]
+    half_width: float
+    error: float
+    noisy_error: float
+
+    @property
+    def is_good(self) -> bool:
+        """Within two points of 95 %, on average over zones."""
+        return abs(self.coverage - 0.95) <= 0.02
+
+
+def main() -> int:
+    """Run everything and write the document; 0 if the goals are reached."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=200, help="of the noise, for the intervals of zones")
+    parser.add_argument("--radii", type=int, nargs="+", default=RADII_M)
+    options = parser.parse_args()
+    maps, zones = [], []
+    for place in (city(100), city(500), demo(500)):
+        for radius_m in options.radii:
+            maps.append(map_row(place, radius_m))
+            sys.stderr.write(f"{maps[-1]}\n")
+    for place in (city(100), demo(500)):
+        for radius_m in options.radii:
+            zones.append(zone_row(place, radius_m, n_draws=options.draws))
+            sys.stderr.write(f"{zones[-1]}\n")
+    measured = f"{map_table(maps)}\n{zone_table(zones, n_draws=options.draws)}\n{speed(city(100))}"
+    text = DOCUMENT.read_text()
+    DOCUMENT.write_text(text[: text.index(HEADING)] + HEADING + "\n" + measured)
+    gains = [row.gain for row in maps if (row.place, row.step_m, row.radius_m) == ("city", 100, 400)]
+    return 0 if all(gain >= 2 for gain in gains) and all(row.is_good for row in zones) else 1
+
+
+# --- maps ---------------------------------------------------------------------------------------
+
+
+def draws(place: Place, transition: Transition, n: int, *, key: bytes) -> Iterator[Ints]:
+    """Yield reports of the true places, each time with new noise."""
+    stream = ldp.KeyedStream(key)
+    for _ in range(n):
+        yield made_up_reports(place.counts.astype(np.float64), transition=transition, stream=stream)
+
+
+def map_row(place: Place, radius_m: int) -> MapRow:
+    """Errors of the noisy and of the deconvolved map."""
+    transition = Transition(place.grid, epsilon_per_m=LEVEL / radius_m)
+    found, steps = [], []
+    for counts in draws(place, transition, N_MAPS, key=b"noise of maps..."):
+        fitted = deconvolve(counts, transition=transition, land=place.land)
+        steps.append(fitted.steps)
+        found.append([errors(each - place.counts, place) for each in (counts, fitted.density)])
+    variation, coarse, moved, sliced = np.mean(found, axis=0).T
+    return MapRow(
+        place=place.name,
+        step_m=place.grid.step_m,
+        radius_m=radius_m,
+        steps=float(np.mean(steps)),
+        variation=tuple(variation),
+        coarse_variation=tuple(coarse),
+        moved_m=tuple(moved),
+        sliced_m=tuple(sliced),
+    )
+
+
+def errors(difference: Floats, place: Place) -> tuple[float, float, float, float]:
+    """Total variation on the grid and on 500 m, earth mover's distance on 500 m, and sliced on the grid."""
+    shares = difference / place.counts.sum()
+    joined = join(shares, EMD_STEP_M // place.grid.step_m)
+    return (
+        float(np.abs(shares).sum() / 2),
+        float(np.abs(joined).sum() / 2),
+        earth_movers_m(joined, step_m=EMD_STEP_M),
+        sliced_m(shares, step_m=place.grid.step_m),
+    )
+
+
+def join(values: Floats, n: int) -> Floats:
+    """Sums of blocks of n x n cells."""
+    n_y, n_x = values.shape
+    padded = np.pad(values, ((0, -n_y % n), (0, -n_x % n)))
+    return np.asarray(padded.reshape(padded.shape[0] // n, n, padded.shape[1] // n, n).sum(axis=(1, 3)))
+
+
+def earth_movers_m(difference: Floats, *, step_m: int) -> float:
+    """Earth mover's distance in metres of a difference of shares, along ways between cells.
+
+    Mass goes from cell to cell in 16 directions (as king and knight of chess), so a way is at most 2.8 %
+    longer than the straight line. Linear programming, exact for such ways.
+    """
+    n_y, n_x = difference.shape
+    index = np.arange(difference.size).reshape(n_y, n_x)
+    sources, targets, lengths = [], [], []
+    for down, right in ((0, 1), (1, 0), (1, 1), (1, -1), (1, 2), (2, 1), (1, -2), (2, -1)):
+        start = index[: n_y - down, max(0, -right) : n_x - max(0, right)].ravel()
+        end = index[down:, max(0, right) : n_x + min(0, right)].ravel()
+        sources += [start, end]
+        targets += [end, start]
+        lengths += [np.full(2 * start.size, step_m * math.hypot(down, right))]
+    out, into = np.concatenate(sources), np.concatenate(targets)
+    ways = np.arange(out.size)
+    signs = np.repeat([1.0, -1.0], out.size)
+    balance = csr_array(
+        (signs, (np.concatenate([out, into]), np.concatenate([ways, ways]))), shape=(index.size, out.size)
+    )
+    # The shares of both maps sum to 1 but for rounding, which no flow could mend.
+    even = difference.ravel() - difference.mean()
+    solved = linprog(np.concatenate(lengths), A_eq=balance, b_eq=even, method="highs-ds")
+    if solved.status != 0:
+        raise RuntimeError(solved.message)
+    return float(solved.fun)
+
+
+def sliced_m(difference: Floats, *, step_m: int) -> float:
+    """Mean earth mover's distance of projections on 90 directions, times pi / 2: exact if all moves alike."""
+    y, x = (each.ravel() for each in np.indices(difference.shape))
+    found = []
+    for angle in (np.arange(N_DIRECTIONS) + 0.5) * np.pi / N_DIRECTIONS:
+        along = x * np.cos(angle) + y * np.sin(angle)
+        order = np.argsort(along)
+        found.append(np.sum(np.abs(np.cumsum(difference.ravel()[order])[:-1]) * np.diff(along[order])))
+    return float(np.mean(found) * step_m * np.pi / 2)
+
+
+# --- zones --------------------------------------------------------------------------------------
+
+
+def zone_row(place: Place, radius_m: int, *, n_draws: int) -> ZoneRow:
+    """Coverage of the intervals of all zones. Positions are fixed, the noise is new in every draw.
+
+    Weights are those of the first draw: the intervals know what weights they use.
+    """
+    transition = Transition(place.grid, epsilon_per_m=LEVEL / radius_m)
+    n_zones = len(place.names)
+    truth = np.array([place.counts[place.zones == zone].sum() for zone in range(n_zones)])
+    weights, found = None, []
+    for counts in draws(place, transition, n_draws, key=b"noise of zones.."):
+        fitted = deconvolve(counts, transition=transition, land=place.land)
+        if weights is None:
+            weights = zone_weights(fitted, transition=transition, zones=place.zones, n_zones=n_zones)
+        zones = zone_counts(counts, transition=transition, fitted=fitted, weights=weights)
+        held = (zones.ci_low <= truth) & (truth <= zones.ci_high)
+        found.append([held, zones.std_error, zones.count - truth, zones.noisy - truth])
+    held, std_error, error, noisy = np.array(found, np.float64).transpose(1, 0, 2)
+    worst = int(held.mean(axis=0).argmin())
+    return ZoneRow(
+        place=place.name,
+        radius_m=radius_m,
+        coverage=float(held.mean()),
+        doubt=float(held.mean(axis=1).std(ddof=1) / math.sqrt(n_draws)),
+        worst=(float(held.mean(axis=0)[worst]), place.names[worst]),
+        half_width=float(Z * std_error.mean()),
+        error=float(np.sqrt(np.mean(error**2))),
+        noisy_error=float(np.sqrt(np.mean(noisy**2))),
+    )
+
+
+# --- the document -------------------------------------------------------------------------------
+
+
+def map_table(rows: Sequence[MapRow]) -> str:
+    """Markdown; each pair is noisy -> deconvolved."""
+    lines = [
+        "Errors of maps, noisy -> deconvolved; the distances in metres per subscriber.\n",
+        "| place, grid | radius | steps | TV, grid | TV, 500 m | EMD, 500 m | sliced EMD, grid | EMD gain |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        pairs = [f"{a:.3f} -> {b:.3f}" for a, b in (row.variation, row.coarse_variation)]
+        pairs += [f"{a:.0f} -> {b:.0f}" for a, b in (row.moved_m, row.sliced_m)]
+        lines.append(
+            f"| {row.place}, {row.step_m} m | {row.radius_m} m | {row.steps:.0f} | "
+            f"{' | '.join(pairs)} | x {row.gain:.2f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def zone_table(rows: Sequence[ZoneRow], *, n_draws: int) -> str:
+    """Markdown."""
+    lines = [
+        f"Counts by zone over {n_draws} draws of the noise. Errors are root mean squares, in subscribers.\n",
+        "| place | radius | 95 % intervals hold the truth | worst zone | half width | error | error, noisy |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        mark = "" if row.is_good else " (goal missed)"
+        lines.append(
+            f"| {row.place} | {row.radius_m} m | {100 * row.coverage:.1f} % ± {100 * row.doubt:.1f}{mark} | "
+            f"{100 * row.worst[0]:.0f} % ({row.worst[1]}) | {row.half_width:.0f} | {row.error:.0f} | "
+            f"{row.noisy_error:.0f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def speed(place: Place) -> str:
+    """One line: seconds on one thread, radius 400 m."""
+    transition = Transition(place.grid, epsilon_per_m=LEVEL / 400)
+    counts = next(draws(place, transition, 1, key=b"noise of maps..."))
+    times = [time.perf_counter()]
+    fitted = deconvolve(counts, transition=transition, land=place.land)
+    times.append(time.perf_counter())
+    bootstrap(counts, transition=transition, steps=fitted.steps, land=place.land)
+    times.append(time.perf_counter())
+    fit = goodness(counts, transition=transition, fitted=fitted, land=place.land)
+    times.append(time.perf_counter())
+    weights = zone_weights(fitted, transition=transition, zones=place.zones, n_zones=len(place.names))
+    zone_counts(counts, transition=transition, fitted=fitted, weights=weights)
+    times.append(time.perf_counter())
+    density, spread, fitting, zones = np.diff(times)
+    return (
+        f"Seconds, 200 x 200 cells, {counts.sum():,} reports, radius 400 m: deconvolution {density:.1f}, "
+        f"50 replicates {spread:.1f}, goodness {fitting:.1f}, zones {zones:.1f}. Chi-square per block "
+        f"{fit.chi_square:.2f}, expected {fit.low:.2f} to {fit.high:.2f} ({fit.n_blocks} blocks).\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

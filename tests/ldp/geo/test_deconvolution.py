@@ -1,0 +1,270 @@
+"""Deconvolution: EM by hand and by its laws, its stopping rule, and the spread of its result."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ldp import KeyedStream, LdpError
+from ldp.geo.deconvolution import (
+    MAX_STEPS,
+    N_FOLDS,
+    PLAIN_STEPS,
+    _folds,
+    advance,
+    bootstrap,
+    deconvolve,
+    em_step,
+    held_out_steps,
+)
+from ldp.geo.goodness import filled_blocks, goodness, made_up_reports
+from ldp.geo.grid import Grid
+from ldp.geo.transition import Transition
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+GRID = Grid(x0_m=0, y0_m=0, step_m=100, n_x=40, n_y=30)
+NOISE = Transition(GRID, epsilon_per_m=0.005)
+STREAM_KEY = b"tests of density"
+
+
+def town() -> Ints:
+    """Two crowds, and nobody in the columns from 18 to 21."""
+    x, y = (each.reshape(GRID.shape) / 100 for each in GRID.centres())
+    density = 30 * np.exp(-((x - 10) ** 2 + (y - 12) ** 2) / 18) + 20 * np.exp(
+        -((x - 29) ** 2 + (y - 20) ** 2) / 10
+    )
+    density[:, 18:22] = 0
+    return np.rint(density + 0.2 * (np.indices(GRID.shape).sum(axis=0) % 7 == 0)).astype(np.int64)
+
+
+def noisy(places: Ints, *, key: bytes = STREAM_KEY) -> Ints:
+    return made_up_reports(places.astype(np.float64), transition=NOISE, stream=KeyedStream(key))
+
+
+def dry() -> NDArray[np.bool_]:
+    land = np.ones(GRID.shape, np.bool_)
+    land[:, 18:22] = False
+    return land
+
+
+def log_likelihood(counts: Ints, density: Floats) -> float:
+    return float((counts * np.log(np.maximum(NOISE.forward(density), 1e-9))).sum())
+
+
+def test_a_step_is_bayes_rule_with_the_dense_matrix() -> None:
+    grid = Grid(x0_m=0, y0_m=0, step_m=100, n_x=3, n_y=2)
+    transition = Transition(grid, epsilon_per_m=0.01)
+    chances = transition.forward(np.eye(6).reshape(6, 2, 3)).reshape(6, 6)  # [place, report]
+    counts = np.array([[5, 0, 2], [1, 7, 3]])
+    density = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 3.0]])
+    expected = np.zeros(6)
+    for report, count in enumerate(counts.ravel()):
+        joint = density.ravel() * chances[:, report]
+        expected += count * joint / joint.sum()
+    found = em_step(density, counts, transition=transition)
+    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-12)
+
+
+def test_no_step_lowers_the_likelihood_or_loses_anybody() -> None:
+    counts = noisy(town())
+    density = np.full(GRID.shape, counts.sum() / counts.size)
+    reached = log_likelihood(counts, density)
+    for step in range(1, MAX_STEPS + 1):
+        density = advance(density, counts, transition=NOISE, step=step)
+        assert density.min() >= 0
+        assert density.sum() == pytest.approx(counts.sum(), rel=1e-12)
+        now = log_likelihood(counts, density)
+        assert now >= reached - 1e-9 * abs(reached)
+        reached = now
+
+
+def test_steps_with_a_leap_get_farther_than_their_three_steps() -> None:
+    counts = noisy(town())
+    leaping = plain = np.full(GRID.shape, counts.sum() / counts.size)
+    for step in range(1, PLAIN_STEPS + 21):
+        leaping = advance(leaping, counts, transition=NOISE, step=step)
+        for _ in range(1 if step <= PLAIN_STEPS else 3):
+            plain = em_step(plain, counts, transition=NOISE)
+    assert log_likelihood(counts, leaping) > log_likelihood(counts, plain) + 1
+
+
+def test_stacked_maps_take_steps_of_their_own() -> None:
+    maps = np.array([noisy(town()), noisy(3 * town())])
+    start = np.array([np.full(GRID.shape, each.sum() / each.size) for each in maps])
+    for step in (1, PLAIN_STEPS + 1, PLAIN_STEPS + 2):
+        together = advance(start, maps, transition=NOISE, step=step)
+        alone = [
+            advance(density, each, transition=NOISE, step=step)
+            for density, each in zip(start, maps, strict=True)
+        ]
+        np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-12)
+        start = together
+
+
+def test_steps_go_to_the_most_likely_density() -> None:
+    """With little noise and many reports that is the inverse of the matrix, where it is no less than 0."""
+    grid = Grid(x0_m=0, y0_m=0, step_m=100, n_x=4, n_y=3)
+    transition = Transition(grid, epsilon_per_m=0.05)
+    truth = np.array([[50_000, 20_000, 9_000, 4_000], [7_000, 8_000, 30_000, 10_000], [5_000] * 4])
+    counts = np.rint(transition.forward(truth.astype(np.float64))).astype(np.int64)
+    found = deconvolve(counts, transition=transition, steps=MAX_STEPS)
+    np.testing.assert_allclose(found.density, truth, rtol=1e-3)
+
+
+def test_nobody_is_put_where_there_is_no_land() -> None:
+    counts = noisy(town())
+    found = deconvolve(counts, transition=NOISE, land=dry())
+    assert found.density[:, 18:22].max() == 0
+    assert found.density.sum() == pytest.approx(counts.sum(), rel=1e-12)
+    assert found.expected.sum() == pytest.approx(counts.sum(), rel=1e-9)
+    assert counts[:, 18:22].sum() > 60
+    # The land knows more than the reports: without it the dry columns are not empty.
+    assert deconvolve(counts, transition=NOISE).density[:, 18:22].sum() > 10
+
+
+def test_folds_are_the_reports_dealt_evenly_and_always_the_same() -> None:
+    counts = noisy(town())
+    folds = _folds(counts)
+    np.testing.assert_array_equal(folds.sum(axis=0), counts)
+    shares = folds.sum(axis=(1, 2)) / counts.sum()
+    assert np.all(np.abs(shares - 1 / N_FOLDS) < 4 * np.sqrt(0.1875 / counts.sum()))
+    np.testing.assert_array_equal(folds, _folds(counts))
+
+
+def test_held_out_steps_predict_other_reports_about_as_well_as_can_be() -> None:
+    """The prediction of all reports to come loses little against the best number of steps."""
+    places = town()
+    counts = noisy(places)
+    truth = NOISE.forward(places.astype(np.float64))
+    density = np.full(GRID.shape, counts.sum() / counts.size)
+    scores = []
+    for _ in range(150):
+        density = em_step(density, counts, transition=NOISE)
+        scores.append(float((truth * np.log(np.maximum(NOISE.forward(density), 1e-9))).sum()))
+    steps = held_out_steps(counts, transition=NOISE)
+    best = max(scores)
+    assert best - scores[steps - 1] < 0.1 * (best - scores[0])
+    assert best - scores[steps - 1] < 0.1 * (best - scores[-1])
+
+
+def test_more_reports_allow_more_steps() -> None:
+    few, many = noisy(town()), noisy(30 * town())
+    assert held_out_steps(few, transition=NOISE) < held_out_steps(many, transition=NOISE)
+
+
+def test_deconvolved_is_nearer_to_the_truth_than_noisy() -> None:
+    places = town()
+    counts = noisy(places)
+    found = deconvolve(counts, transition=NOISE).density
+    # By blocks of 500 m, of which noise of 400 m on average mixes neighbours.
+    by_block = [each.reshape(6, 5, 8, 5).sum(axis=(1, 3)) for each in (places, counts, found)]
+    errors = [np.abs(each - by_block[0]).sum() for each in by_block[1:]]
+    assert errors[1] < 0.6 * errors[0]
+
+
+def test_spread_of_replicates_is_that_of_new_populations() -> None:
+    """Sums over blocks after one step are linear in the reports: their variance is that of a multinomial."""
+    counts = noisy(town())
+    n, steps = 60, 1
+    spread = bootstrap(counts, transition=NOISE, steps=steps, n_replicates=n, level=0.9)
+    even = np.full(GRID.shape, counts.sum() / counts.size)
+    weights_of_cells = []
+    for cell in [(12, 10), (20, 29), (5, 35), (0, 0)]:
+        chance = np.zeros(GRID.shape)
+        chance[cell] = even[cell]
+        # density = even A^T (counts / A even): a sum over reports of these weights
+        weights_of_cells.append((cell, NOISE.forward(chance) / NOISE.forward(even)))
+    for cell, weights in weights_of_cells:
+        mean = (counts * weights).sum() / counts.sum()
+        exact = np.sqrt((counts * (weights - mean) ** 2).sum())
+        assert abs(spread.std_error[cell] / exact - 1) < 4 / np.sqrt(2 * (n - 1))
+    assert np.all(spread.low <= spread.high)
+    middle = deconvolve(counts, transition=NOISE, steps=steps).density
+    assert np.mean((spread.low <= middle) & (middle <= spread.high)) > 0.95
+
+
+def test_spread_is_the_same_again() -> None:
+    counts = noisy(town())
+    one, two = (bootstrap(counts, transition=NOISE, steps=3, n_replicates=7) for _ in range(2))
+    np.testing.assert_array_equal(one.std_error, two.std_error)
+    np.testing.assert_array_equal(one.low, two.low)
+
+
+def test_replicates_keep_to_the_land() -> None:
+    spread = bootstrap(noisy(town()), transition=NOISE, steps=3, land=dry(), n_replicates=6)
+    assert spread.high[:, 18:22].max() == 0
+    assert spread.std_error[:, 18:22].max() == 0
+
+
+def test_blocks_are_filled_and_cover_the_map() -> None:
+    expected = NOISE.forward(town().astype(np.float64))
+    blocks = filled_blocks(expected)
+    sums = np.bincount(blocks.ravel(), weights=expected.ravel())
+    assert sums.size == blocks.max() + 1 > 20
+    assert sums.min() >= 25
+    assert filled_blocks(np.full((3, 4), 1.0)).max() == 0
+    np.testing.assert_array_equal(np.unique(filled_blocks(np.full((2, 4), 30.0))), np.arange(8))
+
+
+def test_a_right_model_is_good() -> None:
+    counts = noisy(town())
+    fitted = deconvolve(counts, transition=NOISE, land=dry())
+    fit = goodness(counts, transition=NOISE, fitted=fitted, land=dry())
+    assert fit.low < fit.chi_square < fit.high
+    assert fit.is_good
+    assert fit.n_blocks == filled_blocks(fitted.expected).max() + 1
+
+
+@pytest.mark.parametrize("wrong", ["noise", "land"])
+def test_a_wrong_model_is_not_good(wrong: str) -> None:
+    counts = noisy(town())
+    transition, land = NOISE, dry()
+    if wrong == "noise":
+        transition = Transition(GRID, epsilon_per_m=0.0015)
+    else:
+        land = np.ones(GRID.shape, np.bool_)
+        land[8:16, 7:14] = False
+    fitted = deconvolve(counts, transition=transition, land=land, steps=30)
+    assert not goodness(counts, transition=transition, fitted=fitted, land=land).is_good
+
+
+def test_made_up_reports_have_the_expected_mean() -> None:
+    places = np.zeros(GRID.shape)
+    places[12, 10], places[20, 29] = 30_000, 10_000
+    seen = made_up_reports(places, transition=NOISE, stream=KeyedStream(STREAM_KEY))
+    expected = NOISE.forward(places)
+    assert seen.sum() == 40_000
+    filled = expected > 10
+    chi_square = ((seen - expected)[filled] ** 2 / expected[filled]).sum()
+    assert abs(chi_square - filled.sum()) < 4 * np.sqrt(2 * filled.sum())
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        (np.zeros(GRID.shape, np.int64), "at least one report, got 0..0"),
+        (np.full(GRID.shape, -1), "counts must be >= 0"),
+        (np.ones((3, 3), np.int64), r"counts must have shape \(30, 40\), got \(3, 3\)"),
+    ],
+)
+def test_counts_that_are_none_are_refused(counts: Ints, message: str) -> None:
+    with pytest.raises(LdpError, match=message):
+        deconvolve(counts, transition=NOISE)
+
+
+def test_arguments_out_of_range_are_refused() -> None:
+    counts = noisy(town())
+    with pytest.raises(LdpError, match=r"steps must be in \[1, 90\], got 0"):
+        deconvolve(counts, transition=NOISE, steps=0)
+    with pytest.raises(LdpError, match="land must have at least one cell"):
+        deconvolve(counts, transition=NOISE, land=np.zeros(GRID.shape, np.bool_))
+    with pytest.raises(LdpError, match=r"land must have shape \(30, 40\), got \(2, 2\)"):
+        held_out_steps(counts, transition=NOISE, land=np.ones((2, 2), np.bool_))
+    with pytest.raises(LdpError, match=r"n_replicates must be in \[2, 1000\], got 1"):
+        bootstrap(counts, transition=NOISE, steps=2, n_replicates=1)
+    with pytest.raises(LdpError, match=r"level must be in \(0, 1\), got 1"):
+        bootstrap(counts, transition=NOISE, steps=2, level=1)
+    fitted = deconvolve(counts, transition=NOISE, steps=2)
+    with pytest.raises(LdpError, match=r"n_replicates must be in \[5, 1000\], got 2"):
+        goodness(counts, transition=NOISE, fitted=fitted, n_replicates=2)

@@ -1,0 +1,172 @@
+"""Where noise takes a report: against integrals, against a sampler, and the operator against its matrix."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.integrate import dblquad
+
+from ldp import LdpError
+from ldp.geo.grid import Grid
+from ldp.geo.transition import Transition, quadrant_probabilities
+
+Floats = NDArray[np.float64]
+
+
+def small_grid(n_x: int = 7, n_y: int = 5) -> Grid:
+    return Grid(x0_m=1_000, y0_m=-500, step_m=100, n_x=n_x, n_y=n_y)
+
+
+def matrix(transition: Transition) -> Floats:
+    """[place, report], one row of `forward` at a time."""
+    n = transition.grid.n_cells
+    return transition.forward(np.eye(n).reshape(n, *transition.grid.shape)).reshape(n, n)
+
+
+def folded(transition: Transition) -> Floats:
+    """[place, report] from chances of quadrants alone: no transform, no symmetry between the sides."""
+    grid = transition.grid
+    beyond = quadrant_probabilities(40, transition.epsilon_per_m * grid.step_m)
+    lines = np.arange(-39, 41)  # the line left of each offset
+    near = np.where(lines > 0, lines, 1 - lines)
+
+    def quadrant(down: int, left: int) -> float:
+        """Chance of at least so many rows and columns on, less half a cell; of any signs."""
+        j, k = near[down + 39], near[left + 39]
+        if down > 0 and left > 0:
+            return float(beyond[j, k])
+        rows, columns = beyond[j, 1] + beyond[j, 0], beyond[k, 1] + beyond[k, 0]  # half planes
+        if down > 0:
+            return float(rows - beyond[j, k])
+        if left > 0:
+            return float(columns - beyond[j, k])
+        return float(1 - rows - columns + beyond[j, k])
+
+    found = np.zeros((grid.n_cells, grid.n_cells))
+    for place in range(grid.n_cells):
+        y, x = divmod(place, grid.n_x)
+        for report in range(grid.n_cells):
+            row, column = divmod(report, grid.n_x)
+            low_y, high_y = (-30 if row == 0 else row - y), (30 if row == grid.n_y - 1 else row - y + 1)
+            low_x = -30 if column == 0 else column - x
+            high_x = 30 if column == grid.n_x - 1 else column - x + 1
+            found[place, report] = (
+                quadrant(low_y, low_x)
+                - quadrant(high_y, low_x)
+                - quadrant(low_y, high_x)
+                + quadrant(high_y, high_x)
+            )
+    return found
+
+
+@pytest.mark.parametrize("epsilon_per_cell", [0.01, 0.3466, 3.0])
+@pytest.mark.parametrize("offset", [(1, 0), (3, 2), (20, 11)])
+def test_chance_of_a_cell_is_the_integral_of_the_density(
+    epsilon_per_cell: float, offset: tuple[int, int]
+) -> None:
+    a = epsilon_per_cell
+    row, column = offset
+    expected, _ = dblquad(
+        lambda y, x: a * a / (2 * np.pi) * np.exp(-a * np.hypot(x, y)),
+        column - 0.5,
+        column + 0.5,
+        row - 0.5,
+        row + 0.5,
+        epsabs=1e-15,
+        epsrel=1e-13,
+    )
+    grid = Grid(x0_m=0, y0_m=0, step_m=100, n_x=24, n_y=24)
+    found = Transition(grid, epsilon_per_m=a / 100).offsets
+    assert found[row, column] == pytest.approx(expected, rel=1e-9, abs=2e-15)
+    assert found[column, row] == pytest.approx(found[row, column], abs=2e-16)
+
+
+def test_chance_to_stay_is_the_integral_in_polar_coordinates() -> None:
+    for a in (0.05, 0.5, 5.0):
+        angles, weights = np.polynomial.legendre.leggauss(60)
+        radius = a * 0.5 / np.cos((angles + 1) * np.pi / 8)
+        expected = np.mean((1 - (1 + radius) * np.exp(-radius)) * weights) * 60 / 2
+        beyond = quadrant_probabilities(1, a)
+        assert beyond[0, 0] - 2 * beyond[0, 1] + beyond[1, 1] == pytest.approx(expected, abs=1e-15)
+
+
+def test_half_planes_of_a_point_hold_all_of_it() -> None:
+    beyond = quadrant_probabilities(9, 0.2)
+    # Left of the line half a cell to the right, and right of it, each as two quadrants.
+    assert beyond[0, 0] + 2 * beyond[0, 1] + beyond[1, 1] == pytest.approx(1, abs=1e-15)
+    assert np.all(np.diff(beyond, axis=0) < 0)
+
+
+@pytest.mark.parametrize(("n_x", "n_y"), [(7, 5), (2, 2), (2, 9), (6, 6)])
+@pytest.mark.parametrize("epsilon_per_m", [0.005, 0.05])
+def test_operator_is_the_folded_matrix(n_x: int, n_y: int, epsilon_per_m: float) -> None:
+    transition = Transition(small_grid(n_x, n_y), epsilon_per_m=epsilon_per_m)
+    exact = folded(transition)
+    # What lies more than 30 cells away is in no quadrant of the reference.
+    tolerance = 2e-15 if epsilon_per_m == 0.05 else 1e-4
+    np.testing.assert_allclose(matrix(transition), exact, atol=tolerance)
+    np.testing.assert_allclose(matrix(transition).sum(axis=1), 1, atol=1e-14)
+
+
+def test_adjoint_is_the_transposed_matrix() -> None:
+    transition = Transition(small_grid(), epsilon_per_m=0.004)
+    n = transition.grid.n_cells
+    transposed = transition.adjoint(np.eye(n).reshape(n, 5, 7)).reshape(n, n)
+    np.testing.assert_allclose(transposed, matrix(transition).T, atol=1e-15)
+
+
+@pytest.mark.parametrize("epsilon_per_m", [0.02, 0.002])
+def test_padding_by_the_reach_of_noise_changes_nothing(epsilon_per_m: float) -> None:
+    """On a wide grid the ring of the transform is shorter than twice the grid; sums and products tell."""
+    grid = Grid(x0_m=0, y0_m=0, step_m=100, n_x=120, n_y=90)
+    transition = Transition(grid, epsilon_per_m=epsilon_per_m)
+    spike = np.zeros(grid.shape)
+    spike[2, 3] = 1
+    reports = transition.forward(spike)
+    np.testing.assert_allclose(reports[4:-1, 5:-1], transition.offsets[2:87, 2:116], atol=1e-15)
+    rng = np.random.default_rng(1)
+    density, weights = rng.random(grid.shape), rng.normal(size=grid.shape)
+    assert (transition.forward(density) * weights).sum() == pytest.approx(
+        (density * transition.adjoint(weights)).sum(), rel=1e-12
+    )
+    np.testing.assert_allclose(transition.adjoint(np.ones(grid.shape)), 1, atol=1e-14)
+
+
+@pytest.mark.parametrize("place", [0, 9, 17, 34])
+def test_reports_of_a_sampler_fall_as_the_matrix_says(place: int) -> None:
+    epsilon_per_m, n = 0.005, 400_000
+    grid = small_grid()
+    rng = np.random.default_rng(2)
+    radius, turn = rng.gamma(2, 1 / epsilon_per_m, n), rng.uniform(0, 2 * np.pi, n)
+    x, y = (each[place] for each in grid.centres())
+    seen = np.bincount(grid.codes(x + radius * np.cos(turn), y + radius * np.sin(turn)), minlength=35)
+    expected = n * matrix(Transition(grid, epsilon_per_m=epsilon_per_m))[place]
+    chi_square = ((seen - expected) ** 2 / expected).sum()
+    assert abs(chi_square - 34) < 4 * np.sqrt(2 * 34)
+
+
+def test_maps_may_be_stacked_and_of_any_sign() -> None:
+    transition = Transition(small_grid(), epsilon_per_m=0.004)
+    maps = np.random.default_rng(3).normal(size=(2, 3, 5, 7))
+    one_by_one = np.array([[transition.forward(each) for each in row] for row in maps])
+    np.testing.assert_allclose(transition.forward(maps), one_by_one, atol=1e-14)
+    one_by_one = np.array([[transition.adjoint(each) for each in row] for row in maps])
+    np.testing.assert_allclose(transition.adjoint(maps), one_by_one, atol=1e-14)
+
+
+@pytest.mark.parametrize("epsilon_per_m", [0, -1, float("nan"), float("inf")])
+def test_noise_must_be_a_positive_number(epsilon_per_m: float) -> None:
+    with pytest.raises(LdpError, match="epsilon_per_m must be > 0, got"):
+        Transition(small_grid(), epsilon_per_m=epsilon_per_m)
+
+
+def test_a_row_of_cells_is_no_map() -> None:
+    with pytest.raises(LdpError, match="grid must have at least 2 x 2 cells, got 7 x 1"):
+        Transition(small_grid(n_y=1), epsilon_per_m=0.01)
+
+
+def test_maps_of_another_grid_are_refused() -> None:
+    transition = Transition(small_grid(), epsilon_per_m=0.01)
+    with pytest.raises(LdpError, match=r"array must have shape \(..., 5, 7\), got \(7, 5\)"):
+        transition.forward(np.zeros((7, 5)))
+    with pytest.raises(LdpError, match="array must have shape"):
+        transition.adjoint(np.zeros((7, 5)))
