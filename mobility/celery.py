@@ -13,7 +13,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mobility.settings")
 
 app = Celery("mobility")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["mobility"])
+app.autodiscover_tasks(["mobility", "reports"])
 
 
 @celeryd_init.connect

@@ -1,128 +1,117 @@
-"""Reported places of a window, as counts on the grid. Never points of a person."""
+"""Reported places of a window, as they were counted: noisy, one report of each visitor who has a place."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from hashlib import sha256
 
 import numpy as np
-from django.utils.translation import gettext
 from numpy.typing import NDArray
 
 from ldp import PlanSpec, union
-from reports.geography.stored import GridMap
-from reports.location_statement import LocationProtection, location_protection
-from reports.models import DayNote, LocationTally, Plan, Study
-from reports.selectors import UnionNotAvailableError, Window, unions_of
-from reports.status import Status, window_status
+from ldp.geo.location import LocationSpec
+from reports.models import Area, DayNote, Indicator, LocationTally, Plan, Study
+from reports.selectors import Window, single_days_of, windows_of
+from reports.status import Status, is_suppressed, window_status
 
-Counts = NDArray[np.int64]
+Ints = NDArray[np.int64]
+_METHOD = b"1"  # of the deconvolution: a new number makes kept maps out of date
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LocationReport:
-    """Noisy counts of one window, with the plan that they were collected under.
+class LocationWindow:
+    """Reports by square of the grid in one window.
 
-    counts : int64 (n_y, n_x), reports by square; None where the small-cell rule suppresses the window, as are
-        the numbers of visitors and of reports
-    grid_map : the grid, and zone and land of its squares
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (n_y, n_x); exact as counts of reports; zeros where `status` hides them
+    n_visitors, n_reports : None where the small-cell rule suppresses the window
     """
 
     study: Study
-    window: Window
-    first_date: date
-    last_date: date
     plan: Plan
-    protection: LocationProtection
-    grid_map: GridMap
-    counts: Counts | None
+    spec: LocationSpec
+    window: Window
+    counts: Ints
     n_visitors: int | None
     n_reports: int | None
     status: Status
-    notes: tuple[DayNote, ...]
+
+    def fingerprint(self, area: Area) -> str:
+        """SHA-256 of all that a deconvolved map of the window depends on."""
+        digest = sha256(_METHOD)
+        for part in (self.plan.spec_hash.encode(), self.counts.astype("<i8").tobytes()):
+            digest.update(part)
+        for field in (area.grid_land, area.grid_zones):
+            digest.update(bytes(field or b""))
+        return digest.hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Locations:
-    """All reported places of a study, ready to be cut into windows; each is read once.
+def location_spec(study: Study) -> LocationSpec | None:
+    """What the study's plan in force promises of places; None where it asks for none."""
+    plan = study.plans.order_by("-version").first()
+    return None if plan is None else PlanSpec.from_json(plan.spec).location
 
-    counts : int64 (squares, days + 1, days + 1), visitors : int64 (days + 1, days + 1) by window
+
+def as_indicator(study: Study, spec: LocationSpec) -> Indicator:
+    """Places as a daily indicator, which they are to a picker of windows; it is in no database."""
+    return Indicator(study=study, slug="maps", kind=Indicator.Kind.DAILY, max_values=spec.max_values)
+
+
+def windows_with_maps(study: Study, spec: LocationSpec) -> list[Window]:
+    """Windows in which places can be counted: unions only where everyone reports on each present day."""
+    return windows_of(study) if spec.max_values in (None, study.days) else single_days_of(study)
+
+
+def location_windows(study: Study, windows: Sequence[Window]) -> list[LocationWindow]:
+    """Reported places in several windows; the tally is read once.
+
+    Raises
+    ------
+    LocationTally.DoesNotExist : the plan in force asks for no places
     """
-
-    study: Study
-    plan: Plan
-    protection: LocationProtection
-    grid_map: GridMap
-    counts: Counts
-    visitors: Counts
-    notes: tuple[DayNote, ...]
-
-    @property
-    def has_unions(self) -> bool:
-        """Whether a union of several days can be counted: everyone reports on each present day."""
-        return self.protection.spec.max_values in (None, self.study.days)
-
-    def report(self, window: Window) -> LocationReport:
-        """Counts of a window.
-
-        Raises
-        ------
-        UnionNotAvailableError : a union of days of places that people report on some days only
-        """
-        self._check_union(window)
-        days = {"first_day": window.first_day, "last_day": window.last_day}
-        counts = union(self.counts, **days)
-        n_visitors, n_reports = int(self.visitors[window.first_day, window.last_day]), int(counts.sum())
-        outages = {note.day for note in self.notes if note.kind == DayNote.Kind.OUTAGE}
-        status = window_status(
-            n_visitors=n_visitors,
-            n_reports=n_reports,
-            small_cell=self.study.small_cell,
-            is_outage=outages.issuperset(range(window.first_day, window.last_day + 1)),
-        )
-        is_hidden = status == Status.SUPPRESSED
-        return LocationReport(
-            study=self.study,
-            window=window,
-            first_date=self.study.date_of(window.first_day),
-            last_date=self.study.date_of(window.last_day),
-            plan=self.plan,
-            protection=self.protection,
-            grid_map=self.grid_map,
-            counts=None if is_hidden else counts.reshape(self.grid_map.grid.shape),
-            n_visitors=None if is_hidden else n_visitors,
-            n_reports=None if is_hidden else n_reports,
-            status=status,
-            notes=tuple(note for note in self.notes if window.first_day <= note.day <= window.last_day),
-        )
-
-    def _check_union(self, window: Window) -> None:
-        if window.days > 1 and not self.has_unions:
-            text = gettext(
-                "window of places must be a single day: people report them on %(n)d of %(days)d days, got "
-                "days %(first)d to %(last)d"
-            )
-            days = {"first": window.first_day, "last": window.last_day, "days": self.study.days}
-            raise UnionNotAvailableError(text % {**days, "n": self.protection.spec.max_values})
-
-
-def locations_of(study: Study) -> Locations | None:
-    """Reported places of a study; None of a study that asks for none."""
-    # One statement: between two, a publication could land, and there would be more reports than visitors.
-    tallies = LocationTally.objects.filter(plan__study=study)
-    related = tallies.select_related("plan__study__visitor_tally", "plan__study__area")
-    tally = related.order_by("-plan__version").first()
-    if tally is None:
-        return None
+    tallies = LocationTally.objects.select_related("plan__study__visitor_tally")
+    tally = tallies.filter(plan__study=study).order_by("-plan__version")[:1].get()
     plan = tally.plan
-    protection = location_protection(PlanSpec.from_json(plan.spec), extra_days=plan.voided_days)
-    grid_map = plan.study.area.grid_map
-    if protection is None or grid_map is None:
-        raise ValueError(f"the tally of places of {study.slug} must have a plan and an area with its grid")
-    return Locations(
+    spec = PlanSpec.from_json(plan.spec).location
+    if spec is None:
+        raise LocationTally.DoesNotExist(f"plan {plan} asks for no places")
+    square = (study.days + 1, study.days + 1)
+    visitors = np.frombuffer(plan.study.visitor_tally.counts, "<i8").reshape(square).astype(np.int64)
+    counts = tally.array
+    outages = set(study.day_notes.filter(kind=DayNote.Kind.OUTAGE).values_list("day", flat=True))
+    return [
+        _window(study, plan, spec, window, counts=counts, visitors=visitors, outages=outages)
+        for window in windows
+    ]
+
+
+def _window(
+    study: Study,
+    plan: Plan,
+    spec: LocationSpec,
+    window: Window,
+    *,
+    counts: Ints,
+    visitors: Ints,
+    outages: set[int],
+) -> LocationWindow:
+    days = {"first_day": window.first_day, "last_day": window.last_day}
+    found = union(counts, **days).reshape(spec.grid.shape)
+    n_visitors, n_reports = int(union(visitors, **days)), int(found.sum())
+    status = window_status(
+        n_visitors=n_visitors,
+        n_reports=n_reports,
+        small_cell=study.small_cell,
+        is_outage=outages.issuperset(range(window.first_day, window.last_day + 1)),
+    )
+    is_hidden = is_suppressed(n_visitors, small_cell=study.small_cell)
+    return LocationWindow(
         study=study,
         plan=plan,
-        protection=protection,
-        grid_map=grid_map,
-        counts=tally.array,
-        visitors=unions_of(plan.study.visitor_tally),
-        notes=tuple(study.day_notes.all()),
+        spec=spec,
+        window=window,
+        counts=np.zeros_like(found) if is_hidden else found,
+        n_visitors=None if is_hidden else n_visitors,
+        n_reports=None if is_hidden else n_reports,
+        status=status,
     )

@@ -1,6 +1,7 @@
 """The main database: studies, indicators, plans and their tallies. Nothing here is raw."""
 
 from reports.models.access import ApiToken, SavedView, ShareLink, ShareView
+from reports.models.density import DensityMap
 from reports.models.location import LocationTally
 from reports.models.note import DayNote
 from reports.models.plan import Plan, PlanIndicator
@@ -11,6 +12,7 @@ __all__ = [
     "ApiToken",
     "Area",
     "DayNote",
+    "DensityMap",
     "Indicator",
     "LocationTally",
     "Plan",

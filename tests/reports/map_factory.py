@@ -1,10 +1,20 @@
 """A study on a map: four squares of a kilometre, one with a hole, and people who sleep there."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
+from uuid import uuid4
 
-from reports.models import Study
-from reports.studyfile.definition import AreaDefinition, Cell
+import numpy as np
+from numpy.typing import NDArray
+
+import ldp
+from ldp.geo.grid import Grid
+from ldp.geo.sanitiser import LocationSanitiser
+from ldp.kernels import NO_ANSWER
+from reports.models import Plan, Study
+from reports.services.publications import apply_publication
+from reports.studyfile.definition import AreaDefinition, Cell, LocationDefinition
 from tests.reports import report_factory as factory
 
 ZONES = ("North west", "North <east>", "South west", "South east")
@@ -40,3 +50,59 @@ def create(*indicators: Any, **changes: Any) -> Study:
     )
     factory.publish(study, factory.crowd(study))
     return study
+
+
+GRID = Grid(x0_m=-1600, y0_m=-2000, step_m=200, n_x=16, n_y=20)
+LOCATION = LocationDefinition(
+    level=Decimal("1.38629436"), radius_m=200, max_values=None, grid=GRID, places=(0,)
+)
+
+
+def create_located(
+    *indicators: Any, n: int = 3000, location: LocationDefinition = LOCATION, **changes: Any
+) -> Study:
+    """A study with reported places: most people are in one square, the others anywhere."""
+    asked = indicators or (HOME, factory.GENDER)
+    study = factory.create(*asked, area=area(), location=location, **({"epsilon": "6"} | changes))
+    people = factory.crowd(study, n=n)
+    publish_located(study, people, places=true_places(study, people))
+    return study
+
+
+def true_places(study: Study, people: factory.People) -> NDArray[np.uint16]:
+    """Square of each person on each day; shape (n, days)."""
+    stream = ldp.KeyedStream(bytes(15) + b"p")
+    shape = people.bitmaps.size, study.days
+    anywhere = stream.uniform_int(shape[0] * shape[1], 0, GRID.n_cells).reshape(shape)
+    crowded = stream.uniform_int(shape[0] * shape[1], 0, 10).reshape(shape) < 7
+    return np.where(crowded, 10 * GRID.n_x + 6, anywhere).astype(np.uint16)
+
+
+def publish_located(
+    study: Study, people: factory.People, *, places: NDArray[np.uint16], key: bytes = bytes(16)
+) -> None:
+    """As `report_factory.publish`, with places."""
+    plan = Plan.objects.get(study=study)
+    spec = ldp.PlanSpec.from_json(plan.spec)
+    prf = ldp.KeyedPrf(key)
+    assert spec.location is not None
+    delta = factory._delta(spec, people, sanitiser=ldp.Sanitiser(spec, prf))
+    sanitiser = LocationSanitiser(spec.location, prf, spec.version)
+    answered = sanitiser.answer_days(people.pseudonyms, days=study.days) & people.bitmaps
+    days = [
+        np.where(
+            answered >> np.uint64(day) & np.uint64(1) == 1,
+            sanitiser.reports(people.pseudonyms, np.ascontiguousarray(places[:, day])),
+            NO_ANSWER,
+        ).astype(np.uint16)
+        for day in range(study.days)
+    ]
+    words = np.stack(days, axis=1)[:, :, np.newaxis]
+    ldp.tally_reports(people.bitmaps, words, delta, index=spec.d, is_unary=False, sign=1)
+    apply_publication(
+        study_slug=study.slug,
+        publication_id=uuid4(),
+        plan_hash=plan.spec_hash,
+        delta=delta,
+        voided_days=0,
+    )
