@@ -41,17 +41,7 @@ def make_grid(area: AreaDefinition, *, step_m: int, margin_m: int, max_cells: in
     ------
     GridError : the area is too wide for metres to be metres, or has more squares than there are codes
     """
-    if not 1 <= step_m <= MAX_STEP_M:
-        raise GridError(f"step_m must be from 1 to {MAX_STEP_M}, got {step_m}")
-    if not 0 <= margin_m <= SURROUNDINGS_M:
-        raise GridError(f"margin_m must be from 0 to {SURROUNDINGS_M}, got {margin_m}")
-    bounds = bounds_in_metres(area)
-    radius_m = max(math.hypot(x, y) for x in bounds[::2] for y in bounds[1::2])
-    if not radius_m <= MAX_RADIUS_M:
-        raise GridError(
-            f"the area must lie within {MAX_RADIUS_M // 1000} km of its centre, got {radius_m / 1000:.0f} "
-            "km: is a cell misplaced? Larger areas need several studies"
-        )
+    bounds = _checked_bounds(area, step_m=step_m, margin_m=margin_m)
     wanted = (bounds[0] - margin_m, bounds[1] - margin_m, bounds[2] + margin_m, bounds[3] + margin_m)
     columns, rows = _squares(wanted, step_m)
     if len(columns) * len(rows) > max_cells:
@@ -63,6 +53,22 @@ def make_grid(area: AreaDefinition, *, step_m: int, margin_m: int, max_cells: in
     return Grid(
         x0_m=columns[0] * step_m, y0_m=rows[0] * step_m, step_m=step_m, n_x=len(columns), n_y=len(rows)
     )
+
+
+def _checked_bounds(area: AreaDefinition, *, step_m: int, margin_m: int) -> tuple[float, float, float, float]:
+    """Bounds of the area in metres; GridError if a number is out of range, or the area too wide."""
+    if not 1 <= step_m <= MAX_STEP_M:
+        raise GridError(f"step_m must be from 1 to {MAX_STEP_M}, got {step_m}")
+    if not 0 <= margin_m <= SURROUNDINGS_M:
+        raise GridError(f"margin_m must be from 0 to {SURROUNDINGS_M}, got {margin_m}")
+    bounds = bounds_in_metres(area)
+    radius_m = max(math.hypot(x, y) for x in bounds[::2] for y in bounds[1::2])
+    if not radius_m <= MAX_RADIUS_M:
+        raise GridError(
+            f"the area must lie within {MAX_RADIUS_M // 1000} km of its centre, got {radius_m / 1000:.0f} "
+            "km: is a cell misplaced? Larger areas need several studies"
+        )
+    return bounds
 
 
 def _squares(bounds: tuple[float, float, float, float], step_m: int) -> tuple[range, range]:
