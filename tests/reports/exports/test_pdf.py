@@ -2,8 +2,10 @@
 
 import io
 import re
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pypdf
 import pytest
 from django.utils import translation
@@ -168,15 +170,20 @@ def test_many_categories_and_long_names_fill_pages_not_margins() -> None:
     assert 6 <= len(book.pages) <= 12
 
 
-def test_table_and_chart_are_in_the_order_of_the_page(fair: Study) -> None:
+def test_table_and_chart_are_in_the_order_of_the_page() -> None:
+    study = factory.create(factory.indicator("size", "small", "medium", "large"))
+    people = factory.crowd(study)
+    people.static["size"][:] = np.array([2, 2, 2, 1, 1, 0])[np.arange(people.bitmaps.size) % 6]
+    factory.publish(study, people)
     options = ReportOptions(order="sorted", measure="visitors")
-    selection = select_window(fair.indicators.get(slug="gender"), Window(1, 4), options=options)
+    selection = select_window(study.indicators.get(), Window(1, 4), options=options)
     text = text_of(opened(selection))
     (report,) = selection.reports
     rows = [
         spaced(f"{estimate.category} {wording.percent(estimate.frequency)} {wording.share_range(estimate)}")
         for estimate in ordered(report, options=options)
     ]
+    assert [row.split()[0] for row in rows] == ["large", "medium", "small"]
     places = [text.index(row) for row in rows]
     assert places == sorted(places)
     assert "Visitors. Bars: estimates." in text
@@ -223,3 +230,10 @@ def test_summary_of_a_study_reads_the_same_as_all_its_windows(fair: Study) -> No
     summary = select_summary(fair)
     assert [report.window for report in summary.reports] == [Window(1, 4)] * 3
     assert render_file(summary, ending="pdf") == render_file(select_study(fair), ending="pdf")
+
+
+def test_summary_has_days_where_there_are_no_unions() -> None:
+    study = factory.create(factory.GENDER, replace(factory.STAY, max_values=2))
+    factory.publish(study, factory.crowd(study))
+    windows = [report.window for report in select_summary(study).reports]
+    assert windows == [Window(1, 4), *(Window(day, day) for day in range(1, 5))]
