@@ -234,6 +234,27 @@ class TestPassword:
         assert strict.post(share(password=PASSWORD), {"password": PASSWORD}).status_code == 403
 
 
+class TestReport:
+    def test_it_says_what_to_mind_as_the_page_of_readers_does(self, reader: Client, analyst: User) -> None:
+        """Days without data, imprecision, how to read the table: whoever has the link has no other page."""
+        study = factory.create(slug="few")
+        factory.publish(study, factory.absent_on(factory.crowd(study, n=500), day=3))
+        _, text = access.create_link(
+            study.indicators.get(slug="gender"),
+            Window(1, 4),
+            query="",
+            days=3,
+            note="",
+            password="",
+            by=analyst,
+        )
+        shown = words(Client().get(f"/shared/{text}/"))
+        page = words(reader.get("/studies/few/gender/"))
+        for caveat in ("not collected Sat 1 Jun 2024", "Imprecise:", "A report is one protected answer"):
+            assert caveat in shown
+            assert caveat in page
+
+
 class TestLog:
     def test_views_are_counted_and_nothing_of_the_visitor_is_kept(
         self, share: Callable[..., str], reader: Client
