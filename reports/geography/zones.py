@@ -69,15 +69,9 @@ def read_zones(
     _check_codes(versions, problems, column=column)
     if problems.found:
         return None
-    versions = [
-        _with_shape(each, problems, notes) for each in _of_study(versions, problems, notes, study_days)
-    ]
-    shapes = np.empty(len(versions), np.object_)
-    shapes[:] = [each.shape for each in versions]
-    n_vertices = int(shapely.get_num_coordinates(shapes).sum())
-    if n_vertices > MAX_VERTICES:
-        rule = f"must have at most {MAX_VERTICES} vertices together: simplify the zones first"
-        problems.add("features", rule, n_vertices)
+    of_study = _of_study(versions, problems, notes, study_days)
+    versions = [_with_shape(each, problems, notes) for each in of_study]
+    shapes = _shapes(versions, problems)
     if problems.found:
         return None
     _note_overlaps(versions, shapes, notes)
@@ -196,6 +190,16 @@ def _with_shape(each: _Version, problems: Problems, notes: Problems) -> _Version
         return each
     notes.add(f"{each.key}.geometry", f"was repaired ({reason})", each.code)
     return _Version(key=each.key, code=each.code, first=each.first, last=each.last, shape=shape)
+
+
+def _shapes(versions: list[_Version], problems: Problems) -> Shapes:
+    shapes = np.empty(len(versions), np.object_)
+    shapes[:] = [each.shape for each in versions]
+    n_vertices = int(shapely.get_num_coordinates(shapes).sum())
+    if n_vertices > MAX_VERTICES:
+        rule = f"must have at most {MAX_VERTICES} vertices together: simplify the zones first"
+        problems.add("features", rule, n_vertices)
+    return shapes
 
 
 def _note_overlaps(versions: list[_Version], shapes: Shapes, notes: Problems) -> None:
