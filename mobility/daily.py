@@ -32,26 +32,22 @@ class DailyValues:
     ----------
     definition : as the vault approved it
     sanitiser : of the study; it knows who answers what
-    main_cells_of_all : whether everyone's main cell is needed, not only of those who answer on its zone
     """
 
-    def __init__(
-        self, definition: StudyDefinition, sanitiser: StudySanitiser, *, main_cells_of_all: bool = False
-    ) -> None:
+    def __init__(self, definition: StudyDefinition, sanitiser: StudySanitiser) -> None:
         self._sanitiser = sanitiser
         self._derived = [
             indicator.derive or "" for indicator in definition.indicators if indicator.kind == "daily"
         ]
         self._zone_of_cell = _zone_codes(definition)
         self._nights = nights_of(definition)
-        of_day = self._answers(MAIN_ZONE)
+        location = definition.location
+        self._grid_code_of_cell = None if location is None else np.array(location.places, np.uint16)
+        # Everyone reports a place, and on its zone only who is asked.
+        of_day = self._answers(MAIN_ZONE) if location is None else _everyone
         self.rules: PlaceRules | None = None
-        if main_cells_of_all or of_day or self._nights:
-            self.rules = PlaceRules(
-                of_day=_everyone if main_cells_of_all else of_day,
-                of_night=self._answers(NIGHT_ZONE),
-                nights=self._nights,
-            )
+        if of_day is not None or self._nights is not None:
+            self.rules = PlaceRules(of_day=of_day, of_night=self._answers(NIGHT_ZONE), nights=self._nights)
 
     def main_cells(self, seen: DaySightings, pseudonyms: Pseudonyms) -> Cells:
         """Cell in which each of the sorted `pseudonyms` stayed longest on the day, uint32 (n,).
@@ -76,6 +72,17 @@ class DailyValues:
                 codes[:, column] = self._codes_of(derive, seen, rows, day=day)
         return codes
 
+    def grid_codes(self, seen: DaySightings, rows: NDArray[np.int64], *, part: Part) -> Codes | None:
+        """Square of the grid in which the main cell of each lies, shape (n,); None without locations.
+
+        NO_VALUE in the part of the night: a place is reported for the day.
+        """
+        if self._grid_code_of_cell is None:
+            return None
+        if part == "night":
+            return np.full(len(rows), NO_VALUE, np.uint16)
+        return _of_cells(self.main_cells(seen, seen.pseudonym[rows]), self._grid_code_of_cell)
+
     def _codes_of(self, derive: str, seen: DaySightings, rows: NDArray[np.int64], *, day: int) -> Codes:
         if derive == VISIT_DURATION:
             return duration_codes(seen.last[rows] - seen.first[rows])
@@ -84,11 +91,7 @@ class DailyValues:
             cells = self.main_cells(seen, pseudonyms)
         else:
             cells = self.night_cells(seen, pseudonyms, day=day)
-        return self._zones_of(cells)
-
-    def _zones_of(self, cells: Cells) -> Codes:
-        is_known = cells != NO_CELL
-        return np.where(is_known, self._zone_of_cell[np.where(is_known, cells, 0)], NO_VALUE)
+        return _of_cells(cells, self._zone_of_cell)
 
     def _answers(self, derive: str) -> Who | None:
         """Who answers the indicator of that kind; None if there is none."""
@@ -115,6 +118,12 @@ def _zone_codes(definition: StudyDefinition) -> Codes:
     code_of = {zone: code for code, zone in enumerate(definition.area.zones)}
     zones = [NO_VALUE if cell.zone is None else code_of[cell.zone] for cell in definition.area.cells]
     return np.array(zones or [NO_VALUE], np.uint16)
+
+
+def _of_cells(cells: Cells, code_of_cell: Codes) -> Codes:
+    """Code of each cell; NO_VALUE of NO_CELL."""
+    is_known = cells != NO_CELL
+    return np.where(is_known, code_of_cell[np.where(is_known, cells, 0)], NO_VALUE)
 
 
 def _cells_of(pseudonyms: Pseudonyms, people: Pseudonyms, cells: Cells) -> Cells:

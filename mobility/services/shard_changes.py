@@ -195,12 +195,13 @@ def _arrivals(
         rows = rows[shared_rows(seen.pseudonym[rows], only)[0]]
     pseudonym = seen.pseudonym[rows]
     codes = study.daily.codes(seen, rows, day=day, part=part)
+    grid_codes = study.daily.grid_codes(seen, rows, part=part)
     return DayArrivals(
         day=day,
         pseudonym=pseudonym,
         # A subscriber extract may have come since the day state was written.
         static=state.answers.fill(pseudonym, seen.static[rows]),
-        daily=study.sanitiser.daily_answers(pseudonym, codes, day=day),
+        daily=study.sanitiser.daily_answers(pseudonym, codes, day=day, grid_codes=grid_codes),
     )
 
 

@@ -2,17 +2,20 @@
 
 from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
 from ldp.entropy import KeyedPrf
+from ldp.geo.grid import Grid
 from mobility.daily import DailyValues, Part
 from mobility.daystate import DaySightings
 from mobility.ingest.events import NO_VALUE
 from mobility.ingest.nights import nights_of
 from mobility.ingest.stays import NO_CELL, Whereabouts
 from mobility.sanitise import StudySanitiser
+from reports.studyfile.definition import LocationDefinition
 from tests.mobility.ingest.night_study import night_study
 from tests.mobility.ingest.small_extract import SANITISE_KEY, asked_of
 
@@ -23,10 +26,21 @@ DAY_START = (
 )  # of day 1 on the events' clock: it starts two days before, local = UTC + 2 h
 
 
-def daily_of(mechanism: str = "spl-grr", *, main_cells_of_all: bool = False) -> DailyValues:
+# Grid codes of the four cells; two masts stand in one square.
+LOCATION = LocationDefinition(
+    level=Decimal("1.4"),
+    radius_m=200,
+    max_values=None,
+    grid=Grid(x0_m=0, y0_m=0, step_m=500, n_x=4, n_y=3),
+    places=(7, 11, 7, 0),
+)
+
+
+def daily_of(mechanism: str = "spl-grr", *, location: LocationDefinition | None = None) -> DailyValues:
     definition = night_study(first_day=date(2017, 6, 1), days=3, mechanism=mechanism)
+    definition = replace(definition, location=location)
     sanitiser = StudySanitiser(definition.plan_spec(), prf=KeyedPrf(SANITISE_KEY))
-    return DailyValues(definition, sanitiser, main_cells_of_all=main_cells_of_all)
+    return DailyValues(definition, sanitiser)
 
 
 def places_of(*rows: tuple[int, float, int]) -> Whereabouts:
@@ -105,8 +119,8 @@ def test_places_are_kept_of_those_who_answer() -> None:
     assert everybody.of_day(people).all()
 
 
-def test_whoever_needs_everyone_s_main_cell_gets_it() -> None:
-    rules = daily_of("smp-grr", main_cells_of_all=True).rules
+def test_everyone_reports_a_place() -> None:
+    rules = daily_of("smp-grr", location=LOCATION).rules
     assert rules is not None
     assert rules.of_day is not None
     assert rules.of_night is not None
@@ -115,13 +129,26 @@ def test_whoever_needs_everyone_s_main_cell_gets_it() -> None:
     assert 0 < rules.of_night(people).sum() < 200
 
 
+def test_places_are_squares_of_the_grid() -> None:
+    daily = daily_of(location=LOCATION)
+    codes = daily.grid_codes(SEEN, EVERYBODY, part="visit")
+    assert codes is not None
+    assert codes.dtype == np.uint16
+    assert codes.tolist() == [7, 0, 7, NONE]
+    by_night = daily.grid_codes(SEEN, EVERYBODY, part="night")
+    assert by_night is not None
+    assert by_night.tolist() == [NONE] * 4
+    assert daily_of().grid_codes(SEEN, EVERYBODY, part="visit") is None
+
+
 def test_a_study_without_places_has_no_rules() -> None:
     plain = replace(
         DEFINITION, indicators=tuple(i for i in DEFINITION.indicators if i.slug in ("gender", "duration"))
     )
     sanitiser = StudySanitiser(plain.plan_spec(), prf=KeyedPrf(SANITISE_KEY))
     assert DailyValues(plain, sanitiser).rules is None
-    of_all = DailyValues(plain, sanitiser, main_cells_of_all=True).rules
-    assert of_all is not None
-    assert of_all.of_day is not None
-    assert of_all.of_night is None
+    located = replace(plain, location=LOCATION)
+    of_places = DailyValues(located, StudySanitiser(located.plan_spec(), prf=KeyedPrf(SANITISE_KEY))).rules
+    assert of_places is not None
+    assert of_places.of_day is not None
+    assert of_places.of_night is None

@@ -63,9 +63,10 @@ def write_dates(folder: Path, rows: list[Row]) -> dict[int, Path]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """By (person, study day); a zone is None where the answer is no zone."""
+    """By (person, study day); a zone is None where the answer is no zone. `main_cell`: place in CELLS."""
 
     visitors: set[tuple[str, int]]
+    main_cell: dict[tuple[str, int], int]
     stayed_in: dict[tuple[str, int], str | None]
     slept_in: dict[tuple[str, int], str | None]
     ignored: Counter[str]
@@ -99,11 +100,13 @@ def truth_of(rows: Iterable[Row]) -> Truth:
     visitors = {
         key for key, mine in by_day.items() if max(r.at for r in mine) - min(r.at for r in mine) >= MIN_STAY
     }
+    main_cell = {key: _longest(by_day[key], until=None) for key in visitors}
     return Truth(
         visitors=visitors,
-        stayed_in={key: ZONE_OF[_longest(by_day[key], until=None)] for key in visitors},
+        main_cell=main_cell,
+        stayed_in={key: ZONE_OF[CELLS[cell]] for key, cell in main_cell.items()},
         slept_in={
-            key: ZONE_OF[_longest(by_night[key], until=_end_of_night(key[1]))]
+            key: ZONE_OF[CELLS[_longest(by_night[key], until=_end_of_night(key[1]))]]
             for key in visitors
             if key in by_night
         },
@@ -117,8 +120,8 @@ def _end_of_night(day: int) -> datetime:
     ).astimezone(UTC)
 
 
-def _longest(rows: list[Row], *, until: datetime | None) -> str:
-    """Each quarter-hour's last event lasts until the next one's."""
+def _longest(rows: list[Row], *, until: datetime | None) -> int:
+    """Each quarter-hour's last event lasts until the next one's; the place in CELLS."""
     last: dict[int, tuple[datetime, int]] = {}
     for row in rows:
         quarter = int(row.at.timestamp()) // QUARTER_S
@@ -129,4 +132,4 @@ def _longest(rows: list[Row], *, until: datetime | None) -> str:
     stays: Counter[int] = Counter()
     for (at, place), end in zip(kept, ends, strict=True):
         stays[-place] += int((end - at).total_seconds())
-    return CELLS[min(stays, key=lambda cell: (-stays[cell], cell))]
+    return min(stays, key=lambda cell: (-stays[cell], cell))

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,16 @@ from django.apps import apps
 from django.db import connections
 
 from ldp.entropy import derive_subkey
+from ldp.geo.grid import Grid
+from ldp.geo.sanitiser import LocationSanitiser
 from ldp.tallies import union
-from mobility.models import Batch, DayState
+from mobility.ingest.events import NO_VALUE
+from mobility.models import Batch, DayState, PresenceShard
 from mobility.profiles import OPT_OUT
 from mobility.services.vault import open_study
 from reports.models import Tally
 from reports.studyfile import StudyDefinition
+from reports.studyfile.definition import LocationDefinition
 from tests.mobility.ingest.night_study import night_study
 from tests.mobility.ingest.small_extract import asked_of, pseudonym_of
 from tests.mobility.services.conftest import MASTER_KEY, Pipeline
@@ -252,6 +257,37 @@ def test_only_places_that_are_asked_for_are_kept_and_only_while_the_day_is_open(
         assert kept <= asked
     pipeline.close_days(through=DAYS)
     assert not DayState.objects.exists()
+
+
+def test_everyone_reports_where_the_main_cell_of_the_day_is(
+    make_pipeline: Callable[..., Pipeline], files: dict[int, Path], truth: Truth
+) -> None:
+    places = (7, 11, 7, 0)  # of the four cells; two stand in one square
+    location = LocationDefinition(
+        level=Decimal("1.4"),
+        radius_m=200,
+        max_values=None,
+        grid=Grid(x0_m=0, y0_m=0, step_m=500, n_x=4, n_y=3),
+        places=places,
+    )
+    pipeline = make_pipeline(location=location)
+    upload_all(pipeline, files)
+    study = open_study(pipeline.study)
+    assert study.plan.location is not None
+    sanitiser = LocationSanitiser(study.plan.location, study.prf, study.plan.version)
+    expected: dict[tuple[int, int], int] = {}
+    for (who, day), cell in truth.main_cell.items():
+        person = np.array([pseudonym_of(who, key=study.pseudonym_key)], np.uint64)
+        (report,) = sanitiser.reports(person, np.array([places[cell]], np.uint16)).tolist()
+        expected[int(person[0]), day] = report
+    found: dict[tuple[int, int], int] = {}
+    for row in PresenceShard.objects.filter(study=pipeline.study):
+        presence = study.unseal_presence(row)
+        for person, reports in zip(
+            presence.pseudonym.tolist(), presence.daily[:, -1, :].tolist(), strict=True
+        ):
+            found |= {(person, day): code for day, code in enumerate(reports, start=1) if code != NO_VALUE}
+    assert found == expected
 
 
 def test_no_cell_reaches_the_main_database(pipeline: Pipeline, files: dict[int, Path]) -> None:
