@@ -12,7 +12,9 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-NO_ANSWER = 65535
+from ldp import codes as special
+
+NO_ANSWER = special.NO_ANSWER
 
 Places = NDArray[np.int32] | NDArray[np.int64]
 

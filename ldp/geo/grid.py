@@ -8,8 +8,8 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp.codes import NO_ANSWER
 from ldp.errors import InvalidGridError, LdpError
-from ldp.kernels import NO_ANSWER
 
 MAX_CELLS: Final = NO_ANSWER - 1  # a code is a uint16; the two largest mean "drawn again" and "no answer"
 MAX_STEP_M: Final = 100_000

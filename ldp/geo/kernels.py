@@ -28,11 +28,12 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from ldp.geo import precision
 from ldp.kernels import NO_ANSWER, swap
 
-RADIUS_ERROR: Final = 2.6e-10
-ANGLE_ERROR: Final = 7.4e-10
-PLACE_ERROR: Final = 1e-11
+RADIUS_ERROR: Final = precision.RADIUS_ERROR
+ANGLE_ERROR: Final = precision.ANGLE_ERROR
+PLACE_ERROR: Final = precision.PLACE_ERROR
 
 AGAIN = 65534  # a code that no square has: the numbers of this row need the block of the next counter
 

@@ -10,7 +10,7 @@ from math import exp, expm1, inf, isfinite, log1p, nextafter, pi, sqrt
 from typing import Final
 
 from ldp.errors import InvalidBudgetError
-from ldp.geo.kernels import ANGLE_ERROR, PLACE_ERROR, RADIUS_ERROR
+from ldp.geo.precision import ANGLE_ERROR, PLACE_ERROR, RADIUS_ERROR
 
 MAX_PRECISION_LOSS: Final = Fraction(1, 100)  # of epsilon: more would make maps noisier for nothing
 

@@ -27,6 +27,7 @@ from reports.version import software
 # What `ldp.params`, `ldp.estimators` and `ldp.unions` import: numpy and the standard library, no compiler.
 LDP_MODULES: Final = (
     "channels.py",
+    "codes.py",
     "errors.py",
     "estimators.py",
     "families/__init__.py",
@@ -35,6 +36,11 @@ LDP_MODULES: Final = (
     "families/faked_reports.py",
     "families/histogram.py",
     "families/unary.py",
+    "geo/__init__.py",
+    "geo/grid.py",
+    "geo/location.py",
+    "geo/planar_laplace.py",
+    "geo/precision.py",
     "params.py",
     "unions.py",
 )
