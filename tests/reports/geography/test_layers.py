@@ -9,7 +9,7 @@ import pytest
 import shapely
 from shapely import LineString, MultiPolygon, Point, Polygon, box
 
-from reports.geography.areas import SURROUNDINGS_M, projection_of, surroundings
+from reports.geography.areas import SURROUNDINGS_M, projection_of, shapes_of, surroundings
 from reports.geography.display import pixel_m, shown_zones
 from reports.geography.shapes import in_metres, of_features, of_geometry
 from reports.studyfile import StudyDefinition
@@ -167,15 +167,24 @@ def test_zones_are_shown_with_fewer_vertices_and_keep_their_borders(
     written: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reports.geography.display.MAX_VERTICES", 400)
-    zones = [jagged(6.8, 6.9), jagged(6.9, 7.0)]
-    area = parse('zones = "z.gpkg"\n', {"z.gpkg": written(frame(zones, zone=["W", "E"]), "z.gpkg")}).area
+    west, east = jagged(6.8, 6.9), jagged(6.9, 7.0)
+    # A neighbour of both: where the three meet, its own border is straight.
+    top = [at for at in dict.fromkeys((*west.exterior.coords, *east.exterior.coords)) if at[1] == 47.7]
+    north = Polygon([*sorted(top), (7.1, 47.8), (6.7, 47.8)])
+    table = frame([west, east, north], zone=["W", "E", "N"])
+    area = parse('zones = "z.gpkg"\n', {"z.gpkg": written(table, "z.gpkg")}).area
+    assert shapely.coverage_is_valid(shapes_of(area))
     geojson, outlines = shown_zones(area)
     assert geojson is not None
-    assert [feature["properties"] for feature in geojson["features"]] == [{"zone": "W"}, {"zone": "E"}]
+    assert [feature["properties"] for feature in geojson["features"]] == [
+        {"zone": "W"},
+        {"zone": "E"},
+        {"zone": "N"},
+    ]
     shapes = of_features(geojson)
     assert 20 < shapely.get_num_coordinates(shapes).sum() <= 400
     assert shapely.coverage_is_valid(shapes)
-    assert shapely.intersection(*shapes).length > 0.1  # they still share the border
+    assert shapely.intersection(shapes[0], shapes[1]).length > 0.1  # they still share the border
     flat = in_metres(shapes, projection_of(area))
     for shape, rings in zip(flat, outlines, strict=True):
         assert len(rings) == 1

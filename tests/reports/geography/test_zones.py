@@ -44,6 +44,8 @@ def test_every_format_and_system_gives_the_same_zones(written: Write, name: str,
         # knows to a few metres only: 1e-4 degree).
         found, wanted = (np.unique(shapely.get_coordinates(each).round(3), axis=0) for each in (shape, truth))
         assert found.tolist() == wanted.tolist()
+    at = shapely.get_coordinates(shapes_of(parsed.area))
+    assert (at == at.round(7)).all()  # what the conversion adds beyond is no measurement
     assert parsed.notes == []
 
 
