@@ -81,9 +81,9 @@ def map_frame(
     return {
         "title": wording.window_title(report.first_date, report.last_date),
         "query": options.query(window_query(report.study, report.window)),
-        "blank": _blank(report),
         "panels": [
             {
+                "blank": _blank(report),
                 "classes": [_class_of(report, each, scale=scale, options=options) for each in found],
                 "texts": [
                     f"{name}\n{_text(report, each, options=options)}"

@@ -2,7 +2,18 @@
 
 from django.urls import path, re_path
 
-from reports.views import compare, days, downloads, indicator, maps, movement, notes, statement, studies
+from reports.views import (
+    compare,
+    days,
+    density,
+    downloads,
+    indicator,
+    maps,
+    movement,
+    notes,
+    statement,
+    studies,
+)
 
 # A format has the ending that its files have; which ones make sense where, `reports.exports.formats` says.
 ENDING = r"(?P<file_format>[a-z]+(?:\.csv)?)"
@@ -13,6 +24,10 @@ urlpatterns = [
     re_path(rf"^(?P<slug>[-\w]+)/export\.{ENDING}$", downloads.download_study, name="study_file"),
     path("<slug:slug>/notes/", notes.notes, name="notes"),
     path("<slug:slug>/notes/<int:note_id>/remove/", notes.remove, name="remove_note"),
+    path("<slug:slug>/maps/", density.location_maps, name="maps"),
+    path("<slug:slug>/maps/days.json", density.location_days, name="maps_days"),
+    path("<slug:slug>/maps/compute/", density.compute, name="maps_compute"),
+    path("<slug:slug>/maps/state/", density.state, name="maps_state"),
     path("<slug:slug>/statement/", statement.statement, name="statement"),
     path("<slug:slug>/bundle.zip", downloads.download_bundle, name="bundle"),
     path("<slug:slug>/statement.json", downloads.download_statement, name="statement_file"),

@@ -35,7 +35,6 @@ def map_context(report: WindowReport, *, zones: Sequence[str], options: ReportOp
         "map_day": report.window.first_day if report.window.days == 1 else 0,
         "legend": maps.legend(scale, options=options),
         "legend_bounds": bounds,
-        "blank": frame["blank"],
         "has_other_zones": len(set(shapes.names) - set(zones)) > 0,
         "not_on_map": maps.not_on_map(ordered(report, options=options), names=shapes.names),
         "map_summary": _summary(report, frame=frame, bounds=bounds),

@@ -145,6 +145,7 @@ class Panel {
     this.plot = frame.querySelector(".map__plot");
     this.hover = frame.querySelector(".map__hover");
     this.scale = frame.querySelector(".map__scale");
+    this.blank = frame.querySelector(".map__blank");
     this.frame = frame;
     frame.addEventListener("pointermove", (event) => this.pointAt(event));
     frame.addEventListener("pointerdown", (event) => this.pointAt(event));
@@ -156,6 +157,8 @@ class Panel {
 
   async draw(content) {
     this.content = content;
+    this.blank.textContent = content.blank;
+    this.blank.hidden = !content.blank;
     const { zones, layers } = this.map.shapes;
     const classes = content.grid ? null : content.classes;
     const data = [...hatchedTraces(zones, classes), ...layerTraces(layers)];
@@ -207,16 +210,18 @@ class Panel {
     const east = x + (left - this.width / 2) * metresPerPixel;
     const north = y - (top - this.map.height(this) / 2) * metresPerPixel;
     const { grid, texts } = this.content;
-    if (!grid) return texts[zoneAt(this.map.shapes.zones, east, north)] ?? "";
+    const zone = zoneAt(this.map.shapes.zones, east, north);
+    if (!grid) return texts[zone] ?? "";
     const code = cellAt(grid, east, north);
-    return code < 0 ? "" : cellText(this.content, code);
+    if (code < 0) return "";
+    return [this.map.shapes.zones[zone]?.name, cellText(this.content, code)].filter(Boolean).join("\n");
   }
 }
 
-// Whole numbers of a cell in the sentence of its panel: "{0} (95 %: {1} to {2})".
-function cellText({ pattern, numbers, none, classes }, code) {
+// The numbers of a cell in the sentence of its panel: "{0} ({1} to {2})".
+function cellText({ pattern, numbers, none, classes, decimal }, code) {
   if (classes[code] === NOT_ASKED) return none;
-  return pattern.replace(/\{(\d)\}/g, (_, place) => numbers[Number(place)][code]);
+  return pattern.replace(/\{(\d)\}/g, (_, place) => String(numbers[Number(place)][code]).replace(".", decimal));
 }
 
 // --- a figure with its panels ---------------------------------------------------------------
@@ -316,22 +321,22 @@ class MapFigure {
   // --- buttons and days ---
 
   connect() {
-    const bar = this.figure.querySelector(".map__bar");
-    bar.hidden = false;
-    bar.addEventListener("click", ({ target }) => {
+    this.bar = this.figure.querySelector(".map__bar");
+    this.bar.hidden = false;
+    this.bar.addEventListener("click", ({ target }) => {
       const { zoom, step, play } = target.dataset;
       if (zoom === "whole") { this.wholeArea(); this.look(); } else if (zoom) this.zoom(Number(zoom));
       if (step) { this.stop(); this.step(Number(step)); }
       if (play) this.toggle();
     });
-    this.button = bar.querySelector("[data-play]");
+    this.button = this.bar.querySelector("[data-play]");
     // Whoever wants no motion steps by hand.
     if (this.button) this.button.hidden = matchMedia("(prefers-reduced-motion: reduce)").matches;
   }
 
   async days() {
     if (!this.frames) {
-      const answer = await fetch(this.figure.dataset.days, { headers: { Accept: "application/json" } });
+      const answer = await fetch(this.bar.dataset.days, { headers: { Accept: "application/json" } });
       this.frames = (await answer.json()).frames;
     }
     return this.frames;
@@ -343,7 +348,7 @@ class MapFigure {
     try {
       frames = await this.days();
     } catch {
-      this.title(this.figure.dataset.failed);
+      this.title(this.bar.dataset.failed);
       return false;
     }
     const next = this.day ? this.day + by : by > 0 ? 1 : frames.length;
@@ -361,10 +366,6 @@ class MapFigure {
     open.hidden = isFirst;
     open.href = `?${frame.query}`;
     this.figure.querySelectorAll("[data-window]").forEach((part) => { part.hidden = !isFirst; });
-    this.figure.querySelectorAll("[data-blank]").forEach((part) => {
-      part.textContent = frame.blank;
-      part.hidden = !frame.blank;
-    });
     this.panels.forEach((panel) => { panel.hover.hidden = true; });
     await this.redraw();
   }

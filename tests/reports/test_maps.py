@@ -145,7 +145,7 @@ def test_a_day_that_is_not_to_be_read_is_hatched_and_says_why(mapped: Study) -> 
     reports = reports_of(mapped)
     scale = maps.map_scale(reports, options=OPTIONS)
     frame = maps.map_frame(reports[1], names=ZONES, scale=scale, options=OPTIONS)
-    assert frame["blank"] == "\u00d7 outage"
+    assert frame["panels"][0]["blank"] == "\u00d7 outage"
     assert frame["panels"][0]["classes"] == [NOT_READ] * 3 + [NOT_ASKED]
     assert "\u00d7 outage" in frame["panels"][0]["texts"][0]
     without = maps.map_scale([reports[0], *reports[2:]], options=OPTIONS)

@@ -110,8 +110,8 @@ def test_days_are_stepped_and_opened(opened: Any, mapped: Study) -> None:
     assert title.inner_text() == "Thu 30 May 2024"
     assert page.locator(".map__rest").is_hidden()  # these are the numbers of the window of the page
     page.get_by_role("button", name="Day after").click()
-    page.locator("[data-blank]").wait_for(state="visible")
-    assert page.locator("[data-blank]").inner_text() == "\u00d7 outage"
+    page.locator(".map__blank").wait_for(state="visible")
+    assert page.locator(".map__blank").inner_text() == "\u00d7 outage"
     assert any("url(" in fill for fill in fills(page))  # hatched
     page.get_by_role("link", name="Open the numbers of this day").click()
     page.wait_for_url("**/home/?from=2024-05-31&to=2024-05-31&view=map")
