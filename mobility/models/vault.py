@@ -54,7 +54,7 @@ class VaultDay(models.Model):
 
 
 class DayState(models.Model):
-    """First and last event and the static answers of every pseudonym seen on one day, sealed."""
+    """First and last event, static answers and places of every pseudonym seen on one day, sealed."""
 
     study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="+")
     day = models.PositiveSmallIntegerField()
