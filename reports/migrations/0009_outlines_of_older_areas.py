@@ -1,0 +1,25 @@
+"""Zones of studies from before maps get what maps are drawn from; their shapes were never simplified."""
+
+from django.db import migrations
+
+
+def draw(apps, schema_editor):
+    areas = apps.get_model("reports", "Area").objects.using(schema_editor.connection.alias)
+    older = areas.filter(projection="", geojson__isnull=False)
+    if not older.exists():
+        return  # a new installation: loads no library of geography
+
+    from reports.geography.areas import projection_of
+    from reports.geography.display import shown_zones
+    from reports.studyfile import AreaDefinition
+
+    for area in older.iterator():
+        definition = AreaDefinition(cells=(), zones=tuple(area.zones), geojson=area.geojson)
+        area.projection = projection_of(definition).text
+        area.geojson, area.outlines = shown_zones(definition)
+        area.save(update_fields=["projection", "geojson", "outlines"])
+
+
+class Migration(migrations.Migration):
+    dependencies = [("reports", "0008_density_maps")]
+    operations = [migrations.RunPython(draw, migrations.RunPython.noop)]
