@@ -40,7 +40,8 @@ def shown_zones(area: AreaDefinition) -> tuple[dict[str, Any] | None, Outlines]:
         if tolerance_m > SCREEN * pixel_m(area):  # triangles by now, and still too many
             break
     degrees = shapely.transform(in_degrees(shown, projection), lambda at: np.round(at, _DECIMALS))
-    return to_features(area.zones, degrees), [_rings(shape) for shape in shown]
+    # Outer rings counter-clockwise, as RFC 7946 wants.
+    return to_features(area.zones, shapely.orient_polygons(degrees)), [_rings(shape) for shape in shown]
 
 
 def _simplified(shapes: Shapes, tolerance_m: float) -> Shapes:

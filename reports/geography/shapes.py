@@ -51,8 +51,8 @@ def in_degrees(shapes: Shapes, projection: LocalProjection) -> Shapes:
 
 
 def to_geometry(shape: Any) -> dict[str, Any]:
-    """GeoJSON geometry, outer rings counter-clockwise as the standard wants."""
-    geometry: dict[str, Any] = json.loads(shapely.to_geojson(shapely.orient_polygons(shape)))
+    """GeoJSON geometry; rings as they are, so that the same file gives the same definition."""
+    geometry: dict[str, Any] = json.loads(shapely.to_geojson(shape))
     return geometry
 
 

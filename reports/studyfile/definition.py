@@ -137,7 +137,7 @@ class AreaDefinition:
     cells: tuple[Cell, ...]
     zones: tuple[str, ...]
     geojson: dict[str, Any] | None
-    projection: str | None = None
+    projection: str | None = field(default=None, compare=False)  # follows from cells and zones
     water: dict[str, Any] | None = None
     land: dict[str, Any] | None = None
     layers: tuple[MapLayer, ...] = field(default=(), compare=False)

@@ -143,16 +143,26 @@ def test_a_definition_with_everything_survives_the_round_trip_through_json(writt
     assert again.area.layers == study.area.layers
 
 
-def test_a_definition_from_before_is_still_read() -> None:
-    study = parse("", {}).study
+def test_a_definition_from_before_is_still_read_and_the_same_file_gives_it_again() -> None:
+    clockwise = [[6.8, 47.6], [6.8, 47.7], [6.9, 47.7], [6.9, 47.6], [6.8, 47.6]]
+    geometry = {"type": "Polygon", "coordinates": [clockwise]}
+    feature = {"type": "Feature", "properties": {"zone": "W"}, "geometry": geometry}
+    document = {"type": "FeatureCollection", "features": [feature]}
+    cells = "cell_id,lon,lat,zone\na,6.85,47.65,W\n"
+    study = parse('zones = "z.json"\n', {"z.json": json.dumps(document).encode()}, cells=cells).study
     old = json.loads(json.dumps(study.to_json()))
     for key in ("projection", "water", "land", "layers"):
         del old["area"][key]
-    for cell in old["area"]["cells"]:
-        del cell["azimuth"]
+    del old["area"]["cells"][0]["azimuth"]
+    old["area"]["geojson"] = document
     again = StudyDefinition.from_json(old)
-    assert again.area is not None
-    assert (again.area.projection, again.area.layers, again.area.cells) == (None, (), study.area.cells)  # type: ignore[union-attr]
+    assert again == study
+    assert again.area is not None and study.area is not None
+    assert (again.area.projection, again.area.layers) == (None, ())
+    assert projection_of(again.area) == projection_of(study.area)
+    geojson, _ = shown_zones(again.area)
+    assert geojson is not None
+    assert of_geometry(geojson["features"][0]["geometry"]).exterior.is_ccw
 
 
 def jagged(west: float, east: float) -> Polygon:
