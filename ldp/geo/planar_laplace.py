@@ -160,7 +160,7 @@ def angle_step(
     ----------
     epsilon : Fraction; per metre; what is sampled must be at least 99 % of it
     step_m, range_m : int; in metres
-    radius_error, angle_error, place_error : float; of the sampler, in 1 / epsilon, radians, squares
+    radius_error, angle_error, place_error : float; in 1 / epsilon, radians, squares
 
     Raises
     ------
@@ -168,20 +168,17 @@ def angle_step(
 
     Notes
     -----
-    Noise that ends at most 40 / epsilon beyond the range is displaced by `offset_m`; longer noise may end
-    anywhere, and its probability is at most `lost` times that of any square.
+    Noise up to 40 / epsilon beyond the range is displaced by `offset_m`; longer noise, at most `lost` times
+    as probable as any square, by anything. Only +, -, *, /: the same result on every machine.
     """
     scale_m = 1 / float(epsilon * (1 - MAX_PRECISION_LOSS))
     reach_m = range_m + _TAIL * scale_m
     offset_m = radius_error * scale_m + angle_error * reach_m + place_error * step_m
     if offset_m >= step_m:
-        raise InvalidBudgetError(
-            f"step_m must be > {offset_m:.6g} m, which noise of this precision may be off, got {step_m}"
-        )
-    # Only +, -, *, / of doubles: what is drawn must be the same on every machine.
+        raise InvalidBudgetError(f"step_m must be > {offset_m:.6g} m, the error of the noise, got {step_m}")
     lost = 2 * pi * (1 + float(epsilon) * reach_m) * _TAIL_SHARE * (scale_m / step_m) ** 2
-    displaced_m = 2 * offset_m / (1 - offset_m / step_m) + lost * step_m
-    return Decimal(displaced_m / range_m * (1 + 1e-9))  # far more than the roundings of this function
+    # The last factor is far more than what the roundings here may take away.
+    return Decimal((2 * offset_m / (1 - offset_m / step_m) + lost * step_m) / range_m * (1 + 1e-9))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -337,6 +337,7 @@ def test_a_spec_survives_json(max_values: int | None) -> None:
         ({"level": "0/1"}, InvalidBudgetError, r"epsilon of one answer must be in \[0\.000001, 64\]"),
         ({"level": "x"}, PlanError, "locations must be an object as to_json writes it"),
         ({"radius_m": "1/2"}, PlanError, r"radius_m must be in \[1, 100000\], got 0\.5"),
+        ({"radius_m": "100001/1"}, PlanError, r"radius_m must be in \[1, 100000\], got 100001"),
         ({"radius_m": "1/0"}, PlanError, "locations must be an object"),
         ({"max_values": 0}, PlanError, "max_values of locations must be an int >= 1, got 0"),
         ({"max_values": 1.5}, PlanError, r"int >= 1, got 1\.5"),
