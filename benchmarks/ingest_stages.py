@@ -55,7 +55,7 @@ STAGES: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
     (
         "merge day state and presence, tally",
         (
-            (CHANGES, "sightings_by_day"),
+            (CHANGES, "day_states"),
             (CHANGES, "merge_sightings"),
             (CHANGES, "final_answers"),
             (CHANGES, "differing_reports"),

@@ -12,7 +12,7 @@ from mobility.ingest.events import NO_VALUE
 from mobility.ingest.nights import nights_of
 from mobility.ingest.stays import NO_CELL, PlaceRules, Who, longest_stays
 from mobility.sanitise import StudySanitiser
-from reports.studyfile import MAIN_ZONE, NIGHT_ZONE, VISIT_DURATION, StudyDefinition
+from reports.studyfile import MAIN_ZONE, NIGHT_ZONE, OF_ZONES, VISIT_DURATION, StudyDefinition
 
 Pseudonyms = NDArray[np.uint64]
 Cells = NDArray[np.uint32]
@@ -112,12 +112,11 @@ def _everyone(pseudonyms: Pseudonyms) -> NDArray[np.bool_]:
 
 
 def _zone_codes(definition: StudyDefinition) -> Codes:
-    """Code of the zone of each cell of the registry; NO_VALUE outside all zones. At least one place."""
-    if definition.area is None:
-        return np.array([NO_VALUE])
+    """Code of the zone of each cell of the registry; NO_VALUE outside all zones. Empty if nobody asks."""
+    if definition.area is None or not any(each.derive in OF_ZONES for each in definition.indicators):
+        return np.empty(0, np.uint16)
     code_of = {zone: code for code, zone in enumerate(definition.area.zones)}
-    zones = [NO_VALUE if cell.zone is None else code_of[cell.zone] for cell in definition.area.cells]
-    return np.array(zones or [NO_VALUE], np.uint16)
+    return np.array([code_of.get(cell.zone or "", NO_VALUE) for cell in definition.area.cells], np.uint16)
 
 
 def _of_cells(cells: Cells, code_of_cell: Codes) -> Codes:
