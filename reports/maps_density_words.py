@@ -75,7 +75,10 @@ def better_view_words(
             "subscribers on average, against ± %(places)s from reported places, whose noise carries them "
             "over the borders of zones."
         )
-    also = gettext("The map shows what lies inside of zones, which no indicator of zones can.")
+    also = gettext(
+        "Mind that the two may ask for different things, such as the place of the day and that of the night. "
+        "Only the map shows what lies inside of zones."
+    )
     return f"{text % facts} {also}"
 
 

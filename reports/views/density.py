@@ -92,22 +92,27 @@ def compute(request: HttpRequest, slug: str) -> HttpResponse:
     days = [each for each in locations.windows_with_maps(study, spec) if each.days == 1]
     densities.ask_for_maps(study, days if is_all else [window])
     if request.headers.get("HX-Request"):
-        return render(request, "reports/_density_state.html", _state(study, window))
+        return _fragment(request, study, window)
     return redirect(f"{reverse('reports:maps', args=[slug])}?{window_query(study, window)}")
 
 
 @require_safe
 @readers_only
 def state(request: HttpRequest, slug: str) -> HttpResponse:
-    """How far the map of a window is; when it is done, the page is to be loaded again."""
+    """How far the map of a window is."""
     study, spec = _located_or_404(slug)
     try:
         window = _window(request.GET, study, spec)
     except WindowError:
         raise Http404 from None
+    return _fragment(request, study, window)
+
+
+def _fragment(request: HttpRequest, study: Study, window: Window) -> HttpResponse:
+    """How far a map is; one that is done has a page, which is to be loaded again."""
     context = _state(study, window)
     response = render(request, "reports/_density_state.html", context)
-    if not context["is_running"]:
+    if context["is_done"]:
         response["HX-Refresh"] = "true"
     return response
 

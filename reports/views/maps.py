@@ -36,6 +36,7 @@ def map_context(report: WindowReport, *, zones: Sequence[str], options: ReportOp
         "legend": maps.legend(scale, options=options),
         "legend_bounds": bounds,
         "has_other_zones": len(set(shapes.names) - set(zones)) > 0,
+        "layers": [layer.name for layer in shapes.layers],
         "not_on_map": maps.not_on_map(ordered(report, options=options), names=shapes.names),
         "map_summary": _summary(report, frame=frame, bounds=bounds),
     }

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page
 
-from reports import maps, selectors
+from reports import maps, selectors, tasks
 from reports.models import DayNote, Study
 from reports.options import ReportOptions
 from reports.selectors import Window
@@ -166,3 +166,42 @@ def test_a_drag_moves_the_map_under_the_pointer(opened: Any) -> None:
     page.wait_for_timeout(200)
     assert point_at(page, 2.5, 1.5) == text
     assert point_at(page, 1.5, 0.5) != text
+
+
+@pytest.fixture
+def located(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """A study with reported places; what a worker is asked for is computed at once."""
+    monkeypatch.setattr(tasks.compute_density, "delay_on_commit", tasks.compute_density)
+    return map_factory.create_located(n=2000)
+
+
+def test_the_deconvolved_map_comes_by_itself_and_both_move_together(
+    browser: Browser,  # noqa: F811
+    located: Study,
+    analyst: User,
+    live_server: Any,
+) -> None:
+    watched = sign_in(browser, live_server.url, analyst, viewport={"width": 1300, "height": 1100})
+    page = watched.page
+    page.goto(watched.base + "/studies/fair-2024/maps/")
+    page.get_by_text("The density explains the reports").wait_for()
+    assert page.locator(".map__plot image").count() == 2
+    assert page.eval_on_selector(".map__plot image", "e => getComputedStyle(e).imageRendering") == "pixelated"
+    frames = page.locator(".map__frame")
+    box = frames.nth(1).bounding_box()
+    assert box is not None
+    # The square where most people are: column 6 of 16 and row 10 of 20, in a map that fills its height.
+    side = box["height"] / 1.06 / 20
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(middle[0] + (6.5 - 8) * side, middle[1] - (10.5 - 10) * side)
+    text = frames.nth(1).locator(".map__hover").inner_text()
+    assert "about" in text
+    assert "subscribers" in text
+    page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_timeout(300)
+    ranges = page.eval_on_selector_all(".map__plot", "plots => plots.map(p => p.layout.xaxis.range)")
+    assert ranges[0] == pytest.approx(ranges[1])
+    page.get_by_role("button", name="Day after").click()
+    frames.nth(1).get_by_text("not computed yet").wait_for()
+    assert frames.nth(0).locator(".map__blank").is_hidden()
+    assert (watched.complaints, watched.foreign) == ([], [])
