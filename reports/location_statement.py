@@ -5,7 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from ldp import PlanSpec
 from ldp.geo.location import LocationSpec
@@ -38,13 +38,14 @@ class LocationProtection:
         return self.spec.law.quantile(0.95)
 
     @property
-    def odds_at_radius(self) -> float:
-        return self.spec.odds_at(self.spec.radius_m)
+    def epsilon_at_radius(self) -> Decimal:
+        """Of one report, between two places that are the radius apart; rounded up."""
+        return self.spec.loss_at(self.spec.radius_m)
 
     @property
-    def odds_of_all(self) -> float:
-        """As `odds_at_radius`, all places that a person reports seen together."""
-        return self.spec.odds_at(self.spec.radius_m, n_places=self.n_places)
+    def epsilon_of_all(self) -> Decimal:
+        """As `epsilon_at_radius`, all places that a person reports seen together."""
+        return self.spec.loss_at(self.spec.radius_m, n_places=self.n_places)
 
 
 def location_protection(spec: PlanSpec, *, extra_days: int = 0) -> LocationProtection | None:
@@ -61,48 +62,6 @@ def location_protection(spec: PlanSpec, *, extra_days: int = 0) -> LocationProte
     )
 
 
-def noise_words(protection: LocationProtection) -> list[str]:
-    """What the noise means, in sentences."""
-    spec = protection.spec
-    facts = {
-        "mean": round(protection.mean_shift_m),
-        "radius": f"{protection.radius_m:f}",
-        "most": round(protection.radius_95_m),
-        "odds": f"{protection.odds_at_radius:.3g}",
-        "step": spec.grid.step_m,
-        "epsilon": f"{float(spec.certified):.3g}",
-        "all": f"{protection.odds_of_all:.3g}",
-    }
-    several = ngettext(
-        "A person reports at most %(n)d place.", "A person reports at most %(n)d different places.",
-        protection.n_places,
-    ) % {"n": protection.n_places}  # fmt: skip
-    return [
-        gettext(
-            "A reported place lies %(mean)d m from the true one on average, and 95 of 100 lie within "
-            "%(most)d m."
-        )
-        % facts,
-        gettext(
-            "Whatever is reported changes the odds between two places that are %(radius)s m apart by at most "
-            "%(odds)s times; of places twice as far apart, by the square of that."
-        )
-        % facts,
-        several
-        + " "
-        + gettext(
-            "All of them seen together change the odds between two lives whose places are %(radius)s m apart "
-            "by at most %(all)s times."
-        )
-        % facts,
-        gettext(
-            "Places are counted on squares of %(step)d m. Epsilon is %(epsilon)s per metre; it is not part "
-            "of the epsilon of answers."
-        )
-        % facts,
-    ]
-
-
 def location_facts(protection: LocationProtection | None) -> dict[str, Any] | None:
     """Plain values of the statement; exact numbers are strings."""
     if protection is None:
@@ -117,11 +76,11 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
         "nominal_epsilon_per_m": _ratio(spec.epsilon_per_m),
         "sampled_epsilon_per_m": _ratio(spec.precision.sampled),
         "epsilon_per_m": str(spec.certified),
-        "epsilon_at_radius": str(spec.loss_at(spec.radius_m)),
+        "epsilon_at_radius": str(protection.epsilon_at_radius),
         "mean_shift_m": round(protection.mean_shift_m, 1),
         "radius_95_m": round(protection.radius_95_m, 1),
         "places_per_person": protection.n_places,
-        "epsilon_at_radius_all_places": str(spec.loss_at(spec.radius_m, n_places=protection.n_places)),
+        "epsilon_at_radius_all_places": str(protection.epsilon_of_all),
         "composition": gettext(
             "Losses of different places of one person add up; the same place reported again costs nothing."
         ),

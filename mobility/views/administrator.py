@@ -20,13 +20,14 @@ from mobility.services.studies import create_study
 from mobility.views.study_form import StudyForm, StudyFormError, check_given, check_size
 from mobility.wording import megabytes
 from reports import wording
-from reports.location_statement import location_protection, noise_words
+from reports.location_statement import location_protection
 from reports.models import Area, Indicator, Plan, Study
 from reports.policies import Role, require_role
 from reports.selectors import current_plan
 from reports.services.studies import StudyExistsError, plan_hash
 from reports.statement import certified
 from reports.studyfile import StudyDefinition, StudyFileError, parse_study
+from reports.wording_location import noise_words
 
 MAX_NOTES = 10  # on a page
 administrators_only = require_role(Role.ADMINISTRATOR)

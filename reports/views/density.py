@@ -14,7 +14,7 @@ from reports import locations, maps, wording
 from reports import maps_density as density
 from reports import maps_density_words as words
 from reports.geography.stored import GridMap
-from reports.location_statement import location_protection, noise_words
+from reports.location_statement import location_protection
 from reports.locations import LocationWindow
 from reports.maps_scale import Scale
 from reports.maps_shapes import AreaShapes, area_shapes
@@ -28,6 +28,7 @@ from reports.status import Status
 from reports.switches import switches
 from reports.views.access import readers_only, study_or_404
 from reports.views.indicator import missing_days, weekdays
+from reports.wording_location import noise_words
 
 _RUNNING = (DensityMap.State.WAITING, DensityMap.State.RUNNING)
 

@@ -6,10 +6,11 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from reports.location_statement import location_protection, noise_words
+from reports.location_statement import location_protection
 from reports.selectors import current_plan
 from reports.statement import certified, privacy_statement, protections
 from reports.views.access import readers_only, study_or_404
+from reports.wording_location import noise_words
 
 
 @require_safe

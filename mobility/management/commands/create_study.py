@@ -10,9 +10,10 @@ from django.core.management.base import BaseCommand, CommandError
 
 from mobility.errors import MobilityError
 from mobility.services.studies import create_study
-from reports.location_statement import location_protection, noise_words
+from reports.location_statement import location_protection
 from reports.services.studies import StudyExistsError
 from reports.studyfile import StudyFileError, parse_study
+from reports.wording_location import noise_words
 
 
 class Command(BaseCommand):

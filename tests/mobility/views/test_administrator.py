@@ -112,13 +112,13 @@ class TestCreate:
 
         shown = client.post(CREATE_URL, sent(400)).content.decode()
         assert "Nothing was created yet." in shown
-        assert "577 m from the true one on average, and 95 of 100 lie within 1369 m" in shown
+        assert "577 m from the true one on average, and 95 of 100 lie within 1\u202f369 m" in shown
         assert not Study.objects.exists()
         confirmed = re.search(r'name="confirmed" value="([0-9a-f]{64})"', shown)
         assert confirmed
         # of another radius it was not seen
         again = client.post(CREATE_URL, sent(800, confirmed=confirmed[1]))
-        assert "1154 m from the true one on average" in again.content.decode()
+        assert "1\u202f154 m from the true one on average" in again.content.decode()
         assert not Study.objects.exists()
         assert client.post(CREATE_URL, sent(400, confirmed=confirmed[1])).status_code == 302
         assert "577 m from the true one on average" in page(client, "/administrator/fimu-2017/")
