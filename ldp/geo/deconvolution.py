@@ -20,8 +20,8 @@ Ints = NDArray[np.int64]
 Land = NDArray[np.bool_]
 
 N_FOLDS: Final = 4
-MAX_STEPS: Final = 90
-PLAIN_STEPS: Final = 30  # the first ones; each later one is three and a leap, where hundreds would be needed
+MAX_STEPS: Final = 70
+PLAIN_STEPS: Final = 50  # the first ones; each later one is three and a leap, where hundreds would be needed
 _PATIENCE = (
     5  # steps, or a quarter of those taken: so long the prediction may get worse before it is believed
 )
@@ -73,7 +73,7 @@ def deconvolve(
     counts : ndarray of int64, shape (n_y, n_x); at least one report; not modified
     transition : Transition; as the reports were made
     land : ndarray of bool, same shape; False where nobody can be. None: people can be anywhere
-    steps : int or None; of EM, in [1, 90]. None: as many as predict held-out reports best
+    steps : int or None; of EM, in [1, 70]. None: as many as predict held-out reports best
 
     Raises
     ------
@@ -81,10 +81,10 @@ def deconvolve(
 
     Notes
     -----
-    One step is f <- f A^T(counts / A f), from the 31st on with a leap (see `advance`). It keeps the sum and
+    One step is f <- f A^T(counts / A f), from the 51st on with a leap (see `advance`). It keeps the sum and
     never lowers the likelihood, and a cell without land stays at 0. Source: Richardson 1972, Lucy 1974; as
-    iterative Bayesian update, ElSalamouny and Palamidessi, EuroS&P 2020. A step takes about 5 ms for 200 x 200
-    cells, their choice 4 times as long as the steps themselves.
+    iterative Bayesian update, ElSalamouny and Palamidessi, EuroS&P 2020. A step takes about 5 ms for
+    200 x 200 cells, their choice 4 times as long as the steps themselves.
     """
     allowed = _check(counts, transition=transition, land=land)
     if steps is None:
@@ -95,7 +95,7 @@ def deconvolve(
 
 
 def held_out_steps(counts: Ints, *, transition: Transition, land: Land | None = None) -> int:
-    """Number of EM steps, in [1, 90], after which the other folds predict a fold best, over all folds.
+    """Number of EM steps, in [1, 70], after which the other folds predict a fold best, over all folds.
 
     Parameters, Raises : as in `deconvolve`
 
@@ -130,7 +130,7 @@ def em_step(density: Floats, counts: Ints, *, transition: Transition) -> Floats:
 
 
 def advance(density: Floats, counts: Ints, *, transition: Transition, step: int) -> Floats:
-    """Take the given step: of EM, or from step 31 on three of them and a leap between (SQUAREM).
+    """Take the given step: of EM, or from step 51 on three of them and a leap between (SQUAREM).
 
     Parameters
     ----------

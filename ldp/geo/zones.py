@@ -13,18 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
-from ldp.geo.deconvolution import Density, em_step
+from ldp.geo.deconvolution import PLAIN_STEPS, Density, Land, deconvolve
 from ldp.geo.transition import Transition
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MAX_ZONES: Final = 400
-_MAX_PIECES: Final = 250  # of all zones together (or their number): more gain little and take long
-_SIDE: Final = 8.0  # of a piece of a zone, in mean lengths 1 / epsilon of the noise
-_SPREAD: Final = 2.0  # standard deviation of a piece's true over its deconvolved number, less 1
+MAX_ZONES: Final = 200  # of 65,534 cells they take 200 MB
+_SIDE: Final = 6.0  # of a piece of a zone, in mean lengths 1 / epsilon of the noise
+_SMOOTH: Final = (1.0, 9.0)  # variance of a cell's number over its expectation; of a piece's factor
+_ROUGH: Final = (600.0, 0.0)
+_ROUGH_STEPS: Final = 10
 _LEAST_SHARE: Final = 1e-3  # of the mean over cells: fewer expected reports in a cell count as so many
-_TOGETHER: Final = 8  # maps that are transformed at once
+_TOGETHER: Final = 8  # zones that are solved at once
+_MAX_ROUNDS: Final = 100
+_PRECISION: Final = 1e-3  # of weights, relative
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,13 +38,16 @@ class ZoneWeights:
     ----------
     zones : ndarray of int16, shape (n_y, n_x); index of the zone, -1 for none
     weights : ndarray of float64, shape (n_zones, n_y, n_x); of a report in each cell
-    own : ndarray of float64, shape (n_zones, n_y, n_x); variance of the weight of a subscriber's report, and
-        the square of what its mean lacks of 1 in the zone and of 0 outside; per cell of the subscriber
+    own : ndarray of float64, shape (n_zones, n_y, n_x); what a subscriber in each cell adds to the variance
+    steps : int; of EM, for the density that the weights put right
+    land : ndarray of bool, shape (n_y, n_x), or None; as in `deconvolve`
     """
 
     zones: NDArray[np.int16]
     weights: Floats
     own: Floats
+    steps: int
+    land: Land | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,16 +71,22 @@ class ZoneCounts:
 
 
 def zone_weights(
-    fitted: Density, *, transition: Transition, zones: NDArray[np.int16], n_zones: int
+    counts: Ints,
+    *,
+    transition: Transition,
+    steps: int,
+    zones: NDArray[np.int16],
+    n_zones: int,
+    land: Land | None = None,
 ) -> ZoneWeights:
-    """Weights of reports by which the deconvolved density is put right in each zone.
+    """Weights of reports by which a deconvolved density is put right in each zone.
 
     Parameters
     ----------
-    fitted : Density; deconvolved from reports of these or like subscribers
-    transition : Transition; as the reports were made
+    counts, transition, land : as in `deconvolve`; reports of these or like subscribers
+    steps : int; of EM that predict held-out reports best
     zones : ndarray of int16, shape (n_y, n_x); index of the zone in [0, n_zones), -1 for none
-    n_zones : int; in [1, 400]
+    n_zones : int; in [1, 200]
 
     Raises
     ------
@@ -82,32 +94,33 @@ def zone_weights(
 
     Notes
     -----
-    Zones are cut into pieces of side 8 / epsilon. In each, the density is right up to a factor
-    1 + N(0, 4); the factors are estimated by weighted least squares. Larger pieces or smaller factors give
-    narrower intervals that miss what the deconvolution smoothed away: docs/maps_accuracy.md. Cost: one
-    transform per piece, and a product of (n_pieces, n_cells) matrices.
+    Weights w are those with the least expected square error, noise and bias together, if the true number in
+    a cell is the density f times a factor of its piece of the zone (side 6 / epsilon, mean 1, variance 9),
+    with a variance f of its own; f is taken with twice the steps, since what smooths a map well biases sums.
+    Where EM wants more than its plain steps, people stand at few places (masts) or are very many. A density
+    with few steps is no guide then, and one with many puts people beside the places, but never fewer than
+    none, which biases sums, too. So f is smooth (10 steps) and the variance in a cell is 600 f, without
+    common factors, which makes w all but unbiased. docs/maps_accuracy.md has the figures of both.
+    With S the covariance of the numbers: (diag(A f) + A (S - diag f) A^T) w = A S 1_zone, by conjugate
+    gradients; some 10 to 25 rounds of two transforms per zone.
     """
     _check_zones(zones, shape=transition.grid.shape, n_zones=n_zones)
-    pieces, zone_of_piece = _pieces(zones, transition=transition, n_zones=n_zones)
-    density, expected = fitted.density, fitted.expected
-    least = max(_LEAST_SHARE * float(expected.mean()), 1e-9)
-    weights = _weights(
-        pieces,
-        zone_of_piece,
-        transition,
-        density=density,
-        expected=np.maximum(expected, least),
-        n_zones=n_zones,
-    )
+    rough = steps > PLAIN_STEPS
+    steps = _ROUGH_STEPS if rough else min(2 * steps, PLAIN_STEPS)
+    fitted = deconvolve(counts, transition=transition, land=land, steps=steps)
+    weights = np.empty((n_zones, *zones.shape))
     own = np.empty_like(weights)
-    for zone, of_reports in enumerate(weights):
-        mean, squares = transition.adjoint(np.stack([of_reports, of_reports**2]))
-        own[zone] = np.maximum(squares - mean**2, 0) + (mean - (zones == zone)) ** 2
-    return ZoneWeights(zones=zones, weights=weights, own=own)
+    for start in range(0, n_zones, _TOGETHER):
+        some = np.arange(start, min(start + _TOGETHER, n_zones))
+        inside = (zones == some[:, np.newaxis, np.newaxis]).astype(np.float64)
+        weights[some] = _solve(inside, fitted, transition=transition, zones=zones, rough=rough)
+        mean, squares = transition.adjoint(np.stack([weights[some], weights[some] ** 2]))
+        own[some] = np.maximum(squares - mean**2, 0) + (mean - inside) ** 2
+    return ZoneWeights(zones=zones, weights=weights, own=own, steps=steps, land=land)
 
 
 def zone_counts(
-    counts: Ints, *, transition: Transition, fitted: Density, weights: ZoneWeights, level: float = 0.95
+    counts: Ints, *, transition: Transition, weights: ZoneWeights, level: float = 0.95
 ) -> ZoneCounts:
     """Estimate the subscribers in each zone, corrected for the noise.
 
@@ -115,7 +128,6 @@ def zone_counts(
     ----------
     counts : ndarray of int64, shape (n_y, n_x); reports per cell; not modified
     transition : Transition; as the reports were made
-    fitted : Density; deconvolved from the same counts
     weights : ZoneWeights; for the same transition
     level : float; of the intervals, in (0, 1)
 
@@ -125,27 +137,24 @@ def zone_counts(
 
     Notes
     -----
-    EM goes on for as many steps again, since what smooths a map well biases sums. Then count = density in the
-    zone + sum of weights x (counts - expected). Variance, with the density for the subscribers: of the noise,
-    E[w^2 | place] - E[w | place]^2 each (places are fixed, so it is less than that of a sample), and of who
-    stands where: the density says how many are likely in a cell, not how many are, and where the mean weight
-    is not exactly 1 inside and 0 outside, the difference is not put right (a Poisson number of people each).
+    count = deconvolved density in the zone + sum of weights x (counts - expected). Variance, with the density
+    for the subscribers: of the noise, E[w^2 | place] - E[w | place]^2 each (places are fixed, so it is less
+    than that of a sample), and of who stands where: a Poisson number in each cell, times the square of what
+    the mean weight lacks there of 1 in the zone and of 0 outside.
     """
-    if not counts.shape == fitted.density.shape == weights.zones.shape:
-        shapes = f"{counts.shape}, {fitted.density.shape} and {weights.zones.shape}"
-        raise LdpError(f"counts, density and zones must have one shape, got {shapes}")
+    if counts.shape != weights.zones.shape:
+        raise LdpError(f"counts must have the shape of zones, {weights.zones.shape}, got {counts.shape}")
     if not 0 < level < 1:
         raise LdpError(f"level must be in (0, 1), got {level}")
+    fitted = deconvolve(counts, transition=transition, land=weights.land, steps=weights.steps)
     density = fitted.density
-    for _ in range(fitted.steps):
-        density = em_step(density, counts, transition=transition)
     total, n_zones = float(counts.sum()), weights.weights.shape[0]
     places = weights.zones.ravel() + 1  # the first sum is of cells without a zone
     inside, noisy, n_cells = (
         np.bincount(places, weights=each, minlength=n_zones + 1)[1:]
         for each in (density.ravel(), counts.ravel(), np.ones(counts.size))
     )
-    raw = inside + np.tensordot(weights.weights, counts - transition.forward(density), axes=2)
+    raw = inside + np.tensordot(weights.weights, counts - fitted.expected, axes=2)
     std_error = np.sqrt(np.tensordot(weights.own, density, axes=2))
     half = NormalDist().inv_cdf((1 + level) / 2) * std_error
     count, error, low, high = (
@@ -160,46 +169,44 @@ def zone_counts(
     return ZoneCounts(noisy=noisy.astype(np.int64), count=count, std_error=error, ci_low=low, ci_high=high)
 
 
-def _pieces(zones: NDArray[np.int16], *, transition: Transition, n_zones: int) -> tuple[Ints, Ints]:
-    """Index of the piece of each cell, and the zone of each piece."""
+def _solve(
+    inside: Floats, fitted: Density, *, transition: Transition, zones: NDArray[np.int16], rough: bool
+) -> Floats:
+    """Weights of reports for some zones, given as maps of 0 and 1; conjugate gradients, same shape."""
+    of_cell, of_piece = _ROUGH if rough else _SMOOTH
+    density = fitted.density
+    pieces = _pieces(zones, transition=transition)
+    root = np.sqrt(np.maximum(fitted.expected, max(_LEAST_SHARE * fitted.expected.mean(), 1e-9)))
+
+    def spread(maps: Floats, variance: float) -> Floats:
+        """Covariance of the true numbers with sums of them that have these weights."""
+        sums = [np.bincount(pieces.ravel(), weights=(density * each).ravel())[pieces] for each in maps]
+        return np.asarray(density * (variance * maps + of_piece * np.array(sums)), np.float64)
+
+    def system(scaled: Floats) -> Floats:
+        biased = spread(transition.adjoint(scaled / root), of_cell - 1)
+        return np.asarray(scaled + transition.forward(biased) / root, np.float64)
+
+    residual = transition.forward(spread(inside, of_cell)) / root
+    solution, direction = np.zeros_like(residual), residual
+    left = start = np.sum(residual**2, axis=(1, 2), keepdims=True)
+    for _ in range(_MAX_ROUNDS):
+        if np.all(left <= _PRECISION**2 * start):
+            break
+        ahead = system(direction)
+        far = left / np.maximum(np.sum(direction * ahead, axis=(1, 2), keepdims=True), 1e-300)
+        solution, residual = solution + far * direction, residual - far * ahead
+        before, left = left, np.sum(residual**2, axis=(1, 2), keepdims=True)
+        direction = residual + left / np.maximum(before, 1e-300) * direction
+    return np.asarray(solution / root, np.float64)
+
+
+def _pieces(zones: NDArray[np.int16], *, transition: Transition) -> Ints:
+    """Index of the piece of each cell: squares of the grid, cut by the zones."""
     rows, columns = np.indices(zones.shape)
     side = max(1, round(_SIDE / (transition.epsilon_per_m * transition.grid.step_m)))
-    while True:
-        labels = ((zones.astype(np.int64) + 1) * zones.shape[0] + rows // side) * zones.shape[
-            1
-        ] + columns // side
-        found, pieces = np.unique(labels, return_inverse=True)
-        if found.size <= max(_MAX_PIECES, n_zones + 1) or side > max(zones.shape):
-            return pieces.reshape(zones.shape), found // zones.size - 1
-        side += max(1, side // 8)
-
-
-def _weights(
-    pieces: Ints,
-    zone_of_piece: Ints,
-    transition: Transition,
-    *,
-    density: Floats,
-    expected: Floats,
-    n_zones: int,
-) -> Floats:
-    """What a report in each cell adds to each zone; shape (n_zones, n_y, n_x)."""
-    n = zone_of_piece.size
-    root = np.sqrt(expected)
-    # Reports that each piece is expected to send to each cell, in standard deviations of a Poisson count.
-    scaled = np.empty((n, pieces.size), np.float32)
-    for start in range(0, n, _TOGETHER):
-        some = np.arange(start, min(start + _TOGETHER, n))
-        maps = np.where(pieces == some[:, np.newaxis, np.newaxis], density, 0)
-        scaled[some] = (transition.forward(maps) / root).reshape(some.size, -1)
-    people = np.bincount(pieces.ravel(), weights=density.ravel(), minlength=n)
-    information = (scaled @ scaled.T).astype(np.float64)
-    # A piece of few has a Poisson number of them, on top of the factor.
-    prior = _SPREAD**2 + 1 / np.maximum(people, 1e-9)
-    information[np.diag_indices(n)] += 1 / prior
-    wanted = np.where(zone_of_piece[:, np.newaxis] == np.arange(n_zones), people[:, np.newaxis], 0)
-    factors = np.linalg.solve(information, wanted).astype(np.float32)
-    return (factors.T @ scaled).astype(np.float64).reshape(n_zones, *pieces.shape) / root
+    labels = ((zones.astype(np.int64) + 1) * zones.shape[0] + rows // side) * zones.shape[1] + columns // side
+    return np.unique(labels, return_inverse=True)[1].reshape(zones.shape)
 
 
 def _check_zones(zones: NDArray[np.int16], *, shape: tuple[int, int], n_zones: int) -> None:

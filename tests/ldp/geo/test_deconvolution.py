@@ -255,7 +255,7 @@ def test_counts_that_are_none_are_refused(counts: Ints, message: str) -> None:
 
 def test_arguments_out_of_range_are_refused() -> None:
     counts = noisy(town())
-    with pytest.raises(LdpError, match=r"steps must be in \[1, 90\], got 0"):
+    with pytest.raises(LdpError, match=r"steps must be in \[1, 70\], got 0"):
         deconvolve(counts, transition=NOISE, steps=0)
     with pytest.raises(LdpError, match="land must have at least one cell"):
         deconvolve(counts, transition=NOISE, land=np.zeros(GRID.shape, np.bool_))

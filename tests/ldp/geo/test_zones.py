@@ -1,0 +1,189 @@
+"""Counts by zone: exact where everything can be enumerated, and intervals under many draws of the noise."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ldp import KeyedStream, LdpError
+from ldp.geo.deconvolution import PLAIN_STEPS, deconvolve, held_out_steps
+from ldp.geo.goodness import made_up_reports
+from ldp.geo.grid import Grid
+from ldp.geo.transition import Transition
+from ldp.geo.zones import ZoneWeights, zone_counts, zone_weights
+
+Ints = NDArray[np.int64]
+
+SMALL = Grid(x0_m=0, y0_m=0, step_m=100, n_x=6, n_y=5)
+WIDE = Grid(x0_m=0, y0_m=0, step_m=200, n_x=48, n_y=40)
+EPSILON_PER_M = 0.005
+
+
+def small_case() -> tuple[Transition, Ints, NDArray[np.int16]]:
+    transition = Transition(SMALL, epsilon_per_m=EPSILON_PER_M)
+    counts = np.arange(30).reshape(SMALL.shape) % 7 + 1
+    zones = np.zeros(SMALL.shape, np.int16)
+    zones[:, 3:] = 1
+    zones[4, 5] = -1
+    return transition, counts, zones
+
+
+def town() -> tuple[Ints, NDArray[np.int16]]:
+    """12 zones of 12 x 13 or 14 cells, two crowds on their borders; about 12,000 subscribers."""
+    y, x = np.indices(WIDE.shape)
+    density = 60 * np.exp(-((x - 15) ** 2 + (y - 15) ** 2) / 40) + 50 * np.exp(
+        -((x - 34) ** 2 + (y - 25) ** 2) / 20
+    )
+    counts = np.rint(density + (x * 7 + y * 5) % 3).astype(np.int64)
+    return counts, (x // 12 + 4 * (y * 3 // WIDE.n_y)).astype(np.int16)
+
+
+@pytest.mark.parametrize("steps", [5, PLAIN_STEPS + 1])
+def test_weights_have_the_least_expected_square_error(steps: int) -> None:
+    """The system of equations, solved densely."""
+    transition, counts, zones = small_case()
+    n = SMALL.n_cells
+    chances = transition.forward(np.eye(n).reshape(n, *SMALL.shape)).reshape(n, n)  # [place, report]
+    found = zone_weights(counts, transition=transition, steps=steps, zones=zones, n_zones=2)
+    assert found.steps == 10
+    people = deconvolve(counts, transition=transition, steps=10).density.ravel()
+    # 6 / epsilon is 12 cells here: the pieces are the zones.
+    same = zones.ravel()[:, np.newaxis] == zones.ravel()
+    plain = steps <= PLAIN_STEPS
+    spread = (1 if plain else 600) * np.diag(people) + plain * 9 * same * np.outer(people, people)
+    system = np.diag(people @ chances) + chances.T @ (spread - np.diag(people)) @ chances
+    for zone in range(2):
+        exact = np.linalg.solve(system, chances.T @ spread @ (zones.ravel() == zone))
+        np.testing.assert_allclose(found.weights[zone].ravel(), exact, atol=0.04 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("steps", [5, PLAIN_STEPS + 1])
+def test_variance_is_that_of_every_report_enumerated(steps: int) -> None:
+    transition, counts, zones = small_case()
+    n = SMALL.n_cells
+    chances = transition.forward(np.eye(n).reshape(n, *SMALL.shape)).reshape(n, n)
+    found = zone_weights(counts, transition=transition, steps=steps, zones=zones, n_zones=2)
+    for zone in range(2):
+        weights, exact = found.weights[zone].ravel(), []
+        for place in range(n):
+            mean = sum(chances[place, z] * weights[z] for z in range(n))
+            noise = sum(chances[place, z] * (weights[z] - mean) ** 2 for z in range(n))
+            missing = (mean - (zones.ravel()[place] == zone)) ** 2
+            exact.append(noise + missing)
+        np.testing.assert_allclose(found.own[zone].ravel(), exact, rtol=1e-9, atol=1e-12)
+
+
+def test_standard_error_is_the_root_of_the_sum_over_subscribers() -> None:
+    transition, counts, zones = small_case()
+    maps = np.zeros((2, *SMALL.shape))
+    weights = ZoneWeights(zones=zones, weights=maps, own=maps + 0.25, steps=1, land=None)
+    found = zone_counts(counts, transition=transition, weights=weights, level=0.9)
+    assert found.std_error == pytest.approx(np.sqrt(0.25 * counts.sum()))
+    assert found.ci_high - found.count == pytest.approx(1.6448536 * found.std_error)
+    assert found.count - found.ci_low == pytest.approx(1.6448536 * found.std_error)
+
+
+def test_count_is_the_density_put_right_by_the_weights() -> None:
+    transition, counts, zones = small_case()
+    weights = zone_weights(counts, transition=transition, steps=4, zones=zones, n_zones=2)
+    found = zone_counts(counts, transition=transition, weights=weights)
+    fitted = deconvolve(counts, transition=transition, steps=8)
+    for zone in range(2):
+        right = (weights.weights[zone] * (counts - fitted.expected)).sum()
+        assert found.count[zone] == pytest.approx(fitted.density[zones == zone].sum() + right)
+
+
+def test_nobody_is_counted_where_there_is_no_land() -> None:
+    transition, counts, zones = small_case()
+    weights = zone_weights(counts, transition=transition, steps=4, zones=zones, n_zones=2, land=zones != 0)
+    found = zone_counts(counts, transition=transition, weights=weights)
+    assert found.count[0] < 1e-3 * counts.sum()
+    assert found.noisy[0] > 0.4 * counts.sum()
+
+
+def test_noisy_counts_are_reports_in_the_zone() -> None:
+    transition, counts, zones = small_case()
+    weights = zone_weights(counts, transition=transition, steps=2, zones=zones, n_zones=2)
+    found = zone_counts(counts, transition=transition, weights=weights)
+    assert found.noisy.tolist() == [counts[zones == 0].sum(), counts[zones == 1].sum()]
+    assert found.noisy.sum() == counts.sum() - counts[4, 5]
+
+
+def test_a_zone_without_a_cell_has_no_estimate() -> None:
+    transition, counts, zones = small_case()
+    weights = zone_weights(counts, transition=transition, steps=2, zones=zones, n_zones=3)
+    found = zone_counts(counts, transition=transition, weights=weights)
+    assert np.isnan([found.count[2], found.std_error[2], found.ci_low[2], found.ci_high[2]]).all()
+    assert np.isfinite(found.count[:2]).all()
+    assert found.noisy[2] == 0
+
+
+def test_intervals_stay_among_the_reports() -> None:
+    transition, _, zones = small_case()
+    counts = np.zeros(SMALL.shape, np.int64)
+    counts[2, 0] = 6
+    weights = zone_weights(counts, transition=transition, steps=3, zones=zones, n_zones=2)
+    found = zone_counts(counts, transition=transition, weights=weights)
+    assert found.ci_low.min() >= 0
+    assert found.ci_high.max() <= 6
+    assert np.all((found.ci_low <= found.count) & (found.count <= found.ci_high))
+
+
+def test_intervals_hold_the_truth_where_people_stay_and_noise_is_new() -> None:
+    places, zones = town()
+    truth = np.bincount(zones.ravel(), weights=places.ravel(), minlength=12)
+    transition = Transition(WIDE, epsilon_per_m=0.0035)
+    stream = KeyedStream(b"coverage of zone")
+    weights, held, off, raw = None, [], [], []
+    for _ in range(60):
+        counts = made_up_reports(places.astype(np.float64), transition=transition, stream=stream)
+        if weights is None:
+            steps = held_out_steps(counts, transition=transition)
+            weights = zone_weights(counts, transition=transition, steps=steps, zones=zones, n_zones=12)
+        found = zone_counts(counts, transition=transition, weights=weights)
+        held.append((found.ci_low <= truth) & (truth <= found.ci_high))
+        off.append(found.count - truth)
+        raw.append(found.noisy - truth)
+    doubt = np.mean(held, axis=1).std(ddof=1) / np.sqrt(60)
+    assert abs(np.mean(held) - 0.95) < 0.02 + 3 * doubt
+    assert np.sqrt(np.mean(np.square(off))) < 0.7 * np.sqrt(np.mean(np.square(raw)))
+
+
+def test_intervals_hold_the_truth_where_people_stand_at_masts() -> None:
+    """One mast in about 25 cells; the zones' borders pass between masts that are near."""
+    y, x = np.indices(WIDE.shape)
+    places = np.where((x % 5 == 2) & (y % 5 == (x // 5) % 4), 120, 0).astype(np.int64)
+    zones = (x // 12 + 4 * (y * 3 // WIDE.n_y)).astype(np.int16)
+    truth = np.bincount(zones.ravel(), weights=places.ravel(), minlength=12)
+    transition = Transition(WIDE, epsilon_per_m=0.007)
+    stream = KeyedStream(b"coverage of mast")
+    weights, held = None, []
+    for _ in range(25):
+        counts = made_up_reports(places.astype(np.float64), transition=transition, stream=stream)
+        if weights is None:
+            steps = held_out_steps(counts, transition=transition)
+            assert steps > PLAIN_STEPS
+            weights = zone_weights(counts, transition=transition, steps=steps, zones=zones, n_zones=12)
+        found = zone_counts(counts, transition=transition, weights=weights)
+        held.append((found.ci_low <= truth) & (truth <= found.ci_high))
+    assert np.mean(held) > 0.9
+
+
+def test_weights_are_refused_for_zones_that_are_none() -> None:
+    transition, counts, zones = small_case()
+    for n_zones, of_cells, message in [
+        (1, zones, r"zones must be in \[-1, 1\), got -1..1"),
+        (0, zones, r"n_zones must be in \[1, 200\], got 0"),
+        (201, zones, r"n_zones must be in \[1, 200\], got 201; merge zones"),
+        (2, zones.T, r"zones must have shape \(5, 6\), got \(6, 5\)"),
+    ]:
+        with pytest.raises(LdpError, match=message):
+            zone_weights(counts, transition=transition, steps=2, zones=of_cells, n_zones=n_zones)
+
+
+def test_counts_of_another_map_or_a_level_of_none_are_refused() -> None:
+    transition, counts, zones = small_case()
+    weights = zone_weights(counts, transition=transition, steps=2, zones=zones, n_zones=2)
+    with pytest.raises(LdpError, match=r"counts must have the shape of zones, \(5, 6\), got \(6, 5\)"):
+        zone_counts(counts.T, transition=transition, weights=weights)
+    with pytest.raises(LdpError, match=r"level must be in \(0, 1\), got 0"):
+        zone_counts(counts, transition=transition, weights=weights, level=0)
