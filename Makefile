@@ -41,10 +41,12 @@ lint: setup-dev  ## style, types, imports, migrations
 bench: setup-dev  ## speed of ingest and of sanitising, beside other libraries in the same run, and of pages (ARGS: of benchmarks.ingest)
 	@$(python) -m benchmarks.ingest $(ARGS)
 	@$(python) -m benchmarks.sanitise
+	@$(python) -m benchmarks.locations
 	@$(python) -m benchmarks.pages
 
 soak: setup-dev  ## errors are as stated (half an hour; ARGS="--keys 200": less), and rows count once whatever is killed (RUNS=100)
 	@$(python) -m benchmarks.soak $(ARGS)
+	@$(python) -m benchmarks.maps
 	@$(python) -m benchmarks.exactly_once --runs $(or $(RUNS),100)
 
 fuzz: setup-dev  ## any files, for MINUTES=10: none may crash a reader, hang it, or be counted wrongly

@@ -205,7 +205,7 @@ def test_hidden_epsilon_is_that_of_the_vectors(vector: dict[str, Any], protocol:
 
 @pytest.mark.parametrize("epsilon", [MIN_EPSILON, Fraction(1, 3), Fraction(1)])
 def test_hidden_epsilon_is_rounded_down(epsilon: Fraction) -> None:
-    for d in range(2, 60):
+    for d in (2, 3, 4, 7, 13, 31, 59):
         hidden = hidden_epsilon("ouez", epsilon=epsilon, unit="attribute", domain_sizes=(2,) * d)
         largest = d * (exp_down(epsilon) - 1) + 1
         assert exp_bounds(hidden)[1] <= largest < exp_bounds(hidden + Fraction(1, 10**57))[0]
