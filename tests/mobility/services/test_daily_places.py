@@ -162,6 +162,24 @@ def test_a_night_is_answered_once_the_next_date_has_come(
     assert counted(pipeline, "slept_in", 2) == {}
 
 
+def test_a_night_ends_for_everyone_also_in_shards_that_the_batch_says_nothing_of(
+    make_pipeline: Callable[..., Pipeline], files: dict[int, Path], rows: list[Row], tmp_path: Path
+) -> None:
+    pipeline = make_pipeline(expected_subscribers=3_000_000)
+    assert pipeline.study.n_shards > 1
+    pipeline.upload(files[1], files[2])
+    visitors = truth_of(rows).visitors
+    somebody = min(who for who, day in visitors if day == 2 and (who, 3) in visitors)
+    days = [(row, (row.local.date() - FIRST_DAY).days + 1) for row in rows]
+    (batch,) = pipeline.upload(
+        write_file(tmp_path / "one.csv", (row for row, day in days if row.who == somebody and day in (2, 3)))
+    )
+    assert batch.days_touched == [2, 3]
+    known = truth_of(row for row, day in days if day < 3 or (row.who == somebody and day == 3))
+    who = who_answers("slept_in")
+    assert counted(pipeline, "slept_in", 2) == known.counts(known.slept_in, day=2, who=who) != {}
+
+
 def test_a_night_that_nobody_waits_for_is_answered_when_its_day_is_closed(
     pipeline: Pipeline, files: dict[int, Path], rows: list[Row]
 ) -> None:
