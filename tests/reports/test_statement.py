@@ -281,4 +281,5 @@ def test_page_says_what_the_noise_of_places_means(client: Client, analyst: User)
     assert "577 m from the true one on average, and 95 of 100 lie within 1\u202f369 m" in shown
     assert "400 m apart by at most 4.00 times" in shown
     assert "at most 2 different places" in shown
+    assert "Every visitor also reports a noisy place a day." in shown
     assert "by at most 16.00 times" in shown
