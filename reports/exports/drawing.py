@@ -16,8 +16,9 @@ from reports import wording
 from reports.exports.bars import bounds, window_chart
 from reports.exports.canvas import COLOURS, matplotlib
 from reports.exports.facts import as_mapping, software_words
-from reports.exports.letters import legible_selection, letters_note
+from reports.exports.letters import legible, legible_selection, letters_note
 from reports.exports.lines import days_chart, multiples_chart
+from reports.exports.map_drawing import map_chart, map_words, shows_map
 from reports.exports.selection import Scope, Selection
 from reports.options import ordered
 from reports.selectors import WindowReport
@@ -112,10 +113,14 @@ def _described(selection: Selection) -> dict[str, str]:
 def _with_frame(selection: Selection) -> "Figure":
     """Chart with title, days and the small print that a chart out of its page needs."""
     drawn = legible_selection(selection)
-    reading = (how_to_read(drawn), cut_words(drawn), letters_note(selection))
+    is_map = shows_map(selection)
+    how = legible(map_words(selection)) if is_map else how_to_read(drawn)
+    reading = (how, "" if is_map else cut_words(drawn), letters_note(selection))
     words = "\n".join([*(_filled(text) for text in reading if text), _filled(_small_print(drawn))])
     top_in, bottom_in = 0.72, 0.42 + 0.15 * (words.count("\n") + 1)
-    figure = _chart(drawn, extra_in=(top_in, bottom_in))
+    # Zones are found by their names, which must be whole.
+    draw, of = (map_chart, selection) if is_map else (_chart, drawn)
+    figure = draw(of, extra_in=(top_in, bottom_in))
     height_in = float(figure.get_figheight())
     subtitle = f"{drawn.study.name} · {drawn.days_title}"
     figure.text(0.02, 1 - 0.14 / height_in, drawn.reports[0].indicator.name, size=13, weight="bold", va="top")

@@ -23,7 +23,7 @@ class Format:
     """A kind of file; `ending` is also its name in addresses.
 
     What `is_drawn` shows what the page shows, in its order and measure; all others are data: complete, in
-    plan order.
+    plan order. One that `needs_zones` is for indicators whose categories are zones with shapes.
     """
 
     ending: str
@@ -33,6 +33,7 @@ class Format:
     scopes: frozenset[Scope]
     write: Callable[[Selection], bytes]
     is_drawn: bool = False
+    needs_zones: bool = False
 
 
 def render_file(selection: Selection, *, ending: str) -> bytes:
@@ -46,9 +47,10 @@ def render_file(selection: Selection, *, ending: str) -> bytes:
     return FORMATS[ending].write(selection)
 
 
-def formats_for(scope: Scope) -> list[Format]:
+def formats_for(scope: Scope, *, has_zones: bool = False) -> list[Format]:
     """Formats that make sense for a scope, in the order of a menu."""
-    return [found for found in FORMATS.values() if scope in found.scopes]
+    fitting = [found for found in FORMATS.values() if scope in found.scopes]
+    return [found for found in fitting if has_zones or not found.needs_zones]
 
 
 def _csv(selection: Selection) -> bytes:
@@ -73,6 +75,18 @@ def _parquet(selection: Selection) -> bytes:
     from reports.exports.columnar import to_parquet
 
     return to_parquet(selection)
+
+
+def _geojson(selection: Selection) -> bytes:
+    from reports.exports.geographic import to_geojson
+
+    return to_geojson(selection)
+
+
+def _geoparquet(selection: Selection) -> bytes:
+    from reports.exports.geographic import to_geoparquet
+
+    return to_geoparquet(selection)
 
 
 def _png(selection: Selection) -> bytes:
@@ -137,6 +151,24 @@ FORMATS: Final = {
             write=_sdmx,
         ),
         Format(
+            ending="geojson",
+            label="GeoJSON",
+            purpose=gettext_lazy("zones with their estimates, for maps"),
+            content_type="application/geo+json",
+            scopes=_ONE_INDICATOR,
+            write=_geojson,
+            needs_zones=True,
+        ),
+        Format(
+            ending="geoparquet",
+            label="GeoParquet",
+            purpose=gettext_lazy("the same as typed columns"),
+            content_type="application/vnd.apache.parquet",
+            scopes=_ONE_INDICATOR,
+            write=_geoparquet,
+            needs_zones=True,
+        ),
+        Format(
             ending="pdf",
             label="PDF",
             purpose=gettext_lazy("report to read and to pass on: chart, table, method, privacy"),
@@ -148,7 +180,7 @@ FORMATS: Final = {
         Format(
             ending="png",
             label="PNG",
-            purpose=gettext_lazy("the chart, for slides"),
+            purpose=gettext_lazy("the chart or map, for slides"),
             content_type="image/png",
             scopes=_ONE_INDICATOR,
             write=_png,
@@ -157,7 +189,7 @@ FORMATS: Final = {
         Format(
             ending="svg",
             label="SVG",
-            purpose=gettext_lazy("the chart, sharp at any size"),
+            purpose=gettext_lazy("the chart or map, sharp at any size"),
             content_type="image/svg+xml",
             scopes=_ONE_INDICATOR,
             write=_svg,

@@ -37,13 +37,14 @@ def download_groups(context: template.Context, scope: str) -> list[Group]:
     """Files of a scope: data, and what follows the page.
 
     The context has `study`; of one indicator `indicator`; of a window `query` and, with the options of the
-    page, `full_query`; of the days `kept_with_categories`.
+    page, `full_query`, and `has_map` if its categories are zones; of the days `kept_with_categories`.
     """
     wanted = Scope(scope or Scope.WINDOW)
     drawn = gettext("To read") if wanted == Scope.STUDY else gettext("To read: as this page shows it")
     groups = []
     for is_drawn, title in ((False, gettext("Data: all values, in plan order")), (True, drawn)):
-        formats = [found for found in formats_for(wanted) if found.is_drawn == is_drawn]
+        offered = formats_for(wanted, has_zones=bool(context.get("has_map")))
+        formats = [found for found in offered if found.is_drawn == is_drawn]
         links = [
             Link(address=_address(context, wanted, found), label=found.label, purpose=found.purpose)
             for found in formats

@@ -84,6 +84,7 @@ def window_context(
         options = replace(options, view="both")
     context = {
         "options": options,
+        "has_map": bool(zones),
         "picker": build_picker(indicator, visitors=visitors, current=window, options=options),
         "first": study.date_of(window.first_day),
         "last": study.date_of(window.last_day),
