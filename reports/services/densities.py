@@ -141,8 +141,15 @@ def _zones(
     """Subscribers by zone, in the order of the area's zones; empty where there are none, or too many."""
     if not 1 <= n_zones <= MAX_ZONES:
         return []
-    weights = zone_weights(fitted, transition=transition, zones=grid_map.zones, n_zones=n_zones)
-    counted = zone_counts(found.counts, transition=transition, fitted=fitted, weights=weights)
+    weights = zone_weights(
+        found.counts,
+        transition=transition,
+        steps=fitted.steps,
+        zones=grid_map.zones,
+        n_zones=n_zones,
+        land=grid_map.land,
+    )
+    counted = zone_counts(found.counts, transition=transition, weights=weights)
     columns = {
         "noisy": counted.noisy.tolist(),
         "count": counted.count.tolist(),
