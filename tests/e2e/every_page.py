@@ -70,7 +70,13 @@ def states_of_reports(study: str) -> dict[str, str]:
         "categories compared": f"compare/?kind=categories&{first}&category=0&reference=1",
         "a day compared with the others": f"compare/?kind=baseline&{first}",
     }
-    return {name: gender + query for name, query in queries.items()}
+    maps = {
+        "zones on a map": "?view=map",
+        "uncertainty of a day on a map": "?view=map&layer=uncertainty&from=2017-06-01",
+    }
+    sleeping = f"/studies/{study}/sleeping_area/"
+    on_maps = {name: sleeping + query for name, query in maps.items()}
+    return {name: gender + query for name, query in queries.items()} | on_maps
 
 
 @dataclass

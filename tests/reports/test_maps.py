@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -15,6 +16,7 @@ from reports.maps_shapes import area_shapes, wound
 from reports.models import DayNote, Study
 from reports.options import ReportOptions
 from reports.selectors import Window, WindowReport
+from reports.services import access
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
 from tests.reports.map_factory import HOME, ZONES
@@ -206,3 +208,17 @@ def test_days_of_an_indicator_without_a_map_are_not_found(reader: Client, mapped
 def test_strangers_see_no_days(client: Client, mapped: Study) -> None:
     answer = client.get(reverse("reports:map_days", args=["fair-2024", "home"]))
     assert answer.status_code == 302
+
+
+def test_a_shared_map_is_of_its_window_alone(client: Client, mapped: Study, analyst: User) -> None:
+    home = mapped.indicators.get(slug="home")
+    query = "from=2024-05-31&to=2024-06-01&view=map"
+    _, text = access.create_link(home, Window(2, 3), query=query, days=30, note="", password="", by=analyst)
+    page = client.get(f"/shared/{text}/").content.decode()
+    report = selectors.window_report(home, Window(2, 3))
+    scale = maps.map_scale(reports_of(mapped), options=OPTIONS)
+    frame = maps.map_frame(report, names=ZONES, scale=scale, options=OPTIONS)
+    assert document_of(page)["frame"] == frame
+    assert "js/map.js" in page
+    assert "data-days" not in page  # other days are not shared
+    assert "data-zoom" in page

@@ -1,5 +1,6 @@
 """Maps in Chromium under the real content policy: drawn, pointed at, played, moved; nothing refused."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from reports import maps, selectors, tasks
 from reports.models import DayNote, Study
 from reports.options import ReportOptions
 from reports.selectors import Window
+from tests.e2e.test_accessibility import SCHEMES, SIZES, barriers, is_wider_than_the_screen
 from tests.reports import map_factory
 from tests.reports.map_factory import ZONES
 from tests.reports.test_charts_in_browser import Watched, browser, sign_in  # noqa: F401 - a fixture
@@ -205,3 +207,28 @@ def test_the_deconvolved_map_comes_by_itself_and_both_move_together(
     frames.nth(1).get_by_text("not computed yet").wait_for()
     assert frames.nth(0).locator(".map__blank").is_hidden()
     assert (watched.complaints, watched.foreign) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "path", [PATH, PATH + "&layer=uncertainty&from=2024-05-31", "/studies/fair-2024/maps/"]
+)
+def test_no_map_has_a_serious_barrier(
+    browser: Browser,  # noqa: F811
+    located: Study,
+    analyst: User,
+    live_server: Any,
+    path: str,
+) -> None:
+    watched = sign_in(browser, live_server.url, analyst)
+    watched.page.goto(watched.base + path)
+    watched.page.wait_for_selector(".map__plot .shapelayer path")
+    if path.endswith("/maps/"):
+        watched.page.get_by_text("The density explains the reports").wait_for()
+    found = []
+    for size, scheme in itertools.product(SIZES, SCHEMES):
+        watched.page.set_viewport_size(SIZES[size])
+        watched.page.emulate_media(color_scheme=scheme)
+        found += [f"{size}, {scheme}: {line}" for line in barriers(watched.page)]
+        if is_wider_than_the_screen(watched.page):
+            found.append(f"{size}: the page scrolls sideways")
+    assert found == []
