@@ -203,8 +203,11 @@ def report_summary(report: WindowReport) -> str:
         return f"{_capital(status_word(report.status))}: {status_reason(report.status, report.study)}"
     # All estimates of a report have its status: none that could be larger is left out.
     largest, *others = sorted(report.estimates, key=lambda estimate: -(estimate.frequency or 0.0))
-    if not 0 < (largest.frequency or 0.0) <= 1:
-        text = gettext("Of %(visitors)s; the noise is too large to name the largest category.")
+    share = largest.frequency or 0.0
+    if share <= 0 or (share > 1 and (largest.ci_low or 0.0) <= 0):
+        text = gettext(
+            "Of %(visitors)s it cannot be told in which category most are: the noise is too large."
+        )
         return text % {"visitors": _visitors_of(report)}
     text = gettext(
         "Of %(visitors)s, an estimated %(share)s (95 %% interval %(range)s) are in the largest category, "
@@ -215,7 +218,10 @@ def report_summary(report: WindowReport) -> str:
         "range": share_range(largest),
         "category": largest.category,
     }
-    return f"{text} {_runner_up(others)}".rstrip()
+    beyond = (
+        gettext("The noise can push an estimate above 100 %; read it as a large share.") if share > 1 else ""
+    )
+    return " ".join(filter(None, (text, beyond, _runner_up(others))))
 
 
 def visitors_title(study: Study) -> str:

@@ -244,8 +244,20 @@ def test_no_category_is_named_largest_where_it_has_nobody_or_more_than_all(fair:
     low = replace(report.estimates[0], frequency=-0.09, ci_low=-0.28, ci_high=0.2)
     for largest in (low, replace(low, frequency=1.01)):
         text = wording.report_summary(replace(report, estimates=(replace(low, frequency=-0.2), largest)))
-        assert "the noise is too large to name the largest category" in text
+        assert "it cannot be told in which category most are" in text
         assert "next one" not in text
+
+
+def test_category_of_nearly_everybody_is_named_although_noise_pushes_it_above_all(fair: Study) -> None:
+    report = report_of(fair, 1, 4)
+    low = replace(report.estimates[0], frequency=-0.01, ci_low=-0.06, ci_high=0.04)
+    most = replace(low, category="City", frequency=1.049, ci_low=0.973, ci_high=1.127)
+    text = wording.report_summary(replace(report, estimates=(low, most)))
+    assert (
+        "an estimated 104.9\u202f% (95 % interval 97.3 to 112.7\u202f%) are in the largest category, City."
+        in text
+    )
+    assert text.endswith("The noise can push an estimate above 100 %; read it as a large share.")
 
 
 def test_summary_ranks_all_categories_of_a_report_and_leaves_none_out() -> None:
