@@ -56,9 +56,9 @@ def check_voidable(study: OpenStudy, *, day: int) -> None:
 
 
 def adds_a_value(study: OpenStudy, day: VaultDay) -> bool:
-    """Whether undoing `day` lets subscribers answer a daily indicator once more: it was published."""
+    """Whether undoing `day` lets people report a daily value, or a place, once more: it was published."""
     has_daily = any(spec.kind == "daily" for spec in study.plan.indicators)
-    return has_daily and day.state == VaultDay.State.PUBLISHED
+    return (has_daily or study.plan.location is not None) and day.state == VaultDay.State.PUBLISHED
 
 
 def _requested(study: VaultStudy, *, kind: str, day: int, by: str) -> Batch:

@@ -114,8 +114,9 @@ def _voided(batch: Batch, study: OpenStudy) -> None:
     # A file with rows of this day, or of its night, may come again: it is not the same file any more.
     day = batch.day or 0
     voided = {day, day + 1} if study.definition.night else {day}
+    after_the_last = study.definition.days + 1  # which a file that touches no day may be of
     for earlier in Batch.objects.filter(study=study.row, kind=Batch.Kind.EXTRACT).exclude(content_hash=""):
-        if voided & set(earlier.days_touched):
+        if voided & set(earlier.days_touched or [after_the_last]):
             earlier.content_hash = ""
             earlier.save(update_fields=["content_hash"])
 

@@ -19,7 +19,7 @@ from mobility.ingest.events import NO_VALUE
 from mobility.models import Batch, DayState, PresenceShard
 from mobility.profiles import OPT_OUT
 from mobility.services.vault import open_study
-from reports.models import Tally
+from reports.models import Plan, Tally
 from reports.studyfile import StudyDefinition
 from reports.studyfile.definition import LocationDefinition
 from tests.mobility.ingest.night_study import night_study
@@ -78,6 +78,17 @@ def counted(pipeline: Pipeline, slug: str, day: int) -> dict[str, int]:
     counts = np.frombuffer(tally.counts, "<i8").reshape(len(ZONES), DAYS + 1, DAYS + 1)
     of_day = union(counts, first_day=day, last_day=day)
     return {zone: int(n) for zone, n in zip(ZONES, of_day, strict=True) if n}
+
+
+def location_of(places: tuple[int, ...]) -> LocationDefinition:
+    """Of cells that stand in these squares, in the registry's order."""
+    return LocationDefinition(
+        level=Decimal("1.4"),
+        radius_m=200,
+        max_values=None,
+        grid=Grid(x0_m=0, y0_m=0, step_m=500, n_x=4, n_y=3),
+        places=places,
+    )
 
 
 def upload_all(pipeline: Pipeline, files: dict[int, Path]) -> list[Batch]:
@@ -241,6 +252,30 @@ def test_voided_day_comes_again_with_its_night(
     assert other.tallies() == plain.tallies()
 
 
+def test_voided_last_day_comes_again_with_its_night(
+    make_pipeline: Callable[..., Pipeline], files: dict[int, Path]
+) -> None:
+    """The file of the date after the study touches no day of it, but tells of that night."""
+    plain, other = make_pipeline(), make_pipeline(slug="other")
+    upload_all(plain, files)
+    upload_all(other, files)
+    other.void_day(DAYS)
+    (batch, _) = other.upload(files[DAYS + 1], files[DAYS])
+    assert batch.days_touched == []
+    assert other.tallies() == plain.tallies()
+
+
+def test_a_published_day_that_is_undone_may_add_a_place_without_any_daily_indicator(
+    make_pipeline: Callable[..., Pipeline], definition: StudyDefinition, files: dict[int, Path]
+) -> None:
+    """Its visitors may have reported another place before: the statement has to count it."""
+    pipeline = make_pipeline(indicators=definition.static_indicators, location=location_of((7, 11, 7, 0)))
+    pipeline.upload(files[1])
+    pipeline.void_day(1)
+    pipeline.upload(files[1])
+    assert Plan.objects.get(study__slug=pipeline.study.slug).voided_days == 1
+
+
 def test_whoever_opts_out_was_nowhere(
     make_pipeline: Callable[..., Pipeline], files: dict[int, Path], rows: list[Row], tmp_path: Path
 ) -> None:
@@ -281,14 +316,7 @@ def test_everyone_reports_where_the_main_cell_of_the_day_is(
     make_pipeline: Callable[..., Pipeline], files: dict[int, Path], truth: Truth
 ) -> None:
     places = (7, 11, 7, 0)  # of the four cells; two stand in one square
-    location = LocationDefinition(
-        level=Decimal("1.4"),
-        radius_m=200,
-        max_values=None,
-        grid=Grid(x0_m=0, y0_m=0, step_m=500, n_x=4, n_y=3),
-        places=places,
-    )
-    pipeline = make_pipeline(location=location)
+    pipeline = make_pipeline(location=location_of(places))
     upload_all(pipeline, files)
     study = open_study(pipeline.study)
     assert study.plan.location is not None
