@@ -81,10 +81,16 @@ def compute_map(pk: int) -> None:
         raise
 
 
+def is_on_its_way(row: DensityMap) -> bool:
+    """Whether a worker is at a map, or soon will be; not where nobody has shown a sign of life for long."""
+    is_asked_for = row.state in (DensityMap.State.WAITING, DensityMap.State.RUNNING)
+    return is_asked_for and row.changed_at >= timezone.now() - PATIENCE
+
+
 def _is_to_be_computed(row: DensityMap, fingerprint: str) -> bool:
-    if row.fingerprint != fingerprint or row.state == DensityMap.State.FAILED:
+    if row.fingerprint != fingerprint:
         return True
-    return row.state != DensityMap.State.DONE and row.changed_at < timezone.now() - PATIENCE
+    return row.state != DensityMap.State.DONE and not is_on_its_way(row)
 
 
 def _compute(row: DensityMap) -> None:

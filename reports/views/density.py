@@ -30,8 +30,6 @@ from reports.views.access import readers_only, study_or_404
 from reports.views.indicator import missing_days, weekdays
 from reports.wording_location import noise_words
 
-_RUNNING = (DensityMap.State.WAITING, DensityMap.State.RUNNING)
-
 
 @require_safe
 @readers_only
@@ -227,7 +225,7 @@ def _state_of(kept: DensityMap | None, *, is_missing: list[bool]) -> dict[str, A
     is_done = kept is not None and kept.state == DensityMap.State.DONE
     return {
         "is_done": is_done,
-        "is_running": kept is not None and kept.state in _RUNNING,
+        "is_running": kept is not None and densities.is_on_its_way(kept),
         "has_failed": kept is not None and kept.state == DensityMap.State.FAILED,
         "stage": words.stage_words(kept) if kept else "",
         "n_stages": densities.N_STAGES,

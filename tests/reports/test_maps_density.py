@@ -3,12 +3,14 @@
 import json
 import re
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from reports import locations, maps_density, tasks, wording
 from reports import maps_density_words as words
@@ -16,6 +18,7 @@ from reports.maps_scale import NOT_ASKED
 from reports.models import DayNote, DensityMap, Study
 from reports.options import ReportOptions
 from reports.selectors import Window, window_report
+from reports.services import densities
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
 from tests.reports.map_factory import GRID, HOME, ZONES
@@ -111,6 +114,23 @@ def test_a_failure_is_said_and_can_be_tried_again(reader: Client, located: Study
     assert 'hx-trigger="load' not in page  # by hand only: it may fail again
     post(reader)
     assert len(sent) == 2
+
+
+def test_a_map_whose_worker_is_gone_is_asked_for_again(
+    reader: Client, located: Study, sent: list[int]
+) -> None:
+    """Else the page would wait for it for ever."""
+    post(reader)
+    for state in ("waiting", "running"):
+        DensityMap.objects.update(state=state)
+        assert 'role="status"' in get(reader).content.decode()
+    DensityMap.objects.update(changed_at=timezone.now() - densities.PATIENCE - timedelta(seconds=1))
+    page = get(reader).content.decode()
+    assert 'role="status"' not in page
+    assert 'hx-trigger="load, submit"' in page
+    post(reader)
+    assert len(sent) == 2
+    assert 'role="status"' in get(reader).content.decode()
 
 
 def test_without_scripts_the_form_leads_back_to_the_page(reader: Client, located: Study) -> None:
