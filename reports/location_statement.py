@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from math import isqrt
 from typing import Any
 
 from django.utils.translation import gettext
 
 from ldp import PlanSpec
 from ldp.geo.location import LocationSpec
+from reports import wording
 
 MECHANISM = "planar-laplace"
 
@@ -43,6 +45,17 @@ class LocationProtection:
         return self.spec.loss_at(self.spec.radius_m)
 
     @property
+    def farthest_m(self) -> int:
+        """Distance at most between the middles of the squares of two points that are the radius apart."""
+        diagonal_m = isqrt(2 * self.spec.grid.step_m**2) + 1
+        return int(self.spec.radius_m) + diagonal_m
+
+    @property
+    def epsilon_at_farthest(self) -> Decimal:
+        """Of one report, between two points that are the radius apart; rounded up."""
+        return self.spec.loss_at(Fraction(self.farthest_m))
+
+    @property
     def epsilon_of_all(self) -> Decimal:
         """As `epsilon_at_radius`, all places that a person reports seen together."""
         return self.spec.loss_at(self.spec.radius_m, n_places=self.n_places)
@@ -69,7 +82,10 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
     spec = protection.spec
     return {
         "mechanism": MECHANISM,
-        "unit": gettext("the place of one day of a person; the promise is per metre between two places"),
+        "unit": gettext(
+            "the place of one day of a person, which is the middle of a square of the grid; the promise is "
+            "per metre between two places"
+        ),
         "who_reports": gettext("every visitor, beside the indicators and their epsilon"),
         "level": _ratio(spec.level),
         "radius_m": _ratio(spec.radius_m),
@@ -88,17 +104,41 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
     }
 
 
-def location_limits() -> dict[str, str]:
-    """What the promise of places does not cover, by name."""
+def squares_words(protection: LocationProtection) -> str:
+    """What it means for points that only the middles of their squares are told apart."""
+    text = gettext(
+        "A place is the middle of a square of %(step)s m. Two points that are %(radius)s m apart may lie in "
+        "squares whose middles are up to %(farthest)s m apart: then a report changes their odds by at most "
+        "%(odds)s times."
+    )
+    return text % {
+        "step": wording.number(protection.spec.grid.step_m),
+        "radius": wording.number(float(protection.radius_m)),
+        "farthest": wording.number(protection.farthest_m),
+        "odds": wording.odds(protection.epsilon_at_farthest),
+    }
+
+
+def location_limits(protection: LocationProtection | None) -> dict[str, str]:
+    """What the promise of places does not cover, by name; nothing without places."""
+    if protection is None:
+        return {}
     return {
+        "squares": squares_words(protection),
+        "places_and_answers": gettext(
+            "Places and answers: the epsilon of answers does not contain reported places. An answer about "
+            "the zone of a day or of a night and the reported place come from the same stays: together they "
+            "lose the sum, which between zones far apart is mostly that of the place."
+        ),
         "far_places": gettext(
             "Places far apart: the noise hides where a person is within some times the radius. Between two "
             "places much further apart the report tells which is the likelier one."
         ),
         "moves": gettext(
             "Moves: the same place keeps its report, so whether the main place of a person repeats or "
-            "changes from one day to another is not hidden from whoever sees the reports. Analysts see "
-            "counts only."
+            "changes from one day to another is not hidden from whoever sees the reports. Analysts get "
+            "counts by square, but those of windows of days can be subtracted from each other, down to the "
+            "noisy reports of a person whose days nobody shares."
         ),
     }
 

@@ -161,8 +161,7 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
         )
         if spec.has_fakes:
             limits["changes"] += " " + gettext("A made-up report never changes: one that does is the answer.")
-    if spec.location is not None:
-        limits |= location_limits()
+    limits |= location_limits(location_protection(spec))
     limits["key_holder"] = gettext(
         "The operator: whoever holds the study key and a pseudonym can undo the noise. The guarantee is "
         "about what leaves the operator zone."

@@ -3,7 +3,7 @@
 from django.utils.translation import gettext, ngettext
 
 from reports import wording
-from reports.location_statement import LocationProtection
+from reports.location_statement import LocationProtection, squares_words
 
 
 def noise_words(protection: LocationProtection) -> list[str]:
@@ -14,7 +14,6 @@ def noise_words(protection: LocationProtection) -> list[str]:
         "radius": wording.number(float(protection.radius_m)),
         "most": wording.number(protection.radius_95_m),
         "odds": wording.odds(protection.epsilon_at_radius),
-        "step": wording.number(spec.grid.step_m),
         "epsilon": wording.epsilon(spec.certified, decimals=6),
         "all": wording.odds(protection.epsilon_of_all),
     }
@@ -40,9 +39,6 @@ def noise_words(protection: LocationProtection) -> list[str]:
             "by at most %(all)s times."
         )
         % facts,
-        gettext(
-            "Places are counted on squares of %(step)s m. Epsilon is %(epsilon)s per metre; it is not part "
-            "of the epsilon of answers."
-        )
-        % facts,
+        squares_words(protection),
+        gettext("Epsilon is %(epsilon)s per metre; it is not part of the epsilon of answers.") % facts,
     ]

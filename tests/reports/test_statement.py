@@ -260,14 +260,18 @@ def test_places_have_a_promise_of_their_own_per_metre() -> None:
     assert found["mean_shift_m"] == pytest.approx(577.1, abs=0.1)
     assert found["radius_95_m"] == pytest.approx(1368.8, abs=0.1)
     assert found["grid"] == grid.to_json()
-    assert {"far_places", "moves"} <= set(names(printed["not_protected"]))
+    limits = {each["name"]: each["text"] for each in printed["not_protected"]}
+    assert {"squares", "places_and_answers", "far_places", "moves"} <= set(limits)
+    # two squares that meet at a corner: their middles may be 400 m and a diagonal of 141.4 m apart
+    assert "up to 542 m apart" in limits["squares"]
+    assert "by at most 6.55 times" in limits["squares"]  # 4 ** (542 / 400) = 6.543
 
 
 def test_without_places_there_is_no_promise_of_them() -> None:
     factory.create()
     printed = statement()
     assert printed["location"] is None
-    assert not {"far_places", "moves"} & set(names(printed["not_protected"]))
+    assert not {"squares", "places_and_answers", "far_places", "moves"} & set(names(printed["not_protected"]))
 
 
 def test_page_says_what_the_noise_of_places_means(client: Client, analyst: User) -> None:
@@ -280,6 +284,7 @@ def test_page_says_what_the_noise_of_places_means(client: Client, analyst: User)
     shown = client.get("/studies/fair-2024/statement/").content.decode()
     assert "577 m from the true one on average, and 95 of 100 lie within 1\u202f369 m" in shown
     assert "400 m apart by at most 4.00 times" in shown
+    assert "middles are up to 542 m apart" in shown
     assert "at most 2 different places" in shown
     assert "Every visitor also reports a noisy place a day." in shown
     assert "by at most 16.00 times" in shown
