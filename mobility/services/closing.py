@@ -43,6 +43,7 @@ from mobility.models import (
 from mobility.selectors import study_head
 from mobility.services import endings, staging
 from mobility.services.compaction import compact
+from mobility.services.moves import waiting_nights
 from mobility.services.publishing import publish, send_missing
 from mobility.services.vault import OpenStudy
 from reports.services.publications import PublicationError, known_publications
@@ -100,10 +101,11 @@ def unfinished(study: VaultStudy) -> QuerySet[Batch]:
 
 
 def unpublished_days(study: VaultStudy) -> tuple[date, ...]:
-    """Days with rows that nobody has published."""
+    """Days with rows that nobody has published, be it those of their nights."""
     head = study_head(study.pk)
     waiting = VaultDay.objects.filter(Q(state=VaultDay.State.OPEN) | Q(pending=True), study=study)
-    return tuple(head.date_of(day) for day in waiting.values_list("day", flat=True))
+    days = {*waiting.values_list("day", flat=True), *waiting_nights(study)}
+    return tuple(head.date_of(day) for day in sorted(days))
 
 
 def waiting_subscribers(study: VaultStudy) -> int:

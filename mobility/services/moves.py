@@ -71,6 +71,15 @@ def _over(days: frozenset[int], *, last: int) -> frozenset[int]:
     return frozenset(day for day in days if day == last or day + 1 in days)
 
 
+def waiting_nights(study: VaultStudy) -> frozenset[int]:
+    """Published days that can still change, whose night waits for the next date to come in."""
+    if not any(indicator.get("night_from") for indicator in study.definition["indicators"]):
+        return frozenset()
+    rows = list(VaultDay.objects.filter(study=study, pending=False))
+    published = frozenset(row.day for row in rows if row.state == VaultDay.State.PUBLISHED)
+    return published - _over(frozenset(row.day for row in rows), last=study.definition["days"])
+
+
 def announce(study: OpenStudy, moves: DayMoves) -> None:
     """Note, in the transaction that begins the merging, what parts of it may soon have been published.
 

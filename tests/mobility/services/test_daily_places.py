@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from ldp.tallies import union
 from mobility.ingest.events import NO_VALUE
 from mobility.models import Batch, DayState, PresenceShard
 from mobility.profiles import OPT_OUT
+from mobility.services.closing import Leave, StudyNotClosedError, close_study, unpublished_days
 from mobility.services.vault import open_study
 from reports.models import Plan, Tally
 from reports.studyfile import StudyDefinition
@@ -203,6 +205,19 @@ def test_a_night_that_nobody_waits_for_is_answered_when_its_day_is_closed(
     assert batch.rows_ignored["day_closed"] > 0
     assert not DayState.objects.filter(day=1).exists()
     assert counted(pipeline, "slept_in", 1) == of_evening.counts(of_evening.slept_in, day=1, who=who)
+
+
+def test_a_night_that_waits_for_its_next_date_stands_against_the_end_of_the_study(
+    pipeline: Pipeline, files: dict[int, Path]
+) -> None:
+    """Else its rows would be erased, and nobody told that they never reached a report."""
+    pipeline.upload(files[1], files[2], files[4])
+    second = FIRST_DAY + timedelta(days=1)
+    assert unpublished_days(pipeline.study) == (second,)  # the last day has no next date to wait for
+    with pytest.raises(StudyNotClosedError, match=rf"never published \({second}\)"):
+        close_study(pipeline.study, by="ada", leave=Leave())
+    pipeline.close_days(through=2)
+    assert unpublished_days(pipeline.study) == ()
 
 
 def test_visits_in_the_small_hours_do_not_bring_a_closed_night_back(
