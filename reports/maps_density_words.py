@@ -1,6 +1,7 @@
 """What is said of deconvolved maps: how far a worker is, how well they fit, which view is the better one."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from django.utils.translation import gettext
 
@@ -8,6 +9,8 @@ from reports import wording
 from reports.maps_density import ZoneRow, half_width_of_report, mean_half_width
 from reports.models import DensityMap
 from reports.selectors import WindowReport
+
+LEAST_BLOCKS: Final = 5  # of enough reports each: of fewer, a density that is wrong explains the sums, too
 
 
 def goodness_words(kept: DensityMap) -> str:
@@ -20,7 +23,12 @@ def goodness_words(kept: DensityMap) -> str:
         "steps": figures["steps"],
         "n": wording.number(figures["n_blocks"]),
     }
-    if figures["chi_square"] <= figures["chi_square_high"]:
+    if figures["n_blocks"] < LEAST_BLOCKS:
+        text = gettext(
+            "There are too few reports, or too many of them at one place, to judge how well the density "
+            "explains them."
+        )
+    elif figures["chi_square"] <= figures["chi_square_high"]:
         text = gettext(
             "The density explains the reports as well as chance allows: chi-square per block is %(chi)s, and "
             "if the density is right, it lies within %(low)s and %(high)s in 95 of 100 cases (%(n)s blocks)."

@@ -248,8 +248,9 @@ def _zones(study: Study, area: Area, this: LocationWindow, kept: DensityMap | No
 
 
 def _reports(indicators: list[Indicator], window: Window) -> list[WindowReport]:
-    """Reports of these indicators that are to be read, where they have the window."""
-    return [report for report in study_reports(indicators, window) if report.status == Status.OK]
+    """Reports of these indicators that have intervals, however wide, where they have the window."""
+    with_intervals = (Status.OK, Status.NOT_RELIABLE)
+    return [report for report in study_reports(indicators, window) if report.status in with_intervals]
 
 
 def _summary(this: LocationWindow, spec: LocationSpec) -> str:

@@ -236,6 +236,17 @@ def test_goodness_says_so_when_the_density_does_not_fit() -> None:
     assert "after 7 steps" in words.goodness_words(DensityMap(figures=figures))
     bad = words.goodness_words(DensityMap(figures=figures | {"chi_square": 1.31}))
     assert "does not explain the reports" in bad
+    few = words.goodness_words(DensityMap(figures=figures | {"n_blocks": 4}))
+    assert "too few reports" in few
+    assert "explains the reports as well" not in few
+
+
+def test_an_indicator_that_is_not_reliable_is_compared_too(reader: Client, sent: list[int]) -> None:
+    map_factory.create_located(epsilon="0.2", n=500)
+    compute(reader, sent)
+    page = text_of(get(reader).content.decode())
+    assert "reported places are the better view here" in page
+    assert "of “Home”" in page
 
 
 def test_what_is_hidden_or_missing_says_why(reader: Client, located: Study) -> None:
