@@ -95,13 +95,13 @@ def _add_window_table(document: Document, report: WindowReport) -> None:
             estimate.category,
             _shown(estimate, wording.percent(estimate.frequency)),
             wording.share_range(estimate),
-            _shown(estimate, wording.number(estimate.visitors)),
+            _shown_briefly(estimate, wording.number(estimate.visitors)),
             wording.visitors_range(estimate),
-            _shown(estimate, wording.percent(estimate.consistent)),
+            _shown_briefly(estimate, wording.percent(estimate.consistent)),
         ]
         for estimate in report.estimates
     ]
-    document.grid(head, rows, widths=(42, 20, 34, 20, 32, 22))
+    document.grid(head, rows, widths=(38, 25, 33, 20, 33, 21))
 
 
 def _add_days_tables(
@@ -134,3 +134,8 @@ def _shown(estimate: Estimate, text: str) -> str:
     if estimate.status == Status.OK:
         return text
     return f"{wording.status_sign(estimate.status)} {wording.status_word(estimate.status)}"
+
+
+def _shown_briefly(estimate: Estimate, text: str) -> str:
+    """As `_shown`, in a row that has the words already."""
+    return text if estimate.status == Status.OK else wording.status_sign(estimate.status)

@@ -17,6 +17,7 @@ from reports.exports.selection import Selection, select_days, select_study, sele
 from reports.models import DayNote, Study
 from reports.options import DaysOptions, ReportOptions, ordered
 from reports.selectors import Window
+from reports.status import Status
 from reports.version import software
 from tests.reports import report_factory as factory
 
@@ -57,6 +58,22 @@ def test_window_report_has_every_number_of_its_page(age: Selection) -> None:
     assert spaced(wording.number(report.n_visitors)) in text
     assert spaced(wording.number(report.n_reports)) in text
     assert spaced(wording.report_summary(report)) in text
+
+
+def test_row_says_once_that_it_is_not_reliable_so_that_it_fits_on_a_line(age: Selection) -> None:
+    (report,) = age.reports
+    blank = tuple(replace(estimate, status=Status.NOT_RELIABLE) for estimate in report.estimates)
+    text = text_of(opened(replace(age, reports=(replace(report, estimates=blank),))))
+    for estimate in blank:
+        row = (
+            estimate.category,
+            "? not reliable",
+            wording.share_range(estimate),
+            "?",
+            wording.visitors_range(estimate),
+            "?",
+        )
+        assert spaced(" ".join(row)) in text
 
 
 def test_says_who_counts_how_it_was_made_and_what_is_not_protected(age: Selection) -> None:
