@@ -106,9 +106,16 @@ def _compute(row: DensityMap) -> None:
 
     done(0)
     layers, figures = _computed(found, grid_map, n_zones=len(area.zones), done=done)
-    row.fingerprint = found.fingerprint(area)  # of what was read now, if more was published meanwhile
-    row.state, row.stage, row.figures = DensityMap.State.DONE, N_STAGES, figures
-    row.set_layers(layers).save()
+    # Where another map was asked for since, because more was published, this one is nobody's any more.
+    still_wanted = DensityMap.objects.filter(pk=row.pk, fingerprint=row.fingerprint)
+    still_wanted.update(
+        fingerprint=found.fingerprint(area),  # of what was read, which may be newer than what was asked for
+        state=DensityMap.State.DONE,
+        stage=N_STAGES,
+        figures=figures,
+        layers=row.set_layers(layers).layers,
+        changed_at=timezone.now(),
+    )
 
 
 def _computed(

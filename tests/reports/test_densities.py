@@ -145,6 +145,31 @@ def test_a_map_is_out_of_date_when_more_is_published(located: Study, asked: Any)
     assert kept.figures["n_reports"] == 3200
 
 
+def test_a_slow_worker_does_not_pass_its_map_off_as_the_one_that_was_asked_for_since(
+    located: Study, asked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the next worker finds the map done, and nobody computes it."""
+    window, computed = Window(1, 4), densities._computed
+    asked(located, window)
+    row = DensityMap.objects.get()
+
+    def meanwhile(*args: Any, **kwargs: Any) -> Any:
+        late = factory.crowd(located, n=200, seed=2)
+        map_factory.publish_located(
+            located, late, places=map_factory.true_places(located, late), key=bytes(15) + b"k"
+        )
+        assert asked(located, window) == (1, [row.pk])
+        return computed(*args, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(densities, "_computed", meanwhile)
+        tasks.compute_density(row.pk)
+    tasks.compute_density(row.pk)
+    (kept,) = _kept(located, window)
+    assert kept is not None
+    assert kept.figures["n_reports"] == 3200
+
+
 def _kept(study: Study, *windows: Window) -> list[DensityMap | None]:
     return densities.kept_maps(study.area, locations.location_windows(study, windows))
 
