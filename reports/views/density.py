@@ -33,6 +33,7 @@ from reports.wording_location import noise_words
 
 @require_safe
 @readers_only
+@gzip_page  # of 200 x 200 squares: 60 kB instead of a megabyte
 def location_maps(request: HttpRequest, slug: str) -> HttpResponse:
     """Both maps of one window, counts by zone, and what the noise means."""
     study, spec = _located_or_404(slug)

@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 from django.utils.translation import gettext
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from ldp import PlanSpec
@@ -36,6 +37,7 @@ WIDE_INTERVAL = 0.1  # half of it, as a share: from here on a report says that i
 
 @require_safe
 @readers_only
+@gzip_page  # a map of thousands of zones is a megabyte
 def indicator(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Chart, table, totals and privacy of one window, or which kind of nothing there is."""
     study = study_or_404(slug)

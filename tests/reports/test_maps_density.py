@@ -193,8 +193,11 @@ def test_days_have_the_maps_that_are_there(reader: Client, located: Study, sent:
     assert panels_of(page) == frames[0]["panels"]
 
 
-def test_days_are_sent_compressed(reader: Client, located: Study) -> None:
-    answer = reader.get(reverse("reports:maps_days", args=["fair-2024"]), headers={"Accept-Encoding": "gzip"})
+@pytest.mark.parametrize(
+    "address", ["maps/", "maps/days.json", "home/?view=map"], ids=["places", "days", "zones"]
+)
+def test_maps_are_sent_compressed(reader: Client, located: Study, address: str) -> None:
+    answer = reader.get(f"/studies/fair-2024/{address}", headers={"Accept-Encoding": "gzip"})
     assert answer.headers["Content-Encoding"] == "gzip"
 
 
