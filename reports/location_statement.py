@@ -98,7 +98,8 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
         "places_per_person": protection.n_places,
         "epsilon_at_radius_all_places": str(protection.epsilon_of_all),
         "composition": gettext(
-            "Losses of different places of one person add up; the same place reported again costs nothing."
+            "Losses of different places of one person add up; the same place reported again costs nothing. "
+            "Two lives are compared that repeat and change places on the same days."
         ),
         "grid": spec.grid.to_json(),
     }

@@ -82,6 +82,8 @@ class LocationSpec:
     def loss_at(self, distance_m: Fraction, *, n_places: int = 1) -> Decimal:
         """Epsilon between two lives whose places differ by at most this distance; rounded up.
 
+        Of lives that repeat and change places on the same days: whether a place changed is not protected.
+
         Parameters
         ----------
         distance_m : Fraction; in metres, >= 0
