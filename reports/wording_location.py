@@ -35,8 +35,8 @@ def noise_words(protection: LocationProtection) -> list[str]:
         several
         + " "
         + gettext(
-            "All of them seen together change the odds between two lives that repeat and change places on the "
-            "same days, and whose places are %(radius)s m apart, by at most %(all)s times."
+            "All of them seen together change the odds between two lives that repeat and change places on "
+            "the same days, and whose places are %(radius)s m apart, by at most %(all)s times."
         )
         % facts,
         squares_words(protection),
