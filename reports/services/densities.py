@@ -87,6 +87,13 @@ def is_on_its_way(row: DensityMap) -> bool:
     return is_asked_for and row.changed_at >= timezone.now() - PATIENCE
 
 
+def map_on_its_way(study: Study, window: Window) -> DensityMap | None:
+    """The map of a window if a worker is at it, or soon will be, be it of what was published or of before."""
+    rows = DensityMap.objects.filter(study=study, first_day=window.first_day, last_day=window.last_day)
+    row = rows.defer("layers").first()
+    return row if row is not None and is_on_its_way(row) else None
+
+
 def _is_to_be_computed(row: DensityMap, fingerprint: str) -> bool:
     if row.fingerprint != fingerprint:
         return True

@@ -216,8 +216,10 @@ def _document(
 
 def _state(study: Study, window: Window) -> dict[str, Any]:
     """What the fragment about the computation shows."""
-    found = locations.location_windows(study, [window])
-    (kept,) = densities.kept_maps(Area.objects.get(study=study), found)
+    kept = densities.map_on_its_way(study, window)
+    if kept is None:  # only now the tally has to be read
+        found = locations.location_windows(study, [window])
+        (kept,) = densities.kept_maps(Area.objects.get(study=study), found)
     context = {"study": study, "query": window_query(study, window)}
     return context | _state_of(kept, is_missing=[])
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -101,6 +103,16 @@ def test_asking_shows_progress_until_the_page_is_loaded_again(
     tasks.compute_density(sent[0])
     assert get(reader, "maps_state", **query).headers["HX-Refresh"] == "true"
     assert post(reader, headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"  # a fast worker
+
+
+def test_whoever_waits_for_a_map_does_not_have_the_tally_read_every_two_seconds(
+    reader: Client, located: Study
+) -> None:
+    post(reader)
+    with CaptureQueriesContext(connection) as queries:
+        answer = get(reader, "maps_state", **{"from": "2024-05-30", "to": "2024-06-02"})
+    assert "Waiting for a worker." in answer.content.decode()
+    assert not [query for query in queries if "locationtally" in query["sql"]]  # tens of megabytes
 
 
 def test_a_failure_is_said_and_can_be_tried_again(reader: Client, located: Study, sent: list[int]) -> None:
