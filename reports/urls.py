@@ -11,6 +11,7 @@ from reports.views import (
     maps,
     movement,
     notes,
+    place_downloads,
     statement,
     studies,
 )
@@ -28,6 +29,11 @@ urlpatterns = [
     path("<slug:slug>/maps/days.json", density.location_days, name="maps_days"),
     path("<slug:slug>/maps/compute/", density.compute, name="maps_compute"),
     path("<slug:slug>/maps/state/", density.state, name="maps_state"),
+    re_path(
+        rf"^(?P<slug>[-\w]+)/maps/(?P<content>[a-z]+)\.{ENDING}$",
+        place_downloads.download_places,
+        name="maps_file",
+    ),
     path("<slug:slug>/statement/", statement.statement, name="statement"),
     path("<slug:slug>/bundle.zip", downloads.download_bundle, name="bundle"),
     path("<slug:slug>/statement.json", downloads.download_statement, name="statement_file"),

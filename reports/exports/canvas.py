@@ -3,10 +3,13 @@
 Matplotlib is imported here and in the modules that draw only, and these only when a chart is asked for.
 """
 
+import io
 import logging
 import os
+import textwrap
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
@@ -27,7 +30,12 @@ COLOURS: Final = {
 }  # fmt: skip
 FONT: Final = "DejaVu Sans"  # comes with matplotlib, so that no system font is needed
 
+# Matplotlib keeps some state for the whole process.
+ONE_AT_A_TIME: Final = Lock()
+
 _WIDTH_IN = 7.6
+_DOTS_PER_INCH = 200
+_LINE_WIDTH = 135  # characters of small print in a line
 
 
 def fonts() -> dict[str, Path]:
@@ -68,6 +76,25 @@ def new_figure(*, height_in: float) -> "Figure":
     figure = Figure(figsize=(_WIDTH_IN, height_in), facecolor="white")
     FigureCanvasAgg(figure)
     return figure
+
+
+def png_bytes(figure: "Figure", *, metadata: dict[str, str]) -> bytes:
+    """A picture, 1520 pixels wide."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=_DOTS_PER_INCH, metadata=metadata)
+    return file.getvalue()
+
+
+def svg_bytes(figure: "Figure", *, metadata: dict[str, str]) -> bytes:
+    """Vectors, without the moment at which they were drawn."""
+    file = io.BytesIO()
+    figure.savefig(file, format="svg", metadata={"Date": None, **metadata})
+    return file.getvalue()
+
+
+def filled(text: str) -> str:
+    """Small print in lines as wide as a figure."""
+    return textwrap.fill(text, _LINE_WIDTH, break_on_hyphens=False)
 
 
 def plain_axes(figure: "Figure", bounds: tuple[float, float, float, float]) -> "Axes":

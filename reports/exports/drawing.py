@@ -1,20 +1,14 @@
-"""Charts drawn on the server, as vectors or pixels: what the page shows, in its order, measure and colours.
+"""Charts drawn on the server, vectors or pixels: what the page shows, in its order, measure and colours."""
 
-Matplotlib keeps some state for the whole process, so one chart is drawn at a time.
-"""
-
-import io
 import re
-import textwrap
 from dataclasses import replace
-from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from django.utils.translation import gettext
 
 from reports import wording
 from reports.exports.bars import bounds, window_chart
-from reports.exports.canvas import COLOURS, matplotlib
+from reports.exports.canvas import COLOURS, ONE_AT_A_TIME, filled, matplotlib, png_bytes, svg_bytes
 from reports.exports.facts import as_mapping, software_words
 from reports.exports.letters import legible, legible_selection, letters_note
 from reports.exports.lines import days_chart, multiples_chart
@@ -28,27 +22,21 @@ if TYPE_CHECKING:
 
 MAX_ROWS: Final = 28  # categories of a window in one chart of a page
 MAX_CATEGORIES: Final = 140  # of a window in one file: more are no picture, and take seconds
-_DOTS_PER_INCH = 200
-_LINE_WIDTH = 135  # characters of small print in a line
 _PX = re.compile(rb"(font-size: [\d.]+)px")
-_ONE_AT_A_TIME = Lock()
 
 
 def to_png(selection: Selection) -> bytes:
     """Chart of a window or of the days, 1520 pixels wide."""
-    with _ONE_AT_A_TIME:
-        figure = _with_frame(selection)
-        file = io.BytesIO()
+    with ONE_AT_A_TIME:
         metadata = {"Title": selection.title, "Software": software_words(), **_described(selection)}
-        figure.savefig(file, format="png", dpi=_DOTS_PER_INCH, metadata=metadata)
-        return file.getvalue()
+        return png_bytes(_with_frame(selection), metadata=metadata)
 
 
 def to_svg(selection: Selection) -> bytes:
     """The same chart as vectors; letters are outlines, so that it looks the same everywhere."""
-    with _ONE_AT_A_TIME:
+    with ONE_AT_A_TIME:
         metadata = {"Title": selection.title, "Creator": software_words(), **_described(selection)}
-        return _svg(_with_frame(selection), metadata=metadata)
+        return svg_bytes(_with_frame(selection), metadata=metadata)
 
 
 def bare_svgs(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> list[bytes]:
@@ -57,7 +45,7 @@ def bare_svgs(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> list[by
     At most the first `at_most` categories of a window are drawn. Letters stay letters, of the font of
     `canvas`, so that they can be searched and copied.
     """
-    with _ONE_AT_A_TIME, matplotlib().rc_context({"svg.fonttype": "none"}):
+    with ONE_AT_A_TIME, matplotlib().rc_context({"svg.fonttype": "none"}):
         no_room = (0.0, 0.0)
         if selection.scope == Scope.DAYS:
             figures = [_chart(selection, extra_in=no_room)]
@@ -68,7 +56,7 @@ def bare_svgs(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> list[by
             parts = [replace(report, estimates=report.estimates[at : at + MAX_ROWS]) for at in starts]
             figures = [window_chart(part, options=options, extra_in=no_room, limits=limits) for part in parts]
         # A unit of these drawings is a point, and their letters are sized in units, written "px".
-        return [_PX.sub(rb"\1pt", _svg(figure, metadata={})) for figure in figures]
+        return [_PX.sub(rb"\1pt", svg_bytes(figure, metadata={})) for figure in figures]
 
 
 def in_order(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> WindowReport:
@@ -96,12 +84,6 @@ def text_alternative(selection: Selection) -> str:
     return f"{name}: {_what_is_drawn(selection)}. {_how_days_are_drawn()}"
 
 
-def _svg(figure: "Figure", *, metadata: dict[str, str]) -> bytes:
-    file = io.BytesIO()
-    figure.savefig(file, format="svg", metadata={"Date": None, **metadata})
-    return file.getvalue()
-
-
 def _described(selection: Selection) -> dict[str, str]:
     facts = "; ".join(f"{name}: {value}" for name, value in as_mapping(selection).items())
     return {"Description": f"{text_alternative(selection)} {facts}"}
@@ -116,7 +98,7 @@ def _with_frame(selection: Selection) -> "Figure":
     is_map = shows_map(selection)
     how = legible(map_words(selection)) if is_map else how_to_read(drawn)
     reading = (how, "" if is_map else cut_words(drawn), letters_note(selection))
-    words = "\n".join([*(_filled(text) for text in reading if text), _filled(_small_print(drawn))])
+    words = "\n".join([*(filled(text) for text in reading if text), filled(_small_print(drawn))])
     top_in, bottom_in = 0.72, 0.42 + 0.15 * (words.count("\n") + 1)
     # Zones are found by their names, which must be whole.
     draw, of = (map_chart, selection) if is_map else (_chart, drawn)
@@ -182,10 +164,6 @@ def _small_print(selection: Selection) -> str:
         "timezone": report.study.timezone,
     }
     return f"{size_words(selection)} {words}"
-
-
-def _filled(text: str) -> str:
-    return textwrap.fill(text, _LINE_WIDTH, break_on_hyphens=False)
 
 
 def size_words(selection: Selection) -> str:

@@ -6,6 +6,7 @@ complete. Shapes are those of the pages, simplified for display.
 
 import io
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext
@@ -43,24 +44,41 @@ def to_geoparquet(selection: Selection) -> bytes:
     ------
     ExportError : the categories of the indicator are no zones
     """
+    import pandas as pd
+    from shapely.geometry import shape
+
+    shapes = {name: shape(geometry) for name, geometry in _shapes(selection).items()}
+    found = columns_of(list(flat_rows(selection.reports)))
+    columns: dict[str, tuple[str, Any]] = {name: (_dtype(name), found[name]) for name in NAMES}
+    for name in NAMES:
+        if kind_of(name) == Kind.DAY:
+            columns[name] = ("object", pd.to_datetime(pd.Series(found[name])).dt.date)
+    geometry = [shapes.get(category) for category in found["category"]]
+    return geoparquet(columns, geometry, about=as_mapping(selection))
+
+
+def geoparquet(
+    columns: Mapping[str, tuple[str, Any]], geometry: Sequence[Any], *, about: Mapping[str, Any]
+) -> bytes:
+    """A file in WGS 84.
+
+    Parameters
+    ----------
+    columns : type, as pandas calls it, and values of each column by name
+    geometry : shape or None of each row
+    about : plain values, kept under METADATA_KEY in the schema
+    """
     import geopandas
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
-    from shapely.geometry import shape
 
-    shapes = {name: shape(geometry) for name, geometry in _shapes(selection).items()}
-    columns = columns_of(list(flat_rows(selection.reports)))
-    typed = {name: pd.Series(columns[name], dtype=_dtype(name)) for name in NAMES}
-    for name in NAMES:
-        if kind_of(name) == Kind.DAY:
-            typed[name] = pd.to_datetime(typed[name]).dt.date
-    geometry = [shapes.get(category) for category in columns["category"]]
+    typed = {name: pd.Series(values, dtype=kind) for name, (kind, values) in columns.items()}
     frame = geopandas.GeoDataFrame(typed, geometry=geometry, crs="OGC:CRS84")
     file = io.BytesIO()
     frame.to_parquet(file, index=False, compression="zstd")
     table = pq.read_table(pa.BufferReader(file.getvalue()))
-    provenance = json.dumps(as_mapping(selection), ensure_ascii=False).encode()
+    provenance = json.dumps(about, ensure_ascii=False).encode()
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), METADATA_KEY: provenance})
     file = io.BytesIO()
     pq.write_table(table, file, compression="zstd")

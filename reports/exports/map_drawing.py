@@ -26,7 +26,7 @@ MAP_COLOURS: Final = {
     "--map-1": "#dceaf5", "--map-2": "#a6cae5", "--map-3": "#659fcc", "--map-4": "#2b6ca6",
     "--map-5": "#0b3a66", "--map-line": "#7b8895", "--map-layer": "#1b6f73",
 }  # fmt: skip
-_GROUND: Final = "#eef2f5"
+GROUND: Final = "#eef2f5"
 _WIDTH_IN: Final = 7.3
 _HEIGHT_IN: Final = (3.0, 6.5)  # least and most of the map
 _LEGEND_ROW_IN: Final = 0.22
@@ -70,7 +70,7 @@ def map_chart(selection: Selection, *, extra_in: tuple[float, float]) -> "Figure
     for layer in shapes.layers:
         for path in layer.paths:
             axes.plot(path[:, 0], path[:, 1], color=MAP_COLOURS["--map-layer"], linewidth=1.1)
-    _draw_scale(axes, width_m=east - west)
+    draw_scale(axes, width_m=east - west)
     figure.legend(
         handles=entries, loc="upper left", bbox_to_anchor=(0.012, (bottom_in + legend_in) / whole_in),
         ncols=_IN_A_ROW, frameon=False, fontsize=8, handlelength=1.6, columnspacing=1.4,
@@ -104,12 +104,12 @@ def _draw_zones(axes: "Axes", shapes: AreaShapes, classes: Sequence[int]) -> Non
     from matplotlib.patches import PathPatch
 
     for place, (zone, found) in enumerate(zip(shapes.zones, classes, strict=True)):
-        outline = PathPatch(_outline(zone.rings), **_look(found))
-        outline.set_gid(f"zone-{place}")
-        axes.add_patch(outline)
+        patch = PathPatch(outline(zone.rings), **look(found))
+        patch.set_gid(f"zone-{place}")
+        axes.add_patch(patch)
 
 
-def _draw_scale(axes: "Axes", *, width_m: float) -> None:
+def draw_scale(axes: "Axes", *, width_m: float) -> None:
     """A bar of a round length in the lower left corner, about an eighth of the map wide."""
     power = 10.0 ** np.floor(np.log10(max(width_m / 8, 1.0)))
     length_m = next(step * power for step in (5, 2, 1) if step * power <= max(width_m / 8, 1.0))
@@ -120,18 +120,19 @@ def _draw_scale(axes: "Axes", *, width_m: float) -> None:
     axes.annotate(text, (x, y), xytext=(0, 3), textcoords="offset points", size=7.5)
 
 
-def _outline(rings: Sequence[Path]) -> Any:
+def outline(rings: Sequence[Path]) -> Any:
     """Rings as one path: those inside of others run the other way, which leaves holes."""
     from matplotlib.path import Path as Outline
 
     return Outline.make_compound_path(*(Outline(ring, closed=True) for ring in rings))
 
 
-def _look(found: int) -> dict[str, Any]:
-    look: dict[str, Any] = {"edgecolor": MAP_COLOURS["--map-line"], "linewidth": 0.6}
+def look(found: int) -> dict[str, Any]:
+    """How a class, NOT_READ or NOT_ASKED is drawn."""
+    edge: dict[str, Any] = {"edgecolor": MAP_COLOURS["--map-line"], "linewidth": 0.6}
     if found == NOT_READ:
-        return look | {"facecolor": _GROUND, "hatch": "////"}
-    return look | {"facecolor": _GROUND if found == NOT_ASKED else MAP_COLOURS[f"--map-{found + 1}"]}
+        return edge | {"facecolor": GROUND, "hatch": "////"}
+    return edge | {"facecolor": GROUND if found == NOT_ASKED else MAP_COLOURS[f"--map-{found + 1}"]}
 
 
 def _legend(rows: Sequence[maps.LegendRow], classes: Sequence[int], shapes: AreaShapes) -> list[Any]:
@@ -139,11 +140,11 @@ def _legend(rows: Sequence[maps.LegendRow], classes: Sequence[int], shapes: Area
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    entries: list[Any] = [Patch(label=row.text, **_look(int(row.place) - 1)) for row in rows]
+    entries: list[Any] = [Patch(label=row.text, **look(int(row.place) - 1)) for row in rows]
     if NOT_READ in classes:
-        entries.append(Patch(label=gettext("not to be read"), **_look(NOT_READ)))
+        entries.append(Patch(label=gettext("not to be read"), **look(NOT_READ)))
     if NOT_ASKED in classes:
-        entries.append(Patch(label=gettext("not a category of this indicator"), **_look(NOT_ASKED)))
+        entries.append(Patch(label=gettext("not a category of this indicator"), **look(NOT_ASKED)))
     lines = [
         Line2D([], [], color=MAP_COLOURS["--map-layer"], linewidth=1.1, label=legible(layer.name))
         for layer in shapes.layers

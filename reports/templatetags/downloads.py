@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from reports.exports.findings import WRITERS
 from reports.exports.formats import FORMATS, Format, formats_for
+from reports.exports.places_formats import PLACES_FORMATS
 from reports.exports.selection import Scope
 
 register = template.Library()
@@ -20,7 +21,7 @@ class Link:
     """One file."""
 
     address: str
-    label: str
+    label: str | Promise
     purpose: str | Promise
 
 
@@ -64,6 +65,22 @@ def findings_links(context: template.Context, page: str) -> list[Link]:
         full = f"{address}?{query}" if query else address
         links.append(Link(address=full, label=found.label, purpose=found.purpose))
     return links
+
+
+@register.simple_tag(takes_context=True)
+def places_groups(context: template.Context) -> list[Group]:
+    """Files of reported places: data, and what follows the page; the context has `query` and `full_query`."""
+    groups = []
+    for is_drawn, title in ((False, gettext("Data")), (True, gettext("To read: as this page shows it"))):
+        links = []
+        for found in PLACES_FORMATS.values():
+            if found.is_drawn == is_drawn:
+                slugs = [context["study"].slug, found.content, found.ending]
+                query = context["full_query" if is_drawn else "query"]
+                address = f"{reverse('reports:maps_file', args=slugs)}?{query}"
+                links.append(Link(address=address, label=found.label, purpose=found.purpose))
+        groups.append(Group(title=title, links=links))
+    return groups
 
 
 def _address(context: Any, scope: Scope, found: Format) -> str:

@@ -36,13 +36,13 @@ from reports.wording_location import noise_words
 @gzip_page  # of 200 x 200 squares: 60 kB instead of a megabyte
 def location_maps(request: HttpRequest, slug: str) -> HttpResponse:
     """Both maps of one window, counts by zone, and what the noise means."""
-    study, spec = _located_or_404(slug)
+    study, spec = located_or_404(slug)
     options = ReportOptions.from_query(request.GET)
     context = _frame_of_page(study) | {"options": options}
     visitors = visitor_unions(study)
     places = locations.as_indicator(study, spec)
     try:
-        window = _window(request.GET, study, spec)
+        window = window_of(request.GET, study, spec)
     except WindowError as error:
         picker = build_picker(places, visitors=visitors, current=None, options=options)
         context |= {"state": "bad_window", "reason": str(error), "picker": picker}
@@ -66,7 +66,7 @@ def location_maps(request: HttpRequest, slug: str) -> HttpResponse:
 @gzip_page
 def location_days(request: HttpRequest, slug: str) -> HttpResponse:
     """A frame for each day, as JSON, with the scale of the page."""
-    study, spec = _located_or_404(slug)
+    study, spec = located_or_404(slug)
     options = ReportOptions.from_query(request.GET)
     area, grid_map = _area(study)
     found = locations.location_windows(study, _windows_of_scale(study, spec))
@@ -83,9 +83,9 @@ def location_days(request: HttpRequest, slug: str) -> HttpResponse:
 @readers_only
 def compute(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask for the map of a window, or of all days; then the page again, or how far it is."""
-    study, spec = _located_or_404(slug)
+    study, spec = located_or_404(slug)
     try:
-        window = _window(request.GET, study, spec)
+        window = window_of(request.GET, study, spec)
     except WindowError:
         raise Http404 from None
     is_all = request.POST.get("days") == "all"
@@ -100,9 +100,9 @@ def compute(request: HttpRequest, slug: str) -> HttpResponse:
 @readers_only
 def state(request: HttpRequest, slug: str) -> HttpResponse:
     """How far the map of a window is."""
-    study, spec = _located_or_404(slug)
+    study, spec = located_or_404(slug)
     try:
-        window = _window(request.GET, study, spec)
+        window = window_of(request.GET, study, spec)
     except WindowError:
         raise Http404 from None
     return _fragment(request, study, window)
@@ -117,7 +117,8 @@ def _fragment(request: HttpRequest, study: Study, window: Window) -> HttpRespons
     return response
 
 
-def _located_or_404(slug: str) -> tuple[Study, LocationSpec]:
+def located_or_404(slug: str) -> tuple[Study, LocationSpec]:
+    """A study with reported places, and what it promises of them."""
     study = study_or_404(slug)
     spec = locations.location_spec(study)
     if spec is None:
@@ -125,8 +126,8 @@ def _located_or_404(slug: str) -> tuple[Study, LocationSpec]:
     return study, spec
 
 
-def _window(query: QueryDict, study: Study, spec: LocationSpec) -> Window:
-    """What the address names, if places can be counted in it."""
+def window_of(query: QueryDict, study: Study, spec: LocationSpec) -> Window:
+    """What the address names, if places can be counted in it; else WindowError."""
     places = locations.as_indicator(study, spec)
     window = requested_window(query, indicator=places, visitors=visitor_unions(study))
     if window not in locations.windows_with_maps(study, spec):

@@ -58,7 +58,7 @@ def download_window(request: HttpRequest, slug: str, indicator_slug: str, file_f
         window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(indicator.study))
         selection = select_window(indicator, window, options=options)
     except WindowError as error:
-        return _refused(error)
+        return refused(error)
     return _file(selection, found)
 
 
@@ -84,16 +84,16 @@ def download_comparison(
     kind = kind_of(query)
     others = comparable_indicators(indicator) if kind == Kind.STUDIES else []
     if not is_complete(query, kind):
-        return _refused(ExportError(gettext("The address must name both sides of the comparison.")))
+        return refused(ExportError(gettext("The address must name both sides of the comparison.")))
     try:
         asked = asked_of(query, kind, indicator=indicator, others=others)
         found = compared(kind, indicator, asked, of=measure_of(query))
     except NotComparableError as error:
-        return _refused(ExportError(wording_compare.not_comparable(error)))
+        return refused(ExportError(wording_compare.not_comparable(error)))
     except UnionNotAvailableError as error:
-        return _refused(error)
+        return refused(error)
     except (AddressError, WindowError) as error:
-        return _refused(ExportError(address_error(error, indicator)))
+        return refused(ExportError(address_error(error, indicator)))
     return _findings(comparison_findings(found), ending=file_format)
 
 
@@ -105,7 +105,7 @@ def download_movement(request: HttpRequest, slug: str, indicator_slug: str, file
     try:
         found = movement(indicator, **movement_asked(request.GET, indicator=indicator))
     except WindowError as error:
-        return _refused(error)
+        return refused(error)
     return _findings(movement_findings(found), ending=file_format)
 
 
@@ -117,8 +117,8 @@ def download_bundle(_request: HttpRequest, slug: str) -> HttpResponse:
     try:
         content = bundle_of(study)
     except ExportError as error:
-        return _refused(error)
-    return _attachment(content, content_type="application/zip", name=f"{study.slug}_bundle.zip")
+        return refused(error)
+    return attachment(content, content_type="application/zip", name=f"{study.slug}_bundle.zip")
 
 
 @require_safe
@@ -147,8 +147,8 @@ def _file(selection: Selection, found: Format) -> HttpResponse:
     try:
         content = found.write(selection)
     except ExportError as error:
-        return _refused(error)
-    return _attachment(content, content_type=found.content_type, name=f"{selection.name}.{found.ending}")
+        return refused(error)
+    return attachment(content, content_type=found.content_type, name=f"{selection.name}.{found.ending}")
 
 
 def _findings(findings: Findings, *, ending: str) -> HttpResponse:
@@ -157,12 +157,13 @@ def _findings(findings: Findings, *, ending: str) -> HttpResponse:
     try:
         content = WRITERS[ending](findings)
     except ExportError as error:
-        return _refused(error)
+        return refused(error)
     content_type = FORMATS[ending].content_type
-    return _attachment(content, content_type=content_type, name=f"{findings.name}.{ending}")
+    return attachment(content, content_type=content_type, name=f"{findings.name}.{ending}")
 
 
-def _attachment(content: bytes, *, content_type: str, name: str) -> HttpResponse:
+def attachment(content: bytes, *, content_type: str, name: str) -> HttpResponse:
+    """A file that a browser saves under this name."""
     return HttpResponse(
         content,
         content_type=content_type,
@@ -170,5 +171,6 @@ def _attachment(content: bytes, *, content_type: str, name: str) -> HttpResponse
     )
 
 
-def _refused(error: ValueError) -> HttpResponse:
+def refused(error: ValueError) -> HttpResponse:
+    """Why there is no such file, in words."""
     return HttpResponseBadRequest(str(error), content_type="text/plain; charset=utf-8")
