@@ -69,9 +69,12 @@ def better_view_words(
         "places": wording.number(by_places),
         "zones": wording.number(width),
         "n": wording.number(report.n_reports),
-        "all": wording.number(sum(row.noisy for row in rows)),
     }
-    if by_places <= width:
+    return _better(is_places=by_places <= width) % facts
+
+
+def _better(*, is_places: bool) -> str:
+    if is_places:
         text = gettext(
             "For zones of this size, reported places are the better view here: ± %(places)s subscribers on "
             "average, against ± %(zones)s of “%(name)s”. Everyone reports a place, while “%(name)s” has "
@@ -87,7 +90,7 @@ def better_view_words(
         "Mind that the two may ask for different things, such as the place of the day and that of the night. "
         "Only the map shows what lies inside of zones."
     )
-    return f"{text % facts} {also}"
+    return f"{text} {also}"
 
 
 def stage_words(kept: DensityMap) -> str:

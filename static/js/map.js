@@ -31,14 +31,11 @@ function addPath(trace, flat) {
 
 function boxOf(rings) {
   const box = [Infinity, Infinity, -Infinity, -Infinity];
-  for (const flat of rings) {
-    for (let at = 0; at < flat.length; at += 2) {
-      box[0] = Math.min(box[0], flat[at]);
-      box[1] = Math.min(box[1], flat[at + 1]);
-      box[2] = Math.max(box[2], flat[at]);
-      box[3] = Math.max(box[3], flat[at + 1]);
-    }
-  }
+  rings.flat().forEach((value, at) => {
+    const axis = at % 2; // east, then north
+    box[axis] = Math.min(box[axis], value);
+    box[axis + 2] = Math.max(box[axis + 2], value);
+  });
   return box;
 }
 
@@ -76,9 +73,9 @@ function zoneShapes(zones, classes) {
     const found = classes ? classes[place] : NOT_ASKED;
     if (found !== NOT_READ) paths.set(found, (paths.get(found) ?? "") + path);
   });
-  return [...paths].map(([found, path]) => (
-    { type: "path", path, fillcolor: classes ? classColour(found) : "rgba(0,0,0,0)", fillrule: "nonzero", layer: "below", line }
-  ));
+  const look = { type: "path", fillrule: "nonzero", layer: "below", line };
+  const colourOf = classes ? classColour : () => "rgba(0,0,0,0)";
+  return [...paths].map(([found, path]) => ({ ...look, path, fillcolor: colourOf(found) }));
 }
 
 function classColour(found) {
