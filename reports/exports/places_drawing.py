@@ -13,7 +13,7 @@ from reports.exports.letters import legible
 from reports.exports.map_drawing import GROUND, MAP_COLOURS, draw_scale, look, outline
 from reports.exports.places import Places, head_of, provenance
 from reports.locations import location_windows, windows_with_maps
-from reports.maps_scale import Scale
+from reports.maps_scale import MAX_CLASSES, Scale
 from reports.maps_shapes import AreaShapes, area_shapes
 from reports.options import ReportOptions
 
@@ -49,11 +49,10 @@ def _metadata(places: Places, program: str) -> dict[str, str]:
 def _figure(places: Places, options: ReportOptions) -> "Figure":
     shapes, scale = area_shapes(places.area), _scale(places, options)
     words = "\n".join(filled(legible(text)) for text in _small_print(places, options))
-    entries = _legend(scale, shapes)
     grid = places.found.spec.grid
     map_in = float(np.clip(_PANEL_IN * grid.n_y / grid.n_x, *_HEIGHT_IN))
-    legend_in = _LEGEND_ROW_IN * -(-len(entries) // _IN_A_ROW) + 0.15
-    words_in = 0.3 + 0.15 * (words.count("\n") + 1)
+    legend_in = _LEGEND_ROW_IN * (1 + -(-len(shapes.layers) // _IN_A_ROW)) + 0.15
+    words_in = 0.2 + 0.15 * (words.count("\n") + 1)
     whole_in = _ABOVE_IN + map_in + legend_in + words_in
     figure = new_figure(height_in=whole_in)
     bottom = (legend_in + words_in) / whole_in
@@ -66,10 +65,7 @@ def _figure(places: Places, options: ReportOptions) -> "Figure":
         axes = figure.add_axes((left_in / figure.get_figwidth(), bottom, *size))
         _draw_panel(axes, places, panel, shapes=shapes)
         axes.set_title(heading, loc="left", fontsize=8.5, fontweight="bold", pad=4)
-    figure.legend(
-        handles=entries, loc="upper left", bbox_to_anchor=(0.012, bottom),
-        ncols=_IN_A_ROW, frameon=False, fontsize=8, handlelength=1.6, columnspacing=1.4,
-    )  # fmt: skip
+    _draw_legend(figure, scale, shapes, top=bottom)
     _write(figure, places, words=words, words_in=words_in)
     return figure
 
@@ -116,7 +112,8 @@ def _colours(classes: NDArray[np.int64]) -> NDArray[np.uint8]:
     return np.asarray(table[np.maximum(classes, -1) + 1])
 
 
-def _legend(scale: Scale, shapes: AreaShapes) -> list[Any]:
+def _draw_legend(figure: "Figure", scale: Scale, shapes: AreaShapes, *, top: float) -> None:
+    """Classes in a row, layers below; `top` is a share of the height."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -126,7 +123,13 @@ def _legend(scale: Scale, shapes: AreaShapes) -> list[Any]:
         Line2D([], [], color=MAP_COLOURS["--map-layer"], linewidth=0.9, label=legible(layer.name))
         for layer in shapes.layers
     ]
-    return [*classes, *lines]
+    below = top - _LEGEND_ROW_IN / float(figure.get_figheight())
+    for entries, at, n_columns in ((classes, top, MAX_CLASSES), (lines, below, _IN_A_ROW)):
+        if entries:
+            figure.legend(
+                handles=entries, loc="upper left", bbox_to_anchor=(0.012, at),
+                ncols=n_columns, frameon=False, fontsize=8, handlelength=1.6, columnspacing=1.4,
+            )  # fmt: skip
 
 
 def _write(figure: "Figure", places: Places, *, words: str, words_in: float) -> None:
