@@ -79,6 +79,10 @@ def _until_it_passes(task: Task, work: Callable[..., None], *ids: str | int) -> 
 @worker_ready.connect
 def sweep_from_now_on(sender: Any, **_: Any) -> None:
     """Every worker asks for sweeps: whichever of them dies, the others go on."""
+    sender.timer.call_repeatedly(FORGET_EVERY_S, forget_old_views.delay)
+    forget_old_views.delay()
+    if not settings.HAS_VAULT:
+        return  # a worker of the analyst zone computes maps: batches are no business of its
 
     def ask() -> None:
         sweep.apply_async(expires=settings.MOBILITY_SWEEP_S)
@@ -88,7 +92,5 @@ def sweep_from_now_on(sender: Any, **_: Any) -> None:
 
         resume_at_once()  # the only worker has just started: nobody else can be at work
     sender.timer.call_repeatedly(settings.MOBILITY_SWEEP_S, ask)
-    sender.timer.call_repeatedly(FORGET_EVERY_S, forget_old_views.delay)
     ask()
-    forget_old_views.delay()
     catch_up.delay()

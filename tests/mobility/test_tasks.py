@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from mobility import tasks
 from mobility.celery import app
@@ -16,6 +17,7 @@ from reports.selectors import Window
 from reports.services import access
 from tests.reports import report_factory as factory
 
+MODULES = {"sweep": "sweeping", "catch_up": "publishing"}
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 
 
@@ -68,3 +70,18 @@ def test_a_worker_forgets_old_openings_at_its_start_and_every_hour(
     timer.call_all()
     assert ShareView.objects.count() == 1
     assert sorted(timer.every_s.values()) == [15, 3600]
+
+
+def test_a_worker_of_the_analyst_zone_asks_for_nothing_of_the_vault(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, in_this_process: None
+) -> None:
+    """It is there for maps; the models that a sweep needs are not installed."""
+    settings.HAS_VAULT = False
+    asked: list[str] = []
+    for name in ("sweep", "catch_up"):
+        monkeypatch.setattr(f"mobility.services.{MODULES[name]}.{name}", lambda name=name: asked.append(name))
+    timer = Timer()
+    tasks.sweep_from_now_on(sender=SimpleNamespace(timer=timer))
+    timer.call_all()
+    assert asked == []
+    assert list(timer.every_s.values()) == [3600]
