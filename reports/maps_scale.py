@@ -89,7 +89,7 @@ def fixed_scale(values: NDArray[np.float64]) -> Scale:
 
 def _equal_breaks(low: float, high: float) -> tuple[float, ...]:
     """Multiples of a round step strictly between two values."""
-    rough = (high - low) / MAX_CLASSES
+    rough = (high - low) / (MAX_CLASSES + 1)  # the last class may be twice as wide: it is open
     power = floor(log10(rough))
     step = next(each for each in _ROUND_STEPS if each * 10.0**power >= rough * (1 - 1e-9)) * 10.0**power
     first = floor(low / step) + 1

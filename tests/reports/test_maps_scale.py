@@ -19,6 +19,10 @@ def test_even_values_have_equal_round_classes_from_zero() -> None:
     assert scale.labels(unit=" %") == ["under 10 %", "10 to 20 %", "20 to 30 %", "30 % and more"]
 
 
+def test_a_round_step_that_is_a_little_too_small_is_better_than_one_twice_as_large() -> None:
+    assert scale_of(-10.2, 11.6, 34.7, 51.3).breaks == (10.0, 20.0, 30.0, 40.0)
+
+
 def test_skewed_values_have_classes_that_grow() -> None:
     scale = scale_of(*range(1, 40), 900.0)
     assert scale.breaks == (5.0, 20.0, 100.0, 500.0)
