@@ -206,6 +206,90 @@ class VisitorPage(PageOf):
     items: list[VisitorsOfWindow]
 
 
+Subscribers = Annotated[
+    float | None,
+    Field(description="subscribers seen by the network, not scaled; null: density_status or status says why"),
+]
+DensityStatus = Literal["done", "waiting", "running", "failed", "not_computed"]
+
+
+class PlacesHead(Strict):
+    """A window of reported places, and the noise that protects each of them."""
+
+    study: Slug
+    first_day: date
+    last_day: date
+    plan_version: int
+    mechanism: str
+    level: float = Field(description="epsilon within radius_m")
+    radius_m: float
+    epsilon_per_m: float = Field(description="certified for one report, rounded up")
+    unit: Literal["place"] = Field(description="what epsilon is about: the place of a person on one day")
+    places_per_person: int = Field(description="their epsilons add up where places differ")
+    n_visitors: Visitors
+    n_reports: int | None
+    status: Status
+    density_status: DensityStatus = Field(
+        description="of the deconvolved map, which the page of maps asks for"
+    )
+    ci_level: float = Field(description="share of such intervals that contain the true value")
+    timezone: str = Field(description="of the days")
+    software_version: str
+
+
+class Zone(Strict):
+    """Reports that lie in a zone, and subscribers who truly were there."""
+
+    zone: str
+    n_squares: int = Field(description="squares of the grid whose middle is in the zone")
+    reports: int | None = Field(description="exact as a count; where a report lies is noisy")
+    subscribers: Subscribers
+    std_error: Subscribers
+    ci_low: Subscribers
+    ci_high: Subscribers
+    status: Status
+    density_status: DensityStatus | Literal["too_many_zones", "no_square"]
+
+
+class Places(PlacesHead):
+    zones: list[Zone]
+
+
+class Square(Strict):
+    """A square of the grid."""
+
+    square: int = Field(description="row * n_x + column; rows go north, columns east")
+    x_m: float = Field(description="middle, in metres of the projection")
+    y_m: float
+    reports: int | None = Field(description="exact as a count; where a report lies is noisy")
+    density: Subscribers
+    std_error: Subscribers
+    low: Subscribers
+    high: Subscribers
+    zone: str | None = Field(description="that of the middle of the square")
+    land: bool
+
+
+class Grid(Strict):
+    """Lower left corner, side and number of the squares."""
+
+    x0_m: int
+    y0_m: int
+    step_m: int
+    n_x: int
+    n_y: int
+
+
+class PlacesOnGrid(PlacesHead):
+    projection: str = Field(description="of the metres, as PROJ reads it")
+    grid: Grid
+
+
+class SquarePage(PageOf):
+    window: PlacesOnGrid
+    items: list[Square]
+
+
 class Statement(BaseModel):
     """The privacy statement; docs/statement.schema.json has its whole schema."""
 

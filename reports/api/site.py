@@ -24,8 +24,10 @@ from reports.api.answers import (
 )
 from reports.api.auth import Session, Token, reader_of
 from reports.api.document import DocumentedApi
+from reports.api.places import located_window, page_of_squares, state_of_places
 from reports.api.problems import ProblemError
 from reports.api.records import indicator_record, outages_of, study_line, study_record, visitors_record
+from reports.exports.places import select_places, zones_document
 from reports.models import Indicator, Study
 from reports.selectors import (
     Window,
@@ -43,6 +45,7 @@ from reports.statement import privacy_statement
 
 PAGE = 50
 PAGE_MAX = 200
+SQUARES, SQUARES_MAX = 1000, 10_000
 
 
 def _strict_date(value: object) -> object:
@@ -64,6 +67,8 @@ From = Annotated[
 To = Annotated[Day | None, Query(alias="to", description="last day of the window; default: the same day")]
 Format = Annotated[Literal["json", "csv"], Query(description="csv: one row per estimate")]
 Limit = Annotated[int, Query(ge=1, le=PAGE_MAX, description="entries of a part")]
+SquareLimit = Annotated[int, Query(ge=1, le=SQUARES_MAX, description="entries of a part")]
+AllSquares = Annotated[bool, Query(alias="all", description="true: empty squares, too")]
 Offset = Annotated[int, Query(ge=0, le=1_000_000, description="entries before this part")]
 
 STUDY = "/studies/{slug:study}"
@@ -229,6 +234,43 @@ def windows(
     found = _indicator(request, study, indicator)
     page = Page(limit=limit, offset=offset)
     return _reports(request, found, windows_of_indicator(found), page=page, file_format=format)
+
+
+@api.get(STUDY + "/places", response=answers(schemas.Places), summary=gettext_noop("Reported places"))
+def places(request: HttpRequest, study: str, first: From = None, last: To = None) -> HttpResponseBase:
+    """Reported places of one window by zone: reports, and subscribers with their intervals."""
+    refuse_unknown(request, "from", "to")
+    found = _study(request, study)
+    window = located_window(found, _window(found, first, last))
+    return answer(
+        request,
+        state=[state_of([found]), state_of_places(found, window)],
+        build=lambda: as_json(zones_document(select_places(found, window))),
+    )
+
+
+@api.get(
+    STUDY + "/places/grid", response=answers(schemas.SquarePage), summary=gettext_noop("Squares of the grid")
+)
+def places_grid(
+    request: HttpRequest,
+    study: str,
+    first: From = None,
+    last: To = None,
+    is_all: AllSquares = False,  # noqa: FBT002 - an option of addresses
+    limit: SquareLimit = SQUARES,
+    offset: Offset = 0,
+) -> HttpResponseBase:
+    """Reports and density of one window by square; of those with a report or a twentieth of a subscriber."""
+    refuse_unknown(request, "from", "to", "all", "limit", "offset")
+    found = _study(request, study)
+    page = Page(limit=limit, offset=offset)
+    window = located_window(found, _window(found, first, last))
+    return answer(
+        request,
+        state=[state_of([found]), state_of_places(found, window)],
+        build=lambda: page_of_squares(request, select_places(found, window), page=page, is_all=is_all),
+    )
 
 
 @api.get("/openapi.json", include_in_schema=False)

@@ -181,15 +181,15 @@ def square_columns(places: Places) -> dict[str, list[Any]]:
     }
 
 
+def window_record(places: Places) -> Record:
+    """The window, whether it is to be read, and how far its density is."""
+    statuses = {"status": str(places.found.status), "density_status": places.density_status}
+    return head_of(places) | statuses
+
+
 def zones_document(places: Places) -> Record:
     """The window with its zones, as JSON files and the API have it."""
-    return {
-        **head_of(places),
-        "status": str(places.found.status),
-        "density_status": places.density_status,
-        "zones": zone_records(places),
-        **tail_of(places),
-    }
+    return {**window_record(places), "zones": zone_records(places), **tail_of(places)}
 
 
 def zones_to_csv(places: Places) -> bytes:
@@ -207,10 +207,8 @@ def zones_to_json(places: Places) -> bytes:
 def provenance(places: Places) -> Mapping[str, Any]:
     """What a file says of itself: plain values for the metadata of maps and pictures."""
     return {
-        **head_of(places),
+        **window_record(places),
         "study_name": places.study.name,
-        "status": str(places.found.status),
-        "density_status": places.density_status,
         "visitor_rule": wording.visitor_rule(places.study),
         "plan_sha256": places.found.plan.spec_hash,
         "crs": CRS,

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from reports.models import Indicator
+from reports.models import Indicator, Study
 from reports.views.access import readers_only
 
 
@@ -20,9 +20,11 @@ def docs(request: HttpRequest) -> HttpResponse:
 
     document = api.document()
     example = Indicator.objects.select_related("study").order_by("-study__first_day", "position").first()
+    located = Study.objects.filter(plans__location_tally__isnull=False).order_by("-first_day").first()
     context = {
         "operations": [
-            _operation(path, methods["get"], example=example) for path, methods in document["paths"].items()
+            _operation(path, methods["get"], try_url=_filled(path, example, located=located))
+            for path, methods in document["paths"].items()
         ],
         "root": request.build_absolute_uri(reverse("reading:root")),
         "example": example,
@@ -31,7 +33,7 @@ def docs(request: HttpRequest) -> HttpResponse:
     return render(request, "reports/api.html", context)
 
 
-def _operation(path: str, found: dict[str, Any], *, example: Indicator | None) -> dict[str, Any]:
+def _operation(path: str, found: dict[str, Any], *, try_url: str) -> dict[str, Any]:
     parameters = [
         {
             "name": parameter["name"],
@@ -47,12 +49,19 @@ def _operation(path: str, found: dict[str, Any], *, example: Indicator | None) -
         "description": found.get("description", ""),
         "path": path,
         "parameters": parameters,
-        "try_url": _filled(path, example),
+        "try_url": try_url,
     }
 
 
-def _filled(path: str, example: Indicator | None) -> str:
-    """The address with a study and an indicator of this site in it; empty when there is none."""
+def _filled(path: str, example: Indicator | None, *, located: Study | None) -> str:
+    """The address with a study and an indicator of this site in it; empty when there is none.
+
+    Parameters
+    ----------
+    located : a study with reported places
+    """
+    if "/places" in path:
+        return "" if located is None else path.replace("{study}", located.slug)
     if example is None:
         return "" if "{" in path else path
     return path.replace("{study}", example.study.slug).replace("{indicator}", example.slug)

@@ -31,6 +31,7 @@ PATHS = [
     f"{GENDER}/days",
     f"{GENDER}/windows",
 ]
+OF_PLACES = [f"{FAIR}/places", f"{FAIR}/places/grid"]  # test_places reads them
 
 
 def read(program: Program, path: str, **query: Any) -> Any:
@@ -214,7 +215,8 @@ def test_answers_are_as_the_document_says(program: Program, fair: Study, path: s
 def test_the_document_lists_these_operations_and_no_others(program: Program, fair: Study) -> None:
     document = program.get("openapi.json").json()
     templates = {
-        f"/api/v1/{path}".replace("fair-2024", "{study}").replace("gender", "{indicator}") for path in PATHS
+        f"/api/v1/{path}".replace("fair-2024", "{study}").replace("gender", "{indicator}")
+        for path in PATHS + OF_PLACES
     }
     assert set(document["paths"]) == templates
     for methods in document["paths"].values():

@@ -1,0 +1,58 @@
+"""Reported places as the API sends them; what they hold, `reports.exports.places` says."""
+
+from django.http import HttpRequest
+from django.utils.translation import gettext
+
+from reports.api.answers import Content, Page, as_json, page_links
+from reports.api.problems import ProblemError
+from reports.exports.places import SQUARE_NAMES, Places, Record, square_columns, tail_of, window_record
+from reports.locations import location_spec, windows_with_maps
+from reports.models import DensityMap, Study
+from reports.selectors import Window
+
+_LEAST = 0.05  # subscribers in a square that is worth an entry
+
+
+def located_window(study: Study, window: Window) -> Window:
+    """The window, if places can be counted in it.
+
+    Raises
+    ------
+    ProblemError : the study has no reported places, or only those of single days
+    """
+    spec = location_spec(study)
+    if spec is None:
+        raise ProblemError(404, gettext("The study has no reported places."))
+    if window not in windows_with_maps(study, spec):
+        text = gettext(
+            "People report a place on %(n)s days only, so that there are maps of single days only."
+        )
+        raise ProblemError(422, text % {"n": spec.max_values})
+    return window
+
+
+def state_of_places(study: Study, window: Window) -> list[object]:
+    """How far the deconvolved map is, and of which counts."""
+    rows = DensityMap.objects.filter(study=study, first_day=window.first_day, last_day=window.last_day)
+    return list(rows.values_list("fingerprint", "state"))
+
+
+def page_of_squares(request: HttpRequest, places: Places, *, page: Page, is_all: bool) -> Content:
+    """The window, and one page of its squares; without those that are empty unless all are asked for."""
+    columns = square_columns(places)
+    rows = zip(*(columns[name] for name in SQUARE_NAMES), strict=True)
+    records = [dict(zip(SQUARE_NAMES, row, strict=True)) for row in rows]
+    listed = records if is_all else [record for record in records if _has_anything(record)]
+    links = page_links(request, page, count=len(listed))
+    on_grid = {"projection": places.area.projection, "grid": places.found.spec.grid.to_json()}
+    body = {
+        "window": window_record(places) | on_grid | tail_of(places),
+        "items": list(page.cut(listed)),
+        "count": len(listed),
+        "next": links.get("next"),
+    }
+    return Content(text=as_json(body).text, links=links)
+
+
+def _has_anything(square: Record) -> bool:
+    return bool(square["reports"]) or (square["density"] or 0.0) >= _LEAST
