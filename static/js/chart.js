@@ -2,6 +2,8 @@
 // <div data-figure="name">. Colours are names of CSS custom properties, so it follows light and dark.
 
 const COLOUR = /^(--[\w-]+)(?:\/([\d.]+))?$/;
+// The width of a card on A4 or Letter, in CSS pixels. The paper's own is known only after charts are drawn for it.
+const PAPER_WIDTH = 660;
 const CONFIG = {
   responsive: true,
   displaylogo: false,
@@ -31,7 +33,12 @@ function painted(node, styles) {
 function draw(element) {
   const figure = JSON.parse(document.getElementById(element.dataset.figure).textContent);
   const { data, layout } = painted(figure, getComputedStyle(document.documentElement));
+  if (isOnPaper()) layout.width = Math.min(element.clientWidth, PAPER_WIDTH);
   return globalThis.Plotly.react(element, data, layout, CONFIG);
+}
+
+function isOnPaper() {
+  return document.documentElement.classList.contains("on-paper");
 }
 
 function drawAll() {
@@ -47,7 +54,7 @@ function resizeAll() {
 function forPaper(isPaper) {
   document.documentElement.classList.toggle("on-paper", isPaper);
   drawAll();
-  resizeAll();
+  if (!isPaper) resizeAll();
 }
 addEventListener("beforeprint", () => forPaper(true));
 addEventListener("afterprint", () => forPaper(false));

@@ -124,6 +124,20 @@ def test_paper_has_the_numbers_and_the_address_and_no_navigation(watched: browsi
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(26, 36, 46)"
 
 
+def test_wide_charts_fit_on_paper_and_are_wide_again_after_it(watched: browsing.Watched) -> None:
+    watched.page.set_viewport_size({"width": 1440, "height": 900})
+    page = watched.open(REPORT + "days/")
+    page.wait_for_selector(".chart .main-svg")
+    width = "parseFloat(document.querySelector('.chart .main-svg').getAttribute('width'))"
+    wide = page.evaluate(width)
+    assert wide > 1000
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(width) <= 660
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.wait_for_timeout(500)
+    assert page.evaluate(width) == wide
+
+
 def test_charts_of_the_dark_scheme_are_drawn_in_ink_for_paper(watched: browsing.Watched) -> None:
     watched.page.emulate_media(color_scheme="dark")
     page = watched.open(REPORT)
