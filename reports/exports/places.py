@@ -222,6 +222,19 @@ def provenance(places: Places) -> Mapping[str, Any]:
     }
 
 
+def collection(
+    places: Places, properties: list[Record], shapes: list[Any], *, about: Mapping[str, Any] | None = None
+) -> bytes:
+    """GeoJSON: a feature for each of `properties`; `about` is added to the provenance."""
+    features = [
+        {"type": "Feature", "properties": row, "geometry": shape}
+        for row, shape in zip(properties, shapes, strict=True)
+    ]
+    facts = {**provenance(places), **(about or {})}
+    whole = {"type": "FeatureCollection", "provenance": facts, "features": features}
+    return json.dumps(whole, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
 def _zone_status(places: Places, *, has_squares: bool, has_figures: bool) -> str:
     """Why a zone has no estimate; "done" where it has one."""
     if places.density_status != DONE:

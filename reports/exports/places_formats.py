@@ -55,6 +55,18 @@ def _squares_geoparquet(places: Places, _options: ReportOptions) -> bytes:
     return squares_to_geoparquet(places)
 
 
+def _hexagons_csv(places: Places, _options: ReportOptions) -> bytes:
+    from reports.exports.places_hexagons import hexagons_to_csv
+
+    return hexagons_to_csv(places)
+
+
+def _hexagons_geojson(places: Places, _options: ReportOptions) -> bytes:
+    from reports.exports.places_hexagons import hexagons_to_geojson
+
+    return hexagons_to_geojson(places)
+
+
 def _png(places: Places, options: ReportOptions) -> bytes:
     from reports.exports.places_drawing import places_to_png
 
@@ -67,7 +79,8 @@ def _svg(places: Places, options: ReportOptions) -> bytes:
     return places_to_svg(places, options)
 
 
-ZONES, SQUARES, MAPS = "zones", "squares", "maps"
+ZONES, SQUARES, HEXAGONS, MAPS = "zones", "squares", "hexagons", "maps"
+_HEXAGONS_PURPOSE: Final = gettext_lazy("sums of squares; a square belongs to the hexagon of its centre")
 _SQUARES_PURPOSE: Final = gettext_lazy("reports and density by square of the grid, for maps")
 PLACES_FORMATS: Final = {
     (found.content, found.ending): found
@@ -115,6 +128,20 @@ PLACES_FORMATS: Final = {
             write=_squares_geoparquet,
         ),
         PlacesFormat(
+            content=HEXAGONS,
+            ending="csv",
+            label=gettext_lazy("CSV of hexagons (H3)"),
+            purpose=_HEXAGONS_PURPOSE,
+            write=_hexagons_csv,
+        ),
+        PlacesFormat(
+            content=HEXAGONS,
+            ending="geojson",
+            label=gettext_lazy("GeoJSON of hexagons (H3)"),
+            purpose=_HEXAGONS_PURPOSE,
+            write=_hexagons_geojson,
+        ),
+        PlacesFormat(
             content=MAPS,
             ending="png",
             label="PNG",
@@ -132,3 +159,8 @@ PLACES_FORMATS: Final = {
         ),
     )
 }
+
+
+def places_formats(*, has_hexagons: bool) -> list[PlacesFormat]:
+    """Formats in the order of a menu; hexagons only for a study that asks for them."""
+    return [found for found in PLACES_FORMATS.values() if has_hexagons or found.content != HEXAGONS]

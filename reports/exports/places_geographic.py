@@ -1,6 +1,5 @@
 """Reported places for programs that draw maps: squares and zones as GeoJSON and GeoParquet, WGS 84."""
 
-import json
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from reports.exports.places import (
     SQUARE_NAMES,
     ZONE_NAMES,
     Places,
+    collection,
     provenance,
     square_columns,
     zone_records,
@@ -42,14 +42,14 @@ def squares_to_geojson(places: Places) -> bytes:
     columns = square_columns(places)
     rows = zip(*(columns[name] for name in SQUARE_NAMES), strict=True)
     shapes = ({"type": "Polygon", "coordinates": [ring]} for ring in square_rings(places).tolist())
-    return _collection(places, [dict(zip(SQUARE_NAMES, row, strict=True)) for row in rows], list(shapes))
+    return collection(places, [dict(zip(SQUARE_NAMES, row, strict=True)) for row in rows], list(shapes))
 
 
 def zones_to_geojson(places: Places) -> bytes:
     """A feature for each zone; shapes are simplified for display."""
     shapes = _zone_shapes(places)
     records = zone_records(places)
-    return _collection(places, records, [shapes.get(record["zone"]) for record in records])
+    return collection(places, records, [shapes.get(record["zone"]) for record in records])
 
 
 def squares_to_geoparquet(places: Places) -> bytes:
@@ -68,15 +68,6 @@ def zones_to_geoparquet(places: Places) -> bytes:
     columns = {name: (_kind(name), [record[name] for record in records]) for name in ZONE_NAMES}
     geometry = [shape(shapes[name]) if name in shapes else None for name in columns["zone"][1]]
     return geoparquet(columns, geometry, about=provenance(places))
-
-
-def _collection(places: Places, properties: list[dict[str, Any]], shapes: list[Any]) -> bytes:
-    features = [
-        {"type": "Feature", "properties": row, "geometry": shape}
-        for row, shape in zip(properties, shapes, strict=True)
-    ]
-    whole = {"type": "FeatureCollection", "provenance": provenance(places), "features": features}
-    return json.dumps(whole, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _zone_shapes(places: Places) -> dict[str, dict[str, Any]]:

@@ -91,6 +91,12 @@ class Area(models.Model):
     grid_zones = models.BinaryField(null=True, help_text="zone of each square: GridMap of reports.geography")
     grid_land = models.BinaryField(null=True, help_text="squares where people may be: a bit each")
 
+    h3_resolution = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        help_text="of the hexagons by which files sum the squares; empty: no such files",
+    )
+
     class Meta:
         constraints = [
             models.CheckConstraint(

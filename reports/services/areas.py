@@ -7,8 +7,10 @@ from reports.models import Area, Study
 from reports.studyfile import AreaDefinition
 
 
-def create_area(study: Study, area: AreaDefinition, *, grid: Grid | None = None) -> Area:
-    """Write the area of a study; `grid` is that of its locations, if it has any."""
+def create_area(
+    study: Study, area: AreaDefinition, *, grid: Grid | None = None, h3_resolution: int | None = None
+) -> Area:
+    """Write the area of a study; `grid` is that of its locations, if it has any, as are hexagons."""
     from reports.geography.areas import projection_of
     from reports.geography.display import shown_zones
     from reports.geography.grid import land_mask, zone_of_grid_cells
@@ -28,5 +30,6 @@ def create_area(study: Study, area: AreaDefinition, *, grid: Grid | None = None)
         projection=projection_of(area).text,
         outlines=outlines,
         layers=[asdict(layer) for layer in area.layers],
+        h3_resolution=h3_resolution,
         **of_grid,
     )

@@ -54,7 +54,12 @@ def create_study_rows(definition: StudyDefinition, *, by: str) -> Study:
     )
     if definition.area is not None:
         location = definition.location
-        create_area(study, definition.area, grid=None if location is None else location.grid)
+        create_area(
+            study,
+            definition.area,
+            grid=None if location is None else location.grid,
+            h3_resolution=None if location is None else location.h3_resolution,
+        )
     indicators = _create_indicators(study, definition)
     _create_plan(study, definition, indicators, by=by)
     return study

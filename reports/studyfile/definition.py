@@ -155,6 +155,7 @@ class LocationDefinition:
     level : the odds of two places that lie radius_m apart differ at most by exp(level)
     max_values : days on which a subscriber reports, None = all
     places : code of the square of the grid in which each cell of the area lies, in the order of the cells
+    h3_resolution : of the hexagons by which files sum the squares, 0 to 15; None = no such files
     """
 
     level: Decimal
@@ -162,6 +163,7 @@ class LocationDefinition:
     max_values: int | None
     grid: Grid
     places: tuple[int, ...]
+    h3_resolution: int | None = None
 
     @property
     def spec(self) -> LocationSpec:

@@ -14,6 +14,7 @@ LEVEL = NumberRule('must be a number > 0 and <= 7, or a text as "ln 4"', lambda 
 RADIUS_M = (10, 50_000)
 GRID_M = (10, 50_000)
 MAX_MARGIN_M = 100_000
+MAX_H3_RESOLUTION = 15
 LEVEL_DECIMALS = Decimal("1e-8")  # what the database column holds
 RADIUS_95 = Decimal("4.743864518391")  # quantile of epsilon times radius
 _LN = "ln "
@@ -28,6 +29,7 @@ class LocationRequest:
     grid_m: int
     margin_m: int | None
     max_values: int | None
+    h3_resolution: int | None
 
 
 def read_location(table: Table, area: AreaDefinition | None, *, days: int) -> LocationDefinition | None:
@@ -39,6 +41,11 @@ def read_location(table: Table, area: AreaDefinition | None, *, days: int) -> Lo
         grid_m=table.integer("grid_m", low=GRID_M[0], high=GRID_M[1]),
         margin_m=table.integer("margin_m", low=0, high=MAX_MARGIN_M) if table.has("margin_m") else None,
         max_values=table.integer("max_values", low=1, high=days) if table.has("max_values") else None,
+        h3_resolution=(
+            table.integer("h3_resolution", low=0, high=MAX_H3_RESOLUTION)
+            if table.has("h3_resolution")
+            else None
+        ),
     )
     table.finish()
     if area is None or len(table.problems.found) + table.problems.left_out > before:
@@ -66,12 +73,15 @@ def _on_grid(
     except GridError as error:
         table.add("grid_m", str(error), request.grid_m)
         return None
+    if not _hexagons_hold_squares(request, area, table=table):
+        return None
     location = LocationDefinition(
         level=request.level,
         radius_m=request.radius_m,
         max_values=request.max_values,
         grid=grid,
         places=tuple(grid_codes_of_cells(area, grid).tolist()),
+        h3_resolution=request.h3_resolution,
     )
     try:
         _ = location.spec
@@ -79,6 +89,23 @@ def _on_grid(
         table.add("radius_m", str(error), request.radius_m)
         return None
     return location
+
+
+def _hexagons_hold_squares(request: LocationRequest, area: AreaDefinition, *, table: Table) -> bool:
+    """Whether hexagons are at least as large as squares, if any are asked for; else most would be empty."""
+    if request.h3_resolution is None:
+        return True
+    from reports.geography.areas import projection_of
+    from reports.geography.hexagons import finest_resolution
+
+    finest = finest_resolution(*projection_of(area).to_degrees(0.0, 0.0), step_m=request.grid_m)
+    if request.h3_resolution > finest:
+        table.add(
+            "h3_resolution",
+            f"must be at most {finest}: finer hexagons are smaller than the squares of {request.grid_m} m",
+            request.h3_resolution,
+        )
+    return request.h3_resolution <= finest
 
 
 def _read_level(table: Table) -> Decimal:

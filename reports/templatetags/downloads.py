@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from reports.exports.findings import WRITERS
 from reports.exports.formats import FORMATS, Format, formats_for
-from reports.exports.places_formats import PLACES_FORMATS
+from reports.exports.places_formats import places_formats
 from reports.exports.selection import Scope
 
 register = template.Library()
@@ -70,10 +70,11 @@ def findings_links(context: template.Context, page: str) -> list[Link]:
 @register.simple_tag(takes_context=True)
 def places_groups(context: template.Context) -> list[Group]:
     """Files of reported places: data, and what follows the page; the context has `query` and `full_query`."""
+    offered = places_formats(has_hexagons=context["study"].area.h3_resolution is not None)
     groups = []
     for is_drawn, title in ((False, gettext("Data")), (True, gettext("To read: as this page shows it"))):
         links = []
-        for found in PLACES_FORMATS.values():
+        for found in offered:
             if found.is_drawn == is_drawn:
                 slugs = [context["study"].slug, found.content, found.ending]
                 query = context["full_query" if is_drawn else "query"]

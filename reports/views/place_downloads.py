@@ -4,7 +4,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from reports.exports.places import select_places
-from reports.exports.places_formats import PLACES_FORMATS
+from reports.exports.places_formats import HEXAGONS, PLACES_FORMATS
 from reports.options import ReportOptions
 from reports.selectors import WindowError
 from reports.views.access import readers_only
@@ -18,7 +18,7 @@ def download_places(request: HttpRequest, slug: str, content: str, file_format: 
     """Zones, squares or both maps of the window of the address; what is not computed yet is missing."""
     study, spec = located_or_404(slug)
     found = PLACES_FORMATS.get((content, file_format))
-    if found is None:
+    if found is None or (content == HEXAGONS and study.area.h3_resolution is None):
         raise Http404
     try:
         window = window_of(request.GET, study, spec)

@@ -23,7 +23,7 @@ from PIL import Image
 from reports import maps_density, tasks
 from reports.exports import map_drawing
 from reports.exports.places import Places, provenance, select_places
-from reports.exports.places_formats import PLACES_FORMATS
+from reports.exports.places_formats import PLACES_FORMATS, places_formats
 from reports.geography.projection import LocalProjection
 from reports.locations import location_windows, windows_with_maps
 from reports.models import DensityMap, LocationTally, Study
@@ -319,7 +319,10 @@ def test_pictures_are_the_same_every_time(computed: Study, ending: str) -> None:
 # --- addresses --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("content", "ending"), list(PLACES_FORMATS))
+OF_ANY_STUDY = [(found.content, found.ending) for found in places_formats(has_hexagons=False)]
+
+
+@pytest.mark.parametrize(("content", "ending"), OF_ANY_STUDY)
 def test_the_page_links_to_every_file(reader: Client, computed: Study, content: str, ending: str) -> None:
     page = reader.get(reverse("reports:maps", args=["fair-2024"]) + QUERY + "&layer=uncertainty")
     found = PLACES_FORMATS[content, ending]
@@ -327,7 +330,7 @@ def test_the_page_links_to_every_file(reader: Client, computed: Study, content: 
     address = reverse("reports:maps_file", args=["fair-2024", content, ending]) + QUERY
     link = address + ("&layer=uncertainty" if found.is_drawn else "")
     assert link in links
-    assert len(links) == len(PLACES_FORMATS)
+    assert len(links) == len(OF_ANY_STUDY)
     answer = reader.get(link)
     assert (answer.status_code, answer["Content-Type"]) == (200, found.content_type)
     name = f"fair-2024_{content}_2024-05-30_2024-06-02.{ending}"
@@ -348,7 +351,7 @@ def test_what_is_not_there_is_refused(reader: Client, located: Study) -> None:
     answer = reader.get(address, {"from": "2030-01-01"})
     assert answer.status_code == 400
     assert "window must lie within" in answer.content.decode()
-    for content, ending in (("zones", "xlsx"), ("people", "csv"), ("squares", "png")):
+    for content, ending in (("zones", "xlsx"), ("people", "csv"), ("squares", "png"), ("hexagons", "csv")):
         assert reader.get(f"/studies/fair-2024/maps/{content}.{ending}").status_code == 404
     assert reader.post(address).status_code == 405
 
