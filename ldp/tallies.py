@@ -192,13 +192,20 @@ class Delta:
 
     def __add__(self, other: "Delta") -> "Delta":
         """Sum, as new arrays; LdpError if the shapes differ."""
+        total = Delta(
+            visitors=self.visitors.copy(),
+            counts=tuple(array.copy() for array in self.counts),
+            n_reports=tuple(array.copy() for array in self.n_reports),
+        )
+        total.add(other)
+        return total
+
+    def add(self, other: "Delta") -> None:
+        """Add another delta to the arrays of this one, in place; LdpError if the shapes differ."""
         if self._shape() != other._shape():
             raise LdpError(f"deltas must have the same shape, got {self._shape()} and {other._shape()}")
-        return Delta(
-            visitors=self.visitors + other.visitors,
-            counts=tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)),
-            n_reports=tuple(a + b for a, b in zip(self.n_reports, other.n_reports, strict=True)),
-        )
+        for mine, theirs in zip(self._arrays(), other._arrays(), strict=True):
+            np.add(mine, theirs, out=mine)
 
     @property
     def is_zero(self) -> bool:

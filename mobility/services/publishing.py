@@ -1,6 +1,7 @@
 """From the outbox to the analyst zone: one merged delta per publication, never twice, never a small one."""
 
 import logging
+from collections.abc import Collection
 
 from django.db import transaction
 
@@ -25,31 +26,46 @@ def publish(study: OpenStudy, *, batch: Batch | None = None) -> int:
 
 
 def _cut(study: OpenStudy, batch: Batch | None) -> int:
-    """Merge the waiting deltas into a publication, unless they cover too few subscribers."""
-    with transaction.atomic(using="vault"):
-        row = VaultStudy.objects.select_for_update().get(pk=study.row.pk)
-        waiting = OutboxDelta.objects.filter(batch__study=row, number=row.publication_number)
-        counted = dict(waiting.values_list("pk", "subscribers"))
-        subscribers = max(sum(counted.values()), 0)
-        # While the row is locked no batch gets its turn. A slow call may come in another one's: then its
-        # shards are still on their way.
-        is_our_turn = row.active_batch_id == (batch.pk if batch else None)
-        if not is_our_turn or subscribers < max(study.definition.min_publication, 1):
-            return subscribers
-        delta = Delta.zero(study.plan)
-        for part in waiting.filter(pk__in=counted).iterator(chunk_size=16):
-            delta = delta + study.unseal_delta(part)
-        VaultPublication.objects.create(
-            study=row,
-            number=row.publication_number,
-            subscribers=subscribers,
-            voided_days=row.voided_days,
-            delta=delta.pack(),
-        )
-        OutboxDelta.objects.filter(pk__in=counted).delete()
-        row.publication_number += 1
-        row.save(update_fields=["publication_number"])
-    return 0
+    """Merge the waiting deltas into a publication, unless they cover too few subscribers.
+
+    They are merged outside of the transaction, since a study with places has large ones; the transaction then
+    looks whether others have come, or these have gone.
+    """
+    delta, merged, packed = Delta.zero(study.plan), frozenset[int](), b""
+    while True:
+        with transaction.atomic(using="vault"):
+            row = VaultStudy.objects.select_for_update().get(pk=study.row.pk)
+            waiting = OutboxDelta.objects.filter(batch__study=row, number=row.publication_number)
+            counted = dict(waiting.values_list("pk", "subscribers"))
+            subscribers = max(sum(counted.values()), 0)
+            # While the row is locked no batch gets its turn. A slow call may come in another one's: then its
+            # shards are still on their way.
+            is_our_turn = row.active_batch_id == (batch.pk if batch else None)
+            if not is_our_turn or subscribers < max(study.definition.min_publication, 1):
+                return subscribers
+            if merged == counted.keys():
+                _publish(row, packed, subscribers=subscribers, parts=merged)
+                return 0
+        if not merged <= counted.keys():  # another call has published some of them
+            delta, merged = Delta.zero(study.plan), frozenset()
+        for part in OutboxDelta.objects.filter(pk__in=counted.keys() - merged).iterator(chunk_size=16):
+            delta.add(study.unseal_delta(part))
+            merged |= {part.pk}
+        packed = delta.pack()
+
+
+def _publish(row: VaultStudy, packed: bytes, *, subscribers: int, parts: Collection[int]) -> None:
+    """Write the next publication of a study, in place of the deltas that it is merged of."""
+    VaultPublication.objects.create(
+        study=row,
+        number=row.publication_number,
+        subscribers=subscribers,
+        voided_days=row.voided_days,
+        delta=packed,
+    )
+    OutboxDelta.objects.filter(pk__in=parts).delete()
+    row.publication_number += 1
+    row.save(update_fields=["publication_number"])
 
 
 def send_missing(study: VaultStudy) -> None:
