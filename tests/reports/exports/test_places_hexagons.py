@@ -114,7 +114,7 @@ def test_rings_are_closed_and_stay_whole_across_the_date_line() -> None:
     assert max(lon for lon, _ in ring) - min(lon for lon, _ in ring) < 1
 
 
-@pytest.mark.parametrize("step_m", [10, 200, 1000, 50_000])
+@pytest.mark.parametrize("step_m", [10, 200, 314, 315, 1000, 50_000])
 def test_the_finest_resolution_is_the_last_one_that_holds_a_square(step_m: int) -> None:
     finest = finest_resolution(6.85, 47.6, step_m=step_m)
     areas = [h3.cell_area(h3.latlng_to_cell(47.6, 6.85, each), unit="m^2") for each in (finest, finest + 1)]
