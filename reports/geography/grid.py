@@ -1,6 +1,7 @@
 """The grid of a study: squares over its cells and zones, and what each of them is."""
 
 import math
+from collections import Counter
 from typing import Final
 
 import numpy as np
@@ -92,12 +93,23 @@ def grid_codes_of_cells(area: AreaDefinition, grid: Grid) -> NDArray[np.uint16]:
 
 
 def zone_of_grid_cells(area: AreaDefinition, grid: Grid) -> NDArray[np.int16]:
-    """Place in `area.zones` of the zone that holds the centre of each square, or NO_ZONE; shape (n_y, n_x).
+    """Place in `area.zones` of the zone of each square, or NO_ZONE; shape (n_y, n_x).
 
-    Of zones that overlap it is the first, as for cells.
+    A square in which cells stand is in the zone of most of them, since reports come from there: the middle of
+    a coarse square may lie elsewhere. Any other square is in the zone that holds its middle. Of zones that
+    overlap, or have as many cells, it is the first.
     """
     lon, lat = projection_of(area).to_degrees(*grid.centres())
-    return first_containing(lon, lat, shapes_of(area)).astype(np.int16).reshape(grid.shape)
+    zones = first_containing(lon, lat, shapes_of(area)).astype(np.int16)
+    place_of = {zone: place for place, zone in enumerate(area.zones)}
+    votes = Counter(
+        (code, place_of[cell.zone])
+        for code, cell in zip(grid_codes_of_cells(area, grid).tolist(), area.cells, strict=True)
+        if cell.zone is not None
+    )
+    for (code, place), _ in sorted(votes.items(), key=lambda vote: (vote[1], -vote[0][1])):
+        zones[code] = place  # the last one to write has most votes
+    return zones.reshape(grid.shape)
 
 
 def land_mask(area: AreaDefinition, grid: Grid) -> NDArray[np.bool_]:

@@ -97,17 +97,39 @@ def test_squares_have_the_zone_of_their_centre(written: Callable[..., bytes]) ->
     zones = zone_of_grid_cells(area, grid)
     assert (zones.shape, zones.dtype) == (grid.shape, np.int16)
     lon, lat = projection_of(area).to_degrees(*grid.centres())
+    with_cells = set(grid_codes_of_cells(area, grid).tolist())
     for code, (x, y) in enumerate(zip(lon, lat, strict=True)):
+        if code in with_cells:
+            continue
         holding = [place for place, shape in enumerate(shapes_of(area)) if shape.covers(shapely.Point(x, y))]
         assert zones.ravel()[code] == min(holding, default=NO_ZONE)
     assert {NO_ZONE, 0, 1} == set(zones.ravel().tolist())
 
 
-def test_without_shapes_no_square_has_a_zone() -> None:
+def test_a_square_with_cells_has_the_zone_of_most_of_them(written: Callable[..., bytes]) -> None:
+    zones = written(frame([WEST, EAST], zone=["West", "East"]), "zones.gpkg")
+    cells = (
+        "cell_id,lon,lat,zone\n"
+        "a,6.8501,47.65,East\nb,6.8502,47.65,East\nc,6.8503,47.65,West\n"  # in West by their places
+        "d,6.95,47.65,West\ne,6.9501,47.65,East\n"  # as many of each
+        "f,6.99,47.9,\n"  # in no zone
+    )
+    area = parse('zones = "zones.gpkg"\n', {"zones.gpkg": zones}, cells=cells).area
+    grid = make_grid(area, step_m=1000, margin_m=0)
+    found = zone_of_grid_cells(area, grid).ravel()
+    codes = grid_codes_of_cells(area, grid).tolist()
+    assert len(set(codes)) == 3
+    west, east = area.zones.index("West"), area.zones.index("East")
+    assert [found[code] for code in codes] == [east, east, east, min(west, east), min(west, east), NO_ZONE]
+
+
+def test_without_shapes_squares_with_cells_have_their_zone() -> None:
     area = parse("", {}, cells="cell_id,lon,lat,zone\na,6.8,47.6,North\nb,6.9,47.6,\n").area
     assert area.zones == ("North",)
     grid = make_grid(area, step_m=1000, margin_m=0)
-    assert set(zone_of_grid_cells(area, grid).ravel().tolist()) == {NO_ZONE}
+    zones, (named, unnamed) = zone_of_grid_cells(area, grid).ravel(), grid_codes_of_cells(area, grid).tolist()
+    assert (zones[named], zones[unnamed]) == (0, NO_ZONE)
+    assert (zones != NO_ZONE).sum() == 1
     assert land_mask(area, grid).all()
 
 
