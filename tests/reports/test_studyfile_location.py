@@ -112,7 +112,7 @@ def test_without_the_section_nothing_changes() -> None:
         ('"ln 4"', "0", 'location.level: must be a number > 0 and <= 7, or a text as "ln 4"'),
         ("radius_m = 400", "radius_m = 1.5", "location.radius_m: must be a whole number from 10 to 50000"),
         ("grid_m = 200", "grid_m = 10", "the smallest step that works is"),
-        ("grid_m = 200", "grid_m = 200\nmax_values = 4", "location.max_values: must be a whole number from 1 to 3"),
+        ("grid_m = 200", "grid_m = 200\nmax_values = 4", "max_values: must be a whole number from 1 to 3"),
         ("grid_m = 200", "grid = 200", "location.grid_m: is missing"),
         ("radius_m = 400", "radius_m = 10", "location.radius_m: step_m must be smaller"),
     ],
