@@ -86,7 +86,10 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
             "the place of one day of a person, which is the middle of a square of the grid; the promise is "
             "per metre between two places"
         ),
-        "who_reports": gettext("every visitor, beside the indicators and their epsilon"),
+        "who_reports": gettext(
+            "every visitor, for at most as many places as a person has here, beside the indicators and their "
+            "epsilon"
+        ),
         "level": _ratio(spec.level),
         "radius_m": _ratio(spec.radius_m),
         "nominal_epsilon_per_m": _ratio(spec.epsilon_per_m),

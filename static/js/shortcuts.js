@@ -35,7 +35,8 @@ function follow(entry) {
   const element = focus && document.getElementById(focus);
   if (element) {
     element.scrollIntoView();
-    element.focus();
+    // Of a grid it is the cell from which the arrow keys go on.
+    (element.querySelector("[role=grid] [tabindex='0']") ?? element).focus();
   }
 }
 

@@ -86,6 +86,15 @@ def test_a_key_pressed_before_the_closed_list_has_lost_the_focus_counts(watched:
     assert page.evaluate("document.activeElement.id") == "method"
 
 
+def test_w_leads_to_the_cell_of_the_window(watched: browsing.Watched) -> None:
+    page = watched.open(REPORT)
+    page.wait_for_selector("[data-keys]:not([hidden])")
+    page.keyboard.press("w")
+    assert focused(page).startswith("Thu 30 May 2024 to Sun 2 Jun 2024")
+    page.keyboard.press("ArrowDown")
+    assert focused(page).startswith("Fri 31 May 2024 to Sun 2 Jun 2024")
+
+
 def test_button_opens_the_list_and_shortcuts_can_be_turned_off(watched: browsing.Watched) -> None:
     page = watched.open(REPORT)
     page.locator("[data-opens=shortcuts]").click()

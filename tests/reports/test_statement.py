@@ -286,6 +286,6 @@ def test_page_says_what_the_noise_of_places_means(client: Client, analyst: User)
     assert "400 m apart by at most 4.00 times" in shown
     assert "middles are up to 542 m apart" in shown
     assert "at most 2 different places" in shown
-    assert "Every visitor also reports a noisy place a day." in shown
+    assert "Every visitor also reports a noisy place a day, on 2 days of the study, drawn at random." in shown
     # one who stays and one who moves have no such bound: of the one the report never changes
     assert "places on the same days, and whose places are 400 m apart, by at most 16.00 times" in shown
