@@ -61,7 +61,7 @@ def better_view_words(
     if not known:
         return gettext(
             "Counts by zone from reported places are right to about ± %(places)s subscribers on average. No "
-            "indicator of this study has zones as its categories, so there is nothing to compare them with."
+            "indicator whose categories are zones has numbers of this window to compare them with."
         ) % {"places": wording.number(by_places)}
     width, report = min(known, key=lambda pair: pair[0])
     facts = {

@@ -242,7 +242,7 @@ def test_the_better_view_is_the_one_with_shorter_intervals(
         for row in rows
     ]
     assert "the indicator “Home” is" in words.better_view_words(wide, [report], zones=ZONES)
-    assert "nothing to compare them with" in words.better_view_words(rows, [], zones=ZONES)
+    assert "has numbers of this window to compare them with" in words.better_view_words(rows, [], zones=ZONES)
 
 
 def test_goodness_says_so_when_the_density_does_not_fit() -> None:
