@@ -1,6 +1,6 @@
 """What every worker asks for again and again; the tasks run in this process, as in a worker of its own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +11,6 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from mobility import tasks
-from mobility.celery import app
 from reports.models import ShareView, Study
 from reports.selectors import Window
 from reports.services import access
@@ -36,11 +35,11 @@ class Timer:
 
 
 @pytest.fixture
-def in_this_process() -> Iterator[None]:
-    """Tasks run where they are asked for: there is no broker here."""
-    app.conf.task_always_eager = True
-    yield
-    app.conf.task_always_eager = False
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks run where they are asked for: there is no broker here, not even a connection to one."""
+    for task in (tasks.sweep, tasks.catch_up, tasks.forget_old_views):
+        monkeypatch.setattr(task, "delay", task.run)
+        monkeypatch.setattr(task, "apply_async", lambda run=task.run, **_: run())
 
 
 @pytest.fixture
