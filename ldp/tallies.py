@@ -221,12 +221,17 @@ class Delta:
         return header + sizes + zlib.compress(body, level=1)
 
     @classmethod
-    def unpack(cls, packed: bytes) -> Self:
+    def unpack(cls, packed: bytes, *, plan: PlanSpec | None = None) -> Self:
         """Delta that `pack` wrote.
+
+        Parameters
+        ----------
+        plan : whose delta it must be; the header is compared with it before anything is allocated, so give it
+            where the bytes come from elsewhere
 
         Raises
         ------
-        LdpError : the bytes are not a whole packed delta
+        LdpError : the bytes are not a whole packed delta, or not of this plan
         """
         if len(packed) < _HEADER.size or not packed.startswith(_MAGIC):
             raise LdpError(f"packed delta must start with {_MAGIC!r}, got {packed[: len(_MAGIC)]!r}")
@@ -234,7 +239,10 @@ class Delta:
         body_start = _HEADER.size + 2 * d
         if len(packed) < body_start:
             raise LdpError(f"packed delta must have at least {body_start} bytes, got {len(packed)}")
-        delta = cls._zero(days=days, domain_sizes=struct.unpack_from(f">{d}H", packed, _HEADER.size))
+        sizes = struct.unpack_from(f">{d}H", packed, _HEADER.size)
+        if plan is not None and (days, sizes) != (plan.days, plan.tally_sizes):
+            raise LdpError("packed delta must have the days and the tallies of the plan, got others")
+        delta = cls._zero(days=days, domain_sizes=sizes)
         delta._fill(packed[body_start:])
         return delta
 

@@ -1,5 +1,8 @@
 """Gap tallies: every union of days, late days, and taking back what was added."""
 
+import resource
+import struct
+import zlib
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -322,6 +325,23 @@ PACKED = filled(3, [2, 5], seed=9).pack()
 def test_damaged_bytes_are_refused(damaged: bytes) -> None:
     with pytest.raises(LdpError, match="packed delta must"):
         Delta.unpack(damaged)
+
+
+@pytest.mark.parametrize(
+    ("days", "sizes"), [(6, [3, 5]), (7, [3]), (7, [3, 4]), (7, [5, 3]), (255, [65_535] * 255)]
+)
+def test_bytes_of_another_plan_are_refused_before_they_take_memory(days: int, sizes: list[int]) -> None:
+    header = struct.pack(f">5sBB{len(sizes)}H", b"LDPD\x01", days, len(sizes), *sizes)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(LdpError, match="of the plan"):
+        Delta.unpack(header + zlib.compress(b""), plan=make_plan(("static", 3), ("daily", 5), days=7))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kilobytes
+
+
+def test_bytes_of_the_plan_are_unpacked() -> None:
+    plan = make_plan(("static", 3), ("daily", 5), days=7)
+    packed = filled(7, [3, 5], seed=4).pack()
+    assert Delta.unpack(packed, plan=plan).pack() == packed
 
 
 @given(data=st.data(), days=st.one_of(st.integers(1, 6), st.integers(1, 62)), sign=st.sampled_from([1, -1]))
