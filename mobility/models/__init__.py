@@ -1,6 +1,7 @@
 """The vault: batches, day state, presence and outbox of the operator zone. Blobs are sealed."""
 
 from mobility.models.batch import Applied, Batch, Chunk, ShardRun
+from mobility.models.drafts import PlanDraft
 from mobility.models.feeds import ExtractProfile, FeedToken
 from mobility.models.outbox import OutboxDelta, VaultPublication
 from mobility.models.vault import AnswerShard, DayState, OptOutShard, PresenceShard, VaultDay, VaultStudy
@@ -15,6 +16,7 @@ __all__ = [
     "FeedToken",
     "OptOutShard",
     "OutboxDelta",
+    "PlanDraft",
     "PresenceShard",
     "ShardRun",
     "VaultDay",

@@ -13,6 +13,14 @@ class Plan(models.Model):
         PROFILE = "profile"
         ATTRIBUTE = "attribute"
 
+    class Review(models.TextChoices):
+        """Whether a second person approved it, and if not, why nobody had to."""
+
+        APPROVED = "approved"
+        LOWERS_ONLY = "lowers_only"
+        SWITCHED_OFF = "switched_off"
+        ON_SERVER = "on_server"  # made by a command: whoever has a shell there is trusted
+
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="plans")
     version = models.PositiveSmallIntegerField()
     mechanism = models.CharField(max_length=16)
@@ -26,10 +34,24 @@ class Plan(models.Model):
     )
     published_at = models.DateTimeField(auto_now_add=True)
     published_by = models.CharField(max_length=150, blank=True)
+    review = models.CharField(max_length=12, choices=Review, default=Review.ON_SERVER)
+    reviewed_by = models.CharField(max_length=150, blank=True)
+    reviewed_at = models.DateTimeField(null=True, blank=True)
+    superseded_at = models.DateTimeField(
+        null=True, blank=True, help_text="a later version took its place before anything was counted"
+    )
 
     class Meta:
         ordering = ["study", "version"]
         constraints = [
+            models.UniqueConstraint(
+                fields=["study"], condition=Q(superseded_at__isnull=True), name="plan_in_force_once"
+            ),
+            models.CheckConstraint(
+                name="plan_reviewed_by_another",
+                condition=Q(review="approved", reviewed_at__isnull=False) & ~Q(reviewed_by="")
+                | ~Q(review="approved") & Q(reviewed_at__isnull=True, reviewed_by=""),
+            ),
             models.UniqueConstraint(fields=["study", "version"], name="plan_version_once"),
             models.CheckConstraint(name="plan_epsilon_positive", condition=Q(epsilon__gt=0)),
         ]
