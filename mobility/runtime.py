@@ -46,6 +46,10 @@ class RuntimePaths:
         return self.root / "secret_key"
 
     @property
+    def ledger_key(self) -> Path:
+        return self.root / "ledger_key.pem"
+
+    @property
     def run(self) -> Path:
         """Sockets and process ids; elsewhere when the folder's name is too long for a Unix socket."""
         own = self.root / "run"

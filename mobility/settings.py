@@ -20,6 +20,7 @@ MOBILITY_DATA_DIR = Path(env.str("MOBILITY_DATA_DIR", default=str(BASE_DIR / "va
 PATHS = RuntimePaths(MOBILITY_DATA_DIR)
 MOBILITY_KEYSTORE_DIR = Path(env.str("MOBILITY_KEYSTORE_DIR", default=str(PATHS.keystore)))
 MOBILITY_STAGING_DIR = Path(env.str("MOBILITY_STAGING_DIR", default=str(PATHS.staging)))
+MOBILITY_LEDGER_KEY_FILE = Path(env.str("MOBILITY_LEDGER_KEY_FILE", default=str(PATHS.ledger_key)))
 
 # --- zones (design: two zones) ----------------------------------------------------------------
 MOBILITY_ZONE = env.str("MOBILITY_ZONE", default="all")

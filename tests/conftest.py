@@ -13,6 +13,7 @@ from django.test import override_settings
 
 from mobility.runtime import RuntimePaths, private_folder
 from reports.policies import Role
+from tests.ledger_flush import let_tests_flush
 
 # The first call of a kernel compiles it: no deadline can hold for that.
 hypothesis.settings.register_profile("mobility", deadline=None, print_blob=True)
@@ -30,6 +31,7 @@ def folder_settings(root: Path) -> dict[str, Any]:
         "PATHS": paths,
         "MOBILITY_KEYSTORE_DIR": paths.keystore,
         "MOBILITY_STAGING_DIR": paths.staging,
+        "MOBILITY_LEDGER_KEY_FILE": paths.ledger_key,
         "STATIC_ROOT": paths.static_root,
     }
 
@@ -44,6 +46,13 @@ def _apart_from_real_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     hashers = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     folders = folder_settings(tmp_path_factory.mktemp("var"))
     with override_settings(**folders, STORAGES=storages, PASSWORD_HASHERS=hashers):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tests_empty_the_ledger() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        let_tests_flush(patch)
         yield
 
 

@@ -2,6 +2,7 @@
 
 from reports.models.access import ApiToken, SavedView, ShareLink, ShareView
 from reports.models.density import DensityMap
+from reports.models.ledger import LedgerEntry, LedgerHead, LedgerKind
 from reports.models.location import LocationTally
 from reports.models.note import DayNote
 from reports.models.plan import Plan, PlanIndicator
@@ -14,6 +15,9 @@ __all__ = [
     "DayNote",
     "DensityMap",
     "Indicator",
+    "LedgerEntry",
+    "LedgerHead",
+    "LedgerKind",
     "LocationTally",
     "Plan",
     "PlanIndicator",
