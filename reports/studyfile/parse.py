@@ -53,7 +53,7 @@ def parse_study(
     root = Table(parse_toml(text, problems), "", problems)
     area_table = root.table("area", required=False)
     location_table = root.table("location", required=False)
-    parts = _read_sections(root, has_area=area_table is not None, min_publication=default_min_publication)
+    parts = read_sections(root, has_area=area_table is not None, min_publication=default_min_publication)
     area, area_problems, notes = _read_area(area_table, parts, read=read)
     if not area_problems and "days" in parts:
         parts["indicators"] = with_zones(root, parts["indicators"], area, days=parts["days"])
@@ -62,7 +62,7 @@ def parse_study(
     if problems.found or area_problems:
         raise StudyFileError([*problems.all(), *area_problems])
     definition = StudyDefinition(**parts, area=area)
-    _check_plan(definition, filename=filename)
+    check_plan(definition, filename=filename)
     for each in notes:
         note(str(each))
     return definition
@@ -86,7 +86,7 @@ def _read_location(table: Table, area: AreaDefinition | None, *, days: int) -> L
     return read_location(table, area, days=days)
 
 
-def _read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict[str, Any]:
+def read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict[str, Any]:
     """Return the fields of a StudyDefinition; not all of them after a problem."""
     parts: dict[str, Any] = {}
     study, extract, plan = root.table("study"), root.table("extract"), root.table("plan")
@@ -143,7 +143,8 @@ def check_used_once(problems: Problems, uses: list[tuple[str, str | None]], *, r
         first_use.setdefault(source, key)
 
 
-def _check_plan(definition: StudyDefinition, *, filename: str) -> None:
+def check_plan(definition: StudyDefinition, *, filename: str) -> None:
+    """Raise StudyFileError if the plan as a whole cannot be kept."""
     cap = definition.plan.epsilon_profile
     key = "plan"
     try:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from django.utils import translation
+from django.utils import timezone, translation
 
 import ldp
 from reports import selectors
@@ -145,6 +145,7 @@ def test_newest_plan_is_read() -> None:
     study = factory.create(factory.GENDER)
     factory.publish(study, factory.crowd(study))
     old = Plan.objects.get(study=study)
+    Plan.objects.filter(pk=old.pk).update(superseded_at=timezone.now())
     spec = replace(ldp.PlanSpec.from_json(old.spec), version=2)
     new = Plan.objects.create(
         study=study,
