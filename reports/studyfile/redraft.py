@@ -23,7 +23,7 @@ _CLOCKS = ("night_from", "night_to")
 
 def tables_of(definition: StudyDefinition) -> Tables:
     """What a study file would say, without [area] and [location]; defaults are written out."""
-    tables = {
+    tables: Tables = {
         "study": {key: getattr(definition, key) for key in STUDY_KEYS},
         "extract": _plain(definition.extract),
         "plan": _plain(definition.plan),
@@ -36,7 +36,8 @@ def tables_of(definition: StudyDefinition) -> Tables:
     }
     if definition.subscribers is not None:
         tables["subscribers"] = _plain(definition.subscribers)
-    return _without_none(tables)
+    written: Tables = _without_none(tables)
+    return written
 
 
 def read_tables(tables: Tables, *, like: StudyDefinition) -> StudyDefinition:
