@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from ldp.channels import epsilon_of
 from ldp.errors import LdpError, PlanError
 from ldp.params import PlanSpec
+from ldp.presence import CountNoise, replaced_cells
+
+_UP = Context(prec=30, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +92,60 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
         epsilon_profile=epsilon_of(max(profile)) if answers_one else epsilon_of(*profile),
         nominal_attribute=plan.epsilon or max(spec.epsilon for spec in plan.indicators),
         nominal_profile=max(losses) if answers_one else sum(losses, start=Fraction(0)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PresenceCertificate:
+    """What all counts of a study reveal of whether a subscriber was there; all values rounded up.
+
+    Parameters
+    ----------
+    visitors, answers : CountNoise; of the cells of the visitors, and of those of all categories
+    max_days : int; first days of a subscriber that count
+    epsilon : Decimal; a subscriber is added or removed, with all days and answers
+    epsilon_moved : Decimal; a subscriber was there on other days, and her answers stay what they are, one for
+        each indicator
+    epsilon_replaced : Decimal; a subscriber is replaced by another one, with other days and other answers
+    nominal : Fraction; twice the plan's presence epsilon, never below `epsilon`
+    """
+
+    visitors: CountNoise
+    answers: CountNoise
+    max_days: int
+    epsilon: Decimal
+    epsilon_moved: Decimal
+    epsilon_replaced: Decimal
+    nominal: Fraction
+
+
+def certify_presence(plan: PlanSpec) -> PresenceCertificate | None:
+    """Realised loss of presence under a plan; None if its counts are exact.
+
+    Notes
+    -----
+    Holds for whatever is computed from the counts, over all closings of days: each cell is published once,
+    and a subscriber is in `max_days` cells of the visitors, and of the answers, in all. Replacing a subscriber
+    is removing one and adding another.
+    """
+    visitors, answers = plan.visitor_noise, plan.answer_noise
+    if plan.presence is None or visitors is None or answers is None:
+        return None
+    cells = replaced_cells(max_days=plan.presence.max_days, days=plan.days)
+    codes_a_day = answers.sensitivity // plan.presence.max_days
+    moved = _UP.add(
+        _UP.multiply(visitors.channel.epsilon, Decimal(cells)),
+        _UP.multiply(answers.channel.epsilon, Decimal(cells * codes_a_day)),
+    )
+    epsilon = _UP.add(visitors.epsilon, answers.epsilon)
+    return PresenceCertificate(
+        visitors=visitors,
+        answers=answers,
+        max_days=plan.presence.max_days,
+        epsilon=epsilon,
+        epsilon_moved=moved,
+        epsilon_replaced=_UP.multiply(epsilon, Decimal(2)),
+        nominal=2 * plan.presence.epsilon,
     )
 
 

@@ -28,6 +28,7 @@ SECOND_ROUND: Final = 5
 FAKE_BITS: Final = 8
 LOCATION: Final = 9
 CHOOSE_LOCATION_DAYS: Final = 10
+PRESENCE_NOISE: Final = 11  # the first 64 bits are the place of a count, not a pseudonym
 
 BUFFER_BLOCKS: Final = 16_384  # 256 KiB of AES blocks: the fastest size, and it stays in the L2 cache
 

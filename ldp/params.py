@@ -17,6 +17,7 @@ from ldp.families.fake_data import (
 )
 from ldp.families.unary import UnaryChannel, oue_channel
 from ldp.geo.location import LocationSpec
+from ldp.presence import CountNoise, PresenceSpec
 
 Mechanism = Literal["smp-grr", "spl-grr", "smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp"]
 Kind = Literal["static", "daily"]
@@ -82,6 +83,8 @@ class PlanSpec:
         times 2**64; None = equally
     location : LocationSpec or None; a noisy place a day, which everyone reports beside the indicators; None =
         nobody does
+    presence : PresenceSpec or None; noise on the counts themselves, which hides who was there; None = counts
+        are exact
 
     Raises
     ------
@@ -101,6 +104,7 @@ class PlanSpec:
     epsilon: Fraction | None = None
     shares: tuple[int, ...] | None = None
     location: LocationSpec | None = None
+    presence: PresenceSpec | None = None
 
     def __post_init__(self) -> None:
         if self.mechanism not in get_args(Mechanism):
@@ -122,6 +126,8 @@ class PlanSpec:
             _check_range("max_values of the location", self.location.max_values, low=1, high=self.days)
         if self.shares is not None:
             self._check_shares(self.shares)
+        if self.presence is not None:
+            self._check_presence(self.presence)
         if self.has_fakes:
             self._check_fakes()
         elif self.epsilon is not None:
@@ -132,6 +138,27 @@ class PlanSpec:
             raise PlanError(f"shares of a {self.mechanism} plan must be absent, got {shares}")
         if len(shares) != self.d or min(shares) < 1 or sum(shares) != WORD:
             raise PlanError(f"shares must be {self.d} positive integers with sum {WORD}, got {shares}")
+
+    def _check_presence(self, presence: PresenceSpec) -> None:
+        """Raise PlanError unless every report is one code, so that each present day changes few counts."""
+        _check_range("presence_days", presence.max_days, low=1, high=self.days)
+        if self.has_fakes:
+            raise PlanError(
+                f"presence_epsilon must be absent under {self.mechanism}: a person sends a report on each "
+                f"indicator, most of them made up, and the noise would have to cover them all"
+            )
+        for index, spec in enumerate(self.indicators):
+            if self.is_unary(index):
+                raise PlanError(
+                    f"presence_epsilon must be absent under {self.mechanism}: a report on {spec.slug} marks "
+                    f"up to {spec.domain_size} categories and would change as many counts; use smp-grr or "
+                    f"spl-grr, whose reports name one"
+                )
+        if self.location is not None:
+            raise PlanError(
+                "presence_epsilon must be absent with [location]: a place is one more report a day, and what "
+                "is drawn from places does not account for noise on their counts"
+            )
 
     def _check_fakes(self) -> None:
         """Raise PlanError unless the answers keep what the plan promises for its unit."""
@@ -185,6 +212,18 @@ class PlanSpec:
         sizes = tuple(spec.domain_size for spec in self.indicators)
         return _fake_data_channel(FAKED[self.mechanism], self.indicators[0].epsilon, sizes)
 
+    @property
+    def visitor_noise(self) -> CountNoise | None:
+        """Noise of each gap cell of the visitors; None = they are exact."""
+        return None if self.presence is None else self.presence.noise(codes_a_day=1)
+
+    @property
+    def answer_noise(self) -> CountNoise | None:
+        """Noise of each gap cell of every category; None = they are exact."""
+        if self.presence is None:
+            return None
+        return self.presence.noise(codes_a_day=1 if self.is_sampled else self.d)
+
     def channel(self, index: int) -> ReportChannel:
         """Channel of a report on an indicator, for estimators: the one place that says which it is."""
         return self.fake_data.reports[index] if self.has_fakes else self.answer_channel(index)
@@ -224,6 +263,7 @@ class PlanSpec:
         # As texts: many readers of JSON round integers above 2**53.
         asked = {} if self.shares is None else {"shares": [str(share) for share in self.shares]}
         located = {} if self.location is None else {"location": self.location.to_json()}
+        hidden = {} if self.presence is None else {"presence": self.presence.to_json()}
         return {
             "mechanism": self.mechanism,
             "unit": self.unit,
@@ -233,6 +273,7 @@ class PlanSpec:
             **promised,
             **asked,
             **located,
+            **hidden,
         }
 
     @classmethod
@@ -254,6 +295,7 @@ class PlanSpec:
                 epsilon=Fraction(data["epsilon"]) if "epsilon" in data else None,
                 shares=tuple(int(share) for share in data["shares"]) if "shares" in data else None,
                 location=LocationSpec.from_json(data["location"]) if "location" in data else None,
+                presence=PresenceSpec.from_json(data["presence"]) if "presence" in data else None,
             )
         except LdpError:
             raise

@@ -10,6 +10,7 @@ from ldp.errors import InvalidBudgetError, PlanError
 from ldp.families.fake_data import hidden_epsilon
 from ldp.geo.location import LocationSpec
 from ldp.params import FAKED, IndicatorSpec, Kind, Mechanism, PlanSpec, check_static
+from ldp.presence import PresenceSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,8 @@ def build_plan(
     epsilon: Decimal,
     indicators: Sequence[IndicatorRequest],
     location: LocationSpec | None = None,
+    presence_epsilon: Decimal | None = None,
+    presence_days: int | None = None,
 ) -> PlanSpec:
     """Plan from what an administrator typed; the one conversion of epsilon to an exact fraction.
 
@@ -51,6 +54,8 @@ def build_plan(
     epsilon : Decimal; of one answer under smp; under spl the total, shared equally; under rsfd what is
         promised for the unit
     location : what everyone reports of places, beside the indicators and their epsilon
+    presence_epsilon, presence_days : of the noise on the counts, and the days of a subscriber that count;
+        both or none, None = counts are exact
 
     Raises
     ------
@@ -80,7 +85,21 @@ def build_plan(
         epsilon=promised if mechanism in FAKED else None,
         shares=_shares(indicators, mechanism=mechanism),
         location=location,
+        presence=_presence(presence_epsilon, presence_days),
     )
+
+
+def _presence(epsilon: Decimal | None, days: int | None) -> PresenceSpec | None:
+    if epsilon is None and days is None:
+        return None
+    if epsilon is None:
+        raise PlanError(f"presence_days must be absent without presence_epsilon, got {days}")
+    if days is None:
+        raise PlanError(
+            "presence_days must be present with presence_epsilon: it is how many days of a subscriber count, "
+            "and the noise is as large as they are many, got None"
+        )
+    return PresenceSpec(epsilon=_exact(epsilon), max_days=days)
 
 
 def _shares(indicators: Sequence[IndicatorRequest], *, mechanism: Mechanism) -> tuple[int, ...] | None:

@@ -8,7 +8,7 @@ previous day, column 0 stays empty.
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -40,6 +40,7 @@ Codes = NDArray[np.uint16]
 Sign = Literal[1, -1]
 
 _MAGIC = b"LDPD\x01"
+_NOISY_MAGIC = b"LDPD\x02"  # with one more byte: the day up to which cells are noisy
 _MAX_PATTERNS = 2**16  # counters of half a megabyte still stay in the cache
 
 _HEADER = struct.Struct(">5sBB")
@@ -179,11 +180,14 @@ class Delta:
     visitors : ndarray of int64, shape (days + 1, days + 1)
     counts : per tally ndarray of int64, shape (domain_size, days + 1, days + 1)
     n_reports : per tally ndarray of int64, shape (days + 1, days + 1)
+    noisy_through : int; with presence noise the last day whose cells are in here, each with its noise; 0 =
+        the counts are exact. Of parts that are added up it says nothing: whoever adds the noise sets it
     """
 
     visitors: Counts
     counts: tuple[Counts, ...]
     n_reports: tuple[Counts, ...]
+    noisy_through: int = 0
 
     @classmethod
     def zero(cls, plan: PlanSpec) -> Self:
@@ -215,8 +219,10 @@ class Delta:
     def pack(self) -> bytes:
         """Self-describing bytes; `unpack` gives back exactly this delta."""
         days, domain_sizes = self._shape()
-        header = _HEADER.pack(_MAGIC, days, len(domain_sizes))
+        header = _HEADER.pack(_NOISY_MAGIC if self.noisy_through else _MAGIC, days, len(domain_sizes))
         sizes = struct.pack(f">{len(domain_sizes)}H", *domain_sizes)
+        if self.noisy_through:
+            sizes += struct.pack(">B", self.noisy_through)
         body = b"".join(array.astype("<i8").tobytes() for array in self._arrays())
         return header + sizes + zlib.compress(body, level=1)
 
@@ -233,16 +239,19 @@ class Delta:
         ------
         LdpError : the bytes are not a whole packed delta, or not of this plan
         """
-        if len(packed) < _HEADER.size or not packed.startswith(_MAGIC):
+        if len(packed) < _HEADER.size or not packed.startswith((_MAGIC, _NOISY_MAGIC)):
             raise LdpError(f"packed delta must start with {_MAGIC!r}, got {packed[: len(_MAGIC)]!r}")
-        _, days, d = _HEADER.unpack_from(packed)
-        body_start = _HEADER.size + 2 * d
+        magic, days, d = _HEADER.unpack_from(packed)
+        is_noisy = magic == _NOISY_MAGIC
+        body_start = _HEADER.size + 2 * d + is_noisy
         if len(packed) < body_start:
             raise LdpError(f"packed delta must have at least {body_start} bytes, got {len(packed)}")
         sizes = struct.unpack_from(f">{d}H", packed, _HEADER.size)
         if plan is not None and (days, sizes) != (plan.days, plan.tally_sizes):
             raise LdpError("packed delta must have the days and the tallies of the plan, got others")
-        delta = cls._zero(days=days, domain_sizes=sizes)
+        delta = replace(
+            cls._zero(days=days, domain_sizes=sizes), noisy_through=packed[body_start - 1] if is_noisy else 0
+        )
         delta._fill(packed[body_start:])
         return delta
 
