@@ -31,7 +31,7 @@ def lock(_: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     if schema_editor.connection.vendor == "postgresql":
         schema_editor.execute(
             "CREATE FUNCTION reports_is_locked() RETURNS trigger LANGUAGE plpgsql AS "
-            "$$ BEGIN RAISE EXCEPTION '% is locked once published', TG_TABLE_NAME "
+            "$$ BEGIN RAISE EXCEPTION '%% is locked once published', TG_TABLE_NAME "
             "USING ERRCODE = 'integrity_constraint_violation'; END $$"
         )
     for table, columns in LOCKED.items():
