@@ -125,8 +125,8 @@ def certify_presence(plan: PlanSpec) -> PresenceCertificate | None:
     Notes
     -----
     Holds for whatever is computed from the counts, over all closings of days: each cell is published once,
-    and a subscriber is in `max_days` cells of the visitors, and of the answers, in all. Replacing a subscriber
-    is removing one and adding another.
+    and a subscriber is in `max_days` cells of the visitors, and of the answers, in all. Replacing one is
+    removing her and adding another.
     """
     visitors, answers = plan.visitor_noise, plan.answer_noise
     if plan.presence is None or visitors is None or answers is None:
