@@ -37,7 +37,7 @@ def let_tests_flush(patch: pytest.MonkeyPatch) -> None:
     flush = BaseDatabaseOperations.execute_sql_flush
 
     def flush_all(operations: BaseDatabaseOperations, statements: Sequence[str]) -> None:
-        with without_triggers(operations.connection):  # type: ignore[attr-defined]
+        with without_triggers(operations.connection):
             flush(operations, statements)
 
     patch.setattr(BaseDatabaseOperations, "execute_sql_flush", flush_all)

@@ -41,12 +41,12 @@ POSTGRESQL_BACK = [
 
 def protect(_, schema_editor):
     for statement in {"sqlite": SQLITE, "postgresql": POSTGRESQL}[schema_editor.connection.vendor]:
-        schema_editor.execute(statement)
+        schema_editor.execute(statement, params=None)
 
 
 def release(_, schema_editor):
     for statement in {"sqlite": SQLITE_BACK, "postgresql": POSTGRESQL_BACK}[schema_editor.connection.vendor]:
-        schema_editor.execute(statement)
+        schema_editor.execute(statement, params=None)
 
 
 class Migration(migrations.Migration):

@@ -1,0 +1,48 @@
+"""Write the ledger, with its signed head, for whoever wants to check it elsewhere."""
+
+import argparse
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from reports.exports.ledger import ledger_lines
+from reports.ledger_key import LedgerKeyError, own_public_key, public_pem
+from reports.models.ledger import LedgerEntry
+
+
+class Command(BaseCommand):
+    help = "Write the ledger as JSON Lines, the signed head last; docs/ledger.md says how to check it."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--study", metavar="SLUG", help="leave out what other entries say; their hashes stay"
+        )
+        parser.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
+        parser.add_argument(
+            "--public-key",
+            type=Path,
+            metavar="FILE",
+            help="also write the key that signatures are checked with",
+        )
+
+    def handle(self, **options: Any) -> None:
+        study = options["study"]
+        if study is not None and not LedgerEntry.objects.filter(study=study).exists():
+            raise CommandError(f"--study must be a study that the ledger tells of, got {study}")
+        try:
+            self._write(study, out=options["out"], public_key=options["public_key"])
+        except (OSError, LedgerKeyError) as error:
+            raise CommandError(str(error)) from None
+
+    def _write(self, study: str | None, *, out: Path | None, public_key: Path | None) -> None:
+        if public_key is not None:
+            key = own_public_key()
+            if key is None:
+                raise CommandError("there is no key yet: it is made with the first entry of the ledger")
+            public_key.write_bytes(public_pem(key))
+        with ExitStack() as stack:
+            file = stack.enter_context(out.open("w", encoding="utf-8")) if out else self.stdout
+            for line in ledger_lines(study=study):
+                file.write(line)

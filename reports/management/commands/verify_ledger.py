@@ -1,0 +1,60 @@
+"""Check that the ledger, or an exported one, is whole and unchanged."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from reports.ledger_chain import SignedHead
+from reports.ledger_check import LedgerReport, check_lines, read_head
+from reports.ledger_key import LedgerKeyError, read_public_pem
+from reports.services.ledger_checks import check_ledger
+
+
+class Command(BaseCommand):
+    help = (
+        "Compute every hash of the ledger again and check its signed head. Prints JSON; fails unless all is "
+        "well, and names the first entry that is wrong."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--file", type=Path, metavar="LEDGER.jsonl", help="check this export, not the database"
+        )
+        parser.add_argument(
+            "--head",
+            type=Path,
+            metavar="FILE",
+            help="a signed head that was kept: the ledger must go on from it",
+        )
+        parser.add_argument(
+            "--public-key", type=Path, metavar="FILE", help="PEM; without it: the key of this installation"
+        )
+
+    def handle(self, **options: Any) -> None:
+        try:
+            report = _checked(options["file"], head=options["head"], public_key=options["public_key"])
+        except (OSError, ValueError, LedgerKeyError) as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(json.dumps(report.to_json(), ensure_ascii=False, indent=1))
+        if report.problem is not None:
+            where = "" if report.problem.number is None else f"entry {report.problem.number}: "
+            raise CommandError(f"the ledger is not what it was: {where}{report.problem.what}")
+
+
+def _checked(file: Path | None, *, head: Path | None, public_key: Path | None) -> LedgerReport:
+    key = None if public_key is None else read_public_pem(public_key.read_bytes())
+    earlier = None if head is None else _head_in(head)
+    if file is None:
+        return check_ledger(public_key=key, earlier=earlier)
+    with file.open("rb") as lines:
+        return check_lines(lines, public_key=key, earlier=earlier)
+
+
+def _head_in(file: Path) -> SignedHead:
+    try:
+        return read_head(file.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"--head {file}: {error}") from None
