@@ -8,6 +8,9 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 
+from mobility.handover import check_analyst_url
+from reports.handover import SENDER_NAME
+
 UNVERSIONED = "var"  # the one folder inside the code that version control ignores
 
 
@@ -51,6 +54,8 @@ def retention(**_: Any) -> list[CheckMessage]:
 @register
 def databases(**_: Any) -> list[CheckMessage]:
     """The vault is a database of its own: an analyst's server must never hold it."""
+    if not settings.HAS_VAULT:
+        return _knows_no_vault()
     places = [
         tuple(settings.DATABASES[alias].get(part) for part in ("HOST", "PORT", "NAME"))
         for alias in ("default", "vault")
@@ -58,4 +63,41 @@ def databases(**_: Any) -> list[CheckMessage]:
     if places[0] == places[1]:
         text = "VAULT_DATABASE_URL must name another database than DATABASE_URL"
         return [Error(text, hint="the two zones share no database", id="mobility.E003")]
+    return []
+
+
+def _knows_no_vault() -> list[CheckMessage]:
+    """A server of analysts that is told where the vault is could be made to open it."""
+    told = [name for name in ("VAULT_DATABASE_URL", "VAULT_DATABASE_URL_FILE") if os.environ.get(name)]
+    if told:
+        text = f"{told[0]} must be unset where MOBILITY_ZONE is analyst"
+        return [Error(text, hint="this zone has no vault and must know of none", id="mobility.E005")]
+    return []
+
+
+@register
+def handing_over(**_: Any) -> list[CheckMessage]:
+    """An operator zone knows where its totals go, and sends them where nobody can read or change them."""
+    url: str = settings.MOBILITY_ANALYST_URL
+    is_operator = settings.MOBILITY_ZONE == "operator"
+    if url and not is_operator:
+        text = f"MOBILITY_ANALYST_URL must be unset where MOBILITY_ZONE is {settings.MOBILITY_ZONE}"
+        hint = "only an operator zone that runs apart hands over"
+        return [Error(text, hint=hint, id="mobility.E006")]
+    if (
+        is_operator
+        and not url
+        and not os.environ.get("DATABASE_URL")
+        and not os.environ.get("DATABASE_URL_FILE")
+    ):
+        text = "MOBILITY_ANALYST_URL or DATABASE_URL must be set where MOBILITY_ZONE is operator"
+        hint = "name the analyst server, or the database of analysts: otherwise nobody ever sees the totals"
+        return [Error(text, hint=hint, id="mobility.E007")]
+    try:
+        check_analyst_url(url)
+    except ValueError as error:
+        return [Error(str(error), hint="https://reports.example.org", id="mobility.E008")]
+    if settings.HANDS_OVER and not SENDER_NAME.fullmatch(settings.MOBILITY_SENDER_NAME):
+        text = f"MOBILITY_SENDER_NAME must match {SENDER_NAME.pattern}, got {settings.MOBILITY_SENDER_NAME!r}"
+        return [Error(text, id="mobility.E009")]
     return []

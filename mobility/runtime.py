@@ -46,6 +46,10 @@ class RuntimePaths:
         return self.root / "secret_key"
 
     @property
+    def sender_key(self) -> Path:
+        return self.root / "sender_key.pem"
+
+    @property
     def ledger_key(self) -> Path:
         return self.root / "ledger_key.pem"
 

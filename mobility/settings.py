@@ -24,10 +24,21 @@ MOBILITY_LEDGER_KEY_FILE = Path(env.str("MOBILITY_LEDGER_KEY_FILE", default=str(
 
 # --- zones (design: two zones) ----------------------------------------------------------------
 MOBILITY_ZONE = env.str("MOBILITY_ZONE", default="all")
-if MOBILITY_ZONE not in ("all", "analyst"):
-    raise ImproperlyConfigured(f"MOBILITY_ZONE must be all or analyst, got {MOBILITY_ZONE!r}")
+if MOBILITY_ZONE not in ("all", "operator", "analyst"):
+    raise ImproperlyConfigured(f"MOBILITY_ZONE must be all, operator or analyst, got {MOBILITY_ZONE!r}")
 HAS_VAULT = MOBILITY_ZONE != "analyst"
 
+HAS_REPORTS = MOBILITY_ZONE != "operator"  # the pages and the API of analysts
+# The operator zone alone: where its totals go, and with which key they are signed.
+MOBILITY_ANALYST_URL = env.str("MOBILITY_ANALYST_URL", default="").rstrip("/")
+MOBILITY_ANALYST_CA_FILE = env.str("MOBILITY_ANALYST_CA_FILE", default="")
+MOBILITY_SENDER_NAME = env.str("MOBILITY_SENDER_NAME", default="operator")
+MOBILITY_SENDER_KEY_FILE = Path(env.str("MOBILITY_SENDER_KEY_FILE", default=str(PATHS.sender_key)))
+MOBILITY_HANDOVER_TIMEOUT_S = env.int("MOBILITY_HANDOVER_TIMEOUT_S", default=30)
+MOBILITY_HANDOVER_RETRY_S = env.int("MOBILITY_HANDOVER_RETRY_S", default=60)
+HANDS_OVER = MOBILITY_ZONE == "operator" and bool(MOBILITY_ANALYST_URL)
+# Where there are reports: what is taken from operator zones that run apart.
+MOBILITY_INTAKE_MAX_BYTES = env.int("MOBILITY_INTAKE_MAX_BYTES", default=100_000_000)
 # --- Django -----------------------------------------------------------------------------------
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="") or stored_secret(PATHS.secret_key)
@@ -54,6 +65,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
+    "mobility.embedded",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -114,6 +126,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": CELERY_TASK_TIME_LIMIT 
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
+# Each zone has a broker of its own; should both be given one, neither takes the other's work.
+CELERY_TASK_DEFAULT_QUEUE = "celery" if MOBILITY_ZONE == "all" else MOBILITY_ZONE
 # --- pipeline ---------------------------------------------------------------------------------
 MOBILITY_MIN_PUBLICATION = env.int("MOBILITY_MIN_PUBLICATION", default=100)  # subscribers a delta must cover
 MOBILITY_BATCH_LEASE_S = env.int("MOBILITY_BATCH_LEASE_S", default=120)  # without a sign of life

@@ -8,6 +8,7 @@ from celery.signals import worker_ready
 from django.conf import settings
 
 FORGET_EVERY_S = 3600
+CATCH_UP_EVERY_S = 3600
 
 
 @shared_task(bind=True, max_retries=None)
@@ -59,6 +60,14 @@ def catch_up() -> None:
 
 
 @shared_task(ignore_result=True)
+def hand_over() -> None:
+    """Try again to hand over what an analyst server that runs apart does not have."""
+    from mobility.services.handover import deliver_what_waits as work
+
+    work()
+
+
+@shared_task(ignore_result=True)
 def forget_old_views() -> None:
     """Remove what is no longer kept of openings of share links."""
     from reports.services.access import forget_old_views as work
@@ -94,3 +103,12 @@ def sweep_from_now_on(sender: Any, **_: Any) -> None:
     sender.timer.call_repeatedly(settings.MOBILITY_SWEEP_S, ask)
     ask()
     catch_up.delay()
+    if settings.HANDS_OVER:
+        _hand_over_from_now_on(sender)
+
+
+def _hand_over_from_now_on(sender: Any) -> None:
+    """Nobody here hears that the analyst server answers again, or that it was restored: it is asked."""
+    every_s = settings.MOBILITY_HANDOVER_RETRY_S
+    sender.timer.call_repeatedly(every_s, lambda: hand_over.apply_async(expires=every_s))
+    sender.timer.call_repeatedly(CATCH_UP_EVERY_S, lambda: catch_up.apply_async(expires=CATCH_UP_EVERY_S))

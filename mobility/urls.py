@@ -1,4 +1,4 @@
-"""Addresses. The operator zone's are absent where there is no vault."""
+"""Addresses. Those of a zone that this installation does not have are absent."""
 
 from django.conf import settings
 from django.contrib.auth.views import LoginView, LogoutView
@@ -16,7 +16,7 @@ urlpatterns = [
     ),
     path("sign-out/", LogoutView.as_view(), name="logout"),
     path("language/", set_language, name="set_language"),
-    path("studies/", include("reports.urls")),
+    *([path("studies/", include("reports.urls"))] if settings.HAS_REPORTS else []),
 ]
 if settings.HAS_VAULT:
     urlpatterns += [
@@ -24,5 +24,10 @@ if settings.HAS_VAULT:
         path("api/v1/", include("mobility.views.api_urls")),
         path("administrator/", include("mobility.views.administrator_urls")),
     ]
-# Last: the reading API answers whatever is left below its root.
-urlpatterns += [path("", include("reports.access_urls")), path("api/v1/", include("reports.api.urls"))]
+if settings.HAS_REPORTS:
+    urlpatterns += [
+        path("api/v1/intake/", include("reports.api.intake_urls")),
+        path("", include("reports.access_urls")),
+        # Last: the reading API answers whatever is left below its root.
+        path("api/v1/", include("reports.api.urls")),
+    ]

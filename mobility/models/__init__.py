@@ -3,6 +3,7 @@
 from mobility.models.batch import Applied, Batch, Chunk, ShardRun
 from mobility.models.drafts import PlanDraft
 from mobility.models.feeds import ExtractProfile, FeedToken
+from mobility.models.handover import Handover
 from mobility.models.outbox import OutboxDelta, VaultPublication
 from mobility.models.vault import AnswerShard, DayState, OptOutShard, PresenceShard, VaultDay, VaultStudy
 
@@ -14,6 +15,7 @@ __all__ = [
     "DayState",
     "ExtractProfile",
     "FeedToken",
+    "Handover",
     "OptOutShard",
     "OutboxDelta",
     "PlanDraft",

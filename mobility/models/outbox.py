@@ -18,6 +18,9 @@ class VaultPublication(models.Model):
     voided_days = models.PositiveSmallIntegerField(default=0)
     delta = models.BinaryField()
     created_at = models.DateTimeField(auto_now_add=True)
+    handed_over_at = models.DateTimeField(
+        null=True, blank=True, help_text="when an analyst server that runs apart took it; empty: not yet"
+    )
 
     class Meta:
         ordering = ["study", "number"]

@@ -24,6 +24,7 @@ from mobility.errors import (
     SealBrokenError,
     StagingUnavailableError,
 )
+from mobility.handover import HandoverError
 from mobility.keystore import keystore
 from mobility.models import (
     AnswerShard,
@@ -41,7 +42,7 @@ from mobility.models import (
     VaultStudy,
 )
 from mobility.selectors import study_head
-from mobility.services import endings, staging
+from mobility.services import endings, handover, staging
 from mobility.services.compaction import compact
 from mobility.services.moves import waiting_nights
 from mobility.services.publishing import publish, send_missing
@@ -92,6 +93,7 @@ def close_study(study: VaultStudy, *, by: str, leave: Leave) -> Certificate:
     if not certificates.is_complete(study.certificate):
         _erase(study)
         log.info("study_closed study=%s", study.slug)
+        handover.try_to_deliver(study)  # that it is closed; otherwise the next try says so
     return study.certificate or {}
 
 
@@ -157,6 +159,11 @@ def _publish_last(study: VaultStudy, opened: OpenStudy | None) -> None:
             send_missing(study)
     except PublicationError as error:
         raise StudyNotClosedError(f"{error}: nothing was erased") from None
+    except HandoverError as error:
+        raise StudyNotClosedError(
+            f"the last totals could not be handed over: {error}. Nothing was erased; close the study again "
+            "when the analyst server has them"
+        ) from None
     except DatabaseError as error:
         raise StudyNotClosedError(
             f"the last totals could not be handed to the analyst zone ({type(error).__name__}): nothing was "
@@ -190,7 +197,8 @@ def _check_crossed(study: VaultStudy, opened: OpenStudy | None) -> None:
     waiting = waiting_subscribers(study)
     may_cross = opened is not None and waiting >= opened.definition.min_publication and waiting > 0
     known = known_publications(study.slug)
-    if may_cross or VaultPublication.objects.filter(study=study).exclude(pk__in=known).exists():
+    is_left = VaultPublication.objects.filter(study=study).exclude(pk__in=known).exists()
+    if may_cross or is_left or not handover.has_crossed(study):
         raise StudyNotClosedError("the study was changed while it was being closed: close it again")
 
 

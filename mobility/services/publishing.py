@@ -6,7 +6,9 @@ from collections.abc import Collection
 from django.db import transaction
 
 from ldp.tallies import Delta
+from mobility.handover import HandoverError
 from mobility.models import Batch, OutboxDelta, VaultPublication, VaultStudy
+from mobility.services import handover
 from mobility.services.vault import OpenStudy
 from reports.services.publications import PublicationError, apply_publication, known_publications
 
@@ -19,9 +21,18 @@ def publish(study: OpenStudy, *, batch: Batch | None = None) -> int:
     Parameters
     ----------
     batch : whose turn it is, and that is merged whole; None when no batch of the study is at work
+
+    Raises
+    ------
+    HandoverError : without a batch: an analyst server that runs apart does not have everything
     """
     waiting = _cut(study, batch)
-    send_missing(study.row)
+    try:
+        send_missing(study.row)
+    except HandoverError:
+        if batch is None:
+            raise
+        # The batch has done its part: its totals wait in the vault, and handing over is tried again.
     return waiting
 
 
@@ -71,7 +82,12 @@ def _publish(row: VaultStudy, packed: bytes, *, subscribers: int, parts: Collect
 def send_missing(study: VaultStudy) -> None:
     """Hand every publication that the analyst zone does not have to it, in order.
 
-    The analyst zone is asked what it has, so that one restored from an older dump catches up by itself.
+    The analyst zone is asked what it has, so that one restored from an older dump catches up by itself. An
+    operator zone that runs apart keeps the totals of its studies, too.
+
+    Raises
+    ------
+    HandoverError : an analyst server that runs apart does not have everything
     """
     known = known_publications(study.slug)
     for publication in VaultPublication.objects.filter(study=study).exclude(pk__in=known).order_by("number"):
@@ -82,6 +98,7 @@ def send_missing(study: VaultStudy) -> None:
             delta=Delta.unpack(bytes(publication.delta)),
             voided_days=publication.voided_days,
         )
+    handover.deliver(study)
 
 
 def catch_up() -> None:
@@ -94,3 +111,5 @@ def catch_up() -> None:
             send_missing(study)
         except PublicationError as error:  # not even the study is there: one such must not hold up others
             log.warning("publications_wait study=%s reason=%s", study.pk, error)
+        except HandoverError:
+            continue  # noted, and tried again

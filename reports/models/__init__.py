@@ -3,6 +3,8 @@
 from reports.models.access import ApiToken, SavedView, ShareLink, ShareView
 from reports.models.density import DensityMap
 from reports.models.ledger import LedgerEntry, LedgerHead, LedgerKind
+from reports.models.grant import StudyGrant
+from reports.models.intake import Sender, SentStudy
 from reports.models.location import LocationTally
 from reports.models.note import DayNote
 from reports.models.plan import Plan, PlanIndicator
@@ -27,5 +29,7 @@ __all__ = [
     "ShareView",
     "Study",
     "Tally",
+    "Sender",
+    "SentStudy",
     "VisitorTally",
 ]

@@ -1,0 +1,11 @@
+from django.apps import AppConfig
+
+
+class EmbeddedConfig(AppConfig):
+    """What every zone has: system checks, and the command that serves."""
+
+    name = "mobility.embedded"
+    verbose_name = "running it"
+
+    def ready(self) -> None:
+        from mobility import checks  # noqa: F401 - importing registers them

@@ -1,0 +1,29 @@
+"""Print what an analyst server has to know of this operator zone."""
+
+import json
+import sys
+from base64 import b64encode
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.errors import MobilityError
+from mobility.handover import sender_key
+
+
+class Command(BaseCommand):
+    help = "Print name and public key of this operator zone, for `manage.py register_sender` over there."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.HANDS_OVER:
+            raise CommandError(
+                "this installation hands nothing over: MOBILITY_ZONE must be operator, and "
+                "MOBILITY_ANALYST_URL must name the analyst server"
+            )
+        try:
+            public_key = b64encode(sender_key().public_key().public_bytes_raw()).decode()
+        except MobilityError as error:
+            raise CommandError(str(error)) from error
+        sys.stderr.write("on the analyst server: manage.py register_sender NAME PUBLIC_KEY\n")
+        self.stdout.write(json.dumps({"sender": settings.MOBILITY_SENDER_NAME, "public_key": public_key}))

@@ -1,0 +1,151 @@
+"""Handing over to an analyst server that runs apart: whatever it lacks, in order, as often as it takes.
+
+The vault keeps every publication until its study is closed, and the server is asked what it has before
+anything is sent. So nothing is lost while it is down, nothing counts twice, and one restored from a dump
+catches up. Where the analyst zone is not apart (MOBILITY_ANALYST_URL is empty) all of this does nothing.
+"""
+
+import logging
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from mobility import certificate as certificates
+from mobility.handover import AnalystServer, HandoverError, HandoverRefusedError, HandoverWaitsError
+from mobility.models import Handover, VaultPublication, VaultStudy
+from reports import handover as messages
+from reports.models import Study
+from reports.studyfile import StudyDefinition
+
+log = logging.getLogger(__name__)
+
+
+def announce(study: VaultStudy) -> None:
+    """Let the analyst server create a study that is being created here; without an answer that waits.
+
+    Raises
+    ------
+    HandoverRefusedError : it refuses; the study must not be created
+    """
+    if not settings.HANDS_OVER:
+        return
+    try:
+        AnalystServer().send_study(study.slug, _study_body(study))
+    except HandoverWaitsError as error:
+        _note(study, problem=str(error))
+    else:
+        _note(study, problem="", plan_hash=study.plan_hash)
+
+
+def deliver(study: VaultStudy) -> None:
+    """Hand over what the analyst server lacks of a study.
+
+    Raises
+    ------
+    HandoverError : not everything is there now; it is tried again
+    """
+    if not settings.HANDS_OVER:
+        return
+    try:
+        _deliver(study, AnalystServer())
+    except HandoverError as error:
+        log.warning("handover_waits study=%s error=%s", study.slug, type(error).__name__)
+        _note(study, problem=str(error))
+        raise
+    _note(study, problem="", plan_hash=study.plan_hash)
+
+
+def try_to_deliver(study: VaultStudy) -> bool:
+    """As `deliver`; False when something waits."""
+    try:
+        deliver(study)
+    except HandoverError:
+        return False
+    return True
+
+
+def deliver_what_waits() -> None:
+    """Try every study again of which something waits."""
+    if settings.HANDS_OVER:
+        for study in _waiting():
+            try_to_deliver(study)
+
+
+def has_crossed(study: VaultStudy) -> bool:
+    """Whether all publications of a study are where analysts read them."""
+    waits = VaultPublication.objects.filter(study=study, handed_over_at=None)
+    return not settings.HANDS_OVER or not waits.exists()
+
+
+def _waiting() -> list[VaultStudy]:
+    waiting = VaultPublication.objects.filter(handed_over_at=None)
+    reasons = (
+        Q(handover=None)
+        | ~Q(handover__problem="")
+        | Q(pk__in=waiting.values("study"))
+        | Q(certificate__isnull=False, handover__is_closed=False)
+    )
+    studies = VaultStudy.objects.filter(reasons).select_related("handover")
+    unknown = VaultStudy.objects.select_related("handover").exclude(handover=None)
+    replaced = [study for study in unknown if study.handover.plan_hash != study.plan_hash]
+    return list({study.pk: study for study in (*studies, *replaced)}.values())
+
+
+def _deliver(study: VaultStudy, server: AnalystServer) -> None:
+    state = server.state(study.slug)
+    if not state.get("is_known") or state.get("plan_hash") != study.plan_hash:
+        server.send_study(study.slug, _study_body(study))
+        state = server.state(study.slug)
+    known = _known(state)
+    publications = VaultPublication.objects.filter(study=study)
+    # Those that a server has lost wait again.
+    publications.exclude(pk__in=known).update(handed_over_at=None)
+    publications.filter(pk__in=known, handed_over_at=None).update(handed_over_at=timezone.now())
+    for pk in publications.exclude(pk__in=known).order_by("number").values_list("pk", flat=True):
+        _send(study, publications.get(pk=pk), server)
+    if certificates.is_complete(study.certificate):
+        if not state.get("is_closed"):
+            server.send_closed(study.slug, _closed_body(study))
+        Handover.objects.filter(study=study).update(is_closed=True)
+
+
+def _send(study: VaultStudy, publication: VaultPublication, server: AnalystServer) -> None:
+    body = messages.publication_body(
+        bytes(publication.delta),
+        number=publication.number,
+        plan_hash=study.plan_hash,
+        voided_days=publication.voided_days,
+    )
+    server.send_publication(study.slug, publication.pk, body)
+    VaultPublication.objects.filter(pk=publication.pk).update(handed_over_at=timezone.now())
+
+
+def _known(state: dict[str, object]) -> set[UUID]:
+    listed = state.get("publications", [])
+    try:
+        return {UUID(each) for each in listed} if isinstance(listed, list) else set()
+    except (AttributeError, TypeError, ValueError):
+        raise HandoverRefusedError(
+            "the analyst server lists publications in another form: is it of another version?"
+        ) from None
+
+
+def _study_body(study: VaultStudy) -> bytes:
+    here = Study.objects.filter(slug=study.slug).first()
+    return messages.study_body(
+        StudyDefinition.from_json(study.definition),
+        plan_version=study.plan["version"],
+        plan_hash=study.plan_hash,
+        is_demo=here is not None and here.is_demo,
+    )
+
+
+def _closed_body(study: VaultStudy) -> bytes:
+    closed_at = study.closed_at or timezone.now()
+    return messages.to_body({"closed_at": closed_at.isoformat(), "certificate": study.certificate})
+
+
+def _note(study: VaultStudy, **values: str) -> None:
+    Handover.objects.update_or_create(study=study, defaults={"tried_at": timezone.now(), **values})

@@ -1,0 +1,24 @@
+"""Let an operator zone that runs apart hand its totals over to this server."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from reports.services.intake import IntakeError, register_sender
+
+
+class Command(BaseCommand):
+    help = "Register the public key of an operator zone, as `manage.py sender_key` prints it there."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", help="MOBILITY_SENDER_NAME of the operator zone")
+        parser.add_argument("public_key", help="Ed25519, 32 bytes in base64")
+
+    def handle(self, *, name: str, public_key: str, **options: Any) -> None:
+        try:
+            sender = register_sender(name, public_key=public_key, by="command line")
+        except IntakeError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(json.dumps({"sender": sender.name, "public_key": sender.public_key}))

@@ -1,0 +1,23 @@
+"""Take nothing more of an operator zone that runs apart."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from reports.services.intake import IntakeError, revoke_sender
+
+
+class Command(BaseCommand):
+    help = "Refuse whatever a sender hands over from now on. Its studies stay, and its name stays taken."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", help="name of the sender")
+
+    def handle(self, *, name: str, **options: Any) -> None:
+        try:
+            sender = revoke_sender(name, by="command line")
+        except IntakeError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(json.dumps({"sender": sender.name, "is_revoked": True}))
