@@ -1,0 +1,381 @@
+"""What a plan will show of a crowd that has not come yet: errors, differences that can be told, other plans.
+
+Everything follows from `pure_variance`: with n reports of N visitors the variance of an estimated frequency
+is a + b f + c f (1 - f), where a and b are the noise and c the sample. Numbers of reports are those expected.
+
+Each visitor is taken to have a value of each indicator. A union of all days has fewer visitors than the days
+together, by the number of days on which a visitor is present in the mean.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from math import isfinite, sqrt
+from statistics import NormalDist, fmean
+from typing import Final, get_args
+
+from ldp.accounting import Certificate, certify
+from ldp.channels import PureChannel, Unit
+from ldp.errors import LdpError, PlanError
+from ldp.estimators import pure_variance
+from ldp.params import Mechanism, PlanSpec
+from ldp.plan_requests import IndicatorRequest, build_plan
+
+LEVEL: Final = 0.95  # of intervals
+POWER: Final = 0.8  # of finding a difference
+LEAST_EPSILON: Final = Decimal("0.001")  # of the search
+LARGEST_EPSILON: Final = Decimal(20)
+
+_STEPS = 200
+_CLOSE = 1e-12  # of a frequency
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crowd:
+    """Visitors that are expected.
+
+    Parameters
+    ----------
+    visitors : float; on one day, in the mean; at least 1
+    days_present : float; days on which one visitor is present, in the mean; at least 1
+
+    Raises
+    ------
+    LdpError : a rule above is broken
+    """
+
+    visitors: float
+    days_present: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("visitors", self.visitors), ("days_present", self.days_present)):
+            if not (isfinite(value) and value >= 1):
+                raise LdpError(f"{name} must be >= 1, got {value}")
+
+    def in_all(self, days: int) -> float:
+        """Different visitors of so many days; LdpError if they are fewer than `days_present`."""
+        if self.days_present > days:
+            raise LdpError(f"days_present must be <= {days}, the days of the study, got {self.days_present}")
+        return self.visitors * days / self.days_present
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorCurve:
+    """Variance of an estimated frequency f: noise + slope f + sampling f (1 - f).
+
+    Parameters
+    ----------
+    n_visitors, n_reports : float; expected
+    noise, slope, sampling : float
+    """
+
+    n_visitors: float
+    n_reports: float
+    noise: float
+    slope: float
+    sampling: float
+
+    def variance(self, f: float) -> float:
+        """At a true frequency."""
+        return self.noise + self.slope * f + self.sampling * f * (1 - f)
+
+    def half_width(self, f: float) -> float:
+        """Half of the 95 % interval at a true frequency."""
+        return _z((1 + LEVEL) / 2) * sqrt(self.variance(f))
+
+    @property
+    def worst_half_width(self) -> float:
+        """Half of the 95 % interval at the frequency of [0, 1] where it is largest."""
+        if self.sampling == 0:
+            return max(self.half_width(0), self.half_width(1))
+        top = (self.slope + self.sampling) / (2 * self.sampling)
+        return self.half_width(min(max(top, 0.0), 1.0))
+
+    def smallest_difference(self, f: float, *, is_shared: bool = False) -> float | None:
+        """Smallest rise from f that a comparison with a window of the same size finds with a power of 80 %.
+
+        Parameters
+        ----------
+        f : float; frequency in the first window, in [0, 1]
+        is_shared : whether the same people may have been asked in both, as of a value that changes: their
+            samples are then taken to err in opposite directions, as pages do; else the windows have different
+            people
+
+        Returns
+        -------
+        float, or None : no rise up to 1 is found that often
+
+        Notes
+        -----
+        A difference is found where its 95 % interval leaves out 0. So d = (z(0.975) + z(0.8)) s(d), with the
+        standard error s of a difference from f to f + d. Its square is concave in d, hence so is s, and the
+        steps d <- z s(d) from above end at the only root.
+        """
+        z, rise = _z((1 + LEVEL) / 2) + _z(POWER), 1 - f
+        if rise <= z * self._difference_error(f, rise, is_shared=is_shared):
+            return None
+        for _ in range(_STEPS):
+            before, rise = rise, z * self._difference_error(f, rise, is_shared=is_shared)
+            if before - rise < _CLOSE:
+                break
+        return rise
+
+    def _difference_error(self, f: float, rise: float, *, is_shared: bool) -> float:
+        above = min(f + rise, 1.0)
+        together = 2 * self.sampling * sqrt(f * (1 - f) * above * (1 - above)) if is_shared else 0.0
+        return sqrt(self.variance(f) + self.variance(above) + together)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What a plan will show of one indicator.
+
+    Parameters
+    ----------
+    index : int; position in the plan
+    domain_size : int
+    day : ErrorCurve; of one day
+    union : ErrorCurve or None; of all days together, None where a union cannot be counted
+    difference : float or None; smallest difference between two days that is found, from 1 / domain_size
+        upwards and with different people on both days; None = none is
+    difference_shared : float or None; the same if the same people may have come on both days. A value that
+        lasts keeps its answer, so its error only gets smaller: then it is `difference`
+    """
+
+    index: int
+    domain_size: int
+    day: ErrorCurve
+    union: ErrorCurve | None
+    difference: float | None
+    difference_shared: float | None
+
+    @property
+    def even(self) -> float:
+        """Frequency of each value if all have the same: where errors are compared."""
+        return 1 / self.domain_size
+
+
+def error_curve(channel: PureChannel, *, n_reports: float, n_visitors: float) -> ErrorCurve:
+    """Error of frequencies from so many reports, of visitors of whom the reporters are a random sample.
+
+    Parameters
+    ----------
+    channel : PureChannel; as used for the reports
+    n_reports : float; expected, above 0
+    n_visitors : float; at least n_reports
+    """
+    zero, one, half = pure_variance(
+        [0.0, 1.0, 0.5], n_reports=n_reports, n_population=n_visitors, channel=channel
+    ).tolist()
+    return ErrorCurve(
+        n_visitors=n_visitors,
+        n_reports=n_reports,
+        noise=zero,
+        slope=one - zero,
+        # A half-way point that is on the line up to rounding is on it.
+        sampling=max(4 * half - 2 * (zero + one), 0.0) if n_reports < n_visitors else 0.0,
+    )
+
+
+def forecast(plan: PlanSpec, *, crowd: Crowd) -> tuple[Forecast, ...]:
+    """Errors of each indicator of a plan, in plan order.
+
+    Parameters
+    ----------
+    plan : PlanSpec
+    crowd : Crowd
+
+    Raises
+    ------
+    LdpError : the crowd is present on more days than the study has
+
+    Notes
+    -----
+    Under Smp the expected share of visitors who answer; with fakes everyone sends a report on everything. A
+    daily indicator that is answered on m of D days has m / D of the answers on a day, and no union.
+    """
+    return tuple(_forecast(plan, index, crowd=crowd) for index in range(plan.d))
+
+
+def reporting_share(plan: PlanSpec, index: int) -> Fraction:
+    """Share of the visitors of a day who report on an indicator."""
+    asked = plan.asked_share(index) if plan.is_sampled else Fraction(1)
+    return asked * _answered_days(plan, index)
+
+
+def has_union(plan: PlanSpec, index: int) -> bool:
+    """Whether a union of days can be counted: everyone who answers does so on each day of presence."""
+    return _answered_days(plan, index) == 1
+
+
+def _answered_days(plan: PlanSpec, index: int) -> Fraction:
+    if plan.indicators[index].kind == "static":
+        return Fraction(1)
+    return Fraction(plan.values_per_person(index), plan.days)
+
+
+def _forecast(plan: PlanSpec, index: int, *, crowd: Crowd) -> Forecast:
+    share, spec = float(reporting_share(plan, index)), plan.indicators[index]
+
+    def curve(n_visitors: float) -> ErrorCurve:
+        return error_curve(plan.channel(index), n_reports=share * n_visitors, n_visitors=n_visitors)
+
+    day, whole = curve(crowd.visitors), crowd.in_all(plan.days)
+    even = 1 / spec.domain_size
+    apart = day.smallest_difference(even)
+    is_daily = spec.kind == "daily"
+    return Forecast(
+        index=index,
+        domain_size=spec.domain_size,
+        day=day,
+        union=curve(whole) if has_union(plan, index) else None,
+        difference=apart,
+        difference_shared=day.smallest_difference(even, is_shared=True) if is_daily else apart,
+    )
+
+
+# --- the other way --------------------------------------------------------------------------
+
+
+def epsilon_for_plan(
+    plan_at: Callable[[Decimal], PlanSpec],
+    *,
+    half_width: float,
+    crowd: Crowd,
+    indexes: Iterable[int],
+    of_union: bool = False,
+) -> Decimal:
+    """Smallest epsilon, to a thousandth, with which all of some indicators are as exact as wanted.
+
+    Parameters
+    ----------
+    plan_at : callable; the plan for an epsilon as an administrator types it
+    half_width : float; largest half of a 95 % interval at the frequency 1 / domain_size, above 0
+    crowd : Crowd
+    indexes : iterable of int; positions of the indicators, whose errors fall as epsilon rises
+    of_union : of all days together instead of one day
+
+    Raises
+    ------
+    LdpError : an indicator has no union, or no epsilon of [0.001, 20] will do; the message names what can be
+        reached
+    """
+    chosen = list(indexes)
+
+    def error(thousandths: int) -> float:
+        plan = plan_at(thousandths * LEAST_EPSILON)
+        return max(_half_width(plan, index, crowd=crowd, of_union=of_union) for index in chosen)
+
+    most = int(LARGEST_EPSILON / LEAST_EPSILON)
+    best = error(most)
+    if not half_width >= best:
+        raise LdpError(f"half_width must be >= {best:.6g}, that of epsilon 20, got {half_width:.6g}")
+    steps = range(1, most + 1)
+    return steps[bisect_left(steps, True, key=lambda step: error(step) <= half_width)] * LEAST_EPSILON
+
+
+def _half_width(plan: PlanSpec, index: int, *, crowd: Crowd, of_union: bool) -> float:
+    if of_union and not has_union(plan, index):
+        raise LdpError(f"{plan.indicators[index].slug} must be answered on all days for a union of days")
+    n_visitors = crowd.in_all(plan.days) if of_union else crowd.visitors
+    n_reports = float(reporting_share(plan, index)) * n_visitors
+    curve = error_curve(plan.channel(index), n_reports=n_reports, n_visitors=n_visitors)
+    return curve.half_width(1 / plan.indicators[index].domain_size)
+
+
+# --- other mechanisms -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A mechanism with the epsilon that promises as much as the plan it is compared with.
+
+    Parameters
+    ----------
+    mechanism : str
+    epsilon : Decimal; as an administrator types it, rounded down to a millionth
+    plan : PlanSpec
+    mean_half_width : float; mean over the indicators of the half-widths of one day, each at 1 / domain_size
+    """
+
+    mechanism: Mechanism
+    epsilon: Decimal
+    plan: PlanSpec
+    mean_half_width: float
+
+
+def promise(certificate: Certificate, *, unit: Unit) -> Fraction:
+    """What a plan promises for a unit, as typed."""
+    return certificate.nominal_profile if unit == "profile" else certificate.nominal_attribute
+
+
+@lru_cache(maxsize=256)
+def rank_plans(
+    indicators: tuple[IndicatorRequest, ...], *, unit: Unit, days: int, promised: Fraction, crowd: Crowd
+) -> tuple[Candidate, ...]:
+    """Mechanisms that can ask these indicators under one promise, the one with the smallest errors first.
+
+    Parameters
+    ----------
+    indicators : tuple of IndicatorRequest; their own epsilons and weights are left out, since only some
+        mechanisms have them
+    unit : "profile" or "attribute"; what the promise is about
+    days : int
+    promised : Fraction; epsilon of the unit, to which each mechanism's own epsilon is fitted: answers to a
+        daily indicator add up, and under Spl so do those to different indicators
+    crowd : Crowd
+
+    Raises
+    ------
+    LdpError : no mechanism can do it
+
+    Notes
+    -----
+    All promises are in proportion to the epsilon typed, so one plan at epsilon 1 tells the factor.
+    """
+    alike = tuple(replace(each, epsilon=None, weight=None) for each in indicators)
+    found = []
+    for mechanism in get_args(Mechanism):
+        try:
+            found.append(_candidate(mechanism, alike, unit=unit, days=days, promised=promised, crowd=crowd))
+        except LdpError:  # not for daily indicators, or out of the range of epsilon
+            continue
+    if not found:
+        raise PlanError(f"promised must be within reach of a mechanism, got {float(promised):.6g}")
+    return tuple(sorted(found, key=lambda each: each.mean_half_width))
+
+
+def _candidate(
+    mechanism: Mechanism,
+    indicators: Sequence[IndicatorRequest],
+    *,
+    unit: Unit,
+    days: int,
+    promised: Fraction,
+    crowd: Crowd,
+) -> Candidate:
+    def plan_at(epsilon: Decimal) -> PlanSpec:
+        return build_plan(
+            mechanism=mechanism, unit=unit, version=1, days=days, epsilon=epsilon, indicators=indicators
+        )
+
+    factor = promise(certify(plan_at(Decimal(1))), unit=unit)
+    exact = promised / factor
+    epsilon = min(Decimal(10**6 * exact.numerator // exact.denominator).scaleb(-6), LARGEST_EPSILON)
+    plan = plan_at(epsilon)
+    return Candidate(
+        mechanism=mechanism,
+        epsilon=epsilon,
+        plan=plan,
+        mean_half_width=fmean(
+            _half_width(plan, index, crowd=crowd, of_union=False) for index in range(plan.d)
+        ),
+    )
+
+
+@lru_cache(maxsize=8)
+def _z(probability: float) -> float:
+    return NormalDist().inv_cdf(probability)
