@@ -33,6 +33,14 @@ class Study(models.Model):
     visitor_min_minutes = models.PositiveSmallIntegerField()
     visitor_from = models.TimeField()
     visitor_to = models.TimeField(help_text="inclusive: the whole minute counts")
+    presence = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="ldp.PresenceSpec of the plan: totals are noisy; null = they are exact",
+    )
+    noisy_through = models.PositiveSmallIntegerField(
+        default=0, help_text="with presence noise: the last day whose totals are here"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.CharField(max_length=150, blank=True)
     closed_at = models.DateTimeField(

@@ -86,12 +86,18 @@ class IndicatorDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanDefinition:
-    """How answers are protected, as typed."""
+    """How answers are protected, as typed.
+
+    presence_epsilon, presence_days : of the noise that hides who was there, and first days of a subscriber
+        that count; None = totals are exact
+    """
 
     mechanism: Mechanism
     unit: Unit
     epsilon: Decimal
     epsilon_profile: Decimal | None
+    presence_epsilon: Decimal | None = None
+    presence_days: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +252,8 @@ class StudyDefinition:
                 for indicator in self.indicators
             ],
             location=None if self.location is None else self.location.spec,
+            presence_epsilon=self.plan.presence_epsilon,
+            presence_days=self.plan.presence_days,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -312,7 +320,11 @@ def _location_from_json(data: Mapping[str, Any] | None) -> LocationDefinition | 
 
 
 def _plan_from_json(data: Mapping[str, Any]) -> PlanDefinition:
-    exact = {"epsilon": Decimal(data["epsilon"]), "epsilon_profile": _decimal(data["epsilon_profile"])}
+    exact = {
+        "epsilon": Decimal(data["epsilon"]),
+        "epsilon_profile": _decimal(data["epsilon_profile"]),
+        "presence_epsilon": _decimal(data.get("presence_epsilon")),
+    }
     return PlanDefinition(**{**data, **exact})
 
 

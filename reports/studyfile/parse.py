@@ -150,11 +150,21 @@ def check_plan(definition: StudyDefinition, *, filename: str) -> None:
     try:
         spec = definition.plan_spec()
         _check_room(spec)
+        _check_small_cells(definition)
         if cap is not None:
             key = "plan.epsilon_profile"
             check_cap(spec, cap)
     except LdpError as error:
         raise StudyFileError([Problem(file=filename, key=key, rule=str(error))]) from error
+
+
+def _check_small_cells(definition: StudyDefinition) -> None:
+    """Raise PlanError for a limit on totals that are noisy."""
+    if definition.small_cell and definition.plan.presence_epsilon is not None:
+        raise PlanError(
+            "presence_epsilon must be absent with study.small_cell: a noisy total that is small is noise, "
+            f"and says nothing of so few people; leave out one of them, got small_cell = {definition.small_cell}"
+        )
 
 
 def _check_room(spec: PlanSpec) -> None:

@@ -33,6 +33,7 @@ EPSILON = NumberRule(
 )
 WEIGHT = NumberRule("must be a number from 0.001 to 1000", lambda x: Decimal("0.001") <= x <= 1000)
 CAP = NumberRule("must be a number > 0 and <= 9999", lambda x: 0 < x <= 9999)
+PRESENCE = NumberRule("must be a number from 0.001 to 20", lambda x: Decimal("0.001") <= x <= 20)
 SHARE = NumberRule("must be a number > 0 and <= 1", lambda x: 0 < x <= 1)
 BAD_SHARE = NumberRule("must be a number from 0 to 1", lambda x: 0 <= x <= 1)
 DEFAULT_BAD_SHARE = Decimal("0.05")
@@ -136,12 +137,14 @@ def _read_attributes(table: Table) -> Attributes:
 
 def read_plan(table: Table) -> PlanDefinition:
     """Return the plan as typed."""
+    has_noise = table.has("presence_epsilon") or table.has("presence_days")
     plan = PlanDefinition(
         mechanism=cast(Mechanism, table.choice("mechanism", MECHANISMS)),
         unit=cast(Unit, table.choice("unit", UNITS)),
         epsilon=table.decimal("epsilon", EPSILON) or Decimal(1),
         epsilon_profile=table.decimal("epsilon_profile", CAP, required=False),
+        presence_epsilon=table.decimal("presence_epsilon", PRESENCE, required=has_noise),
+        presence_days=table.integer("presence_days", low=1, high=MAX_DAYS) if has_noise else None,
     )
-    table.refuse("presence_epsilon", "is not available yet: visitor totals are exact")
     table.finish()
     return plan

@@ -11,6 +11,7 @@ from typing import get_args
 import pytest
 
 from ldp.params import Mechanism
+from ldp.presence import PresenceSpec
 from reports.studyfile import VISIT_DURATION_BANDS, Cell, StudyDefinition, StudyFileError, parse_study
 from reports.studyfile.formats import TIMESTAMP_RULE
 
@@ -138,6 +139,16 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
     assert split.version == 4
 
 
+def test_presence_noise_is_part_of_the_plan_and_of_its_json() -> None:
+    text = edited("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 0.5\npresence_days = 2")
+    study = parse(text)
+    assert study.plan_spec().presence == PresenceSpec(epsilon=Fraction(1, 2), max_days=2)
+    assert StudyDefinition.from_json(study.to_json()) == study
+    assert parse(STUDY).plan_spec().presence is None
+    hidden = edited("days = 3", "days = 3\nsmall_cell = 20", text=text)
+    assert "presence_epsilon must be absent with study.small_cell" in problems(hidden)[0]
+
+
 def test_the_demo_study_survives_the_round_trip_through_json() -> None:
     text = (DEMO / "study.toml").read_bytes()
     study = parse_study(text, filename="study.toml", read=lambda name: (DEMO / name).read_bytes())
@@ -193,7 +204,12 @@ def test_the_demo_study_survives_the_round_trip_through_json() -> None:
         ("epsilon = 1.0", "epsilon = 0.123456789", "plan.epsilon: must have at most 8 decimals, got 0.123456789"),
         ("epsilon = 1.0", "epsilon = 1e-999999999", "plan.epsilon: must have at most 8 decimals, got 1E-999999999"),
         ("epsilon = 1.0", "epsilon = 1.0\nepsilon_profile = 2.9", "plan.epsilon_profile: epsilon_profile must be >= the certified loss per profile 2.99999"),
-        ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 1", "plan.presence_epsilon: is not available yet: visitor totals are exact, got 1"),
+        ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 1", "plan.presence_days: is missing"),
+        ("epsilon = 1.0", "epsilon = 1.0\npresence_days = 2", "plan.presence_epsilon: is missing"),
+        ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 0\npresence_days = 2", "plan.presence_epsilon: must be a number from 0.001 to 20, got 0"),
+        ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 1\npresence_days = 4", "plan: presence_days must be in [1, 3], got 4"),
+        ('smp-grr"', 'smp-oue"\npresence_epsilon = 1\npresence_days = 2', "plan: presence_epsilon must be absent under smp-oue: a report on"),
+        ('smp-grr"', 'rsfd-grr"\npresence_epsilon = 1\npresence_days = 2', "plan: presence_epsilon must be absent under rsfd-grr: a person sends a report on each indicator"),
         ('slug = "age_band"', 'slug = "visit_duration"', 'indicator[2].slug: must be unique in the study, got "visit_duration"'),
         ('slug = "age_band"', 'slug = "statement"', 'indicator[statement].slug: is an address of this site, choose another, got "statement"'),
         ('slug = "age_band"', "", "indicator[1].slug: is missing"),
