@@ -9,6 +9,7 @@ from mobility.errors import DayStateError, MobilityError
 from mobility.models import Batch, VaultDay, VaultStudy
 from mobility.services.dispatching import ask
 from mobility.services.vault import OpenStudy, open_study
+from reports.services.budgets import BudgetExceededError, check_voided_day, reserve_voided_day
 
 
 def request_close_days(study: VaultStudy, *, through: int, by: str) -> Batch:
@@ -29,7 +30,7 @@ def request_void_day(study: VaultStudy, *, day: int, by: str) -> Batch:
 
     Raises
     ------
-    DayStateError : nothing was uploaded for the day, it is closed, or the plan's cap forbids another value
+    DayStateError : nothing was uploaded for the day, it is closed, or a cap forbids another value
     """
     check_voidable(open_study(study), day=day)
     return _requested(study, kind=Batch.Kind.VOID_DAY, day=day, by=by)
@@ -45,14 +46,37 @@ def check_voidable(study: OpenStudy, *, day: int) -> None:
         raise DayStateError(f"day {day} cannot be undone: nothing was uploaded for it")
     if row.state == VaultDay.State.CLOSED:
         raise DayStateError(f"day {day} cannot be undone: it is closed, and closed days are final")
-    cap = study.definition.plan.epsilon_profile
-    if cap is not None and adds_a_value(study, row):
-        try:
-            check_cap(study.plan, cap, extra_daily_values=study.row.voided_days + 1)
-        except PlanError as error:
-            raise DayStateError(
-                f"day {day} cannot be undone: its upload would add a daily value per subscriber; {error}"
-            ) from None
+    if not adds_a_value(study, row):
+        return
+    cap, voided_days = study.definition.plan.epsilon_profile, study.row.voided_days + 1
+    try:
+        if cap is not None:
+            check_cap(study.plan, cap, extra_daily_values=voided_days)
+        check_voided_day(study.row.slug, voided_days=voided_days)
+    except (PlanError, BudgetExceededError) as error:
+        raise _too_much(day, error) from None
+
+
+def spend_voided_day(study: OpenStudy, *, day: int) -> None:
+    """Spend what undoing a day costs of the budget of its population, before anything is undone.
+
+    Raises
+    ------
+    DayStateError : no such budget is left
+    """
+    row = VaultDay.objects.filter(study=study.row, day=day).first()
+    if row is None or not adds_a_value(study, row):
+        return
+    try:
+        reserve_voided_day(study.row.slug, voided_days=study.row.voided_days + 1)
+    except BudgetExceededError as error:
+        raise _too_much(day, error) from None
+
+
+def _too_much(day: int, error: Exception) -> DayStateError:
+    return DayStateError(
+        f"day {day} cannot be undone: its upload would add a daily value per subscriber; {error}"
+    )
 
 
 def adds_a_value(study: OpenStudy, day: VaultDay) -> bool:

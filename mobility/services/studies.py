@@ -7,6 +7,7 @@ from django.db import transaction
 from mobility.errors import MobilityError
 from mobility.keystore import keystore
 from mobility.models import VaultStudy
+from reports.services.budgets import check_budget
 from reports.services.studies import create_study_rows, plan_hash
 from reports.statement import closed_on
 from reports.studyfile import StudyDefinition
@@ -47,10 +48,12 @@ def create_study(definition: StudyDefinition, *, by: str) -> Created:
     ------
     StudyExistsError : the slug is taken
     StudyVaultError : the vault holds data of another study of that slug, or one that was closed
+    BudgetExceededError : a cap of its population forbids it
     """
     copy: VaultStudy | None = None
     try:
         with transaction.atomic(using="default"):
+            check_budget(definition, by=by)
             create_study_rows(definition, by=by)
             copy = _keep_in_vault(definition)
     except BaseException:

@@ -1,6 +1,7 @@
 """The main database: studies, indicators, plans and their tallies. Nothing here is raw."""
 
 from reports.models.access import ApiToken, SavedView, ShareLink, ShareView
+from reports.models.budget import BudgetCap, BudgetPopulation, CapDecision
 from reports.models.density import DensityMap
 from reports.models.ledger import LedgerEntry, LedgerHead, LedgerKind
 from reports.models.grant import StudyGrant
@@ -14,6 +15,9 @@ from reports.models.tally import Publication, Tally, VisitorTally
 __all__ = [
     "ApiToken",
     "Area",
+    "BudgetCap",
+    "BudgetPopulation",
+    "CapDecision",
     "DayNote",
     "DensityMap",
     "Indicator",

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from reports.geography.stored import GridMap
+from reports.studyfile.definition import DEFAULT_POPULATION
 
 DEMO_SLUG = "fimu-2017"
 DEMO_ACTOR = "demo"
@@ -43,6 +44,14 @@ class Study(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.CharField(max_length=150, blank=True)
+    population = models.SlugField(
+        max_length=64,
+        default=DEFAULT_POPULATION,
+        help_text="the people: what studies of the same population reveal of a person adds up",
+    )
+    key_until = models.DateField(
+        null=True, blank=True, help_text="day by which the study is to be closed and its key destroyed"
+    )
     closed_at = models.DateTimeField(
         null=True, blank=True, help_text="since then its key is destroyed: no answer can be added"
     )

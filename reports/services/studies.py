@@ -50,6 +50,8 @@ def create_study_rows(definition: StudyDefinition, *, by: str) -> Study:
         visitor_min_minutes=rule.min_minutes,
         visitor_from=_clock(rule.from_minute),
         visitor_to=_clock(rule.to_minute),
+        population=definition.population,
+        key_until=definition.key_until,
         created_by=by,
     )
     if definition.area is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, Literal, Self, get_args
@@ -25,6 +25,7 @@ MAIN_ZONE, NIGHT_ZONE = "main_zone", "night_zone"
 # What a daily indicator may be derived from; the zones of the area are the categories of the last two.
 OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE)
 DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES)
+DEFAULT_POPULATION = "subscribers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +185,11 @@ class LocationDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyDefinition:
-    """A valid study file with the files that it names."""
+    """A valid study file with the files that it names.
+
+    population : name of the people; what studies of the same one reveal of a person adds up
+    key_until : day by which the study is to be closed and its key destroyed; None = no such day
+    """
 
     slug: str
     name: str
@@ -202,6 +207,8 @@ class StudyDefinition:
     subscribers: SubscriberExtract | None = None
     small_cell: int = 0
     location: LocationDefinition | None = None
+    population: str = DEFAULT_POPULATION
+    key_until: date | None = None
 
     @property
     def static_indicators(self) -> tuple[IndicatorDefinition, ...]:
@@ -222,6 +229,10 @@ class StudyDefinition:
             if indicator.night_from is not None and indicator.night_to is not None:
                 return indicator.night_from, indicator.night_to
         return None
+
+    @property
+    def last_day(self) -> date:
+        return self.first_day + timedelta(days=self.days - 1)
 
     @property
     def n_windows(self) -> int:
@@ -276,6 +287,7 @@ class StudyDefinition:
                 "area": None if data["area"] is None else _area_from_json(data["area"]),
                 "subscribers": _subscribers_from_json(data.get("subscribers")),
                 "location": _location_from_json(data.get("location")),
+                "key_until": _date(data.get("key_until")),
             }
         )
 

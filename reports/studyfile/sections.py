@@ -1,6 +1,6 @@
 """The sections [study], [study.visitor], [extract], [subscribers] and [plan]."""
 
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, cast, get_args
 from zoneinfo import available_timezones
@@ -9,6 +9,7 @@ from ldp.channels import Unit
 from ldp.params import Mechanism
 from reports.studyfile.definition import (
     ATTRIBUTES,
+    DEFAULT_POPULATION,
     Attributes,
     ExtractProfile,
     PlanDefinition,
@@ -24,6 +25,7 @@ MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 UNITS: tuple[Unit, ...] = get_args(Unit)
 RESERVED_STUDIES = frozenset({"create", "batches"})
 FIRST_DAY_FROM, FIRST_DAY_TO = date(1990, 1, 1), date(2199, 12, 31)
+KEY_UNTIL_TO = date(2299, 12, 31)
 MAX_SUBSCRIBERS = 10**10  # more than there are people
 MAX_COUNT = 2**31 - 1  # what the database column holds
 DAY_MINUTES = 24 * 60
@@ -55,9 +57,16 @@ def read_study(table: Table, *, default_min_publication: int) -> dict[str, Any]:
         ),
         "small_cell": table.integer("small_cell", low=0, high=MAX_COUNT, default=0),
         "visitor": _read_visitor(visitor) if visitor else None,
+        "population": DEFAULT_POPULATION,
+        "key_until": None,
     }
     if table.has("expected_subscribers"):
         facts["expected_subscribers"] = table.integer("expected_subscribers", low=1, high=MAX_SUBSCRIBERS)
+    if table.has("population"):
+        facts["population"] = table.slug("population", reserved=frozenset())
+    if table.has("key_until"):
+        last_day = facts["first_day"] + timedelta(days=facts["days"] - 1)
+        facts["key_until"] = table.day("key_until", low=last_day, high=KEY_UNTIL_TO)
     table.finish()
     return facts
 

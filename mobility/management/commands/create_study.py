@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from mobility.errors import MobilityError
 from mobility.services.studies import create_study
 from reports.location_statement import location_protection
+from reports.services.budgets import BudgetExceededError
 from reports.services.studies import StudyExistsError
 from reports.studyfile import StudyFileError, parse_study
 from reports.wording_location import noise_words
@@ -37,6 +38,6 @@ class Command(BaseCommand):
                 self.stderr.write(f"note: {sentence}")
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}") from error
-        except (StudyFileError, StudyExistsError, MobilityError) as error:
+        except (StudyFileError, StudyExistsError, BudgetExceededError, MobilityError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(created))

@@ -1,0 +1,118 @@
+"""Budgets where they bite: creating studies, two at once, and undoing published days."""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from decimal import Decimal
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connections
+
+from mobility.errors import DayStateError
+from mobility.models import Batch, VaultStudy
+from mobility.services import intake, studies
+from mobility.services.studies import create_study
+from reports.budget import outlook
+from reports.composition import Losses, counted, studies_of
+from reports.models import Plan, Study
+from reports.services.budgets import BudgetExceededError, propose_cap
+from reports.studyfile import StudyDefinition
+from tests.mobility.services.conftest import STUDY_FILE, Pipeline
+
+pytestmark = [
+    pytest.mark.database,
+    pytest.mark.django_db(databases=["default", "vault"], transaction=True),
+]
+
+
+def cap(epsilon: str) -> None:
+    propose_cap(population="subscribers", unit="profile", period="year", epsilon=Decimal(epsilon), by="adam")
+
+
+def test_a_study_over_the_cap_is_created_in_neither_zone(data_dir: Path, definition: StudyDefinition) -> None:
+    cap("6")  # the demo's daily indicator may be answered on seven days
+    with pytest.raises(
+        BudgetExceededError, match="the cap is 6, studies have spent 0, 6 is left, this takes 7"
+    ):
+        create_study(definition, by="adam")
+    assert not Study.objects.exists()
+    assert not VaultStudy.objects.exists()
+    with pytest.raises(CommandError, match="which command line asks for, must fit the budget"):
+        call_command("create_study", str(STUDY_FILE), stdout=StringIO())
+    assert create_study(replace(definition, population="others"), by="adam")["study"] == definition.slug
+
+
+@pytest.mark.skipif(
+    connections["default"].vendor == "sqlite",
+    reason="on SQLite only one writes at a time",
+)
+def test_two_studies_at_once_cannot_both_take_the_rest(
+    data_dir: Path, definition: StudyDefinition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cap("10")
+    failures: list[Exception] = []
+    arrived = threading.Barrier(2)
+    keep = studies.create_study_rows
+
+    def slowly(definition: StudyDefinition, *, by: str) -> Study:
+        """The budget was checked: give the other one all the time in the world to check it, too."""
+        with suppress(threading.BrokenBarrierError):
+            arrived.wait(2)
+        return keep(definition, by=by)
+
+    def create(slug: str) -> None:
+        try:
+            create_study(replace(definition, slug=slug), by="adam")
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            failures.append(error)
+        finally:
+            connections.close_all()
+
+    monkeypatch.setattr(studies, "create_study_rows", slowly)
+    both = [threading.Thread(target=create, args=(slug,)) for slug in ("one", "two")]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join(60)
+    assert [type(error) for error in failures] == [BudgetExceededError]
+    assert Study.objects.count() == VaultStudy.objects.count() == 1
+    assert counted(studies_of("subscribers")).profile <= 10
+
+
+def test_undoing_a_published_day_is_stopped_by_the_cap(
+    make_pipeline: Callable[..., Pipeline], extract: list[Path]
+) -> None:
+    pipeline = make_pipeline()
+    pipeline.upload(*extract[:2])
+    cap("8.5")
+    pipeline.void_day(1)
+    assert Plan.objects.get().voided_days == 1
+    pipeline.study.refresh_from_db()
+    with pytest.raises(DayStateError, match=r"day 2 cannot be undone: .* profile, 2017: the cap is 8\.5"):
+        pipeline.void_day(2)
+    assert VaultStudy.objects.get().voided_days == 1
+
+
+def test_what_undoing_a_day_costs_is_spent_before_anything_is_undone(
+    make_pipeline: Callable[..., Pipeline], extract: list[Path], definition: StudyDefinition
+) -> None:
+    """Between the request and its turn another study may have taken the rest."""
+    pipeline = make_pipeline()
+    pipeline.upload(extract[0])
+    cap("14.5")
+    waiting = intake.request_void_day(pipeline.study, day=1, by="olga")
+    create_study(replace(definition, slug="other"), by="adam")
+    before = pipeline.tallies()
+    ended = pipeline.finished(waiting)
+    assert ended.state == Batch.State.FAILED
+    assert "day 1 cannot be undone" in ended.failure
+    assert pipeline.tallies() == before
+    assert Plan.objects.get(study__slug="fimu-2017").voided_days == 0
+    first = definition.first_day
+    line = outlook("subscribers", first_day=first, last_day=first, takes=Losses()).lines[0]
+    assert line.spent is not None
+    assert line.spent <= 14
