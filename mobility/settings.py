@@ -11,6 +11,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from mobility.runtime import RuntimePaths, stored_secret
+from mobility.signin.issuer import provider_id
 
 env = environ.FileAwareEnv()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -27,7 +28,6 @@ MOBILITY_ZONE = env.str("MOBILITY_ZONE", default="all")
 if MOBILITY_ZONE not in ("all", "operator", "analyst"):
     raise ImproperlyConfigured(f"MOBILITY_ZONE must be all, operator or analyst, got {MOBILITY_ZONE!r}")
 HAS_VAULT = MOBILITY_ZONE != "analyst"
-
 HAS_REPORTS = MOBILITY_ZONE != "operator"  # the pages and the API of analysts
 # The operator zone alone: where its totals go, and with which key they are signed.
 MOBILITY_ANALYST_URL = env.str("MOBILITY_ANALYST_URL", default="").rstrip("/")
@@ -39,6 +39,7 @@ MOBILITY_HANDOVER_RETRY_S = env.int("MOBILITY_HANDOVER_RETRY_S", default=60)
 HANDS_OVER = MOBILITY_ZONE == "operator" and bool(MOBILITY_ANALYST_URL)
 # Where there are reports: what is taken from operator zones that run apart.
 MOBILITY_INTAKE_MAX_BYTES = env.int("MOBILITY_INTAKE_MAX_BYTES", default=100_000_000)
+
 # --- Django -----------------------------------------------------------------------------------
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="") or stored_secret(PATHS.secret_key)
@@ -56,22 +57,32 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "csp",
     "django_htmx",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.mfa",
+    "allauth.usersessions",
+    "mobility.signin",
     "reports",
+    "mobility.embedded",
     *(["mobility"] if HAS_VAULT else []),
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "mobility.signin.middleware.HeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
-    "mobility.embedded",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "mobility.signin.middleware.SecondFactorMiddleware",
 ]
 TEMPLATES = [
     {
@@ -115,6 +126,8 @@ DATABASE_ROUTERS = ["mobility.routers.ZoneRouter"]
 REDIS_URL = env.str("REDIS_URL", default="")
 EMBEDDED_REDIS = not REDIS_URL
 CELERY_BROKER_URL = REDIS_URL or PATHS.redis_url
+# Each zone has a broker of its own; should both be given one, neither takes the other's work.
+CELERY_TASK_DEFAULT_QUEUE = "celery" if MOBILITY_ZONE == "all" else MOBILITY_ZONE
 CELERY_TASK_IGNORE_RESULT = True  # the state of a batch is its row, not a message
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -126,8 +139,6 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": CELERY_TASK_TIME_LIMIT 
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
-# Each zone has a broker of its own; should both be given one, neither takes the other's work.
-CELERY_TASK_DEFAULT_QUEUE = "celery" if MOBILITY_ZONE == "all" else MOBILITY_ZONE
 # --- pipeline ---------------------------------------------------------------------------------
 MOBILITY_MIN_PUBLICATION = env.int("MOBILITY_MIN_PUBLICATION", default=100)  # subscribers a delta must cover
 MOBILITY_BATCH_LEASE_S = env.int("MOBILITY_BATCH_LEASE_S", default=120)  # without a sign of life
@@ -137,6 +148,10 @@ MOBILITY_WORKER_PROCESSES = env.int("MOBILITY_WORKER_PROCESSES", default=max(COR
 MOBILITY_READ_THREADS = env.int("MOBILITY_READ_THREADS", default=min(CORES + 1, 4))
 MOBILITY_CHUNK_BYTES = env.int("MOBILITY_CHUNK_BYTES", default=64 << 20)  # of a file, read by one task
 MOBILITY_CHUNK_ROWS = env.int("MOBILITY_CHUNK_ROWS", default=1_000_000)  # that a task holds in memory
+
+# --- plans ------------------------------------------------------------------------------------
+# Whether what may weaken the protection needs the approval of somebody who wrote nothing of it.
+MOBILITY_SECOND_PERSON = env.bool("MOBILITY_SECOND_PERSON", default=True)
 
 # --- ways in ----------------------------------------------------------------------------------
 MOBILITY_MAX_UPLOAD_BYTES = env.int("MOBILITY_MAX_UPLOAD_BYTES", default=200_000_000_000)
@@ -170,6 +185,59 @@ def _staging() -> dict[str, object]:
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
+SESSION_COOKIE_AGE = env.int("MOBILITY_SESSION_HOURS", default=12) * 3600
+MOBILITY_SECOND_FACTOR = env.str("MOBILITY_SECOND_FACTOR", default="optional")
+if MOBILITY_SECOND_FACTOR not in ("optional", "required"):
+    raise ImproperlyConfigured(
+        f"MOBILITY_SECOND_FACTOR must be optional or required, got {MOBILITY_SECOND_FACTOR!r}"
+    )
+# Counts of guesses, and codes that were used: one cache for all web processes, and one that a restart keeps.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "signin_cache",
+        "OPTIONS": {"MAX_ENTRIES": 100_000},  # too many for a flood to push counts out
+    }
+}
+ALLAUTH_TRUSTED_PROXY_COUNT = env.int("MOBILITY_TRUSTED_PROXIES", default=0)
+ACCOUNT_ADAPTER = "mobility.signin.adapters.AccountAdapter"
+ACCOUNT_FORMS = {"login": "mobility.signin.forms.SignInForm"}
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]  # of forms that have no address
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_SESSION_REMEMBER = True  # for SESSION_COOKIE_AGE
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 600
+ACCOUNT_RATE_LIMITS = {
+    "login": "60/m/ip",
+    "login_failed": "10/15m/key",  # the key is the account, or its second factor
+    "sign_in_address": "50/15m/ip",  # offices share an address
+    "reauthenticate": "10/m/user",
+}
+MOBILITY_OIDC_ISSUER = env.str("MOBILITY_OIDC_ISSUER", default="")
+MOBILITY_OIDC_NAME = env.str("MOBILITY_OIDC_NAME", default="") or "OpenID"
+MOBILITY_OIDC_CLIENT_ID = env.str("MOBILITY_OIDC_CLIENT_ID", default="")
+MOBILITY_OIDC_CLIENT_SECRET = env.str("MOBILITY_OIDC_CLIENT_SECRET", default="")
+MOBILITY_OIDC_SCOPES = env.list("MOBILITY_OIDC_SCOPES", default=[])
+MOBILITY_OIDC_GROUPS_CLAIM = env.str("MOBILITY_OIDC_GROUPS_CLAIM", default="")
+MOBILITY_OIDC_GROUPS = env.dict("MOBILITY_OIDC_GROUPS", default={})
+SOCIALACCOUNT_ADAPTER = "mobility.signin.adapters.SocialAdapter"
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "provider_class": "mobility.signin.oidc.Provider",
+        "APPS": [
+            {
+                "provider_id": provider_id(MOBILITY_OIDC_ISSUER),
+                "name": MOBILITY_OIDC_NAME,
+                "client_id": MOBILITY_OIDC_CLIENT_ID,
+                "secret": MOBILITY_OIDC_CLIENT_SECRET,
+                "settings": {"server_url": MOBILITY_OIDC_ISSUER.rstrip("/")},
+            }
+        ],
+    }
+}
+MFA_ADAPTER = "mobility.signin.adapters.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
+MFA_TOTP_ISSUER = "Mobility reports"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
@@ -208,10 +276,16 @@ CONTENT_SECURITY_POLICY = {
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 HTTPS = env.bool("HTTPS", default=False)  # set behind a proxy that terminates TLS
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+CSRF_COOKIE_HTTPONLY = True  # scripts take the token from a form
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
+# To preload a whole domain in browsers is for who owns the domain to decide, not for one host below it.
+SILENCED_SYSTEM_CHECKS = ["security.W021"]
 if HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-session", "__Host-csrf"  # no other host can set them
+    ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https"
 
 # Uploads never reach the framework's own handlers (they would spool to a temporary file).
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]

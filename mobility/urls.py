@@ -1,7 +1,6 @@
 """Addresses. Those of a zone that this installation does not have are absent."""
 
 from django.conf import settings
-from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 from django.views.i18n import set_language
 
@@ -9,12 +8,7 @@ from reports.views.home import home
 
 urlpatterns = [
     path("", home, name="home"),
-    path(
-        "sign-in/",
-        LoginView.as_view(template_name="sign_in.html", redirect_authenticated_user=True),
-        name="login",
-    ),
-    path("sign-out/", LogoutView.as_view(), name="logout"),
+    path("", include("mobility.signin.urls")),
     path("language/", set_language, name="set_language"),
     *([path("studies/", include("reports.urls"))] if settings.HAS_REPORTS else []),
 ]

@@ -42,6 +42,10 @@ RULES = {
     "home": Rule(roles=EVERYBODY),
     "login": Rule(roles=EVERYBODY, signed_out=200),
     "logout": Rule(roles=EVERYBODY, method="post"),
+    "account": Rule(roles=EVERYBODY),
+    "account_change_password": Rule(roles=EVERYBODY),
+    "account_reauthenticate": Rule(roles=EVERYBODY),
+    "end_other_sessions": Rule(roles=EVERYBODY, method="post"),
     "reports:studies": Rule(roles=READERS),
     "reports:study": Rule(roles=READERS, kwargs=STUDY),
     "reports:study_file": Rule(roles=READERS, kwargs={**STUDY, "file_format": "json"}),
@@ -94,8 +98,15 @@ RULES = {
 }
 
 
+# Each about the account of whoever asks: tests/mobility/signin.
+SIGN_IN = {
+    "account_login", "account_inactive", "mfa_index", "mfa_list_webauthn", "mfa_authenticate",
+    "mfa_reauthenticate", "mfa_reauthenticate_webauthn", "mfa_activate_totp", "mfa_deactivate_totp",
+    "mfa_add_webauthn", "mfa_edit_webauthn", "mfa_remove_webauthn", "mfa_view_recovery_codes",
+    "mfa_generate_recovery_codes", "mfa_download_recovery_codes",
+}  # fmt: skip
 # Their rules depend on who owns what: tests/reports/api and tests/reports/views. A language is for everybody.
-ELSEWHERE = {"access", "reading", "set_language"}
+ELSEWHERE = {"access", "reading", "set_language", *SIGN_IN}
 # Not found in this study, whoever asks: see tests/reports/test_access.py.
 ON_MAPS = {
     "reports:maps",

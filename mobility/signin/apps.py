@@ -1,0 +1,10 @@
+from django.apps import AppConfig
+
+
+class SignInConfig(AppConfig):
+    name = "mobility.signin"
+    label = "signin"
+    verbose_name = "sign-in"
+
+    def ready(self) -> None:
+        from mobility.signin import checks  # noqa: F401 - importing registers them

@@ -1,0 +1,32 @@
+"""Who needs a second factor, and who has one."""
+
+from allauth.mfa.models import Authenticator
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
+
+from reports.policies import Role, roles_of
+
+# Who can change what is promised, or see all of it.
+STRONG_ROLES = frozenset({Role.ADMINISTRATOR, Role.PRIVACY_OFFICER})
+FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)  # recovery codes only stand in for one
+
+
+def factors_of(user: User) -> list[Authenticator]:
+    """Second factors of `user`, oldest first."""
+    return list(Authenticator.objects.filter(user=user, type__in=FACTORS).order_by("pk"))
+
+
+def is_required(user: User | AnonymousUser) -> bool:
+    """Whether a role of `user` needs a second factor here."""
+    return settings.MOBILITY_SECOND_FACTOR == "required" and bool(roles_of(user) & STRONG_ROLES)
+
+
+def is_missing(user: User | AnonymousUser) -> bool:
+    """Whether `user` has to add a second factor before anything else."""
+    return is_required(user) and not Authenticator.objects.filter(user_id=user.pk, type__in=FACTORS).exists()
+
+
+def is_last_of_required(authenticator: Authenticator) -> bool:
+    """Whether `authenticator` is the only second factor of somebody who needs one."""
+    others = Authenticator.objects.filter(user_id=authenticator.user_id, type__in=FACTORS)
+    return is_required(authenticator.user) and not others.exclude(pk=authenticator.pk).exists()

@@ -1,0 +1,8 @@
+"""The name under which accounts of an OpenID provider are kept. Settings import this: no Django here."""
+
+import hashlib
+
+
+def provider_id(issuer: str) -> str:
+    """Another issuer's people are other people, even where both call somebody by the same number."""
+    return f"oidc-{hashlib.sha256(issuer.rstrip('/').encode()).hexdigest()[:16]}"

@@ -1,0 +1,75 @@
+"""How often a sign-in may fail, by account and by address, and how long is left to wait."""
+
+import ipaddress
+import math
+import time
+
+from allauth.core.internal import ratelimit
+from django.conf import settings
+from django.core.cache import cache
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils.translation import ngettext
+
+APP = "allauth.account"  # whose setting ACCOUNT_RATE_LIMITS holds the limits
+BY_ADDRESS, BY_ACCOUNT = "sign_in_address", "login_failed"
+NO_ADDRESS = "0.0.0.0"  # noqa: S104 - not bound: whoever has none shares one count
+
+
+def client_address(request: HttpRequest) -> str:
+    """Address of the visitor; from X-Forwarded-For only as far as MOBILITY_TRUSTED_PROXIES wrote it.
+
+    Of n trusted proxies each adds the address that it sees, so the n-th from the right is the visitor; what
+    stands before it anybody may have written.
+    """
+    trusted = settings.ALLAUTH_TRUSTED_PROXY_COUNT
+    hops = [hop.strip() for hop in request.headers.get("x-forwarded-for", "").split(",")]
+    seen = hops[-trusted] if 0 < trusted <= len(hops) else request.META.get("REMOTE_ADDR", "")
+    try:
+        return str(ipaddress.ip_address(seen))
+    except ValueError:
+        return NO_ADDRESS
+
+
+def take_one(request: HttpRequest, *, account: str) -> ratelimit.RateLimitUsage:
+    """Count an attempt, before its password is looked at; it can be given back when it succeeds.
+
+    Raises
+    ------
+    ValidationError : too many have failed; it says for how long no more are taken
+    """
+    taken: list[ratelimit.SingleRateLimitUsage] = []
+    for action in (BY_ADDRESS, BY_ACCOUNT):
+        usage = ratelimit.consume(request, app=APP, action=action, key=account)
+        if not usage:
+            raise too_many(seconds_left(request, action=action, account=account))
+        taken += usage.usage
+    return ratelimit.RateLimitUsage(usage=taken)
+
+
+def seconds_left(request: HttpRequest, *, action: str, account: str) -> float:
+    """Seconds until one more attempt is taken; 0 if that is now."""
+    left = 0.0
+    for rate in ratelimit.get_rates(app=APP, action=action):
+        times = cache.get(
+            ratelimit.get_cache_key(request, app=APP, action=action, rate=rate, key=account), []
+        )
+        if len(times) >= rate.amount:  # newest first
+            left = max(left, times[rate.amount - 1] + rate.duration - time.time())
+    return left
+
+
+def longest_wait() -> float:
+    """Seconds after which any account is free again."""
+    return max(rate.duration for rate in ratelimit.get_rates(app=APP, action=BY_ACCOUNT))
+
+
+def too_many(seconds: float) -> ValidationError:
+    """What a person reads who has to wait: the same for an account that exists and for one that does not."""
+    minutes = max(1, math.ceil(seconds / 60))
+    text = ngettext(
+        "Too many attempts have failed. Wait %(minutes)d minute, then try again.",
+        "Too many attempts have failed. Wait %(minutes)d minutes, then try again.",
+        minutes,
+    )
+    return ValidationError(text % {"minutes": minutes}, code="too_many_login_attempts")

@@ -1,0 +1,26 @@
+"""Help somebody who has lost the second factor."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from allauth.mfa.models import Authenticator
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError
+
+
+class Command(BaseCommand):
+    help = (
+        "Remove all second factors of an account: a password alone opens it until its owner adds one again."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("username")
+
+    def handle(self, *args: Any, username: str, **options: Any) -> None:
+        user = User.objects.filter(username=username).first()
+        if user is None:
+            raise CommandError(f"username must be of an account, got {username!r}")
+        removed = sorted(Authenticator.objects.filter(user=user).values_list("type", flat=True))
+        Authenticator.objects.filter(user=user).delete()
+        self.stdout.write(json.dumps({"username": username, "removed": removed}))

@@ -1,0 +1,62 @@
+"""What holds for every page: headers, and the second factor of those who need one."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from mobility.signin import factors
+
+# Nothing of a device is asked for, but security keys.
+UNUSED = (
+    "accelerometer", "autoplay", "camera", "display-capture", "encrypted-media", "geolocation", "gyroscope",
+    "magnetometer", "microphone", "midi", "payment", "screen-wake-lock", "usb", "xr-spatial-tracking",
+)  # fmt: skip
+PERMISSIONS_POLICY = ", ".join(
+    [
+        *(f"{feature}=()" for feature in UNUSED),
+        "publickey-credentials-create=(self)",
+        "publickey-credentials-get=(self)",
+    ]
+)
+# What somebody may do who still has to add a second factor.
+WITHOUT_FACTOR = frozenset(
+    {
+        "account", "account_change_password", "account_login", "account_reauthenticate", "login", "logout",
+        "mfa_activate_totp", "mfa_add_webauthn", "mfa_index", "set_language",
+    }
+)  # fmt: skip
+Respond = Callable[[HttpRequest], HttpResponse]
+
+
+class HeadersMiddleware:
+    """Headers that neither Django nor django-csp sets."""
+
+    def __init__(self, get_response: Respond) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
+        response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        return response
+
+
+class SecondFactorMiddleware:
+    """Where a role needs a second factor, its people add one before they see anything else."""
+
+    def __init__(self, get_response: Respond) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
+    ) -> HttpResponse | None:
+        match = request.resolver_match
+        name = match.view_name if match else ""
+        if name not in WITHOUT_FACTOR and request.user.is_authenticated and factors.is_missing(request.user):
+            return redirect("account")
+        return None

@@ -1,0 +1,35 @@
+"""Accounts that a first sign-in through the OpenID provider makes."""
+
+import re
+from collections.abc import Iterable
+
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+
+from reports.policies import Role
+
+NOT_IN_A_NAME = re.compile(r"[^\w.@+-]+")
+LONGEST = 140  # of 150, for a number behind it
+
+
+def free_username(wanted: str) -> str:
+    """A user name that nobody has, like `wanted`: "ada", then "ada-2".
+
+    Names that differ in capitals only count as the same, so that nobody passes for somebody else.
+    """
+    base = NOT_IN_A_NAME.sub("-", wanted)[:LONGEST].strip("-") or "person"
+    name, number = base, 1
+    while User.objects.filter(username__iexact=name).exists():
+        number += 1
+        name = f"{base}-{number}"
+    return name
+
+
+@transaction.atomic
+def give_mapped_roles(user: User, *, groups: Iterable[str]) -> list[Role]:
+    """Give a new account the roles of MOBILITY_OIDC_GROUPS for what the provider says; without it none."""
+    mapping: dict[str, str] = settings.MOBILITY_OIDC_GROUPS
+    roles = sorted({Role(mapping[group]) for group in groups if group in mapping})
+    user.groups.set([Group.objects.get_or_create(name=role)[0] for role in roles])
+    return roles

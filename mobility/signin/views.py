@@ -1,0 +1,99 @@
+"""The page "My account", and what is done there without allauth."""
+
+from dataclasses import dataclass
+
+from allauth.account.views import PasswordChangeView
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.internal.flows.sessions import end_other_sessions
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse_lazy
+from django.utils.translation import gettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from mobility.signin import factors
+from mobility.signin.forms import PasswordForm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondFactors:
+    """What stands beside the password of an account."""
+
+    totp: Authenticator | None
+    keys: list[Authenticator]
+    codes_left: int | None
+    is_missing: bool
+
+    @property
+    def exist(self) -> bool:
+        return bool(self.totp or self.keys)
+
+
+@require_GET
+@never_cache
+@login_required
+def account(request: HttpRequest) -> HttpResponse:
+    """Who I am here, how I sign in, and where I am signed in."""
+    user = _user(request)
+    sessions = UserSession.objects.purge_and_list(user)
+    context = {
+        "factors": second_factors(user),
+        "is_by_provider": SocialAccount.objects.filter(user=user).exists(),
+        "provider_name": settings.MOBILITY_OIDC_NAME,
+        "has_password": user.has_usable_password(),
+        "sessions": sorted(sessions, key=lambda session: session.created_at, reverse=True),
+    }
+    return render(request, "account/index.html", context)
+
+
+def second_factors(user: User) -> SecondFactors:
+    found = factors.factors_of(user)
+    codes = Authenticator.objects.filter(user=user, type=Authenticator.Type.RECOVERY_CODES).first()
+    return SecondFactors(
+        totp=next((one for one in found if one.type == Authenticator.Type.TOTP), None),
+        keys=[one for one in found if one.type == Authenticator.Type.WEBAUTHN],
+        codes_left=len(codes.wrap().get_unused_codes()) if codes else None,
+        is_missing=factors.is_missing(user),
+    )
+
+
+@require_POST
+@login_required
+def end_others(request: HttpRequest) -> HttpResponse:
+    """Sign out everywhere else."""
+    end_other_sessions(request, _user(request))
+    messages.success(request, gettext("All your other sessions have ended."))
+    return redirect("account")
+
+
+class ChangePasswordView(PasswordChangeView):
+    """For accounts with a password; those of a provider have none, and get none."""
+
+    form_class = PasswordForm
+    template_name = "account/password.html"
+    success_url = reverse_lazy("account")
+
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        if not _user(request).has_usable_password():
+            raise Http404
+        response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
+        return response
+
+    def get_default_success_url(self) -> str:
+        return str(self.success_url)
+
+
+change_password = never_cache(login_required(ChangePasswordView.as_view()))
+
+
+def _user(request: HttpRequest) -> User:
+    if not isinstance(request.user, User):
+        raise Http404
+    return request.user
