@@ -1,6 +1,6 @@
 """What the pages of operators read from the vault; whole definitions, with their areas, stay there."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -78,13 +78,19 @@ def study_head(study_id: int) -> StudyHead:
     return _heads([study_id])[study_id]
 
 
-def study_rows() -> list[StudyRow]:
-    """All studies of the vault, newest first."""
+def study_rows(*, slugs: Collection[str]) -> list[StudyRow]:
+    """Some studies of the vault, newest first."""
     newest = Batch.objects.filter(study=OuterRef("pk")).order_by("-created_at").values("pk")[:1]
-    last = dict(VaultStudy.objects.annotate(last=Subquery(newest)).values_list("pk", "last"))
+    studies = VaultStudy.objects.filter(slug__in=slugs)
+    last = dict(studies.annotate(last=Subquery(newest)).values_list("pk", "last"))
     batches = Batch.objects.in_bulk([pk for pk in last.values() if pk is not None])
     days: dict[int, dict[str, int]] = {pk: dict.fromkeys(VaultDay.State.values, 0) for pk in last}
-    counted = VaultDay.objects.order_by().values_list("study", "state").annotate(n=Count("pk"))
+    counted = (
+        VaultDay.objects.filter(study__in=last)
+        .order_by()
+        .values_list("study", "state")
+        .annotate(n=Count("pk"))
+    )
     for study_id, state, n in counted:
         days[study_id][state] = n
     rows = [

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from ldp import windows
@@ -22,7 +23,7 @@ from ldp.contrasts import (
 )
 from ldp.multiple import excludes_zero, holm
 from ldp.windows import IndicatorTallies, Quantity, WindowEstimate, window_difference
-from reports.models import Indicator
+from reports.models import Indicator, Study
 from reports.selectors import LEVEL, Estimate, Window, WindowReport, reports_with_tallies, single_days_of
 from reports.status import Status, estimates_status
 
@@ -260,10 +261,16 @@ def compare_studies(
     )
 
 
-def comparable_indicators(indicator: Indicator) -> list[Indicator]:
-    """Indicators of other studies with the same categories, in any order; newest study first."""
+def comparable_indicators(indicator: Indicator, *, among: QuerySet[Study]) -> list[Indicator]:
+    """Indicators of other studies with the same categories, in any order; newest study first.
+
+    Parameters
+    ----------
+    among : studies that the reader may see
+    """
     others = (
-        Indicator.objects.exclude(study=indicator.study_id)
+        Indicator.objects.filter(study__in=among)
+        .exclude(study=indicator.study_id)
         .select_related("study")
         .order_by("-study__first_day", "study__slug", "pk")
     )

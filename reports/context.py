@@ -4,7 +4,12 @@ from django.http import HttpRequest
 
 
 def site(request: HttpRequest) -> dict[str, object]:
-    """Roles of the visitor, for the navigation."""
+    """Roles of the visitor, and what pages may offer to them."""
     from reports import policies
 
-    return {"roles": policies.roles_of(request.user)}
+    roles = policies.roles_of(request.user)
+    return {
+        "roles": roles,
+        "may_export": bool(roles & policies.EXPORTERS),
+        "may_open": bool(roles & policies.OPENERS),
+    }

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from django.db.models import QuerySet
+
 from reports.models import DayNote, Study
 from reports.selectors import Counts, study_summaries
 from reports.small_cells import hides_new_or_returning
@@ -74,8 +76,8 @@ class StudyOverview:
         return self.n_visitors is None or self.n_visitors > 0
 
 
-def study_overviews() -> list[StudyOverview]:
-    """All studies, newest first; two queries."""
+def study_overviews(studies: QuerySet[Study]) -> list[StudyOverview]:
+    """Some studies, newest first; two queries."""
     return [
         StudyOverview(
             study=each.study,
@@ -83,7 +85,7 @@ def study_overviews() -> list[StudyOverview]:
             n_visitors=each.n_visitors,
             coverage=coverage_of(each.study, visitors=each.visitors, notes=each.study.day_notes.all()),
         )
-        for each in study_summaries()
+        for each in study_summaries(studies)
     ]
 
 

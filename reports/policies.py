@@ -1,4 +1,8 @@
-"""Who may do what. Three roles are Django groups; an account without a group gets nothing."""
+"""Who may do what, and in which studies.
+
+A role is a Django group; an account without one gets nothing. A role says what an account may do, a grant in
+which study. Administrators and privacy officers see all studies and need none.
+"""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -7,31 +11,99 @@ from typing import Any, Concatenate, ParamSpec
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase
+
+from reports.models import Study, StudyGrant
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
+Somebody = AbstractBaseUser | AnonymousUser
 
 
 class Role(StrEnum):
     OPERATOR = "operator"
     ANALYST = "analyst"
     ADMINISTRATOR = "administrator"
+    PRIVACY_OFFICER = "privacy_officer"
+    VIEWER = "viewer"
 
 
-READERS = frozenset({Role.ANALYST, Role.ADMINISTRATOR})
+# Of every study; all others need a grant.
+SEES_ALL = frozenset({Role.ADMINISTRATOR, Role.PRIVACY_OFFICER})
+# Report pages.
+READERS = SEES_ALL | {Role.ANALYST, Role.VIEWER}
+# Numbers that leave the pages: files, and the API.
+EXPORTERS = SEES_ALL | {Role.ANALYST}
+# What lets others read: tokens and share links. A privacy officer reads, but opens nothing.
+OPENERS = frozenset({Role.ADMINISTRATOR, Role.ANALYST})
+# What the pages of administrators show, without a way to change it.
+OVERSEERS = SEES_ALL
 
 
-def roles_of(user: AbstractBaseUser | AnonymousUser) -> frozenset[str]:
+def roles_of(user: Somebody) -> frozenset[str]:
     """Names of the roles of `user`; empty for strangers."""
     if not isinstance(user, User) or not user.is_active:
         return frozenset()
     return frozenset(user.groups.filter(name__in=list(Role)).values_list("name", flat=True))
 
 
-def may_read(user: AbstractBaseUser | AnonymousUser) -> bool:
-    """Whether `user` may read reports."""
-    return bool(roles_of(user) & READERS)
+def may_export(user: Somebody) -> bool:
+    """Whether `user` may take numbers out of the pages, of the studies that are open to the account."""
+    return bool(roles_of(user) & EXPORTERS)
+
+
+def may_open(user: Somebody) -> bool:
+    """Whether `user` may let programs and people without an account read."""
+    return bool(roles_of(user) & OPENERS)
+
+
+def studies_for(user: Somebody, *roles: Role) -> QuerySet[Study]:
+    """Studies that are open to `user` now.
+
+    Parameters
+    ----------
+    roles : those in which the account acts; by default any. An administrator who is an operator, too, uploads
+        to granted studies only: `studies_for(user, Role.OPERATOR)`.
+
+    Notes
+    -----
+    No query of its own: rights are part of the one that reads the studies.
+    """
+    if not isinstance(user, User) or not user.is_active:
+        return Study.objects.none()
+    acting = user.groups.filter(name__in=roles or list(Role))
+    here = StudyGrant.objects.in_force().filter(Q(study=OuterRef("pk")) | Q(study=None), user=user)
+    is_open = Exists(acting.filter(name__in=SEES_ALL)) | (Exists(acting) & Exists(here))
+    return Study.objects.filter(is_open)
+
+
+def is_open_to(person: User, study_id: int, *roles: Role) -> bool:
+    """As `studies_for`, of a person whose groups and grants were fetched already: for lists."""
+    acting = roles_among(person) & frozenset(roles or Role)
+    if not acting or acting & SEES_ALL:
+        return bool(acting)
+    grants = person.study_grants.all()
+    return any(grant.study_id in (None, study_id) and grant.is_in_force for grant in grants)
+
+
+def roles_among(person: User) -> frozenset[str]:
+    """Roles of a person whose groups were fetched already: no query for each row of a list."""
+    names = {group.name for group in person.groups.all()} if person.is_active else set()
+    return frozenset(names) & frozenset(Role)
+
+
+def study_for(user: Somebody, slug: str, *roles: Role) -> Study:
+    """A study that is open to `user`; `roles` as in `studies_for`.
+
+    Raises
+    ------
+    Http404 : there is none of that name, or it is not open: nobody learns which
+    """
+    found = studies_for(user, *roles).filter(slug=slug).first()
+    if found is None:
+        raise Http404
+    return found
 
 
 def require_role(*roles: Role) -> Callable[[View[P]], View[P]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.utils.translation import gettext
 from numpy.typing import NDArray
 
@@ -161,15 +161,15 @@ class StudySummary:
     n_visitors: int | None  # None = suppressed by the small-cell rule
 
 
-def study_summaries() -> list[StudySummary]:
-    """All studies with their notes, newest first, with their visitors over all days."""
-    studies = (
-        Study.objects.select_related("visitor_tally")
+def study_summaries(studies: QuerySet[Study]) -> list[StudySummary]:
+    """Some studies with their notes, newest first, with their visitors over all days."""
+    found = (
+        studies.select_related("visitor_tally")
         .prefetch_related("day_notes")
         .annotate(n_indicators=Count("indicators"))
         .order_by("-first_day", "slug")
     )
-    return [_summary(study, n_indicators=study.n_indicators) for study in studies]
+    return [_summary(study, n_indicators=study.n_indicators) for study in found]
 
 
 def _summary(study: Study, *, n_indicators: int) -> StudySummary:

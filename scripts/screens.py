@@ -70,7 +70,7 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
     value("create_study", str(places_study(folder / "places")))
     for extract in sorted((folder / "demo" / "extract").glob("*.csv*")):
         value("ingest", "fimu-places", str(extract))
-    password = value("create_account", "anna", "analyst")["password"]
+    password = value("create_account", "anna", "--role", "analyst", "--all-studies")["password"]
     server = manage("run", "--port", "8190")
     assert server.stdout is not None  # noqa: S101 - a pipe was asked for
     address = json.loads(server.stdout.readline())["address"].rstrip("/")

@@ -1,7 +1,8 @@
 """Fixtures of all tests: a data folder that is thrown away, and people in their roles."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.contrib.auth.models import Group, User
 from django.test import override_settings
 
 from mobility.runtime import RuntimePaths, private_folder
+from reports.models import Study, StudyGrant
 from reports.policies import Role
 from tests.ledger_flush import let_tests_flush
 
@@ -73,12 +75,20 @@ def password() -> str:
 
 @pytest.fixture
 def person(db: None) -> Callable[..., User]:
-    """Make an account: `person("alice", Role.ANALYST)`; without a role a stranger."""
+    """Make an account: `person("alice", Role.ANALYST)` is open for all studies, without a role for nothing.
 
-    def make(username: str, *roles: Role) -> User:
+    `person("vera", Role.VIEWER, studies=[fair], until=day)`: for these only, until the end of that day.
+    """
+
+    def make(
+        username: str, *roles: Role, studies: Iterable[Study] | None = None, until: date | None = None
+    ) -> User:
         user = User.objects.create_user(username, password=PASSWORD)
         # A test that empties the tables also removes what migrations put there.
         user.groups.set([Group.objects.get_or_create(name=role)[0] for role in roles])
+        granted = [None] if studies is None and roles else studies or []
+        for study in granted:
+            StudyGrant.objects.create(user=user, study=study, granted_by="test", until=until)
         return user
 
     return make
@@ -97,6 +107,16 @@ def analyst(person: Callable[..., User]) -> User:
 @pytest.fixture
 def administrator(person: Callable[..., User]) -> User:
     return person("adam", Role.ADMINISTRATOR)
+
+
+@pytest.fixture
+def privacy_officer(person: Callable[..., User]) -> User:
+    return person("paula", Role.PRIVACY_OFFICER)
+
+
+@pytest.fixture
+def viewer(person: Callable[..., User]) -> User:
+    return person("vera", Role.VIEWER)
 
 
 @pytest.fixture

@@ -1,61 +1,48 @@
-"""Accounts: people and their roles, and the three of the demo."""
+"""The accounts of the demo: one for each role."""
 
 import json
-import secrets
-from collections.abc import Iterable
 from pathlib import Path
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.db import transaction
 
-from mobility.errors import MobilityError
 from mobility.runtime import write_private
-from reports.policies import Role
-
-PASSWORD_BYTES = 12
-
-
-class AccountExistsError(MobilityError):
-    """The name is taken."""
-
-
-@transaction.atomic
-def create_account(username: str, *, roles: Iterable[Role], password: str) -> User:
-    """Let a person sign in and do what `roles` may do.
-
-    Raises
-    ------
-    AccountExistsError : the name is taken
-    """
-    if User.objects.filter(username=username).exists():
-        raise AccountExistsError(f"username must be new, got {username!r}: there is such an account already")
-    user = User.objects.create_user(username, password=password)
-    user.groups.set([Group.objects.get_or_create(name=role)[0] for role in roles])
-    return user
-
-
-def new_password() -> str:
-    """A password that nobody guesses and somebody can type."""
-    return secrets.token_urlsafe(PASSWORD_BYTES)
+from reports.policies import SEES_ALL, Role
+from reports.services.grants import give_grant
+from reports.services.people import create_account, new_password
 
 
 def ensure_demo_accounts(file: Path) -> dict[str, str]:
-    """One account for each role; `file` keeps the passwords, so a second run hands out the same.
+    """One account for each role, open for all studies; `file` keeps the passwords: a second run hands out the
+    same.
 
     Returns
     -------
     dict of password by username; the username is the role's name
     """
+    passwords: dict[str, str]
     if file.exists():
-        passwords: dict[str, str] = json.loads(file.read_text())
+        passwords = json.loads(file.read_text())
         present = set(User.objects.filter(username__in=passwords).values_list("username", flat=True))
+        # Of a demo that was made before there were as many roles.
+        added = {role.value: new_password() for role in Role if role.value not in passwords}
     else:
-        passwords = {role.value: new_password() for role in Role}
-        present = _with_new_passwords(passwords)
+        passwords, present = {}, set()
+        added = {role.value: new_password() for role in Role}
+    if added:
+        present |= _with_new_passwords(added)
+        passwords |= added
         write_private(file, json.dumps(passwords, indent=1))
     for username in passwords.keys() - present:
-        create_account(username, roles=[Role(username)], password=passwords[username])
+        _create(Role(username), password=passwords[username])
     return passwords
+
+
+@transaction.atomic
+def _create(role: Role, *, password: str) -> None:
+    account, _ = create_account(role.value, roles=[role], password=password)
+    if role not in SEES_ALL:
+        give_grant(account, study=None)
 
 
 def _with_new_passwords(passwords: dict[str, str]) -> set[str]:

@@ -22,7 +22,7 @@ from mobility.wording import megabytes
 from reports import wording
 from reports.location_statement import location_protection
 from reports.models import Area, Indicator, Plan, Study
-from reports.policies import Role, require_role
+from reports.policies import OVERSEERS, Role, require_role
 from reports.selectors import current_plan
 from reports.services.studies import StudyExistsError, plan_hash
 from reports.statement import certified
@@ -31,6 +31,7 @@ from reports.wording_location import noise_words
 
 MAX_NOTES = 10  # on a page
 administrators_only = require_role(Role.ADMINISTRATOR)
+overseers_only = require_role(*OVERSEERS)
 
 
 class UnconfirmedError(Exception):
@@ -43,7 +44,7 @@ class UnconfirmedError(Exception):
 
 
 @require_GET
-@administrators_only
+@overseers_only
 def studies(request: HttpRequest) -> HttpResponse:
     """All studies with the plan in force."""
     newest = {plan.study_id: plan for plan in Plan.objects.order_by("version")}
@@ -123,7 +124,7 @@ def _to(request: HttpRequest, address: str) -> HttpResponse:
 
 
 @require_GET
-@administrators_only
+@overseers_only
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """The plan of a study and what it certifies."""
     found = get_object_or_404(Study, slug=slug)

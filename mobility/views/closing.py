@@ -15,9 +15,10 @@ from mobility.models import VaultStudy
 from mobility.selectors import study_head
 from mobility.services.closing import close_study
 from mobility.views.closing_form import ClosingForm, Obstacles
-from reports.policies import Role, require_role
+from reports.policies import OVERSEERS, Role, require_role
 
 administrators_only = require_role(Role.ADMINISTRATOR)
+overseers_only = require_role(*OVERSEERS)
 
 
 @require_http_methods(["GET", "POST"])
@@ -54,7 +55,7 @@ def close(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_GET
-@administrators_only
+@overseers_only
 def certificate(request: HttpRequest, slug: str) -> HttpResponse:
     """The erasure certificate as a file."""
     row = get_object_or_404(VaultStudy, slug=slug)

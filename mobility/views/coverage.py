@@ -4,16 +4,16 @@ import csv
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from mobility import selectors
-from mobility.models import Batch, VaultStudy
 from mobility.quality.coverage import coverage_of
 from mobility.quality.facts import Facts
+from mobility.views.access import batch_or_404, vault_study_or_404
 from mobility.views.coverage_calendar import calendars, legend
 from reports.policies import Role, require_role
 
@@ -24,7 +24,7 @@ operators_only = require_role(Role.OPERATOR)
 @operators_only
 def coverage(request: HttpRequest, slug: str) -> HttpResponse:
     """Calendar of each source, and its days with what is wrong with them."""
-    row = get_object_or_404(VaultStudy.objects.defer("definition", "plan"), slug=slug)
+    row = vault_study_or_404(request, slug)
     head = selectors.study_head(row.pk)
     found = coverage_of(row.pk)
     context = {
@@ -43,9 +43,9 @@ def coverage(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_GET
 @operators_only
-def unmatched_cells(_request: HttpRequest, batch_id: UUID) -> HttpResponse:
+def unmatched_cells(request: HttpRequest, batch_id: UUID) -> HttpResponse:
     """Cells of a batch that the area does not list, with their rows, as CSV."""
-    batch = get_object_or_404(Batch.objects.only("checks"), pk=batch_id)
+    batch = batch_or_404(request, batch_id)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="unmatched-cells-{batch_id}.csv"'
     writer = csv.writer(response, lineterminator="\n")

@@ -13,9 +13,11 @@ from mobility import selectors
 from mobility.errors import MobilityError
 from mobility.models import FeedToken, VaultStudy
 from mobility.services import feeds as service
-from reports.policies import Role, require_role, roles_of
+from mobility.views.access import vault_study_or_404
+from reports.policies import Role, require_role, studies_for
 
-people = require_role(Role.OPERATOR, Role.ADMINISTRATOR)
+PEOPLE = (Role.OPERATOR, Role.ADMINISTRATOR)
+people = require_role(*PEOPLE)
 
 
 class FeedForm(forms.Form):
@@ -32,7 +34,7 @@ class FeedForm(forms.Form):
 @never_cache
 def feeds(request: HttpRequest, slug: str) -> HttpResponse:
     """List the tokens of a study, and make one, whose text is shown this once."""
-    study = get_object_or_404(VaultStudy.objects.defer("definition", "plan"), slug=slug)
+    study = vault_study_or_404(request, slug, *PEOPLE)
     form, text = FeedForm(), ""
     if request.method == "POST":
         form = FeedForm(request.POST)
@@ -49,7 +51,7 @@ def feeds(request: HttpRequest, slug: str) -> HttpResponse:
 @people
 def revoke_feed(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
     """Close the door to a token."""
-    token = get_object_or_404(FeedToken, pk=token_id, study__slug=slug)
+    token = get_object_or_404(FeedToken, pk=token_id, study=vault_study_or_404(request, slug, *PEOPLE))
     service.revoke(token)
     messages.success(request, gettext("The token of “{name}” was revoked.").format(name=token.name))
     return redirect("operator:feeds", slug=slug)
@@ -71,7 +73,7 @@ def _context(request: HttpRequest, study: VaultStudy, form: FeedForm, text: str)
 def _crumbs(request: HttpRequest, study: selectors.StudyHead) -> list[tuple[str, str]]:
     zone, title = (
         ("operator", gettext("Uploads"))
-        if Role.OPERATOR in roles_of(request.user)
+        if studies_for(request.user, Role.OPERATOR).filter(slug=study.slug).exists()
         else ("administrator", gettext("Administration"))
     )
     return [(title, reverse(f"{zone}:studies")), (study.name, reverse(f"{zone}:study", args=[study.slug]))]

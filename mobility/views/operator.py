@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
@@ -16,11 +16,12 @@ from mobility.models import Batch, VaultStudy
 from mobility.quality.batch_checks import batch_checks
 from mobility.quality.coverage import coverage_of
 from mobility.services import endings, intake
+from mobility.views.access import batch_or_404, slugs_of, vault_study_or_404
 from mobility.views.coverage_calendar import day_marks, legend
 from mobility.views.forms import DayForm, close_form, void_form
 from mobility.views.progress import batch_progress
 from mobility.views.upload_form import upload_context
-from reports.policies import Role, require_role, roles_of
+from reports.policies import READERS, Role, require_role, studies_for
 
 operators_only = require_role(Role.OPERATOR)
 
@@ -28,15 +29,16 @@ operators_only = require_role(Role.OPERATOR)
 @require_GET
 @operators_only
 def studies(request: HttpRequest) -> HttpResponse:
-    """All studies with the state of their days."""
-    return render(request, "operator/studies.html", {"rows": selectors.study_rows()})
+    """The studies that are open to the operator, with the state of their days."""
+    rows = selectors.study_rows(slugs=slugs_of(request))
+    return render(request, "operator/studies.html", {"rows": rows})
 
 
 @require_GET
 @operators_only
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Upload form, days and batches of one study."""
-    row = _study_or_404(slug)
+    row = vault_study_or_404(request, slug)
     head = selectors.study_head(row.pk)
     days = selectors.study_days(row.pk, head)
     coverage = coverage_of(row.pk)
@@ -60,7 +62,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
 @operators_only
 def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
     """How far a batch is and how it ended; the fragment asks for itself until the end."""
-    found = get_object_or_404(Batch, pk=batch_id)
+    found = batch_or_404(request, batch_id)
     head = selectors.study_head(found.study_id)
     context = {
         "batch": found,
@@ -69,7 +71,7 @@ def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
         "rejected": selectors.rejected_rows(found),
         "ignored": selectors.ignored_rows(found),
         "checks": batch_checks(found),
-        "can_read": bool({Role.ANALYST, Role.ADMINISTRATOR} & roles_of(request.user)),
+        "can_read": studies_for(request.user, *READERS).filter(slug=head.slug).exists(),
         "crumbs": [
             (gettext("Uploads"), reverse("operator:studies")),
             (head.name, reverse("operator:study", args=[head.slug])),
@@ -84,7 +86,7 @@ def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
 @operators_only
 def cancel(request: HttpRequest, batch_id: UUID) -> HttpResponse:
     """Cancel a batch that has changed nothing yet."""
-    found = get_object_or_404(Batch, pk=batch_id)
+    found = batch_or_404(request, batch_id)
     try:
         endings.cancel(found, by=request.user.get_username())
     except MobilityError as error:
@@ -96,7 +98,7 @@ def cancel(request: HttpRequest, batch_id: UUID) -> HttpResponse:
 @operators_only
 def close_days(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask for days to be made final."""
-    row = _study_or_404(slug)
+    row = vault_study_or_404(request, slug)
     form = close_form(_days(row), request.POST)
     by = request.user.get_username()
     return _start(request, row, form, lambda: intake.request_close_days(row, through=form.chosen, by=by))
@@ -106,7 +108,7 @@ def close_days(request: HttpRequest, slug: str) -> HttpResponse:
 @operators_only
 def void_day(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask for everything that was uploaded for a day to be undone."""
-    row = _study_or_404(slug)
+    row = vault_study_or_404(request, slug)
     form = void_form(_days(row), request.POST)
     by = request.user.get_username()
     return _start(request, row, form, lambda: intake.request_void_day(row, day=form.chosen, by=by))
@@ -122,10 +124,6 @@ def _start(request: HttpRequest, row: VaultStudy, form: DayForm, start: Callable
         except MobilityError as error:
             messages.error(request, str(error))
     return redirect("operator:study", slug=row.slug)
-
-
-def _study_or_404(slug: str) -> VaultStudy:
-    return get_object_or_404(VaultStudy.objects.defer("definition", "plan"), slug=slug)
 
 
 def _days(row: VaultStudy) -> list[selectors.StudyDay]:

@@ -19,6 +19,7 @@ from mobility.profiles.proposals import Proposal
 from mobility.profiles.sample import SAMPLE_BYTES, Sample, read_sample
 from mobility.profiles.typed import TypedProfile
 from mobility.services.profiles import create_profile, delete_profile
+from mobility.views.access import vault_study_or_404
 from mobility.views.profile_fields import profile_fields
 from mobility.views.profile_proposal import sent_proposal
 from mobility.views.profile_words import profile_words, rule_words
@@ -34,7 +35,7 @@ operators_only = require_role(Role.OPERATOR)
 @operators_only
 def profiles(request: HttpRequest, slug: str) -> HttpResponse:
     """Every profile of a study: those built in, explained, and those that somebody made."""
-    row, definition = _study_or_404(slug)
+    row, definition = _study_or_404(request, slug)
     made = {each.name: each for each in ExtractProfile.objects.filter(study=row)}
     words = [
         profile_words(find_profile(row, name, definition), definition)
@@ -53,7 +54,7 @@ def profiles(request: HttpRequest, slug: str) -> HttpResponse:
 @operators_only
 def profile(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """How a made profile reads files."""
-    row, definition = _study_or_404(slug)
+    row, definition = _study_or_404(request, slug)
     found = get_object_or_404(ExtractProfile, study=row, name=name)
     typed = TypedProfile.from_json(found.definition)
     titles = {indicator.slug: indicator.name for indicator in definition.static_indicators}
@@ -72,7 +73,7 @@ def profile(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 @operators_only
 def delete(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Remove a profile that no batch was read with."""
-    row, _ = _study_or_404(slug)
+    row, _ = _study_or_404(request, slug)
     found = get_object_or_404(ExtractProfile, study=row, name=name)
     try:
         delete_profile(found)
@@ -87,7 +88,7 @@ def delete(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 @operators_only
 def new(request: HttpRequest, slug: str) -> HttpResponse:
     """Make a profile: the browser sends the first bytes of a file and what was chosen so far."""
-    row, definition = _study_or_404(slug)
+    row, definition = _study_or_404(request, slug)
     context = {"study": definition, "sample_bytes": SAMPLE_BYTES, "crumbs": _crumbs(definition)}
     if request.method == "GET":
         return render(request, "operator/profile_new.html", context)
@@ -166,8 +167,8 @@ def _to(request: HttpRequest, address: str) -> HttpResponse:
     return HttpResponseClientRedirect(address) if request.htmx else redirect(address)  # type: ignore[attr-defined]
 
 
-def _study_or_404(slug: str) -> tuple[VaultStudy, StudyDefinition]:
-    row = get_object_or_404(VaultStudy.objects.defer("plan"), slug=slug)
+def _study_or_404(request: HttpRequest, slug: str) -> tuple[VaultStudy, StudyDefinition]:
+    row = vault_study_or_404(request, slug)
     return row, StudyDefinition.from_json(row.definition)
 
 

@@ -24,6 +24,7 @@ from mobility.errors import MobilityError, SupersededError
 from mobility.models import Batch, VaultStudy
 from mobility.profiles import DEFAULT
 from mobility.services import uploads
+from mobility.views.access import vault_study_or_404
 from mobility.views.incoming import notice_silence, say_when, status_of
 from reports.policies import Role, roles_of
 
@@ -59,7 +60,7 @@ def tus(view: View[P]) -> View[P]:
 @tus
 def collection(request: HttpRequest, slug: str) -> HttpResponse:
     """Say what this server does, or open an upload."""
-    study = get_object_or_404(VaultStudy, slug=slug)
+    study = vault_study_or_404(request, slug)
     if request.method == "OPTIONS":
         headers = {"Tus-Version": VERSION, "Tus-Extension": EXTENSIONS}
         return HttpResponse(
@@ -92,7 +93,8 @@ def collection(request: HttpRequest, slug: str) -> HttpResponse:
 @tus
 def upload(request: HttpRequest, slug: str, upload_id: UUID) -> HttpResponse:
     """Go on with an upload, ask how far it is, or give it up; a plain GET leads to the page of its batch."""
-    batch = get_object_or_404(Batch, pk=upload_id, study__slug=slug, kind__in=Batch.FILES)
+    study = vault_study_or_404(request, slug)
+    batch = get_object_or_404(Batch, pk=upload_id, study=study, kind__in=Batch.FILES)
     if request.method == "GET":
         return redirect("operator:batch", batch_id=batch.pk)
     if batch.created_by != request.user.get_username():

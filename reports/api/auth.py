@@ -3,23 +3,29 @@
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 from ninja.errors import AuthenticationError
 from ninja.security import APIKeyCookie, HttpBearer
 
 from reports.models import Study
-from reports.policies import may_read
+from reports.policies import EXPORTERS, OPENERS, Role, may_export, studies_for
 from reports.services import access
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """What may be read: one study, or all of them."""
+    """Whose rights count, in which roles, and the one study that a token opens; None = all of them."""
 
+    user: User
+    roles: frozenset[Role] = EXPORTERS
     study_id: int | None = None
 
-    def sees(self, study: Study) -> bool:
-        return self.study_id is None or study.pk == self.study_id
+    def studies(self) -> QuerySet[Study]:
+        """What may be read now."""
+        found = studies_for(self.user, *self.roles)
+        return found if self.study_id is None else found.filter(pk=self.study_id)
 
 
 class Token(HttpBearer):
@@ -36,7 +42,7 @@ class Token(HttpBearer):
         found = access.token_of(token)
         if found is None:
             raise AuthenticationError
-        return Reader(study_id=found.study_id)
+        return Reader(user=found.owner, roles=OPENERS, study_id=found.study_id)
 
 
 class Session(APIKeyCookie):
@@ -45,11 +51,12 @@ class Session(APIKeyCookie):
     param_name = settings.SESSION_COOKIE_NAME
 
     def authenticate(self, request: HttpRequest, _key: str | None) -> Reader | None:
-        if not request.user.is_authenticated:
+        user = request.user
+        if not isinstance(user, User):
             return None
-        if not may_read(request.user):
+        if not may_export(user):
             raise Http404  # as on every page: who has no business here does not learn what there is
-        return Reader()
+        return Reader(user=user)
 
 
 def reader_of(request: HttpRequest) -> Reader:

@@ -88,14 +88,13 @@ def studies(request: HttpRequest, limit: Limit = PAGE, offset: Offset = 0) -> Ht
     refuse_unknown(request, "limit", "offset")
     reader = reader_of(request)
     page = Page(limit=limit, offset=offset)
-    seen = [study for study in Study.objects.order_by("-first_day", "slug") if reader.sees(study)]
+    seen = reader.studies().order_by("-first_day", "slug")
 
     def build() -> Any:
-        pks = {study.pk for study in seen}
-        rows = [study_line(row) for row in study_summaries() if row.study.pk in pks]
+        rows = [study_line(row) for row in study_summaries(reader.studies())]
         return page_of_rows(request, page.cut(rows), page=page, count=len(rows))
 
-    return answer(request, state=state_of(seen), build=build)
+    return answer(request, state=state_of(list(seen)), build=build)
 
 
 @api.get(STUDY, response=answers(schemas.StudyRecord), summary=gettext_noop("One study"), by_alias=True)
@@ -291,8 +290,8 @@ def _reports(
 
 
 def _study(request: HttpRequest, slug: str) -> Study:
-    found = Study.objects.filter(slug=slug).first()
-    if found is None or not reader_of(request).sees(found):
+    found = reader_of(request).studies().filter(slug=slug).first()
+    if found is None:
         raise ProblemError(404, gettext("There is no study of that name, or it is not open to you."))
     return found
 

@@ -6,6 +6,7 @@ from reports.models.density import DensityMap
 from reports.models.ledger import LedgerEntry, LedgerHead, LedgerKind
 from reports.models.grant import StudyGrant
 from reports.models.intake import Sender, SentStudy
+from reports.models.grant import StudyGrant
 from reports.models.location import LocationTally
 from reports.models.note import DayNote
 from reports.models.plan import Plan, PlanIndicator
@@ -32,6 +33,7 @@ __all__ = [
     "ShareLink",
     "ShareView",
     "Study",
+    "StudyGrant",
     "Tally",
     "Sender",
     "SentStudy",

@@ -1,6 +1,6 @@
 """Opening reports to programs and to people without an account: tokens, share links, and saved views.
 
-A token or link acts for the person who made it: it ends when that person may no longer read.
+A token or link acts for the person who made it: it opens nothing while that person may not read.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from django.utils.translation import gettext
 
 from reports.models import ApiToken, Indicator, SavedView, ShareLink, ShareView, Study
 from reports.models.access import Opening
-from reports.policies import READERS, Role, may_read, roles_of
+from reports.policies import OPENERS, Role, is_open_to, may_open, roles_among, roles_of, studies_for
 from reports.selectors import Window
 from reports.studyfile.table import is_one_line
 
@@ -54,13 +54,13 @@ def create_token(*, name: str, days: int, study: Study | None, by: User) -> tupl
     ----------
     name : which program it is for, 1 to 80 characters
     days : how long it is valid, 1 to 730
-    study : what it opens; None = all studies
+    study : what it opens; None = all studies that `by` may read, whenever it is used
 
     Raises
     ------
-    AccessError : name or days out of range, or `by` may not read
+    AccessError : name or days out of range, or `by` may not open that
     """
-    _check_reader(by)
+    _check_opener(by, study)
     text = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
     token = ApiToken.objects.create(
         owner=by,
@@ -75,7 +75,7 @@ def create_token(*, name: str, days: int, study: Study | None, by: User) -> tupl
 def token_of(text: str) -> ApiToken | None:
     """The valid token with this text, whose use is noted to the minute."""
     found = _opening(ApiToken.objects.select_related("owner"), text)
-    if found is None or not may_read(found.owner):
+    if found is None or not _opens(found.owner, found.study_id):
         return None
     now = timezone.now()
     if found.last_used_at is None or now - found.last_used_at > USE_NOTED_EVERY:
@@ -83,31 +83,31 @@ def token_of(text: str) -> ApiToken | None:
     return found
 
 
-def state_of(opening: Opening, *, maker: User) -> str:
-    """ "valid", or why not: "revoked", "expired", "suspended" (its maker may not read any more)."""
+def state_of(opening: Opening, *, maker: User, study_id: int | None) -> str:
+    """ "valid", or why not: "revoked", "expired", "suspended" (its maker may not read that any more).
+
+    Roles and grants of the maker were fetched already: no query for each row of a list.
+    """
     if opening.revoked_at is not None:
         return "revoked"
     if not opening.is_valid:
         return "expired"
-    return "valid" if roles_among(maker) & READERS else "suspended"
-
-
-def roles_among(person: User) -> frozenset[str]:
-    """Roles of a person whose groups were fetched already: no query for each row of a list."""
-    names = {group.name for group in person.groups.all()} if person.is_active else set()
-    return frozenset(names) & frozenset(Role)
+    if study_id is None:
+        return "valid" if roles_among(maker) & OPENERS else "suspended"
+    return "valid" if is_open_to(maker, study_id, *OPENERS) else "suspended"
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:
     """Tokens that a person may see and revoke, newest first: the own ones; an administrator sees all."""
-    tokens = ApiToken.objects.select_related("owner", "study").prefetch_related("owner__groups")
+    tokens = ApiToken.objects.select_related("owner", "study")
+    tokens = tokens.prefetch_related("owner__groups", "owner__study_grants")
     return tokens if _sees_all(user) else tokens.filter(owner=user)
 
 
 def links_of(user: User) -> QuerySet[ShareLink]:
     """Share links that a person may see and revoke, newest first: the own ones; an administrator sees all."""
     links = ShareLink.objects.select_related("created_by", "indicator__study")
-    links = links.prefetch_related("created_by__groups")
+    links = links.prefetch_related("created_by__groups", "created_by__study_grants")
     return links if _sees_all(user) else links.filter(created_by=user)
 
 
@@ -134,9 +134,9 @@ def create_link(
 
     Raises
     ------
-    AccessError : something is out of range, or `by` may not read
+    AccessError : something is out of range, or `by` may not open that
     """
-    _check_reader(by)
+    _check_opener(by, indicator.study)
     if password and len(password) < PASSWORD_MIN:
         raise AccessError(
             gettext("The password must have at least %(n)d characters, or be empty.") % {"n": PASSWORD_MIN}
@@ -162,7 +162,9 @@ def create_link(
 def link_of(text: str) -> ShareLink | None:
     """The valid link whose address ends like this; None does not tell why there is none."""
     found = _opening(ShareLink.objects.select_related("created_by", "indicator__study"), text)
-    return found if found is not None and may_read(found.created_by) else None
+    if found is None or not _opens(found.created_by, found.indicator.study_id):
+        return None
+    return found
 
 
 def note_view(link: ShareLink) -> None:
@@ -212,7 +214,7 @@ def save_view(*, name: str, address: str, by: User) -> SavedView:
     ------
     AccessError : the name is out of range, the address is none of a report page, or there are too many
     """
-    _check_reader(by)
+    _check_opener(by)
     name = _named(name)
     if not is_report_address(address):
         raise AccessError(gettext("Only pages of studies can be kept."))
@@ -260,9 +262,16 @@ def _opening(openings: QuerySet[Found], text: str) -> Found | None:
     return found
 
 
-def _check_reader(user: User) -> None:
-    if not may_read(user):
+def _check_opener(user: User, study: Study | None = None) -> None:
+    if not _opens(user, None if study is None else study.pk):
         raise AccessError(gettext("Only people who read reports can open them to others."))
+
+
+def _opens(maker: User, study_id: int | None) -> bool:
+    """Whether what a person opens to others is open now; None: studies that reading looks up one by one."""
+    if study_id is None:
+        return may_open(maker)
+    return studies_for(maker, *OPENERS).filter(pk=study_id).exists()
 
 
 def _sees_all(user: User) -> bool:

@@ -1,13 +1,15 @@
 """Who reads reports, and how a page finds what its address names."""
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
-from django.shortcuts import get_object_or_404
 
 from reports.models import Indicator, Study
-from reports.policies import Role, require_role
+from reports.policies import EXPORTERS, OPENERS, READERS, require_role, studies_for, study_for
 
-readers_only = require_role(Role.ANALYST, Role.ADMINISTRATOR)
+readers_only = require_role(*READERS)
+exporters_only = require_role(*EXPORTERS)
+openers_only = require_role(*OPENERS)
 
 
 def account(request: HttpRequest) -> User:
@@ -17,8 +19,14 @@ def account(request: HttpRequest) -> User:
     return request.user
 
 
-def study_or_404(slug: str) -> Study:
-    return get_object_or_404(Study, slug=slug)
+def study_or_404(request: HttpRequest, slug: str) -> Study:
+    """The study of a report page, if it is open to the account that asks."""
+    return study_for(request.user, slug, *READERS)
+
+
+def readable(request: HttpRequest) -> QuerySet[Study]:
+    """Studies whose report pages are open to the account that asks."""
+    return studies_for(request.user, *READERS)
 
 
 def indicator_or_404(slug: str, *, among: list[Indicator]) -> Indicator:

@@ -9,18 +9,23 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.models import Indicator, Study
-from reports.views.access import readers_only
+from reports.views.access import exporters_only, readable
 
 
 @require_safe
-@readers_only
+@exporters_only
 def docs(request: HttpRequest) -> HttpResponse:
     """All operations with their parameters, and an address of each to try."""
     from reports.api.site import api  # its framework is imported when somebody asks
 
     document = api.document()
-    example = Indicator.objects.select_related("study").order_by("-study__first_day", "position").first()
-    located = Study.objects.filter(plans__location_tally__isnull=False).order_by("-first_day").first()
+    example = (
+        Indicator.objects.filter(study__in=readable(request))
+        .select_related("study")
+        .order_by("-study__first_day", "position")
+        .first()
+    )
+    located = readable(request).filter(plans__location_tally__isnull=False).order_by("-first_day").first()
     context = {
         "operations": [
             _operation(path, methods["get"], try_url=_filled(path, example, located=located))

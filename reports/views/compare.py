@@ -30,7 +30,7 @@ from reports.selectors import (
     WindowError,
     has_unions,
 )
-from reports.views.access import indicator_or_404, readers_only, study_or_404
+from reports.views.access import indicator_or_404, readable, readers_only, study_or_404
 from reports.views.indicator import page_context
 
 
@@ -38,14 +38,14 @@ from reports.views.indicator import page_context
 @readers_only
 def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """The form of one kind of comparison, and its result or why there is none."""
-    study = study_or_404(slug)
+    study = study_or_404(request, slug)
     indicators = list(study.indicators.all())
     found = indicator_or_404(indicator_slug, among=indicators)
     query = request.GET
     kind = kind_of(query)
     context = page_context(study, indicators=indicators, indicator=found)
     context["crumbs"].append((found.name, reverse("reports:indicator", args=[study.slug, found.slug])))
-    others = compare.comparable_indicators(found) if kind == Kind.STUDIES else []
+    others = compare.comparable_indicators(found, among=readable(request)) if kind == Kind.STUDIES else []
     status = 200
     try:
         asked = asked_of(query, kind, indicator=found, others=others)

@@ -28,7 +28,7 @@ Row = tuple[tuple[str, Estimate], ...]  # of a category: each with the head of i
 @readers_only
 def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Lines or small charts with bands, and the same numbers as a table."""
-    study = study_or_404(slug)
+    study = study_or_404(request, slug)
     indicators = list(study.indicators.all())
     found = indicator_or_404(indicator_slug, among=indicators)
     options = DaysOptions.from_query(request.GET)

@@ -36,7 +36,7 @@ from reports.wording_location import noise_words
 @gzip_page  # of 200 x 200 squares: 60 kB instead of a megabyte
 def location_maps(request: HttpRequest, slug: str) -> HttpResponse:
     """Both maps of one window, counts by zone, and what the noise means."""
-    study, spec = located_or_404(slug)
+    study, spec = located_or_404(request, slug)
     options = ReportOptions.from_query(request.GET)
     context = _frame_of_page(study) | {"options": options}
     visitors = visitor_unions(study)
@@ -66,7 +66,7 @@ def location_maps(request: HttpRequest, slug: str) -> HttpResponse:
 @gzip_page
 def location_days(request: HttpRequest, slug: str) -> HttpResponse:
     """A frame for each day, as JSON, with the scale of the page."""
-    study, spec = located_or_404(slug)
+    study, spec = located_or_404(request, slug)
     options = ReportOptions.from_query(request.GET)
     area, grid_map = _area(study)
     found = locations.location_windows(study, _windows_of_scale(study, spec))
@@ -83,7 +83,7 @@ def location_days(request: HttpRequest, slug: str) -> HttpResponse:
 @readers_only
 def compute(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask for the map of a window, or of all days; then the page again, or how far it is."""
-    study, spec = located_or_404(slug)
+    study, spec = located_or_404(request, slug)
     try:
         window = window_of(request.GET, study, spec)
     except WindowError:
@@ -100,7 +100,7 @@ def compute(request: HttpRequest, slug: str) -> HttpResponse:
 @readers_only
 def state(request: HttpRequest, slug: str) -> HttpResponse:
     """How far the map of a window is."""
-    study, spec = located_or_404(slug)
+    study, spec = located_or_404(request, slug)
     try:
         window = window_of(request.GET, study, spec)
     except WindowError:
@@ -117,9 +117,9 @@ def _fragment(request: HttpRequest, study: Study, window: Window) -> HttpRespons
     return response
 
 
-def located_or_404(slug: str) -> tuple[Study, LocationSpec]:
+def located_or_404(request: HttpRequest, slug: str) -> tuple[Study, LocationSpec]:
     """A study with reported places, and what it promises of them."""
-    study = study_or_404(slug)
+    study = study_or_404(request, slug)
     spec = locations.location_spec(study)
     if spec is None:
         raise Http404

@@ -36,23 +36,23 @@ from reports.options import DaysOptions, ReportOptions
 from reports.picker import requested_window
 from reports.selectors import UnionNotAvailableError, WindowError, visitor_unions
 from reports.statement import privacy_statement
-from reports.views.access import indicator_or_404, readers_only, study_or_404
+from reports.views.access import exporters_only, indicator_or_404, readable, study_or_404
 from reports.views.movement import asked_of as movement_asked
 
 
 @require_safe
-@readers_only
-def download_study(_request: HttpRequest, slug: str, file_format: str) -> HttpResponse:
+@exporters_only
+def download_study(request: HttpRequest, slug: str, file_format: str) -> HttpResponse:
     """All indicators: in all windows as data, over all days for reading."""
-    study, found = study_or_404(slug), _format(file_format, Scope.STUDY)
+    study, found = study_or_404(request, slug), _format(file_format, Scope.STUDY)
     return _file(select_summary(study) if found.is_drawn else select_study(study), found)
 
 
 @require_safe
-@readers_only
+@exporters_only
 def download_window(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
     """One indicator in the window that the address names."""
-    indicator, found = _indicator(slug, indicator_slug), _format(file_format, Scope.WINDOW)
+    indicator, found = _indicator(request, slug, indicator_slug), _format(file_format, Scope.WINDOW)
     options = ReportOptions.from_query(request.GET) if found.is_drawn else ReportOptions()
     try:
         window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(indicator.study))
@@ -63,10 +63,10 @@ def download_window(request: HttpRequest, slug: str, indicator_slug: str, file_f
 
 
 @require_safe
-@readers_only
+@exporters_only
 def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
     """One indicator on each day; what is drawn as the page shows it."""
-    indicator, found = _indicator(slug, indicator_slug), _format(file_format, Scope.DAYS)
+    indicator, found = _indicator(request, slug, indicator_slug), _format(file_format, Scope.DAYS)
     if not found.is_drawn:
         return _file(select_days(indicator), found)
     options = DaysOptions.from_query(request.GET)
@@ -75,14 +75,14 @@ def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_for
 
 
 @require_safe
-@readers_only
+@exporters_only
 def download_comparison(
     request: HttpRequest, slug: str, indicator_slug: str, file_format: str
 ) -> HttpResponse:
     """The comparison that the address names, as its page names it."""
-    indicator, query = _indicator(slug, indicator_slug), request.GET
+    indicator, query = _indicator(request, slug, indicator_slug), request.GET
     kind = kind_of(query)
-    others = comparable_indicators(indicator) if kind == Kind.STUDIES else []
+    others = comparable_indicators(indicator, among=readable(request)) if kind == Kind.STUDIES else []
     if not is_complete(query, kind):
         return refused(ExportError(gettext("The address must name both sides of the comparison.")))
     try:
@@ -98,10 +98,10 @@ def download_comparison(
 
 
 @require_safe
-@readers_only
+@exporters_only
 def download_movement(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
     """Totals and the figure that the address names, as its page names it, of all categories."""
-    indicator = _indicator(slug, indicator_slug)
+    indicator = _indicator(request, slug, indicator_slug)
     try:
         found = movement(indicator, **movement_asked(request.GET, indicator=indicator))
     except WindowError as error:
@@ -110,10 +110,10 @@ def download_movement(request: HttpRequest, slug: str, indicator_slug: str, file
 
 
 @require_safe
-@readers_only
-def download_bundle(_request: HttpRequest, slug: str) -> HttpResponse:
+@exporters_only
+def download_bundle(request: HttpRequest, slug: str) -> HttpResponse:
     """All that somebody else needs to recompute every number of a study."""
-    study = study_or_404(slug)
+    study = study_or_404(request, slug)
     try:
         content = bundle_of(study)
     except ExportError as error:
@@ -122,17 +122,17 @@ def download_bundle(_request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
-@readers_only
-def download_statement(_request: HttpRequest, slug: str) -> HttpResponse:
+@exporters_only
+def download_statement(request: HttpRequest, slug: str) -> HttpResponse:
     """The privacy statement as JSON."""
-    study = study_or_404(slug)
+    study = study_or_404(request, slug)
     response = JsonResponse(privacy_statement(study), json_dumps_params={"indent": 1, "ensure_ascii": False})
     response["Content-Disposition"] = f'attachment; filename="{study.slug}_statement.json"'
     return response
 
 
-def _indicator(slug: str, indicator_slug: str) -> Indicator:
-    return indicator_or_404(indicator_slug, among=list(study_or_404(slug).indicators.all()))
+def _indicator(request: HttpRequest, slug: str, indicator_slug: str) -> Indicator:
+    return indicator_or_404(indicator_slug, among=list(study_or_404(request, slug).indicators.all()))
 
 
 def _format(ending: str, scope: Scope) -> Format:

@@ -6,17 +6,17 @@ from django.shortcuts import render
 
 from reports import policies
 from reports.coverage import study_overviews
-from reports.policies import Role
+from reports.policies import READERS
 from reports.services.access import saved_views_of
-from reports.views.access import account
+from reports.views.access import account, readable
 
 
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
     """What a person can do here, and how far each study is."""
-    is_reader = bool(policies.roles_of(request.user) & {Role.ANALYST, Role.ADMINISTRATOR})
+    is_reader = bool(policies.roles_of(request.user) & READERS)
     context = {
-        "rows": study_overviews() if is_reader else [],
+        "rows": study_overviews(readable(request)) if is_reader else [],
         "is_reader": is_reader,
         "saved_views": saved_views_of(account(request)) if is_reader else [],
     }

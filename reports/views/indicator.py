@@ -40,7 +40,7 @@ WIDE_INTERVAL = 0.1  # half of it, as a share: from here on a report says that i
 @gzip_page  # a map of thousands of zones is a megabyte
 def indicator(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Chart, table, totals and privacy of one window, or which kind of nothing there is."""
-    study = study_or_404(slug)
+    study = study_or_404(request, slug)
     indicators = list(study.indicators.all())
     found = indicator_or_404(indicator_slug, among=indicators)
     visitors = visitor_unions(study)

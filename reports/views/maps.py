@@ -46,7 +46,7 @@ def map_context(report: WindowReport, *, zones: Sequence[str], options: ReportOp
 @readers_only
 def map_days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """A frame for each day of the study, as JSON, with the scale of the page."""
-    study = study_or_404(slug)
+    study = study_or_404(request, slug)
     indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
     if not maps.zones_of(indicator):
         raise Http404

@@ -29,7 +29,7 @@ Asked = dict[str, Any]
 @readers_only
 def movements(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Totals, the chosen figure as chart and table, and what it means."""
-    study = study_or_404(slug)
+    study = study_or_404(request, slug)
     indicators = list(study.indicators.all())
     found = indicator_or_404(indicator_slug, among=indicators)
     context = page_context(study, indicators=indicators, indicator=found)

@@ -14,11 +14,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from reports import policies, wording
 from reports.models import DayNote, Study
-from reports.policies import Role, require_role
+from reports.policies import READERS, Role, require_role, study_for
 from reports.services.notes import MAX_TEXT, DayNoteError, note_day, remove_note
-from reports.views.access import study_or_404
 
-writers_only = require_role(Role.OPERATOR, Role.ADMINISTRATOR)
+WRITERS = (Role.OPERATOR, Role.ADMINISTRATOR)
+writers_only = require_role(*WRITERS)
 
 KINDS = {
     DayNote.Kind.OUTAGE: _("Outage: records of this day are missing; its numbers are not to be read"),
@@ -53,7 +53,7 @@ class NoteForm(forms.Form):
 @writers_only
 def notes(request: HttpRequest, slug: str) -> HttpResponse:
     """All notes of a study, and a form for one more."""
-    study = study_or_404(slug)
+    study = study_for(request.user, slug, *WRITERS)
     form = NoteForm(request.POST or None, study=study)
     if request.method == "POST" and form.is_valid():
         try:
@@ -64,7 +64,7 @@ def notes(request: HttpRequest, slug: str) -> HttpResponse:
             day = wording.day_title(study.date_of(note.day))
             messages.success(request, gettext("The note on %(day)s is kept.") % {"day": day})
             return redirect("reports:notes", slug)
-    is_reader = bool(policies.roles_of(request.user) & {Role.ANALYST, Role.ADMINISTRATOR})
+    is_reader = bool(policies.roles_of(request.user) & READERS)
     context = {
         "study": study,
         "form": form,
@@ -78,7 +78,7 @@ def notes(request: HttpRequest, slug: str) -> HttpResponse:
 @writers_only
 def remove(request: HttpRequest, slug: str, note_id: int) -> HttpResponse:
     """Take a note back."""
-    study = study_or_404(slug)
+    study = study_for(request.user, slug, *WRITERS)
     if remove_note(study, note_id=note_id):
         messages.success(request, gettext("The note is removed."))
     else:

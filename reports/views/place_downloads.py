@@ -7,16 +7,16 @@ from reports.exports.places import select_places
 from reports.exports.places_formats import HEXAGONS, PLACES_FORMATS
 from reports.options import ReportOptions
 from reports.selectors import WindowError
-from reports.views.access import readers_only
+from reports.views.access import exporters_only
 from reports.views.density import located_or_404, window_of
 from reports.views.downloads import attachment, refused
 
 
 @require_safe
-@readers_only
+@exporters_only
 def download_places(request: HttpRequest, slug: str, content: str, file_format: str) -> HttpResponse:
     """Zones, squares or both maps of the window of the address; what is not computed yet is missing."""
-    study, spec = located_or_404(slug)
+    study, spec = located_or_404(request, slug)
     found = PLACES_FORMATS.get((content, file_format))
     if found is None or (content == HEXAGONS and study.area.h3_resolution is None):
         raise Http404

@@ -8,11 +8,11 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from reports.services import access
-from reports.views.access import account, readers_only
+from reports.views.access import account, openers_only
 
 
 @require_http_methods(["GET", "POST"])
-@readers_only
+@openers_only
 def saved(request: HttpRequest) -> HttpResponse:
     """List the kept views, or keep the page that the form names and go back to it."""
     user = account(request)
@@ -26,7 +26,7 @@ def saved(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@readers_only
+@openers_only
 def remove_saved(request: HttpRequest, view_id: int) -> HttpResponse:
     """Forget a kept view."""
     view = get_object_or_404(access.saved_views_of(account(request)), pk=view_id)

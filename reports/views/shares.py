@@ -19,10 +19,10 @@ from reports import wording
 from reports.models import Indicator, ShareLink, Study
 from reports.options import ReportOptions
 from reports.picker import requested_window, window_query
-from reports.policies import Role, roles_of
+from reports.policies import OPENERS, Role, roles_of, study_for
 from reports.selectors import Window, WindowError, visitor_unions
 from reports.services import access
-from reports.views.access import account, indicator_or_404, readers_only, study_or_404
+from reports.views.access import account, indicator_or_404, openers_only
 from reports.views.indicator import window_context
 
 COOKIE = "shared_report"
@@ -64,7 +64,7 @@ class PasswordForm(forms.Form):
 
 
 @require_safe
-@readers_only
+@openers_only
 def shares(request: HttpRequest) -> HttpResponse:
     """The links that were made, how often each was opened, and a way to end it."""
     user = account(request)
@@ -77,7 +77,7 @@ def shares(request: HttpRequest) -> HttpResponse:
             {
                 "link": link,
                 "title": wording.window_title(link.first_day, link.last_day),
-                "state": access.state_of(link, maker=link.created_by),
+                "state": access.state_of(link, maker=link.created_by, study_id=link.indicator.study_id),
             }
             for link in links
         ],
@@ -89,11 +89,11 @@ def shares(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-@readers_only
+@openers_only
 @never_cache
 def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Make a link to the report that the address names; the link is shown this once."""
-    study = study_or_404(slug)
+    study = study_for(request.user, slug, *OPENERS)
     indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
     try:
         window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(study))
@@ -118,7 +118,7 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
 
 
 @require_POST
-@readers_only
+@openers_only
 def revoke_share(request: HttpRequest, link_id: int) -> HttpResponse:
     """Close a link for ever."""
     link = get_object_or_404(access.links_of(account(request)), pk=link_id)

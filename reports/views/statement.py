@@ -17,7 +17,7 @@ from reports.wording_location import noise_words
 @readers_only
 def statement(request: HttpRequest, slug: str) -> HttpResponse:
     """What is promised, what is not, the exact numbers behind it, and what is kept until when."""
-    study = study_or_404(slug)
+    study = study_or_404(request, slug)
     plan = current_plan(study)
     spec, certificate = certified(plan)
     by_slug = protections(plan)

@@ -14,15 +14,15 @@ from reports.policies import Role
 from reports.selectors import current_plan, shown_visitors, visitor_unions
 from reports.services.access import saved_views_of
 from reports.statement import certified
-from reports.views.access import account, readers_only, study_or_404
+from reports.views.access import account, readable, readers_only, study_or_404
 from reports.views.indicator import weekdays
 
 
 @require_safe
 @readers_only
 def studies(request: HttpRequest) -> HttpResponse:
-    """All studies, one line each."""
-    context = {"rows": study_overviews(), "saved_views": saved_views_of(account(request))}
+    """The studies that are open to the reader, one line each."""
+    context = {"rows": study_overviews(readable(request)), "saved_views": saved_views_of(account(request))}
     return render(request, "reports/studies.html", context)
 
 
@@ -30,7 +30,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 @readers_only
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """What, where, when, who counts, how answers are protected, visitors per day, indicators."""
-    found = study_or_404(slug)
+    found = study_or_404(request, slug)
     plan = current_plan(found)
     spec, certificate = certified(plan)
     visitors = visitor_unions(found)

@@ -14,14 +14,16 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from reports.models import Study
-from reports.policies import Role, roles_of
+from reports.policies import OPENERS, Role, roles_among, roles_of, studies_for
 from reports.services import access
-from reports.views.access import account, readers_only
+from reports.views.access import account, openers_only
 
 ROLE_WORDS = {
     Role.OPERATOR: _("operator"),
     Role.ANALYST: _("analyst"),
     Role.ADMINISTRATOR: _("administrator"),
+    Role.PRIVACY_OFFICER: _("privacy officer"),
+    Role.VIEWER: _("viewer"),
 }
 
 
@@ -38,36 +40,41 @@ class TokenForm(forms.Form):
     name = forms.CharField(label=_("Name of the program"), max_length=access.NAME_MAX)
     study = StudyField(
         label=_("What it may read"),
-        queryset=Study.objects.order_by("-first_day", "slug"),
+        queryset=Study.objects.none(),  # set for each person
         required=False,
-        empty_label=_("All studies, also those to come"),
+        empty_label=_("All studies that are open to you, also those to come"),
         to_field_name="slug",
     )
     days = forms.IntegerField(
         label=_("Valid for days"), min_value=1, max_value=access.TOKEN_DAYS_MAX, initial=90
     )
 
+    def __init__(self, data: object = None, *, user: User) -> None:
+        super().__init__(data)  # type: ignore[arg-type]
+        found: Any = self.fields["study"]
+        found.queryset = studies_for(user, *OPENERS).order_by("-first_day", "slug")
+
 
 @require_http_methods(["GET", "POST"])
-@readers_only
+@openers_only
 @never_cache
 def tokens(request: HttpRequest) -> HttpResponse:
     """List the tokens, and make one, whose text is shown this once."""
     user = account(request)
-    form, text = TokenForm(), ""
+    form, text = TokenForm(user=user), ""
     if request.method == "POST":
-        form = TokenForm(request.POST)
+        form = TokenForm(request.POST, user=user)
         if form.is_valid():
             try:
                 _made, text = access.create_token(**form.cleaned_data, by=user)
-                form = TokenForm()
+                form = TokenForm(user=user)
             except access.AccessError as error:
                 form.add_error(None, str(error))
     return render(request, "reports/tokens.html", _context(user, form, text))
 
 
 @require_POST
-@readers_only
+@openers_only
 def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
     """Close the door to a token."""
     token = get_object_or_404(access.tokens_of(account(request)), pk=token_id)
@@ -81,8 +88,8 @@ def _context(user: User, form: TokenForm, text: str) -> dict[str, Any]:
         "rows": [
             {
                 "token": token,
-                "roles": [str(ROLE_WORDS[Role(name)]) for name in sorted(access.roles_among(token.owner))],
-                "state": access.state_of(token, maker=token.owner),
+                "roles": [str(ROLE_WORDS[Role(name)]) for name in sorted(roles_among(token.owner))],
+                "state": access.state_of(token, maker=token.owner, study_id=token.study_id),
             }
             for token in access.tokens_of(user)
         ],

@@ -89,7 +89,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A served installation with the demo's study, still empty, and an account per role."""
     bare = Installation(tmp_path_factory.mktemp("site"))
     bare.value("create_study", str(STUDY_FILE))
-    accounts = {role: bare.value("create_account", role, role)["password"] for role in ROLES}
+    accounts = {}
+    for role in ROLES:
+        granted = [] if role == "administrator" else ["--all-studies"]
+        accounts[role] = bare.value("create_account", role, "--role", role, *granted)["password"]
     server = bare.start("run", "--port", "8100")
     assert server.stdout is not None
     line = server.stdout.readline()

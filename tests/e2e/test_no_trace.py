@@ -175,7 +175,7 @@ class TestWeb:
         self, served: Deployment, planted: Path, tmp_path: Path, visitors: int, browser: Browser
     ) -> None:
         slug = study(served, "by-browser", tmp_path)
-        password = served.manage("create_account", "olga", "operator")["password"]
+        password = served.manage("create_account", "olga", "--role", "operator", "--study", slug)["password"]
         page = browser.new_context().new_page()
         page.goto(f"{served.address}/sign-in/")
         page.fill("input[name=username]", "olga")

@@ -1,16 +1,15 @@
-"""Accounts and the three people of the demo."""
+"""The accounts of the demo: one for each role."""
 
 import json
-from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
 
 from mobility.services.accounts import ensure_demo_accounts
-from reports.policies import Role, roles_of
+from reports.policies import Role, roles_of, studies_for
+from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
 
@@ -26,6 +25,12 @@ def test_demo_has_one_account_for_each_role(tmp_path: Path) -> None:
         assert authenticate(username=username, password=password) is not None
 
 
+def test_demo_accounts_see_every_study(tmp_path: Path) -> None:
+    fair = factory.create()
+    for username in ensure_demo_accounts(tmp_path / "accounts.json"):
+        assert list(studies_for(User.objects.get(username=username))) == [fair]
+
+
 def test_demo_passwords_are_in_a_private_file_and_stay(tmp_path: Path) -> None:
     file = tmp_path / "accounts.json"
     passwords = ensure_demo_accounts(file)
@@ -33,6 +38,19 @@ def test_demo_passwords_are_in_a_private_file_and_stay(tmp_path: Path) -> None:
     assert json.loads(file.read_text()) == passwords
     assert ensure_demo_accounts(file) == passwords
     assert len(set(passwords.values())) == len(Role)
+
+
+def test_demo_of_an_earlier_version_gets_the_roles_that_it_lacks(tmp_path: Path) -> None:
+    file = tmp_path / "accounts.json"
+    before = ensure_demo_accounts(file)
+    User.objects.get(username="viewer").delete()
+    file.write_text(json.dumps({name: text for name, text in before.items() if name != "viewer"}))
+    after = ensure_demo_accounts(file)
+    assert {name: after[name] for name in before if name != "viewer"} == {
+        name: text for name, text in before.items() if name != "viewer"
+    }
+    assert authenticate(username="viewer", password=after["viewer"]) is not None
+    assert json.loads(file.read_text()) == after
 
 
 def test_demo_keeps_what_a_person_changed(tmp_path: Path) -> None:
@@ -52,19 +70,3 @@ def test_lost_file_gives_new_passwords_that_work(tmp_path: Path) -> None:
     assert before["operator"] != after["operator"]
     assert User.objects.get(username="operator").pk == kept.pk  # what the account has made stays
     assert authenticate(username="operator", password=after["operator"]) is not None
-
-
-def test_create_account_prints_a_password_that_works() -> None:
-    out = StringIO()
-    call_command("create_account", "berta", "analyst", "administrator", stdout=out)
-    printed = json.loads(out.getvalue())
-    assert printed["username"] == "berta"
-    assert printed["roles"] == ["analyst", "administrator"]
-    assert authenticate(username="berta", password=printed["password"]) is not None
-    assert roles_by_name() == {"berta": frozenset({"analyst", "administrator"})}
-
-
-def test_create_account_refuses_a_taken_name(analyst: User) -> None:
-    with pytest.raises(CommandError, match=f"username must be new, got '{analyst.username}'"):
-        call_command("create_account", analyst.username, "operator")
-    assert roles_of(analyst) == {Role.ANALYST}

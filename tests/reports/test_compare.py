@@ -202,10 +202,13 @@ def test_other_categories_are_refused(age: Indicator) -> None:
 
 
 def test_indicators_of_other_studies_with_the_same_categories_are_offered(age: Indicator) -> None:
-    assert compare.comparable_indicators(age) == []
+    assert compare.comparable_indicators(age, among=Study.objects.all()) == []
     band = second_study("25 & older", "<18", "18-24")
-    assert compare.comparable_indicators(age) == [band]
-    assert compare.comparable_indicators(age.study.indicators.get(slug="gender")) == []
+    assert compare.comparable_indicators(age, among=Study.objects.all()) == [band]
+    assert (
+        compare.comparable_indicators(age.study.indicators.get(slug="gender"), among=Study.objects.all())
+        == []
+    )
 
 
 def test_what_is_the_same_is_not_compared(age: Indicator) -> None:

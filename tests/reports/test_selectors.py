@@ -204,7 +204,7 @@ def test_summaries_are_newest_first_with_their_visitors() -> None:
     old = factory.create(slug="old", first_day=date(2020, 1, 1))
     factory.publish(old, factory.crowd(old, n=100))
     factory.create(slug="new", first_day=date(2021, 1, 1))
-    summaries = selectors.study_summaries()
+    summaries = selectors.study_summaries(Study.objects.all())
     assert [(each.study.slug, each.n_visitors, each.n_indicators) for each in summaries] == [
         ("new", 0, 3),
         ("old", 100, 3),

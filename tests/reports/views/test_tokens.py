@@ -126,7 +126,7 @@ def test_rows_cost_no_queries_of_their_own(
     client = signed_in(administrator)
     for n in range(12):
         access.create_token(name=f"t{n}", days=1, study=fair, by=analyst)
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         client.get(URL)
 
 

@@ -1,0 +1,52 @@
+"""Create an account for a person, with its roles and the studies that are open to it."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from reports.management.grant_options import Asked, add_grant_arguments, asked_of
+from reports.policies import SEES_ALL, Role
+from reports.services.grants import give_grant
+from reports.services.people import AccessChangeError, create_account
+
+
+class Command(BaseCommand):
+    help = "Create an account with a generated password, which is printed once and kept nowhere."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("username")
+        parser.add_argument(
+            "--role",
+            action="append",
+            required=True,
+            choices=[role.value for role in Role],
+            help="what it may do; give it again for another role",
+        )
+        add_grant_arguments(parser)
+
+    def handle(self, *args: Any, username: str, role: list[str], **options: Any) -> None:
+        roles = [Role(name) for name in dict.fromkeys(role)]
+        asked = asked_of(options)
+        if SEES_ALL.issuperset(roles) and asked.is_given:
+            raise CommandError(
+                "administrators and privacy officers see all studies: leave out --study and --all-studies"
+            )
+        password = _create(username, roles=roles, asked=asked)
+        if not (SEES_ALL & set(roles) or asked.is_given):
+            self.stderr.write(f"{username} sees no study yet: grant_study {username} --study SLUG opens one")
+        made = {"username": username, "roles": [str(each) for each in roles], **asked.as_json()}
+        self.stdout.write(json.dumps(made | {"password": password}))
+
+
+@transaction.atomic
+def _create(username: str, *, roles: list[Role], asked: Asked) -> str:
+    try:
+        account, password = create_account(username, roles=roles)
+        for study in asked.studies:
+            give_grant(account, study=study, until=asked.until)
+    except AccessChangeError as error:
+        raise CommandError(str(error)) from error
+    return password

@@ -1,0 +1,52 @@
+"""Open studies to an account, or close them again: for whoever has the shell of the server."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from reports.management.grant_options import Asked, add_grant_arguments, asked_of
+from reports.models import StudyGrant
+from reports.services.grants import give_grant, withdraw_grant
+from reports.services.people import AccessChangeError
+
+
+class Command(BaseCommand):
+    help = "Open studies to an account until a day, or close them again; its roles say what it may do there."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("username")
+        add_grant_arguments(parser)
+        parser.add_argument("--withdraw", action="store_true", help="close what was granted")
+
+    def handle(self, *args: Any, username: str, withdraw: bool, **options: Any) -> None:
+        account = User.objects.filter(username=username).first()
+        if account is None:
+            raise CommandError(f"there is no account {username!r}: create_account makes one")
+        asked = asked_of(options)
+        if not asked.is_given:
+            raise CommandError("name what to open: --study SLUG, or --all-studies")
+        try:
+            (_withdraw if withdraw else _give)(account, asked)
+        except AccessChangeError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(json.dumps({"username": username, "granted": not withdraw, **asked.as_json()}))
+
+
+@transaction.atomic
+def _give(account: User, asked: Asked) -> None:
+    for study in asked.studies:
+        give_grant(account, study=study, until=asked.until)
+
+
+@transaction.atomic
+def _withdraw(account: User, asked: Asked) -> None:
+    for study in asked.studies:
+        grant = StudyGrant.objects.filter(user=account, study=study).first()
+        if grant is None:
+            name = "all studies" if study is None else study.slug
+            raise AccessChangeError(f"{account.username} has no grant for {name}")
+        withdraw_grant(grant)

@@ -1,0 +1,168 @@
+"""Accounts and their roles. New ones get nothing but what is named; every change stands in the ledger."""
+
+import secrets
+from collections.abc import Collection
+
+from django.contrib.auth.models import Group, User
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils.translation import gettext
+
+from reports.models.ledger import LedgerKind
+from reports.policies import Role, roles_of
+from reports.services.ledger import record
+
+PASSWORD_BYTES = 12
+NAME_MAX = 150
+COMMAND_LINE = "command line"  # whoever has the shell of the server is trusted
+
+
+class AccessChangeError(ValueError):
+    """Rights cannot be changed like that; nothing was changed, and the text says why."""
+
+
+@transaction.atomic
+def create_account(
+    username: str, *, roles: Collection[Role], password: str = "", by: User | None = None
+) -> tuple[User, str]:
+    """Let a person sign in and do what `roles` may do, in studies that are granted later.
+
+    Parameters
+    ----------
+    roles : empty: the account sees nothing yet
+    password : empty: one is made
+    by : who creates it; None = whoever has the shell of the server
+
+    Returns
+    -------
+    the account, and its password, which is kept nowhere
+
+    Raises
+    ------
+    AccessChangeError : the name is taken or none, or `by` is no administrator
+    """
+    lock_access()
+    _check_administrator(by)
+    _check_name(username)
+    text = password or new_password()
+    account = User.objects.create_user(username, password=text)
+    account.groups.set(_groups(roles))
+    _record(account, by=by, change="created", roles=sorted(roles))
+    return account, text
+
+
+@transaction.atomic
+def set_roles(account: User, *, roles: Collection[Role], by: User | None = None) -> None:
+    """Let an account do what `roles` may do, and nothing else.
+
+    Raises
+    ------
+    AccessChangeError : `by` may not change this account, or nobody would administer the site
+    """
+    lock_access()
+    check_may_change(account, by=by)
+    before = roles_of(account)
+    if Role.ADMINISTRATOR in before and Role.ADMINISTRATOR not in roles:
+        _check_others_administer(account)
+    if before == frozenset(roles):
+        return
+    account.groups.remove(*Group.objects.filter(name__in=list(Role)))
+    account.groups.add(*_groups(roles))
+    _record(account, by=by, change="roles", roles=sorted(roles))
+
+
+@transaction.atomic
+def set_active(account: User, *, is_active: bool, by: User | None = None) -> None:
+    """Shut an account out at once, with its tokens and links, or let it in again. Its roles and grants stay.
+
+    Raises
+    ------
+    AccessChangeError : `by` may not change this account, or nobody would administer the site
+    """
+    lock_access()
+    check_may_change(account, by=by)
+    account.refresh_from_db()
+    if account.is_active == is_active:
+        return
+    if not is_active and Role.ADMINISTRATOR in roles_of(account):
+        _check_others_administer(account)
+    account.is_active = is_active
+    account.save(update_fields=["is_active"])
+    _record(account, by=by, change="activated" if is_active else "deactivated")
+
+
+@transaction.atomic
+def replace_password(account: User, *, by: User | None = None) -> str:
+    """Give an account a new password and end its sessions; the password is returned this once.
+
+    Raises
+    ------
+    AccessChangeError : `by` may not change this account
+    """
+    lock_access()
+    check_may_change(account, by=by)
+    text = new_password()
+    account.set_password(text)
+    account.save(update_fields=["password"])
+    _record(account, by=by, change="password replaced")
+    return text
+
+
+def new_password() -> str:
+    """A password that nobody guesses and somebody can type."""
+    return secrets.token_urlsafe(PASSWORD_BYTES)
+
+
+def check_may_change(account: User, *, by: User | None) -> None:
+    """Raise AccessChangeError unless `by` may change what an account may do: nobody changes the own rights."""
+    _check_administrator(by)
+    if by is not None and by.pk == account.pk:
+        raise AccessChangeError(
+            gettext("Nobody changes the own rights: ask another administrator to change yours.")
+        )
+
+
+def lock_access() -> None:
+    """Let changes of rights wait for each other, until the transaction ends."""
+    # One row that all changes have in common: two administrators could else remove each other.
+    Group.objects.get_or_create(name=Role.ADMINISTRATOR)
+    Group.objects.select_for_update().get(name=Role.ADMINISTRATOR)
+
+
+def _check_administrator(by: User | None) -> None:
+    # Asked again, now that the lock is held: another administrator may have been faster.
+    if by is not None and Role.ADMINISTRATOR not in roles_of(User.objects.get(pk=by.pk)):
+        raise AccessChangeError(gettext("Only administrators change accounts."))
+
+
+def _check_others_administer(account: User) -> None:
+    others = User.objects.filter(is_active=True, groups__name=Role.ADMINISTRATOR).exclude(pk=account.pk)
+    if not others.exists():
+        text = gettext("%(name)s is the last administrator: make somebody else one first.")
+        raise AccessChangeError(text % {"name": account.get_username()})
+
+
+def _check_name(username: str) -> None:
+    try:
+        UnicodeUsernameValidator()(username)
+    except ValidationError as error:
+        raise AccessChangeError(error.messages[0]) from error
+    if len(username) > NAME_MAX:
+        raise AccessChangeError(gettext("A name must have at most %(n)d characters.") % {"n": NAME_MAX})
+    # Two people whose names differ in capitals would be taken for each other.
+    if User.objects.filter(username__iexact=username).exists():
+        text = gettext("username must be new, got %(name)s: there is such an account already")
+        raise AccessChangeError(text % {"name": repr(username)})
+
+
+def _groups(roles: Collection[Role]) -> list[Group]:
+    return [Group.objects.get_or_create(name=role)[0] for role in roles]
+
+
+def _record(account: User, *, by: User | None, change: str, roles: list[Role] | None = None) -> None:
+    facts: dict[str, object] = {"account": account.get_username(), "change": change}
+    if roles is not None:
+        facts["roles"] = [str(role) for role in roles]
+    actor = COMMAND_LINE if by is None else by.get_username()
+    record(LedgerKind.ACCESS_CHANGED, actor=actor, facts=facts)  # type: ignore[arg-type]
