@@ -3,10 +3,9 @@
 from reports.models.access import ApiToken, SavedView, ShareLink, ShareView
 from reports.models.budget import BudgetCap, BudgetPopulation, CapDecision
 from reports.models.density import DensityMap
-from reports.models.ledger import LedgerEntry, LedgerHead, LedgerKind
 from reports.models.grant import StudyGrant
 from reports.models.intake import Sender, SentStudy
-from reports.models.grant import StudyGrant
+from reports.models.ledger import LedgerEntry, LedgerHead, LedgerKind
 from reports.models.location import LocationTally
 from reports.models.note import DayNote
 from reports.models.plan import Plan, PlanIndicator
@@ -30,12 +29,12 @@ __all__ = [
     "PlanIndicator",
     "Publication",
     "SavedView",
+    "Sender",
+    "SentStudy",
     "ShareLink",
     "ShareView",
     "Study",
     "StudyGrant",
     "Tally",
-    "Sender",
-    "SentStudy",
     "VisitorTally",
 ]
