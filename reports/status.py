@@ -13,6 +13,8 @@ from typing import Final
 # a quarter from three quarters, whatever the question was. (Seven categories at epsilon 1 reach it with about
 # 1,000 reports.)
 WIDEST_INTERVAL: Final = 0.5
+# Half of it: from here on a report says that it is imprecise.
+WIDE_INTERVAL: Final = 0.1
 
 
 class Status(StrEnum):

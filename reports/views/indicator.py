@@ -27,12 +27,11 @@ from reports.selectors import (
     window_report,
 )
 from reports.statement import protections
-from reports.status import Status
+from reports.status import WIDE_INTERVAL, Status
 from reports.switches import Switch, switches
 from reports.views.access import indicator_or_404, readers_only, study_or_404
 from reports.views.maps import map_context
 
-WIDE_INTERVAL = 0.1  # half of it, as a share: from here on a report says that it is imprecise
 
 
 @require_safe
