@@ -33,7 +33,6 @@ from reports.views.access import indicator_or_404, readers_only, study_or_404
 from reports.views.maps import map_context
 
 
-
 @require_safe
 @readers_only
 @gzip_page  # a map of thousands of zones is a megabyte
