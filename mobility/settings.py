@@ -11,7 +11,6 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from mobility.runtime import RuntimePaths, stored_secret
-from mobility.signin.issuer import provider_id
 
 env = environ.FileAwareEnv()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -221,20 +220,7 @@ MOBILITY_OIDC_SCOPES = env.list("MOBILITY_OIDC_SCOPES", default=[])
 MOBILITY_OIDC_GROUPS_CLAIM = env.str("MOBILITY_OIDC_GROUPS_CLAIM", default="")
 MOBILITY_OIDC_GROUPS = env.dict("MOBILITY_OIDC_GROUPS", default={})
 SOCIALACCOUNT_ADAPTER = "mobility.signin.adapters.SocialAdapter"
-SOCIALACCOUNT_PROVIDERS = {
-    "openid_connect": {
-        "provider_class": "mobility.signin.oidc.Provider",
-        "APPS": [
-            {
-                "provider_id": provider_id(MOBILITY_OIDC_ISSUER),
-                "name": MOBILITY_OIDC_NAME,
-                "client_id": MOBILITY_OIDC_CLIENT_ID,
-                "secret": MOBILITY_OIDC_CLIENT_SECRET,
-                "settings": {"server_url": MOBILITY_OIDC_ISSUER.rstrip("/")},
-            }
-        ],
-    }
-}
+SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"provider_class": "mobility.signin.oidc.Provider"}}
 MFA_ADAPTER = "mobility.signin.adapters.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
 MFA_TOTP_ISSUER = "Mobility reports"

@@ -9,7 +9,7 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import generate_totp_secret
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
-from allauth.socialaccount.models import SocialLogin
+from allauth.socialaccount.models import SocialApp, SocialLogin
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy as _
 
 from mobility.signin import limits, newcomers
 from mobility.signin.factors import is_last_of_required
+from mobility.signin.issuer import provider_id
 
 log = logging.getLogger(__name__)
 QUIET = ("account/messages/logged_in.txt", "account/messages/logged_out.txt")
@@ -70,6 +71,23 @@ class AccountAdapter(DefaultAccountAdapter):
 
 class SocialAdapter(DefaultSocialAccountAdapter):
     """People whom the OpenID provider knows: each gets an account of their own, without roles."""
+
+    def list_apps(
+        self, request: HttpRequest, provider: str | None = None, client_id: str | None = None
+    ) -> list[SocialApp]:
+        """The provider that the settings name, if they name one; none comes from the database."""
+        if not settings.MOBILITY_OIDC_ISSUER:
+            return []
+        return [
+            SocialApp(
+                provider="openid_connect",
+                provider_id=provider_id(settings.MOBILITY_OIDC_ISSUER),
+                name=settings.MOBILITY_OIDC_NAME,
+                client_id=settings.MOBILITY_OIDC_CLIENT_ID,
+                secret=settings.MOBILITY_OIDC_CLIENT_SECRET,
+                settings={"server_url": settings.MOBILITY_OIDC_ISSUER.rstrip("/")},
+            )
+        ]
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
         return True
@@ -120,7 +138,8 @@ class SecondFactorAdapter(DefaultMFAAdapter):
             return _fernet().decrypt(encrypted_text.encode()).decode()
         except InvalidToken:  # SECRET_KEY is another one: no code can be right
             log.error("second_factor_unreadable: SECRET_KEY has changed, see remove_second_factors")
-            return generate_totp_secret()
+            nobodys: str = generate_totp_secret()
+            return nobodys
 
     def can_delete_authenticator(self, authenticator: Authenticator) -> bool:
         return not is_last_of_required(authenticator)
@@ -135,7 +154,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):
 
 def _fernet() -> MultiFernet:
     """The seal of second factors, under a key of its own that follows from SECRET_KEY."""
-    secrets = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    secrets = [str(secret) for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
     return MultiFernet([Fernet(base64.urlsafe_b64encode(_derived(secret))) for secret in secrets])
 
 

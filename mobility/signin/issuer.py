@@ -1,4 +1,4 @@
-"""The name under which accounts of an OpenID provider are kept. Settings import this: no Django here."""
+"""The name under which accounts of an OpenID provider are kept."""
 
 import hashlib
 

@@ -61,7 +61,7 @@ def seconds_left(request: HttpRequest, *, action: str, account: str) -> float:
 
 def longest_wait() -> float:
     """Seconds after which any account is free again."""
-    return max(rate.duration for rate in ratelimit.get_rates(app=APP, action=BY_ACCOUNT))
+    return max(float(rate.duration) for rate in ratelimit.get_rates(app=APP, action=BY_ACCOUNT))
 
 
 def too_many(seconds: float) -> ValidationError:

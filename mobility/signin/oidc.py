@@ -15,7 +15,7 @@ from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnec
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from allauth.utils import build_absolute_uri
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -117,8 +117,7 @@ def begin(request: HttpRequest) -> HttpResponse:
     By a page and not by a redirection: browsers hold redirections after a form against `form-action`, and to
     which hosts a provider passes somebody on cannot be known.
     """
-    adapter = Adapter(request, provider_id(settings.MOBILITY_OIDC_ISSUER))
-    provider = adapter.get_provider()
+    provider = _adapter(request).get_provider()
     try:
         response = provider.redirect_from_request(request)
     except (requests.RequestException, OAuth2Error, KeyError, ValueError) as error:
@@ -135,9 +134,15 @@ def begin(request: HttpRequest) -> HttpResponse:
 @login_not_required
 def callback(request: HttpRequest) -> HttpResponse:
     """Take the provider's answer."""
-    adapter = Adapter(request, provider_id(settings.MOBILITY_OIDC_ISSUER))
+    adapter = _adapter(request)
     try:
         response: HttpResponse = OAuth2CallbackView.adapter_view(adapter)(request)
     except (KeyError, ValueError) as error:  # an answer that is no JSON, or lacks a part
         response = render_authentication_error(request, adapter.get_provider(), exception=error)
     return response
+
+
+def _adapter(request: HttpRequest) -> Adapter:
+    if not settings.MOBILITY_OIDC_ISSUER:
+        raise Http404
+    return Adapter(request, provider_id(settings.MOBILITY_OIDC_ISSUER))

@@ -9,22 +9,19 @@ from allauth.mfa.recovery_codes import views as recovery
 from allauth.mfa.totp import views as totp
 from allauth.mfa.webauthn import views as webauthn
 from allauth.socialaccount import views as social
-from django.conf import settings
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from mobility.signin import oidc, views
 
-sign_in = account_views.LoginView.as_view(
-    template_name="sign_in.html",
-    extra_context={"provider_name": settings.MOBILITY_OIDC_NAME if settings.MOBILITY_OIDC_ISSUER else ""},
-)
-
 urlpatterns = [
-    path("sign-in/", sign_in, name="account_login"),
-    path("sign-in/", sign_in, name="login"),
+    path("sign-in/", views.sign_in, name="account_login"),
+    path("sign-in/", views.sign_in, name="login"),
     path("sign-in/second-factor/", mfa.authenticate, name="mfa_authenticate"),
     path("sign-in/blocked/", account_views.account_inactive, name="account_inactive"),
+    path("sign-in/provider/", oidc.begin, name="oidc_login"),
+    path("sign-in/provider/answer/", oidc.callback, name="oidc_callback"),
+    path("sign-in/provider/cancelled/", social.login_cancelled, name="socialaccount_login_cancelled"),
     path("sign-out/", LogoutView.as_view(), name="logout"),
     path("account/", views.account, name="mfa_index"),
     path("account/", views.account, name="mfa_list_webauthn"),
@@ -45,9 +42,3 @@ urlpatterns = [
         "account/recovery-codes/file/", recovery.download_recovery_codes, name="mfa_download_recovery_codes"
     ),
 ]
-if settings.MOBILITY_OIDC_ISSUER:
-    urlpatterns += [
-        path("sign-in/provider/", oidc.begin, name="oidc_login"),
-        path("sign-in/provider/answer/", oidc.callback, name="oidc_callback"),
-        path("sign-in/provider/cancelled/", social.login_cancelled, name="socialaccount_login_cancelled"),
-    ]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from allauth.account.views import PasswordChangeView
+from allauth.account.views import LoginView, PasswordChangeView
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.internal.flows.sessions import end_other_sessions
@@ -34,6 +34,20 @@ class SecondFactors:
     @property
     def exist(self) -> bool:
         return bool(self.totp or self.keys)
+
+
+class SignInView(LoginView):
+    """User name and password, and a button that leads to the provider where there is one."""
+
+    template_name = "sign_in.html"
+
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
+        context: dict[str, object] = super().get_context_data(**kwargs)
+        name = settings.MOBILITY_OIDC_NAME if settings.MOBILITY_OIDC_ISSUER else ""
+        return context | {"provider_name": name}
+
+
+sign_in = SignInView.as_view()
 
 
 @require_GET

@@ -103,7 +103,8 @@ SIGN_IN = {
     "account_login", "account_inactive", "mfa_index", "mfa_list_webauthn", "mfa_authenticate",
     "mfa_reauthenticate", "mfa_reauthenticate_webauthn", "mfa_activate_totp", "mfa_deactivate_totp",
     "mfa_add_webauthn", "mfa_edit_webauthn", "mfa_remove_webauthn", "mfa_view_recovery_codes",
-    "mfa_generate_recovery_codes", "mfa_download_recovery_codes",
+    "mfa_generate_recovery_codes", "mfa_download_recovery_codes", "oidc_login", "oidc_callback",
+    "socialaccount_login_cancelled",
 }  # fmt: skip
 # Their rules depend on who owns what: tests/reports/api and tests/reports/views. A language is for everybody.
 ELSEWHERE = {"access", "reading", "set_language", *SIGN_IN}
