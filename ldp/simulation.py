@@ -8,14 +8,14 @@ together, by the number of days on which a visitor is present in the mean.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite, sqrt
 from statistics import NormalDist, fmean
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 from ldp.accounting import Certificate, certify
 from ldp.channels import PureChannel, Unit
@@ -298,12 +298,14 @@ class Candidate:
     mechanism : str
     epsilon : Decimal; as an administrator types it, rounded down to a millionth
     plan : PlanSpec
+    certificate : Certificate; of both units: for one promise the other may differ much
     mean_half_width : float; mean over the indicators of the half-widths of one day, each at 1 / domain_size
     """
 
     mechanism: Mechanism
     epsilon: Decimal
     plan: PlanSpec
+    certificate: Certificate
     mean_half_width: float
 
 
@@ -350,30 +352,43 @@ def rank_plans(
 
 def _candidate(
     mechanism: Mechanism,
-    indicators: Sequence[IndicatorRequest],
+    indicators: tuple[IndicatorRequest, ...],
     *,
     unit: Unit,
     days: int,
     promised: Fraction,
     crowd: Crowd,
 ) -> Candidate:
-    def plan_at(epsilon: Decimal) -> PlanSpec:
-        return build_plan(
-            mechanism=mechanism, unit=unit, version=1, days=days, epsilon=epsilon, indicators=indicators
-        )
-
-    factor = promise(certify(plan_at(Decimal(1))), unit=unit)
-    exact = promised / factor
+    asked: dict[str, Any] = {"unit": unit, "days": days, "indicators": indicators}
+    _, at_one = _certified(mechanism, Decimal(1), **asked)
+    exact = promised / promise(at_one, unit=unit)
     epsilon = min(Decimal(10**6 * exact.numerator // exact.denominator).scaleb(-6), LARGEST_EPSILON)
-    plan = plan_at(epsilon)
+    plan, certificate = _certified(mechanism, epsilon, **asked)
     return Candidate(
         mechanism=mechanism,
         epsilon=epsilon,
         plan=plan,
+        certificate=certificate,
         mean_half_width=fmean(
             _half_width(plan, index, crowd=crowd, of_union=False) for index in range(plan.d)
         ),
     )
+
+
+@lru_cache(maxsize=512)
+def _certified(
+    mechanism: Mechanism,
+    epsilon: Decimal,
+    *,
+    unit: Unit,
+    days: int,
+    indicators: tuple[IndicatorRequest, ...],
+) -> tuple[PlanSpec, Certificate]:
+    """Kept, since fakes that hide one value take a long time to fit, and crowds do not change them."""
+    plan = build_plan(
+        mechanism=mechanism, unit=unit, version=1, days=days, epsilon=epsilon, indicators=indicators
+    )
+    return plan, certify(plan)
 
 
 @lru_cache(maxsize=8)
