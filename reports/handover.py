@@ -28,6 +28,10 @@ SENDER, TIME, DIGEST, SIGNATURE = "Mobility-Sender", "Mobility-Time", "Mobility-
 SENDER_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 HEX_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 KEY_BYTES: Final = 32
+AREA_KEYS: Final = frozenset(
+    {"n_cells", "zones", "geojson", "projection", "outlines", "layers", "h3_resolution"}
+)
+GRID_KEYS: Final = frozenset({"grid", "grid_zones", "grid_land"})
 BINARY: Final = ("grid_zones", "grid_land")  # fields of an area that are bytes
 
 
@@ -185,11 +189,13 @@ def area_of(content: Any) -> dict[str, Any] | None:
 
     Raises
     ------
-    MessageError : bytes that are no base64
+    MessageError : other fields, or bytes that are no base64
     """
     if content is None:
         return None
     fields = dict(content)
+    if not AREA_KEYS <= fields.keys() <= AREA_KEYS | GRID_KEYS:
+        raise MessageError(f"area must have the keys {', '.join(sorted(AREA_KEYS))}")
     try:
         return fields | {
             name: base64.b64decode(fields[name], validate=True) for name in BINARY if name in fields
