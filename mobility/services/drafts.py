@@ -281,6 +281,7 @@ def record_draft(draft: PlanDraft, kind: LedgerKind, *, by: str) -> None:
             "version": draft.version,
             "plan_sha256": draft.plan_hash,
             "definition_sha256": draft.definition_hash,
+            **({"review": draft.review} if draft.review else {}),
         },
         event_id=f"{kind}:{draft.pk}:{draft.revision}",
     )

@@ -1,5 +1,6 @@
 """Creating a study in both zones: rows for analysts, and the vault's own copy and key."""
 
+from collections.abc import Callable
 from typing import TypedDict
 
 from django.db import transaction
@@ -7,8 +8,11 @@ from django.db import transaction
 from mobility.errors import MobilityError
 from mobility.keystore import keystore
 from mobility.models import VaultStudy
+from mobility.services import handover
+from reports.models import LedgerKind
 from reports.services.budgets import check_budget
-from reports.services.studies import create_study_rows, plan_hash
+from reports.services.ledger import record
+from reports.services.studies import FIRST_VERSION, ON_SERVER, Approval, create_study_rows, plan_hash
 from reports.statement import closed_on
 from reports.studyfile import StudyDefinition
 
@@ -38,24 +42,38 @@ def shard_count(expected_subscribers: int | None) -> int:
     return shards
 
 
-def create_study(definition: StudyDefinition, *, by: str) -> Created:
+def create_study(
+    definition: StudyDefinition,
+    *,
+    by: str,
+    approval: Approval = ON_SERVER,
+    with_copy: Callable[[], None] = lambda: None,
+) -> Created:
     """Create a study in both zones, or nothing; after a crash the same file again completes it.
 
     The main rows are written first and committed last: until then nobody sees the study, and a second
     attempt at the same slug waits for this one to end.
 
+    Parameters
+    ----------
+    approval : who approved the plan, or why nobody had to
+    with_copy : called in the transaction that writes the vault's copy; what it raises ends everything
+
     Raises
     ------
     StudyExistsError : the slug is taken
     StudyVaultError : the vault holds data of another study of that slug, or one that was closed
+    HandoverRefusedError : an analyst server that runs apart refuses the study
     BudgetExceededError : a cap of its population forbids it
     """
     copy: VaultStudy | None = None
     try:
         with transaction.atomic(using="default"):
             check_budget(definition, by=by)
-            create_study_rows(definition, by=by)
-            copy = _keep_in_vault(definition)
+            create_study_rows(definition, by=by, approval=approval)
+            copy = _keep_in_vault(definition, with_copy=with_copy)
+            handover.announce(copy)
+            _record(copy, definition, by=by)
     except BaseException:
         if copy is not None:
             _withdraw(copy)
@@ -67,12 +85,13 @@ def create_study(definition: StudyDefinition, *, by: str) -> Created:
     }
 
 
-def _keep_in_vault(definition: StudyDefinition) -> VaultStudy:
+def _keep_in_vault(definition: StudyDefinition, *, with_copy: Callable[[], None]) -> VaultStudy:
     """Write the vault's copy and its key; a leftover of a crash gives way unless it holds data."""
     keys, key_id = keystore(), f"study-{definition.slug}"
     made_key = False
     try:
         with transaction.atomic(using="vault"):
+            with_copy()
             left = VaultStudy.objects.select_for_update().filter(slug=definition.slug).first()
             if left is not None and left.closed_at is not None:
                 raise StudyVaultError(
@@ -91,6 +110,25 @@ def _keep_in_vault(definition: StudyDefinition) -> VaultStudy:
         if made_key:
             keys.destroy(key_id)
         raise
+
+
+def _record(copy: VaultStudy, definition: StudyDefinition, *, by: str) -> None:
+    plan = definition.plan
+    record(
+        LedgerKind.STUDY_CREATED,
+        actor=by,
+        study=copy.slug,
+        facts={
+            "plan_version": FIRST_VERSION,
+            "plan_sha256": copy.plan_hash,
+            "mechanism": plan.mechanism,
+            "unit": plan.unit,
+            "epsilon": str(plan.epsilon),
+            "population": definition.population,
+        },
+    )
+    if not copy.batches.exists():  # otherwise the main database was lost, and the key is an old one
+        record(LedgerKind.KEY_CREATED, actor=by, study=copy.slug, facts={"key": copy.key_id})
 
 
 def _create_copy(definition: StudyDefinition, *, key_id: str) -> VaultStudy:

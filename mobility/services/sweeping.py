@@ -16,6 +16,7 @@ from mobility.services import staging, watching
 from mobility.services.dispatching import ask, ask_next
 from mobility.services.endings import fail
 from mobility.services.liveness import next_sign
+from mobility.services.plan_publishing import finish_interrupted
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +29,7 @@ def sweep() -> None:
     _take_up(Q(alive_until__isnull=True) | Q(alive_until__lte=now))
     _free_studies()
     _remove_orphans()
+    finish_interrupted()
     watching.scan()
 
 

@@ -2,7 +2,11 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, time
+from types import MappingProxyType
+from typing import Any
 
 from django.db import transaction
 
@@ -12,6 +16,18 @@ from reports.services.areas import create_area
 from reports.studyfile import StudyDefinition
 
 FIRST_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """Who approved a plan, or why nobody had to."""
+
+    review: str
+    by: str = ""
+    at: datetime | None = None
+
+
+ON_SERVER = Approval(review=Plan.Review.ON_SERVER)
 
 
 class StudyExistsError(ValueError):
@@ -28,7 +44,7 @@ def plan_hash(spec: PlanSpec) -> str:
 
 
 @transaction.atomic
-def create_study_rows(definition: StudyDefinition, *, by: str) -> Study:
+def create_study_rows(definition: StudyDefinition, *, by: str, approval: Approval = ON_SERVER) -> Study:
     """Write study, area, indicators, first plan and tallies of zero.
 
     Raises
@@ -37,23 +53,7 @@ def create_study_rows(definition: StudyDefinition, *, by: str) -> Study:
     """
     if Study.objects.filter(slug=definition.slug).exists():
         raise StudyExistsError(definition.slug)
-    rule = definition.visitor
-    study = Study.objects.create(
-        slug=definition.slug,
-        name=definition.name,
-        timezone=definition.timezone,
-        first_day=definition.first_day,
-        days=definition.days,
-        market_share=definition.market_share,
-        min_publication=definition.min_publication,
-        small_cell=definition.small_cell,
-        visitor_min_minutes=rule.min_minutes,
-        visitor_from=_clock(rule.from_minute),
-        visitor_to=_clock(rule.to_minute),
-        population=definition.population,
-        key_until=definition.key_until,
-        created_by=by,
-    )
+    study = Study.objects.create(slug=definition.slug, created_by=by, **study_fields(definition))
     if definition.area is not None:
         location = definition.location
         create_area(
@@ -62,9 +62,29 @@ def create_study_rows(definition: StudyDefinition, *, by: str) -> Study:
             grid=None if location is None else location.grid,
             h3_resolution=None if location is None else location.h3_resolution,
         )
-    indicators = _create_indicators(study, definition)
-    _create_plan(study, definition, indicators, by=by)
+    indicators = create_indicators(study, definition)
+    create_plan(study, definition, indicators, by=by, approval=approval)
     return study
+
+
+def study_fields(definition: StudyDefinition) -> dict[str, Any]:
+    """Fields of a Study that its definition says."""
+    rule, presence = definition.visitor, definition.plan_spec().presence
+    return {
+        "name": definition.name,
+        "timezone": definition.timezone,
+        "first_day": definition.first_day,
+        "days": definition.days,
+        "market_share": definition.market_share,
+        "min_publication": definition.min_publication,
+        "presence": None if presence is None else presence.to_json(),
+        "small_cell": definition.small_cell,
+        "visitor_min_minutes": rule.min_minutes,
+        "visitor_from": _clock(rule.from_minute),
+        "visitor_to": _clock(rule.to_minute),
+        "population": definition.population,
+        "key_until": definition.key_until,
+    }
 
 
 def mark_closed(*, study_slug: str, closed_at: datetime) -> None:
@@ -84,26 +104,39 @@ def _clock(minute: int) -> time:
     return time(minute // 60, minute % 60)
 
 
-def _create_indicators(study: Study, definition: StudyDefinition) -> list[Indicator]:
-    return [
-        Indicator.objects.create(
+def create_indicators(
+    study: Study, definition: StudyDefinition, *, kept: Mapping[str, Indicator] = MappingProxyType({})
+) -> list[Indicator]:
+    """Write the indicators in their order; those of `kept`, by slug, only take their name and place."""
+    rows = []
+    for position, indicator in enumerate(definition.indicators):
+        row = kept.get(indicator.slug) or Indicator(
             study=study,
-            position=position,
             slug=indicator.slug,
-            name=indicator.name,
             kind=indicator.kind,
             categories=list(indicator.categories),
             max_values=indicator.max_values,
         )
-        for position, indicator in enumerate(definition.indicators)
-    ]
+        row.position, row.name = position, indicator.name
+        row.save()
+        rows.append(row)
+    return rows
 
 
-def _create_plan(study: Study, definition: StudyDefinition, indicators: list[Indicator], *, by: str) -> None:
-    spec = definition.plan_spec(version=FIRST_VERSION)
+def create_plan(
+    study: Study,
+    definition: StudyDefinition,
+    indicators: list[Indicator],
+    *,
+    by: str,
+    version: int = FIRST_VERSION,
+    approval: Approval = ON_SERVER,
+) -> Plan:
+    """Write a plan with tallies of zero."""
+    spec = definition.plan_spec(version=version)
     plan = Plan.objects.create(
         study=study,
-        version=FIRST_VERSION,
+        version=version,
         mechanism=definition.plan.mechanism,
         unit=definition.plan.unit,
         epsilon=definition.plan.epsilon,
@@ -111,6 +144,9 @@ def _create_plan(study: Study, definition: StudyDefinition, indicators: list[Ind
         spec=spec.to_json(),
         spec_hash=plan_hash(spec),
         published_by=by,
+        review=approval.review,
+        reviewed_by=approval.by,
+        reviewed_at=approval.at,
     )
     zero = Delta.zero(spec)
     VisitorTally.objects.create(study=study, counts=zero.visitors.tobytes())
@@ -123,3 +159,4 @@ def _create_plan(study: Study, definition: StudyDefinition, indicators: list[Ind
         Tally.objects.create(
             plan=plan, indicator=indicator, counts=counts.tobytes(), n_reports=n_reports.tobytes()
         )
+    return plan
