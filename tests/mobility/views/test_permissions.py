@@ -15,15 +15,18 @@ from django.utils import timezone
 from mobility.models import Batch, FeedToken, VaultStudy
 from mobility.profiles.typed import TypedProfile
 from mobility.services.profiles import create_profile
+from reports.models import BudgetCap, BudgetPopulation
 from reports.policies import Role
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 
 OPERATOR, ANALYST, ADMINISTRATOR = Role.OPERATOR, Role.ANALYST, Role.ADMINISTRATOR
+PRIVACY_OFFICER = Role.PRIVACY_OFFICER
 READERS = frozenset({ANALYST, ADMINISTRATOR})
 EVERYBODY = frozenset({OPERATOR, ANALYST, ADMINISTRATOR, None})
 BATCH = "0b0e7a86-0000-4000-8000-000000000001"
 FEED = 7
+CAP = 11
 STUDY, INDICATOR = {"slug": "fair"}, {"slug": "fair", "indicator_slug": "age"}
 PROFILE = {"slug": "fair", "name": "operator-x"}
 
@@ -88,6 +91,10 @@ RULES = {
     "api:batch": Rule(roles=EVERYBODY, kwargs={"batch_id": BATCH}, signed_out=401),
     "operator:close_days": Rule(roles=frozenset({OPERATOR}), kwargs=STUDY, method="post"),
     "operator:void_day": Rule(roles=frozenset({OPERATOR}), kwargs=STUDY, method="post"),
+    "budget:budget": Rule(roles=frozenset({ADMINISTRATOR, PRIVACY_OFFICER})),
+    "budget:decide": Rule(
+        roles=frozenset({ADMINISTRATOR, PRIVACY_OFFICER}), kwargs={"cap_id": CAP}, method="post"
+    ),
     "administrator:studies": Rule(roles=frozenset({ADMINISTRATOR})),
     "administrator:create": Rule(roles=frozenset({ADMINISTRATOR})),
     "administrator:study": Rule(roles=frozenset({ADMINISTRATOR}), kwargs=STUDY),
@@ -107,7 +114,7 @@ SIGN_IN = {
     "socialaccount_login_cancelled",
 }  # fmt: skip
 # Their rules depend on who owns what: tests/reports/api and tests/reports/views. A language is for everybody.
-ELSEWHERE = {"access", "reading", "set_language", *SIGN_IN}
+ELSEWHERE = {"access", "intake", "reading", "set_language", *SIGN_IN}
 # Not found in this study, whoever asks: see tests/reports/test_access.py.
 ON_MAPS = {
     "reports:maps",
@@ -123,6 +130,8 @@ ON_MAPS = {
 def _study_with_a_batch(study: VaultStudy) -> None:
     Batch.objects.create(pk=BATCH, study=study, state=Batch.State.DONE, filename="day.csv")
     FeedToken.objects.create(pk=FEED, study=study, name="nightly", digest="0", expires_at=timezone.now())
+    people = BudgetPopulation.objects.create(name="subscribers")
+    BudgetCap.objects.create(pk=CAP, population=people, unit="profile", period="ever", needs_second=True)
     typed = TypedProfile(
         name="operator-x", kind="events", subscriber="id", timestamp="t", cell=None, max_bad_share=Decimal(0)
     )
