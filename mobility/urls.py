@@ -17,6 +17,7 @@ if settings.HAS_VAULT:
         path("operator/", include("mobility.views.operator_urls")),
         path("api/v1/", include("mobility.views.api_urls")),
         path("administrator/", include("mobility.views.administrator_urls")),
+        path("budget/", include("reports.budget_urls")),
     ]
 if settings.HAS_REPORTS:
     urlpatterns += [

@@ -35,6 +35,12 @@ class Span:
         here = (self.year, self.month)
         return (first_day.year, first_day.month) <= here <= (last_day.year, last_day.month)
 
+    def is_over(self, today: date) -> bool:
+        """Whether all of it lies before a day."""
+        if not self.year:
+            return False
+        return (self.year, self.month or 12) < (today.year, today.month)
+
     def __str__(self) -> str:
         """As messages write it: 2027, 2027-05, ever."""
         if not self.year:

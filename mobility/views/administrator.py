@@ -24,9 +24,11 @@ from reports.location_statement import location_protection
 from reports.models import Area, Indicator, Plan, Study
 from reports.policies import OVERSEERS, Role, require_role
 from reports.selectors import current_plan
+from reports.services.budgets import BudgetExceededError, outlook_of
 from reports.services.studies import StudyExistsError, plan_hash
 from reports.statement import certified
 from reports.studyfile import StudyDefinition, StudyFileError, parse_study
+from reports.wording_budget import outlook_sentences, spent_populations
 from reports.wording_location import noise_words
 
 MAX_NOTES = 10  # on a page
@@ -35,11 +37,12 @@ overseers_only = require_role(*OVERSEERS)
 
 
 class UnconfirmedError(Exception):
-    """What a study would promise of places was not shown yet; `token` names what is shown."""
+    """What a study would promise of places, and take of a budget, was not shown yet; `token` names it."""
 
-    def __init__(self, sentences: list[str], *, token: str) -> None:
+    def __init__(self, sentences: list[str], *, budget: list[str], token: str) -> None:
         super().__init__("not confirmed yet")
         self.sentences = sentences
+        self.budget = budget
         self.token = token
 
 
@@ -52,7 +55,8 @@ def studies(request: HttpRequest) -> HttpResponse:
         {"study": found, "plan": newest[found.pk], "certificate": certified(newest[found.pk])[1]}
         for found in Study.objects.annotate(n_indicators=Count("indicators"))
     ]
-    return render(request, "administrator/studies.html", {"rows": rows})
+    context = {"rows": rows, "spent_populations": spent_populations()}
+    return render(request, "administrator/studies.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -66,7 +70,13 @@ def create(request: HttpRequest) -> HttpResponse:
             slug = _create(request, form)
         except UnconfirmedError as unconfirmed:
             promise = unconfirmed
-        except (StudyFormError, StudyFileError, StudyExistsError, MobilityError) as error:
+        except (
+            StudyFormError,
+            StudyFileError,
+            StudyExistsError,
+            BudgetExceededError,
+            MobilityError,
+        ) as error:
             problems = str(error).split("\n")
         else:
             messages.success(request, gettext("The study was created. Operators can send extracts now."))
@@ -101,11 +111,16 @@ def _create(request: HttpRequest, form: StudyForm) -> str:
 
 
 def _check_confirmed(definition: StudyDefinition, form: StudyForm) -> None:
-    """Raise UnconfirmedError unless the noise of this study's places was seen: it is for ever."""
-    spec = definition.plan_spec()
+    """Raise UnconfirmedError unless the noise of this study's places, and what it takes, were seen.
+
+    Both are for ever. Without a cap on its population there is nothing to see of a budget.
+    """
+    spec, budget = definition.plan_spec(), outlook_of(definition)
     located = location_protection(spec)
-    if located is not None and form.confirmed != plan_hash(spec):
-        raise UnconfirmedError(noise_words(located), token=plan_hash(spec))
+    places = [] if located is None else noise_words(located)
+    taken = outlook_sentences(budget) if budget.lines and not budget.exceeded else []
+    if (places or taken) and form.confirmed != plan_hash(spec):
+        raise UnconfirmedError(places, budget=taken, token=plan_hash(spec))
 
 
 def _show_notes(request: HttpRequest, notes: list[str]) -> None:

@@ -119,11 +119,4 @@ class Migration(migrations.Migration):
                 name="budget_cap_epsilon_positive",
             ),
         ),
-        migrations.AddConstraint(
-            model_name="budgetcap",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("epsilon__isnull", False), ("needs_second", True), _connector="OR"),
-                name="budget_cap_removal_needs_second",
-            ),
-        ),
     ]

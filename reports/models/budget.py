@@ -19,7 +19,8 @@ class BudgetPopulation(models.Model):
 class BudgetCap(models.Model):
     """What all studies of a population together may reveal of a person in a period, since some day.
 
-    A smaller cap is in force at once; a larger one, or none, once a second person confirmed it.
+    A smaller cap is in force at once; a larger one, or none, once a second person confirmed it, where the
+    installation asks for one.
     """
 
     class Unit(models.TextChoices):
@@ -56,10 +57,6 @@ class BudgetCap(models.Model):
         constraints = [
             models.CheckConstraint(
                 name="budget_cap_epsilon_positive", condition=Q(epsilon__isnull=True) | Q(epsilon__gt=0)
-            ),
-            models.CheckConstraint(
-                name="budget_cap_removal_needs_second",
-                condition=Q(epsilon__isnull=False) | Q(needs_second=True),
             ),
         ]
 

@@ -7,6 +7,7 @@ once cannot both take the rest.
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
+from django.conf import settings
 from django.db import transaction
 
 from ldp import PlanSpec
@@ -129,6 +130,8 @@ def reserve_voided_day(slug: str, *, voided_days: int) -> None:
 def propose_cap(*, population: str, unit: str, period: str, epsilon: Decimal | None, by: str) -> BudgetCap:
     """Set a cap: a smaller one, or a first one, at once; a larger one or none waits for a second person.
 
+    Unless the installation has nobody for that: MOBILITY_SECOND_PERSON.
+
     Parameters
     ----------
     epsilon : None = no cap
@@ -158,7 +161,7 @@ def propose_cap(*, population: str, unit: str, period: str, epsilon: Decimal | N
         period=period,
         epsilon=epsilon,
         replaces=now,
-        needs_second=not is_smaller,
+        needs_second=not is_smaller and settings.MOBILITY_SECOND_PERSON,
         set_by=by,
     )
     _record(cap, by=by, what="proposed" if cap.needs_second else "set")

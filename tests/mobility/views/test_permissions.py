@@ -130,7 +130,7 @@ ON_MAPS = {
 def _study_with_a_batch(study: VaultStudy) -> None:
     Batch.objects.create(pk=BATCH, study=study, state=Batch.State.DONE, filename="day.csv")
     FeedToken.objects.create(pk=FEED, study=study, name="nightly", digest="0", expires_at=timezone.now())
-    people = BudgetPopulation.objects.create(name="subscribers")
+    people, _ = BudgetPopulation.objects.get_or_create(name="subscribers")
     BudgetCap.objects.create(pk=CAP, population=people, unit="profile", period="ever", needs_second=True)
     typed = TypedProfile(
         name="operator-x", kind="events", subscriber="id", timestamp="t", cell=None, max_bad_share=Decimal(0)
