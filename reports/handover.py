@@ -12,13 +12,16 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, Literal
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from reports.models import Plan
 from reports.services.areas import area_fields
+from reports.services.studies import Approval
 from reports.studyfile.definition import ExtractProfile, StudyDefinition
 
 Kind = Literal["state", "study", "publication", "receipts", "closed"]
@@ -143,10 +146,13 @@ def from_body(body: bytes, *, keys: frozenset[str]) -> dict[str, Any]:
     return content
 
 
-STUDY_KEYS: Final = frozenset({"area", "definition", "is_demo", "plan_hash", "plan_version"})
+STUDY_KEYS: Final = frozenset({"approval", "area", "definition", "is_demo", "plan_hash", "plan_version"})
+APPROVAL_KEYS: Final = frozenset({"review", "by", "at"})
 
 
-def study_body(definition: StudyDefinition, *, plan_version: int, plan_hash: str, is_demo: bool) -> bytes:
+def study_body(
+    definition: StudyDefinition, *, plan_version: int, plan_hash: str, approval: Approval, is_demo: bool
+) -> bytes:
     """Body of a message that creates a study: what analysts see of it, and nothing of cells or columns."""
     location = definition.location
     fields = None
@@ -165,6 +171,11 @@ def study_body(definition: StudyDefinition, *, plan_version: int, plan_hash: str
             "area": fields,
             "plan_version": plan_version,
             "plan_hash": plan_hash,
+            "approval": {
+                "review": approval.review,
+                "by": approval.by,
+                "at": None if approval.at is None else approval.at.isoformat(),
+            },
             "is_demo": is_demo,
         }
     )
@@ -202,6 +213,37 @@ def area_of(content: Any) -> dict[str, Any] | None:
         }
     except (binascii.Error, TypeError):
         raise MessageError(f"{', '.join(BINARY)} must be base64") from None
+
+
+def approval_of(content: Any) -> Approval:
+    """Who approved the plan, in the body of a study.
+
+    Raises
+    ------
+    MessageError
+    """
+    if not isinstance(content, dict) or content.keys() != APPROVAL_KEYS:
+        raise MessageError(f"approval must have the keys {', '.join(sorted(APPROVAL_KEYS))}")
+    by, at = content["by"], content["at"]
+    if content["review"] not in Plan.Review.values or not isinstance(by, str) or not by.isprintable():
+        raise MessageError("approval must say how the plan was reviewed, and by whom")
+    return Approval(review=content["review"], by=by, at=None if at is None else time_of(at))
+
+
+def time_of(text: object) -> datetime:
+    """A time as messages write it: ISO 8601 with its offset.
+
+    Raises
+    ------
+    MessageError
+    """
+    try:
+        at = datetime.fromisoformat(text if isinstance(text, str) else "")
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        raise MessageError("a time must have its offset, as 2017-06-08T00:00:00+00:00")
+    return at
 
 
 PUBLICATION_KEYS: Final = frozenset({"number", "plan_hash", "voided_days"})

@@ -16,7 +16,8 @@ from mobility import certificate as certificates
 from mobility.handover import AnalystServer, HandoverError, HandoverRefusedError, HandoverWaitsError
 from mobility.models import Handover, VaultPublication, VaultStudy
 from reports import handover as messages
-from reports.models import Study
+from reports.models import Plan
+from reports.services.studies import Approval
 from reports.studyfile import StudyDefinition
 
 log = logging.getLogger(__name__)
@@ -133,12 +134,19 @@ def _known(state: dict[str, object]) -> set[UUID]:
 
 
 def _study_body(study: VaultStudy) -> bytes:
-    here = Study.objects.filter(slug=study.slug).first()
+    plan = (
+        Plan.objects.select_related("study").filter(study__slug=study.slug, spec_hash=study.plan_hash).first()
+    )
+    if plan is None:
+        raise HandoverWaitsError(
+            "the main database has no plan of this study: restore it, or create it again"
+        )
     return messages.study_body(
         StudyDefinition.from_json(study.definition),
-        plan_version=study.plan["version"],
+        plan_version=plan.version,
         plan_hash=study.plan_hash,
-        is_demo=here is not None and here.is_demo,
+        approval=Approval(review=plan.review, by=plan.reviewed_by, at=plan.reviewed_at),
+        is_demo=plan.study.is_demo,
     )
 
 

@@ -4,7 +4,6 @@ A sender may create studies, and add to those that it created. Nothing that it s
 """
 
 from collections.abc import Callable
-from datetime import datetime
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 from uuid import UUID
@@ -192,12 +191,14 @@ def _create(sender: Sender, *, slug: str, content: dict[str, Any]) -> Study:
     """Write the rows of a study; raises one of MALFORMED."""
     definition = StudyDefinition.from_json(content["definition"])
     _check_texts(definition, slug=slug)
-    spec = definition.plan_spec(version=content["plan_version"])
+    version = content["plan_version"]
+    spec = definition.plan_spec(version=version)
     if plan_hash(spec) != content["plan_hash"]:
         raise MessageError("plan_hash must be that of the plan in the definition, got another")
     by = DEMO_ACTOR if content["is_demo"] is True else sender.name
     with transaction.atomic():  # a refusal by the database leaves the outer transaction usable
-        study = create_study_rows(definition, by=by)
+        approval = handover.approval_of(content["approval"])
+        study = create_study_rows(definition, by=by, version=version, approval=approval)
         study.full_clean(validate_unique=False, validate_constraints=False)
         fields = handover.area_of(content["area"])
         if fields is not None:
@@ -277,7 +278,7 @@ def take_closed(sender: Sender, *, slug: str, body: bytes) -> bool:
     IntakeError : not a study of this sender, or the message is malformed
     """
     content = handover.from_body(body, keys=frozenset({"certificate", "closed_at"}))
-    closed_at = _time(content["closed_at"])
+    closed_at = handover.time_of(content["closed_at"])
     if not isinstance(content["certificate"], dict):
         raise MessageError("certificate must be an object")
     study = _study_of(sender, slug)
@@ -286,16 +287,6 @@ def take_closed(sender: Sender, *, slug: str, body: bytes) -> bool:
     SentStudy.objects.filter(study=study).update(certificate=content["certificate"])
     mark_closed(study_slug=slug, closed_at=closed_at)
     return True
-
-
-def _time(text: object) -> datetime:
-    try:
-        at = datetime.fromisoformat(text if isinstance(text, str) else "")
-    except ValueError:
-        at = None
-    if at is None or at.tzinfo is None:
-        raise MessageError("closed_at must be a time with its offset, as 2017-06-08T00:00:00+00:00")
-    return at
 
 
 def _study_of(sender: Sender, slug: str) -> Study:

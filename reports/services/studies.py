@@ -44,8 +44,14 @@ def plan_hash(spec: PlanSpec) -> str:
 
 
 @transaction.atomic
-def create_study_rows(definition: StudyDefinition, *, by: str, approval: Approval = ON_SERVER) -> Study:
-    """Write study, area, indicators, first plan and tallies of zero.
+def create_study_rows(
+    definition: StudyDefinition, *, by: str, approval: Approval = ON_SERVER, version: int = FIRST_VERSION
+) -> Study:
+    """Write study, area, indicators, plan and tallies of zero.
+
+    Parameters
+    ----------
+    version : of the plan: above the first where earlier ones were replaced elsewhere, before anything crossed
 
     Raises
     ------
@@ -63,7 +69,7 @@ def create_study_rows(definition: StudyDefinition, *, by: str, approval: Approva
             h3_resolution=None if location is None else location.h3_resolution,
         )
     indicators = create_indicators(study, definition)
-    create_plan(study, definition, indicators, by=by, approval=approval)
+    create_plan(study, definition, indicators, by=by, version=version, approval=approval)
     return study
 
 

@@ -5,7 +5,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from reports.models import (
 )
 from reports.policies import Role
 from reports.services.intake import register_sender
-from reports.services.studies import create_study_rows, delete_study_rows, plan_hash
+from reports.services.studies import ON_SERVER, Approval, create_study_rows, delete_study_rows, plan_hash
 from reports.studyfile import StudyDefinition, parse_study
 
 STUDY_FILE = Path(__file__).parents[3] / "mobility" / "demo" / "study.toml"
@@ -68,7 +68,12 @@ def definition() -> StudyDefinition:
 
 def body_of(definition: StudyDefinition, **changes: Any) -> bytes:
     spec = definition.plan_spec()
-    given = {"plan_version": 1, "plan_hash": plan_hash(spec), "is_demo": False} | changes
+    given = {
+        "plan_version": 1,
+        "plan_hash": plan_hash(spec),
+        "is_demo": False,
+        "approval": ON_SERVER,
+    } | changes
     return handover.study_body(definition, **given)
 
 
@@ -167,10 +172,13 @@ def test_a_study_that_crossed_is_the_study_that_was_created(
     if places:
         definition = parsed(STUDY_FILE.read_text() + PLACES)
         assert definition.location is not None
-    create_study_rows(definition, by="north")
+    approval = Approval(review="approved", by="paul", at=datetime(2017, 5, 1, 12, tzinfo=UTC))
+    create_study_rows(definition, by="north", approval=approval, version=3)
     ours = everything()
     delete_study_rows(Study.objects.get())
-    assert operator_zone.create(definition).json() == {"is_new": True}
+    third = {"plan_version": 3, "plan_hash": plan_hash(definition.plan_spec(version=3))}
+    assert operator_zone.create(definition, approval=approval, **third).json() == {"is_new": True}
+    assert Plan.objects.get().reviewed_at == approval.at
     assert everything() == ours
     assert ours["Area"][0]["n_cells"] > 0
     assert (ours["Area"][0]["grid"] is not None) == places
@@ -407,6 +415,11 @@ DAMAGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "an epsilon of zero": lambda content: content["definition"]["plan"].update(epsilon="0"),
     "a plan of another hash": lambda content: content.update(plan_hash="0" * 64),
     "a version of text": lambda content: content.update(plan_version="1"),
+    "a review that nobody knows": lambda content: content["approval"].update(review="yes"),
+    "an approval by nobody": lambda content: content["approval"].update(review="approved"),
+    "an approval without a time": lambda content: content["approval"].update(
+        review="approved", by="paul", at="2017-05-01"
+    ),
     "unknown keys": lambda content: content["definition"].update(surprise=1),
     "an area of text": lambda content: content.update(area="Belfort"),
     "unknown fields of an area": lambda content: content["area"].update(id=1, surprise=2),
