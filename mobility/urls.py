@@ -10,6 +10,7 @@ urlpatterns = [
     path("", home, name="home"),
     path("", include("mobility.signin.urls")),
     path("language/", set_language, name="set_language"),
+    path("people/", include("reports.people_urls")),
     *([path("studies/", include("reports.urls"))] if settings.HAS_REPORTS else []),
 ]
 if settings.HAS_VAULT:

@@ -10,6 +10,8 @@ def site(request: HttpRequest) -> dict[str, object]:
     roles = policies.roles_of(request.user)
     return {
         "roles": roles,
+        "is_reader": bool(roles & policies.READERS),
+        "is_overseer": bool(roles & policies.OVERSEERS),
         "may_export": bool(roles & policies.EXPORTERS),
         "may_open": bool(roles & policies.OPENERS),
     }

@@ -62,7 +62,7 @@ def set_roles(account: User, *, roles: Collection[Role], by: User | None = None)
     """
     lock_access()
     check_may_change(account, by=by)
-    before = roles_of(account)
+    before = frozenset(account.groups.filter(name__in=list(Role)).values_list("name", flat=True))
     if Role.ADMINISTRATOR in before and Role.ADMINISTRATOR not in roles:
         _check_others_administer(account)
     if before == frozenset(roles):
@@ -115,7 +115,7 @@ def new_password() -> str:
 
 
 def check_may_change(account: User, *, by: User | None) -> None:
-    """Raise AccessChangeError unless `by` may change what an account may do: nobody changes the own rights."""
+    """Raise AccessChangeError unless `by` may change these rights: nobody changes the own ones."""
     _check_administrator(by)
     if by is not None and by.pk == account.pk:
         raise AccessChangeError(

@@ -17,14 +17,7 @@ from reports.models import Study
 from reports.policies import OPENERS, Role, roles_among, roles_of, studies_for
 from reports.services import access
 from reports.views.access import account, openers_only
-
-ROLE_WORDS = {
-    Role.OPERATOR: _("operator"),
-    Role.ANALYST: _("analyst"),
-    Role.ADMINISTRATOR: _("administrator"),
-    Role.PRIVACY_OFFICER: _("privacy officer"),
-    Role.VIEWER: _("viewer"),
-}
+from reports.wording_roles import role_words
 
 
 class StudyField(forms.ModelChoiceField):  # type: ignore[type-arg]  # generic in its stubs only
@@ -88,7 +81,7 @@ def _context(user: User, form: TokenForm, text: str) -> dict[str, Any]:
         "rows": [
             {
                 "token": token,
-                "roles": [str(ROLE_WORDS[Role(name)]) for name in sorted(roles_among(token.owner))],
+                "roles": role_words(roles_among(token.owner)),
                 "state": access.state_of(token, maker=token.owner, study_id=token.study_id),
             }
             for token in access.tokens_of(user)

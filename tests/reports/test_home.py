@@ -98,7 +98,7 @@ def test_home_without_a_study_teaches_how_one_comes_about(
     client: Client, analyst: User, administrator: User
 ) -> None:
     create = reverse("administrator:create")
-    assert "There is no study yet" in home_of(client, analyst)
+    assert "No study is open to you yet" in home_of(client, analyst)
     assert create not in home_of(client, analyst)
     assert create in home_of(client, administrator)
 

@@ -28,7 +28,7 @@ def page(client: Client, name: str, *args: str, query: str = "") -> str:
 
 
 def test_list_without_studies_says_what_comes_next(reader: Client) -> None:
-    assert "There is no study yet" in page(reader, "studies")
+    assert "No study is open to you yet" in page(reader, "studies")
 
 
 def test_list_tells_studies_with_data_from_those_without(reader: Client, fair: Study) -> None:
