@@ -23,7 +23,7 @@ def client_address(request: HttpRequest) -> str:
     stands before it anybody may have written.
     """
     trusted = settings.ALLAUTH_TRUSTED_PROXY_COUNT
-    hops = [hop.strip() for hop in request.headers.get("x-forwarded-for", "").split(",")]
+    hops = [hop.strip() for hop in request.headers.get("x-forwarded-for", "").split(",") if hop.strip()]
     seen = hops[-trusted] if 0 < trusted <= len(hops) else request.META.get("REMOTE_ADDR", "")
     try:
         return str(ipaddress.ip_address(seen))
