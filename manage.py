@@ -10,9 +10,12 @@ def main() -> None:
     from django.core.management import execute_from_command_line
 
     from mobility.embedded import prepare
+    from mobility.embedded.zones import refusal
     from mobility.runtime import dump_no_core
 
     dump_no_core()
+    if why_not := refusal(sys.argv):
+        sys.exit(why_not)
     os.umask(0o077)  # databases, logs and sockets are for this user alone
     try:
         prepare(sys.argv)

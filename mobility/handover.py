@@ -116,6 +116,9 @@ class AnalystServer:
             body=body,
         )
 
+    def send_receipts(self, study: str, body: bytes) -> None:
+        self._ask("POST", "receipts", study, path="/receipts", body=body)
+
     def send_closed(self, study: str, body: bytes) -> None:
         self._ask("POST", "closed", study, path="/closed", body=body)
 

@@ -10,7 +10,7 @@ import binascii
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -244,6 +244,35 @@ def time_of(text: object) -> datetime:
     if at is None or at.tzinfo is None:
         raise MessageError("a time must have its offset, as 2017-06-08T00:00:00+00:00")
     return at
+
+
+EVENT: Final = re.compile(r"[a-z][a-z.]{0,39}/[0-9a-f-]{36}")
+RECEIPTS_MAX: Final = 200  # in one message
+
+
+def receipts_body(receipts: Iterable[Mapping[str, Any]]) -> bytes:
+    """Body of receipts of batches for the ledger: objects with `event` (an id) and `facts`."""
+    return to_body({"receipts": list(receipts)})
+
+
+def receipts_of(body: bytes) -> list[tuple[str, dict[str, Any]]]:
+    """Event and facts of each receipt.
+
+    Raises
+    ------
+    MessageError
+    """
+    listed = from_body(body, keys=frozenset({"receipts"}))["receipts"]
+    if not isinstance(listed, list) or len(listed) > RECEIPTS_MAX:
+        raise MessageError(f"receipts must be a list of at most {RECEIPTS_MAX}")
+    for each in listed:
+        if not isinstance(each, dict) or each.keys() != {"event", "facts"}:
+            raise MessageError("a receipt must have the keys event, facts")
+        if not isinstance(each["event"], str) or not EVENT.fullmatch(each["event"]):
+            raise MessageError(f"event must match {EVENT.pattern}")
+        if not isinstance(each["facts"], dict):
+            raise MessageError("facts must be an object")
+    return [(each["event"], each["facts"]) for each in listed]
 
 
 PUBLICATION_KEYS: Final = frozenset({"number", "plan_hash", "voided_days"})

@@ -6,17 +6,19 @@ catches up. Where the analyst zone is not apart (MOBILITY_ANALYST_URL is empty) 
 """
 
 import logging
+from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from mobility import certificate as certificates
 from mobility.handover import AnalystServer, HandoverError, HandoverRefusedError, HandoverWaitsError
 from mobility.models import Handover, VaultPublication, VaultStudy
 from reports import handover as messages
-from reports.models import Plan
+from reports.ledger_chain import moment
+from reports.models import LedgerEntry, LedgerKind, Plan
 from reports.services.studies import Approval
 from reports.studyfile import StudyDefinition
 
@@ -32,12 +34,13 @@ def announce(study: VaultStudy) -> None:
     """
     if not settings.HANDS_OVER:
         return
+    at = timezone.now()
     try:
         AnalystServer().send_study(study.slug, _study_body(study))
     except HandoverWaitsError as error:
-        _note(study, problem=str(error))
+        _note(study, at=at, problem=str(error))
     else:
-        _note(study, problem="", plan_hash=study.plan_hash)
+        _note(study, at=at, problem="", plan_hash=study.plan_hash)
 
 
 def deliver(study: VaultStudy) -> None:
@@ -49,13 +52,14 @@ def deliver(study: VaultStudy) -> None:
     """
     if not settings.HANDS_OVER:
         return
+    at = timezone.now()
     try:
         _deliver(study, AnalystServer())
     except HandoverError as error:
         log.warning("handover_waits study=%s error=%s", study.slug, type(error).__name__)
-        _note(study, problem=str(error))
+        _note(study, at=at, problem=str(error))
         raise
-    _note(study, problem="", plan_hash=study.plan_hash)
+    _note(study, at=at, problem="", plan_hash=study.plan_hash)
 
 
 def try_to_deliver(study: VaultStudy) -> bool:
@@ -89,9 +93,16 @@ def _waiting() -> list[VaultStudy]:
         | Q(certificate__isnull=False, handover__is_closed=False)
     )
     studies = VaultStudy.objects.filter(reasons).select_related("handover")
-    unknown = VaultStudy.objects.select_related("handover").exclude(handover=None)
-    replaced = [study for study in unknown if study.handover.plan_hash != study.plan_hash]
-    return list({study.pk: study for study in (*studies, *replaced)}.values())
+    tried = VaultStudy.objects.select_related("handover").exclude(handover=None)
+    behind = [study for study in tried if _is_behind(study)]
+    return list({study.pk: study for study in (*studies, *behind)}.values())
+
+
+def _is_behind(study: VaultStudy) -> bool:
+    """Whether there is something that was not there when handing over was last tried."""
+    tried = study.handover
+    has_news = tried.tried_at is None or _receipts(study).filter(at__gte=tried.tried_at).exists()
+    return has_news or tried.plan_hash != study.plan_hash
 
 
 def _deliver(study: VaultStudy, server: AnalystServer) -> None:
@@ -106,6 +117,7 @@ def _deliver(study: VaultStudy, server: AnalystServer) -> None:
     publications.filter(pk__in=known, handed_over_at=None).update(handed_over_at=timezone.now())
     for pk in publications.exclude(pk__in=known).order_by("number").values_list("pk", flat=True):
         _send(study, publications.get(pk=pk), server)
+    _send_receipts(study, server, known=state.get("receipts"))
     if certificates.is_complete(study.certificate):
         if not state.get("is_closed"):
             server.send_closed(study.slug, _closed_body(study))
@@ -121,6 +133,20 @@ def _send(study: VaultStudy, publication: VaultPublication, server: AnalystServe
     )
     server.send_publication(study.slug, publication.pk, body)
     VaultPublication.objects.filter(pk=publication.pk).update(handed_over_at=timezone.now())
+
+
+def _send_receipts(study: VaultStudy, server: AnalystServer, *, known: object) -> None:
+    """Receipts of batches, for the ledger over there."""
+    there = set(known) if isinstance(known, list) else set()
+    missing = [entry for entry in _receipts(study).order_by("number") if entry.event_id not in there]
+    for start in range(0, len(missing), messages.RECEIPTS_MAX):
+        part = missing[start : start + messages.RECEIPTS_MAX]
+        receipts = ({"event": each.event_id, "facts": each.facts | {"at": moment(each.at)}} for each in part)
+        server.send_receipts(study.slug, messages.receipts_body(receipts))
+
+
+def _receipts(study: VaultStudy) -> QuerySet[LedgerEntry]:
+    return LedgerEntry.objects.filter(kind=LedgerKind.BATCH_ENDED, study=study.slug)
 
 
 def _known(state: dict[str, object]) -> set[UUID]:
@@ -155,5 +181,5 @@ def _closed_body(study: VaultStudy) -> bytes:
     return messages.to_body({"closed_at": closed_at.isoformat(), "certificate": study.certificate})
 
 
-def _note(study: VaultStudy, **values: str) -> None:
-    Handover.objects.update_or_create(study=study, defaults={"tried_at": timezone.now(), **values})
+def _note(study: VaultStudy, *, at: datetime, **values: str) -> None:
+    Handover.objects.update_or_create(study=study, defaults={"tried_at": at, **values})

@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
@@ -195,3 +196,5 @@ def _publish(batch: Batch) -> None:
         waiting = publish(open_study(batch.study), batch=batch)
         Batch.objects.filter(pk=batch.pk).update(waiting_subscribers=waiting)
     done(batch)
+    if settings.HANDS_OVER:
+        ask("hand_over")  # the receipt of this batch

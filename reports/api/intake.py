@@ -71,6 +71,13 @@ def publication(sender: Sender, body: bytes, *, slug: str, publication_id: UUID)
     return _answer({"is_new": is_new})
 
 
+@signed("POST", kind="receipts")
+def receipts(sender: Sender, body: bytes, *, slug: str) -> HttpResponse:
+    """Add receipts of batches to the ledger."""
+    intake.take_receipts(sender, slug=slug, body=body)
+    return _answer({})
+
+
 @signed("POST", kind="closed")
 def closed(sender: Sender, body: bytes, *, slug: str) -> HttpResponse:
     """Mark a study as closed."""

@@ -3,7 +3,7 @@
 A sender may create studies, and add to those that it created. Nothing that it sends changes another study.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 from uuid import UUID
@@ -18,9 +18,9 @@ from reports import handover
 from reports.geography.stored import GridMap
 from reports.handover import Envelope, MessageError
 from reports.models import Area, Plan, Publication, Sender, SentStudy, Study
-from reports.models.ledger import LedgerKind
+from reports.models.ledger import LedgerEntry, LedgerKind
 from reports.models.study import DEMO_ACTOR
-from reports.services.ledger import record
+from reports.services.ledger import LedgerFactsError, record
 from reports.services.publications import PublicationError, apply_publication
 from reports.services.studies import create_study_rows, delete_study_rows, mark_closed, plan_hash
 from reports.studyfile import StudyDefinition
@@ -121,7 +121,7 @@ def _refusing(work: Callable[P, R]) -> Callable[P, R]:
         try:
             with transaction.atomic():
                 return work(*args, **kwargs)
-        except (MessageError, LdpError) as error:
+        except (MessageError, LdpError, LedgerFactsError) as error:
             raise IntakeError(422, f"{error}; nothing was changed") from None
         except PublicationError as error:
             raise IntakeError(409, f"{error}; nothing was changed") from None
@@ -141,8 +141,16 @@ def state_of(sender: Sender, *, slug: str) -> dict[str, Any]:
         "is_known": True,
         "plan_hash": "" if plan is None else plan.spec_hash,
         "publications": [str(each) for each in known.values_list("publication_id", flat=True)],
+        "receipts": [event.removeprefix(f"{sender.name}/") for event in _receipts(sender, slug)],
         "is_closed": sent.study.state == Study.State.CLOSED,
     }
+
+
+def _receipts(sender: Sender, slug: str) -> Iterable[str]:
+    own = LedgerEntry.objects.filter(
+        kind=LedgerKind.BATCH_ENDED, study=slug, event_id__startswith=f"{sender.name}/"
+    )
+    return own.order_by("number").values_list("event_id", flat=True)
 
 
 @_refusing
@@ -256,7 +264,7 @@ def take_publication(sender: Sender, *, slug: str, publication_id: UUID, body: b
     )
     record(
         LedgerKind.DELTA_RECEIVED,
-        actor=f"sender {sender.name}",
+        actor=_actor(sender),
         study=slug,
         facts={
             "publication": str(publication_id),
@@ -267,6 +275,26 @@ def take_publication(sender: Sender, *, slug: str, publication_id: UUID, body: b
         event_id=f"delta {publication_id}",
     )
     return is_new
+
+
+@_refusing
+def take_receipts(sender: Sender, *, slug: str, body: bytes) -> None:
+    """Add receipts of batches to the ledger, each once.
+
+    Raises
+    ------
+    IntakeError : not a study of this sender, or the message is malformed
+    """
+    receipts = handover.receipts_of(body)
+    study = _study_of(sender, slug)
+    for event, facts in receipts:
+        record(
+            LedgerKind.BATCH_ENDED,
+            actor=_actor(sender),
+            study=study.slug,
+            facts=facts,
+            event_id=f"{sender.name}/{event}",
+        )
 
 
 @_refusing
@@ -287,6 +315,11 @@ def take_closed(sender: Sender, *, slug: str, body: bytes) -> bool:
     SentStudy.objects.filter(study=study).update(certificate=content["certificate"])
     mark_closed(study_slug=slug, closed_at=closed_at)
     return True
+
+
+def _actor(sender: Sender) -> str:
+    """As the ledger names it: no account is called so."""
+    return f"sender {sender.name}"
 
 
 def _study_of(sender: Sender, slug: str) -> Study:

@@ -205,7 +205,7 @@ def test_a_publication_is_added_once(operator_zone: Operator, definition: StudyD
     assert operator_zone.state() == state
     assert state == {
         "study": SLUG, "is_known": True, "plan_hash": plan_hash(definition.plan_spec()),
-        "publications": [str(publication)], "is_closed": False,
+        "publications": [str(publication)], "receipts": [], "is_closed": False,
     }  # fmt: skip
     received = LedgerEntry.objects.filter(kind="delta.received")
     assert [entry.facts["publication"] for entry in received] == [str(publication)]
@@ -479,6 +479,52 @@ def test_a_closing_without_a_time_is_refused(
     response = operator_zone.post(f"{SLUG}/closed", body, operator_zone.headers("closed", body))
     assert response.status_code == 422
     assert Study.objects.get().state == "open"
+
+
+EVENT = f"batch.ended/{UUID(int=5)}"
+
+
+def receipts(*facts: dict[str, Any]) -> bytes:
+    return handover.receipts_body({"event": EVENT, "facts": each} for each in facts)
+
+
+def test_a_receipt_is_noted_once(operator_zone: Operator, definition: StudyDefinition) -> None:
+    operator_zone.create(definition)
+    body = receipts({"rows_read": 3, "key_left": False})
+    for _ in range(2):
+        response = operator_zone.post(f"{SLUG}/receipts", body, operator_zone.headers("receipts", body))
+        assert response.status_code == 200, response.content
+    (entry,) = LedgerEntry.objects.filter(kind="batch.ended")
+    assert (entry.actor, entry.study, entry.facts["rows_read"]) == ("sender north", SLUG, 3)
+    assert operator_zone.state()["receipts"] == [EVENT]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[]", to_body({"receipts": 1}), to_body({"receipts": [1]}), to_body({"receipts": [{}] * 201}),
+        to_body({"receipts": [{"event": "x", "facts": {}}]}),
+        to_body({"receipts": [{"event": EVENT, "facts": 1}]}),
+        receipts({"share": 0.5}), receipts({"text": "x" * 30_000}), receipts({"a": 1}, {"b": 1.5}),
+        handover.receipts_body([{"event": f"sign_in.succeeded/{'-' * 36}\n", "facts": {}}]),
+    ],
+)  # fmt: skip
+def test_a_receipt_that_is_none_is_refused(
+    operator_zone: Operator, definition: StudyDefinition, body: bytes
+) -> None:
+    operator_zone.create(definition)
+    response = operator_zone.post(f"{SLUG}/receipts", body, operator_zone.headers("receipts", body))
+    assert response.status_code == 422, response.content
+    assert not LedgerEntry.objects.filter(kind="batch.ended").exists()
+
+
+def test_receipts_of_another_sender_are_refused(
+    operator_zone: Operator, other_zone: Operator, definition: StudyDefinition
+) -> None:
+    operator_zone.create(definition)
+    body = receipts({"rows_read": 3})
+    assert other_zone.post(f"{SLUG}/receipts", body, other_zone.headers("receipts", body)).status_code == 404
+    assert not LedgerEntry.objects.filter(kind="batch.ended").exists()
 
 
 class TestSenders:

@@ -1,0 +1,31 @@
+"""Commands of a zone that this installation does not have: absent, and refused in words."""
+
+from pkgutil import iter_modules
+from typing import Final
+
+from django.conf import settings
+
+# Of the analyst zone; all its others only read what an operator zone has, too.
+OF_ANALYSTS: Final = frozenset({"register_sender", "revoke_sender"})
+
+
+def refusal(argv: list[str]) -> str:
+    """Why the command in `argv` is none here; empty when the zone has nothing to do with it."""
+    command = argv[1] if len(argv) > 1 else ""
+    zone = settings.MOBILITY_ZONE
+    if not settings.HAS_VAULT and command in _of_operators():
+        return (
+            f"{command} is a command of the operator zone, and this is an analyst zone (MOBILITY_ZONE={zone}): "
+            "it has no vault and no key. Run it where extracts are taken in"
+        )
+    if not settings.HAS_REPORTS and command in OF_ANALYSTS:
+        return (
+            f"{command} is a command of the analyst zone, and this is an operator zone (MOBILITY_ZONE={zone}): "
+            "run it on the server that this one hands over to"
+        )
+    return ""
+
+
+def _of_operators() -> frozenset[str]:
+    folder = settings.BASE_DIR / "mobility" / "management" / "commands"
+    return frozenset(module.name for module in iter_modules([str(folder)]))
