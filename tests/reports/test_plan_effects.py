@@ -33,7 +33,7 @@ def test_half_of_epsilon_keeps_fewer_answers_and_widens_intervals(demo: StudyDef
     gender = next(row for row in found.rows if row.slug == "gender")
     assert gender.before is not None
     assert gender.after is not None
-    # e / (e + 2) and sqrt(e) / (sqrt(e) + 2)
+    # Of three categories: p = e / (e + 2) before.
     assert (gender.before.kept_of_100, gender.after.kept_of_100) == (58, 45)
     assert gender.before.half_width < gender.after.half_width
     # 1.96 sqrt((q(1-q) + f(p-q)(1-p-q)) / (n (p-q)^2) + f(1-f)/n (N-n)/(N-1)) at n = 10000 / 7, f = 1/3
