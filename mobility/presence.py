@@ -13,6 +13,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp.errors import PlanError
 from ldp.params import Kind
 from ldp.tallies import Delta, tally_reports, tally_visitors
 from mobility import places
@@ -138,6 +139,9 @@ class Change:
     late_changes: int
 
 
+Signed = tuple[Presence, Literal[1, -1]]
+
+
 def add_days(
     before: Presence,
     arrivals: list[DayArrivals],
@@ -221,6 +225,29 @@ def forget_subscribers(
     return _compared(gone, nobody, kept, number=number, sanitiser=sanitiser)
 
 
+def capped_tallies(presence: Presence, sanitiser: StudySanitiser) -> Delta:
+    """What a state counts when only the first present days of each subscriber do, as many as the plan says.
+
+    Raises
+    ------
+    PlanError : the plan caps no days
+    """
+    if sanitiser.plan.presence is None:
+        raise PlanError("presence must be part of the plan, got a plan without a cap of days")
+    capped = replace(presence, days=first_days(presence.days, most=sanitiser.plan.presence.max_days))
+    delta = Delta.zero(sanitiser.plan)
+    _add_tallies(delta, (capped, 1), sanitiser=sanitiser)
+    return delta
+
+
+def first_days(days: NDArray[np.uint64], *, most: int) -> NDArray[np.uint64]:
+    """Bitmaps with the lowest `most` bits of each, which are the first days."""
+    rest = days.copy()
+    for _ in range(most):
+        rest &= rest - np.uint64(1)  # takes the lowest bit away; 0 stays 0, since 0 - 1 has all bits
+    return days & ~rest
+
+
 def _as_rows(items: NDArray[Any]) -> NDArray[Any]:
     """One row for each place."""
     return items.reshape(len(items), math.prod(items.shape[1:]))
@@ -264,7 +291,7 @@ def _compared(
 ) -> Change:
     """The change to the state `after`, whose places that differ were `was` and are `now`."""
     delta = Delta.zero(sanitiser.plan)
-    _add_tallies(delta, was, now, sanitiser)
+    _add_tallies(delta, (was, -1), (now, 1), sanitiser=sanitiser)
     return Change(
         presence=after,
         places=len(was),
@@ -299,14 +326,14 @@ def _reports_given(presence: Presence, sanitiser: StudySanitiser) -> int:
     return int((static != NO_VALUE).sum() + (daily != NO_VALUE).sum())
 
 
-def _add_tallies(delta: Delta, was: Presence, now: Presence, sanitiser: StudySanitiser) -> None:
-    """Take away what subscribers contributed and add what they contribute, in place; rows as each other's."""
-    signed: tuple[tuple[Presence, Literal[1, -1]], ...] = ((was, -1), (now, 1))
+def _add_tallies(delta: Delta, *signed: Signed, sanitiser: StudySanitiser) -> None:
+    """Add what subscribers contribute in each state, or take it away, in place; rows as each other's."""
     for presence, sign in signed:
         tally_visitors(presence.days, delta.visitors, sign=sign)
+    pseudonyms = signed[0][0].pseudonym
     signed = tuple(pair for pair in signed if pair[0].days.any())
     for kind in get_args(Kind):
-        for place in sanitiser.tallied(was.pseudonym, kind=kind):
+        for place in sanitiser.tallied(pseudonyms, kind=kind):
             for presence, sign in signed:
                 words = getattr(presence, kind)[place.rows, place.words]
                 tally_reports(

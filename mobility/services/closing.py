@@ -42,7 +42,7 @@ from mobility.models import (
     VaultStudy,
 )
 from mobility.selectors import study_head
-from mobility.services import endings, handover, staging
+from mobility.services import endings, handover, presence_crossing, staging
 from mobility.services.compaction import compact
 from mobility.services.moves import waiting_nights
 from mobility.services.publishing import publish, send_missing
@@ -105,7 +105,10 @@ def unfinished(study: VaultStudy) -> QuerySet[Batch]:
 def unpublished_days(study: VaultStudy) -> tuple[date, ...]:
     """Days with rows that nobody has published, be it those of their nights."""
     head = study_head(study.pk)
-    waiting = VaultDay.objects.filter(Q(state=VaultDay.State.OPEN) | Q(pending=True), study=study)
+    waits = Q(state=VaultDay.State.OPEN) | Q(pending=True)
+    if presence_crossing.is_noisy(study):  # then nothing crosses before its day is closed
+        waits |= Q(state=VaultDay.State.PUBLISHED)
+    waiting = VaultDay.objects.filter(waits, study=study)
     days = {*waiting.values_list("day", flat=True), *waiting_nights(study)}
     return tuple(head.date_of(day) for day in sorted(days))
 
@@ -196,6 +199,7 @@ def _decide(study: VaultStudy, opened: OpenStudy | None, *, by: str, may_drop: b
 def _check_crossed(study: VaultStudy, opened: OpenStudy | None) -> None:
     waiting = waiting_subscribers(study)
     may_cross = opened is not None and waiting >= opened.definition.min_publication and waiting > 0
+    may_cross = may_cross or presence_crossing.waits(study)
     known = known_publications(study.slug)
     is_left = VaultPublication.objects.filter(study=study).exclude(pk__in=known).exists()
     if may_cross or is_left or not handover.has_crossed(study):

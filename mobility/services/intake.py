@@ -81,6 +81,8 @@ def _too_much(day: int, error: Exception) -> DayStateError:
 
 def adds_a_value(study: OpenStudy, day: VaultDay) -> bool:
     """Whether undoing `day` lets people report a daily value, or a place, once more: it was published."""
+    if study.plan.presence is not None:  # nothing of a day crosses before it is closed, and then it is final
+        return False
     has_daily = any(spec.kind == "daily" for spec in study.plan.indicators)
     return (has_daily or study.plan.location is not None) and day.state == VaultDay.State.PUBLISHED
 

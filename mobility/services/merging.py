@@ -36,7 +36,7 @@ def shards_of(batch: Batch, study: OpenStudy, moves: DayMoves) -> list[int]:
     }
     states = DayState.objects.filter(study=study.row, day__in=moves.of_everyone)
     shards |= set(states.values_list("shard", flat=True))
-    if moves.undo is not None:
+    if moves.undo is not None or moves.crossing is not None:
         shards |= set(PresenceShard.objects.filter(study=study.row).values_list("shard", flat=True))
     return sorted(shards)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from django.db.models import F
 
 from mobility.models import Batch, VaultDay, VaultStudy
-from mobility.services import intake
+from mobility.services import intake, presence_crossing
 from mobility.services.vault import OpenStudy
 
 
@@ -21,6 +21,7 @@ class DayMoves:
     nights: frozenset[int] = frozenset()  # published days whose night is over: it may be answered
     end_night: frozenset[int] = frozenset()  # those of which everyone answers now; the others did before
     closed: frozenset[int] = frozenset()  # what the batch says of their nights comes too late
+    crossing: tuple[int, int] | None = None  # with presence noise: first and last day whose cells cross now
 
     @property
     def published(self) -> frozenset[int]:
@@ -53,7 +54,13 @@ def of_batch(batch: Batch, study: OpenStudy) -> DayMoves:
         through = frozenset(range(1, (batch.day or 0) + 1))
         pending = frozenset(day for day in through if day in states and states[day].pending)
         nights = through if study.definition.night else frozenset[int]()
-        return DayMoves(publish_all=pending, forget=through, nights=nights, end_night=nights)
+        return DayMoves(
+            publish_all=pending,
+            forget=through,
+            nights=nights,
+            end_night=nights,
+            crossing=presence_crossing.crossing_days(study, through=batch.day or 0),
+        )
     closed = frozenset(day for day, row in states.items() if row.state == VaultDay.State.CLOSED)
     if batch.more_to_come:
         return DayMoves(closed=closed)
@@ -116,6 +123,7 @@ def _received(batch: Batch, study: OpenStudy) -> None:
 
 
 def _closed(batch: Batch, study: OpenStudy) -> None:
+    presence_crossing.add_noise(batch, study)
     _mark(study.row, range(1, (batch.day or 0) + 1), state=VaultDay.State.CLOSED, pending=False)
 
 

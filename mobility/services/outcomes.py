@@ -6,6 +6,7 @@ from typing import Any
 from mobility.models import Batch
 from mobility.quality.batch_checks import warnings_of
 from mobility.quality.facts import Facts
+from mobility.services.presence_crossing import is_noisy
 
 LATE_SHARE = 0.01  # of the subscriber-days of a file, above which its late changes are worth a word
 
@@ -49,7 +50,9 @@ def change(batch: Batch) -> dict[str, Any]:
 def is_published(batch: Batch) -> bool:
     """Whether everything that the batch brought has crossed to the analyst zone."""
     brought_nothing = batch.duplicate_of_id is not None or batch.more_to_come or batch.validate_only
-    return not brought_nothing and not batch.waiting_subscribers
+    # With presence noise only a closing of days lets anything cross.
+    waits = is_noisy(batch.study) and batch.kind != Batch.Kind.CLOSE_DAYS
+    return not brought_nothing and not batch.waiting_subscribers and not waits
 
 
 def notes_for_reader(batch: Batch) -> Iterator[str]:
@@ -70,6 +73,11 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
         yield "everything in it was there already: nothing changes"
     if batch.more_to_come and not batch.validate_only:
         yield "its days stay open: they are published by the next file of these days, or by close_days"
+    if is_noisy(batch.study) and batch.kind == Batch.Kind.EXTRACT and not batch.validate_only:
+        yield (
+            "nothing of it is published yet: the study has presence noise, so the totals of a day cross when "
+            "the day and all before it are closed (close_days)"
+        )
     if batch.waiting_subscribers:
         yield (
             f"not published yet: the change covers {batch.waiting_subscribers} subscribers, fewer than "

@@ -8,7 +8,7 @@ from django.db import transaction
 from ldp.tallies import Delta
 from mobility.handover import HandoverError
 from mobility.models import Batch, OutboxDelta, VaultPublication, VaultStudy
-from mobility.services import handover
+from mobility.services import handover, presence_crossing
 from mobility.services.vault import OpenStudy
 from reports.services.publications import PublicationError, apply_publication, known_publications
 
@@ -26,7 +26,11 @@ def publish(study: OpenStudy, *, batch: Batch | None = None) -> int:
     ------
     HandoverError : without a batch: an analyst server that runs apart does not have everything
     """
-    waiting = _cut(study, batch)
+    if study.plan.presence is None:
+        waiting = _cut(study, batch)
+    else:
+        presence_crossing.cut(study)
+        waiting = 0
     try:
         send_missing(study.row)
     except HandoverError:

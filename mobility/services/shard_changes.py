@@ -1,7 +1,7 @@
 """What a batch makes of one shard: computed from what the vault holds, and written by `merging`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,7 @@ from mobility.presence import (
     remove_day,
 )
 from mobility.sanitise import differing_reports
-from mobility.services import staging
+from mobility.services import presence_crossing, staging
 from mobility.services.blobs import Successor, successor
 from mobility.services.liveness import show_life
 from mobility.services.moves import DayMoves
@@ -100,6 +100,13 @@ class ShardState:
 
 def outcome_of(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> Outcome:
     """Compute what the batch makes of the shard; nothing is written."""
+    outcome = _outcome(batch, study, shard, moves)
+    if study.plan.presence is None:
+        return outcome
+    return replace(outcome, change=presence_crossing.held_back(outcome.change, study, days=moves.crossing))
+
+
+def _outcome(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> Outcome:
     state = ShardState(study, shard)
     match batch.kind:
         case Batch.Kind.SUBSCRIBERS:

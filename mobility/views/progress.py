@@ -7,6 +7,7 @@ from django.utils.translation import gettext, ngettext
 from mobility import selectors
 from mobility.models import Batch
 from mobility.selectors import StudyHead
+from mobility.services.presence_crossing import is_noisy
 from mobility.wording import BATCH_BADGES, BATCH_STATES
 from reports.wording import number
 
@@ -40,7 +41,10 @@ def batch_progress(batch: Batch, study: StudyHead) -> BatchProgress:
         sentence=sentence,
         percent=_percent(batch),
         hint=hint,
-        is_published=done and _brought_something(batch) and not selectors.waiting_subscribers(batch),
+        is_published=done
+        and _brought_something(batch)
+        and not selectors.waiting_subscribers(batch)
+        and not _waits_for_closing(batch),
     )
 
 
@@ -115,7 +119,30 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
     waiting = selectors.waiting_subscribers(batch)
     if waiting:
         return _waiting(waiting, study)
+    if _waits_for_closing(batch):
+        return _until_closed(batch)
     return _published(batch), ""
+
+
+def _waits_for_closing(batch: Batch) -> bool:
+    """With presence noise nothing crosses before its days are closed, and nothing changes afterwards."""
+    return is_noisy(batch.study) and batch.kind != Batch.Kind.CLOSE_DAYS
+
+
+def _until_closed(batch: Batch) -> tuple[str, str]:
+    match batch.kind:
+        case Batch.Kind.SUBSCRIBERS:
+            sentence = gettext("The answers of these subscribers are known from now on.")
+        case Batch.Kind.OPT_OUT:
+            sentence = gettext("These subscribers are in no day any more that is not closed yet.")
+        case Batch.Kind.VOID_DAY:
+            sentence = gettext("The day was undone. Nothing of it had been published.")
+        case _:
+            sentence = gettext("Its rows are merged. Analysts see nothing of it yet.")
+    return sentence, gettext(
+        "The study has presence noise: the totals of a day are published once, with their noise, when the "
+        "day and all days before it are closed. Closed days never change."
+    )
 
 
 def _waiting(subscribers: int, study: StudyHead) -> tuple[str, str]:

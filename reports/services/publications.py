@@ -1,11 +1,14 @@
 """The door of the analyst zone: sanitised deltas come in, totals stay."""
 
+from collections.abc import Callable
+from functools import partial
 from uuid import UUID
 
 import numpy as np
 from django.db import transaction
 from numpy.typing import NDArray
 
+from ldp.params import PlanSpec
 from ldp.tallies import Delta
 from reports.models import LocationTally, Plan, Publication, Study, Tally, VisitorTally
 
@@ -33,7 +36,8 @@ def apply_publication(
 
     Raises
     ------
-    PublicationError : unknown study, another plan, or a total that would become negative
+    PublicationError : unknown study, another plan, a total that would become negative, or, with presence
+        noise, days whose totals are here already
     """
     study = Study.objects.select_for_update().filter(slug=study_slug).first()
     if study is None:
@@ -44,31 +48,77 @@ def apply_publication(
     plan = Plan.objects.select_for_update().filter(study=study, spec_hash=plan_hash).first()
     if plan is None:
         raise PublicationError(f"study {study_slug!r} has no plan with the hash of the vault's approved copy")
-    visitors = VisitorTally.objects.get(study=study)
-    visitors.counts = _added(visitors.counts, delta.visitors, what="visitors")
+    _check_days(study, delta, has_noise=PlanSpec.from_json(plan.spec).presence is not None)
+    _add_counts(plan, delta)
+    if voided_days > plan.voided_days:
+        plan.voided_days = voided_days
+        plan.save(update_fields=["voided_days"])
+    if delta.noisy_through:
+        study.noisy_through = delta.noisy_through
+        study.save(update_fields=["noisy_through"])
+    return True
+
+
+def noisy_through(study_slug: str) -> int:
+    """Last day whose noisy totals are here; 0 = none, or the study is unknown, or its totals are exact."""
+    return Study.objects.filter(slug=study_slug).values_list("noisy_through", flat=True).first() or 0
+
+
+def _add_counts(plan: Plan, delta: Delta) -> None:
+    add = partial(_sum, may_be_negative=delta.noisy_through > 0)
+    visitors = VisitorTally.objects.get(study=plan.study_id)
+    visitors.counts = _added(visitors.counts, delta.visitors, add=add, what="visitors")
     visitors.save(update_fields=["counts"])
     tallies = list(Tally.objects.filter(plan=plan).order_by("indicator__position"))
     locations = LocationTally.objects.filter(plan=plan).first()
     n = len(delta.counts) - (locations is not None)  # the last tally is that of the locations
     for tally, counts, n_reports in zip(tallies, delta.counts[:n], delta.n_reports[:n], strict=True):
-        tally.counts = _added(tally.counts, counts, what=f"indicator {tally.indicator_id}")
-        tally.n_reports = _added(tally.n_reports, n_reports, what=f"indicator {tally.indicator_id}")
+        what = f"indicator {tally.indicator_id}"
+        tally.counts = _added(tally.counts, counts, add=add, what=what)
+        tally.n_reports = _added(tally.n_reports, n_reports, add=add, what=what)
         tally.save(update_fields=["counts", "n_reports"])
     if locations is not None:
-        locations.set(_sum(locations.array, delta.counts[n], what="the locations"))
-    if voided_days > plan.voided_days:
-        plan.voided_days = voided_days
-        plan.save(update_fields=["voided_days"])
-    return True
+        locations.set(add(locations.array, delta.counts[n], what="the locations"))
 
 
-def _added(stored: bytes | memoryview, change: NDArray[np.int64], *, what: str) -> bytes:
-    total = _sum(np.frombuffer(stored, "<i8").reshape(change.shape), change, what=what)
+def _check_days(study: Study, delta: Delta, *, has_noise: bool) -> None:
+    """Raise PublicationError unless the delta brings noisy cells, each for the first time, or exact ones.
+
+    A cell that came twice would show, as the difference of both, what its noise hides.
+    """
+    if not has_noise:
+        if delta.noisy_through:
+            raise PublicationError(f"study {study.slug!r} has exact totals, and the delta has noisy ones")
+        return
+    known, through = study.noisy_through, delta.noisy_through
+    if not known < through <= study.days:
+        raise PublicationError(
+            f"study {study.slug!r} has noisy totals through day {known}: a delta must bring later days and "
+            f"their noise, got days through {through}"
+        )
+    arrays = (delta.visitors, *delta.counts, *delta.n_reports)
+    if any(array[..., : known + 1].any() or array[..., through + 1 :].any() for array in arrays):
+        raise PublicationError(
+            f"a delta of study {study.slug!r} must have days {known + 1} to {through} only: the totals of "
+            "each day come once, with their noise"
+        )
+
+
+def _added(
+    stored: bytes | memoryview,
+    change: NDArray[np.int64],
+    *,
+    add: Callable[..., NDArray[np.int64]],
+    what: str,
+) -> bytes:
+    total = add(np.frombuffer(stored, "<i8").reshape(change.shape), change, what=what)
     return total.astype("<i8").tobytes()
 
 
-def _sum(stored: NDArray[np.int64], change: NDArray[np.int64], *, what: str) -> NDArray[np.int64]:
+def _sum(
+    stored: NDArray[np.int64], change: NDArray[np.int64], *, what: str, may_be_negative: bool
+) -> NDArray[np.int64]:
     total = stored + change
-    if (total < 0).any():
+    if (total < 0).any() and not may_be_negative:
         raise PublicationError(f"the totals of {what} would become negative: the delta is not of this state")
     return total
