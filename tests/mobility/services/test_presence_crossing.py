@@ -1,0 +1,360 @@
+"""Presence noise in the vault: a cell crosses once, complete, with its noise, whatever happens meanwhile."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from django.core import serializers
+from django.db import connections
+
+from ldp.presence_noise import noise_delta
+from ldp.tallies import Delta
+from mobility.models import Batch, OutboxDelta, PresenceShard, VaultDay, VaultPublication, VaultStudy
+from mobility.services import intake, merging, outcomes, publishing
+from mobility.services.closing import Leave, StudyNotClosedError, close_study
+from mobility.services.vault import open_study
+from reports.models import Plan, Publication, Study, Tally, VisitorTally
+from reports.services.publications import PublicationError, apply_publication
+from reports.studyfile import StudyDefinition
+from tests.mobility.services.conftest import Pipeline
+from tests.mobility.services.killing import KillAt, Killed
+from tests.mobility.services.test_exactly_once import resume
+
+pytestmark = [
+    pytest.mark.database,
+    pytest.mark.django_db(databases=["default", "vault"], transaction=True),
+]
+
+DAYS = 7
+
+
+@pytest.fixture
+def few(extract: list[Path], tmp_path: Path) -> list[Path]:
+    """Three days of a tenth of the people."""
+    files = []
+    for path in extract[:3]:
+        header, *rows = path.read_text().splitlines(keepends=True)
+        file = tmp_path / path.name
+        file.write_text(header + "".join(row for row in rows if row.split(",")[0].endswith("3")))
+        files.append(file)
+    return files
+
+
+@pytest.fixture
+def make_noisy(
+    make_pipeline: Callable[..., Pipeline], definition: StudyDefinition
+) -> Callable[..., Pipeline]:
+    """Make a study whose subscribers count on so many days."""
+
+    def make(*, slug: str = "noisy", days: int = DAYS, **changes: Any) -> Pipeline:
+        plan = replace(definition.plan, presence_epsilon=Decimal(1), presence_days=days)
+        return make_pipeline(slug=slug, plan=plan, expected_subscribers=100, **changes)
+
+    return make
+
+
+@pytest.fixture
+def make_exact(make_pipeline: Callable[..., Pipeline]) -> Callable[[], Pipeline]:
+    return lambda: make_pipeline(slug="exact", expected_subscribers=100, min_publication=1)
+
+
+def counts_of(pipeline: Pipeline) -> dict[str, np.ndarray]:
+    """Counts that have crossed, noise and all; categories along the first axis."""
+    square = (DAYS + 1, DAYS + 1)
+    return {
+        name: np.frombuffer(blob, "<i8").reshape(-1, *square) for name, blob in pipeline.tallies().items()
+    }
+
+
+def without_noise(pipeline: Pipeline, *, through: int) -> dict[str, np.ndarray]:
+    """Counts that have crossed, less the noise that the study's key draws for these days."""
+    study = open_study(pipeline.study)
+    noise = noise_delta(study.plan, prf=study.prf, first_day=1, last_day=through)
+    found = counts_of(pipeline)
+    drawn = {"visitors": noise.visitors[np.newaxis]}
+    for spec, counts, n_reports in zip(study.plan.indicators, noise.counts, noise.n_reports, strict=True):
+        drawn |= {spec.slug: counts, f"{spec.slug}/n_reports": n_reports[np.newaxis]}
+    return {name: found[name] - drawn[name] for name in found}
+
+
+def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def is_empty(pipeline: Pipeline) -> bool:
+    return not any(counts.any() for counts in counts_of(pipeline).values())
+
+
+def visitors_by_hand(pipeline: Pipeline, *, cap: int) -> np.ndarray:
+    """Gap cells of the first days of each subscriber, one after the other."""
+    study, cells = open_study(pipeline.study), np.zeros((DAYS + 1, DAYS + 1), np.int64)
+    for row in PresenceShard.objects.filter(study=pipeline.study):
+        for bitmap in study.unseal_presence(row).days.tolist():
+            previous = 0
+            for day in [day for day in range(1, DAYS + 1) if bitmap >> (day - 1) & 1][:cap]:
+                cells[previous, day] += 1
+                previous = day
+    return cells
+
+
+def test_nothing_crosses_before_days_are_closed_and_then_what_an_exact_study_counts(
+    make_noisy: Callable[..., Pipeline], make_exact: Callable[[], Pipeline], few: list[Path]
+) -> None:
+    noisy, exact = make_noisy(), make_exact()
+    exact.upload(*few)
+    batches = noisy.upload(*few)
+    assert is_empty(noisy)
+    assert [outcomes.is_published(batch) for batch in batches] == [False] * 3
+    assert "presence noise" in next(outcomes.notes_for_reader(batches[0]))
+    closed = noisy.close_days(through=3)
+    assert outcomes.is_published(closed)
+    assert Study.objects.get(slug="noisy").noisy_through == 3
+    assert same(without_noise(noisy, through=3), counts_of(exact))
+    assert exact.visitors(1, 3) > 50
+    noise = counts_of(noisy)["visitors"] - counts_of(exact)["visitors"]
+    assert np.count_nonzero(noise[0]) > 3  # of the six cells: [0..2][1..3]
+    assert not noise[0, :, 4:].any()
+    assert not OutboxDelta.objects.exists()
+
+
+def test_only_the_first_days_of_a_subscriber_count(
+    make_noisy: Callable[..., Pipeline], few: list[Path]
+) -> None:
+    noisy = make_noisy(days=1)
+    noisy.upload(*few)
+    noisy.close_days(through=3)
+    found = without_noise(noisy, through=3)
+    expected = visitors_by_hand(noisy, cap=1)
+    assert not np.array_equal(expected, visitors_by_hand(noisy, cap=2))
+    assert np.array_equal(found["visitors"][0], expected)
+    answers = sum(int(found[name].sum()) for name in found if name.endswith("/n_reports"))
+    assert 0 < answers <= expected.sum()  # each person answers one indicator, on one day
+
+
+def test_files_in_any_order_and_days_closed_one_by_one_count_the_same(
+    make_noisy: Callable[..., Pipeline], few: list[Path]
+) -> None:
+    """Rows of an earlier day may shift which days are the first ones, until that day is closed."""
+    at_once, stepwise = make_noisy(slug="at-once", days=2), make_noisy(slug="stepwise", days=2)
+    at_once.upload(few[2], few[0], few[1])
+    at_once.close_days(through=3)
+    stepwise.upload(few[0])
+    stepwise.close_days(through=1)
+    after_one_day = counts_of(stepwise)
+    stepwise.upload(few[2])
+    assert same(counts_of(stepwise), after_one_day)
+    stepwise.upload(few[1])
+    stepwise.close_days(through=2)
+    stepwise.close_days(through=3)
+    assert same(counts_of(at_once), counts_of(stepwise))
+    stepwise.close_days(through=3)
+    assert same(counts_of(at_once), counts_of(stepwise))
+
+
+def test_days_without_anybody_are_as_noisy_as_others(make_noisy: Callable[..., Pipeline]) -> None:
+    """Whether there was anybody must not show: every cell has its noise, and the minimum is not asked."""
+    noisy = make_noisy(min_publication=1000)
+    noisy.close_days(through=DAYS)
+    found = counts_of(noisy)
+    inside = np.triu_indices(DAYS + 1, 1)
+    assert np.count_nonzero(found["visitors"][0][inside]) > 20
+    assert not any(counts.any() for counts in without_noise(noisy, through=DAYS).values())
+    assert (found["visitors"] < 0).any()
+
+
+def test_death_at_any_statement_of_a_closing_changes_nothing(
+    make_noisy: Callable[..., Pipeline], few: list[Path]
+) -> None:
+    header, *rows = few[0].read_text().splitlines(keepends=True)
+    few[0].write_text(header + "".join(row for row in rows if row.split(",")[0].endswith("33")))
+    undisturbed = make_noisy(slug="undisturbed")
+    undisturbed.upload(few[0])
+    undisturbed.close_days(through=2)
+    expected = undisturbed.tallies()
+    assert visitors_by_hand(undisturbed, cap=DAYS).any()
+    deaths = 0
+    step = 1 if connections["vault"].vendor == "sqlite" else 5
+    for n in range(1, 1000, step):
+        pipeline = make_noisy(slug=f"killed-at-{n}")
+        pipeline.upload(few[0])
+        batch = intake.request_close_days(pipeline.study, through=2, by="test")
+        pipeline.queue.clear()
+        pipeline.queue.append(("advance", str(batch.pk)))
+        kill = KillAt(n)
+        died = False
+        with connections["default"].execute_wrapper(kill), connections["vault"].execute_wrapper(kill):
+            try:
+                pipeline.work()
+            except Killed:
+                died = True
+        resume(pipeline, batch)
+        assert batch.state == Batch.State.DONE, f"killed at statement {n}"
+        assert pipeline.tallies() == expected, f"killed at statement {n}"
+        assert VaultPublication.objects.filter(study=pipeline.study).count() == 1
+        deaths += died
+        if not died:
+            break
+    assert not died, "the run has more statements than the test tries"
+    assert deaths > 30 // step
+
+
+def test_closing_that_fails_half_way_lets_nothing_cross_without_its_noise(
+    make_noisy: Callable[..., Pipeline],
+    make_exact: Callable[[], Pipeline],
+    few: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    noisy, exact = make_noisy(), make_exact()
+    exact.upload(*few)
+    noisy.upload(*few[:2])
+    with monkeypatch.context() as patch:
+        patch.setattr(merging, "finish", _broken)
+        batch = noisy.close_days(through=2)
+    assert batch.state == Batch.State.FAILED
+    assert OutboxDelta.objects.filter(batch=batch).exists()
+    publishing.publish(open_study(noisy.study))
+    assert is_empty(noisy)
+    noisy.upload(few[2])
+    noisy.close_days(through=3)
+    assert same(without_noise(noisy, through=3), counts_of(exact))
+    assert not OutboxDelta.objects.filter(batch__study=noisy.study).exists()
+
+
+def _broken(*_: Any, **__: Any) -> None:
+    raise RuntimeError
+
+
+def test_what_comes_after_a_day_was_closed_changes_nothing_of_it(
+    make_noisy: Callable[..., Pipeline], few: list[Path], tmp_path: Path
+) -> None:
+    noisy = make_noisy()
+    noisy.upload(few[0])
+    noisy.close_days(through=1)
+    before = counts_of(noisy)
+    leaving = tmp_path / "leaving.txt"
+    people = sorted({row.split(",")[0] for row in few[0].read_text().splitlines()[1:]})
+    leaving.write_text("\n".join(people[:20]))
+    (left,) = noisy.upload(leaving, profile="opt-out")
+    assert left.subscriber_days < 0
+    assert same(counts_of(noisy), before)
+    noisy.upload(few[1])
+    noisy.close_days(through=2)
+    after = counts_of(noisy)
+    assert all(np.array_equal(after[name][..., :2], before[name][..., :2]) for name in before)
+    assert np.array_equal(
+        without_noise(noisy, through=2)["visitors"][0][:, 2], visitors_by_hand(noisy, cap=DAYS)[:, 2]
+    )
+
+
+def test_day_undone_before_it_is_closed_had_not_crossed_and_costs_nothing(
+    make_noisy: Callable[..., Pipeline], make_exact: Callable[[], Pipeline], few: list[Path]
+) -> None:
+    noisy, exact = make_noisy(), make_exact()
+    exact.upload(few[0], few[2])
+    noisy.upload(*few)
+    noisy.void_day(2)
+    assert VaultStudy.objects.get(slug="noisy").voided_days == 0
+    noisy.close_days(through=3)
+    assert same(without_noise(noisy, through=3), counts_of(exact))
+
+
+def test_main_database_restored_from_an_older_dump_catches_up(
+    make_noisy: Callable[..., Pipeline], few: list[Path]
+) -> None:
+    noisy = make_noisy()
+    noisy.upload(*few)
+    noisy.close_days(through=1)
+    kept = [
+        *Study.objects.all(),
+        *Publication.objects.all(),
+        *VisitorTally.objects.all(),
+        *Tally.objects.all(),
+    ]
+    dump = serializers.serialize("json", kept)
+    noisy.close_days(through=3)
+    expected = noisy.tallies()
+    Publication.objects.all().delete()
+    for row in serializers.deserialize("json", dump):
+        row.save()
+    assert noisy.tallies() != expected
+    publishing.catch_up()
+    assert noisy.tallies() == expected
+
+
+def test_vault_restored_from_an_older_dump_lets_no_day_cross_twice(
+    make_noisy: Callable[..., Pipeline], few: list[Path]
+) -> None:
+    noisy = make_noisy()
+    noisy.upload(*few)
+    days = list(VaultDay.objects.filter(study=noisy.study))
+    noisy.close_days(through=2)
+    before = counts_of(noisy)
+    for day in days:  # as they were before the closing
+        VaultDay.objects.filter(pk=day.pk).update(state=day.state, pending=day.pending)
+    VaultPublication.objects.all().delete()
+    VaultStudy.objects.update(publication_number=1)
+    noisy.close_days(through=1)
+    assert same(counts_of(noisy), before)
+    noisy.close_days(through=3)
+    after = counts_of(noisy)
+    assert all(np.array_equal(after[name][..., :3], before[name][..., :3]) for name in before)
+    assert Study.objects.get().noisy_through == 3
+    assert np.array_equal(without_noise(noisy, through=3)["visitors"][0], visitors_by_hand(noisy, cap=DAYS))
+
+
+def sent(pipeline: Pipeline, delta: Delta) -> bool:
+    return apply_publication(
+        study_slug=pipeline.study.slug,
+        publication_id=uuid4(),
+        plan_hash=pipeline.study.plan_hash,
+        delta=delta,
+        voided_days=0,
+    )
+
+
+def test_analyst_zone_takes_each_noisy_day_once_and_nothing_else(
+    make_noisy: Callable[..., Pipeline], make_exact: Callable[[], Pipeline]
+) -> None:
+    noisy, exact = make_noisy(), make_exact()
+    study = open_study(noisy.study)
+
+    def draw(first: int, last: int, through: int) -> Delta:
+        noise = noise_delta(study.plan, prf=study.prf, first_day=first, last_day=last)
+        return replace(noise, noisy_through=through)
+
+    with pytest.raises(PublicationError, match="must bring later days and their noise, got days through 0"):
+        sent(noisy, draw(1, 2, 0))
+    with pytest.raises(PublicationError, match="must have days 1 to 2 only"):
+        sent(noisy, draw(1, 3, 2))
+    assert sent(noisy, draw(1, 2, 2))
+    before = noisy.tallies()
+    with pytest.raises(PublicationError, match="must have days 3 to 4 only"):
+        sent(noisy, draw(2, 4, 4))
+    with pytest.raises(PublicationError, match="through day 2"):
+        sent(noisy, draw(1, 2, 2))
+    with pytest.raises(PublicationError, match="through 8"):
+        sent(noisy, draw(3, 4, 8))
+    assert noisy.tallies() == before
+    with pytest.raises(PublicationError, match="has exact totals"):
+        sent(exact, replace(Delta.zero(open_study(exact.study).plan), noisy_through=1))
+    assert "presence" not in Plan.objects.get(study__slug="exact").spec
+
+
+def test_study_is_closed_only_when_all_its_days_have_crossed_or_are_given_up(
+    make_noisy: Callable[..., Pipeline], few: list[Path]
+) -> None:
+    noisy = make_noisy()
+    noisy.upload(*few[:2])
+    noisy.close_days(through=1)
+    with pytest.raises(StudyNotClosedError, match="2017-06-01"):
+        close_study(noisy.study, by="test", leave=Leave())
+    noisy.close_days(through=2)
+    before = noisy.tallies()
+    certificate = close_study(noisy.study, by="test", leave=Leave())
+    assert certificate["dropped"] == {"waiting_subscribers": 0, "unpublished_days": []}
+    assert noisy.tallies() == before
