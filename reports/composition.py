@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext
 
 from ldp import PlanSpec, certify
+from ldp.accounting import certify_presence
 from reports.models import BudgetCap, Plan, Publication, Study
 
 Unit = BudgetCap.Unit
@@ -65,6 +66,7 @@ def losses_of(spec: PlanSpec, *, voided_days: int = 0) -> Losses:
     voided_days : published days that were undone
     """
     certificate = certify(spec, extra_daily_values=voided_days)
+    presence = certify_presence(spec)
     location = Decimal(0)
     if spec.location is not None:
         n_places = spec.location.values_per_person(spec.days) + voided_days
@@ -72,7 +74,7 @@ def losses_of(spec: PlanSpec, *, voided_days: int = 0) -> Losses:
     return Losses(
         profile=certificate.epsilon_profile,
         attribute=certificate.epsilon_attribute,
-        presence=None,
+        presence=None if presence is None else presence.epsilon,
         location=location,
     )
 

@@ -94,6 +94,8 @@ def location_facts(protection: LocationProtection | None) -> dict[str, Any] | No
         "radius_m": _ratio(spec.radius_m),
         "nominal_epsilon_per_m": _ratio(spec.epsilon_per_m),
         "sampled_epsilon_per_m": _ratio(spec.precision.sampled),
+        "range_m": spec.grid.diameter_m,
+        "angle_step": f"{spec.angle_step:f}",
         "epsilon_per_m": str(spec.certified),
         "epsilon_at_radius": str(protection.epsilon_at_radius),
         "mean_shift_m": round(protection.mean_shift_m, 1),

@@ -21,10 +21,24 @@ from ldp import (
     certify,
 )
 from ldp.params import AnswerChannel
+from reports.composition import composition_facts
 from reports.location_statement import location_facts, location_limits, location_protection
 from reports.models import Area, Indicator, Plan, Study
+from reports.retention import closed_on, retention
 from reports.selectors import current_plan, has_unions
 from reports.version import software
+
+__all__ = [
+    "certified",
+    "closed_on",
+    "not_protected",
+    "plan_facts",
+    "privacy_statement",
+    "protections",
+    "retention",
+    "study_facts",
+    "utc_text",
+]
 
 SCHEMA_VERSION = 1
 WORD = 2**64  # thresholds are integers out of it
@@ -116,8 +130,13 @@ def certified(plan: Plan) -> tuple[PlanSpec, Certificate]:
     return spec, certify(spec, extra_daily_values=plan.voided_days)
 
 
-def privacy_statement(study: Study) -> dict[str, Any]:
-    """Statement as plain values; its schema is docs/statement.schema.json."""
+def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, Any]:
+    """Statement as plain values; its schema is docs/statement.schema.json.
+
+    Parameters
+    ----------
+    with_names : whether other studies of the population are named: only for who may know of all of them
+    """
     plan = current_plan(study)
     spec, certificate = certified(plan)
     indicators = list(study.indicators.all())
@@ -125,13 +144,14 @@ def privacy_statement(study: Study) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "software": software(),
-        "study": study_facts(study),
-        "plan": plan_facts(plan, spec),
-        "guarantee": _guarantee(plan, certificate),
+        "study": {**study_facts(study), **_promised_end(study)},
+        "plan": {**plan_facts(plan, spec), "spec": plan.spec},
+        "guarantee": _guarantee(plan, spec, certificate),
         "indicators": [
             _indicator(by_slug[entry.slug], spec=spec, entry=entry) for entry in certificate.indicators
         ],
         "location": location_facts(location_protection(spec, extra_days=plan.voided_days)),
+        "composition": composition_facts(study, with_names=with_names),
         "not_protected": not_protected(spec),
         "retention": retention(study),
     }
@@ -169,45 +189,9 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
     return [{"name": name, "text": text} for name, text in limits.items()]
 
 
-def retention(study: Study) -> list[dict[str, str]]:
-    """What is kept, and until when; what the closing of the study has ended."""
-    batch, day = gettext("the end of its batch"), gettext("the closing of the day")
-    key, with_key = gettext("its destruction"), gettext("the destruction of the study's key")
-    if study.closed_at is not None:
-        key = with_key = gettext("destroyed on %(day)s") % {"day": closed_on(study.closed_at)}
-    rows = {
-        "staged_upload": (batch, gettext("Uploaded file, encrypted from its first byte.")),
-        "identifiers": (batch, gettext("Identifiers: replaced by keyed pseudonyms in memory, never stored.")),
-        "day_state": (
-            day,
-            gettext(
-                "First and last event of each pseudonym on an open day, and its stays by cell where places "
-                "are asked for, sealed."
-            ),
-        ),
-        "presence": (
-            with_key,
-            gettext(
-                "Days present and sanitised answers of each pseudonym, sealed: pseudonymous, not anonymous."
-            ),
-        ),
-        "key": (
-            key,
-            gettext("Key of the study, in the keystore only: in no database."),
-        ),
-        "totals": (gettext("no date set"), gettext("Totals of sanitised answers, in the analyst zone.")),
-    }
-    return [{"name": name, "until": until, "text": text} for name, (until, text) in rows.items()]
-
-
 def utc_text(moment: datetime) -> str:
     """Moment as JSON documents write it, to the second: 2024-05-01T10:00:00Z."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def closed_on(moment: datetime) -> str:
-    """Day of a closing, in UTC."""
-    return moment.astimezone(UTC).date().isoformat()
 
 
 def study_facts(study: Study) -> dict[str, Any]:
@@ -248,7 +232,21 @@ def plan_facts(plan: Plan, spec: PlanSpec) -> dict[str, Any]:
     }
 
 
-def _guarantee(plan: Plan, certificate: Certificate) -> dict[str, Any]:
+def _promised_end(study: Study) -> dict[str, Any]:
+    return {
+        "population": study.population,
+        "key_until": None if study.key_until is None else study.key_until.isoformat(),
+    }
+
+
+def _composition_rule(spec: PlanSpec) -> str:
+    """How the losses of a person's values make up that of the profile: names, never translated."""
+    if spec.has_fakes and all(asked.kind == "static" for asked in spec.indicators):
+        return "hidden by fakes"
+    return "largest" if spec.is_sampled or spec.has_fakes else "sum"
+
+
+def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str, Any]:
     by_unit = {"profile": certificate.epsilon_profile, "attribute": certificate.epsilon_attribute}
     return {
         "definition": gettext(
@@ -265,6 +263,7 @@ def _guarantee(plan: Plan, certificate: Certificate) -> dict[str, Any]:
         "epsilon_attribute": str(certificate.epsilon_attribute),
         "epsilon_profile": str(certificate.epsilon_profile),
         "rounding": "up",
+        "composition": _composition_rule(spec),
         "nominal_attribute": _ratio(certificate.nominal_attribute),
         "nominal_profile": _ratio(certificate.nominal_profile),
         "voided_days": plan.voided_days,

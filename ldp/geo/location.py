@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from ldp.channels import check_epsilon
 from ldp.errors import LdpError, PlanError
 from ldp.geo.grid import Grid
-from ldp.geo.planar_laplace import PlanarLaplace, Precision, precision_of
+from ldp.geo.planar_laplace import PlanarLaplace, Precision, angle_step, precision_of
 
 MIN_RADIUS_M: Final = 1
 MAX_RADIUS_M: Final = 100_000
@@ -69,6 +69,11 @@ class LocationSpec:
     def certified(self) -> Decimal:
         """Epsilon per metre that one report keeps, rounded up to 30 digits; at most `epsilon_per_m`."""
         return self.precision.certified
+
+    @property
+    def angle_step(self) -> Decimal:
+        """What finite precision is worth, as `certified_epsilon` takes it: it covers the whole sampler."""
+        return angle_step(self.epsilon_per_m, step_m=self.grid.step_m, range_m=self.grid.diameter_m)
 
     @property
     def law(self) -> PlanarLaplace:

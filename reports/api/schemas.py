@@ -301,4 +301,5 @@ class Statement(BaseModel):
     guarantee: dict[str, Any]
     indicators: list[dict[str, Any]]
     not_protected: list[dict[str, str]]
-    retention: list[dict[str, str]]
+    composition: dict[str, Any]
+    retention: list[dict[str, str | None]]

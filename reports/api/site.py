@@ -27,6 +27,7 @@ from reports.api.document import DocumentedApi
 from reports.api.places import located_window, page_of_squares, state_of_places
 from reports.api.problems import ProblemError
 from reports.api.records import indicator_record, outages_of, study_line, study_record, visitors_record
+from reports.composition import composition_facts
 from reports.exports.places import select_places, zones_document
 from reports.models import Indicator, Study
 from reports.selectors import (
@@ -144,7 +145,9 @@ def statement(request: HttpRequest, study: str) -> HttpResponseBase:
     """What is promised, what is not, the exact numbers behind it, and what is kept until when."""
     refuse_unknown(request)
     found = _study(request, study)
-    return answer(request, state=state_of([found]), build=lambda: as_json(privacy_statement(found)))
+    others = composition_facts(found, with_names=False)  # it changes with studies that are not asked for
+    state = [state_of([found]), others]
+    return answer(request, state=state, build=lambda: as_json(privacy_statement(found)))
 
 
 @api.get(STUDY + "/indicators", response=answers(schemas.IndicatorPage), summary=gettext_noop("Indicators"))

@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 
 from reports.geography.stored import GridMap
 from reports.studyfile.definition import DEFAULT_POPULATION
@@ -77,6 +78,12 @@ class Study(models.Model):
     def is_demo(self) -> bool:
         """Whether this is the demo's study: made-up people, and never to be taken for a measurement."""
         return (self.slug, self.created_by) == (DEMO_SLUG, DEMO_ACTOR)
+
+    @property
+    def is_key_overdue(self) -> bool:
+        """Whether the study should have been closed, and its key destroyed, before today."""
+        until = self.key_until
+        return self.state == self.State.OPEN and until is not None and until < timezone.localdate()
 
     @property
     def last_day(self) -> date:

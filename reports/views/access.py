@@ -5,11 +5,26 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 
 from reports.models import Indicator, Study
-from reports.policies import EXPORTERS, OPENERS, READERS, require_role, studies_for, study_for
+from reports.policies import (
+    EXPORTERS,
+    OPENERS,
+    READERS,
+    SEES_ALL,
+    Somebody,
+    require_role,
+    roles_of,
+    studies_for,
+    study_for,
+)
 
 readers_only = require_role(*READERS)
 exporters_only = require_role(*EXPORTERS)
 openers_only = require_role(*OPENERS)
+
+
+def sees_all(user: Somebody) -> bool:
+    """Whether every study is open to an account, so that each may be named."""
+    return bool(roles_of(user) & SEES_ALL)
 
 
 def account(request: HttpRequest) -> User:

@@ -36,7 +36,7 @@ from reports.options import DaysOptions, ReportOptions
 from reports.picker import requested_window
 from reports.selectors import UnionNotAvailableError, WindowError, visitor_unions
 from reports.statement import privacy_statement
-from reports.views.access import exporters_only, indicator_or_404, readable, study_or_404
+from reports.views.access import exporters_only, indicator_or_404, readable, sees_all, study_or_404
 from reports.views.movement import asked_of as movement_asked
 
 
@@ -126,7 +126,8 @@ def download_bundle(request: HttpRequest, slug: str) -> HttpResponse:
 def download_statement(request: HttpRequest, slug: str) -> HttpResponse:
     """The privacy statement as JSON."""
     study = study_or_404(request, slug)
-    response = JsonResponse(privacy_statement(study), json_dumps_params={"indent": 1, "ensure_ascii": False})
+    found = privacy_statement(study, with_names=sees_all(request.user))
+    response = JsonResponse(found, json_dumps_params={"indent": 1, "ensure_ascii": False})
     response["Content-Disposition"] = f'attachment; filename="{study.slug}_statement.json"'
     return response
 

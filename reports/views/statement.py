@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from reports.location_statement import location_protection
 from reports.selectors import current_plan
 from reports.statement import certified, privacy_statement, protections
-from reports.views.access import readers_only, study_or_404
+from reports.views.access import readers_only, sees_all, study_or_404
 from reports.wording_location import noise_words
 
 
@@ -27,7 +27,7 @@ def statement(request: HttpRequest, slug: str) -> HttpResponse:
         "plan": plan,
         "spec": spec,
         "certificate": certificate,
-        "statement": privacy_statement(study),
+        "statement": privacy_statement(study, with_names=sees_all(request.user)),
         "places": [] if located is None else noise_words(located),
         "protections": [(found, by_slug[found.slug]) for found in study.indicators.all()],
         "crumbs": [

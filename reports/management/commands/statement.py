@@ -24,4 +24,4 @@ class Command(BaseCommand):
             raise CommandError(
                 f"STUDY must be the slug of a study ({known}), got {options['study']}"
             ) from None
-        self.stdout.write(json.dumps(privacy_statement(study), ensure_ascii=False, indent=1))
+        self.stdout.write(json.dumps(privacy_statement(study, with_names=True), ensure_ascii=False, indent=1))
