@@ -8,6 +8,7 @@ from celery.signals import worker_ready
 from django.conf import settings
 
 FORGET_EVERY_S = 3600
+LEDGER_EVERY_S = 3600
 CATCH_UP_EVERY_S = 3600
 
 
@@ -75,6 +76,18 @@ def forget_old_views() -> None:
     work()
 
 
+@shared_task(ignore_result=True)
+def look_after_ledger() -> None:
+    """Add to the ledger what a process left out that died, and compute its chain again."""
+    from reports.services.ledger_checks import check_now_and_then
+
+    if settings.HAS_VAULT:
+        from mobility.services.receipts import record_missing
+
+        record_missing()
+    check_now_and_then()
+
+
 def _until_it_passes(task: Task, work: Callable[..., None], *ids: str | int) -> None:
     from mobility.services.endings import PASSING_ERRORS
 
@@ -90,6 +103,8 @@ def sweep_from_now_on(sender: Any, **_: Any) -> None:
     """Every worker asks for sweeps: whichever of them dies, the others go on."""
     sender.timer.call_repeatedly(FORGET_EVERY_S, forget_old_views.delay)
     forget_old_views.delay()
+    sender.timer.call_repeatedly(LEDGER_EVERY_S, look_after_ledger.delay)
+    look_after_ledger.delay()
     if not settings.HAS_VAULT:
         return  # a worker of the analyst zone computes maps: batches are no business of its
 

@@ -4,3 +4,6 @@ from django.apps import AppConfig
 class ReportsConfig(AppConfig):
     name = "reports"
     verbose_name = "analyst zone"
+
+    def ready(self) -> None:
+        from reports import signed_in  # noqa: F401 - importing connects it

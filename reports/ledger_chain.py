@@ -47,12 +47,12 @@ class Content:
 
     @property
     def hash(self) -> str:
-        return _digest(asdict(self))
+        return canonical_hash(asdict(self))
 
 
 def entry_hash(*, number: int, previous_hash: str, content_hash: str) -> str:
     """Hash of an entry, which the next one repeats."""
-    return _digest({"number": number, "previous_hash": previous_hash, "content_hash": content_hash})
+    return canonical_hash({"number": number, "previous_hash": previous_hash, "content_hash": content_hash})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,5 +106,6 @@ class SignedHead:
         return canonical({name: value for name, value in self.to_json().items() if name != "signature"})
 
 
-def _digest(value: Any) -> str:
+def canonical_hash(value: Any) -> str:
+    """SHA-256 of the canonical JSON, hexadecimal."""
     return hashlib.sha256(canonical(value)).hexdigest()

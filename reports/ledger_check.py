@@ -135,7 +135,10 @@ class Chain:
         if self.number:
             raise ChainError("there is no signed head")
         if self.public_key is not None:
-            raise ChainError("the ledger is empty, although a key was made for it: everything was removed")
+            raise ChainError(
+                "the ledger is empty, although its key was made: everything was removed, or nothing could be "
+                "recorded"
+            )
 
 
 def check_tables(*, public_key: str | None = None, earlier: SignedHead | None = None) -> LedgerReport:

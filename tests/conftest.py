@@ -33,7 +33,6 @@ def folder_settings(root: Path) -> dict[str, Any]:
         "PATHS": paths,
         "MOBILITY_KEYSTORE_DIR": paths.keystore,
         "MOBILITY_STAGING_DIR": paths.staging,
-        "MOBILITY_LEDGER_KEY_FILE": paths.ledger_key,
         "STATIC_ROOT": paths.static_root,
     }
 
@@ -46,7 +45,9 @@ def _apart_from_real_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     }
     hashers = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    folders = folder_settings(tmp_path_factory.mktemp("var"))
+    root = tmp_path_factory.mktemp("var")
+    # One key for all tests: a person may sign in before a test gets a data folder of its own.
+    folders = folder_settings(root) | {"MOBILITY_LEDGER_KEY_FILE": RuntimePaths(root).ledger_key}
     with override_settings(**folders, STORAGES=storages, PASSWORD_HASHERS=hashers):
         yield
 

@@ -46,6 +46,7 @@ from mobility.services import endings, handover, presence_crossing, staging
 from mobility.services.compaction import compact
 from mobility.services.moves import waiting_nights
 from mobility.services.publishing import publish, send_missing
+from mobility.services.receipts import record_closed
 from mobility.services.vault import OpenStudy
 from reports.services.publications import PublicationError, known_publications
 from reports.services.studies import mark_closed
@@ -94,6 +95,7 @@ def close_study(study: VaultStudy, *, by: str, leave: Leave) -> Certificate:
         _erase(study)
         log.info("study_closed study=%s", study.slug)
         handover.try_to_deliver(study)  # that it is closed; otherwise the next try says so
+    record_closed(study)
     return study.certificate or {}
 
 

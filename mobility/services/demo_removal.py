@@ -8,14 +8,18 @@ The accounts stay, since who removes the demo has one of them; the file with the
 import logging
 import shutil
 
+from django.db import transaction
+
 from mobility.errors import MobilityError
 from mobility.models import Batch, VaultStudy
 from mobility.services import demo
 from mobility.services.closing import OF_BATCH, OF_STUDY, Leave, close_study
 from mobility.services.compaction import compact
-from reports.models import Study
+from mobility.services.receipts import record_missing
+from reports.models import LedgerKind, Study
 from reports.models.study import DEMO_SLUG
 from reports.services.access import forget_views_of_study
+from reports.services.ledger import record
 from reports.services.studies import delete_study_rows
 
 log = logging.getLogger(__name__)
@@ -51,10 +55,14 @@ def remove_demo(*, by: str) -> None:
     if row is not None:
         # Closing destroys the keys before anything else, so that nothing readable outlives an interruption.
         close_study(row, by=by, leave=Leave(cancel_batches=True, drop_unpublished=True, lost_key=True))
+        record_missing()  # receipts of its batches, which go with it
         row.delete()
         compact(*OF_STUDY, *OF_BATCH, Batch, VaultStudy)
     demo.accounts_file().unlink(missing_ok=True)
     shutil.rmtree(demo.folder(), ignore_errors=True)
     forget_views_of_study(study)
-    delete_study_rows(study)  # last: without the study there is no demo whose removal could be repeated
+    # Last: without the study there is no demo whose removal could be repeated.
+    with transaction.atomic():
+        delete_study_rows(study)
+        record(LedgerKind.STUDY_DELETED, actor=by, study=DEMO_SLUG)
     log.info("demo_removed")

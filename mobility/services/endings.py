@@ -17,6 +17,7 @@ from mobility.models import Batch, VaultDay
 from mobility.services import staging
 from mobility.services.dispatching import ask_next
 from mobility.services.liveness import deactivate
+from mobility.services.receipts import record_ended
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +117,7 @@ def cancel(batch: Batch, *, by: str) -> None:
     log.info("batch_cancelled batch=%s", batch.pk)
     staging.destroy(batch)
     _make_room(batch)
+    record_ended(batch)
 
 
 def _end(batch: Batch, state: str) -> None:
@@ -131,6 +133,7 @@ def _end(batch: Batch, state: str) -> None:
     if ended:
         log.info("batch_%s batch=%s rows=%s seconds=%s", state, batch.pk, fresh.rows_read, seconds)
     _make_room(batch)
+    record_ended(batch)
 
 
 def _make_room(batch: Batch) -> None:

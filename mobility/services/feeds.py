@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from mobility.errors import FeedTokenError
 from mobility.models import FeedToken, VaultStudy
+from mobility.services.receipts import record_feed, record_feed_revoked
 from mobility.services.vault import open_study
 
 PREFIX = "mobility-feed-"  # so that scanners of leaked secrets, and people, know what they have found
@@ -44,6 +45,7 @@ def create_token(study: VaultStudy, *, name: str, days: int, by: str) -> tuple[F
         created_by=by,
         expires_at=timezone.now() + timedelta(days=days),
     )
+    record_feed(token)
     return token, text
 
 
@@ -58,9 +60,10 @@ def token_of(text: str) -> FeedToken | None:
     return found
 
 
-def revoke(token: FeedToken) -> None:
+def revoke(token: FeedToken, *, by: str) -> None:
     """Close the door to a token for ever; nothing happens when it is closed already."""
     FeedToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
+    record_feed_revoked(token, by=by)
 
 
 def tokens_of(study: VaultStudy) -> QuerySet[FeedToken]:

@@ -59,6 +59,18 @@ def staged_batches() -> set[UUID]:
     return found
 
 
+def bytes_left(batch_id: UUID) -> int:
+    """How many bytes are staged under the id of a batch now, by looking.
+
+    Raises
+    ------
+    StagingUnavailableError
+    """
+    storage = staging_storage()
+    _, names = storage.listdir(str(batch_id))
+    return sum(storage.size(f"{batch_id}/{name}") for name in names)
+
+
 def free_bytes() -> int | None:
     """Room that is left for uploads, if that is known."""
     return staging_storage().free_bytes()

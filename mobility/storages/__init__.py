@@ -40,6 +40,9 @@ class StagingStorage(Protocol):
     def delete(self, name: str) -> None: ...
     def listdir(self, path: str) -> tuple[list[str], list[str]]: ...
 
+    def size(self, name: str) -> int:
+        """Bytes of an object; 0 when it is gone."""
+
     def read_range(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
         """Bytes of an object, all of it by default."""
 

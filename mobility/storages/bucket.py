@@ -70,6 +70,13 @@ class StagingBucket(S3Storage):  # type: ignore[misc]
             folders, files = super().listdir(name)
         return folders, files
 
+    def size(self, name: str) -> int:
+        try:
+            with _explained():
+                return int(self._client.head_object(**self._place(name))["ContentLength"])
+        except FileNotFoundError:  # deleted since it was listed
+            return 0
+
     def delete_folder(self, name: str) -> None:
         with _explained():
             self.bucket.objects.filter(Prefix=f"{self._place(name)['Key']}/").delete()

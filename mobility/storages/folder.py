@@ -65,6 +65,12 @@ class StagingFolder(FileSystemStorage):
         except FileNotFoundError:  # nothing was ever staged
             return [], []
 
+    def size(self, name: str) -> int:
+        try:
+            return super().size(name)
+        except FileNotFoundError:  # deleted since it was listed
+            return 0
+
     def delete_folder(self, name: str) -> None:
         shutil.rmtree(self.path(name), ignore_errors=True)
 

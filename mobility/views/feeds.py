@@ -52,7 +52,7 @@ def feeds(request: HttpRequest, slug: str) -> HttpResponse:
 def revoke_feed(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
     """Close the door to a token."""
     token = get_object_or_404(FeedToken, pk=token_id, study=vault_study_or_404(request, slug, *PEOPLE))
-    service.revoke(token)
+    service.revoke(token, by=request.user.get_username())
     messages.success(request, gettext("The token of “{name}” was revoked.").format(name=token.name))
     return redirect("operator:feeds", slug=slug)
 

@@ -18,10 +18,12 @@ from django.urls import Resolver404, resolve, reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from reports.models import ApiToken, Indicator, SavedView, ShareLink, ShareView, Study
+from reports.ledger_chain import Json
+from reports.models import ApiToken, Indicator, LedgerKind, SavedView, ShareLink, ShareView, Study
 from reports.models.access import Opening
 from reports.policies import OPENERS, Role, is_open_to, may_open, roles_among, roles_of, studies_for
 from reports.selectors import Window
+from reports.services.ledger import record
 from reports.studyfile.table import is_one_line
 
 TOKEN_PREFIX = "mobility-read-"  # noqa: S105 - so that scanners of leaked secrets know what they have found
@@ -47,6 +49,7 @@ class AccessError(ValueError):
 # --- tokens of programs -----------------------------------------------------------------------
 
 
+@transaction.atomic
 def create_token(*, name: str, days: int, study: Study | None, by: User) -> tuple[ApiToken, str]:
     """Make a token; its text is returned this once and kept nowhere.
 
@@ -68,6 +71,12 @@ def create_token(*, name: str, days: int, study: Study | None, by: User) -> tupl
         study=study,
         digest=_digest(text),
         expires_at=_end(days, days_max=TOKEN_DAYS_MAX),
+    )
+    record(
+        LedgerKind.TOKEN_CREATED,
+        actor=by.get_username(),
+        study=study.slug if study else "",
+        facts={"token": str(token.pk), "until": token.expires_at.date().isoformat()},
     )
     return token, text
 
@@ -111,15 +120,24 @@ def links_of(user: User) -> QuerySet[ShareLink]:
     return links if _sees_all(user) else links.filter(created_by=user)
 
 
-def revoke(opening: Opening) -> None:
+@transaction.atomic
+def revoke(opening: ApiToken | ShareLink, *, by: User) -> None:
     """Close a token or link for ever; nothing happens when it is closed already."""
     openings = type(opening)._default_manager.filter(pk=opening.pk, revoked_at=None)
-    openings.update(revoked_at=timezone.now())
+    if not openings.update(revoked_at=timezone.now()):
+        return
+    if isinstance(opening, ShareLink):
+        kind, facts, study = LedgerKind.SHARE_REVOKED, _link_facts(opening), opening.indicator.study.slug
+    else:
+        kind, facts = LedgerKind.TOKEN_REVOKED, {"token": str(opening.pk)}
+        study = opening.study.slug if opening.study else ""
+    record(kind, actor=by.get_username(), study=study, facts=facts)
 
 
 # --- share links ------------------------------------------------------------------------------
 
 
+@transaction.atomic
 def create_link(
     indicator: Indicator, window: Window, *, query: str, days: int, note: str, password: str, by: User
 ) -> tuple[ShareLink, str]:
@@ -156,6 +174,12 @@ def create_link(
         created_by=by,
         expires_at=_end(days, days_max=SHARE_DAYS_MAX),
     )
+    record(
+        LedgerKind.SHARE_CREATED,
+        actor=by.get_username(),
+        study=study.slug,
+        facts=_link_facts(link) | {"until": link.expires_at.date().isoformat(), "password": bool(password)},
+    )
     return link, text
 
 
@@ -167,9 +191,11 @@ def link_of(text: str) -> ShareLink | None:
     return found
 
 
+@transaction.atomic
 def note_view(link: ShareLink) -> None:
     """Log that the shared report was shown: when, and nothing of the visitor."""
     ShareView.objects.create(link=link, is_granted=True)
+    record(LedgerKind.SHARE_OPENED, study=link.indicator.study.slug, facts=_link_facts(link))
 
 
 def forget_old_views() -> int:
@@ -251,6 +277,15 @@ def is_report_address(address: str) -> bool:
 
 
 # --- shared -----------------------------------------------------------------------------------
+
+
+def _link_facts(link: ShareLink) -> dict[str, Json]:
+    return {
+        "link": str(link.pk),
+        "indicator": link.indicator.slug,
+        "first_day": link.first_day.isoformat(),
+        "last_day": link.last_day.isoformat(),
+    }
 
 
 def _opening(openings: QuerySet[Found], text: str) -> Found | None:

@@ -46,9 +46,11 @@ def record(
     """
     content = dict(facts or {})
     _check(content)
+    if event_id and _is_recorded(event_id):  # nobody has to wait for the lock
+        return
     with transaction.atomic():
         head, _ = LedgerHead.objects.select_for_update().get_or_create(pk=LedgerHead.ONLY)
-        if event_id and LedgerEntry.objects.filter(event_id=event_id).exists():
+        if event_id and _is_recorded(event_id):
             return
         entry = LedgerEntry(
             number=head.number + 1,
@@ -62,6 +64,17 @@ def record(
             previous_hash=head.hash or BEFORE_THE_FIRST,
         )
         _append(entry, head)
+
+
+def recorded_events(kind: LedgerKind) -> set[str]:
+    """Ids of the events of a kind that are in the ledger."""
+    return set(
+        LedgerEntry.objects.filter(kind=str(kind)).exclude(event_id="").values_list("event_id", flat=True)
+    )
+
+
+def _is_recorded(event_id: str) -> bool:
+    return LedgerEntry.objects.filter(event_id=event_id).exists()
 
 
 def _append(entry: LedgerEntry, head: LedgerHead) -> None:

@@ -1,5 +1,6 @@
 """The door of the analyst zone: sanitised deltas come in, totals stay."""
 
+import hashlib
 from collections.abc import Callable
 from functools import partial
 from uuid import UUID
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from ldp.params import PlanSpec
 from ldp.tallies import Delta
-from reports.models import LocationTally, Plan, Publication, Study, Tally, VisitorTally
+from reports.models import LedgerKind, LocationTally, Plan, Publication, Study, Tally, VisitorTally
+from reports.services.ledger import record
 
 
 class PublicationError(Exception):
@@ -56,6 +58,16 @@ def apply_publication(
     if delta.noisy_through:
         study.noisy_through = delta.noisy_through
         study.save(update_fields=["noisy_through"])
+    record(
+        LedgerKind.PUBLICATION_APPLIED,
+        study=study.slug,
+        facts={
+            "publication": str(publication_id),
+            "plan_sha256": plan_hash,
+            "delta_sha256": hashlib.sha256(delta.pack()).hexdigest(),
+            "voided_days": voided_days,
+        },
+    )
     return True
 
 

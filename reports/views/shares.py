@@ -122,7 +122,7 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
 def revoke_share(request: HttpRequest, link_id: int) -> HttpResponse:
     """Close a link for ever."""
     link = get_object_or_404(access.links_of(account(request)), pk=link_id)
-    access.revoke(link)
+    access.revoke(link, by=account(request))
     messages.success(request, gettext("The link was revoked: it shows nothing any more."))
     return redirect("access:shares")
 

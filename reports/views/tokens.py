@@ -71,7 +71,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
 def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
     """Close the door to a token."""
     token = get_object_or_404(access.tokens_of(account(request)), pk=token_id)
-    access.revoke(token)
+    access.revoke(token, by=account(request))
     messages.success(request, gettext("The token “%(name)s” was revoked.") % {"name": token.name})
     return redirect("access:tokens")
 

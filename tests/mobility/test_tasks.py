@@ -37,7 +37,7 @@ class Timer:
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks run where they are asked for: there is no broker here, not even a connection to one."""
-    for task in (tasks.sweep, tasks.catch_up, tasks.forget_old_views):
+    for task in (tasks.sweep, tasks.catch_up, tasks.forget_old_views, tasks.look_after_ledger):
         monkeypatch.setattr(task, "delay", task.run)
         monkeypatch.setattr(task, "apply_async", lambda run=task.run, **_: run())
 
@@ -68,7 +68,7 @@ def test_a_worker_forgets_old_openings_at_its_start_and_every_hour(
     age(399)
     timer.call_all()
     assert ShareView.objects.count() == 1
-    assert sorted(timer.every_s.values()) == [15, 3600]
+    assert sorted(timer.every_s.values()) == [15, 3600, 3600]
 
 
 def test_a_worker_of_the_analyst_zone_asks_for_nothing_of_the_vault(
@@ -83,4 +83,4 @@ def test_a_worker_of_the_analyst_zone_asks_for_nothing_of_the_vault(
     tasks.sweep_from_now_on(sender=SimpleNamespace(timer=timer))
     timer.call_all()
     assert asked == []
-    assert list(timer.every_s.values()) == [3600]
+    assert list(timer.every_s.values()) == [3600, 3600]

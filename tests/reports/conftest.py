@@ -1,11 +1,21 @@
 """A study with answers, and a reader."""
 
+from pathlib import Path
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from reports.models import Study
 from tests.reports import report_factory as factory
+
+
+@pytest.fixture
+def ledger_key(tmp_path: Path, settings: Settings) -> Path:
+    """Where the key of the ledger will be: there is none yet."""
+    settings.MOBILITY_LEDGER_KEY_FILE = tmp_path / "ledger_key.pem"
+    return tmp_path / "ledger_key.pem"
 
 
 @pytest.fixture

@@ -177,7 +177,7 @@ def fill() -> None:
 
 
 @pytest.fixture
-def ledger(data_dir: Path, transactional_db: None) -> Callable[[str], Any]:
+def ledger(ledger_key: Path, transactional_db: None) -> Callable[[str], Any]:
     """Three entries; calling it changes the tables as the owner of the database could."""
     fill()
 
@@ -363,6 +363,6 @@ def test_what_was_left_out_cannot_be_guessed_by_trying(ledger: Callable[[str], A
     assert one.content.hash != other.content.hash
 
 
-def test_a_ledger_without_entries_is_well(data_dir: Path, db: None) -> None:
+def test_a_ledger_without_entries_is_well(ledger_key: Path, db: None) -> None:
     assert check_tables().is_ok
     assert list(ledger_lines()) == []

@@ -55,11 +55,11 @@ def test_expired_and_revoked_tokens_open_nothing(pipeline: Pipeline) -> None:
     assert feeds.token_of(text) is None
     FeedToken.objects.update(expires_at=timezone.now() + timedelta(days=1))
     assert feeds.token_of(text) == token
-    feeds.revoke(token)
+    feeds.revoke(token, by="olga")
     token.refresh_from_db()
     revoked_at = token.revoked_at
     assert feeds.token_of(text) is None
-    feeds.revoke(token)
+    feeds.revoke(token, by="olga")
     token.refresh_from_db()
     assert token.revoked_at == revoked_at is not None
 

@@ -245,7 +245,7 @@ class TestWho:
 
     def test_revoked_and_expired_tokens_open_nothing(self, client: Client, token: str) -> None:
         row = FeedToken.objects.get()
-        feeds.revoke(row)
+        feeds.revoke(row, by="olga")
         check_problem(put(client, token), 401, "revoked")
         FeedToken.objects.update(revoked_at=None, expires_at=row.created_at)
         check_problem(put(client, token), 401, "expired")

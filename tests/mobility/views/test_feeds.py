@@ -74,7 +74,7 @@ def test_the_list_says_the_state_of_each_and_ends_what_is_valid(client: Client, 
     names = ("a <b>", "old", "gone")
     tokens = {name: feeds.create_token(study, name=name, days=3, by="olga")[0] for name in names}
     FeedToken.objects.filter(pk=tokens["old"].pk).update(expires_at=timezone.now())
-    feeds.revoke(tokens["gone"])
+    feeds.revoke(tokens["gone"], by="olga")
     html = client.get(URL).content.decode()
     shown = text_of(html)
     assert "old expired" in shown

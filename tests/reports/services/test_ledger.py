@@ -24,7 +24,7 @@ def entries() -> list[LedgerEntry]:
     return list(LedgerEntry.objects.order_by("number"))
 
 
-def test_entries_are_numbered_and_chained(data_dir: Path) -> None:
+def test_entries_are_numbered_and_chained(ledger_key: Path) -> None:
     record(LedgerKind.STUDY_CREATED, actor="adam", study="fair", facts={"days": 4, "names": ["Å", None]})
     record(LedgerKind.SIGNED_OUT, actor="adam")
     one, two = entries()
@@ -39,7 +39,7 @@ def test_entries_are_numbered_and_chained(data_dir: Path) -> None:
     assert timezone.now() - one.at < timedelta(minutes=1)
 
 
-def test_the_head_is_signed_by_the_key_in_its_file(data_dir: Path) -> None:
+def test_the_head_is_signed_by_the_key_in_its_file(ledger_key: Path) -> None:
     record(LedgerKind.SIGNED_OUT, actor="adam")
     head = LedgerHead.objects.get()
     assert (head.number, head.hash) == (1, entries()[0].hash)
@@ -51,16 +51,16 @@ def test_the_head_is_signed_by_the_key_in_its_file(data_dir: Path) -> None:
     assert not head.signed.is_signed_by(public)
 
 
-def test_a_server_without_the_key_does_not_make_another(data_dir: Path) -> None:
+def test_a_server_without_the_key_does_not_make_another(ledger_key: Path) -> None:
     record(LedgerKind.SIGNED_OUT, actor="adam")
-    settings.MOBILITY_LEDGER_KEY_FILE.rename(data_dir / "elsewhere")
+    settings.MOBILITY_LEDGER_KEY_FILE.rename(ledger_key.with_name("elsewhere"))
     with pytest.raises(LedgerKeyError, match="give this process the file"):
         record(LedgerKind.SIGNED_OUT, actor="adam")
     assert len(entries()) == 1
     assert not settings.MOBILITY_LEDGER_KEY_FILE.exists()
 
 
-def test_an_event_is_recorded_once(data_dir: Path) -> None:
+def test_an_event_is_recorded_once(ledger_key: Path) -> None:
     for _ in range(2):
         record(LedgerKind.STUDY_CLOSED, study="fair", event_id="study.closed/fair")
     record(LedgerKind.STUDY_CLOSED, study="other", event_id="study.closed/other")
@@ -68,7 +68,7 @@ def test_an_event_is_recorded_once(data_dir: Path) -> None:
     assert LedgerHead.objects.get().number == 2
 
 
-def test_what_is_rolled_back_leaves_no_gap(data_dir: Path) -> None:
+def test_what_is_rolled_back_leaves_no_gap(ledger_key: Path) -> None:
     record(LedgerKind.SIGNED_OUT, actor="one")
     with pytest.raises(RuntimeError), transaction.atomic():
         record(LedgerKind.SIGNED_OUT, actor="two")
@@ -81,13 +81,13 @@ def test_what_is_rolled_back_leaves_no_gap(data_dir: Path) -> None:
 @pytest.mark.parametrize(
     "value", [0.5, b"raw", {"a": {1: 2}}, "a\0b", "\ud800", "x" * 20_000], ids=lambda v: type(v).__name__
 )
-def test_facts_that_read_back_differently_are_refused(data_dir: Path, value: object) -> None:
+def test_facts_that_read_back_differently_are_refused(ledger_key: Path, value: object) -> None:
     with pytest.raises(LedgerFactsError):
         record(LedgerKind.SIGNED_OUT, facts={"value": value})  # type: ignore[dict-item]
     assert entries() == []
 
 
-def test_the_model_refuses_change_and_removal(data_dir: Path) -> None:
+def test_the_model_refuses_change_and_removal(ledger_key: Path) -> None:
     record(LedgerKind.SIGNED_OUT, actor="adam")
     entry = LedgerEntry.objects.get()
     entry.actor = "eve"
@@ -114,7 +114,7 @@ def test_the_model_refuses_change_and_removal(data_dir: Path) -> None:
         " previous_hash, hash FROM reports_ledgerentry WHERE number = 1",
     ],
 )
-def test_the_database_refuses_change_and_removal(data_dir: Path, statement: str) -> None:
+def test_the_database_refuses_change_and_removal(ledger_key: Path, statement: str) -> None:
     for actor in ("adam", "anna"):
         record(LedgerKind.SIGNED_OUT, actor=actor)
     with pytest.raises(DatabaseError, match="append-only"), connection.cursor() as cursor:
@@ -123,7 +123,7 @@ def test_the_database_refuses_change_and_removal(data_dir: Path, statement: str)
 
 
 @pytest.mark.parametrize("number", [1, 3])
-def test_the_database_refuses_to_replace(data_dir: Path, number: int) -> None:
+def test_the_database_refuses_to_replace(ledger_key: Path, number: int) -> None:
     for name in ("one", "two"):
         record(LedgerKind.STUDY_CLOSED, study=name, event_id=name)
     values = f"SELECT {number}, at, kind, 'eve', study, facts, event_id, salt, previous_hash, hash"
@@ -137,7 +137,7 @@ def test_the_database_refuses_to_replace(data_dir: Path, number: int) -> None:
 
 # Databases of tests in SQLite are in memory, where nobody waits for a lock; files: test_ledger_processes.
 @pytest.mark.skipif("connection.vendor == 'sqlite'")
-def test_many_at_once_leave_no_gap(data_dir: Path) -> None:
+def test_many_at_once_leave_no_gap(ledger_key: Path) -> None:
     def write(worker: int) -> None:
         try:
             for turn in range(5):

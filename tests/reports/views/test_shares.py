@@ -140,7 +140,7 @@ class TestEnding:
         expired, revoked, orphaned = share(), share(), share()
         links = list(ShareLink.objects.order_by("pk"))
         ShareLink.objects.filter(pk=links[0].pk).update(expires_at=timezone.now())
-        access.revoke(links[1])
+        access.revoke(links[1], by=analyst)
         wrong = Client().get("/shared/nothing/")
         assert wrong.status_code == 404
         assert "expired, was revoked, or is not complete" in words(wrong)

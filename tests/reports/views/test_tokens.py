@@ -100,7 +100,7 @@ def test_people_see_and_revoke_their_own_and_administrators_all(
     assert "was revoked" in words(signed_in(administrator).post(revoke, follow=True))
     assert access.token_of(text) is None
     first = ApiToken.objects.get(pk=mine.pk).revoked_at
-    access.revoke(mine)
+    access.revoke(mine, by=administrator)
     assert ApiToken.objects.get(pk=mine.pk).revoked_at == first is not None
 
 

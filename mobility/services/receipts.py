@@ -1,0 +1,160 @@
+"""What the vault writes into the ledger, which is in the other database: receipts of batches, ends of keys.
+
+No transaction spans both databases. What happened is kept in the vault first; an entry of the ledger has an
+id, so that it can be tried again, and `record_missing` adds what a process left out that died in between.
+"""
+
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from django.db import DatabaseError
+from django.utils import timezone
+
+from mobility import certificate as certificates
+from mobility.errors import StagingUnavailableError
+from mobility.keystore import keystore
+from mobility.models import Batch, FeedToken, VaultStudy
+from mobility.services import staging
+from reports.ledger_chain import Json, canonical_hash, moment
+from reports.ledger_key import LedgerKeyError
+from reports.models.ledger import LedgerKind
+from reports.services.ledger import record, recorded_events
+
+log = logging.getLogger(__name__)
+
+CLEANED_WITHIN = timedelta(hours=1)  # the sweep has removed by then what a process left behind
+
+
+def record_ended(batch: Batch) -> None:
+    """Add the receipt of a batch that has ended, once nothing is left of what it staged."""
+    try:
+        _record_ended(Batch.objects.select_related("study").get(pk=batch.pk))
+    except (DatabaseError, LedgerKeyError, StagingUnavailableError) as error:
+        # The batch has ended all the same: the receipt comes when the ledger can be written again.
+        log.warning("receipt_postponed batch=%s error=%s", batch.pk, type(error).__name__)
+
+
+def record_closed(study: VaultStudy) -> None:
+    """Add that a study was closed and its keys were destroyed, as its certificate says; once."""
+    certificate = study.certificate
+    if certificate is None or not certificates.is_complete(certificate):
+        return
+    by, at = certificate["closed_by"], certificate["closed_at"]
+    for key in certificate["keys"]:
+        record(
+            LedgerKind.KEY_DESTROYED,
+            actor=by,
+            study=study.slug,
+            facts={"key": key["id"], "key_left": keystore().exists(key["id"]), "at": key["destroyed_at"]},
+            event_id=f"key.destroyed/{key['id']}/{at}",
+        )
+    record(
+        LedgerKind.STUDY_CLOSED,
+        actor=by,
+        study=study.slug,
+        facts={
+            "certificate_sha256": canonical_hash(certificate),
+            "key_was_lost": certificate["key_was_lost"],
+        },
+        event_id=_closed_event(study),
+    )
+
+
+def record_feed(token: FeedToken) -> None:
+    """Add that a program may send files of a study."""
+    record(
+        LedgerKind.TOKEN_CREATED,
+        actor=token.created_by,
+        study=token.study.slug,
+        facts={"sends": True, "token": str(token.pk), "until": token.expires_at.date().isoformat()},
+        event_id=_feed_event(token),
+    )
+
+
+def record_feed_revoked(token: FeedToken, *, by: str) -> None:
+    """Add that a program may send no more; once."""
+    record(
+        LedgerKind.TOKEN_REVOKED,
+        actor=by,
+        study=token.study.slug,
+        facts={"sends": True, "token": str(token.pk)},
+        event_id=_feed_event(token).replace("created", "revoked", 1),
+    )
+
+
+def record_missing() -> None:
+    """Add what is in the vault and not in the ledger; any worker may do it, at any time."""
+    until = timezone.now() - CLEANED_WITHIN
+    ended = Batch.objects.filter(state__in=Batch.FINAL)
+    known = recorded_events(LedgerKind.BATCH_ENDED)
+    for batch in ended.select_related("study").order_by("finished_at").iterator(chunk_size=500):
+        if _batch_event(batch) not in known:
+            _record_ended(batch, is_patient=batch.finished_at is None or batch.finished_at > until)
+    known = recorded_events(LedgerKind.STUDY_CLOSED)
+    for study in VaultStudy.objects.exclude(certificate=None):
+        if _closed_event(study) not in known:
+            record_closed(study)
+    known = recorded_events(LedgerKind.TOKEN_CREATED)
+    for token in FeedToken.objects.select_related("study").order_by("pk"):
+        if _feed_event(token) not in known:
+            record_feed(token)
+
+
+def _record_ended(batch: Batch, *, is_patient: bool = True) -> None:
+    """Add a receipt; one who is patient leaves it to a later look while something is still staged."""
+    if not batch.is_final:
+        return
+    left = {
+        "staged_bytes_left": staging.bytes_left(batch.pk),
+        "key_left": keystore().exists(batch.key_id),
+    }
+    if is_patient and any(left.values()):
+        return
+    record(
+        LedgerKind.BATCH_ENDED,
+        actor=batch.created_by,
+        study=batch.study.slug,
+        facts=dict(_receipt(batch)) | left,
+        event_id=_batch_event(batch),
+    )
+
+
+def _receipt(batch: Batch) -> Iterator[tuple[str, Json]]:
+    yield "batch", str(batch.pk)
+    yield "kind", str(batch.kind)
+    yield "state", str(batch.state)
+    yield "key", batch.key_id
+    if batch.validate_only:
+        yield "only_checked", True
+    if batch.duplicate_of_id is not None:
+        yield "duplicate_of", str(batch.duplicate_of_id)
+    if batch.study.plan.get("presence") is not None:
+        # Exact counts would show what the noise on the study's totals hides.
+        yield "counts_withheld", True
+        return
+    if batch.kind in Batch.FILES:
+        yield "rows_read", batch.rows_read
+        yield "rows_accepted", batch.rows_accepted
+        yield "rows_ignored", _sorted(batch.rows_ignored)
+        yield "rows_rejected", _sorted(batch.rows_rejected)
+    yield "reports", batch.reports
+
+
+def _sorted(counts: dict[str, int]) -> dict[str, Any]:
+    return dict(sorted(counts.items()))
+
+
+def _batch_event(batch: Batch) -> str:
+    return f"batch.ended/{batch.pk}"
+
+
+def _closed_event(study: VaultStudy) -> str:
+    # With the time: the demo can be removed, made again, and closed again.
+    at = "" if study.certificate is None else study.certificate["closed_at"]
+    return f"study.closed/{study.slug}/{at}"
+
+
+def _feed_event(token: FeedToken) -> str:
+    return f"feed.created/{token.pk}/{moment(token.created_at)}"
