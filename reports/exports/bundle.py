@@ -34,6 +34,7 @@ LDP_MODULES: Final = (
     "families/adaptive.py",
     "families/fake_data.py",
     "families/faked_reports.py",
+    "families/geometric.py",
     "families/histogram.py",
     "families/unary.py",
     "geo/__init__.py",
@@ -42,6 +43,7 @@ LDP_MODULES: Final = (
     "geo/planar_laplace.py",
     "geo/precision.py",
     "params.py",
+    "presence.py",
     "unions.py",
 )
 _PACKAGE = '"""The parts of the library that read tallies; the package of the software has all of it."""\n'
