@@ -148,7 +148,8 @@ def file_name(given: str) -> str:
     Names in a folder need not be text at all; what is no printable character is left out.
     """
     name = PurePosixPath(PureWindowsPath(given).name).name
-    return "".join(char for char in name if char.isprintable())[:255] or "upload"
+    shown = "".join(char for char in name if char.isprintable())[:255]
+    return "upload" if shown in ("", ".", "..") else shown
 
 
 def append(batch: Batch, stream: Readable, *, offset: int) -> int:

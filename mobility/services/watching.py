@@ -109,7 +109,8 @@ def _take_in(found: Found) -> None:
 def _taken(path: Path) -> Iterator[BinaryIO | None]:
     """The file, open and locked against other workers; None if one of them has it, or had it."""
     try:
-        file = path.open("rb")
+        # Not through a link, even one that has come since the folder was listed.
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb")
     except FileNotFoundError:
         yield None
         return

@@ -110,7 +110,16 @@ class TestOpen:
 
     @pytest.mark.parametrize(
         ("given", "kept"),
-        [("C:\\data\\x.csv", "x.csv"), ("/data/x.csv", "x.csv"), ("a\nb.csv", "ab.csv"), ("", "upload")],
+        [
+            ("C:\\data\\x.csv", "x.csv"),
+            ("/data/x.csv", "x.csv"),
+            ("a\nb.csv", "ab.csv"),
+            ("", "upload"),
+            ("../../etc/passwd", "passwd"),
+            ("..\\..\\boot.ini", "boot.ini"),
+            ("..", "upload"),
+            ("a/..", "upload"),
+        ],
     )
     def test_only_the_name_of_the_file_is_kept(
         self, client: Client, study: VaultStudy, given: str, kept: str
