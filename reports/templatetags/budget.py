@@ -1,8 +1,16 @@
 """Filters for losses."""
 
+from decimal import Decimal
+
 from django import template
 
 from reports.wording_budget import spent_words
 
 register = template.Library()
 register.filter("spent", spent_words)
+
+
+@register.filter
+def loss(text: str | None) -> str:
+    """A loss as a statement writes it, rounded up for people."""
+    return spent_words(None if text is None else Decimal(text))
