@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.utils import timezone
 
 from mobility.ingest.counts import IGNORED, REJECTED
-from mobility.models import Batch, OutboxDelta, VaultDay, VaultStudy
+from mobility.models import Batch, Handover, OutboxDelta, VaultDay, VaultPublication, VaultStudy
 from mobility.quality.facts import Facts
 
 BATCHES_SHOWN = 50
@@ -71,6 +72,39 @@ class RowOutcome:
     rows: int
     first_lines: tuple[int, ...]
     columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingHandover:
+    """What an analyst server that runs apart does not have of a study.
+
+    publications : how many wait; 0 when it does not know of the study, or of its end
+    problem : why the last try failed, empty before the first
+    tried_at : when that was; None before the first
+    """
+
+    publications: int
+    problem: str
+    tried_at: datetime | None
+    server: str
+    every_s: int
+
+
+def waiting_handover(study_id: int) -> WaitingHandover | None:
+    """What waits to be handed over of a study; None when nothing does, or no analyst server runs apart."""
+    if not settings.HANDS_OVER:
+        return None
+    waiting = VaultPublication.objects.filter(study=study_id, handed_over_at=None).count()
+    tried = Handover.objects.filter(study=study_id).first()
+    if tried is not None and not tried.problem and not waiting:
+        return None
+    return WaitingHandover(
+        publications=waiting,
+        problem="" if tried is None else tried.problem,
+        tried_at=None if tried is None else tried.tried_at,
+        server=settings.MOBILITY_ANALYST_URL,
+        every_s=settings.MOBILITY_HANDOVER_RETRY_S,
+    )
 
 
 def study_head(study_id: int) -> StudyHead:

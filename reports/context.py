@@ -1,5 +1,6 @@
 """What every page knows."""
 
+from django.conf import settings
 from django.http import HttpRequest
 
 
@@ -8,10 +9,13 @@ def site(request: HttpRequest) -> dict[str, object]:
     from reports import policies
 
     roles = policies.roles_of(request.user)
+    has_reports = settings.HAS_REPORTS
     return {
         "roles": roles,
-        "is_reader": bool(roles & policies.READERS),
+        "has_reports": has_reports,
+        "analyst_url": settings.MOBILITY_ANALYST_URL,
+        "is_reader": has_reports and bool(roles & policies.READERS),
         "is_overseer": bool(roles & policies.OVERSEERS),
-        "may_export": bool(roles & policies.EXPORTERS),
-        "may_open": bool(roles & policies.OPENERS),
+        "may_export": has_reports and bool(roles & policies.EXPORTERS),
+        "may_open": has_reports and bool(roles & policies.OPENERS),
     }

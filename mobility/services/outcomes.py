@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+from mobility import selectors
 from mobility.models import Batch
 from mobility.quality.batch_checks import warnings_of
 from mobility.quality.facts import Facts
+from mobility.services import handover
 from mobility.services.presence_crossing import is_noisy
 
 LATE_SHARE = 0.01  # of the subscriber-days of a file, above which its late changes are worth a word
@@ -52,7 +54,8 @@ def is_published(batch: Batch) -> bool:
     brought_nothing = batch.duplicate_of_id is not None or batch.more_to_come or batch.validate_only
     # With presence noise only a closing of days lets anything cross.
     waits = is_noisy(batch.study) and batch.kind != Batch.Kind.CLOSE_DAYS
-    return not brought_nothing and not batch.waiting_subscribers and not waits
+    is_out = not batch.waiting_subscribers and not waits
+    return not brought_nothing and is_out and handover.has_crossed(batch.study)
 
 
 def notes_for_reader(batch: Batch) -> Iterator[str]:
@@ -77,6 +80,11 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
         yield (
             "nothing of it is published yet: the study has presence noise, so the totals of a day cross when "
             "the day and all before it are closed (close_days)"
+        )
+    if (handover_waits := selectors.waiting_handover(batch.study_id)) is not None:
+        yield (
+            f"the analyst server does not have everything yet: {handover_waits.problem or 'not tried yet'}. "
+            "Nothing is lost: as long as a worker runs, it is tried again"
         )
     if batch.waiting_subscribers:
         yield (

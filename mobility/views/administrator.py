@@ -15,8 +15,11 @@ from django_htmx.http import HttpResponseClientRedirect
 from ldp import IndicatorCertificate, PlanSpec
 from mobility.certificate import is_complete
 from mobility.errors import MobilityError
-from mobility.models import VaultStudy
-from mobility.services.studies import create_study
+from mobility.models import PlanDraft, VaultStudy
+from mobility.selectors import waiting_handover
+from mobility.services.drafts import draft_new_study
+from mobility.services.plan_publishing import obstacle
+from mobility.views.drafts import open_drafts
 from mobility.views.study_form import StudyForm, StudyFormError, check_given, check_size
 from mobility.wording import megabytes
 from reports import wording
@@ -146,7 +149,10 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     plan = current_plan(found)
     spec, certificate = certified(plan)
     located = location_protection(spec, extra_days=plan.voided_days)
-    erasure = VaultStudy.objects.filter(slug=slug).values_list("certificate", flat=True).first()
+    vault_id, erasure = VaultStudy.objects.filter(slug=slug).values_list("pk", "certificate").first() or (
+        None,
+        None,
+    )
     typed = {each.indicator_id: each.epsilon for each in plan.indicators.all()}
     context = {
         "study": found,
@@ -171,6 +177,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
 def _indicator_row(
     indicator: Indicator, spec: PlanSpec, certified_to: IndicatorCertificate, *, typed: Decimal | None
 ) -> dict[str, object]:
+        "handover": waiting_handover(vault_id) if vault_id is not None else None,
     index = spec.index(indicator.slug)
     return {
         "indicator": indicator,

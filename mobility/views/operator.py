@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -51,6 +52,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "batches": selectors.study_batches(row.pk),
         "batches_shown": selectors.BATCHES_SHOWN,
         **upload_context(row, by=request.user.get_username()),
+        "handover": selectors.waiting_handover(row.pk),
         "close_form": close_form(days),
         "void_form": void_form(days),
         "crumbs": [(gettext("Uploads"), reverse("operator:studies"))],
@@ -71,7 +73,9 @@ def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
         "rejected": selectors.rejected_rows(found),
         "ignored": selectors.ignored_rows(found),
         "checks": batch_checks(found),
-        "can_read": studies_for(request.user, *READERS).filter(slug=head.slug).exists(),
+        "handover": selectors.waiting_handover(found.study_id) if found.is_final else None,
+        "can_read": settings.HAS_REPORTS
+        and studies_for(request.user, *READERS).filter(slug=head.slug).exists(),
         "crumbs": [
             (gettext("Uploads"), reverse("operator:studies")),
             (head.name, reverse("operator:study", args=[head.slug])),

@@ -44,7 +44,8 @@ def batch_progress(batch: Batch, study: StudyHead) -> BatchProgress:
         is_published=done
         and _brought_something(batch)
         and not selectors.waiting_subscribers(batch)
-        and not _waits_for_closing(batch),
+        and not _waits_for_closing(batch)
+        and not _waits_for_server(batch),
     )
 
 
@@ -121,7 +122,18 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
         return _waiting(waiting, study)
     if _waits_for_closing(batch):
         return _until_closed(batch)
+    if _waits_for_server(batch):
+        return (
+            gettext("It is done here. The analyst server does not have its totals yet."),
+            gettext("They wait in the vault, and handing them over is tried again; nothing is lost."),
+        )
     return _published(batch), ""
+
+
+def _waits_for_server(batch: Batch) -> bool:
+    """Whether publications of the study wait for an analyst server that runs apart."""
+    handover = selectors.waiting_handover(batch.study_id)
+    return handover is not None and handover.publications > 0
 
 
 def _waits_for_closing(batch: Batch) -> bool:

@@ -1,5 +1,6 @@
 """The first page: one obvious next step for each role, and the studies of those who may read them."""
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -14,7 +15,7 @@ from reports.views.access import account, readable
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
     """What a person can do here, and how far each study is."""
-    is_reader = bool(policies.roles_of(request.user) & READERS)
+    is_reader = settings.HAS_REPORTS and bool(policies.roles_of(request.user) & READERS)
     context = {
         "rows": study_overviews(readable(request)) if is_reader else [],
         "is_reader": is_reader,
