@@ -17,6 +17,7 @@ from ldp.tallies import Delta
 from reports import handover
 from reports.geography.stored import GridMap
 from reports.handover import Envelope, MessageError
+from reports.ledger_chain import canonical_hash
 from reports.models import Area, Plan, Publication, Sender, SentStudy, Study
 from reports.models.ledger import LedgerEntry, LedgerKind
 from reports.models.study import DEMO_ACTOR
@@ -184,6 +185,12 @@ def take_study(sender: Sender, *, slug: str, body: bytes) -> bool:
             f"the study cannot be created from this message ({type(error).__name__})"
         ) from None
     SentStudy.objects.create(study=study, sender=sender, digest=digest)
+    record(
+        LedgerKind.STUDY_CREATED,
+        actor=_actor(sender),
+        study=slug,
+        facts={"plan_sha256": content["plan_hash"], "sha256": digest},
+    )
     return True
 
 
@@ -233,7 +240,12 @@ def _check_grid(fields: dict[str, Any], definition: StudyDefinition) -> None:
         if fields.get("grid") is not None:
             raise MessageError("grid must be absent where no places are reported")
         return
-    found = GridMap.from_fields(grid=fields["grid"], zones=fields["grid_zones"], land=fields["grid_land"])
+    found = GridMap.from_fields(
+        grid=fields["grid"],
+        zones=fields["grid_zones"],
+        land=fields["grid_land"],
+        at_antennas=fields["grid_at_antennas"],
+    )
     if found.grid != grid:
         raise MessageError("grid must be that of the plan, got another")
 
@@ -314,6 +326,12 @@ def take_closed(sender: Sender, *, slug: str, body: bytes) -> bool:
         return False
     SentStudy.objects.filter(study=study).update(certificate=content["certificate"])
     mark_closed(study_slug=slug, closed_at=closed_at)
+    record(
+        LedgerKind.STUDY_CLOSED,
+        actor=_actor(sender),
+        study=slug,
+        facts={"certificate_sha256": canonical_hash(content["certificate"]), "at": closed_at.isoformat()},
+    )
     return True
 
 

@@ -25,6 +25,7 @@ from ldp import PlanSpec
 from ldp.tallies import Delta
 from reports import handover
 from reports.handover import Envelope, Kind, digest_of, to_body
+from reports.ledger_chain import canonical_hash
 from reports.models import (
     Area,
     Indicator,
@@ -449,6 +450,7 @@ def test_a_study_without_data_gives_way_to_its_sender(
     assert operator_zone.create(renamed).json() == {"is_new": True}
     assert Study.objects.get().name == "Renamed"
     assert operator_zone.create(renamed).json() == {"is_new": False}
+    assert [entry.actor for entry in LedgerEntry.objects.filter(kind="study.created")] == ["sender north"] * 2
 
 
 def test_the_demo_stays_the_demo(operator_zone: Operator, definition: StudyDefinition) -> None:
@@ -468,6 +470,8 @@ def test_a_study_is_closed_once_with_its_certificate(
     assert study.sent.certificate == {"erased": {"pseudonyms": 3}}
     assert operator_zone.post(f"{SLUG}/closed", body, headers).json() == {"is_new": False}
     assert operator_zone.state()["is_closed"]
+    (entry,) = LedgerEntry.objects.filter(kind="study.closed")
+    assert entry.facts["certificate_sha256"] == canonical_hash({"erased": {"pseudonyms": 3}})
 
 
 @pytest.mark.parametrize("closed_at", [None, 1, "yesterday", "2017-06-08T10:00:00"])
