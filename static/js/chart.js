@@ -46,6 +46,10 @@ function drawAll() {
 }
 
 drawAll();
+// A part of the page that htmx has replaced has figures of its own.
+document.addEventListener("htmx:afterSwap", (event) => {
+  event.target.querySelectorAll("[data-figure]").forEach(draw);
+});
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 // Paper has another width than the window, and a light ground.
 function resizeAll() {
