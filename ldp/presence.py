@@ -13,6 +13,9 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any, Final, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ldp.errors import InvalidBudgetError, PlanError
 from ldp.families.geometric import GeometricChannel, geometric_channel
 
@@ -89,6 +92,14 @@ class CountNoise:
     def epsilon(self) -> Decimal:
         """Certified loss when one subscriber is added or removed, rounded up to 30 digits."""
         return _UP.multiply(self.channel.epsilon, Decimal(self.sensitivity))
+
+
+def first_days(bitmaps: NDArray[np.uint64], *, most: int) -> NDArray[np.uint64]:
+    """Bitmaps with the lowest `most` bits of each, which are the first present days; not modified."""
+    rest = bitmaps.copy()
+    for _ in range(most):
+        rest &= rest - np.uint64(1)  # takes the lowest bit away; 0 stays 0, since 0 - 1 has all bits
+    return bitmaps & ~rest
 
 
 def replaced_cells(*, max_days: int, days: int) -> int:

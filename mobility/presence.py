@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ldp.errors import PlanError
 from ldp.params import Kind
+from ldp.presence import first_days
 from ldp.tallies import Delta, tally_reports, tally_visitors
 from mobility import places
 from mobility.answers import KnownAnswers
@@ -238,14 +239,6 @@ def capped_tallies(presence: Presence, sanitiser: StudySanitiser) -> Delta:
     delta = Delta.zero(sanitiser.plan)
     _add_tallies(delta, (capped, 1), sanitiser=sanitiser)
     return delta
-
-
-def first_days(days: NDArray[np.uint64], *, most: int) -> NDArray[np.uint64]:
-    """Bitmaps with the lowest `most` bits of each, which are the first days."""
-    rest = days.copy()
-    for _ in range(most):
-        rest &= rest - np.uint64(1)  # takes the lowest bit away; 0 stays 0, since 0 - 1 has all bits
-    return days & ~rest
 
 
 def _as_rows(items: NDArray[Any]) -> NDArray[Any]:

@@ -167,6 +167,7 @@ def test_days_without_anybody_are_as_noisy_as_others(make_noisy: Callable[..., P
     assert (found["visitors"] < 0).any()
 
 
+@pytest.mark.slow
 def test_death_at_any_statement_of_a_closing_changes_nothing(
     make_noisy: Callable[..., Pipeline], few: list[Path]
 ) -> None:
@@ -178,7 +179,7 @@ def test_death_at_any_statement_of_a_closing_changes_nothing(
     expected = undisturbed.tallies()
     assert visitors_by_hand(undisturbed, cap=DAYS).any()
     deaths = 0
-    step = 1 if connections["vault"].vendor == "sqlite" else 5
+    step = 2 if connections["vault"].vendor == "sqlite" else 5
     for n in range(1, 1000, step):
         pipeline = make_noisy(slug=f"killed-at-{n}")
         pipeline.upload(few[0])

@@ -1,0 +1,148 @@
+"""Estimates from noisy counts: against exact ones, against the exact law, and where nothing can be said."""
+
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from ldp import grr_channel
+from ldp.errors import LdpError, NoReportsError
+from ldp.estimators import pure_frequencies, pure_variance
+from ldp.families.geometric import geometric_channel
+from ldp.noisy_estimators import NoisyTotal, UnionNoise, noisy_frequencies, noisy_total, noisy_visitors
+
+CHANNEL = grr_channel(epsilon=Fraction(1), domain_size=3)
+COUNTS = np.array([900, 700, 400], np.int64)
+HARDLY_ANY = geometric_channel(step=Fraction(30))
+WEEK = geometric_channel(step=Fraction(1, 7))
+
+
+def union_law(*, step: float, n_cells: int, size: int = 2**14) -> np.ndarray:
+    """Law of the sum of so many two-sided geometric variables, by its characteristic function."""
+    a, angle = np.exp(-step), 2 * np.pi * np.arange(size) / size
+    return np.real(np.fft.fft(((1 - a) ** 2 / (1 - 2 * a * np.cos(angle) + a * a)) ** n_cells)) / size
+
+
+def test_noise_of_hardly_anybody_makes_no_wide_interval() -> None:
+    total = noisy_total(1000, noise=UnionNoise(channel=HARDLY_ANY, n_cells=1))
+    assert (total.ci_low, total.ci_high) == (999, 1001)
+
+
+@pytest.mark.parametrize("step", [Fraction(1, 31), Fraction(1, 7), Fraction(1)])
+@pytest.mark.parametrize("n_cells", [1, 2, 4, 16])
+def test_interval_of_a_total_holds_it_as_often_as_it_says(step: Fraction, n_cells: int) -> None:
+    total = noisy_total(1000, noise=UnionNoise(channel=geometric_channel(step=step), n_cells=n_cells))
+    law = union_law(step=float(step), n_cells=n_cells)
+    reach = 1000 - total.ci_low
+    assert reach == total.ci_high - 1000
+    held = law[0] + 2 * law[1 : reach + 1].sum()
+    assert 0.9485 < held < 0.985
+    if n_cells == 1:  # a normal quantile would be too short, and by more than rounding mends
+        short = int(1.96 * total.std_error)
+        assert law[0] + 2 * law[1 : short + 1].sum() < 0.945
+
+
+def test_spread_of_the_worst_union_of_a_week() -> None:
+    assert noisy_total(0, noise=UnionNoise(channel=WEEK, n_cells=1)).std_error == pytest.approx(
+        9.891, abs=1e-3
+    )
+    assert noisy_total(0, noise=UnionNoise(channel=WEEK, n_cells=16)).std_error == pytest.approx(
+        39.564, abs=1e-3
+    )
+
+
+def test_without_noise_the_estimates_are_the_usual_ones() -> None:
+    usual = pure_frequencies(COUNTS, n_reports=2000, n_population=9000, channel=CHANNEL)
+    found = noisy_frequencies(
+        COUNTS, n_visitors=9000, noise=UnionNoise(channel=HARDLY_ANY, n_cells=1), channel=CHANNEL
+    )
+    for name in ("frequency", "std_error", "ci_low", "ci_high", "consistent"):
+        assert getattr(found, name) == pytest.approx(getattr(usual, name), rel=1e-6), name
+
+
+def test_variance_is_that_of_the_answers_and_that_of_the_noise() -> None:
+    """A value of frequency f: by hand, in persons: N_x - g n has the noise of all three counts."""
+    noise = UnionNoise(channel=WEEK, n_cells=16)
+    found = noisy_frequencies(COUNTS, n_visitors=9000, noise=noise, channel=CHANNEL)
+    f = np.clip(found.frequency, 0, 1)
+    answers = pure_variance(f, n_reports=2000, n_population=9000, channel=CHANNEL)
+    slope = float(CHANNEL.p - CHANNEL.q)
+    g = float(CHANNEL.q) + slope * f
+    in_persons = noise.variance * ((1 - g) ** 2 + 2 * g**2)
+    assert found.std_error**2 == pytest.approx(answers + in_persons / (2000 * slope) ** 2, rel=1e-9)
+    assert (found.std_error**2 > 1.5 * answers).all()
+
+
+def test_ends_of_the_interval_are_where_the_distance_is_z_standard_deviations() -> None:
+    noise = UnionNoise(channel=WEEK, n_cells=16)
+    found = noisy_frequencies(COUNTS, n_visitors=9000, noise=noise, channel=CHANNEL)
+    p, q = float(CHANNEL.p), float(CHANNEL.q)
+    for end in (found.ci_low, found.ci_high):
+        g = q + (p - q) * end
+        variance = pure_variance(end, n_reports=2000, n_population=9000, channel=CHANNEL) * (
+            2000 * (p - q)
+        ) ** 2 + noise.variance * ((1 - g) ** 2 + 2 * g**2)
+        z = np.abs(COUNTS - g * 2000) / np.sqrt(variance)
+        assert ((z > 1.959) & (z < 2.0)).all()
+
+
+def test_more_answers_than_visitors_are_a_matter_of_noise() -> None:
+    noise = UnionNoise(channel=WEEK, n_cells=1)
+    few = noisy_frequencies(COUNTS, n_visitors=1990, noise=noise, channel=CHANNEL)
+    same = noisy_frequencies(COUNTS, n_visitors=2000, noise=noise, channel=CHANNEL)
+    assert np.array_equal(few.std_error, same.std_error)
+
+
+@pytest.mark.parametrize("counts", [[10, -8, 30], [0, 0, 0], [-300, 20, 10]])
+def test_answers_that_could_be_noise_give_no_estimate(counts: list[int]) -> None:
+    noise = UnionNoise(channel=WEEK, n_cells=16)
+    with pytest.raises(NoReportsError, match="to be told from noise"):
+        noisy_frequencies(np.array(counts, np.int64), n_visitors=500, noise=noise, channel=CHANNEL)
+
+
+@pytest.mark.parametrize("n", [80, 140, 145, 150, 160, 200])
+def test_few_answers_give_an_interval_with_ends_or_none(n: int) -> None:
+    """Around the least number: never a root of less than 0, nor an interval without its estimate."""
+    noise = UnionNoise(channel=WEEK, n_cells=16)
+    counts = np.array([n, n // 2, -n // 2], np.int64)
+    try:
+        found = noisy_frequencies(counts, n_visitors=500, noise=noise, channel=CHANNEL)
+    except NoReportsError:
+        assert n < 160
+        return
+    assert np.isfinite(found.ci_low).all()
+    assert np.isfinite(found.ci_high).all()
+    assert (found.ci_low <= found.frequency).all()
+    assert (found.frequency <= found.ci_high).all()
+    assert found.consistent.min() >= 0
+    assert found.consistent.sum() == pytest.approx(1)
+
+
+def test_visitors_of_a_value_have_the_errors_of_both() -> None:
+    noise = UnionNoise(channel=WEEK, n_cells=16)
+    found = noisy_frequencies(COUNTS, n_visitors=9000, noise=noise, channel=CHANNEL)
+    total = noisy_total(9000, noise=noise)
+    value, low, high = noisy_visitors(found, total=total)
+    assert value == pytest.approx(found.frequency * 9000)
+    known = NoisyTotal(value=9000, std_error=0.0, ci_low=9000, ci_high=9000)
+    _, at_least, at_most = noisy_visitors(found, total=known)
+    assert at_least == pytest.approx(found.ci_low * 9000)
+    assert at_most == pytest.approx(found.ci_high * 9000)
+    assert (low < at_least).all()
+    assert (at_most < high).all()
+    half = total.ci_high - 9000
+    expected = sqrt((9000 * (found.ci_high[0] - found.frequency[0])) ** 2 + (found.frequency[0] * half) ** 2)
+    assert high[0] - value[0] == pytest.approx(expected, rel=1e-3)
+    with pytest.raises(NoReportsError, match="visitors must be more than 0"):
+        noisy_visitors(found, total=noisy_total(-3, noise=noise))
+
+
+def test_arguments_that_break_a_rule_are_refused() -> None:
+    noise = UnionNoise(channel=WEEK, n_cells=1)
+    with pytest.raises(LdpError, match=r"counts must have shape \(3,\)"):
+        noisy_frequencies(COUNTS[:2], n_visitors=10, noise=noise, channel=CHANNEL)
+    with pytest.raises(LdpError, match=r"level must be in \(0, 1\), got 1"):
+        noisy_total(5, noise=noise, level=1)
+    with pytest.raises(LdpError, match="n_cells must be >= 1, got 0"):
+        UnionNoise(channel=WEEK, n_cells=0)
