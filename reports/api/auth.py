@@ -16,11 +16,15 @@ from reports.services import access
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """Whose rights count, in which roles, and the one study that a token opens; None = all of them."""
+    """Whose rights count, in which roles, and the one study that a token opens; None = all of them.
+
+    token_id : of a program; None: the person asks in a browser
+    """
 
     user: User
     roles: frozenset[Role] = EXPORTERS
     study_id: int | None = None
+    token_id: int | None = None
 
     def studies(self) -> QuerySet[Study]:
         """What may be read now."""
@@ -42,7 +46,7 @@ class Token(HttpBearer):
         found = access.token_of(token)
         if found is None:
             raise AuthenticationError
-        return Reader(user=found.owner, roles=OPENERS, study_id=found.study_id)
+        return Reader(user=found.owner, roles=OPENERS, study_id=found.study_id, token_id=found.pk)
 
 
 class Session(APIKeyCookie):

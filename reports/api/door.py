@@ -1,17 +1,20 @@
 """The door of the API: imports it when the first program knocks, and turns every refusal into a problem."""
 
 from functools import cache
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import Resolver404, URLResolver
 from django.urls.resolvers import RoutePattern
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
 from reports.api.problems import problem
+from reports.services.handouts import record_answer
 
 ALLOWED = "GET, HEAD"
 
@@ -37,7 +40,25 @@ def answer(request: HttpRequest, rest: str) -> HttpResponseBase:
         response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
     finally:
         request.method = asked
+    if asked == "GET" and response.status_code == 200 and "study" in match.kwargs:
+        _note(request, response, what=match.url_name or "", kwargs=match.kwargs)
     return response
+
+
+def _note(request: HttpRequest, response: HttpResponseBase, *, what: str, kwargs: dict[str, Any]) -> None:
+    """Numbers of a study have left: that is in the ledger."""
+    from reports.api.auth import reader_of
+
+    reader, query = reader_of(request), request.GET
+    asked = {"indicator": kwargs.get("indicator"), "from": query.get("from"), "to": query.get("to")}
+    record_answer(
+        study=kwargs["study"],
+        by=reader.user.get_username(),
+        token_id=reader.token_id,
+        facts={"way": "api", "what": what} | {name: text for name, text in asked.items() if text},
+        version=response["ETag"].strip('"'),
+        now=timezone.now(),
+    )
 
 
 def _not_allowed() -> HttpResponse:

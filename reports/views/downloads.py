@@ -37,11 +37,13 @@ from reports.picker import requested_window
 from reports.selectors import UnionNotAvailableError, WindowError, visitor_unions
 from reports.statement import privacy_statement
 from reports.views.access import exporters_only, indicator_or_404, readable, sees_all, study_or_404
+from reports.views.handed_out import handed_out
 from reports.views.movement import asked_of as movement_asked
 
 
 @require_safe
 @exporters_only
+@handed_out
 def download_study(request: HttpRequest, slug: str, file_format: str) -> HttpResponse:
     """All indicators: in all windows as data, over all days for reading."""
     study, found = study_or_404(request, slug), _format(file_format, Scope.STUDY)
@@ -50,6 +52,7 @@ def download_study(request: HttpRequest, slug: str, file_format: str) -> HttpRes
 
 @require_safe
 @exporters_only
+@handed_out
 def download_window(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
     """One indicator in the window that the address names."""
     indicator, found = _indicator(request, slug, indicator_slug), _format(file_format, Scope.WINDOW)
@@ -64,6 +67,7 @@ def download_window(request: HttpRequest, slug: str, indicator_slug: str, file_f
 
 @require_safe
 @exporters_only
+@handed_out
 def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
     """One indicator on each day; what is drawn as the page shows it."""
     indicator, found = _indicator(request, slug, indicator_slug), _format(file_format, Scope.DAYS)
@@ -76,6 +80,7 @@ def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_for
 
 @require_safe
 @exporters_only
+@handed_out
 def download_comparison(
     request: HttpRequest, slug: str, indicator_slug: str, file_format: str
 ) -> HttpResponse:
@@ -99,6 +104,7 @@ def download_comparison(
 
 @require_safe
 @exporters_only
+@handed_out
 def download_movement(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
     """Totals and the figure that the address names, as its page names it, of all categories."""
     indicator = _indicator(request, slug, indicator_slug)
@@ -111,6 +117,7 @@ def download_movement(request: HttpRequest, slug: str, indicator_slug: str, file
 
 @require_safe
 @exporters_only
+@handed_out
 def download_bundle(request: HttpRequest, slug: str) -> HttpResponse:
     """All that somebody else needs to recompute every number of a study."""
     study = study_or_404(request, slug)
@@ -123,6 +130,7 @@ def download_bundle(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 @exporters_only
+@handed_out
 def download_statement(request: HttpRequest, slug: str) -> HttpResponse:
     """The privacy statement as JSON."""
     study = study_or_404(request, slug)

@@ -10,10 +10,12 @@ from reports.selectors import WindowError
 from reports.views.access import exporters_only
 from reports.views.density import located_or_404, window_of
 from reports.views.downloads import attachment, refused
+from reports.views.handed_out import handed_out
 
 
 @require_safe
 @exporters_only
+@handed_out
 def download_places(request: HttpRequest, slug: str, content: str, file_format: str) -> HttpResponse:
     """Zones, squares or both maps of the window of the address; what is not computed yet is missing."""
     study, spec = located_or_404(request, slug)

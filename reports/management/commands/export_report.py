@@ -16,6 +16,7 @@ from reports.selectors import (
     window_from_dates,
     window_report,
 )
+from reports.services.handouts import record_file
 
 
 class Command(BaseCommand):
@@ -38,6 +39,10 @@ class Command(BaseCommand):
         except WindowError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(render(reports, file_format=options["file_format"]).rstrip("\n"))
+        named = {"indicator": "indicator", "from": "first", "to": "last"}
+        asked = {name: options[option] for name, option in named.items() if options[option]}
+        facts = {"way": "command", "format": options["file_format"]} | asked
+        record_file(study=study.slug, by="command line", facts=facts)
 
 
 def _reports(study: Study, slug: str | None, window: Window | None) -> list[WindowReport]:

@@ -1,0 +1,48 @@
+"""Files that pages hand out are noted in the ledger."""
+
+from collections.abc import Callable
+from datetime import date
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from django.http import HttpRequest, HttpResponse
+
+from reports.ledger_chain import Json
+from reports.models import Study
+from reports.services.handouts import record_file
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+# Of addresses; those of comparisons name both sides.
+DAYS = ("from", "to", "with_from", "with_to")
+FILE_NAME = 'attachment; filename="'
+
+
+def handed_out(view: View[P]) -> View[P]:
+    """Note each file that the view answers with; its address names the study (`slug`)."""
+
+    @wraps(view)
+    def noting(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        response = view(request, *args, **kwargs)
+        if response.status_code == 200 and request.method == "GET":
+            facts: dict[str, Json] = {"way": "page", "file": _file_name(response)}
+            facts |= {name: request.GET[name] for name in DAYS if _is_day(request.GET.get(name, ""))}
+            if Study.objects.filter(slug=request.GET.get("with", "")).exists():
+                facts["with"] = request.GET["with"]
+            record_file(study=str(kwargs["slug"]), by=request.user.get_username(), facts=facts)
+        return response
+
+    return noting
+
+
+def _file_name(response: HttpResponse) -> str:
+    return response["Content-Disposition"].removeprefix(FILE_NAME).removesuffix('"')
+
+
+def _is_day(text: str) -> bool:
+    """Whether this is a date: nothing else that somebody may have typed is kept."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return len(text) == len("2017-05-31")
