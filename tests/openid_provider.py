@@ -127,10 +127,12 @@ def __getattr__(name: str) -> Any:
     """What Django looks for in this module, once it is set up."""
     if name == "urlpatterns":
         from django.contrib.auth.views import LoginView
+        from django.http import HttpResponse
         from django.urls import include, path
 
         login = LoginView.as_view(template_name="in.html")
-        return [path("log-in/", login), path("o/", include("oauth2_provider.urls"))]
+        icon = path("favicon.ico", lambda _: HttpResponse(status=204))
+        return [path("log-in/", login), icon, path("o/", include("oauth2_provider.urls"))]
     if name == "validator":
         from oauth2_provider.oauth2_validators import OAuth2Validator
 
