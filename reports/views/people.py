@@ -25,7 +25,7 @@ from reports.wording_roles import ROLE_MEANINGS, ROLE_WORDS, role_words
 
 overseers_only = require_role(*OVERSEERS)
 administrators_only = require_role(Role.ADMINISTRATOR)
-ALL = ""  # the choice of all studies
+ALL = "*"  # the choice of all studies; no slug has a star
 
 
 class RolesForm(forms.Form):
@@ -55,7 +55,7 @@ class AccountForm(RolesForm):
 class GrantForm(forms.Form):
     """Which study is opened, and until when."""
 
-    study = forms.ChoiceField(label=_("Study"), required=False)
+    study = forms.ChoiceField(label=_("Study"), error_messages={"required": _("Choose a study.")})
     until = forms.DateField(
         label=_("Until and with (UTC)"),
         required=False,
@@ -67,7 +67,11 @@ class GrantForm(forms.Form):
         super().__init__(data)  # type: ignore[arg-type]
         found = Study.objects.order_by("-first_day", "slug").values_list("slug", "name")
         field: Any = self.fields["study"]
-        field.choices = [*found, (ALL, gettext("All studies, also those to come"))]
+        field.choices = [
+            ("", gettext("Choose")),
+            *found,
+            (ALL, gettext("All studies, also those to come")),
+        ]
         self.fields["until"].widget.attrs["min"] = today().isoformat()
 
     @property
