@@ -15,11 +15,9 @@ from django_htmx.http import HttpResponseClientRedirect
 from ldp import IndicatorCertificate, PlanSpec
 from mobility.certificate import is_complete
 from mobility.errors import MobilityError
-from mobility.models import PlanDraft, VaultStudy
+from mobility.models import VaultStudy
 from mobility.selectors import waiting_handover
-from mobility.services.drafts import draft_new_study
-from mobility.services.plan_publishing import obstacle
-from mobility.views.drafts import open_drafts
+from mobility.services.studies import create_study
 from mobility.views.study_form import StudyForm, StudyFormError, check_given, check_size
 from mobility.wording import megabytes
 from reports import wording
@@ -168,6 +166,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "n_windows": found.days * (found.days + 1) // 2,
         "visitor_rule": wording.visitor_rule(found),
         "erasure": erasure,
+        "handover": waiting_handover(vault_id) if vault_id is not None else None,
         "is_erased": is_complete(erasure),
         "crumbs": [(gettext("Administration"), reverse("administrator:studies"))],
     }
@@ -177,7 +176,6 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
 def _indicator_row(
     indicator: Indicator, spec: PlanSpec, certified_to: IndicatorCertificate, *, typed: Decimal | None
 ) -> dict[str, object]:
-        "handover": waiting_handover(vault_id) if vault_id is not None else None,
     index = spec.index(indicator.slug)
     return {
         "indicator": indicator,
