@@ -3,7 +3,8 @@
 What an administrator can know goes in: visitors of a day and days present, both in the mean. For each
 mechanism and indicator it prints, for one day and for all days together, the half-width that the page shows
 (of a category of average size), and 1.96 times the root of the mean squared error that was measured over all
-days, categories and keys. It fails unless they are within 5 %.
+days, categories and keys, with its standard error. It fails unless they are within 5 %, or two standard
+errors more where there are few keys.
 
     python -m benchmarks.simulator --keys 400 --processes 2
 """
@@ -57,6 +58,11 @@ class Score:
         """What was foretold over what was measured."""
         return self.foretold / self.measured
 
+    @property
+    def is_good(self) -> bool:
+        """Whether they agree as far as can be told."""
+        return abs(self.ratio - 1) <= TOLERANCE + 2 * self.doubt
+
 
 def main() -> int:
     """Run the mechanisms; 0 if all is within the tolerance."""
@@ -78,7 +84,7 @@ def main() -> int:
             found = scores(mechanism, options.unit, np.concatenate(parts))
             for score in found:
                 soak.write(line(score))
-            passed &= all(abs(score.ratio - 1) <= TOLERANCE for score in found)
+            passed &= all(score.is_good for score in found)
             sys.stderr.write(f"{mechanism}: {time.perf_counter() - started:.0f} s\n")
     soak.write("passed" if passed else "FAILED")
     return 0 if passed else 1
@@ -96,10 +102,10 @@ def heading(n_keys: int, *, unit: str) -> str:
 
 def line(score: Score) -> str:
     """Row of the table; ± in percentage points."""
-    mark = "" if abs(score.ratio - 1) <= TOLERANCE else " out of tolerance"
+    mark = "" if score.is_good else " out of tolerance"
     return (
         f"| {score.mechanism} | {score.indicator} | {score.kind} | ± {100 * score.foretold:.2f} "
-        f"| ± {100 * score.measured:.2f} | {score.ratio:.3f}{mark} |"
+        f"| ± {100 * score.measured:.2f} | {score.ratio:.3f} (± {score.doubt:.3f}){mark} |"
     )
 
 

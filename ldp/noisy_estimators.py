@@ -20,7 +20,7 @@ from math import ceil
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ldp.channels import GrrChannel
 from ldp.errors import LdpError, NoReportsError
@@ -123,8 +123,7 @@ def noisy_frequencies(
     population = max(n_visitors, n)
 
     def of_noise(f: Floats) -> Floats:
-        g = q + (p - q) * f
-        return noise.variance * ((1 - g) ** 2 + (k - 1) * g**2) / (n * (p - q)) ** 2
+        return noise_variance(f, n_reports=n, noise=noise, channel=channel)
 
     def variance(f: Floats) -> Floats:
         return pure_variance(f, n_reports=n, n_population=population, channel=channel) + of_noise(f)
@@ -141,6 +140,22 @@ def noisy_frequencies(
         ci_high=high,
         consistent=project_simplex(frequency),
     )
+
+
+def noise_variance(f: ArrayLike, *, n_reports: float, noise: UnionNoise, channel: GrrChannel) -> Floats:
+    """What the noise of the counts adds to the variance of estimates of true frequencies f; see the module.
+
+    Parameters
+    ----------
+    f : array_like of float; true frequencies, in [0, 1]
+    n_reports : float; answers in the window, above 0
+    noise : UnionNoise; of each count
+    channel : GrrChannel; as used for the answers
+    """
+    p, q = float(channel.p), float(channel.q)
+    g = q + (p - q) * np.asarray(f, np.float64)
+    spread = (1 - g) ** 2 + (channel.domain_size - 1) * g**2
+    return np.asarray(noise.variance * spread / (n_reports * (p - q)) ** 2, np.float64)
 
 
 def noisy_visitors(estimates: Estimates, *, total: NoisyTotal) -> tuple[Floats, Floats, Floats]:

@@ -1,8 +1,6 @@
 """What a plan will show of a crowd that has not come yet: errors, differences that can be told, other plans.
 
-Everything follows from `pure_variance`: with n reports of N visitors the variance of an estimated frequency
-is a + b f + c f (1 - f), where a and b are the noise and c the sample. Numbers of reports are those expected.
-
+Numbers of reports are those expected (`ldp.error_curves` says what follows).
 Each visitor is taken to have a value of each indicator. A union of all days has fewer visitors than the days
 together, by the number of days on which a visitor is present in the mean.
 """
@@ -13,24 +11,20 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import isfinite, sqrt
-from statistics import NormalDist, fmean
+from math import isfinite
+from statistics import fmean
 from typing import Any, Final, get_args
 
 from ldp.accounting import Certificate, certify
-from ldp.channels import PureChannel, Unit
+from ldp.channels import Unit
+from ldp.error_curves import ErrorCurve, error_curve
 from ldp.errors import LdpError, PlanError
-from ldp.estimators import pure_variance
+from ldp.noisy_estimators import UnionNoise, noisy_total
 from ldp.params import Mechanism, PlanSpec
 from ldp.plan_requests import IndicatorRequest, build_plan
 
-LEVEL: Final = 0.95  # of intervals
-POWER: Final = 0.8  # of finding a difference
 LEAST_EPSILON: Final = Decimal("0.001")  # of the search
 LARGEST_EPSILON: Final = Decimal(20)
-
-_STEPS = 200
-_CLOSE = 1e-12  # of a frequency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,73 +57,6 @@ class Crowd:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorCurve:
-    """Variance of an estimated frequency f: noise + slope f + sampling f (1 - f).
-
-    Parameters
-    ----------
-    n_visitors, n_reports : float; expected
-    noise, slope, sampling : float
-    """
-
-    n_visitors: float
-    n_reports: float
-    noise: float
-    slope: float
-    sampling: float
-
-    def variance(self, f: float) -> float:
-        """At a true frequency."""
-        return self.noise + self.slope * f + self.sampling * f * (1 - f)
-
-    def half_width(self, f: float) -> float:
-        """Half of the 95 % interval at a true frequency."""
-        return _z((1 + LEVEL) / 2) * sqrt(self.variance(f))
-
-    @property
-    def worst_half_width(self) -> float:
-        """Half of the 95 % interval at the frequency of [0, 1] where it is largest."""
-        if self.sampling == 0:
-            return max(self.half_width(0), self.half_width(1))
-        top = (self.slope + self.sampling) / (2 * self.sampling)
-        return self.half_width(min(max(top, 0.0), 1.0))
-
-    def smallest_difference(self, f: float, *, is_shared: bool = False) -> float | None:
-        """Smallest rise from f that a comparison with a window of the same size finds with a power of 80 %.
-
-        Parameters
-        ----------
-        f : float; frequency in the first window, in [0, 1]
-        is_shared : whether the same people may have been asked in both, as of a value that changes: their
-            samples are then taken to err in opposite directions, as pages do; else the windows have different
-            people
-
-        Returns
-        -------
-        float, or None : no rise up to 1 is found that often
-
-        Notes
-        -----
-        A difference is found where its 95 % interval leaves out 0. So d = (z(0.975) + z(0.8)) s(d), with the
-        standard error s of a difference from f to f + d. Its square is concave in d, hence so is s, and the
-        steps d <- z s(d) from above end at the only root.
-        """
-        z, rise = _z((1 + LEVEL) / 2) + _z(POWER), 1 - f
-        if rise <= z * self._difference_error(f, rise, is_shared=is_shared):
-            return None
-        for _ in range(_STEPS):
-            before, rise = rise, z * self._difference_error(f, rise, is_shared=is_shared)
-            if before - rise < _CLOSE:
-                break
-        return rise
-
-    def _difference_error(self, f: float, rise: float, *, is_shared: bool) -> float:
-        above = min(f + rise, 1.0)
-        together = 2 * self.sampling * sqrt(f * (1 - f) * above * (1 - above)) if is_shared else 0.0
-        return sqrt(self.variance(f) + self.variance(above) + together)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
     """What a plan will show of one indicator.
 
@@ -158,28 +85,6 @@ class Forecast:
         return 1 / self.domain_size
 
 
-def error_curve(channel: PureChannel, *, n_reports: float, n_visitors: float) -> ErrorCurve:
-    """Error of frequencies from so many reports, of visitors of whom the reporters are a random sample.
-
-    Parameters
-    ----------
-    channel : PureChannel; as used for the reports
-    n_reports : float; expected, above 0
-    n_visitors : float; at least n_reports
-    """
-    zero, one, half = pure_variance(
-        [0.0, 1.0, 0.5], n_reports=n_reports, n_population=n_visitors, channel=channel
-    ).tolist()
-    return ErrorCurve(
-        n_visitors=n_visitors,
-        n_reports=n_reports,
-        noise=zero,
-        slope=one - zero,
-        # A half-way point that is on the line up to rounding is on it.
-        sampling=max(4 * half - 2 * (zero + one), 0.0) if n_reports < n_visitors else 0.0,
-    )
-
-
 def forecast(plan: PlanSpec, *, crowd: Crowd) -> tuple[Forecast, ...]:
     """Errors of each indicator of a plan, in plan order.
 
@@ -195,9 +100,18 @@ def forecast(plan: PlanSpec, *, crowd: Crowd) -> tuple[Forecast, ...]:
     Notes
     -----
     Under Smp the expected share of visitors who answer; with fakes everyone sends a report on everything. A
-    daily indicator that is answered on m of D days has m / D of the answers on a day, and no union.
+    daily indicator that is answered on m of D days has m / D of the answers on a day, and no union. With
+    presence noise the day is the last one: it has the most noisy cells, as many as all days together.
     """
     return tuple(_forecast(plan, index, crowd=crowd) for index in range(plan.d))
+
+
+def visitors_error(plan: PlanSpec) -> int:
+    """Half of the 95 % interval of the visitors of the last day, and of all days; 0 if totals are exact."""
+    noise = plan.visitor_noise
+    if noise is None:
+        return 0
+    return noisy_total(0, noise=UnionNoise(channel=noise.channel, n_cells=plan.days)).ci_high
 
 
 def reporting_share(plan: PlanSpec, index: int) -> Fraction:
@@ -217,13 +131,20 @@ def _answered_days(plan: PlanSpec, index: int) -> Fraction:
     return Fraction(plan.values_per_person(index), plan.days)
 
 
+def _curve(plan: PlanSpec, index: int, *, n_visitors: float) -> ErrorCurve:
+    noise = plan.answer_noise
+    return error_curve(
+        plan.channel(index),
+        n_reports=float(reporting_share(plan, index)) * n_visitors,
+        n_visitors=n_visitors,
+        noise=None if noise is None else UnionNoise(channel=noise.channel, n_cells=plan.days),
+    )
+
+
 def _forecast(plan: PlanSpec, index: int, *, crowd: Crowd) -> Forecast:
-    share, spec = float(reporting_share(plan, index)), plan.indicators[index]
-
-    def curve(n_visitors: float) -> ErrorCurve:
-        return error_curve(plan.channel(index), n_reports=share * n_visitors, n_visitors=n_visitors)
-
-    day, whole = curve(crowd.visitors), crowd.in_all(plan.days)
+    spec = plan.indicators[index]
+    day = _curve(plan, index, n_visitors=crowd.visitors)
+    whole = crowd.in_all(plan.days)
     even = 1 / spec.domain_size
     apart = day.smallest_difference(even)
     is_daily = spec.kind == "daily"
@@ -231,7 +152,7 @@ def _forecast(plan: PlanSpec, index: int, *, crowd: Crowd) -> Forecast:
         index=index,
         domain_size=spec.domain_size,
         day=day,
-        union=curve(whole) if has_union(plan, index) else None,
+        union=_curve(plan, index, n_visitors=whole) if has_union(plan, index) else None,
         difference=apart,
         difference_shared=day.smallest_difference(even, is_shared=True) if is_daily else apart,
     )
@@ -281,9 +202,7 @@ def _half_width(plan: PlanSpec, index: int, *, crowd: Crowd, of_union: bool) -> 
     if of_union and not has_union(plan, index):
         raise LdpError(f"{plan.indicators[index].slug} must be answered on all days for a union of days")
     n_visitors = crowd.in_all(plan.days) if of_union else crowd.visitors
-    n_reports = float(reporting_share(plan, index)) * n_visitors
-    curve = error_curve(plan.channel(index), n_reports=n_reports, n_visitors=n_visitors)
-    return curve.half_width(1 / plan.indicators[index].domain_size)
+    return _curve(plan, index, n_visitors=n_visitors).half_width(1 / plan.indicators[index].domain_size)
 
 
 # --- other mechanisms -----------------------------------------------------------------------
@@ -389,8 +308,3 @@ def _certified(
         mechanism=mechanism, unit=unit, version=1, days=days, epsilon=epsilon, indicators=indicators
     )
     return plan, certify(plan)
-
-
-@lru_cache(maxsize=8)
-def _z(probability: float) -> float:
-    return NormalDist().inv_cdf(probability)

@@ -13,11 +13,11 @@ from functools import cached_property, lru_cache
 from ldp import Certificate, IndicatorCertificate, IndicatorRequest, PlanSpec, build_plan, certify
 from ldp.attacker import guess_success, largest_success
 from ldp.channels import Unit
+from ldp.error_curves import ErrorCurve
 from ldp.params import Kind, Mechanism, ReportChannel
 from ldp.simulation import (
     Candidate,
     Crowd,
-    ErrorCurve,
     Forecast,
     epsilon_for_plan,
     forecast,

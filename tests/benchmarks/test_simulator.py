@@ -42,5 +42,5 @@ def test_table_marks_what_is_out_of_tolerance() -> None:
     bad = Score(
         mechanism="smp-grr", indicator="age", kind="one day", foretold=0.07, measured=0.06, doubt=0.01
     )
-    assert simulator.line(good) == "| smp-grr | age | one day | ± 5.94 | ± 6.00 | 0.990 |"
-    assert simulator.line(bad).endswith("1.167 out of tolerance |")
+    assert simulator.line(good) == "| smp-grr | age | one day | ± 5.94 | ± 6.00 | 0.990 (± 0.010) |"
+    assert simulator.line(bad).endswith("1.167 (± 0.010) out of tolerance |")

@@ -12,20 +12,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import IndicatorRequest, LdpError, PlanSpec, build_plan, certify, expected_error, pure_variance
+from ldp import (
+    GrrChannel,
+    IndicatorRequest,
+    LdpError,
+    PlanSpec,
+    build_plan,
+    certify,
+    expected_error,
+    pure_variance,
+)
 from ldp.channels import Unit
 from ldp.contrasts import Sample, independent_difference
+from ldp.error_curves import ErrorCurve, error_curve
+from ldp.noisy_estimators import UnionNoise, noisy_frequencies
 from ldp.params import Kind, Mechanism
 from ldp.simulation import (
     Crowd,
-    ErrorCurve,
     epsilon_for_plan,
-    error_curve,
     forecast,
     has_union,
     promise,
     rank_plans,
     reporting_share,
+    visitors_error,
 )
 from tests.ldp.exact import make_plan
 
@@ -48,11 +58,18 @@ def test_curve_is_the_exact_variance(f: float, mechanism: str, share: float) -> 
 
 @given(
     noise=st.floats(1e-6, 1),
-    slope=st.floats(-1e-6, 1),
-    sampling=st.sampled_from([0.0, 1e-5, 0.1, 1.0]),
+    slope=st.floats(0, 1),
+    share=st.sampled_from([-2.0, 0.0, 1e-5, 0.1, 20.0]),
 )
-def test_no_frequency_has_a_larger_error_than_the_worst(noise: float, slope: float, sampling: float) -> None:
-    curve = ErrorCurve(n_visitors=100, n_reports=10, noise=noise, slope=slope, sampling=sampling)
+def test_no_frequency_has_a_larger_error_than_the_worst(noise: float, slope: float, share: float) -> None:
+    curve = ErrorCurve(
+        n_visitors=100,
+        n_reports=10,
+        noise=noise,
+        slope=slope,
+        bend=share * noise,
+        sampling=max(share, 0.0) * noise,
+    )
     widths = [curve.half_width(f) for f in np.linspace(0, 1, 201)]
     assert max(widths) <= curve.worst_half_width * (1 + 1e-12)
     assert curve.worst_half_width <= max(widths) * 1.01
@@ -107,6 +124,64 @@ def test_weights_say_how_many_answer() -> None:
 def test_everyone_reports_on_everything_but_under_sampling(mechanism: str) -> None:
     found = forecast(make_plan(*INDICATORS, mechanism=mechanism), crowd=CROWD)
     assert {each.day.n_reports for each in found} == {20_000}
+
+
+class TestPresenceNoise:
+    @pytest.fixture
+    def plan(self) -> PlanSpec:
+        return build_plan(
+            mechanism="smp-grr",
+            unit="profile",
+            version=1,
+            days=7,
+            epsilon=Decimal(1),
+            indicators=[IndicatorRequest(slug=slug, kind="static", domain_size=6) for slug in "ab"],
+            presence_epsilon=Decimal("0.5"),
+            presence_days=7,
+        )
+
+    def test_it_widens_as_published_intervals_are(self, plan: PlanSpec) -> None:
+        """Counts without any error of their own, estimated as pages estimate them."""
+        (found, _), noise = forecast(plan, crowd=Crowd(visitors=2000)), plan.answer_noise
+        assert noise is not None
+        channel = plan.channel(0)
+        assert isinstance(channel, GrrChannel)
+        n = round(found.day.n_reports)
+        p, q = float(channel.p), float(channel.q)
+        f = np.array([0.5, 0.3, 0.1, 0.05, 0.05, 0])
+        estimates = noisy_frequencies(
+            np.rint(n * (q + (p - q) * f)).astype(np.int64),
+            n_visitors=2000,
+            noise=UnionNoise(channel=noise.channel, n_cells=7),
+            channel=channel,
+        )
+        for value, error in zip(estimates.frequency, estimates.std_error, strict=True):
+            assert sqrt(found.day.variance(min(max(value, 0.0), 1.0))) == pytest.approx(error, rel=1e-3)
+
+    def test_it_costs(self, plan: PlanSpec) -> None:
+        crowd = Crowd(visitors=6000)
+        exact = forecast(make_plan(("static", 6), ("static", 6)), crowd=crowd)[0]
+        noisy = forecast(plan, crowd=crowd)[0]
+        assert noisy.day.half_width(1 / 6) > 1.2 * exact.day.half_width(1 / 6)
+        assert noisy.difference is not None
+        assert exact.difference is not None
+        assert noisy.difference > 1.2 * exact.difference
+
+    def test_totals_have_an_error(self, plan: PlanSpec) -> None:
+        # Seven cells, each with noise of a person's seven days: sd sqrt(7) x 19.8 (privacy_math.md G).
+        assert visitors_error(plan) == pytest.approx(1.97 * 7**0.5 * 19.8, rel=0.03)
+        assert visitors_error(make_plan(("static", 6))) == 0
+
+    def test_it_is_for_codes_only(self, plan: PlanSpec) -> None:
+        noise = plan.answer_noise
+        assert noise is not None
+        with pytest.raises(LdpError, match="channel must be GRR"):
+            error_curve(
+                make_plan(("static", 6), mechanism="smp-oue").channel(0),
+                n_reports=10,
+                n_visitors=10,
+                noise=UnionNoise(channel=noise.channel, n_cells=1),
+            )
 
 
 class TestDifference:
