@@ -4,6 +4,7 @@ import json
 import ssl
 import time
 from collections.abc import Iterable
+from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -172,7 +173,7 @@ def _answer(opener: OpenerDirector, request: Request) -> dict[str, Any]:
         raise HandoverWaitsError(
             "what answers at MOBILITY_ANALYST_URL is no intake: is the address right?"
         ) from None
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         raise HandoverWaitsError(f"the analyst server is out of reach ({_reason(error)})") from None
     if not isinstance(content, dict):
         raise HandoverWaitsError("what answers at MOBILITY_ANALYST_URL is no intake: is the address right?")
@@ -209,7 +210,7 @@ def _unverified(error: ssl.SSLError) -> HandoverWaitsError:
     )
 
 
-def _reason(error: OSError) -> str:
+def _reason(error: Exception) -> str:
     reason = getattr(error, "reason", error)
     return _printable(getattr(reason, "strerror", None) or type(reason).__name__)
 

@@ -1,0 +1,286 @@
+"""The way to an analyst server: what its answers mean, and where nothing may be sent."""
+
+import json
+import socket
+import stat
+import threading
+from base64 import b64encode
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from pytest_django.fixtures import Settings
+
+from mobility import checks
+from mobility.embedded.zones import refusal
+from mobility.handover import (
+    AnalystServer,
+    HandoverError,
+    HandoverRefusedError,
+    HandoverWaitsError,
+    check_analyst_url,
+    sender_key,
+)
+from reports.handover import SIGNATURE, envelope_of
+from scripts import services
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers what the test says, and keeps what it was asked."""
+
+    status: ClassVar[int] = 200
+    body: ClassVar[bytes] = b"{}"
+    headers_sent: ClassVar[dict[str, str]] = {}
+    asked: ClassVar[list[tuple[str, str, dict[str, str], bytes]]] = []
+
+    def answer(self) -> None:
+        length = int(self.headers.get("Content-Length", 0))
+        self.asked.append((self.command, self.path, dict(self.headers), self.rfile.read(length)))
+        self.send_response(self.status)
+        for name, value in {"Content-Length": str(len(self.body)), **self.headers_sent}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    do_GET = do_POST = answer
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server(settings: Settings, data_dir: Path) -> Iterator[type[Answering]]:
+    class Handler(Answering):
+        asked: ClassVar[list[Any]] = []
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=listening.serve_forever, daemon=True).start()
+    settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.server_port}"
+    settings.MOBILITY_SENDER_KEY_FILE = data_dir / "sender_key.pem"
+    settings.HANDS_OVER = True
+    yield Handler
+    listening.shutdown()
+    listening.server_close()
+
+
+def test_what_is_sent_is_signed_with_the_key_of_this_zone(server: type[Answering]) -> None:
+    AnalystServer().send_closed("fair", b"body")
+    ((method, path, headers, body),) = server.asked
+    assert (method, path, body) == ("POST", "/api/v1/intake/studies/fair/closed", b"body")
+    envelope = envelope_of(headers, kind="closed", study="fair", item="")
+    public_key = b64encode(sender_key().public_key().public_bytes_raw()).decode()
+    assert envelope.is_signed_by(public_key, headers[SIGNATURE])
+
+
+def test_key_is_made_once_for_this_account_alone(settings: Settings, data_dir: Path) -> None:
+    settings.MOBILITY_SENDER_KEY_FILE = data_dir / "keys" / "sender.pem"
+    made: list[bytes] = []
+    threads = [
+        threading.Thread(target=lambda: made.append(sender_key().private_bytes_raw())) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 8
+    assert len(set(made)) == 1
+    assert stat.S_IMODE(settings.MOBILITY_SENDER_KEY_FILE.stat().st_mode) == 0o600
+
+
+def test_a_file_that_is_no_key_is_said_so(settings: Settings, data_dir: Path) -> None:
+    settings.MOBILITY_SENDER_KEY_FILE = data_dir / "sender.pem"
+    settings.MOBILITY_SENDER_KEY_FILE.write_text("no key")
+    with pytest.raises(HandoverRefusedError, match="must hold an Ed25519 private key"):
+        sender_key()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "words"),
+    [
+        (401, b'{"detail": "the sender is not registered"}', HandoverRefusedError, "not registered"),
+        (409, b'{"detail": "plans with data are final"}', HandoverRefusedError, "final"),
+        (404, b"<html>nothing</html>", HandoverRefusedError, "is no intake"),
+        (404, b'["detail"]', HandoverRefusedError, "is no intake"),
+        (413, b'{"detail": 5}', HandoverRefusedError, "is no intake"),
+        (429, b'{"detail": "later"}', HandoverWaitsError, "HTTP 429"),
+        (500, b"crash", HandoverWaitsError, "HTTP 500"),
+        (503, b"", HandoverWaitsError, "HTTP 503"),
+        (200, b"<html>", HandoverWaitsError, "is no intake"),
+        (200, b"[]", HandoverWaitsError, "is no intake"),
+        (200, b"\xff", HandoverWaitsError, "is no intake"),
+    ],
+)
+def test_answers_say_whether_to_wait_or_to_ask_somebody(
+    server: type[Answering], status: int, body: bytes, kind: type[HandoverError], words: str
+) -> None:
+    server.status, server.body = status, body
+    with pytest.raises(kind, match=words):
+        AnalystServer().send_study("fair", b"{}")
+
+
+def test_words_of_another_server_are_made_fit_for_a_page(server: type[Answering]) -> None:
+    server.status, server.body = 409, json.dumps({"detail": "a\n\x1b[31m" + "b" * 5000}).encode()
+    with pytest.raises(HandoverRefusedError) as refused:
+        AnalystServer().send_study("fair", b"{}")
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_message_is_not_sent_on_to_another_address(server: type[Answering], status: int) -> None:
+    server.status, server.headers_sent = status, {"Location": "/elsewhere"}
+    with pytest.raises(HandoverRefusedError, match=f"HTTP {status}"):
+        AnalystServer().send_study("fair", b"{}")
+    assert [path for _, path, *_ in server.asked] == ["/api/v1/intake/studies/fair"]
+
+
+def test_nobody_there_is_waited_for(server: type[Answering], settings: Settings) -> None:
+    settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{services.free_port()}"
+    with pytest.raises(HandoverWaitsError, match="out of reach"):
+        AnalystServer().state("fair")
+
+
+@pytest.mark.parametrize(
+    "words", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{", b"nonsense\r\n\r\n"]
+)
+@pytest.mark.parametrize("hangs_up", [False, True])
+def test_a_server_that_falls_silent_is_not_waited_for_for_ever(
+    server: type[Answering], settings: Settings, words: bytes, hangs_up: bool
+) -> None:
+    settings.MOBILITY_HANDOVER_TIMEOUT_S = 1
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+        def answer() -> None:
+            line, _ = listening.accept()
+            with line:
+                line.recv(100_000)
+                line.sendall(words)
+                is_over.wait(0 if hangs_up else 10)
+
+        is_over = threading.Event()
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(HandoverWaitsError):
+            AnalystServer().state("fair")
+        is_over.set()
+        thread.join()
+
+
+def test_a_server_that_speaks_no_tls_is_not_believed(server: type[Answering], settings: Settings) -> None:
+    settings.MOBILITY_ANALYST_URL = settings.MOBILITY_ANALYST_URL.replace("http:", "https:")
+    with pytest.raises(HandoverWaitsError, match="cannot be verified"):
+        AnalystServer().state("fair")
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://reports.example.org", "ftp://localhost", "reports.example.org", "https://", "file:///etc/passwd",
+     "https://a:b@reports.example.org", "https://reports.example.org/?a", "http://localhost.example.org"],
+)  # fmt: skip
+def test_nothing_is_sent_where_others_can_read_it(url: str) -> None:
+    with pytest.raises(ValueError, match="MOBILITY_ANALYST_URL must"):
+        check_analyst_url(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "https://reports.example.org", "https://reports.example.org:8443/mobility", "http://localhost:8000",
+     "http://127.0.0.1:8000", "http://[::1]:8000"],
+)  # fmt: skip
+def test_addresses_that_are_safe_are_taken(url: str) -> None:
+    check_analyst_url(url)
+
+
+ZONES: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "all": ({}, []),
+    "all, with a server": ({"MOBILITY_ANALYST_URL": "https://reports.example.org"}, ["mobility.E006"]),
+    "operator": ({"MOBILITY_ZONE": "operator"}, ["mobility.E007"]),
+    "operator, with a server": (
+        {"MOBILITY_ZONE": "operator", "MOBILITY_ANALYST_URL": "https://reports.example.org"},
+        [],
+    ),
+    "operator, in the open": (
+        {"MOBILITY_ZONE": "operator", "MOBILITY_ANALYST_URL": "http://reports.example.org"},
+        ["mobility.E008"],
+    ),
+    "operator, without a name": (
+        {
+            "MOBILITY_ZONE": "operator",
+            "MOBILITY_ANALYST_URL": "https://reports.example.org",
+            "MOBILITY_SENDER_NAME": "The North",
+            "HANDS_OVER": True,
+        },
+        ["mobility.E009"],
+    ),
+}
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_a_zone_that_cannot_work_is_not_started(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, zone: str
+) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    values, expected = ZONES[zone]
+    for name, value in values.items():
+        setattr(settings, name, value)
+    assert [message.id for message in checks.handing_over()] == expected
+
+
+def test_an_operator_zone_may_write_to_the_database_of_analysts(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MOBILITY_ZONE = "operator"
+    monkeypatch.setenv("DATABASE_URL", "postgres://operator@db/main")
+    assert checks.handing_over() == []
+
+
+def test_an_analyst_zone_must_not_know_the_vault(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.HAS_VAULT = False
+    monkeypatch.delenv("VAULT_DATABASE_URL", raising=False)
+    assert checks.databases() == []
+    monkeypatch.setenv("VAULT_DATABASE_URL", "postgres://operator@db/vault")
+    assert [message.id for message in checks.databases()] == ["mobility.E005"]
+
+
+@pytest.mark.parametrize(
+    ("zone", "command", "words"),
+    [
+        ("all", "ingest", ""), ("all", "register_sender", ""), ("operator", "ingest", ""),
+        ("operator", "register_sender", "analyst zone"), ("analyst", "register_sender", ""),
+        ("analyst", "ingest", "operator zone"), ("analyst", "close_study", "operator zone"),
+        ("analyst", "create_study", "operator zone"), ("analyst", "sender_key", "operator zone"),
+        ("analyst", "create_account", ""), ("analyst", "run", ""), ("analyst", "verify_ledger", ""),
+    ],
+)  # fmt: skip
+def test_commands_of_the_other_zone_are_refused_in_words(
+    settings: Settings, zone: str, command: str, words: str
+) -> None:
+    settings.MOBILITY_ZONE = zone
+    settings.HAS_VAULT, settings.HAS_REPORTS = zone != "analyst", zone != "operator"
+    found = refusal(["manage.py", command])
+    assert words in found
+    assert bool(found) == bool(words)
+
+
+def test_key_of_an_installation_that_hands_nothing_over_is_not_made(
+    settings: Settings, data_dir: Path
+) -> None:
+    settings.MOBILITY_SENDER_KEY_FILE = data_dir / "sender.pem"
+    with pytest.raises(CommandError, match="hands nothing over"):
+        call_command("sender_key")
+    assert not settings.MOBILITY_SENDER_KEY_FILE.exists()
+
+
+def test_public_key_is_printed_for_the_other_side(
+    server: type[Answering], capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("sender_key")
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["sender"] == "operator"
+    assert printed["public_key"] == b64encode(sender_key().public_key().public_bytes_raw()).decode()
