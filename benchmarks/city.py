@@ -99,6 +99,67 @@ def demo(step_m: int = 500) -> Place:
     )
 
 
+def coast(step_m: int = 200) -> Place:
+    """Seven towns along a shore, each densest in its middle, and strips of land as zones; 24 x 16 km.
+
+    Nothing was chosen by it: it tells whether what was set on the other places holds elsewhere.
+    """
+    stream = ldp.KeyedStream(b"a made-up coast.")
+    grid = Grid(x0_m=0, y0_m=0, step_m=step_m, n_x=24_000 // step_m, n_y=16_000 // step_m)
+    n, n_towns = 4 * N_SUBSCRIBERS, 7
+    middles = np.stack([(np.arange(n_towns) + uniform(stream, n_towns)) / n_towns, np.full(n_towns, 0.4)])
+    middles[1] += 0.25 * uniform(stream, n_towns)
+    town = np.searchsorted(np.cumsum(np.arange(n_towns, 0, -1) / 28), uniform(stream, n))
+    distance = -500 * (1 + 0.3 * town) * (np.log(uniform(stream, n)) + np.log(uniform(stream, n)))
+    angle = 2 * np.pi * uniform(stream, n)
+    x = middles[0][town] * 24_000 + distance * np.cos(angle)
+    y = middles[1][town] * 16_000 + distance * np.sin(angle)
+    on_land = (x >= 0) & (x < 24_000) & (y < 16_000) & (y > _shore_m(x))
+    kept = np.flatnonzero(on_land)[:N_SUBSCRIBERS]
+    counts = np.bincount(grid.codes(x[kept], y[kept]), minlength=grid.n_cells).reshape(grid.shape)
+    east, north = (each.reshape(grid.shape) for each in grid.centres())
+    zones = (east // 3_000).astype(np.int16) * 2 + (north > 8_500)
+    return Place(
+        name="coast",
+        grid=grid,
+        counts=counts,
+        land=(counts > 0) | (north > _shore_m(east) - step_m),
+        zones=zones,
+        names=tuple(f"strip {number + 1}" for number in range(16)),
+    )
+
+
+def valley(step_m: int = 200) -> Place:
+    """150 masts along two roads, a few with most of the people, and places between them nowhere; 16 x 12 km.
+
+    Nothing was chosen by it, as by `coast`.
+    """
+    stream = ldp.KeyedStream(b"a made-up valley")
+    grid = Grid(x0_m=0, y0_m=0, step_m=step_m, n_x=16_000 // step_m, n_y=12_000 // step_m)
+    along, beside = uniform(stream, 150) * 15_000 + 500, (uniform(stream, 150) - 0.5) * 3_000
+    is_first = np.arange(150) < 100
+    x = np.where(is_first, along, 8_000 + beside)
+    y = np.where(is_first, 5_000 + 0.1 * along + beside, along * 0.75)
+    codes = grid.codes(x, y)
+    load = np.exp(np.sqrt(-2 * np.log(uniform(stream, 150))) * np.cos(2 * np.pi * uniform(stream, 150)))
+    of_mast = np.searchsorted(load.cumsum() / load.sum(), uniform(stream, N_SUBSCRIBERS))
+    east, north = (each.reshape(grid.shape) for each in grid.centres())
+    masts = np.bincount(codes, minlength=grid.n_cells).reshape(grid.shape) > 0
+    return Place(
+        name="valley",
+        grid=grid,
+        counts=np.bincount(codes[of_mast], minlength=grid.n_cells).reshape(grid.shape),
+        land=masts,
+        zones=(east // 4_000).astype(np.int16) + 4 * (north // 4_000).astype(np.int16),
+        names=tuple(f"part {number + 1}" for number in range(12)),
+    )
+
+
+def _shore_m(x: Floats) -> Floats:
+    """How far north the sea reaches."""
+    return np.asarray(5_500 + 800 * np.sin(x / 2_500))
+
+
 def uniform(stream: ldp.KeyedStream, *shape: int) -> Floats:
     """Numbers in (0, 1)."""
     return (stream.words(int(np.prod(shape))).reshape(shape) + 0.5) / 2.0**64

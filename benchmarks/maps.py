@@ -22,7 +22,8 @@ from scipy.sparse import csr_array
 import ldp
 from benchmarks.city import Place, city, demo
 from ldp.geo.deconvolution import bootstrap, deconvolve, held_out_steps
-from ldp.geo.goodness import goodness, made_up_reports
+from ldp.geo.goodness import goodness
+from ldp.geo.made_up import made_up_reports
 from ldp.geo.transition import Transition
 from ldp.geo.zones import ZoneWeights, zone_counts, zone_weights
 

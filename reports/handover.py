@@ -31,10 +31,8 @@ SENDER, TIME, DIGEST, SIGNATURE = "Mobility-Sender", "Mobility-Time", "Mobility-
 SENDER_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 HEX_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 KEY_BYTES: Final = 32
-AREA_KEYS: Final = frozenset(
-    {"n_cells", "zones", "geojson", "projection", "outlines", "layers", "h3_resolution"}
-)
-GRID_KEYS: Final = frozenset({"grid", "grid_zones", "grid_land"})
+AREA_KEYS: Final = frozenset({"n_cells", "zones", "geojson", "projection", "outlines", "layers"})
+GRID_KEYS: Final = frozenset({"grid", "grid_zones", "grid_land", "grid_at_antennas", "h3_resolution"})
 BINARY: Final = ("grid_zones", "grid_land")  # fields of an area that are bytes
 
 
@@ -154,14 +152,9 @@ def study_body(
     definition: StudyDefinition, *, plan_version: int, plan_hash: str, approval: Approval, is_demo: bool
 ) -> bytes:
     """Body of a message that creates a study: what analysts see of it, and nothing of cells or columns."""
-    location = definition.location
     fields = None
     if definition.area is not None:
-        fields = area_fields(
-            definition.area,
-            grid=None if location is None else location.grid,
-            h3_resolution=None if location is None else location.h3_resolution,
-        )
+        fields = area_fields(definition.area, location=definition.location)
         for name in BINARY:
             if name in fields:
                 fields[name] = base64.b64encode(fields[name]).decode()

@@ -14,7 +14,7 @@ from reports.selectors import Window, single_days_of, windows_of
 from reports.status import Status, is_suppressed, window_status
 
 Ints = NDArray[np.int64]
-_METHOD = b"1"  # of the deconvolution: a new number makes kept maps out of date
+_METHOD = b"2"  # of the deconvolution: a new number makes kept maps out of date
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,6 +43,7 @@ class LocationWindow:
             digest.update(part)
         for field in (area.grid_land, area.grid_zones):
             digest.update(bytes(field or b""))
+        digest.update(bytes([area.grid_at_antennas]))
         return digest.hexdigest()
 
 

@@ -143,10 +143,14 @@ def _blank(found: LocationWindow) -> str:
 
 
 def zone_rows(names: Sequence[str], kept: DensityMap) -> list[ZoneRow]:
-    """Subscribers by zone, as a kept map counts them; empty where there are no zones, or too many."""
+    """Subscribers by zone, as a kept map counts them, and in none; empty without zones, or with too many."""
+    counted = list(zip(names, kept.figures["zones"], strict=False))
+    outside = kept.figures.get("no_zone")
+    if counted and outside is not None:
+        counted.append((gettext("In no zone"), outside))
     return [
         ZoneRow(name=name, noisy=int(row["noisy"]), estimate=_estimate(name, row, kept=kept))
-        for name, row in zip(names, kept.figures["zones"], strict=False)
+        for name, row in counted
     ]
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ldp.entropy import KeyedStream
 from ldp.errors import LdpError
 from ldp.geo.deconvolution import Density, Land, deconvolve
+from ldp.geo.made_up import made_up_reports
 from ldp.geo.transition import Transition
 
 Floats = NDArray[np.float64]
@@ -116,31 +117,6 @@ def filled_blocks(expected: Floats) -> Ints:
             blocks[top:bottom, left:right] = n_blocks
             n_blocks += 1
     return blocks
-
-
-def made_up_reports(density: Floats, *, transition: Transition, stream: KeyedStream) -> Ints:
-    """Reports per cell of subscribers spread as the density is, as many as its sum, with noise of the stream.
-
-    Parameters
-    ----------
-    density : ndarray of float64, shape (n_y, n_x); at least 0, the sum an integer but for rounding
-    transition : Transition; whose noise
-    stream : KeyedStream; these are no reports of anybody
-
-    Returns
-    -------
-    ndarray of int64, same shape
-    """
-    grid = transition.grid
-    running = density.ravel().cumsum()
-    n = round(running[-1])
-    # Every 1 / n of the density is one subscriber: the same places in each replicate, only the noise changes.
-    places = np.searchsorted(running, (np.arange(n) + 0.5) * (running[-1] / n))
-    first, second, turn = (stream.words(3 * n).reshape(3, n) + 0.5) / 2.0**64
-    radius = -(np.log(first) + np.log(second)) / transition.epsilon_per_m
-    x, y = (each[places] for each in grid.centres())
-    codes = grid.codes(x + radius * np.cos(2 * np.pi * turn), y + radius * np.sin(2 * np.pi * turn))
-    return np.bincount(codes, minlength=grid.n_cells).reshape(grid.shape)
 
 
 def _chi_square(counts: Ints, expected: Floats, *, blocks: Ints) -> float:

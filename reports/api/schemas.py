@@ -11,8 +11,12 @@ Visitors = Annotated[
     int | None,
     Field(
         description="exact number of different visitors as it was counted, unscaled, whatever the status; "
-        "null where the study hides small ones"
+        "null where the study hides small ones; with presence noise it is noisy, and may be negative"
     ),
+]
+NoisyEnd = Annotated[
+    int | None,
+    Field(description="end of the interval of n_visitors; there in studies with presence noise only"),
 ]
 Slug = Annotated[str, Field(description="name in addresses")]
 State = Literal["open", "closed"]
@@ -62,6 +66,8 @@ class Report(Strict):
     ci_level: float = Field(description="share of such intervals that contain the true value")
     timezone: str = Field(description="of the days")
     software_version: str
+    n_visitors_ci_low: NoisyEnd = None
+    n_visitors_ci_high: NoisyEnd = None
 
 
 class StudyLine(Strict):
@@ -165,12 +171,14 @@ class IndicatorRecord(Strict):
 
 
 class VisitorsOfWindow(Strict):
-    """Exact number of different visitors of a window: no noise, no interval."""
+    """Number of different visitors of a window: exact, or with presence noise and an interval."""
 
     first_day: date
     last_day: date
     n_visitors: Visitors
     status: Status
+    n_visitors_ci_low: NoisyEnd = None
+    n_visitors_ci_high: NoisyEnd = None
 
 
 class Problem(BaseModel):
@@ -240,7 +248,7 @@ class PlacesHead(Strict):
 class Zone(Strict):
     """Reports that lie in a zone, and subscribers who truly were there."""
 
-    zone: str
+    zone: str | None = Field(description="null: squares in no zone")
     n_squares: int = Field(description="squares of the grid whose middle is in the zone")
     reports: int | None = Field(description="exact as a count; where a report lies is noisy")
     subscribers: Subscribers

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reports import wording
 from reports.exports.records import CONTEXT_NAMES, csv_text
-from reports.geography.stored import GridMap
+from reports.geography.stored import NO_ZONE, GridMap
 from reports.location_statement import MECHANISM, location_protection
 from reports.locations import LocationWindow, location_windows
 from reports.models import Area, DensityMap, Study
@@ -137,20 +137,28 @@ def tail_of(places: Places) -> Record:
 
 
 def zone_records(places: Places) -> list[Record]:
-    """Reports and subscribers by zone, in the order of the area; none where it has no zones."""
-    figures = places.kept.figures.get("zones", []) if places.kept and places.density_status == DONE else []
+    """Reports and subscribers by zone, in the order of the area, and in none (null): all reports are there.
+
+    Nothing where the area has no zones.
+    """
+    kept = places.kept.figures if places.kept and places.density_status == DONE else {}
     zones, counts = places.grid_map.zones, places.found.counts
+    figures = kept.get("zones", [])
+    rows: list[tuple[str | None, int, Record]] = [
+        (name, place, figures[place] if figures else {}) for place, name in enumerate(places.area.zones)
+    ]
+    if rows and (zones < 0).any():
+        rows.append((None, NO_ZONE, kept.get("no_zone") or {}))
     records = []
-    for place, name in enumerate(places.area.zones):
+    for name, place, figure in rows:
         is_in = zones == place
-        figure = figures[place] if figures else {}
         values = (
             name,
             int(is_in.sum()),
             None if places.is_hidden else int(counts[is_in].sum()),
             *(figure.get(column) for column in ("count", "std_error", "ci_low", "ci_high")),
             str(places.found.status),
-            _zone_status(places, has_squares=bool(is_in.any()), has_figures=bool(figures)),
+            _zone_status(places, figure),
         )
         records.append(dict(zip(ZONE_NAMES, values, strict=True)))
     return records
@@ -235,13 +243,13 @@ def collection(
     return json.dumps(whole, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _zone_status(places: Places, *, has_squares: bool, has_figures: bool) -> str:
+def _zone_status(places: Places, figure: Record) -> str:
     """Why a zone has no estimate; "done" where it has one."""
     if places.density_status != DONE:
         return places.density_status
-    if not has_figures:
+    if not figure:
         return TOO_MANY_ZONES
-    return DONE if has_squares else NO_SQUARE
+    return NO_SQUARE if figure["count"] is None else DONE
 
 
 def _not_below(found: float, exact: Any) -> float:

@@ -20,7 +20,6 @@ from reports.geography.shapes import first_containing, in_metres, of_geometry
 from reports.studyfile.definition import AreaDefinition
 
 MAX_RADIUS_M: Final = 500_000  # of the area: within it distances are right to 0.1 %
-NO_ZONE: Final = -1
 
 
 class GridError(ValueError):
@@ -110,6 +109,13 @@ def zone_of_grid_cells(area: AreaDefinition, grid: Grid) -> NDArray[np.int16]:
     for (code, place), _ in sorted(votes.items(), key=lambda vote: (vote[1], -vote[0][1])):
         zones[code] = place  # the last one to write has most votes
     return zones.reshape(grid.shape)
+
+
+def antenna_mask(area: AreaDefinition, grid: Grid) -> NDArray[np.bool_]:
+    """Whether a cell stands in each square, ever; shape (n_y, n_x). Nobody's true place is anywhere else."""
+    mask = np.zeros(grid.n_cells, np.bool_)
+    mask[grid_codes_of_cells(area, grid)] = True
+    return mask.reshape(grid.shape)
 
 
 def land_mask(area: AreaDefinition, grid: Grid) -> NDArray[np.bool_]:

@@ -114,6 +114,9 @@ class Area(models.Model):
     grid = models.JSONField(null=True, blank=True, help_text="of locations, as Grid.to_json writes it")
     grid_zones = models.BinaryField(null=True, help_text="zone of each square: GridMap of reports.geography")
     grid_land = models.BinaryField(null=True, help_text="squares where people may be: a bit each")
+    grid_at_antennas = models.BooleanField(
+        default=False, help_text="whether these are the squares of antennas, and not all land"
+    )
 
     h3_resolution = models.PositiveSmallIntegerField(
         null=True,
@@ -138,7 +141,12 @@ class Area(models.Model):
         """Grid of locations, with zone and land of each square; None in a study without locations."""
         if self.grid is None or self.grid_zones is None or self.grid_land is None:
             return None
-        return GridMap.from_fields(grid=self.grid, zones=bytes(self.grid_zones), land=bytes(self.grid_land))
+        return GridMap.from_fields(
+            grid=self.grid,
+            zones=bytes(self.grid_zones),
+            land=bytes(self.grid_land),
+            at_antennas=self.grid_at_antennas,
+        )
 
 
 class Indicator(models.Model):

@@ -150,24 +150,26 @@ def _computed(
         "chi_square_low": fit.low,
         "chi_square_high": fit.high,
         "n_blocks": fit.n_blocks,
-        "zones": _zones(found, grid_map, fitted, transition=transition, n_zones=n_zones),
+        **_zones(found, grid_map, fitted, transition=transition, n_zones=n_zones),
     }
     return np.stack([fitted.density, spread.std_error, spread.low, spread.high]).astype(np.float32), figures
 
 
 def _zones(
     found: LocationWindow, grid_map: GridMap, fitted: Density, *, transition: Transition, n_zones: int
-) -> list[dict[str, float | None]]:
-    """Subscribers by zone, in the order of the area's zones; empty where there are none, or too many."""
-    if not 1 <= n_zones <= MAX_ZONES:
-        return []
+) -> dict[str, Any]:
+    """Subscribers by zone, in the order of the area's zones, and in none; nothing if there are too many."""
+    is_outside = grid_map.zones < 0
+    if not 1 <= n_zones <= MAX_ZONES - 1:
+        return {"zones": [], "no_zone": None}
     weights = zone_weights(
         found.counts,
         transition=transition,
         steps=fitted.steps,
-        zones=grid_map.zones,
-        n_zones=n_zones,
+        zones=np.where(is_outside, n_zones, grid_map.zones).astype(np.int16),
+        n_zones=n_zones + 1,
         land=grid_map.land,
+        at_sites=grid_map.at_antennas,
     )
     counted = zone_counts(found.counts, transition=transition, weights=weights)
     columns = {
@@ -177,7 +179,8 @@ def _zones(
         "ci_low": counted.ci_low.tolist(),
         "ci_high": counted.ci_high.tolist(),
     }
-    return [
+    *rows, outside = [
         {name: None if np.isnan(column[place]) else column[place] for name, column in columns.items()}
-        for place in range(n_zones)
+        for place in range(n_zones + 1)
     ]
+    return {"zones": rows, "no_zone": outside if is_outside.any() else None}

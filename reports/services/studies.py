@@ -61,13 +61,7 @@ def create_study_rows(
         raise StudyExistsError(definition.slug)
     study = Study.objects.create(slug=definition.slug, created_by=by, **study_fields(definition))
     if definition.area is not None:
-        location = definition.location
-        create_area(
-            study,
-            definition.area,
-            grid=None if location is None else location.grid,
-            h3_resolution=None if location is None else location.h3_resolution,
-        )
+        create_area(study, definition.area, location=definition.location)
     indicators = create_indicators(study, definition)
     create_plan(study, definition, indicators, by=by, version=version, approval=approval)
     return study

@@ -14,6 +14,8 @@ from ldp.geo.location import LocationSpec
 from ldp.params import Kind, Mechanism
 from reports.studyfile.formats import ISO, Delimiter
 
+# Where deconvolved maps may put people.
+People = Literal["antennas", "land"]
 # Where the columns of static indicators are: in the files of events, or in extracts of subscribers.
 Attributes = Literal["inline", "subscribers"]
 ATTRIBUTES: Final[tuple[Attributes, ...]] = get_args(Attributes)
@@ -163,6 +165,8 @@ class LocationDefinition:
     max_values : days on which a subscriber reports, None = all
     places : code of the square of the grid in which each cell of the area lies, in the order of the cells
     h3_resolution : of the hexagons by which files sum the squares, 0 to 15; None = no such files
+    people : where deconvolved maps may put people: in the squares of antennas, where all true places are, or
+        anywhere on land
     """
 
     level: Decimal
@@ -171,6 +175,7 @@ class LocationDefinition:
     grid: Grid
     places: tuple[int, ...]
     h3_resolution: int | None = None
+    people: People = "land"  # as in definitions that were made before there was a choice
 
     @property
     def spec(self) -> LocationSpec:

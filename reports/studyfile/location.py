@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
+from typing import get_args
 
 from ldp import LdpError
 from ldp.geo.grid import MAX_CELLS
-from reports.studyfile.definition import AreaDefinition, LocationDefinition
+from reports.studyfile.definition import AreaDefinition, LocationDefinition, People
 from reports.studyfile.indicators import MAX_TALLY_CELLS
 from reports.studyfile.table import NumberRule, Table
 
@@ -30,6 +31,7 @@ class LocationRequest:
     margin_m: int | None
     max_values: int | None
     h3_resolution: int | None
+    people: People
 
 
 def read_location(table: Table, area: AreaDefinition | None, *, days: int) -> LocationDefinition | None:
@@ -46,6 +48,7 @@ def read_location(table: Table, area: AreaDefinition | None, *, days: int) -> Lo
             if table.has("h3_resolution")
             else None
         ),
+        people=_read_people(table, area),
     )
     table.finish()
     if area is None or len(table.problems.found) + table.problems.left_out > before:
@@ -82,6 +85,7 @@ def _on_grid(
         grid=grid,
         places=tuple(grid_codes_of_cells(area, grid).tolist()),
         h3_resolution=request.h3_resolution,
+        people=request.people,
     )
     try:
         _ = location.spec
@@ -106,6 +110,15 @@ def _hexagons_hold_squares(request: LocationRequest, area: AreaDefinition, *, ta
             request.h3_resolution,
         )
     return request.h3_resolution <= finest
+
+
+def _read_people(table: Table, area: AreaDefinition | None) -> People:
+    """Where people may be: at antennas, unless the area says what is water or land."""
+    has_land = area is not None and (area.water is not None or area.land is not None)
+    default: People = "land" if has_land else "antennas"
+    if not table.has("people"):
+        return default
+    return "land" if table.choice("people", get_args(People)) == "land" else "antennas"
 
 
 def _read_level(table: Table) -> Decimal:

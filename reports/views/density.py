@@ -191,6 +191,7 @@ def _map(study: Study, spec: LocationSpec, window: Window, *, options: ReportOpt
         "legend": density.density_legend(scale),
         "layers": [layer.name for layer in shapes.layers],
         "n_zones": len(area.zones),
+        "at_antennas": grid_map.at_antennas,
         "summary": _summary(this, spec),
         **_state_of(kept, is_missing=[each is None for each in of_days]),
         **_zones(study, area, this, kept),
@@ -247,7 +248,7 @@ def _zones(study: Study, area: Area, this: LocationWindow, kept: DensityMap | No
     reports = _reports(indicators, this.window)
     return {
         "zone_rows": rows,
-        "better_view": words.better_view_words(rows, reports, zones=area.zones),
+        "better_view": words.better_view_words(rows[: len(area.zones)], reports, zones=area.zones),
     }
 
 

@@ -217,7 +217,9 @@ def test_the_better_view_is_the_one_with_shorter_intervals(
     reader: Client, located: Study, sent: list[int]
 ) -> None:
     kept = compute(reader, sent)
-    rows = maps_density.zone_rows(list(ZONES), kept)
+    *rows, outside = maps_density.zone_rows(list(ZONES), kept)
+    assert outside.name == "In no zone"
+    assert sum(row.noisy for row in [*rows, outside]) == kept.figures["n_reports"]
     report = window_report(located.indicators.get(slug="home"), Window(1, 4))
     by_places = maps_density.mean_half_width(rows)
     by_zones = maps_density.half_width_of_report(report, zones=ZONES)

@@ -115,10 +115,26 @@ def test_without_the_section_nothing_changes() -> None:
         ("grid_m = 200", "grid_m = 200\nmax_values = 4", "max_values: must be a whole number from 1 to 3"),
         ("grid_m = 200", "grid = 200", "location.grid_m: is missing"),
         ("radius_m = 400", "radius_m = 10", "location.radius_m: step_m must be smaller"),
+        ("grid_m = 200", 'grid_m = 200\npeople = "cells"', "location.people: must be one of antennas, land"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(old: str, new: str, expected: str) -> None:
     assert expected in "\n".join(problems(edited(old, new)))
+
+
+def test_maps_put_people_at_antennas_unless_the_file_says_what_is_land() -> None:
+    def people(old: str = "grid_m = 200", new: str = "grid_m = 200") -> str:
+        location = parse(edited(old, new)).location
+        assert location is not None
+        return location.people
+
+    assert people() == "antennas"
+    assert people("grid_m = 200", 'grid_m = 200\npeople = "land"') == "land"
+    location = parse(edited("grid_m = 200", "grid_m = 200")).to_json()
+    del location["location"]["people"]
+    older = StudyDefinition.from_json(location).location
+    assert older is not None
+    assert older.people == "land"
 
 
 def test_places_need_an_area() -> None:

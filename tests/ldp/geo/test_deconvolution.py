@@ -16,8 +16,9 @@ from ldp.geo.deconvolution import (
     em_step,
     held_out_steps,
 )
-from ldp.geo.goodness import filled_blocks, goodness, made_up_reports
+from ldp.geo.goodness import filled_blocks, goodness
 from ldp.geo.grid import Grid
+from ldp.geo.made_up import made_up_people, made_up_reports
 from ldp.geo.transition import Transition
 
 Floats = NDArray[np.float64]
@@ -227,6 +228,16 @@ def test_a_wrong_model_is_not_good(wrong: str) -> None:
         land[8:16, 7:14] = False
     fitted = deconvolve(counts, transition=transition, land=land, steps=30)
     assert not goodness(counts, transition=transition, fitted=fitted, land=land).is_good
+
+
+def test_made_up_people_are_drawn_from_the_density() -> None:
+    density = np.zeros(NOISE.grid.shape)
+    density[1, 1], density[2, 3] = 3000.0, 1000.0
+    places, reports = made_up_people(density, transition=NOISE, stream=KeyedStream(STREAM_KEY))
+    assert places.sum() == reports.sum() == places[1, 1] + places[2, 3] == 4000
+    assert 1 < abs(places[1, 1] - 3000) < 4 * np.sqrt(4000 * 0.75 * 0.25)
+    at_least = made_up_reports(places.astype(np.float64), transition=NOISE, stream=KeyedStream(STREAM_KEY))
+    assert (reports != at_least).any()
 
 
 def test_made_up_reports_have_the_expected_mean() -> None:

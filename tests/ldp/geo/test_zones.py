@@ -1,15 +1,17 @@
 """Counts by zone: exact where everything can be enumerated, and intervals under many draws of the noise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from ldp import KeyedStream, LdpError
 from ldp.geo.deconvolution import PLAIN_STEPS, deconvolve, held_out_steps
-from ldp.geo.goodness import made_up_reports
 from ldp.geo.grid import Grid
+from ldp.geo.made_up import made_up_reports
 from ldp.geo.transition import Transition
-from ldp.geo.zones import ZoneWeights, zone_counts, zone_weights
+from ldp.geo.zones import MAX_ZONES, ZoneWindow, zone_counts, zone_weights
 
 Ints = NDArray[np.int64]
 
@@ -37,50 +39,92 @@ def town() -> tuple[Ints, NDArray[np.int16]]:
     return counts, (x // 12 + 4 * (y * 3 // WIDE.n_y)).astype(np.int16)
 
 
-@pytest.mark.parametrize("steps", [5, PLAIN_STEPS + 1])
-def test_weights_have_the_least_expected_square_error(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+CASES = [(5, False, (1, 0, 9)), (PLAIN_STEPS + 1, False, (600, 0, 0)), (5, True, (1, 1, 0))]
+
+
+@pytest.mark.parametrize(("steps", "at_sites", "prior"), CASES)
+def test_weights_have_the_least_expected_square_error(
+    steps: int, at_sites: bool, prior: tuple[float, float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The system of equations, solved densely."""
     monkeypatch.setattr("ldp.geo.zones._PRECISION", 1e-9)
     transition, counts, zones = small_case()
     n = SMALL.n_cells
     chances = transition.forward(np.eye(n).reshape(n, *SMALL.shape)).reshape(n, n)  # [place, report]
-    found = zone_weights(counts, transition=transition, steps=steps, zones=zones, n_zones=2)
+    found = zone_weights(
+        counts, transition=transition, steps=steps, zones=zones, n_zones=2, at_sites=at_sites
+    )
     assert found.steps == 10
     people = deconvolve(counts, transition=transition, steps=10).density.ravel()
-    # 6 / epsilon is 12 cells here: the pieces are the zones.
+    # 6 / epsilon is 12 cells here: the pieces are the zones, and 8 / epsilon, so that each window is all.
     same = zones.ravel()[:, np.newaxis] == zones.ravel()
-    plain = steps <= PLAIN_STEPS
-    spread = (1 if plain else 600) * np.diag(people) + plain * 9 * same * np.outer(people, people)
+    alone, square, piece = prior
+    spread = np.diag(alone * people + square * people**2) + piece * same * np.outer(people, people)
     system = np.diag(people @ chances) + chances.T @ (spread - np.diag(people)) @ chances
     for zone in range(2):
         exact = np.linalg.solve(system, chances.T @ spread @ (zones.ravel() == zone))
-        np.testing.assert_allclose(found.weights[zone].ravel(), exact, atol=1e-6 * np.abs(exact).max())
+        window = found.windows[zone]
+        assert window is not None
+        np.testing.assert_allclose(window.weights.ravel(), exact, atol=1e-6 * np.abs(exact).max())
 
 
-@pytest.mark.parametrize("steps", [5, PLAIN_STEPS + 1])
-def test_variance_is_that_of_every_report_enumerated(steps: int) -> None:
+@pytest.mark.parametrize(("steps", "at_sites", "prior"), CASES)
+def test_variance_is_that_of_every_report_enumerated(
+    steps: int, at_sites: bool, prior: tuple[float, float, float]
+) -> None:
     transition, counts, zones = small_case()
     n = SMALL.n_cells
     chances = transition.forward(np.eye(n).reshape(n, *SMALL.shape)).reshape(n, n)
-    found = zone_weights(counts, transition=transition, steps=steps, zones=zones, n_zones=2)
-    for zone in range(2):
-        weights, exact = found.weights[zone].ravel(), []
+    weights = zone_weights(
+        counts, transition=transition, steps=steps, zones=zones, n_zones=2, at_sites=at_sites
+    )
+    people = deconvolve(counts, transition=transition, steps=weights.steps).density.ravel()
+    found = zone_counts(counts, transition=transition, weights=weights)
+    for zone, window in enumerate(weights.windows):
+        assert window is not None
+        of_report, exact = window.weights.ravel(), 0.0
         for place in range(n):
-            mean = sum(chances[place, z] * weights[z] for z in range(n))
-            noise = sum(chances[place, z] * (weights[z] - mean) ** 2 for z in range(n))
+            mean = sum(chances[place, z] * of_report[z] for z in range(n))
+            noise = sum(chances[place, z] * (of_report[z] - mean) ** 2 for z in range(n))
             missing = (mean - (zones.ravel()[place] == zone)) ** 2
-            exact.append(noise + missing)
-        np.testing.assert_allclose(found.own[zone].ravel(), exact, rtol=1e-9, atol=1e-12)
+            exact += people[place] * noise + missing * (people[place] + prior[1] * people[place] ** 2)
+        assert found.std_error[zone] == pytest.approx(window.factor * np.sqrt(exact), rel=1e-9)
+        assert (window.factor == 1) == (prior[2] == 0)
+
+
+def test_a_zone_is_computed_in_its_own_part_of_the_grid() -> None:
+    """Weights and error of a window are those of the whole grid, but for what hardly ever comes from afar."""
+    places, zones = town()
+    transition = Transition(WIDE, epsilon_per_m=0.02)  # 1 / epsilon = a quarter of a cell
+    counts = made_up_reports(places.astype(np.float64), transition=transition, stream=KeyedStream(bytes(16)))
+    asked = {"transition": transition, "steps": 3, "zones": zones, "n_zones": 12, "at_sites": True}
+    local = zone_weights(counts, **asked)
+    assert {window.weights.shape for window in local.windows if window} == {(24, 16)}
+    found = zone_counts(counts, transition=transition, weights=local)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ldp.geo.zones._REACH", 1000.0)
+        whole = zone_weights(counts, **asked)
+    exact = zone_counts(counts, transition=transition, weights=whole)
+    assert whole.windows[0] is not None
+    assert whole.windows[0].weights.shape == WIDE.shape
+    np.testing.assert_allclose(found.count, exact.count, atol=0.02 * exact.std_error.min())
+    np.testing.assert_allclose(found.std_error, exact.std_error, rtol=0.01)
 
 
 def test_standard_error_is_the_root_of_the_sum_over_subscribers() -> None:
     transition, counts, zones = small_case()
-    maps = np.zeros((2, *SMALL.shape))
-    weights = ZoneWeights(zones=zones, weights=maps, own=maps + 0.25, steps=1, land=None)
+    weights = zone_weights(counts, transition=transition, steps=1, zones=zones, n_zones=2, at_sites=True)
+    flat = np.zeros(SMALL.shape)
+    window = ZoneWindow(
+        rows=slice(0, 5), columns=slice(0, 6), weights=flat, noise=flat + 0.25, missing=flat, factor=3.0
+    )
+    weights = replace(weights, windows=(window, window))
     found = zone_counts(counts, transition=transition, weights=weights, level=0.9)
-    assert found.std_error == pytest.approx(np.sqrt(0.25 * counts.sum()))
-    assert found.ci_high - found.count == pytest.approx(1.6448536 * found.std_error)
-    assert found.count - found.ci_low == pytest.approx(1.6448536 * found.std_error)
+    assert found.std_error == pytest.approx(3 * np.sqrt(0.25 * counts.sum()))
+    inside = (found.ci_low > 0) & (found.ci_high < counts.sum())
+    assert inside.any()
+    assert (found.ci_high - found.count)[inside] == pytest.approx((1.6448536 * found.std_error)[inside])
+    assert (found.count - found.ci_low)[inside] == pytest.approx((1.6448536 * found.std_error)[inside])
 
 
 def test_count_is_the_density_put_right_by_the_weights() -> None:
@@ -89,7 +133,10 @@ def test_count_is_the_density_put_right_by_the_weights() -> None:
     found = zone_counts(counts, transition=transition, weights=weights)
     fitted = deconvolve(counts, transition=transition, steps=8)
     for zone in range(2):
-        right = (weights.weights[zone] * (counts - fitted.expected)).sum()
+        window = weights.windows[zone]
+        assert window is not None
+        at = window.rows, window.columns
+        right = (window.weights * (counts - fitted.expected)[at]).sum()
         assert found.count[zone] == pytest.approx(fitted.density[zones == zone].sum() + right)
 
 
@@ -97,7 +144,8 @@ def test_nobody_is_counted_where_there_is_no_land() -> None:
     transition, counts, zones = small_case()
     weights = zone_weights(counts, transition=transition, steps=4, zones=zones, n_zones=2, land=zones != 0)
     found = zone_counts(counts, transition=transition, weights=weights)
-    assert found.count[0] < 1e-3 * counts.sum()
+    assert (found.count[0], found.std_error[0], found.ci_low[0], found.ci_high[0]) == (0, 0, 0, 0)
+    assert found.count[1] > 0.9 * counts.sum()
     assert found.noisy[0] > 0.4 * counts.sum()
 
 
@@ -149,7 +197,8 @@ def test_intervals_hold_the_truth_where_people_stay_and_noise_is_new() -> None:
     assert np.sqrt(np.mean(np.square(off))) < 0.7 * np.sqrt(np.mean(np.square(raw)))
 
 
-def test_intervals_hold_the_truth_where_people_stand_at_masts() -> None:
+@pytest.mark.parametrize("at_sites", [False, True])
+def test_intervals_hold_the_truth_where_people_stand_at_masts(at_sites: bool) -> None:
     """One mast in about 25 cells; the zones' borders pass between masts that are near."""
     y, x = np.indices(WIDE.shape)
     places = np.where((x % 5 == 2) & (y % 5 == (x // 5) % 4), 120, 0).astype(np.int64)
@@ -157,24 +206,29 @@ def test_intervals_hold_the_truth_where_people_stand_at_masts() -> None:
     truth = np.bincount(zones.ravel(), weights=places.ravel(), minlength=12)
     transition = Transition(WIDE, epsilon_per_m=0.007)
     stream = KeyedStream(b"coverage of mast")
-    weights, held = None, []
+    land = places > 0 if at_sites else None
+    weights, held, halves = None, [], []
     for _ in range(25):
         counts = made_up_reports(places.astype(np.float64), transition=transition, stream=stream)
         if weights is None:
-            steps = held_out_steps(counts, transition=transition)
-            assert steps > PLAIN_STEPS
-            weights = zone_weights(counts, transition=transition, steps=steps, zones=zones, n_zones=12)
+            steps = held_out_steps(counts, transition=transition, land=land)
+            assert (steps > PLAIN_STEPS) != at_sites
+            asked = {"steps": steps, "zones": zones, "n_zones": 12, "land": land, "at_sites": at_sites}
+            weights = zone_weights(counts, transition=transition, **asked)
         found = zone_counts(counts, transition=transition, weights=weights)
         held.append((found.ci_low <= truth) & (truth <= found.ci_high))
+        halves.append(found.std_error)
     assert np.mean(held) > 0.9
+    # Who knows where the masts are knows more.
+    assert (np.mean(halves) < 15) == at_sites
 
 
 def test_weights_are_refused_for_zones_that_are_none() -> None:
     transition, counts, zones = small_case()
     for n_zones, of_cells, message in [
         (1, zones, r"zones must be in \[-1, 1\), got -1..1"),
-        (0, zones, r"n_zones must be in \[1, 200\], got 0"),
-        (201, zones, r"n_zones must be in \[1, 200\], got 201; merge zones"),
+        (0, zones, r"n_zones must be in \[1, 2000\], got 0"),
+        (MAX_ZONES + 1, zones, r"n_zones must be in \[1, 2000\], got 2001; merge zones"),
         (2, zones.T, r"zones must have shape \(5, 6\), got \(6, 5\)"),
     ]:
         with pytest.raises(LdpError, match=message):

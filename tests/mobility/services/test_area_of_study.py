@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import geopandas as gpd
@@ -19,10 +20,11 @@ from shapely import LineString, Polygon, box
 
 from ldp.geo.grid import Grid
 from mobility.models import VaultStudy
-from reports.geography.grid import land_mask, zone_of_grid_cells
+from reports.geography.grid import grid_codes_of_cells, land_mask, zone_of_grid_cells
 from reports.models import Area, Study
 from reports.services.areas import create_area
 from reports.studyfile import StudyDefinition
+from reports.studyfile.definition import LocationDefinition, People
 from tests.reports.geography.places import CELLS, EAST, STUDY
 
 pytestmark = [
@@ -116,19 +118,27 @@ def test_the_main_database_knows_zones_and_layers_but_no_cell(study_file: Path) 
     assert not any(cell.cell_id in kept.replace("East", "") for cell in cells)
 
 
-def test_a_grid_is_kept_with_the_zone_and_the_land_of_its_squares(study_file: Path) -> None:
+@pytest.mark.parametrize("people", ["antennas", "land"])
+def test_a_grid_is_kept_with_its_zones_and_where_people_may_be(study_file: Path, people: People) -> None:
     create(study_file)
     area = StudyDefinition.from_json(VaultStudy.objects.get().definition).area
     assert area is not None
     Area.objects.all().delete()
     grid = Grid(x0_m=-30_000, y0_m=-8_000, step_m=500, n_x=60, n_y=32)
-    create_area(Study.objects.get(), area, grid=grid)
+    location = LocationDefinition(
+        level=Decimal(1), radius_m=1000, max_values=None, grid=grid, places=(0, 1, 2), people=people
+    )
+    create_area(Study.objects.get(), area, location=location)
     kept = Area.objects.get().grid_map
     assert kept is not None
     assert kept.grid == grid
     assert (kept.zones == zone_of_grid_cells(area, grid)).all()
-    assert (kept.land == land_mask(area, grid)).all()
-    assert 20 < np.count_nonzero(~kept.land) < 1000
+    assert kept.at_antennas == (people == "antennas")
+    if kept.at_antennas:
+        assert sorted(np.flatnonzero(kept.land)) == sorted(grid_codes_of_cells(area, grid).tolist())
+    else:
+        assert (kept.land == land_mask(area, grid)).all()
+        assert 20 < np.count_nonzero(~kept.land) < 1000
     assert {-1, 0, 1} == set(kept.zones.ravel().tolist())
 
 

@@ -25,6 +25,7 @@ from reports.exports import map_drawing
 from reports.exports.places import Places, provenance, select_places
 from reports.exports.places_formats import PLACES_FORMATS, places_formats
 from reports.geography.projection import LocalProjection
+from reports.geography.stored import NO_ZONE
 from reports.locations import location_windows, windows_with_maps
 from reports.models import DensityMap, LocationTally, Study
 from reports.options import ReportOptions
@@ -72,9 +73,11 @@ def counts_of(study: Study) -> NDArray[np.int64]:
 
 def test_csv_has_zones_with_intervals_and_where_they_come_from(computed: Study) -> None:
     rows = table(computed)
-    assert [row["zone"] for row in rows] == list(ZONES)
-    figures = DensityMap.objects.get().figures["zones"]
-    for place, row in enumerate(rows):
+    assert [row["zone"] for row in rows] == [*ZONES, ""]  # the last one: in no zone
+    assert sum(int(row["reports"]) for row in rows) == int(rows[0]["n_reports"])
+    kept = DensityMap.objects.get().figures
+    figures = [*kept["zones"], kept["no_zone"]]
+    for place, row in zip((0, 1, 2, 3, NO_ZONE), rows, strict=True):
         is_in = computed.area.grid_map.zones == place
         assert int(row["reports"]) == int(counts_of(computed)[is_in].sum())
         assert int(row["n_squares"]) == int(is_in.sum())
@@ -106,7 +109,8 @@ def test_json_has_what_the_csv_has(computed: Study) -> None:
     zones = document.pop("zones")
     assert document.pop("density_status") == document.pop("status").replace("ok", "done")
     for zone, row in zip(zones, table(computed), strict=True):
-        assert {name: str(value) for name, value in {**document, **zone}.items()} == row
+        found = {name: "" if value is None else str(value) for name, value in {**document, **zone}.items()}
+        assert found == row
 
 
 def test_before_the_density_is_computed_counts_are_there_and_the_rest_is_null(located: Study) -> None:
@@ -130,7 +134,7 @@ def test_how_far_the_density_is_stands_in_the_file(computed: Study, state: str) 
 
 def test_zones_without_an_estimate_say_why(computed: Study) -> None:
     row = DensityMap.objects.get()
-    row.figures["zones"] = []
+    row.figures |= {"zones": [], "no_zone": None}
     row.save()
     assert {zone["density_status"] for zone in table(computed)} == {"too_many_zones"}
 
@@ -237,9 +241,10 @@ def test_zones_have_their_shapes(computed: Study, ending: str) -> None:
     content = io.BytesIO(written(computed, "zones", ending))
     read = geopandas.read_file if ending == "geojson" else geopandas.read_parquet
     frame = read(content)
-    assert frame["zone"].tolist() == list(ZONES)
+    assert frame["zone"].tolist()[:-1] == list(ZONES)
+    assert frame["zone"].isna().tolist() == [False] * 4 + [True] == frame.geometry.isna().tolist()
     assert frame["subscribers"].tolist() == [float(row["subscribers"]) for row in table(computed)]
-    metres = frame.to_crs(computed.area.projection)
+    metres = frame.iloc[:4].to_crs(computed.area.projection)
     assert metres.area.tolist() == pytest.approx([0.75 * 835_000, *[835_000] * 3], rel=0.01)
 
 

@@ -12,7 +12,6 @@ from shapely import Point, box
 from ldp.geo.grid import Grid
 from reports.geography.areas import bounds_in_metres, cells_in_metres, projection_of, shapes_of
 from reports.geography.grid import (
-    NO_ZONE,
     GridError,
     grid_codes_of_cells,
     land_mask,
@@ -20,7 +19,7 @@ from reports.geography.grid import (
     zone_of_grid_cells,
 )
 from reports.geography.shapes import in_metres, of_geometry
-from reports.geography.stored import GridMap
+from reports.geography.stored import NO_ZONE, GridMap
 from reports.studyfile import AreaDefinition
 from tests.reports.geography.places import EAST, WEST, frame, parse
 
