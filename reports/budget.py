@@ -21,7 +21,7 @@ class Span:
     month: int = 0
 
     @property
-    def period(self) -> Period:
+    def period(self) -> BudgetCap.Period:
         if self.month:
             return Period.MONTH
         return Period.YEAR if self.year else Period.EVER

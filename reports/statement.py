@@ -141,6 +141,7 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
     spec, certificate = certified(plan)
     indicators = list(study.indicators.all())
     by_slug = {indicator.slug: indicator for indicator in indicators}
+    typed = dict(plan.indicators.values_list("indicator__slug", "epsilon"))
     return {
         "schema_version": SCHEMA_VERSION,
         "software": software(),
@@ -148,7 +149,8 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
         "plan": {**plan_facts(plan, spec), "spec": plan.spec},
         "guarantee": _guarantee(plan, spec, certificate),
         "indicators": [
-            _indicator(by_slug[entry.slug], spec=spec, entry=entry) for entry in certificate.indicators
+            _indicator(by_slug[entry.slug], spec=spec, entry=entry, typed=typed[entry.slug])
+            for entry in certificate.indicators
         ],
         "location": location_facts(location_protection(spec, extra_days=plan.voided_days)),
         "composition": composition_facts(study, with_names=with_names),
@@ -270,7 +272,9 @@ def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str
     }
 
 
-def _indicator(indicator: Indicator, *, spec: PlanSpec, entry: IndicatorCertificate) -> dict[str, Any]:
+def _indicator(
+    indicator: Indicator, *, spec: PlanSpec, entry: IndicatorCertificate, typed: Decimal | None
+) -> dict[str, Any]:
     index = spec.index(entry.slug)
     asked = spec.indicators[index]
     channel, report = spec.answer_channel(index), spec.channel(index)
@@ -281,6 +285,7 @@ def _indicator(indicator: Indicator, *, spec: PlanSpec, entry: IndicatorCertific
         "categories": indicator.categories,
         "protocol": "grr" if isinstance(channel, GrrChannel) else "oue",
         "asked_share": _ratio(spec.asked_share(index)),
+        "typed_epsilon": None if typed is None else _plain(typed),
         "nominal_epsilon": _ratio(asked.epsilon),
         **{name: str(value) for name, value in thresholds(channel).items()},
         "threshold_out_of": str(WORD),

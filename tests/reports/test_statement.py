@@ -2,7 +2,7 @@
 
 import io
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -223,6 +223,37 @@ def test_closed_study_says_when_its_key_was_destroyed(reader: Client, fair: Stud
     for name in ("statement", "study"):
         page = reader.get(reverse(f"reports:{name}", args=["fair-2024"])).content.decode()
         assert "was closed on Sat 1 Jun 2024" in page
+
+
+def test_the_day_of_the_key_s_end_is_stated_and_its_passing_is_noticed(reader: Client) -> None:
+    factory.create(key_until=date(2024, 9, 30))
+    printed = statement()
+    assert printed["study"]["key_until"] == "2024-09-30"
+    rows = {row["name"]: (row["until"], row["date"]) for row in printed["retention"]}
+    assert rows["key"] == ("its destruction, at the latest on 2024-09-30", "2024-09-30")
+    assert rows["presence"][1] == "2024-09-30"
+    assert rows["totals"] == ("no date set", None)
+    words = "The key of this study was to be destroyed by Mon 30 Sep 2024, and the study is still open."
+    assert words in reader.get(reverse("reports:study", args=["fair-2024"])).content.decode()
+    Study.objects.update(key_until=date(2999, 1, 1))
+    assert words not in reader.get(reverse("reports:study", args=["fair-2024"])).content.decode()
+
+
+def test_other_studies_are_named_for_who_sees_all_of_them(
+    reader: Client, administrator: User, client: Client
+) -> None:
+    factory.create()
+    factory.create(factory.GENDER, slug="autumn-2024", name="Autumn 2024")
+    page, file = (reverse(f"reports:{name}", args=["fair-2024"]) for name in ("statement", "statement_file"))
+    assert "autumn-2024" not in reader.get(page).content.decode()
+    assert "another study" in reader.get(page).content.decode()
+    hidden = json.loads(reader.get(file).content)["composition"]["studies"]
+    client.force_login(administrator)
+    assert "autumn-2024" in client.get(page).content.decode()
+    named = json.loads(client.get(file).content)["composition"]["studies"]
+    assert [row["study"] for row in hidden] == [None, "fair-2024"]
+    assert [row["study"] for row in named] == ["autumn-2024", "fair-2024"]
+    assert [row | {"study": None} for row in named] == [row | {"study": None} for row in hidden]
 
 
 def test_open_study_has_no_time_of_closing(fair: Study) -> None:

@@ -129,6 +129,21 @@ def test_optional_values_are_taken_exactly() -> None:
     assert study.plan.epsilon_profile == 2
 
 
+def test_a_population_and_the_day_of_the_key_s_end() -> None:
+    plain = parse(STUDY)
+    assert (plain.population, plain.key_until) == ("subscribers", None)
+    text = edited("days = 3", 'days = 3\npopulation = "roamers-be"\nkey_until = 2024-04-01')
+    study = parse(text)
+    assert (study.population, study.key_until) == ("roamers-be", date(2024, 4, 1))
+    assert study.last_day == date(2024, 4, 1)
+    assert StudyDefinition.from_json(json.loads(json.dumps(study.to_json()))) == study
+    old = {key: value for key, value in plain.to_json().items() if key not in ("population", "key_until")}
+    assert StudyDefinition.from_json(old) == plain
+    early = problems(edited("2024-04-01", "2024-03-31", text=text))
+    assert early == ["study.toml: study.key_until: must be from 2024-04-01 to 2299-12-31, got 2024-03-31"]
+    assert "study.population: must be 1 to 64" in problems(edited("roamers-be", "All people", text=text))[0]
+
+
 def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
     plan = parse(edited("epsilon = 1.0", "epsilon = 0.1")).plan_spec()
     assert [spec.epsilon for spec in plan.indicators] == [Fraction(1, 10)] * 2

@@ -1,0 +1,465 @@
+#!/usr/bin/env python3
+"""Recompute every claim of a privacy statement from the parameters that it exports.
+
+    python check_statement.py STATEMENT.json [OTHER.json ...]
+
+The first file is checked. Further ones are statements of studies of the same population: what the first one
+says of them is compared with what they say of themselves. Exit 0: everything holds; 1: something differs, and
+each difference is named; 2: a file cannot be read.
+
+Apart on purpose: the standard library only, and nothing of the software that wrote the statement. Numbers are
+exact fractions; a logarithm or an exponential is a pair of fractions that is proved to enclose it.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from datetime import date, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+WORD = 2**64
+BITS = 320  # after the point, in bounds
+DIGITS = 30  # of an epsilon, rounded up
+QUANTILE_95 = Fraction(4743864518391, 10**12)  # x with (1 + x) e^-x = 0.05
+TENTH_M = Fraction(501, 10_000)  # half of the last digit of lengths
+
+Json = dict[str, Any]
+
+
+class Bounds(NamedTuple):
+    """What encloses a real number."""
+
+    low: Fraction
+    high: Fraction
+
+
+def exp_bounds(x: Fraction) -> Bounds:
+    """Enclose e**x, x >= 0: a series for x / 2**h, at most 1/2, then h squarings, rounded outwards."""
+    halvings = max(0, (2 * x.numerator // x.denominator).bit_length())
+    one, scaled = 1 << BITS, x / 2**halvings
+    low = (scaled.numerator << BITS) // scaled.denominator
+    high = _up(scaled.numerator << BITS, scaled.denominator)
+    term_low = term_high = sum_low = sum_high = one
+    for n in range(1, 80):
+        term_low, term_high = term_low * low // (one * n), _up(term_high * high, one * n)
+        sum_low, sum_high = sum_low + term_low, sum_high + term_high
+    sum_high += 2 * term_high  # what is left out is less than its last term twice, since x <= 1/2
+    for _ in range(halvings):
+        sum_low, sum_high = sum_low**2 // one, _up(sum_high**2, one)
+    return Bounds(Fraction(sum_low, one), Fraction(sum_high, one))
+
+
+def log_bounds(x: Fraction) -> Bounds:
+    """Enclose ln x, x >= 1: k ln 2 + ln m with 1 <= m < 2."""
+    power = x.numerator.bit_length() - x.denominator.bit_length()
+    power -= x < Fraction(2) ** power
+    rest, two = _log_small(x / Fraction(2) ** power), _log_small(Fraction(2))
+    return Bounds(power * two.low + rest.low, power * two.high + rest.high)
+
+
+def _log_small(m: Fraction) -> Bounds:
+    """Enclose ln m, 1 <= m <= 2: twice the sum of z**(2i+1) / (2i+1), z = (m - 1) / (m + 1) <= 1/3."""
+    one, z = 1 << BITS, (m - 1) / (m + 1)
+    low, high = (z.numerator << BITS) // z.denominator, _up(z.numerator << BITS, z.denominator)
+    power_low, power_high, sum_low, sum_high = low, high, 0, 0
+    for n in range(1, 240, 2):
+        sum_low, sum_high = sum_low + power_low // n, sum_high + _up(power_high, n)
+        power_low, power_high = power_low * low**2 // one**2, _up(power_high * high**2, one**2)
+    sum_high += 2 * power_high  # the rest is a geometric series of ratio z**2 <= 1/9
+    return Bounds(Fraction(2 * sum_low, one), Fraction(2 * sum_high, one))
+
+
+def rounded_up(x: Fraction) -> Fraction:
+    """To 30 digits; x >= 0."""
+    if not x:
+        return x
+    place = Fraction(1)
+    while x / place >= 10**DIGITS:
+        place *= 10
+    while x / place < 10 ** (DIGITS - 1):
+        place /= 10
+    return place * _up((x / place).numerator, (x / place).denominator)
+
+
+def _up(a: int, b: int) -> int:
+    """Quotient, rounded up."""
+    return -(-a // b)
+
+
+class Findings:
+    """Differences between what is said and what follows from the parameters."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.checked = 0
+
+    def equal(self, where: str, said: object, found: object) -> None:
+        self.holds(where, said == found, f"says {said}, it is {found}")
+
+    def holds(self, where: str, is_so: object, text: str) -> None:
+        self.checked += 1
+        if not is_so:
+            self.texts.append(f"{where}: {text}")
+
+    def up(self, where: str, said: str, found: Bounds) -> None:
+        """The claim is the number rounded up to 30 digits, and so never below it."""
+        is_so = Fraction(said) in (rounded_up(found.low), rounded_up(found.high))
+        self.holds(where, is_so, f"says {said}, it is {float(found.high):.17g} rounded up")
+
+
+class Channel(NamedTuple):
+    """Probabilities that an answer names or marks the true category, and one given other one."""
+
+    protocol: str
+    thresholds: tuple[int, ...]
+    p: Fraction
+    q: Fraction
+    ratio: Fraction
+
+
+def grr(epsilon: Fraction, k: int) -> Iterator[Channel]:
+    """Keep the true category when 64 random bits are below floor(2**64 e / (e + k - 1))."""
+    for threshold in {int(WORD * e / (e + k - 1)) for e in exp_bounds(epsilon)}:
+        p = Fraction(threshold, WORD)
+        q = (1 - p) / (k - 1)
+        yield Channel("grr", (threshold,), p, q, p / q)
+
+
+def oue(epsilon: Fraction, _: int) -> Iterator[Channel]:
+    """The bit of the true category is fair; that of another one when 64 bits are below ceil(2**64/(e+1))."""
+    for threshold in {-int(-(WORD / (e + 1)) // 1) for e in exp_bounds(epsilon)}:
+        p, q = Fraction(1, 2), Fraction(threshold, WORD)
+        yield Channel("oue", (WORD // 2, threshold), p, q, p * (1 - q) / ((1 - p) * q))
+
+
+def fake_support(channel: Channel, k: int) -> Fraction:
+    """Probability that a made-up report names or marks one given category."""
+    return Fraction(1, k) if channel.protocol == "grr" else channel.q
+
+
+def noise(channel: Channel, *, k: int, share: Fraction) -> Fraction:
+    """Variance of one report's estimate of a category that nobody has; share: of answers among reports."""
+    support = fake_support(channel, k)
+    p, q = (share * each + (1 - share) * support for each in (channel.p, channel.q))
+    return q * (1 - q) / (p - q) ** 2
+
+
+def channels(mechanism: str, epsilon: Fraction, k: int, *, share: Fraction) -> list[Channel]:
+    """What an indicator may use; more than one only if bounds of e**epsilon cannot tell them apart."""
+    oracle = mechanism.split("-")[1]
+    if oracle in ("grr", "oue", "ouez"):
+        return list(grr(epsilon, k) if oracle == "grr" else oue(epsilon, k))
+    first, second = next(grr(epsilon, k)), next(oue(epsilon, k))
+    is_first = noise(first, k=k, share=share) <= noise(second, k=k, share=share)
+    return list(grr(epsilon, k) if is_first else oue(epsilon, k))
+
+
+class Plan:
+    """The plan of a statement, read from its canonical form."""
+
+    def __init__(self, statement: Json) -> None:
+        self.spec: Json = statement["plan"]["spec"]
+        self.mechanism: str = self.spec["mechanism"]
+        self.unit: str = self.spec["unit"]
+        self.days: int = self.spec["days"]
+        self.asked: list[Json] = self.spec["indicators"]
+        self.d = len(self.asked)
+        self.has_fakes = self.mechanism.startswith("rsfd-")
+        self.answers_one = self.has_fakes or self.mechanism.startswith("smp-")
+        self.is_static = all(each["kind"] == "static" for each in self.asked)
+        self.voided: int = statement["guarantee"]["voided_days"]
+
+    def share(self, index: int) -> Fraction:
+        """Probability that a person answers an indicator."""
+        if "shares" in self.spec:
+            return Fraction(int(self.spec["shares"][index]), WORD)
+        return Fraction(1, self.d) if self.answers_one else Fraction(1)
+
+    def values(self, index: int) -> int:
+        """Most answers of a person."""
+        asked = self.asked[index]
+        return 1 if asked["kind"] == "static" else (asked["max_values"] or self.days) + self.voided
+
+    @property
+    def hides(self) -> bool:
+        """Whether made-up reports hide which one is the answer, also from who sees all of a person."""
+        return self.has_fakes and self.is_static
+
+
+def check_plan(statement: Json, plan: Plan, found: Findings) -> None:
+    """The plan in words is the plan in force, which is the one that was hashed."""
+    said, study, spec = statement["plan"], statement["study"], plan.spec
+    canonical = json.dumps(spec, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    found.equal("schema_version", statement["schema_version"], 1)
+    found.equal("plan.spec_sha256", said["spec_sha256"], hashlib.sha256(canonical.encode()).hexdigest())
+    for name in ("mechanism", "unit", "version"):
+        found.equal(f"plan.{name}", said[name], spec[name])
+    found.equal("plan.has_fake_data", said["has_fake_data"], plan.has_fakes)
+    found.equal(
+        "plan.indicators_per_person", said["indicators_per_person"], 1 if plan.answers_one else plan.d
+    )
+    found.equal("study.days", study["days"], plan.days)
+    last = date.fromisoformat(study["first_day"]) + timedelta(days=plan.days - 1)
+    found.equal("study.last_day", study["last_day"], last.isoformat())
+    found.equal("number of indicators", len(statement["indicators"]), plan.d)
+    if plan.has_fakes:
+        found.equal("plan.epsilon", Fraction(said["epsilon"]), Fraction(spec["epsilon"]))
+    can_repeat = not plan.is_static or "location" in spec
+    found.holds("guarantee.voided_days", plan.voided == 0 or can_repeat, "no answer can be given twice")
+
+
+def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, found: Findings) -> Channel:
+    """Probabilities from epsilon, and what one answer loses from the probabilities."""
+    asked, k, share = plan.asked[index], len(entry["categories"]), plan.share(index)
+    where, epsilon = f"indicator {entry['slug']}", Fraction(asked["epsilon"])
+    for name, value in (
+        ("slug", asked["slug"]),
+        ("kind", asked["kind"]),
+        ("values_per_person", plan.values(index)),
+        ("threshold_out_of", str(WORD)),
+        ("unions_of_days", asked["kind"] == "static" or asked["max_values"] in (None, plan.days)),
+    ):
+        found.equal(f"{where}, {name}", entry[name], value)
+    found.equal(f"{where}, number of categories", k, asked["domain_size"])
+    found.equal(f"{where}, asked_share", Fraction(entry["asked_share"]), share)
+    found.equal(f"{where}, nominal_epsilon", Fraction(entry["nominal_epsilon"]), epsilon)
+    typed = entry["typed_epsilon"]
+    if not plan.has_fakes:
+        shared = Fraction(said_epsilon) / (1 if plan.answers_one else plan.d)
+        found.equal(f"{where}, epsilon typed", shared if typed is None else Fraction(typed), epsilon)
+    possible = channels(plan.mechanism, epsilon, k, share=share if plan.has_fakes else Fraction(1))
+    names = ("threshold",) if possible[0].protocol == "grr" else ("threshold_p", "threshold_q")
+    said = tuple(int(entry.get(name, -1)) for name in names)
+    channel = next((each for each in possible if each.thresholds == said), possible[0])
+    found.equal(f"{where}, protocol", entry["protocol"], channel.protocol)
+    found.equal(f"{where}, {' and '.join(names)}", said, channel.thresholds)
+    for name in ("p", "q", "ratio"):
+        found.equal(f"{where}, {name}", Fraction(entry[name]), getattr(channel, name))
+    found.up(f"{where}, epsilon", entry["epsilon"], log_bounds(channel.ratio))
+    found.holds(f"{where}, epsilon", Fraction(entry["epsilon"]) <= epsilon, "is above the nominal one")
+    check_fakes(entry, plan, channel, share=share, found=found)
+    return channel
+
+
+def check_fakes(entry: Json, plan: Plan, channel: Channel, *, share: Fraction, found: Findings) -> None:
+    """What made-up reports are."""
+    said, where = entry["fake_data"], f"indicator {entry['slug']}, fake_data"
+    if said is None or not plan.has_fakes:
+        found.equal(where, said is not None, plan.has_fakes)
+        return
+    found.equal(f"{where}.fake", said["fake"], "code" if channel.protocol == "grr" else "no value")
+    found.equal(f"{where}.share", Fraction(said["share"]), share)
+    support = fake_support(channel, len(entry["categories"]))
+    found.equal(f"{where}.support", Fraction(said["support"]), support)
+
+
+def attribute_ratios(plan: Plan, used: list[Channel]) -> list[Fraction]:
+    """Largest probability ratio of all reports of a person if one value differs."""
+    if not plan.hides:
+        return [channel.ratio for channel in used]
+    parts = [_likelihoods(plan, index, channel) for index, channel in enumerate(used)]
+    total = sum(miss for _, miss in parts)
+    return [(total + hit - miss) / total for hit, miss in parts]
+
+
+def _likelihoods(plan: Plan, index: int, channel: Channel) -> tuple[Fraction, Fraction]:
+    """Share of a report, times how much likelier than a made-up one an answer is that fits, or does not."""
+    share = plan.share(index)
+    if channel.protocol == "grr":
+        k = plan.asked[index]["domain_size"]
+        return share * channel.p * k, share * channel.q * k
+    return share * channel.p / channel.q, share * (1 - channel.p) / (1 - channel.q)
+
+
+def profile_bounds(plan: Plan, used: list[Channel]) -> Bounds:
+    """Loss of all values of a person: of one indicator the largest, of all the sum, or what fakes hide."""
+    if plan.hides:
+        parts = [_likelihoods(plan, index, channel) for index, channel in enumerate(used)]
+        fits, misses = (sum(column, Fraction(0)) for column in zip(*parts, strict=True))
+        return log_bounds(fits / misses)
+    losses = [
+        Bounds(*(plan.values(index) * bound for bound in log_bounds(channel.ratio)))
+        for index, channel in enumerate(used)
+    ]
+    take = max if plan.answers_one else sum
+    return Bounds(*(Fraction(take(column)) for column in zip(*losses, strict=True)))
+
+
+def check_guarantee(statement: Json, plan: Plan, used: list[Channel], found: Findings) -> None:
+    """Composition over indicators and days, in both units; never above what was typed."""
+    said, ratios = statement["guarantee"], attribute_ratios(plan, used)
+    for entry, ratio in zip(statement["indicators"], ratios, strict=True):
+        where = f"indicator {entry['slug']}, epsilon_attribute"
+        found.up(where, entry["epsilon_attribute"], log_bounds(ratio))
+    found.up("guarantee.epsilon_attribute", said["epsilon_attribute"], log_bounds(max(ratios)))
+    found.up("guarantee.epsilon_profile", said["epsilon_profile"], profile_bounds(plan, used))
+    found.equal("guarantee.unit", said["unit"], plan.unit)
+    found.equal("guarantee.epsilon", said["epsilon"], said[f"epsilon_{plan.unit}"])
+    rule = "hidden by fakes" if plan.hides else "largest" if plan.answers_one else "sum"
+    found.equal("guarantee.composition", said["composition"], rule)
+    losses = [Fraction(each["epsilon"]) * plan.values(index) for index, each in enumerate(plan.asked)]
+    largest = max(Fraction(each["epsilon"]) for each in plan.asked)
+    nominal = {
+        "attribute": Fraction(plan.spec.get("epsilon", largest)),
+        "profile": max(losses) if plan.answers_one else sum(losses),
+    }
+    for unit, value in nominal.items():
+        found.equal(f"guarantee.nominal_{unit}", Fraction(said[f"nominal_{unit}"]), value)
+    is_kept = Fraction(said["epsilon"]) <= nominal[plan.unit]
+    found.holds("guarantee.epsilon", is_kept, f"is above the nominal one, {float(nominal[plan.unit])}")
+    cap = statement["plan"]["epsilon_profile_cap"]
+    is_kept = cap is None or Fraction(said["epsilon_profile"]) <= Fraction(cap)
+    found.holds("plan.epsilon_profile_cap", is_kept, f"is {cap}, below the certified loss per profile")
+
+
+def check_location(statement: Json, plan: Plan, found: Findings) -> None:
+    """What is promised of places: per metre, at the radius, over all places of a person."""
+    said, asked = statement["location"], plan.spec.get("location")
+    if said is None or asked is None:
+        found.equal("location", said is not None, asked is not None)
+        return
+    grid, radius, level = asked["grid"], Fraction(asked["radius_m"]), Fraction(asked["level"])
+    found.equal("location.grid", said["grid"], grid)
+    found.equal("location.level", Fraction(said["level"]), level)
+    found.equal("location.radius_m", Fraction(said["radius_m"]), radius)
+    found.equal("location.nominal_epsilon_per_m", Fraction(said["nominal_epsilon_per_m"]), level / radius)
+    side, sampled = grid["step_m"], Fraction(said["sampled_epsilon_per_m"])
+    squared = (grid["n_x"] ** 2 + grid["n_y"] ** 2) * side**2
+    range_m = said["range_m"]
+    found.holds("location.range_m", (range_m - 1) ** 2 < squared <= range_m**2, "is not the diagonal")
+    q, growth = Fraction(side) / (range_m * Fraction(said["angle_step"])), exp_bounds(sampled * side)
+    worst = [log_bounds((q + 2 * e) / (q - 2 * e)) for e in growth] if q > 2 * growth.high else []
+    found.holds("location.angle_step", bool(worst), "allows no promise")
+    step = Fraction(said["angle_step"])
+    found.holds("location.angle_step", Fraction(float(step)) == step, "is not a number of 53 bits, as it was")
+    if worst:
+        bounds = Bounds(sampled + worst[0].low / side, sampled + worst[1].high / side)
+        found.up("location.epsilon_per_m", said["epsilon_per_m"], bounds)
+    one = Fraction(said["epsilon_per_m"])
+    found.holds("location.epsilon_per_m", one <= level / radius, "is above the nominal one")
+    n = min(asked["max_values"] or plan.days, plan.days) + plan.voided
+    found.equal("location.places_per_person", said["places_per_person"], n)
+    for name, value in (
+        ("epsilon_at_radius", one * radius),
+        ("epsilon_at_radius_all_places", Fraction(said["epsilon_at_radius"]) * n),
+    ):
+        found.up(f"location.{name}", said[name], Bounds(value, value))
+    for name, times in (("mean_shift_m", Fraction(2)), ("radius_95_m", QUANTILE_95)):
+        is_near = abs(Fraction(str(said[name])) - times / sampled) <= TENTH_M
+        found.holds(f"location.{name}", is_near, f"says {said[name]}, it is {float(times / sampled):.1f}")
+
+
+def check_composition(statement: Json, others: list[Json], found: Findings) -> None:
+    """Sums over the studies of the same people; what other statements say of themselves."""
+    said, study = statement["composition"], statement["study"]
+    found.equal("composition.population", said["population"], study["population"])
+    mine = [row for row in said["studies"] if row["is_this"]]
+    found.equal("composition.studies, is_this", len(mine), 1)
+    for row in mine:
+        compare_row(row, statement, found)
+    for row in said["studies"]:
+        may = row["is_counted"] or row["state"] == "closed"
+        found.holds("composition.studies, is_counted", may, "an open study counts")
+    for other in others:
+        key = (other["plan"]["spec_sha256"], other["study"]["first_day"], other["study"]["slug"])
+        rows = [
+            row
+            for row in said["studies"]
+            if (row["spec_sha256"], row["first_day"], row["study"] or key[2]) == key and not row["is_this"]
+        ]
+        found.holds("composition.studies", bool(rows), f"{key[2]} of the other file is not among them")
+        for row in rows[:1]:
+            compare_row(row, other, found)
+    counted = [row for row in said["studies"] if row["is_counted"]]
+    for name in ("epsilon_profile", "epsilon_attribute", "epsilon_presence", "epsilon_location_per_km"):
+        losses = [row[name] for row in counted]
+        where = f"composition.{name}"
+        if None in losses or said[name] is None:
+            found.equal(where, said[name] is None, None in losses)
+            continue
+        total = sum(map(Fraction, losses), Fraction(0))
+        found.equal(where, Fraction(said[name]), total)
+
+
+def compare_row(row: Json, statement: Json, found: Findings) -> None:
+    """A study as a composition lists it, and as its own statement says it."""
+    study, guarantee = statement["study"], statement["guarantee"]
+    where = f"composition.studies, {study['slug']}"
+    for name in ("first_day", "last_day", "state"):
+        found.equal(f"{where}, {name}", row[name], study[name])
+    found.equal(f"{where}, slug", row["study"] or study["slug"], study["slug"])
+    found.equal(f"{where}, spec_sha256", row["spec_sha256"], statement["plan"]["spec_sha256"])
+    for name in ("epsilon_profile", "epsilon_attribute"):
+        found.equal(f"{where}, {name}", row[name], guarantee[name])
+    location, presence = statement["location"], statement.get("presence")
+    places = Fraction(0)
+    if location is not None:
+        places = 1000 * Fraction(location["epsilon_per_m"]) * location["places_per_person"]
+    found.up(f"{where}, epsilon_location_per_km", row["epsilon_location_per_km"], Bounds(places, places))
+    found.equal(f"{where}, epsilon_presence", row["epsilon_presence"], presence and presence["epsilon"])
+
+
+def check_words(statement: Json, plan: Plan, found: Findings) -> None:
+    """What is not protected is said, and the day on which the key ends."""
+    named = {each["name"] for each in statement["not_protected"]}
+    for name, is_so in {
+        "key_holder": True,
+        "changes": not plan.is_static,
+        "profile": plan.has_fakes and plan.unit == "attribute" and plan.d > 1,
+        "far_places": "location" in plan.spec,
+    }.items():
+        found.equal(f"not_protected, {name}", name in named, is_so)
+    study = statement["study"]
+    until = study["key_until"] if study["closed_at"] is None else study["closed_at"][:10]
+    for row in statement["retention"]:
+        if row["name"] in ("key", "presence"):
+            found.equal(f"retention, {row['name']}", row["date"], until)
+    found.equal("study.state", study["state"], "open" if study["closed_at"] is None else "closed")
+
+
+def check(statement: Json, *others: Json) -> Findings:
+    """Check a statement; KeyError, ValueError or TypeError for what is no statement."""
+    found, plan = Findings(), Plan(statement)
+    check_plan(statement, plan, found)
+    if len(statement["indicators"]) != plan.d:
+        return found
+    epsilon = statement["plan"]["epsilon"]
+    used = [
+        check_indicator(entry, plan, index, epsilon, found)
+        for index, entry in enumerate(statement["indicators"])
+    ]
+    check_guarantee(statement, plan, used, found)
+    check_location(statement, plan, found)
+    check_composition(statement, list(others), found)
+    check_words(statement, plan, found)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Check the files that are named."""
+    parser = argparse.ArgumentParser(description="Recompute every claim of a privacy statement.")
+    parser.add_argument("statement", type=Path, help="JSON file, as manage.py statement prints it")
+    parser.add_argument("others", type=Path, nargs="*", help="statements of studies of the same population")
+    asked = parser.parse_args(arguments)
+    try:
+        first, *others = (json.loads(path.read_text("utf-8")) for path in (asked.statement, *asked.others))
+        found = check(first, *others)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
+        sys.stderr.write(f"not a statement that can be checked: {error!r}\n")
+        return 2
+    for text in found.texts:
+        sys.stdout.write(f"{text}\n")
+    listed = len(first["composition"]["studies"]) - 1
+    sys.stdout.write(
+        f"{found.checked} claims checked, {len(found.texts)} differ; of {listed} other studies of the "
+        f"population, {len(others)} were compared with their own statement\n"
+    )
+    return 1 if found.texts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

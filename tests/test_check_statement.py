@@ -1,0 +1,288 @@
+"""The independent script agrees with each statement that we write, and finds each number that was changed."""
+
+import ast
+import copy
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Context, Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ldp import LdpError
+from ldp.channels import Unit
+from ldp.geo.grid import Grid
+from ldp.params import Mechanism
+from reports.models import Plan, Study
+from reports.statement import privacy_statement
+from reports.studyfile.definition import LocationDefinition, PlanDefinition
+from scripts import check_statement
+from scripts.check_statement import Bounds, check, exp_bounds, log_bounds, rounded_up
+from tests.reports import report_factory as factory
+
+pytestmark = pytest.mark.django_db
+SCRIPT = Path(check_statement.__file__)
+MECHANISMS, UNITS = get_args(Mechanism), get_args(Unit)
+FINE = Context(prec=120)
+MANY = factory.indicator("region", *(f"r{i}" for i in range(30)))
+PLACES = LocationDefinition(
+    level=Decimal("1.38629436"),
+    radius_m=400,
+    max_values=3,
+    grid=Grid(x0_m=0, y0_m=0, step_m=100, n_x=20, n_y=10),
+    places=(),
+)
+NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|[0-9]+/[0-9]+|[0-9a-f]{64}|[0-9]{4}-[0-9]{2}-[0-9]{2}")
+# What was typed and promises nothing, and what the software says of itself: no claim follows from it.
+TYPED = {"market_share", "min_publication", "small_cell", "visitor", "area", "software", "name", "categories"}
+
+
+def written(study: Study) -> dict[str, Any]:
+    """A statement as a file has it."""
+    found: dict[str, Any] = json.loads(json.dumps(privacy_statement(study, with_names=True)))
+    return found
+
+
+def texts(*statements: dict[str, Any]) -> list[str]:
+    return check(*statements).texts
+
+
+def test_it_stands_alone(tmp_path: Path) -> None:
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(ast.parse(SCRIPT.read_text()))
+        for name in (
+            [each.name for each in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert imported <= sys.stdlib_module_names
+    shutil.copy(SCRIPT, tmp_path / "check.py")
+    file = tmp_path / "statement.json"
+    file.write_text(json.dumps(written(factory.create())))
+    command = [sys.executable, "-I", "-S", "check.py", file.name]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"^\d\d+ claims checked, 0 differ; of 0 other studies", done.stdout)
+
+
+@pytest.mark.parametrize("x", ["1/1000000", "1/10", "1", "7/2", "20", "64", "128"])
+def test_bounds_enclose(x: str) -> None:
+    value = Fraction(x)
+    e = FINE.exp(FINE.divide(Decimal(value.numerator), Decimal(value.denominator)))
+    low, high = exp_bounds(value)
+    assert low <= Fraction(e) * (1 + Fraction(1, 10**80))
+    assert high >= Fraction(e) * (1 - Fraction(1, 10**80))
+    assert 0 < high - low < low / 10**80
+    for ratio in (Fraction(e).limit_denominator(10**40), Fraction(10**30 + 1, 10**30), 1 + value):
+        log = Fraction(FINE.ln(FINE.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))))
+        low, high = log_bounds(ratio)
+        assert 0 < high - low < Fraction(1, 10**80)
+        assert low - Fraction(1, 10**80) <= log <= high + Fraction(1, 10**80)
+
+
+def test_bounds_of_nothing_and_rounding() -> None:
+    assert log_bounds(Fraction(1)) == Bounds(Fraction(0), Fraction(0))
+    assert exp_bounds(Fraction(0)).low == 1
+    assert rounded_up(Fraction(2, 3)) == Fraction("0.666666666666666666666666666667")
+    assert rounded_up(Fraction(10**40 + 1)) == 10**40 + 10**11
+    assert rounded_up(Fraction(0)) == 0
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("unit", UNITS)
+def test_it_agrees_with_statements_of_every_mechanism(mechanism: str, unit: str) -> None:
+    indicators = [factory.GENDER, MANY, factory.AGE]
+    if not (mechanism.startswith("rsfd") and unit == "attribute"):
+        indicators.append(replace(factory.STAY, max_values=2))
+    study = factory.create(*indicators, mechanism=mechanism, unit=unit, epsilon="0.7")
+    Plan.objects.update(voided_days=1 if len(indicators) == 4 else 0)
+    factory.create(factory.GENDER, slug="other", epsilon="2", location=PLACES)
+    assert texts(written(study), written(Study.objects.get(slug="other"))) == []
+
+
+def test_it_agrees_where_epsilons_shares_and_places_are_typed() -> None:
+    rare = replace(factory.GENDER, epsilon=Decimal("0.3"), weight=Decimal("0.25"))
+    study = factory.create(rare, factory.AGE, factory.STAY, location=PLACES)
+    Plan.objects.update(voided_days=2)
+    assert texts(written(study)) == []
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths of all numbers, fractions, hashes, days and truth values, but for what is only typed."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            if key not in TYPED or path[:2] == ("plan", "spec"):
+                yield from leaves(below, (*path, key))
+    elif isinstance(value, list):
+        for index, below in enumerate(value):
+            yield from leaves(below, (*path, index))
+    elif isinstance(value, bool | int | float) or (isinstance(value, str) and NUMBER.fullmatch(value)):
+        yield path
+
+
+def changed(value: Any) -> Any:
+    """Another value, as near as its digits allow."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return round(value + 0.1, 1)
+    last = value[-1]
+    return value[:-1] + ("8" if last == "9" else chr(ord(last) + 1))
+
+
+def tampered(statement: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
+    found = copy.deepcopy(statement)
+    parent: Any = found
+    for key in path[:-1]:
+        parent = parent[key]
+    parent[path[-1]] = changed(parent[path[-1]])
+    return found
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_each_number_that_is_changed_is_found(mechanism: Mechanism) -> None:
+    plan = PlanDefinition(
+        mechanism=mechanism, unit="profile", epsilon=Decimal(1), epsilon_profile=Decimal("2.5")
+    )
+    study = factory.create(factory.GENDER, replace(factory.STAY, max_values=2), plan=plan)
+    located = factory.create(factory.AGE, slug="places", location=PLACES)
+    first, second = written(study), written(located)
+    assert texts(first, second) == []
+    assert texts(second, first) == []
+    missed, n = [], 0
+    for mine, other in ((first, second), (second, first)):
+        for path in leaves(mine):
+            n += 1
+            if not texts(tampered(mine, path), other):
+                missed.append(path)
+    assert n > 130
+    assert missed == [("plan", "epsilon_profile_cap")]  # a larger cap is kept, too
+
+
+def test_a_cap_that_is_not_kept_is_found() -> None:
+    factory.create(factory.GENDER)
+    statement = written(Study.objects.get())
+    statement["plan"]["epsilon_profile_cap"] = "0.9"
+    assert texts(statement) == ["plan.epsilon_profile_cap: is 0.9, below the certified loss per profile"]
+
+
+@pytest.mark.parametrize(
+    ("path", "what"),
+    [
+        (("indicators", 0, "threshold"), "indicator gender, threshold: says"),
+        (("guarantee", "epsilon_profile"), "guarantee.epsilon_profile: says"),
+        (("composition", "epsilon_attribute"), "composition.epsilon_attribute: says"),
+        (("plan", "spec", "days"), "plan.spec_sha256: says"),
+    ],
+)
+def test_a_difference_is_named(path: tuple[Any, ...], what: str) -> None:
+    statement = written(factory.create())
+    assert any(text.startswith(what) for text in texts(tampered(statement, path)))
+
+
+def test_a_limit_that_is_left_out_is_found() -> None:
+    statement = written(factory.create())
+    statement["not_protected"] = [row for row in statement["not_protected"] if row["name"] != "changes"]
+    assert texts(statement) == ["not_protected, changes: says False, it is True"]
+
+
+def test_a_study_that_is_left_out_of_the_sum_is_found_with_its_own_statement() -> None:
+    study, other = factory.create(), factory.create(factory.GENDER, slug="other")
+    mine, its = written(study), written(other)
+    rows = mine["composition"]["studies"]
+    mine["composition"] |= {"studies": [row for row in rows if row["is_this"]]}
+    for name in ("epsilon_profile", "epsilon_attribute"):
+        mine["composition"][name] = mine["guarantee"][name]
+    assert texts(mine) == []  # alone it cannot be known
+    assert texts(mine, its) == ["composition.studies: other of the other file is not among them"]
+
+
+def test_command_names_differences_and_what_it_cannot_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statement = written(factory.create())
+    file = tmp_path / "statement.json"
+    file.write_text(json.dumps(tampered(statement, ("guarantee", "epsilon"))))
+    assert check_statement.main([str(file)]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("guarantee.epsilon: says 3.99")
+    assert "1 differ" in said
+    for text in ("{}", "[]", "not JSON", '{"plan": {"spec": 1}}'):
+        file.write_text(text)
+        assert check_statement.main([str(file)]) == 2
+    assert check_statement.main([str(tmp_path / "none.json")]) == 2
+    assert "not a statement that can be checked" in capsys.readouterr().err
+
+
+indicators_st = st.lists(
+    st.tuples(
+        st.sampled_from(["static", "daily"]),
+        st.integers(2, 60),
+        st.one_of(st.none(), st.integers(1, 5)),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    indicators=indicators_st,
+    mechanism=st.sampled_from(MECHANISMS),
+    unit=st.sampled_from(UNITS),
+    epsilon=st.decimals("0.01", "12", places=3),
+    days=st.integers(5, 62),
+    voided_days=st.integers(0, 3),
+)
+def test_random_plans_certify_at_most_the_nominal_and_the_script_agrees(
+    db: None,
+    indicators: list[tuple[str, int, int | None]],
+    mechanism: str,
+    unit: str,
+    epsilon: Decimal,
+    days: int,
+    voided_days: int,
+) -> None:
+    asked = [
+        factory.indicator(
+            f"i{index}",
+            *(f"c{code}" for code in range(k)),
+            kind=kind,
+            column="x" if kind == "static" else None,
+            derive=None if kind == "static" else "visit_duration",
+            max_values=None if kind == "static" else most,
+        )
+        for index, (kind, k, most) in enumerate(indicators)
+    ]
+    with transaction.atomic():
+        try:
+            study = factory.create(*asked, mechanism=mechanism, unit=unit, epsilon=str(epsilon), days=days)
+        except LdpError:
+            assert mechanism.startswith("rsfd")  # daily values are no secret there if one value is promised
+            assert unit == "attribute"
+            return
+        if any(kind == "daily" for kind, _, _ in indicators):
+            Plan.objects.update(voided_days=voided_days)
+        statement = written(study)
+        transaction.set_rollback(True)
+    guarantee = statement["guarantee"]
+    assert Fraction(guarantee["epsilon"]) <= Fraction(guarantee[f"nominal_{unit}"])
+    for entry in statement["indicators"]:
+        assert Fraction(entry["epsilon"]) <= Fraction(entry["nominal_epsilon"])
+    assert texts(statement) == []
