@@ -23,6 +23,7 @@ from ldp.simulation import (
     forecast,
     promise,
     rank_plans,
+    visitors_error,
 )
 from reports.models import Study
 from reports.selectors import current_plan, visitor_unions
@@ -64,6 +65,7 @@ class Setting:
     """What is simulated; valid only if `plan` can be made.
 
     small_cell : least visitors of a window that is shown; 0 = no such rule
+    presence_epsilon, presence_days : of the noise that hides who was there; None = totals are exact
     """
 
     mechanism: Mechanism
@@ -73,6 +75,8 @@ class Setting:
     crowd: Crowd
     questions: tuple[Question, ...]
     small_cell: int = 0
+    presence_epsilon: Decimal | None = None
+    presence_days: int | None = None
 
     @property
     def has_own(self) -> bool:
@@ -104,6 +108,8 @@ class Setting:
             days=self.days,
             epsilon=epsilon,
             indicators=self.requests,
+            presence_epsilon=self.presence_epsilon,
+            presence_days=None if self.presence_epsilon is None else self.presence_days,
         )
 
 
@@ -180,6 +186,11 @@ class Simulation:
             promised=promise(self.certificate, unit=self.setting.unit),
             crowd=self.setting.crowd,
         )
+
+    @cached_property
+    def visitors_error(self) -> int:
+        """Half of the 95 % interval of the visitors of a day; 0 if totals are exact."""
+        return visitors_error(self.plan)
 
     def row(self, slug: str) -> Row:
         """Of a question; without such a one, of that with the widest interval."""

@@ -7,7 +7,7 @@ the same picture, and it is worth nothing as protection.
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from django.utils.translation import gettext
@@ -16,12 +16,16 @@ from numpy.typing import NDArray
 from ldp import (
     NO_ANSWER,
     Estimates,
+    GrrChannel,
     KeyedPrf,
+    NoReportsError,
     PlanSpec,
     Sanitiser,
     pure_frequencies,
     tally_static,
 )
+from ldp.noisy_estimators import UnionNoise, noisy_frequencies
+from ldp.presence_noise import noise_delta
 from ldp.simulation import has_union
 from ldp.tallies import tally_static_words
 from reports.charts import Figure, report_figure
@@ -70,16 +74,18 @@ def draw_example(plan: PlanSpec, index: int, *, n_visitors: int) -> Example | No
     sent = words[words[:, 0] != NO_ANSWER]
     if not sent.size:
         return None
+    support = _support(sent, plan=plan, index=index)
+    try:
+        estimates = _estimates(
+            support, n_reports=sent.shape[0], n_population=people.size, plan=plan, index=index
+        )
+    except NoReportsError:  # they could be presence noise alone
+        return None
     return Example(
         n_visitors=people.size,
         n_reports=sent.shape[0],
         truth=np.bincount(values, minlength=k) / people.size,
-        estimates=pure_frequencies(
-            _support(sent, plan=plan, index=index),
-            n_reports=sent.shape[0],
-            n_population=people.size,
-            channel=plan.channel(index),
-        ),
+        estimates=estimates,
     )
 
 
@@ -149,6 +155,22 @@ def _reports(plan: PlanSpec, index: int, people: Words, values: NDArray[np.int32
         return sanitiser.report(index, people, values)
     nothing = np.full(people.size, -1, np.int32)
     return sanitiser.reports(people, [values if each == index else nothing for each in range(plan.d)])[index]
+
+
+def _estimates(
+    support: NDArray[np.int64], *, n_reports: int, n_population: int, plan: PlanSpec, index: int
+) -> Estimates:
+    """What would be published of the last day, which has the most noisy cells if presence is hidden."""
+    channel, noise = plan.channel(index), plan.answer_noise
+    if noise is None:
+        return pure_frequencies(support, n_reports=n_reports, n_population=n_population, channel=channel)
+    drawn = noise_delta(plan, prf=KeyedPrf(_KEY), first_day=plan.days, last_day=plan.days)
+    return noisy_frequencies(
+        support + drawn.counts[index][:, :, plan.days].sum(axis=1),
+        n_visitors=n_population + int(drawn.visitors[:, plan.days].sum()),
+        noise=UnionNoise(channel=noise.channel, n_cells=plan.days),
+        channel=cast(GrrChannel, channel),  # the plan allows presence noise for no other
+    )
 
 
 def _support(words: NDArray[np.uint16], *, plan: PlanSpec, index: int) -> NDArray[np.int64]:

@@ -1,15 +1,15 @@
 """What a simulation says in sentences: what can be read, what anyone can learn, and why a mechanism wins."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil, floor, log10
+from math import floor, log10
 
 from django.utils.translation import gettext, ngettext, pgettext
 
 from ldp import FakedChannel, GrrChannel
-from ldp.errors import LdpError
+from ldp.accounting import certify_presence
 from ldp.params import ReportChannel
 from ldp.simulation import LARGEST_EPSILON, Candidate
 from reports import wording
@@ -18,23 +18,10 @@ from reports.simulator import (
     Row,
     Setting,
     Simulation,
-    categories_possible,
-    epsilon_wanted,
-    follows_plan,
     simulate,
-    visitors_needed,
 )
-from reports.status import WIDEST_INTERVAL
 
 ALIKE = 1.005  # errors that differ by less are called equal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advice:
-    """One thing that would help; `changes` are fields of the simulator, empty where it is not one of them."""
-
-    text: str
-    changes: dict[str, str]
 
 
 def half_width(value: float) -> str:
@@ -134,22 +121,6 @@ def warnings(simulation: Simulation) -> list[str]:
     return found
 
 
-def advice(simulation: Simulation) -> list[Advice]:
-    """What would make the worst of the hopeless indicators readable on a day, each change on its own."""
-    hopeless = [row for row in simulation.rows if row.day_reading == Reading.NOISE]
-    if not hopeless:
-        return []
-    row = max(hopeless, key=lambda each: each.day_half_width)
-    wanted = WIDEST_INTERVAL / 2
-    return [
-        _more_visitors(row, wanted=wanted),
-        *_larger_epsilon(simulation.setting, row, wanted=wanted),
-        *_fewer_categories(simulation.setting, row, wanted=wanted),
-        *_union(row),
-        *_mechanism(simulation),
-    ]
-
-
 def truth_words(channel: ReportChannel) -> str:
     """How often an answer is true, in cases of a hundred."""
     answer = channel.answer if isinstance(channel, FakedChannel) else channel
@@ -188,6 +159,24 @@ def odds_words(simulation: Simulation) -> list[str]:
         "%(epsilon)s)."
     ) % {"factor": wording.odds(profile), "epsilon": wording.epsilon(profile)}
     return [one, every]
+
+
+def totals_words(simulation: Simulation) -> str:
+    """What numbers of visitors say, and what they reveal of presence."""
+    presence = certify_presence(simulation.plan)
+    if presence is None:
+        return gettext(
+            "Numbers of visitors are exact: whether a person was there, and on which days, is not protected."
+        )
+    return gettext(
+        "Numbers of visitors have noise: that of the last day is known to ± %(error)s. Whether a person was "
+        "there changes what anyone sees by at most %(factor)s times (epsilon %(epsilon)s, for visitors and "
+        "answers together)."
+    ) % {
+        "error": wording.number(simulation.visitors_error),
+        "factor": wording.odds(presence.epsilon),
+        "epsilon": wording.epsilon(presence.epsilon),
+    }
 
 
 def winner_words(simulation: Simulation) -> list[str]:
@@ -279,55 +268,6 @@ def _meaning(width: float) -> str:
     return pgettext("the interval", "cannot tell a quarter from three quarters")
 
 
-def _more_visitors(row: Row, *, wanted: float) -> Advice:
-    needed = _two_digits(visitors_needed(row, half_width=wanted))
-    text = gettext("More visitors: about %(n)s a day would do.") % {"n": wording.number(needed)}
-    return Advice(text=text, changes={"visitors": str(needed)})
-
-
-def _larger_epsilon(setting: Setting, row: Row, *, wanted: float) -> list[Advice]:
-    if not follows_plan(setting, row.question):
-        return []
-    try:
-        epsilon = epsilon_wanted(setting, half_width=wanted, slugs=[row.question.slug], of_union=False)
-    except LdpError:
-        return []
-    text = gettext("A larger epsilon: %(epsilon)s would do. It reveals more of each person.") % {
-        "epsilon": wording.epsilon(epsilon)
-    }
-    return [Advice(text=text, changes={"epsilon": str(epsilon)})]
-
-
-def _fewer_categories(setting: Setting, row: Row, *, wanted: float) -> list[Advice]:
-    most = categories_possible(setting, row.forecast.index, half_width=wanted)
-    if most is None:
-        return []
-    text = gettext("Fewer categories: with %(n)d, the bars could be read.") % {"n": most}
-    return [Advice(text=text, changes={f"k-{row.question.slug}": str(most)})]
-
-
-def _union(row: Row) -> list[Advice]:
-    if row.union_reading in (None, Reading.NOISE) or row.union_half_width is None:
-        return []
-    text = gettext("Days together: the union of all days is known to %(width)s.")
-    return [Advice(text=text % {"width": half_width(row.union_half_width)}, changes={})]
-
-
-def _mechanism(simulation: Simulation) -> list[Advice]:
-    best = simulation.ranking[0]
-    chosen = simulation.setting.mechanism
-    now = next((each for each in simulation.ranking if each.mechanism == chosen), None)
-    if now is None or now.mean_half_width < ALIKE * best.mean_half_width:
-        return []
-    text = gettext("Another mechanism: %(name)s makes intervals %(share)s narrower for the same promise.") % {
-        "name": best.mechanism,
-        "share": wording.percent(1 - best.mean_half_width / now.mean_half_width),
-    }
-    return [
-        Advice(text=text, changes={"mechanism": best.mechanism, "epsilon": str(best.epsilon.normalize())})
-    ]
-
-
 def _family_words(best: Candidate) -> str:
     if best.plan.d == 1:
         return gettext("With one indicator, who answers is the same for all; only the method differs.")
@@ -383,9 +323,3 @@ def _digits(value: float) -> str:
     """Percentage points, at least two digits of them."""
     decimals = 1 if not 0 < value < 0.00995 else min(6, 1 - floor(log10(100 * value)))
     return wording.decimal(100 * value, decimals=decimals)
-
-
-def _two_digits(value: float) -> int:
-    """Rounded up to two digits."""
-    step = 10 ** max(0, floor(log10(value)) - 1)
-    return int(ceil(value / step) * step)

@@ -23,6 +23,7 @@ from reports.simulator import (
     follows_plan,
     simulate,
 )
+from reports.simulator_advice import advice
 from reports.simulator_example import draw_example, example_figure, example_report
 from reports.status import Status
 
@@ -59,11 +60,12 @@ def result_context(form: SimulatorForm) -> dict[str, Any]:
         "setting": setting,
         "summary": words.summary(found),
         "warnings": words.warnings(found),
-        "advice": [(each.text, each.changes and form.query(**each.changes)) for each in words.advice(found)],
+        "advice": [(each.text, each.changes and form.query(**each.changes)) for each in advice(found)],
         "readings": words.reading_words(),
         "rows": [_row(each) for each in found.rows],
         "leaves_out_own": setting.has_own and not found.plan.is_sampled,
         "odds": words.odds_words(found),
+        "totals": words.totals_words(found),
         "days_in_all": setting.crowd.in_all(setting.days),
         **_example(found, slug=form.cleaned_data["show"]),
         **_ranking(found, form=form),

@@ -48,6 +48,10 @@ class SimulatorForm(forms.Form):
     epsilon = forms.DecimalField(min_value=LEAST_EPSILON, max_value=LARGEST_EPSILON, max_digits=12)
     visitors = forms.IntegerField(min_value=1, max_value=MOST_VISITORS)
     stay = forms.DecimalField(min_value=1, max_value=MAX_DAYS, max_digits=8)
+    presence_epsilon = forms.DecimalField(
+        required=False, min_value=Decimal("0.001"), max_value=LARGEST_EPSILON, max_digits=12
+    )
+    presence_days = forms.IntegerField(required=False, min_value=1, max_value=MAX_DAYS)
     show = forms.ChoiceField(required=False)
     wanted = forms.DecimalField(required=False, min_value=Decimal("0.001"), max_value=100, max_digits=8)
     of = forms.ChoiceField(required=False)
@@ -76,6 +80,7 @@ class SimulatorForm(forms.Form):
         for name, text in (
             ("stay", gettext("Nobody is present on more days than the study has: at most %(days)d.")),
             ("cap", gettext("There are not so many days in the study: at most %(days)d.")),
+            ("presence_days", gettext("There are not so many days in the study: at most %(days)d.")),
         ):
             if given.get(name) is not None and given[name] > days:
                 self.add_error(name, text % {"days": days})
@@ -97,6 +102,8 @@ class SimulatorForm(forms.Form):
             crowd=crowd,
             questions=self._capped(self._questions(), days=days),
             small_cell=self.source.small_cell,
+            presence_epsilon=given["presence_epsilon"],
+            presence_days=given["presence_days"] or days,
         )
 
     def sliders(self) -> list[Slider]:
@@ -149,6 +156,8 @@ class SimulatorForm(forms.Form):
         self.fields["epsilon"].label = gettext("Epsilon")
         self.fields["visitors"].label = gettext("Visitors a day")
         self.fields["stay"].label = gettext("Days on which one visitor is present (mean)")
+        self.fields["presence_epsilon"].label = gettext("Presence epsilon (empty: exact totals)")
+        self.fields["presence_days"].label = gettext("First days of a person that count (empty: all)")
         names = [(each.slug, each.name) for each in self.source.questions]
         self.fields["show"] = forms.ChoiceField(
             label=gettext("Indicator of the example"),

@@ -11,6 +11,8 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from ldp import PlanSpec
+from ldp.presence import PresenceSpec
 from mobility.models import PlanDraft
 from reports.models import Study
 from reports.selectors import current_plan
@@ -73,6 +75,7 @@ def _of_study(study: Study) -> Source:
             "mechanism": plan.mechanism,
             "unit": plan.unit,
             "epsilon": f"{plan.epsilon.normalize():f}",
+            **_presence(PlanSpec.from_json(plan.spec).presence),
         },
         questions=questions_of_study(study),
         days=study.days,
@@ -94,6 +97,7 @@ def _of_draft(draft: PlanDraft) -> Source:
             "mechanism": definition.plan.mechanism,
             "unit": definition.plan.unit,
             "epsilon": f"{definition.plan.epsilon.normalize():f}",
+            **_presence(definition.plan_spec().presence),
         },
         questions=questions,
         days=days,
@@ -107,6 +111,13 @@ def _initial(questions: tuple[Question, ...], *, days: int) -> dict[str, Any]:
     fields |= {f"k-{each.slug}": each.domain_size for each in questions}
     caps = {each.max_values or days for each in questions if each.kind == "daily"}
     return fields | ({"cap": caps.pop()} if len(caps) == 1 else {})
+
+
+def _presence(presence: PresenceSpec | None) -> dict[str, Any]:
+    """Fields of the noise that hides who was there."""
+    if presence is None:
+        return {}
+    return {"presence_epsilon": f"{float(presence.epsilon):g}", "presence_days": presence.max_days}
 
 
 def _expected(definition: StudyDefinition) -> dict[str, Any]:
