@@ -17,7 +17,7 @@ from ldp.tallies import Delta
 from reports import handover
 from reports.geography.stored import GridMap
 from reports.handover import Envelope, MessageError
-from reports.ledger_chain import canonical_hash
+from reports.ledger_chain import Json, canonical_hash
 from reports.models import Area, Plan, Publication, Sender, SentStudy, Study
 from reports.models.ledger import LedgerEntry, LedgerKind
 from reports.models.study import DEMO_ACTOR
@@ -48,8 +48,12 @@ class IntakeError(Exception):
 
 
 @transaction.atomic
-def register_sender(name: str, *, public_key: str, by: str) -> Sender:
+def register_sender(name: str, *, public_key: str, by: str, replaces: bool = False) -> Sender:
     """Let an operator zone hand over.
+
+    Parameters
+    ----------
+    replaces : the sender is known, be it revoked, and has a new key from now on; its studies stay its own
 
     Raises
     ------
@@ -61,13 +65,26 @@ def register_sender(name: str, *, public_key: str, by: str) -> Sender:
         key = handover.checked_public_key(public_key)
     except MessageError as error:
         raise IntakeError(422, str(error)) from None
-    if Sender.objects.filter(name=name).exists():
-        raise IntakeError(409, f"name must be new, got {name!r}: a sender has it, be it revoked")
+    known = Sender.objects.select_for_update().filter(name=name).first()
+    if known is not None and not replaces:
+        raise IntakeError(
+            409, f"name must be new, got {name!r}: a sender has it; give it another key with --replace"
+        )
+    if known is None and replaces:
+        raise _unknown(name)
     if Sender.objects.filter(public_key=key).exists():
-        raise IntakeError(409, "public key must be new: another sender has it, be it revoked")
-    sender = Sender.objects.create(name=name, public_key=key, registered_by=by)
-    record(LedgerKind.SENDER_REGISTERED, actor=by, facts={"sender": name, "public_key": key})
+        raise IntakeError(409, "public key must be new: a sender has it, or had it when it was revoked")
+    sender = known or Sender(name=name)
+    sender.public_key, sender.registered_by, sender.revoked_at = key, by, None
+    sender.save()
+    facts: dict[str, Json] = {"sender": name, "public_key": key, "is_replaced": replaces}
+    record(LedgerKind.SENDER_REGISTERED, actor=by, facts=facts)
     return sender
+
+
+def _unknown(name: str) -> IntakeError:
+    known = ", ".join(Sender.objects.values_list("name", flat=True)) or "none yet"
+    return IntakeError(404, f"no sender {name!r}; senders: {known}")
 
 
 @transaction.atomic
@@ -80,8 +97,7 @@ def revoke_sender(name: str, *, by: str) -> Sender:
     """
     sender = Sender.objects.select_for_update().filter(name=name).first()
     if sender is None:
-        known = ", ".join(Sender.objects.values_list("name", flat=True)) or "none yet"
-        raise IntakeError(404, f"no sender {name!r}; senders: {known}")
+        raise _unknown(name)
     if sender.revoked_at is None:
         sender.revoked_at = timezone.now()
         sender.save(update_fields=["revoked_at"])

@@ -15,10 +15,15 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="MOBILITY_SENDER_NAME of the operator zone")
         parser.add_argument("public_key", help="Ed25519, 32 bytes in base64")
+        parser.add_argument(
+            "--replace", action="store_true", help="give a known sender this key, for its old one"
+        )
 
     def handle(self, *, name: str, public_key: str, **options: Any) -> None:
         try:
-            sender = register_sender(name, public_key=public_key, by="command line")
+            sender = register_sender(
+                name, public_key=public_key, by="command line", replaces=options["replace"]
+            )
         except IntakeError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps({"sender": sender.name, "public_key": sender.public_key}))

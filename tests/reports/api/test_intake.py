@@ -556,6 +556,21 @@ class TestSenders:
             "north"
         ]
 
+    def test_a_new_key_ends_what_the_old_one_could_do(self, definition: StudyDefinition) -> None:
+        old = Operator(Client())
+        call_command("register_sender", "north", old.public_key)
+        old.create(definition)
+        call_command("revoke_sender", "north")
+        with pytest.raises(CommandError, match="public key must be new"):
+            call_command("register_sender", "north", old.public_key, "--replace")
+        new = Operator(Client())
+        call_command("register_sender", "north", new.public_key, "--replace")
+        body = publication_of(definition)
+        assert old.publish(body, publication=uuid4()).status_code == 401
+        assert new.publish(body, publication=uuid4()).json() == {"is_new": True}
+        with pytest.raises(CommandError, match="no sender 'west'"):
+            call_command("register_sender", "west", Operator(Client()).public_key, "--replace")
+
     def test_whom_nobody_knows_cannot_be_revoked(self) -> None:
         with pytest.raises(CommandError, match="no sender 'north'; senders: none yet"):
             call_command("revoke_sender", "north")
