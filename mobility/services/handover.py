@@ -72,10 +72,16 @@ def try_to_deliver(study: VaultStudy) -> bool:
 
 
 def deliver_what_waits() -> None:
-    """Try every study again of which something waits."""
-    if settings.HANDS_OVER:
-        for study in _waiting():
-            try_to_deliver(study)
+    """Try every study again of which something waits, as long as the server answers."""
+    if not settings.HANDS_OVER:
+        return
+    for study in _waiting():
+        try:
+            deliver(study)
+        except HandoverRefusedError:
+            continue  # of this study; others may pass
+        except HandoverWaitsError:
+            return  # a worker must not wait for it once for each study
 
 
 def has_crossed(study: VaultStudy) -> bool:
