@@ -56,6 +56,7 @@ class Reason(StrEnum):
     SAME_WINDOWS = "same_windows"
     SAME_CATEGORIES = "same_categories"
     BLANK = "blank"
+    NOISY = "noisy"
     NO_BASELINE = "no_baseline"
     OTHER_CATEGORIES = "other_categories"
 
@@ -283,6 +284,9 @@ def _has_same_categories(indicator: Indicator, other: Indicator) -> bool:
 
 def _check_readable(*reports: WindowReport) -> None:
     for report in reports:
+        if report.study.presence is not None:
+            # The noise of days that two windows share is not taken apart yet: no interval would be right.
+            raise NotComparableError(Reason.NOISY)
         if report.status not in READABLE:
             raise NotComparableError(Reason.BLANK, report)
 

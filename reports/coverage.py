@@ -7,7 +7,9 @@ from datetime import date, timedelta
 
 from django.db.models import QuerySet
 
+from ldp.noisy_estimators import NoisyTotal
 from reports.models import DayNote, Study
+from reports.noise import noisy_window
 from reports.selectors import Counts, study_summaries
 from reports.small_cells import hides_new_or_returning
 from reports.status import Status, window_status
@@ -26,6 +28,7 @@ class DayCoverage:
     visitors: int | None
     first_time: int | None
     notes: tuple[DayNote, ...]
+    noisy: NoisyTotal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +73,12 @@ class StudyOverview:
     n_indicators: int
     n_visitors: int | None
     coverage: Coverage
+    noisy_visitors: NoisyTotal | None = None
 
     @property
     def has_data(self) -> bool:
+        if self.study.presence is not None:
+            return self.study.noisy_through > 0
         return self.n_visitors is None or self.n_visitors > 0
 
 
@@ -84,6 +90,7 @@ def study_overviews(studies: QuerySet[Study]) -> list[StudyOverview]:
             n_indicators=each.n_indicators,
             n_visitors=each.n_visitors,
             coverage=coverage_of(each.study, visitors=each.visitors, notes=each.study.day_notes.all()),
+            noisy_visitors=noisy_window(each.study, each.visitors, first_day=1, last_day=each.study.days),
         )
         for each in study_summaries(studies)
     ]
@@ -106,14 +113,17 @@ def coverage_of(study: Study, *, visitors: Counts, notes: Iterable[DayNote]) -> 
 def _day(study: Study, day: int, *, visitors: Counts, notes: tuple[DayNote, ...]) -> DayCoverage:
     of_day = tuple(note for note in notes if note.day == day)
     total = int(visitors[day, day])
+    is_noisy = study.presence is not None
     status = window_status(
         n_visitors=total,
-        n_reports=total,
+        n_reports=int(day <= study.noisy_through) if is_noisy else total,
         small_cell=study.small_cell,
         is_outage=any(note.kind == DayNote.Kind.OUTAGE for note in of_day),
     )
     # Whoever is in days 1..day but not in 1..day-1.
     first_time = int(visitors[1, day] - visitors[1, day - 1])
+    if is_noisy:  # noise alone can make them negative; files have them as they are
+        total, first_time = max(total, 0), max(first_time, 0)
     is_shown = status == Status.OK
     is_hidden = hides_new_or_returning(study, visitors, first_day=day, last_day=day)
     return DayCoverage(
@@ -123,4 +133,5 @@ def _day(study: Study, day: int, *, visitors: Counts, notes: tuple[DayNote, ...]
         visitors=total if is_shown else None,
         first_time=first_time if is_shown and not is_hidden else None,
         notes=of_day,
+        noisy=noisy_window(study, visitors, first_day=day, last_day=day) if is_shown else None,
     )

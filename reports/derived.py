@@ -49,7 +49,7 @@ class KeyFigures:
 
 
 def key_figures(study: Study, *, visitors: Counts | None = None) -> KeyFigures:
-    """Key figures of a study over all of its days; exact.
+    """Key figures of a study over all of its days; exact, and none of one with presence noise.
 
     Parameters
     ----------
@@ -60,6 +60,8 @@ def key_figures(study: Study, *, visitors: Counts | None = None) -> KeyFigures:
     unions = visitor_unions(study) if visitors is None else visitors
     daily = unions.diagonal()[1:]
     n_visitors, n_visits = int(unions[1, study.days]), int(daily.sum())
+    if study.presence is not None:  # sums and ratios of noisy totals: their errors are not computed
+        return KeyFigures(status=Status.NOT_RELIABLE, days_with_visitors=study.noisy_through)
     status = window_status(
         n_visitors=n_visitors, n_reports=n_visitors, small_cell=study.small_cell, is_outage=False
     )

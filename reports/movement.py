@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from django.utils.translation import gettext
 
 from ldp import (
     Interval,
@@ -31,12 +32,24 @@ from reports.coverage import DayCoverage, coverage_of
 from reports.derived import key_figures
 from reports.models import Indicator
 from reports.movement_figures import OF_A_DAY, DayTotals, Derived, Movement, Point, Show
-from reports.selectors import LEVEL, Counts, Window, has_unions, reports_with_tallies
+from reports.selectors import LEVEL, Counts, Window, WindowError, has_unions, reports_with_tallies
 from reports.small_cells import hides_a_day, hides_last_visits, hides_new_or_returning, hides_window
 from reports.status import Status, estimates_status, is_suppressed, window_status
 
 # A daily indicator counts the value of the first day in a window: who comes has one, who leaves has none.
 _OF_DAILY: Final = (Show.ARRIVALS, Show.RETURNING, Show.WINDOW)
+
+
+class NoisyTotalsError(WindowError):
+    """Totals of the study have presence noise: differences of them have errors that are not computed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            gettext(
+                "This study has presence noise. Arrivals, departures and returns are differences of noisy "
+                "totals, whose errors are not computed, so none is shown."
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +93,14 @@ def movement(
     show : Show; one that the indicator has, else the first of them
     cohort : int; study day whose visitors are followed, with a later one; else the first that has visitors
     window : Window; after the first day; else all days from the second one with visitors
+
+    Raises
+    ------
+    NoisyTotalsError : the study has presence noise
     """
     study = indicator.study
+    if study.presence is not None:
+        raise NoisyTotalsError
     notes = tuple(study.day_notes.all())
     whole = Window(1, study.days if has_unions(indicator) else 1)
     [((report,), tallies)] = reports_with_tallies([indicator], [[whole]])

@@ -135,6 +135,8 @@ def _choice(
     study: Study, window: Window, *, visitors: Counts, current: Window | None, options: ReportOptions
 ) -> Choice:
     n_visitors = shown_visitors(study, int(visitors[window.first_day, window.last_day]))
+    if study.presence is not None and n_visitors is not None:
+        n_visitors = max(n_visitors, 0)  # noise alone can make it negative
     days = wording.window_title(study.date_of(window.first_day), study.date_of(window.last_day))
     return Choice(
         window=window,

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from ldp import IndicatorSpec, PlanSpec, all_unions, pure_frequencies, union
 from ldp.params import ReportChannel
 from ldp.windows import IndicatorTallies
+from ldp.noisy_estimators import NoisyTotal
 from reports.models import DayNote, Indicator, Plan, Study, Tally, VisitorTally
+from reports.noise import AnswerNoise, Figures, answer_noise
 from reports.status import Status, estimates_status, is_suppressed, window_status
 
 LEVEL = 0.95  # of every interval
@@ -71,6 +73,7 @@ class WindowReport:
     and those of all categories do not add up to `n_reports`. Where `has_fakes`, most reports are made up.
     `n_visitors` and `n_reports` are None where the small-cell rule suppresses the window. `notes` are
     those of its days, in their order: days with an outage may be missing from the numbers of a longer window.
+    With presence noise all counts are noisy and may be negative, and `noisy_visitors` has the interval.
     """
 
     study: Study
@@ -90,6 +93,7 @@ class WindowReport:
     estimates: tuple[Estimate, ...]
     status: Status
     notes: tuple[DayNote, ...]
+    noisy_visitors: NoisyTotal | None = None
 
     @property
     def scale(self) -> float | None:
@@ -111,6 +115,7 @@ class _Loaded:
     n_reports: Counts
     visitors: Counts
     notes: tuple[DayNote, ...]
+    noise: AnswerNoise | None
 
     @property
     def outages(self) -> frozenset[int]:
@@ -283,6 +288,7 @@ def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> 
         n_reports=_array(tally.n_reports, shape=square),
         visitors=_visitors(tally.plan.study.visitor_tally),
         notes=tuple(notes),
+        noise=answer_noise(plan, tally.plan.study),
     )
 
 
@@ -324,9 +330,10 @@ def _window_report(loaded: _Loaded, window: Window) -> WindowReport:
     days = {"first_day": window.first_day, "last_day": window.last_day}
     n_visitors = int(union(loaded.visitors, **days))
     n_reports = int(union(loaded.n_reports, **days))
+    total = None if loaded.noise is None else loaded.noise.visitors.total(n_visitors, **days)
     status = window_status(
         n_visitors=n_visitors,
-        n_reports=n_reports,
+        n_reports=n_reports if loaded.noise is None else int(total is not None),
         small_cell=study.small_cell,
         is_outage=loaded.outages.issuperset(range(window.first_day, window.last_day + 1)),
     )
@@ -350,6 +357,7 @@ def _window_report(loaded: _Loaded, window: Window) -> WindowReport:
         estimates=estimates,
         status=_status_of_all(status, estimates),
         notes=tuple(note for note in loaded.notes if window.first_day <= note.day <= window.last_day),
+        noisy_visitors=total,
     )
 
 
@@ -366,17 +374,18 @@ def _estimates(
     loaded: _Loaded, window: Window, *, n_reports: int, n_visitors: int, status: Status
 ) -> tuple[Estimate, ...]:
     categories = loaded.indicator.categories
-    if status == Status.SUPPRESSED or n_reports == 0:
-        reports = None if status == Status.SUPPRESSED else 0
-        return tuple(Estimate(category=category, reports=reports, status=status) for category in categories)
+    if status == Status.SUPPRESSED:
+        return tuple(Estimate(category=category, reports=None, status=status) for category in categories)
     counts = union(loaded.counts, first_day=window.first_day, last_day=window.last_day)
-    result = pure_frequencies(
-        counts, n_reports=n_reports, n_population=n_visitors, channel=loaded.channel, level=LEVEL
-    )
-    scale = _scale(loaded.indicator.study, n_visitors)
-    status = estimates_status(status, ci_low=result.ci_low.tolist(), ci_high=result.ci_high.tolist())
-    columns = (counts, result.frequency, result.std_error, result.ci_low, result.ci_high, result.consistent)
-    rows = zip(categories, *(column.tolist() for column in columns), strict=True)
+    found = _figures(loaded, window, counts, n_reports=n_reports, n_visitors=n_visitors)
+    if found is None:
+        # Noisy counts that could be noise alone are no data that were not collected.
+        status = Status.NOT_RELIABLE if loaded.noise and status == Status.OK else status
+        blanks = zip(categories, counts.tolist(), strict=True)
+        return tuple(Estimate(category=name, reports=reports, status=status) for name, reports in blanks)
+    status = estimates_status(status, ci_low=found.ci_low, ci_high=found.ci_high)
+    share = float(loaded.indicator.study.market_share)
+    rows = zip(categories, counts.tolist(), *found, strict=True)
     return tuple(
         Estimate(
             category=category,
@@ -386,10 +395,27 @@ def _estimates(
             ci_low=low,
             ci_high=high,
             consistent=consistent,
-            visitors=frequency * scale,
-            visitors_ci_low=low * scale,
-            visitors_ci_high=high * scale,
+            visitors=visitors / share,
+            visitors_ci_low=visitors_low / share,
+            visitors_ci_high=visitors_high / share,
             status=status,
         )
-        for category, reports, frequency, std_error, low, high, consistent in rows
+        for category, reports, frequency, std_error, low, high, consistent, visitors, visitors_low, visitors_high
+        in rows
     )
+
+
+def _figures(
+    loaded: _Loaded, window: Window, counts: Counts, *, n_reports: int, n_visitors: int
+) -> Figures | None:
+    if loaded.noise is not None:
+        days = {"first_day": window.first_day, "last_day": window.last_day}
+        return loaded.noise.figures(counts, n_visitors=n_visitors, channel=loaded.channel, **days)
+    if n_reports == 0:
+        return None
+    found = pure_frequencies(
+        counts, n_reports=n_reports, n_population=n_visitors, channel=loaded.channel, level=LEVEL
+    )
+    shares = (found.frequency, found.std_error, found.ci_low, found.ci_high, found.consistent)
+    of_visitors = (column * n_visitors for column in (found.frequency, found.ci_low, found.ci_high))
+    return Figures(*(column.tolist() for column in (*shares, *of_visitors)))

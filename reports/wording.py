@@ -12,6 +12,7 @@ from django.utils.formats import date_format, get_format
 from django.utils.translation import gettext, ngettext, pgettext
 
 from ldp import FakedChannel, GrrChannel, PlanSpec
+from ldp.noisy_estimators import NoisyTotal
 from ldp.params import ReportChannel
 from reports.models import Study
 from reports.selectors import Estimate, WindowReport
@@ -225,15 +226,40 @@ def report_summary(report: WindowReport) -> str:
 
 
 def visitors_title(study: Study) -> str:
-    """What an exact total is called: beside scaled visitors of categories, that it is not one of them."""
-    if study.market_share == 1:
+    """What a total is called: beside scaled visitors of categories, that it is not one of them."""
+    is_whole = study.market_share == 1
+    if study.presence is not None:
+        return gettext("Visitors (noisy)") if is_whole else gettext("Visitors (noisy, not scaled)")
+    if is_whole:
         return gettext("Visitors (exact)")
     return gettext("Visitors (exact, not scaled)")
+
+
+def reports_title(study: Study) -> str:
+    """What a number of answers is called."""
+    return gettext("Reports (exact)") if study.presence is None else gettext("Reports (noisy)")
+
+
+def counted(value: int | None) -> str:
+    """A count, which presence noise alone can make negative: nobody is there less than not at all."""
+    return number(None if value is None else max(value, 0))
+
+
+def noisy_number(total: NoisyTotal) -> str:
+    """A noisy number of visitors; nobody has less than none."""
+    return number(max(total.value, 0))
+
+
+def noisy_range(total: NoisyTotal) -> str:
+    """Both bounds of a noisy number of visitors; nobody has less than none."""
+    return number_range(max(total.ci_low, 0), max(total.ci_high, 0))
 
 
 def _visitors_of(report: WindowReport) -> str:
     """Whose shares a report gives: as many as all categories together, and how many of them were counted."""
     if report.study.market_share == 1:
+        if report.noisy_visitors is not None:
+            return gettext("about %(number)s visitors") % {"number": noisy_number(report.noisy_visitors)}
         return gettext("%(number)s visitors") % {"number": number(report.n_visitors)}
     return gettext(
         "an estimated %(scaled)s visitors (%(seen)s seen by the network, market share %(share)s)"

@@ -161,6 +161,11 @@ def not_comparable(error: NotComparableError) -> str:
             "another one."
         ),
         Reason.BLANK: gettext("There are no numbers of these days. Choose other days."),
+        Reason.NOISY: gettext(
+            "This study has presence noise, which windows share in part. The error of a difference is not "
+            "computed, so none is shown. Compare the intervals in the report: where they do not overlap, "
+            "the numbers differ."
+        ),
     }[error.reason]
 
 

@@ -4,7 +4,9 @@ from typing import Any
 
 from ldp import PlanSpec
 from reports.coverage import DayCoverage, coverage_of
+from reports.exports.records import NOISY_NAMES
 from reports.models import DayNote, Indicator, Plan, Study
+from reports.noise import noisy_window
 from reports.selectors import (
     Counts,
     StudySummary,
@@ -71,14 +73,24 @@ def indicator_record(indicator: Indicator, *, plan: Plan, spec: PlanSpec) -> dic
 def visitors_record(
     study: Study, window: Window, *, visitors: Counts, outages: frozenset[int]
 ) -> dict[str, Any]:
-    """Exact visitors of one window."""
+    """Visitors of one window: exact, or noisy with an interval."""
     n_visitors = int(visitors[window.first_day, window.last_day])
     return {
         "first_day": study.date_of(window.first_day).isoformat(),
         "last_day": study.date_of(window.last_day).isoformat(),
         "n_visitors": shown_visitors(study, n_visitors),
         "status": _status(study, window, n_visitors=n_visitors, outages=outages),
+        **_noisy_ends(study, window, visitors=visitors),
     }
+
+
+def _noisy_ends(study: Study, window: Window, *, visitors: Counts) -> dict[str, int | None]:
+    """Interval of a noisy number of visitors; nothing of an exact one."""
+    if study.presence is None:
+        return {}
+    total = noisy_window(study, visitors, first_day=window.first_day, last_day=window.last_day)
+    ends = (None, None) if total is None else (total.ci_low, total.ci_high)
+    return dict(zip(NOISY_NAMES, ends, strict=True))
 
 
 def outages_of(notes: list[DayNote]) -> frozenset[int]:
@@ -102,10 +114,11 @@ def _day(study: Study, day: DayCoverage, *, visitors: Counts) -> dict[str, Any]:
 
 
 def _status(study: Study, window: Window, *, n_visitors: int, outages: frozenset[int]) -> Status:
-    """Status of a number of visitors; it is exact, so it is never unreliable."""
+    """Status of a number of visitors: it is exact, or has an interval of its own."""
+    is_here = study.presence is not None and window.first_day <= study.noisy_through
     return window_status(
         n_visitors=n_visitors,
-        n_reports=n_visitors,
+        n_reports=int(is_here) if study.presence is not None else n_visitors,
         small_cell=study.small_cell,
         is_outage=outages.issuperset(range(window.first_day, window.last_day + 1)),
     )

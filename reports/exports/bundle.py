@@ -68,6 +68,13 @@ def bundle_of(study: Study) -> bytes:
 
 
 def _refuse_hidden(study: Study) -> None:
+    if study.presence is not None:
+        raise ExportError(
+            gettext(
+                "There is no bundle of this study: it has presence noise, and the script of a bundle "
+                "recomputes reports of exact counts only. Take another format."
+            )
+        )
     unions = visitor_unions(study)
     if any(status.is_suppressed(int(n), small_cell=study.small_cell) for n in unions.flat):
         raise ExportError(

@@ -168,17 +168,25 @@ def _small_print(selection: Selection) -> str:
 
 def size_words(selection: Selection) -> str:
     """How many reports there are: of the window, or on the days with fewest and most."""
+    is_noisy = selection.study.presence is not None
     if selection.scope == Scope.WINDOW:
         report = selection.reports[0]
-        return gettext("%(reports)s reports of %(visitors)s visitors (both exact).") % {
-            "reports": wording.number(report.n_reports),
-            "visitors": wording.number(report.n_visitors),
+        text = gettext("%(reports)s reports of %(visitors)s visitors (both exact).")
+        if is_noisy:
+            text = gettext("About %(reports)s reports of %(visitors)s visitors (both noisy).")
+        return text % {
+            "reports": wording.counted(report.n_reports),
+            "visitors": wording.counted(report.n_visitors),
         }
     text = gettext("%(least)s to %(most)s reports a day (exact).")
     if selection.is_cumulative:
         text = gettext("%(least)s to %(most)s reports (exact).")
+    if is_noisy:
+        text = gettext("About %(least)s to %(most)s reports a day (noisy).")
+    if is_noisy and selection.is_cumulative:
+        text = gettext("About %(least)s to %(most)s reports (noisy).")
     sizes = [report.n_reports for report in selection.reports if report.n_reports is not None] or [0]
-    return text % {"least": wording.number(min(sizes)), "most": wording.number(max(sizes))}
+    return text % {"least": wording.counted(min(sizes)), "most": wording.counted(max(sizes))}
 
 
 def _chart(selection: Selection, *, extra_in: tuple[float, float]) -> "Figure":

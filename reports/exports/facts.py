@@ -7,6 +7,8 @@ from django.utils.translation import gettext
 
 from reports import wording
 from reports.exports.selection import Selection
+from reports.models import Study
+from reports.noise import VisitorNoise, visitor_noise
 from reports.selectors import LEVEL
 from reports.statement import certified
 from reports.version import software
@@ -23,7 +25,7 @@ class Fact:
 
 def facts_of(selection: Selection) -> list[Fact]:
     """All facts, in the order in which people ask for them."""
-    return [*_study_facts(selection), *_plan_facts(selection), *_reading_facts()]
+    return [*_study_facts(selection), *_plan_facts(selection), *_reading_facts(selection.study)]
 
 
 def as_mapping(selection: Selection) -> Mapping[str, str]:
@@ -87,13 +89,25 @@ def _plan_facts(selection: Selection) -> list[Fact]:
     ]
 
 
-def _reading_facts() -> list[Fact]:
+def _reading_facts(study: Study) -> list[Fact]:
+    noise = visitor_noise(study)
+    exact = Fact(
+        name="exact",
+        label=gettext("Without error"),
+        value=gettext("n_visitors, n_reports and reports are exact counts; all else is estimated."),
+    )
     return [
         Fact(name="ci_level", label=gettext("Level of the intervals"), value=str(LEVEL)),
-        Fact(
-            name="exact",
-            label=gettext("Without error"),
-            value=gettext("n_visitors, n_reports and reports are exact counts; all else is estimated."),
-        ),
+        exact if noise is None else _noise_fact(noise),
         Fact(name="software", label=gettext("Software"), value=software_words()),
     ]
+
+
+def _noise_fact(noise: VisitorNoise) -> Fact:
+    text = gettext(
+        "All counts have presence noise. n_visitors of the days a to b of the study has a standard error of "
+        "%(sd)s x sqrt(a (b - a + 1)); intervals allow for the noise. First present days of a person that "
+        "count: %(days)d. Last day that is here: %(through)d."
+    )
+    values = {"sd": f"{noise.channel.variance**0.5:.3f}", "days": noise.max_days, "through": noise.through}
+    return Fact(name="noise", label=gettext("Presence noise"), value=text % values)

@@ -24,6 +24,7 @@ REPORT_NAMES = (
     "n_reports",
 )
 CONTEXT_NAMES = ("ci_level", "timezone", "software_version")  # behind all others
+NOISY_NAMES = ("n_visitors_ci_low", "n_visitors_ci_high")  # of studies with presence noise only, at the end
 FORMATS = ("json", "csv")
 CONTENT_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
 
@@ -44,7 +45,13 @@ def to_json(reports: Iterable[WindowReport]) -> str:
 
 def to_csv(reports: Iterable[WindowReport]) -> str:
     """One row per estimate; what is missing is empty, and `status` says why."""
-    return csv_text((*REPORT_NAMES, *ESTIMATE_NAMES, *CONTEXT_NAMES), flat_rows(reports))
+    found = list(reports)
+    names = (*REPORT_NAMES, *ESTIMATE_NAMES, *CONTEXT_NAMES)
+    if not any(report.study.presence for report in found):
+        return csv_text(names, flat_rows(found))
+    ends = (tuple(_noisy_ends(report).values()) for report in found for _ in report.estimates)
+    rows = ([*row, *more] for row, more in zip(flat_rows(found), ends, strict=True))
+    return csv_text((*names, *NOISY_NAMES), rows)
 
 
 def csv_text(names: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -77,7 +84,15 @@ def report_record(report: WindowReport) -> dict[str, Any]:
         "ci_level": LEVEL,
         "timezone": report.study.timezone,
         "software_version": software()["version"],
+        **(_noisy_ends(report) if report.study.presence else {}),
     }
+
+
+def _noisy_ends(report: WindowReport) -> dict[str, int | None]:
+    """Interval of a noisy number of visitors; None = nothing of the window is here yet, or it is exact."""
+    total = report.noisy_visitors
+    ends = (None, None) if total is None else (total.ci_low, total.ci_high)
+    return dict(zip(NOISY_NAMES, ends, strict=True))
 
 
 def flat_rows(reports: Iterable[WindowReport]) -> Iterator[list[Any]]:

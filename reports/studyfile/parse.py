@@ -163,7 +163,7 @@ def _check_small_cells(definition: StudyDefinition) -> None:
     if definition.small_cell and definition.plan.presence_epsilon is not None:
         raise PlanError(
             "presence_epsilon must be absent with study.small_cell: a noisy total that is small is noise, "
-            f"and says nothing of so few people; leave out one of them, got small_cell = {definition.small_cell}"
+            f"and says nothing of so few people; got small_cell = {definition.small_cell}"
         )
 
 

@@ -4,15 +4,19 @@ from django import template
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
+from ldp.noisy_estimators import NoisyTotal
 from reports import wording
-from reports.selectors import Estimate
+from reports.selectors import Estimate, WindowReport
 from reports.status import Status
 
 register = template.Library()
 for function in (
     wording.compact,
+    wording.counted,
     wording.day_title,
     wording.epsilon,
+    wording.noisy_number,
+    wording.noisy_range,
     wording.number,
     wording.odds,
     wording.percent,
@@ -52,6 +56,31 @@ def consistent_cell(estimate: Estimate) -> SafeString:
     if estimate.status == Status.OK:
         return SafeString(escape(wording.percent(estimate.consistent)))
     return _blank(estimate.status, is_quiet=True)
+
+
+@register.filter
+def noisy_cell(total: NoisyTotal) -> SafeString:
+    """A noisy number of visitors, not below none, and its interval."""
+    interval = escape(wording.noisy_range(total))
+    return SafeString(
+        f'{escape(wording.noisy_number(total))}<br><span class="muted small">{interval}</span>'
+    )
+
+
+@register.filter
+def visitors_of(report: WindowReport) -> SafeString:
+    """Visitors of a window: exact, or noisy with an interval; else sign and word of the blank."""
+    if report.noisy_visitors is not None:
+        return noisy_cell(report.noisy_visitors)
+    return _blank(report.status) if report.n_visitors == 0 else total_cell(report.n_visitors, report.status)
+
+
+@register.filter
+def reports_of(report: WindowReport) -> SafeString:
+    """Answers of a window, as `visitors_of`; noise alone can make them negative."""
+    if report.noisy_visitors is not None and report.n_reports is not None:
+        return total_cell(max(report.n_reports, 0), report.status)
+    return _blank(report.status) if report.n_visitors == 0 else total_cell(report.n_reports, report.status)
 
 
 @register.filter

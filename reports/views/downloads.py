@@ -110,7 +110,7 @@ def download_movement(request: HttpRequest, slug: str, indicator_slug: str, file
     indicator = _indicator(request, slug, indicator_slug)
     try:
         found = movement(indicator, **movement_asked(request.GET, indicator=indicator))
-    except WindowError as error:
+    except WindowError as error:  # that totals are noisy is one
         return refused(error)
     return _findings(movement_findings(found), ending=file_format)
 

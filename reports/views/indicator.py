@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from ldp import PlanSpec
 from reports import charts, maps, wording
 from reports.models import Indicator, Study
+from reports.noise import has_totals
 from reports.options import CHOICES, ReportOptions, ordered
 from reports.picker import build_picker, requested_window, window_query
 from reports.selectors import (
@@ -94,7 +95,7 @@ def window_context(
         "full_query": options.query(query),
         "table_query": options.query(query, view="table"),
     }
-    if not visitors[1, study.days]:
+    if not has_totals(study, visitors):
         return context | {"state": "no_data"}
     try:
         report = window_report(indicator, window)
@@ -129,7 +130,9 @@ def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, A
 def missing_days(study: Study, window: Window, *, visitors: Counts) -> list[str]:
     """Days of a longer window of which there is no data, in words, a text for each run of days."""
     days = range(window.first_day, window.last_day + 1)
-    missing = [day for day in days if window.days > 1 and not visitors[day, day]]
+    # With presence noise a total that is 0 says nothing: a day is here when it is closed.
+    here = {day for day in days if (day <= study.noisy_through if study.presence else visitors[day, day])}
+    missing = [day for day in days if window.days > 1 and day not in here]
     starts = [day for day in missing if day - 1 not in missing]
     ends = [day for day in missing if day + 1 not in missing]
     return [
@@ -210,6 +213,8 @@ def typical_half_width(report: WindowReport) -> float | None:
 def _state(report: WindowReport) -> str:
     if report.status == Status.SUPPRESSED or (report.status == Status.OUTAGE and not report.n_reports):
         return str(report.status)
+    if report.study.presence is not None:
+        return "empty_window" if report.noisy_visitors is None else "report"
     if report.n_visitors == 0:
         return "empty_window"
     return "report" if report.n_reports else "no_answers"

@@ -14,7 +14,7 @@ from reports import movement_wording as words
 from reports.charts import MAX_LINES
 from reports.days_shown import asked_categories
 from reports.models import Indicator, Study
-from reports.movement import available_shows, movement
+from reports.movement import NoisyTotalsError, available_shows, movement
 from reports.movement_figures import OF_A_DAY, Movement, Show, Unit
 from reports.selectors import Window, WindowError, current_plan, window_from_dates
 from reports.statement import protections
@@ -40,7 +40,11 @@ def movements(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
     except WindowError as error:
         context["problem"] = str(error)
         status = 400
-    result = movement(found, **asked)
+    try:
+        result = movement(found, **asked)
+    except NoisyTotalsError as error:
+        context["refusal"] = str(error)
+        return render(request, "reports/movement.html", context, status=status)
     context |= _context(request.GET, found, result)
     return render(request, "reports/movement.html", context, status=status)
 

@@ -10,6 +10,7 @@ from reports import charts, policies, wording
 from reports.coverage import coverage_of, study_overviews
 from reports.derived import key_figures
 from reports.models import Area
+from reports.noise import has_totals, noisy_window
 from reports.policies import Role
 from reports.selectors import current_plan, shown_visitors, visitor_unions
 from reports.services.access import saved_views_of
@@ -43,8 +44,9 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "certificate": certificate,
         "indicators": list(found.indicators.all()),
         "visitor_rule": wording.visitor_rule(found),
-        "has_data": bool(visitors[1, found.days]),
+        "has_data": has_totals(found, visitors),
         "n_visitors": shown_visitors(found, int(visitors[1, found.days])),
+        "noisy_visitors": noisy_window(found, visitors, first_day=1, last_day=found.days),
         "coverage": coverage,
         "figures": key_figures(found, visitors=visitors),
         "weekdays": weekdays(),

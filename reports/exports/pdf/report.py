@@ -12,7 +12,7 @@ from reports.exports.facts import as_mapping, software_words
 from reports.exports.letters import legible_selection, legible_visual, letters_note
 from reports.exports.pdf.document import Document
 from reports.exports.pdf.privacy import add_privacy
-from reports.exports.pdf.results import Extent, add_results, count_words
+from reports.exports.pdf.results import Extent, add_results, count_words, visitors_words
 from reports.exports.selection import Scope, Selection
 from reports.models import DayNote, Study
 from reports.selectors import WindowReport
@@ -100,25 +100,22 @@ def _key_facts(selection: Selection) -> list[tuple[str, str]]:
     )
     if selection.scope == Scope.WINDOW:
         return [
-            (wording.visitors_title(report.study), count_words(report, report.n_visitors)),
-            (gettext("Reports (exact)"), count_words(report, report.n_reports)),
+            (wording.visitors_title(report.study), visitors_words(report)),
+            (wording.reports_title(report.study), count_words(report, report.n_reports)),
             epsilon,
         ]
     counted = [report for report in selection.reports if report.n_visitors is not None]
     if selection.scope == Scope.DAYS:
+        n_days = (gettext("Days"), wording.number(len(selection.reports)))
+        if selection.study.presence is not None:  # of noisy numbers the largest is too large
+            return [n_days, epsilon]
         busiest = max(counted, key=lambda report: report.n_visitors or 0, default=None)
-        return [
-            (gettext("Days"), wording.number(len(selection.reports))),
-            (
-                gettext("Busiest day (exact)"),
-                wording.number(busiest.n_visitors if busiest else None),
-            ),
-            epsilon,
-        ]
+        busiest_visitors = wording.number(busiest.n_visitors if busiest else None)
+        return [n_days, (gettext("Busiest day (exact)"), busiest_visitors), epsilon]
     whole = next((r for r in selection.reports if r.window.days == selection.study.days), report)
     n_indicators = len({report.indicator.pk for report in selection.reports})
     return [
-        (wording.visitors_title(whole.study), count_words(whole, whole.n_visitors)),
+        (wording.visitors_title(whole.study), visitors_words(whole)),
         (gettext("Days"), wording.number(selection.study.days)),
         (gettext("Indicators"), wording.number(n_indicators)),
     ]

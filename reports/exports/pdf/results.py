@@ -63,7 +63,15 @@ def add_results(document: Document, part: Selection, *, extent: Extent) -> None:
 
 def count_words(report: WindowReport, value: int | None) -> str:
     """A count, or why it is not there."""
-    return wording.status_word(report.status) if value is None else wording.number(value)
+    return wording.status_word(report.status) if value is None else wording.counted(value)
+
+
+def visitors_words(report: WindowReport) -> str:
+    """Visitors of a window, with the interval of a noisy number."""
+    total = report.noisy_visitors
+    if total is None:
+        return count_words(report, report.n_visitors)
+    return f"{wording.noisy_number(total)} ({wording.noisy_range(total)})"
 
 
 def _add_days(document: Document, part: Selection, *, most_cells: int) -> None:
@@ -113,8 +121,8 @@ def _add_days_tables(
         days = reports[start : start + size]
         head = [days[0].indicator.name, *(wording.short_day(report.last_date) for report in days)]
         rows = [
-            [wording.visitors_title(days[0].study), *(count_words(day, day.n_visitors) for day in days)],
-            [gettext("Reports (exact)"), *(count_words(day, day.n_reports) for day in days)],
+            [wording.visitors_title(days[0].study), *map(visitors_words, days)],
+            [wording.reports_title(days[0].study), *(count_words(day, day.n_reports) for day in days)],
         ]
         for code in codes:
             cells = [_cell(day.estimates[code], measure=measure) for day in days]
