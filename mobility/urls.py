@@ -11,6 +11,7 @@ urlpatterns = [
     path("", include("mobility.signin.urls")),
     path("language/", set_language, name="set_language"),
     path("people/", include("reports.people_urls")),
+    path("ledger/", include("reports.ledger_urls")),
     *([path("studies/", include("reports.urls"))] if settings.HAS_REPORTS else []),
 ]
 if settings.HAS_VAULT:

@@ -12,6 +12,7 @@ from reports.ledger_key import signing_key
 from reports.models.ledger import LedgerEntry, LedgerHead, LedgerKind
 
 FACTS_MAX = 20_000  # bytes as canonical JSON
+LENGTHS = {"actor": 150, "study": 64, "event_id": 120}  # of the columns
 SALT_BYTES = 16
 
 
@@ -46,6 +47,7 @@ def record(
     """
     content = dict(facts or {})
     _check(content)
+    _check_length(actor=actor, study=study, event_id=event_id)
     if event_id and _is_recorded(event_id):  # nobody has to wait for the lock
         return
     with transaction.atomic():
@@ -94,6 +96,12 @@ def _check(facts: dict[str, Json]) -> None:
     _check_value(facts)
     if len(canonical(facts)) > FACTS_MAX:
         raise LedgerFactsError(f"facts must have at most {FACTS_MAX} bytes, got {len(canonical(facts))}")
+
+
+def _check_length(**texts: str) -> None:
+    for name, text in texts.items():
+        if len(text) > LENGTHS[name]:
+            raise LedgerFactsError(f"{name} must have at most {LENGTHS[name]} characters, got {len(text)}")
 
 
 def _check_value(value: Any) -> None:

@@ -395,7 +395,7 @@ def test_an_administrator_uploads_with_a_grant_only(
 
 
 def test_a_link_in_the_navigation_is_one_that_works(client: Client, person: Person) -> None:
-    overseer = {"/administrator/", "/studies/", "/people/"}
+    overseer = {"/administrator/", "/studies/", "/people/", "/ledger/"}
     for role, links in {
         Role.OPERATOR: {"/operator/"},
         Role.ANALYST: {"/studies/"},
@@ -423,7 +423,7 @@ def test_pages_offer_only_what_works(
     pages = ["/", "/studies/", *(f"/studies/fair/{end}" for end in ("", "statement/", "maps/", "home/"))]
     pages += [f"/studies/fair/age/{end}" for end in ("days/", "compare/?kind=windows", "movement/")]
     if role in SEES_ALL:
-        pages += ["/administrator/", "/administrator/fair/", "/people/", "/people/matrix/"]
+        pages += ["/administrator/", "/administrator/fair/", "/people/", "/people/matrix/", "/ledger/"]
     for address in pages:
         text = client.get(address).content.decode()
         assert text
