@@ -1,6 +1,5 @@
 """The one place of reading: tallies in, estimates out. Pages, exports and commands all pass through here."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -10,12 +9,12 @@ from django.db.models import Count, QuerySet
 from django.utils.translation import gettext
 from numpy.typing import NDArray
 
-from ldp import IndicatorSpec, PlanSpec, all_unions, pure_frequencies, union
-from ldp.params import ReportChannel
-from ldp.windows import IndicatorTallies
+from ldp import all_unions, pure_frequencies, union
 from ldp.noisy_estimators import NoisyTotal
-from reports.models import DayNote, Indicator, Plan, Study, Tally, VisitorTally
-from reports.noise import AnswerNoise, Figures, answer_noise
+from ldp.windows import IndicatorTallies
+from reports.loading import Loaded, load, tallies_of, visitors_of
+from reports.models import DayNote, Indicator, Plan, Study, VisitorTally
+from reports.noise import Figures
 from reports.status import Status, estimates_status, is_suppressed, window_status
 
 LEVEL = 0.95  # of every interval
@@ -101,27 +100,6 @@ class WindowReport:
         return None if self.n_visitors is None else _scale(self.study, self.n_visitors)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Loaded:
-    """Tallies of one indicator, ready to be cut into windows."""
-
-    indicator: Indicator
-    plan: Plan
-    spec: IndicatorSpec
-    channel: ReportChannel
-    is_unary: bool
-    has_fakes: bool
-    counts: Counts
-    n_reports: Counts
-    visitors: Counts
-    notes: tuple[DayNote, ...]
-    noise: AnswerNoise | None
-
-    @property
-    def outages(self) -> frozenset[int]:
-        return frozenset(note.day for note in self.notes if note.kind == DayNote.Kind.OUTAGE)
-
-
 def windows_of(study: Study) -> list[Window]:
     """All unions of consecutive days, single days included, by first and last day."""
     days = range(1, study.days + 1)
@@ -178,7 +156,7 @@ def study_summaries(studies: QuerySet[Study]) -> list[StudySummary]:
 
 
 def _summary(study: Study, *, n_indicators: int) -> StudySummary:
-    visitors = all_unions(_visitors(study.visitor_tally))
+    visitors = all_unions(visitors_of(study.visitor_tally))
     return StudySummary(
         study=study,
         n_indicators=n_indicators,
@@ -202,7 +180,7 @@ def visitor_unions(study: Study) -> Counts:
 
 def unions_of(tally: VisitorTally) -> Counts:
     """As `visitor_unions`, of a tally that was read already."""
-    return all_unions(_visitors(tally))
+    return all_unions(visitors_of(tally))
 
 
 def current_plan(study: Study) -> Plan:
@@ -222,7 +200,7 @@ def window_report(indicator: Indicator, window: Window) -> WindowReport:
 
 def indicator_reports(indicator: Indicator, windows: Iterable[Window]) -> list[WindowReport]:
     """Estimates of an indicator in several windows; each tally is read once."""
-    loaded = _load([indicator])[0]
+    loaded = load([indicator])[0]
     return _reports(loaded, list(windows))
 
 
@@ -238,8 +216,8 @@ def reports_with_tallies(
     UnionNotAvailableError : as in `window_report`
     """
     return [
-        (_reports(loaded, chosen), _tallies(loaded))
-        for loaded, chosen in zip(_load(indicators), windows, strict=True)
+        (_reports(loaded, chosen), tallies_of(loaded))
+        for loaded, chosen in zip(load(indicators), windows, strict=True)
     ]
 
 
@@ -249,68 +227,13 @@ def study_reports(indicators: Sequence[Indicator], window: Window | None) -> lis
     Windows that an indicator does not have are left out.
     """
     reports: list[WindowReport] = []
-    for loaded in _load(indicators):
+    for loaded in load(indicators):
         windows = windows_of_indicator(loaded.indicator)
         reports += _reports(loaded, windows if window is None else [w for w in windows if w == window])
     return reports
 
 
-def _load(indicators: Sequence[Indicator]) -> list[_Loaded]:
-    """Newest tallies of some indicators, with the visitors.
-
-    One statement reads them all: between two, a publication could land, and there would be more answers than
-    visitors.
-    """
-    rows = Tally.objects.filter(indicator__in=indicators).select_related("plan__study__visitor_tally")
-    newest = {tally.indicator_id: tally for tally in rows.order_by("plan__version")}
-    notes: defaultdict[int, list[DayNote]] = defaultdict(list)
-    studies = {indicator.study_id for indicator in indicators}
-    for note in DayNote.objects.filter(study__in=studies).select_related("study"):
-        notes[note.study_id].append(note)
-    return [
-        _decode(indicator, newest[indicator.pk], notes=notes[indicator.study_id]) for indicator in indicators
-    ]
-
-
-def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> _Loaded:
-    plan = PlanSpec.from_json(tally.plan.spec)
-    index = plan.index(indicator.slug)
-    spec = plan.indicators[index]
-    square = (plan.days + 1, plan.days + 1)
-    return _Loaded(
-        indicator=indicator,
-        plan=tally.plan,
-        spec=spec,
-        channel=plan.channel(index),
-        is_unary=plan.is_unary(index),
-        has_fakes=plan.has_fakes,
-        counts=_array(tally.counts, shape=(spec.domain_size, *square)),
-        n_reports=_array(tally.n_reports, shape=square),
-        visitors=_visitors(tally.plan.study.visitor_tally),
-        notes=tuple(notes),
-        noise=answer_noise(plan, tally.plan.study),
-    )
-
-
-def _tallies(loaded: _Loaded) -> IndicatorTallies:
-    return IndicatorTallies(
-        counts=loaded.counts,
-        n_reports=loaded.n_reports,
-        visitors=loaded.visitors,
-        kind=loaded.spec.kind,
-        channel=loaded.channel,
-    )
-
-
-def _visitors(tally: VisitorTally) -> Counts:
-    return _array(tally.counts, shape=(tally.study.days + 1, tally.study.days + 1))
-
-
-def _array(blob: bytes | memoryview, *, shape: tuple[int, ...]) -> Counts:
-    return np.frombuffer(blob, "<i8").reshape(shape).astype(np.int64)
-
-
-def _reports(loaded: _Loaded, windows: Sequence[Window]) -> list[WindowReport]:
+def _reports(loaded: Loaded, windows: Sequence[Window]) -> list[WindowReport]:
     return [_window_report(loaded, window) for window in windows]
 
 
@@ -324,7 +247,7 @@ def _check_union(indicator: Indicator, window: Window) -> None:
         raise UnionNotAvailableError(text % {**got, "indicator": indicator.slug, "n": indicator.max_values})
 
 
-def _window_report(loaded: _Loaded, window: Window) -> WindowReport:
+def _window_report(loaded: Loaded, window: Window) -> WindowReport:
     indicator, study = loaded.indicator, loaded.indicator.study
     _check_union(indicator, window)
     days = {"first_day": window.first_day, "last_day": window.last_day}
@@ -371,7 +294,7 @@ def _status_of_all(window: Status, estimates: Sequence[Estimate]) -> Status:
 
 
 def _estimates(
-    loaded: _Loaded, window: Window, *, n_reports: int, n_visitors: int, status: Status
+    loaded: Loaded, window: Window, *, n_reports: int, n_visitors: int, status: Status
 ) -> tuple[Estimate, ...]:
     categories = loaded.indicator.categories
     if status == Status.SUPPRESSED:
@@ -384,38 +307,35 @@ def _estimates(
         blanks = zip(categories, counts.tolist(), strict=True)
         return tuple(Estimate(category=name, reports=reports, status=status) for name, reports in blanks)
     status = estimates_status(status, ci_low=found.ci_low, ci_high=found.ci_high)
-    share = float(loaded.indicator.study.market_share)
-    rows = zip(categories, counts.tolist(), *found, strict=True)
+    rows = zip(categories, counts.tolist(), zip(*found, strict=True), strict=True)
     return tuple(
         Estimate(
-            category=category,
-            reports=reports,
-            frequency=frequency,
-            std_error=std_error,
-            ci_low=low,
-            ci_high=high,
-            consistent=consistent,
-            visitors=visitors / share,
-            visitors_ci_low=visitors_low / share,
-            visitors_ci_high=visitors_high / share,
-            status=status,
+            category=name, reports=reports, **dict(zip(Figures._fields, row, strict=True)), status=status
         )
-        for category, reports, frequency, std_error, low, high, consistent, visitors, visitors_low, visitors_high
-        in rows
+        for name, reports, row in rows
     )
 
 
 def _figures(
-    loaded: _Loaded, window: Window, counts: Counts, *, n_reports: int, n_visitors: int
+    loaded: Loaded, window: Window, counts: Counts, *, n_reports: int, n_visitors: int
 ) -> Figures | None:
+    """What the counts of a window say, visitors scaled; None = nothing."""
+    study = loaded.indicator.study
     if loaded.noise is not None:
-        days = {"first_day": window.first_day, "last_day": window.last_day}
-        return loaded.noise.figures(counts, n_visitors=n_visitors, channel=loaded.channel, **days)
+        found = loaded.noise.figures(
+            counts,
+            n_visitors=n_visitors,
+            channel=loaded.channel,
+            first_day=window.first_day,
+            last_day=window.last_day,
+        )
+        return None if found is None else found.scaled(1 / float(study.market_share))
     if n_reports == 0:
         return None
-    found = pure_frequencies(
+    result = pure_frequencies(
         counts, n_reports=n_reports, n_population=n_visitors, channel=loaded.channel, level=LEVEL
     )
-    shares = (found.frequency, found.std_error, found.ci_low, found.ci_high, found.consistent)
-    of_visitors = (column * n_visitors for column in (found.frequency, found.ci_low, found.ci_high))
+    scale = _scale(study, n_visitors)
+    shares = (result.frequency, result.std_error, result.ci_low, result.ci_high, result.consistent)
+    of_visitors = (column * scale for column in (result.frequency, result.ci_low, result.ci_high))
     return Figures(*(column.tolist() for column in (*shares, *of_visitors)))

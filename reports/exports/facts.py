@@ -86,6 +86,11 @@ def _plan_facts(selection: Selection) -> list[Fact]:
             value=str(certificate.epsilon_profile),
         ),
         Fact(name="plan_sha256", label=gettext("SHA-256 of the plan"), value=plan.spec_hash),
+        Fact(
+            name="statement",
+            label=gettext("Privacy statement, at this address of the site"),
+            value=f"/studies/{selection.study.slug}/statement.json",
+        ),
     ]
 
 
