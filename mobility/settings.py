@@ -200,7 +200,10 @@ CACHES = {
 }
 ALLAUTH_TRUSTED_PROXY_COUNT = env.int("MOBILITY_TRUSTED_PROXIES", default=0)
 ACCOUNT_ADAPTER = "mobility.signin.adapters.AccountAdapter"
-ACCOUNT_FORMS = {"login": "mobility.signin.forms.SignInForm"}
+ACCOUNT_FORMS = {
+    "login": "mobility.signin.forms.SignInForm",
+    "reauthenticate": "mobility.signin.forms.ConfirmForm",
+}
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]  # of forms that have no address
 ACCOUNT_EMAIL_VERIFICATION = "none"
@@ -222,6 +225,11 @@ MOBILITY_OIDC_GROUPS = env.dict("MOBILITY_OIDC_GROUPS", default={})
 SOCIALACCOUNT_ADAPTER = "mobility.signin.adapters.SocialAdapter"
 SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"provider_class": "mobility.signin.oidc.Provider"}}
 MFA_ADAPTER = "mobility.signin.adapters.SecondFactorAdapter"
+MFA_FORMS = {
+    "authenticate": "mobility.signin.forms.SecondFactorForm",
+    "reauthenticate": "mobility.signin.forms.ConfirmCodeForm",
+    "activate_totp": "mobility.signin.forms.NewAppForm",
+}
 MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
 MFA_TOTP_ISSUER = "Mobility reports"
 AUTH_PASSWORD_VALIDATORS = [

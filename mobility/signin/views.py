@@ -21,6 +21,32 @@ from django.views.decorators.http import require_GET, require_POST
 from mobility.signin import factors
 from mobility.signin.forms import PasswordForm
 
+# Of what browsers say of themselves, first what only one of them says; each also names those that it is like.
+BROWSERS = (
+    ("Edg/", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+SYSTEMS = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Windows", "Windows"),
+    ("Mac OS", "macOS"),
+    ("Linux", "Linux"),
+)
+SHOWN_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSession:
+    """Where somebody is signed in."""
+
+    row: UserSession
+    browser: str
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondFactors:
@@ -62,9 +88,18 @@ def account(request: HttpRequest) -> HttpResponse:
         "is_by_provider": SocialAccount.objects.filter(user=user).exists(),
         "provider_name": settings.MOBILITY_OIDC_NAME,
         "has_password": user.has_usable_password(),
-        "sessions": sorted(sessions, key=lambda session: session.created_at, reverse=True),
+        "sessions": [
+            OpenSession(row=row, browser=browser_in_words(row.user_agent))
+            for row in sorted(sessions, key=lambda row: row.created_at, reverse=True)
+        ],
     }
     return render(request, "account/index.html", context)
+
+
+def browser_in_words(user_agent: str) -> str:
+    """ "Firefox, Linux"; what is not known, as it says itself."""
+    known = [next((word for sign, word in words if sign in user_agent), "") for words in (BROWSERS, SYSTEMS)]
+    return ", ".join(filter(None, known)) or user_agent[:SHOWN_CHARS] or "-"
 
 
 def second_factors(user: User) -> SecondFactors:

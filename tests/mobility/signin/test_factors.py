@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from mobility.signin.views import browser_in_words
 from reports.policies import Role
 from tests.mobility.signin.conftest import Clock
 from tests.mobility.signin.totp import PERIOD_S, code_of
@@ -236,3 +237,19 @@ def test_new_password_must_be_a_good_one(client: Client, analyst: User, password
     assert client.post("/account/password/", form).status_code == 200
     analyst.refresh_from_db()
     assert analyst.check_password(password)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox, Linux"),
+        ("Mozilla/5.0 (Windows NT 10.0) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0", "Edge, Windows"),
+        ("Mozilla/5.0 (Linux; Android 15) Chrome/140.0.0.0 Mobile Safari/537.36", "Chrome, Android"),
+        ("Mozilla/5.0 (Macintosh; Intel Mac OS X 15_5) Version/18.5 Safari/605.1.15", "Safari, macOS"),
+        ("curl/8.5", "curl/8.5"),
+        ("", "-"),
+        ("x" * 200, "x" * 60),
+    ],
+)
+def test_browser_is_named_in_words(said: str, shown: str) -> None:
+    assert browser_in_words(said) == shown
