@@ -19,6 +19,7 @@ from reports.plan_changes import second_person_reasons
 from reports.services.ledger import record
 from reports.services.studies import FIRST_VERSION, StudyExistsError, plan_hash
 from reports.studyfile import StudyDefinition
+from reports.studyfile.redraft import read_tables, tables_of
 
 State = PlanDraft.State
 REMARK_MAX = 2000
@@ -64,9 +65,7 @@ def draft_new_study(
     StudyExistsError : the slug is taken
     DraftOpenError : somebody drafts a study of that slug already
     """
-    taken = Study.objects.filter(slug=definition.slug).exists()
-    if taken or VaultStudy.objects.filter(slug=definition.slug, closed_at__isnull=False).exists():
-        raise StudyExistsError(definition.slug)
+    _check_free(definition.slug)
     return _create(definition, by=by, base=like, version=FIRST_VERSION, replaces="")
 
 
@@ -92,9 +91,12 @@ def copy_of_study(slug: str, *, to: str, by: str) -> PlanDraft:
     Raises
     ------
     StudyMissingError, StudyExistsError, DraftOpenError
+    StudyFileError : `to` is not a slug
     """
     like = StudyDefinition.from_json(find_study(slug).definition)
-    return draft_new_study(replace(like, slug=to), by=by, like=like)
+    tables = tables_of(like)
+    tables["study"]["slug"] = to
+    return draft_new_study(read_tables(tables, like=like), by=by, like=like)
 
 
 def save_draft(draft: PlanDraft, definition: StudyDefinition, *, revision: int, by: str) -> bool:
@@ -108,9 +110,12 @@ def save_draft(draft: PlanDraft, definition: StudyDefinition, *, revision: int, 
     ------
     DraftConflictError : somebody saved another revision first
     DraftError : it is not open any more, or the study would change its name in addresses
+    StudyExistsError : the new slug is taken
     """
     if not draft.is_new_study and definition.slug != draft.slug:
         raise DraftError(f'study.slug must stay "{draft.slug}", got "{definition.slug}"')
+    if definition.slug != draft.slug:
+        _check_free(definition.slug)
     with _step(draft) as locked:
         if locked.revision != revision:
             raise DraftConflictError(
@@ -204,6 +209,12 @@ def record_review(draft: PlanDraft) -> None:
     """Note an approval in the ledger, once; publishing calls it again in case a crash came between."""
     if draft.reviewed_at is not None:
         record_draft(draft, LedgerKind.PLAN_REVIEWED, by=draft.reviewed_by)
+
+
+def _check_free(slug: str) -> None:
+    closed = VaultStudy.objects.filter(slug=slug, closed_at__isnull=False)
+    if Study.objects.filter(slug=slug).exists() or closed.exists():
+        raise StudyExistsError(slug)
 
 
 def _create(

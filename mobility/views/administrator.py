@@ -1,4 +1,4 @@
-"""Pages of administrators: studies with their plans, and creating one from its file."""
+"""Pages of administrators: studies with their plans, and drafting one from its file."""
 
 from decimal import Decimal
 
@@ -15,9 +15,11 @@ from django_htmx.http import HttpResponseClientRedirect
 from ldp import IndicatorCertificate, PlanSpec
 from mobility.certificate import is_complete
 from mobility.errors import MobilityError
-from mobility.models import VaultStudy
+from mobility.models import PlanDraft, VaultStudy
 from mobility.selectors import waiting_handover
-from mobility.services.studies import create_study
+from mobility.services.drafts import draft_new_study
+from mobility.services.plan_publishing import obstacle
+from mobility.views.drafts import open_drafts
 from mobility.views.study_form import StudyForm, StudyFormError, check_given, check_size
 from mobility.wording import megabytes
 from reports import wording
@@ -56,19 +58,23 @@ def studies(request: HttpRequest) -> HttpResponse:
         {"study": found, "plan": newest[found.pk], "certificate": certified(newest[found.pk])[1]}
         for found in Study.objects.annotate(n_indicators=Count("indicators"))
     ]
-    context = {"rows": rows, "spent_populations": spent_populations()}
+    context = {
+        "rows": rows,
+        "spent_populations": spent_populations(),
+        "drafts": open_drafts(request.user),
+    }
     return render(request, "administrator/studies.html", context)
 
 
 @require_http_methods(["GET", "POST"])
 @administrators_only
 def create(request: HttpRequest) -> HttpResponse:
-    """Create a study from its file, or list everything that is wrong with it."""
+    """Draft a study from its file, or list everything that is wrong with it."""
     form, problems, promise = StudyForm(), [], None
     if request.method == "POST":
         form = StudyForm.of(request)
         try:
-            slug = _create(request, form)
+            made = _create(request, form)
         except UnconfirmedError as unconfirmed:
             promise = unconfirmed
         except (
@@ -80,8 +86,10 @@ def create(request: HttpRequest) -> HttpResponse:
         ) as error:
             problems = str(error).split("\n")
         else:
-            messages.success(request, gettext("The study was created. Operators can send extracts now."))
-            return _to(request, reverse("administrator:study", args=[slug]))
+            messages.success(
+                request, gettext("The study file is sound. Nothing is in force before it is published.")
+            )
+            return _to(request, reverse("administrator:draft", args=[made.pk]))
     context = {
         "problems": problems,
         "promise": promise,
@@ -94,7 +102,7 @@ def create(request: HttpRequest) -> HttpResponse:
     return render(request, "administrator/create.html", context, status=422 if problems else 200)
 
 
-def _create(request: HttpRequest, form: StudyForm) -> str:
+def _create(request: HttpRequest, form: StudyForm) -> PlanDraft:
     check_size(request)
     check_given(form)
     notes: list[str] = []
@@ -106,9 +114,9 @@ def _create(request: HttpRequest, form: StudyForm) -> str:
         note=notes.append,
     )
     _check_confirmed(definition, form)
-    create_study(definition, by=request.user.get_username())
+    made = draft_new_study(definition, by=request.user.get_username())
     _show_notes(request, notes)
-    return definition.slug
+    return made
 
 
 def _check_confirmed(definition: StudyDefinition, form: StudyForm) -> None:
@@ -165,6 +173,9 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         ],
         "n_windows": found.days * (found.days + 1) // 2,
         "visitor_rule": wording.visitor_rule(found),
+        "versions": found.plans.order_by("-version"),
+        "final": obstacle(slug),
+        "open_draft": PlanDraft.objects.filter(slug=slug, state__in=PlanDraft.OPEN).first(),
         "erasure": erasure,
         "handover": waiting_handover(vault_id) if vault_id is not None else None,
         "is_erased": is_complete(erasure),

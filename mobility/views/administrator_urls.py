@@ -2,14 +2,20 @@
 
 from django.urls import path
 
-from mobility.views import administrator, closing, demo
+from mobility.views import administrator, closing, demo, draft_edit, drafts, simulator
 
 app_name = "administrator"
 urlpatterns = [
     path("", administrator.studies, name="studies"),
     path("create/", administrator.create, name="create"),
+    path("simulator/", simulator.simulator, name="simulator"),
+    path("drafts/", drafts.drafts, name="drafts"),
+    path("drafts/<int:draft_id>/", drafts.draft, name="draft"),
+    path("drafts/<int:draft_id>/edit/", draft_edit.edit, name="edit_draft"),
+    path("drafts/<int:draft_id>/step/", drafts.step, name="draft_step"),
     path("demo/remove/", demo.remove, name="remove_demo"),
     path("<slug:slug>/", administrator.study, name="study"),
+    path("<slug:slug>/draft/", drafts.draft_study, name="draft_study"),
     path("<slug:slug>/close/", closing.close, name="close"),
     path("<slug:slug>/certificate.json", closing.certificate, name="certificate"),
 ]

@@ -23,7 +23,7 @@ from reports.studyfile.table import NumberRule, Table
 MAX_DAYS = 62
 MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 UNITS: tuple[Unit, ...] = get_args(Unit)
-RESERVED_STUDIES = frozenset({"create", "batches", "simulator"})
+RESERVED_STUDIES = frozenset({"create", "batches", "drafts", "simulator"})
 FIRST_DAY_FROM, FIRST_DAY_TO = date(1990, 1, 1), date(2199, 12, 31)
 KEY_UNTIL_TO = date(2299, 12, 31)
 MAX_SUBSCRIBERS = 10**10  # more than there are people

@@ -45,6 +45,7 @@ BATCH = {"batch_id": "batch"}
 FEED = {**STUDY, "token_id": "feed"}
 PROFILE = {**STUDY, "name": "profile"}
 PERSON = {"account_id": "account"}
+DRAFT = {"draft_id": "draft"}
 CSV, JSON = {"file_format": "csv"}, {"file_format": "json"}
 ONE_DAY = "?kind=baseline&from=2024-05-30&to=2024-05-30"
 
@@ -122,6 +123,12 @@ RULES = {
     "administrator:studies": Rule(roles=OVERSEERS),
     "administrator:create": Rule(roles=ADMINISTRATORS),
     "administrator:simulator": Rule(roles=OVERSEERS),
+    "administrator:drafts": Rule(roles=OVERSEERS),
+    "administrator:draft": Rule(roles=OVERSEERS, about=DRAFT),
+    "administrator:edit_draft": Rule(roles=ADMINISTRATORS, about=DRAFT),
+    # Which steps are whose: tests/mobility/views/test_drafts.py.
+    "administrator:draft_step": Rule(roles=OVERSEERS, about=DRAFT, method="post"),
+    "administrator:draft_study": Rule(roles=ADMINISTRATORS, about=STUDY, method="post"),
     "administrator:study": Rule(roles=OVERSEERS, about=STUDY),
     "administrator:close": Rule(roles=ADMINISTRATORS, about=STUDY),
     # Without a demo, nobody: see tests/mobility/services/test_demo_removal.py.

@@ -1,4 +1,4 @@
-"""Pages of administrators: plans as they are, and studies created from files or not at all."""
+"""Pages of administrators: plans as they are, and studies drafted from files or not at all."""
 
 import re
 from html import unescape
@@ -8,9 +8,11 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.http import HttpResponse
 from django.test import Client, override_settings
 
-from mobility.models import VaultStudy
+from mobility.models import PlanDraft, VaultStudy
+from mobility.services.drafts import approve_draft, submit_draft
 from reports.models import Plan, Study
 from reports.studyfile import parse_study
 from tests.mobility.views.small_study import STUDY, page, text_of
@@ -31,6 +33,17 @@ def file(text: str | bytes, name: str = "study.toml") -> SimpleUploadedFile:
 
 def demo_file(name: str) -> SimpleUploadedFile:
     return file((DEMO / name).read_bytes(), name)
+
+
+def published(client: Client, sent: dict[str, object]) -> HttpResponse:
+    """Draft a study, have it approved by somebody else, and publish it."""
+    response = client.post(CREATE_URL, sent)
+    assert response.status_code == 302, response.content.decode()
+    draft = PlanDraft.objects.latest("pk")
+    submit_draft(draft, revision=1, by="adam")
+    approve_draft(draft, revision=1, by="petra")
+    step = {"step": "publish", "revision": "1"}
+    return client.post(f"/administrator/drafts/{draft.pk}/step/", step, follow=True)
 
 
 class TestStudies:
@@ -71,7 +84,7 @@ class TestStudy:
     )
     def test_it_says_what_a_report_is(self, client: Client, mechanism: str, words: str) -> None:
         text = STUDY.replace("smp-grr", mechanism).replace("\nepsilon = 0.5\n", "\n")
-        client.post(CREATE_URL, {"study_file": file(text)})
+        published(client, {"study_file": file(text)})
         assert words in page(client, "/administrator/fair/").replace("\u202f", " ")
 
     def test_unknown_study_is_not_found(self, client: Client) -> None:
@@ -86,7 +99,7 @@ class TestStudy:
 
 class TestCreate:
     def test_from_a_study_file(self, client: Client) -> None:
-        response = client.post(CREATE_URL, {"study_file": file(STUDY)}, follow=True)
+        response = published(client, {"study_file": file(STUDY)})
         assert response.redirect_chain == [("/administrator/fair/", 302)]
         assert "The study was created." in response.content.decode()
         assert Study.objects.get().created_by == "adam"
@@ -95,7 +108,7 @@ class TestCreate:
     def test_the_small_cell_rule_is_shown(self, client: Client) -> None:
         for slug, line, shown in (("fair", "", "no such rule"), ("late", "small_cell = 30\n", "30")):
             text = STUDY.replace('slug = "fair"\n', f'slug = "{slug}"\n{line}')
-            client.post(CREATE_URL, {"study_file": file(text)})
+            published(client, {"study_file": file(text)})
             facts = text_of(page(client, f"/administrator/{slug}/"))
             assert f"least visitors of a window that is shown {shown}" in facts
 
@@ -113,14 +126,14 @@ class TestCreate:
         shown = client.post(CREATE_URL, sent(400)).content.decode()
         assert "Nothing was created yet." in shown
         assert "577 m from the true one on average, and 95 of 100 lie within 1\u202f369 m" in shown
-        assert not Study.objects.exists()
+        assert not PlanDraft.objects.exists()
         confirmed = re.search(r'name="confirmed" value="([0-9a-f]{64})"', shown)
         assert confirmed
         # of another radius it was not seen
         again = client.post(CREATE_URL, sent(800, confirmed=confirmed[1]))
         assert "1\u202f154 m from the true one on average" in again.content.decode()
-        assert not Study.objects.exists()
-        assert client.post(CREATE_URL, sent(400, confirmed=confirmed[1])).status_code == 302
+        assert not PlanDraft.objects.exists()
+        published(client, sent(400, confirmed=confirmed[1]))
         assert "577 m from the true one on average" in page(client, "/administrator/fimu-2017/")
 
     def test_with_the_files_of_its_area(self, client: Client) -> None:
@@ -129,7 +142,7 @@ class TestCreate:
             "cells": demo_file("cells.csv"),
             "zones": demo_file("zones.geojson"),
         }
-        assert client.post(CREATE_URL, sent).status_code == 302
+        published(client, sent)
         assert Study.objects.get().area.n_cells == 62
         assert "62 cells, 10 zones" in page(client, "/administrator/fimu-2017/")
 
@@ -144,17 +157,18 @@ class TestCreate:
         assert "fair.toml: area.cells: must name a file that is given together with the study file" in shown
         assert "days = 0" in shown
         assert 'name="filename" value="fair.toml"' in response.content.decode()
-        assert Study.objects.count() == 0
+        assert not PlanDraft.objects.exists()
 
-    def test_the_corrected_text_creates_the_study(self, client: Client) -> None:
+    def test_the_corrected_text_becomes_the_draft(self, client: Client) -> None:
         sent = {"text": STUDY.replace("\n", "\r\n"), "filename": "fair.toml"}
         assert client.post(CREATE_URL, sent).status_code == 302
-        assert Study.objects.get().slug == "fair"
+        assert PlanDraft.objects.get().slug == "fair"
+        assert not Study.objects.exists()
 
     def test_a_chosen_file_wins_over_the_text(self, client: Client) -> None:
         sent = {"text": STUDY, "study_file": file(STUDY.replace('slug = "fair"', 'slug = "other"'))}
         client.post(CREATE_URL, sent)
-        assert Study.objects.get().slug == "other"
+        assert PlanDraft.objects.get().slug == "other"
 
     def test_htmx_gets_only_the_problems_so_that_chosen_files_stay(self, client: Client) -> None:
         response = client.post(CREATE_URL, {"study_file": file("days = ")}, headers={"HX-Request": "true"})
@@ -164,7 +178,8 @@ class TestCreate:
 
     def test_htmx_is_sent_on_after_success(self, client: Client) -> None:
         response = client.post(CREATE_URL, {"study_file": file(STUDY)}, headers={"HX-Request": "true"})
-        assert response.headers["HX-Redirect"] == "/administrator/fair/"
+        draft = PlanDraft.objects.get()
+        assert response.headers["HX-Redirect"] == f"/administrator/drafts/{draft.pk}/"
 
     def test_nothing_chosen_is_said_in_one_line(self, client: Client) -> None:
         response = client.post(CREATE_URL, {})

@@ -21,6 +21,7 @@ from django.utils import timezone
 from mobility.models import Batch, FeedToken, VaultStudy
 from mobility.profiles.typed import TypedProfile
 from mobility.services import feeds
+from mobility.services.drafts import draft_of_study
 from mobility.services.profiles import create_profile
 from mobility.services.studies import create_study
 from reports import tasks
@@ -44,7 +45,7 @@ YESTERDAY = timedelta(days=-1)
 UNKNOWN: dict[str, Any] = {
     "slug": "nothing", "indicator": "age", "batch": uuid4(), "profile": "operator-x", "feed": 10**6,
     "note": 10**6, "token": 10**6, "link": 10**6, "view": 10**6, "cap": 10**6, "account": 10**6,
-    "grant": 10**6,
+    "grant": 10**6, "draft": 10**6,
 }  # fmt: skip
 
 
@@ -100,6 +101,7 @@ def _things(slug: str, maker: User, person: Person) -> dict[str, Any]:
         "slug": slug, "indicator": "home", "batch": batch.pk, "feed": feed.pk, "profile": "operator-x",
         "note": note.pk, "token": token.pk, "link": link.pk, "view": view.pk, "cap": cap.pk,
         "account": target.pk, "grant": target.study_grants.get().pk,
+        "draft": draft_of_study(slug, by="adam").pk,
     }  # fmt: skip
 
 

@@ -1,0 +1,205 @@
+"""Pages of drafts: what each would change, and the next step of whoever looks."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_GET, require_POST
+
+from mobility.errors import MobilityError
+from mobility.models import PlanDraft
+from mobility.services import drafts as services
+from mobility.services.drafts import DraftOpenError, copy_of_study, draft_of_study
+from mobility.services.plan_publishing import obstacle, publish_draft
+from mobility.views.draft_fields import derived_words
+from mobility.views.draft_state import DraftState, state_of
+from reports.location_statement import location_protection
+from reports.models import Study
+from reports.plan_changes import plan_changes
+from reports.plan_effects import DEFAULT_VISITORS, MOST_VISITORS, plan_effects
+from reports.policies import OVERSEERS, Role, require_role, roles_of
+from reports.services.budgets import BudgetExceededError, outlook_of
+from reports.services.plans import PlanInUseError
+from reports.services.studies import StudyExistsError
+from reports.studyfile import StudyDefinition, StudyFileError
+from reports.wording import plan_words
+from reports.wording_budget import outlook_sentences
+from reports.wording_location import noise_words
+
+overseers_only = require_role(*OVERSEERS)
+administrators_only = require_role(Role.ADMINISTRATOR)
+Somebody = AbstractBaseUser | AnonymousUser
+REFUSALS = (MobilityError, StudyExistsError, PlanInUseError, BudgetExceededError, StudyFileError)
+
+
+@require_GET
+@overseers_only
+def drafts(request: HttpRequest) -> HttpResponse:
+    """All drafts, those first that wait for somebody."""
+    found = _states(request.user)
+    context = {
+        "going_on": [each for each in found if each.draft.is_open or each.draft.is_unfinished],
+        "ended": [each for each in found if not (each.draft.is_open or each.draft.is_unfinished)],
+        "crumbs": _crumbs()[:1],
+    }
+    return render(request, "administrator/drafts.html", context)
+
+
+@require_GET
+@overseers_only
+def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
+    """One draft: the next step, what it changes, and what it says."""
+    found = get_object_or_404(PlanDraft, pk=draft_id)
+    definition, before = StudyDefinition.from_json(found.definition), services.base_of(found)
+    spec = definition.plan_spec(version=found.version)
+    located = location_protection(spec)
+    visitors = _visitors(request)
+    context = {
+        "state": state_for(request.user, found),
+        "draft": found,
+        "definition": definition,
+        "before": before,
+        "spec": spec,
+        "plan_words": plan_words(spec),
+        "asked": [(each, derived_words(each.derive or "")) for each in definition.indicators],
+        "places": [] if located is None else noise_words(located),
+        "changes": plan_changes(before, definition),
+        "effects": plan_effects(before, definition, visitors=visitors),
+        "visitors": visitors,
+        "most_visitors": MOST_VISITORS,
+        "budget": outlook_sentences(outlook_of(definition)) if found.is_open else [],
+        "crumbs": _crumbs(),
+    }
+    return render(request, "administrator/draft.html", context)
+
+
+@require_POST
+@overseers_only
+def step(request: HttpRequest, draft_id: int) -> HttpResponse:
+    """Take the next step with a draft; what cannot be done says why, and changes nothing."""
+    found = get_object_or_404(PlanDraft, pk=draft_id)
+    name = request.POST.get("step", "")
+    state = state_for(request.user, found)
+    if name not in STEPS:
+        messages.error(request, gettext("Nothing was changed: the form named no step."))
+    elif name not in state.may:
+        messages.error(request, gettext("Nothing was changed: this step is not yours, or not the next one."))
+    else:
+        try:
+            messages.success(request, STEPS[name](request, found))
+        except REFUSALS as error:
+            messages.error(request, str(error))
+    found.refresh_from_db()
+    if found.state == PlanDraft.State.PUBLISHED and not found.is_unfinished and name in ("publish", "finish"):
+        return redirect("administrator:study", slug=found.slug)
+    return redirect("administrator:draft", draft_id=found.pk)
+
+
+@require_POST
+@administrators_only
+def draft_study(request: HttpRequest, slug: str) -> HttpResponse:
+    """Draft the next version of a study's plan, or a new study like it."""
+    get_object_or_404(Study, slug=slug)
+    by, to = request.user.get_username(), request.POST.get("copy_to", "").strip()
+    try:
+        made = copy_of_study(slug, to=to, by=by) if "copy_to" in request.POST else _next_version(slug, by=by)
+    except DraftOpenError as error:
+        messages.info(request, str(error))
+        return redirect("administrator:draft", draft_id=error.draft_id)
+    except REFUSALS as error:
+        messages.error(request, str(error))
+        return redirect("administrator:study", slug=slug)
+    return redirect("administrator:edit_draft", draft_id=made.pk)
+
+
+def _next_version(slug: str, *, by: str) -> PlanDraft:
+    final = obstacle(slug)
+    if final:
+        raise MobilityError(final)
+    return draft_of_study(slug, by=by)
+
+
+def state_for(user: Somebody, found: PlanDraft) -> DraftState:
+    """What a draft is to somebody."""
+    return _state(found, by=user.get_username(), is_administrator=Role.ADMINISTRATOR in roles_of(user))
+
+
+def open_drafts(user: Somebody) -> list[DraftState]:
+    """Drafts that wait for somebody, for the page of all studies."""
+    return [each for each in _states(user) if each.draft.is_open or each.draft.is_unfinished]
+
+
+def _states(user: Somebody) -> list[DraftState]:
+    by, is_administrator = user.get_username(), Role.ADMINISTRATOR in roles_of(user)
+    return [_state(each, by=by, is_administrator=is_administrator) for each in PlanDraft.objects.all()]
+
+
+def _state(found: PlanDraft, *, by: str, is_administrator: bool) -> DraftState:
+    asks_second = settings.MOBILITY_SECOND_PERSON
+    return state_of(found, by=by, is_administrator=is_administrator, asks_second=asks_second)
+
+
+def _visitors(request: HttpRequest) -> int:
+    text = "".join(request.GET.get("visitors", "").split())
+    typed = int(text) if text.isdecimal() and len(text) < 12 else DEFAULT_VISITORS
+    return min(max(typed, 1), MOST_VISITORS)
+
+
+def _revision(request: HttpRequest) -> int:
+    text = request.POST.get("revision", "")
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+
+def _crumbs() -> list[tuple[str, str]]:
+    return [
+        (gettext("Administration"), reverse("administrator:studies")),
+        (gettext("Drafts of plans"), reverse("administrator:drafts")),
+    ]
+
+
+def _remark(request: HttpRequest) -> str:
+    return request.POST.get("remark", "").strip()
+
+
+def _submit(request: HttpRequest, found: PlanDraft) -> str:
+    services.submit_draft(found, revision=_revision(request), by=request.user.get_username())
+    return gettext("The draft waits for a review now. Tell another administrator or a privacy officer.")
+
+
+def _approve(request: HttpRequest, found: PlanDraft) -> str:
+    by = request.user.get_username()
+    services.approve_draft(found, revision=_revision(request), by=by, remark=_remark(request))
+    return gettext("You approved the draft as it stands. An administrator can publish it.")
+
+
+def _send_back(request: HttpRequest, found: PlanDraft) -> str:
+    by = request.user.get_username()
+    services.send_back(found, revision=_revision(request), by=by, remark=_remark(request))
+    return gettext("The draft was sent back with your remark.")
+
+
+def _withdraw(request: HttpRequest, found: PlanDraft) -> str:
+    services.withdraw_draft(found, revision=_revision(request), by=request.user.get_username())
+    return gettext("The draft was withdrawn. It stays here as a record.")
+
+
+def _publish(request: HttpRequest, found: PlanDraft) -> str:
+    publish_draft(found, revision=_revision(request), by=request.user.get_username())
+    if found.is_new_study:
+        return gettext("The study was created. Operators can send extracts now.")
+    return gettext("Version %(version)s of the plan is in force now.") % {"version": found.version}
+
+
+STEPS: dict[str, Callable[[HttpRequest, PlanDraft], str]] = {
+    "submit": _submit,
+    "approve": _approve,
+    "send_back": _send_back,
+    "withdraw": _withdraw,
+    "publish": _publish,
+    "finish": _publish,
+}
