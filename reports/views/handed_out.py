@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 
 from reports.ledger_chain import Json
 from reports.models import Study
@@ -19,7 +20,10 @@ FILE_NAME = 'attachment; filename="'
 
 
 def handed_out(view: View[P]) -> View[P]:
-    """Note each file that the view answers with; its address names the study (`slug`)."""
+    """Note each file that the view answers with; its address names the study (`slug`).
+
+    The header Link of the file leads to the study's privacy statement (RFC 8288).
+    """
 
     @wraps(view)
     def noting(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -29,6 +33,8 @@ def handed_out(view: View[P]) -> View[P]:
             facts |= {name: request.GET[name] for name in DAYS if _is_day(request.GET.get(name, ""))}
             if Study.objects.filter(slug=request.GET.get("with", "")).exists():
                 facts["with"] = request.GET["with"]
+            statement = reverse("reports:statement_file", args=[kwargs["slug"]])
+            response["Link"] = f'<{statement}>; rel="describedby"'
             record_file(study=str(kwargs["slug"]), by=request.user.get_username(), facts=facts)
         return response
 
