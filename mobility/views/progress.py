@@ -123,10 +123,7 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
     if _waits_for_closing(batch):
         return _until_closed(batch)
     if _waits_for_server(batch):
-        return (
-            gettext("It is done here. The analyst server does not have its totals yet."),
-            gettext("They wait in the vault, and handing them over is tried again; nothing is lost."),
-        )
+        return gettext("It is done here. The analyst server does not have its totals yet."), ""
     return _published(batch), ""
 
 
