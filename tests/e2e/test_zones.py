@@ -1,0 +1,263 @@
+"""An operator zone alone hands over to an analyst server by HTTPS, whatever happens to server and line."""
+
+import json
+import shutil
+import ssl
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+from uuid import uuid4
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from benchmarks.installation import Installation
+from mobility.demo.extract import write_extract
+from mobility.runtime import RuntimePaths
+from reports.handover import Envelope, digest_of
+from scripts import services
+from tests.e2e.conftest import STUDY, STUDY_FILE
+from tests.e2e.deployment import wait_until
+from tests.e2e.zones import (
+    AnalystServer,
+    Certificates,
+    ForgetfulLine,
+    certificates,
+    forgetful_line,
+    totals_of,
+)
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+
+@dataclass
+class Apart:
+    """Both zones, and the same data in one installation that has both."""
+
+    operator: Installation
+    analyst: AnalystServer
+    whole: Installation
+    line: ForgetfulLine
+    tls: Certificates
+    files: list[Path]
+
+    def ingest(self, file: Path) -> tuple[dict[str, Any], str]:
+        """Take a file in, here and in the one that has both zones; what the operator is told."""
+        words = ("ingest", STUDY, str(file))
+        with self.whole.command(*words) as whole, self.operator.command(*words) as process:
+            output, errors = process.communicate(timeout=300)
+            _, others = whole.communicate(timeout=300)
+        assert (process.returncode, whole.returncode) == (0, 0), errors + others
+        return json.loads(output), errors
+
+    def expected(self) -> dict[str, bytes]:
+        return totals_of(RuntimePaths(self.whole.data).main_database, STUDY)
+
+    def found(self) -> dict[str, bytes]:
+        return totals_of(self.analyst.database(), STUDY)
+
+    def wait(self) -> None:
+        """Until the analyst server has what the other installation has."""
+        wait_until(lambda: self.found() == self.expected(), what="the totals to be handed over")
+
+    def ask_from_the_operator_zone(self) -> tuple[int, str]:
+        """Let a process of the operator zone ask what is over there; its exit code, and what it says."""
+        code = f"from mobility.handover import AnalystServer; AnalystServer().state('{STUDY}')"
+        with self.operator.command("shell", "--no-imports", "-c", code) as process:
+            _, errors = process.communicate(timeout=120)
+        return process.returncode, errors
+
+    def state(self) -> dict[str, Any]:
+        """What the analyst server answers to the operator zone about the study."""
+        return dict(self.ask("state", "/state", b""))
+
+    def ask(self, kind: Any, path: str, body: bytes, *, item: str = "", **changes: Any) -> dict[str, Any]:
+        key = changes.get("key") or sender_key(self.operator)
+        envelope = Envelope(
+            kind=kind, sender="north", study=STUDY, item=item, sent_at=int(time.time()),
+            digest=digest_of(changes.get("signed", body)),
+        )  # fmt: skip
+        request = Request(  # noqa: S310 - our own server
+            f"{self.analyst.address}/api/v1/intake/studies/{STUDY}{path}",
+            data=body or None, headers=envelope.signed(key),
+        )  # fmt: skip
+        context = ssl.create_default_context(cafile=str(self.tls.authority))
+        with urlopen(request, context=context, timeout=20) as response:  # noqa: S310
+            content: dict[str, Any] = json.load(response)
+            return content
+
+
+def sender_key(operator: Installation) -> Ed25519PrivateKey:
+    key = load_pem_private_key(RuntimePaths(operator.data).sender_key.read_bytes(), password=None)
+    assert isinstance(key, Ed25519PrivateKey)
+    return key
+
+
+@pytest.fixture(scope="module")
+def apart() -> Iterator[Apart]:
+    with services.private_folder("zones") as root:
+        tls = certificates(root / "tls")
+        analyst = AnalystServer(root / "analyst", tls=tls)
+        with forgetful_line(analyst.port) as line:
+            environment = {
+                "MOBILITY_ZONE": "operator",
+                "MOBILITY_ANALYST_URL": line.address,
+                "MOBILITY_ANALYST_CA_FILE": str(tls.authority),
+                "MOBILITY_SENDER_NAME": "north",
+                "MOBILITY_HANDOVER_RETRY_S": "1",
+            }
+            for name in ("operator", "whole"):
+                (root / name).mkdir()
+            with (
+                Installation(root / "operator", environment=environment) as operator,
+                Installation(root / "whole") as whole,
+            ):
+                made = Apart(operator, analyst, whole, line, tls, extract(root / "extract"))
+                introduce(made)
+                try:
+                    yield made
+                finally:
+                    analyst.stop()
+
+
+def extract(folder: Path) -> list[Path]:
+    folder.mkdir()
+    write_extract(folder, seed=11, n_subscribers=1_500)
+    return sorted(folder.glob("*.csv"))
+
+
+def introduce(apart: Apart) -> None:
+    """The analyst server gets to know the operator zone; both installations get a study of one key."""
+    printed = apart.operator.manage("sender_key")
+    apart.analyst.value("register_sender", printed["sender"], printed["public_key"])
+    apart.analyst.start()
+    for installation in (apart.operator, apart.whole):
+        created = installation.manage("create_study", str(STUDY_FILE))
+        assert created == {"study": STUDY, "indicators": 7, "windows": 28}
+    key = f"study-{STUDY}.key"
+    # With one key both give the same answers, so that totals can be compared byte for byte.
+    shutil.copy(
+        RuntimePaths(apart.operator.data).keystore / key, RuntimePaths(apart.whole.data).keystore / key
+    )
+
+
+def test_totals_are_those_of_one_installation(apart: Apart) -> None:
+    assert apart.state()["is_known"]
+    printed, errors = apart.ingest(apart.files[0])
+    assert printed["published"]
+    assert "analyst server" not in errors
+    assert apart.found() == apart.expected()
+    assert any(any(counts) for counts in apart.found().values())
+
+
+def test_a_message_that_was_tampered_with_changes_nothing(apart: Apart) -> None:
+    before, publication = apart.found(), str(uuid4())
+    path = f"/publications/{publication}"
+    with pytest.raises(HTTPError) as refusal:
+        apart.ask("publication", path, b"{}\nx", item=publication, signed=b"{}\ny")
+    assert refusal.value.code == 400
+    with pytest.raises(HTTPError) as refusal:
+        apart.ask("publication", path, b"{}\nx", item=publication, key=Ed25519PrivateKey.generate())
+    assert refusal.value.code == 401
+    assert apart.found() == before
+
+
+def test_a_server_that_is_down_gets_it_later(apart: Apart) -> None:
+    apart.analyst.stop()
+    printed, errors = apart.ingest(apart.files[1])
+    assert not printed["published"]
+    assert "the analyst server does not have everything yet" in errors
+    assert apart.found() != apart.expected()
+    apart.analyst.start()
+    apart.wait()
+
+
+def test_a_server_that_is_killed_again_and_again_loses_nothing_and_counts_nothing_twice(apart: Apart) -> None:
+    is_over = threading.Event()
+
+    def kill() -> None:
+        # Before, while and after it boots, and while it answers.
+        for pause_s in (0.2, 0.5, 1, 1.5, 2, 2.5, 3, 4):
+            if is_over.wait(pause_s):
+                return
+            apart.analyst.stop()
+            apart.analyst.start(waits=False)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        for file in apart.files[2:4]:
+            apart.ingest(file)
+    finally:
+        is_over.set()
+        killer.join()
+    apart.analyst.stop()
+    apart.analyst.start()
+    apart.wait()
+    assert len(apart.state()["publications"]) == 4
+
+
+def test_what_was_taken_and_not_answered_counts_once(apart: Apart) -> None:
+    line = apart.line
+    apart.ask_from_the_operator_zone()
+    # Questions are answered, publications are not.
+    line.longest, line.losses = line.carried[-1] + 200, 2
+    printed, _ = apart.ingest(apart.files[4])
+    assert not printed["published"]
+    assert line.losses < 2
+    wait_until(lambda: line.losses == 0, what="another lost answer")
+    apart.wait()
+    assert len(apart.state()["publications"]) == 5
+
+
+def test_a_server_without_a_known_certificate_is_told_nothing(apart: Apart) -> None:
+    apart.operator.environment["MOBILITY_ANALYST_CA_FILE"] = ""
+    try:
+        code, errors = apart.ask_from_the_operator_zone()
+    finally:
+        apart.operator.environment["MOBILITY_ANALYST_CA_FILE"] = str(apart.tls.authority)
+    assert code != 0
+    assert "the certificate of the analyst server cannot be verified" in errors
+
+
+def test_days_and_the_study_are_closed_over_there_too(apart: Apart) -> None:
+    for installation in (apart.operator, apart.whole):
+        installation.manage("close_days", STUDY, "--through", "2017-06-04")
+    apart.wait()
+    apart.analyst.stop()
+    apart.ingest(apart.files[5])
+    with apart.operator.command("close_study", STUDY) as process:
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert "Nothing was erased" in errors
+    apart.analyst.start()
+    apart.wait()
+    certificate = apart.operator.manage("close_study", STUDY)
+    wait_until(lambda: apart.state()["is_closed"], what="the study to be closed over there")
+    assert apart.found() == apart.expected()
+    code = "from reports.models import SentStudy; print(SentStudy.objects.get().certificate['closed_at'])"
+    assert apart.analyst.value("shell", "--no-imports", "-c", code).strip() == certificate["closed_at"]
+
+
+def test_ledgers_of_both_zones_are_whole(apart: Apart) -> None:
+    wait_until(lambda: len(apart.state()["receipts"]) >= 7, what="receipts of six files and of a closing")
+    for printed in (json.loads(apart.analyst.value("verify_ledger")), apart.operator.manage("verify_ledger")):
+        assert printed["ok"]
+
+
+def test_a_command_of_the_other_zone_is_refused_in_words(apart: Apart) -> None:
+    refused = apart.analyst.manage("ingest", STUDY, str(apart.files[0]))
+    assert refused.returncode != 0
+    assert "ingest is a command of the operator zone" in refused.stderr
+    key = b64encode(bytes(32)).decode()
+    with apart.operator.command("register_sender", "me", key) as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "register_sender is a command of the analyst zone" in errors
