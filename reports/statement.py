@@ -156,6 +156,7 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
         "composition": composition_facts(study, with_names=with_names),
         "not_protected": not_protected(spec),
         "retention": retention(study),
+        "versions": plan_versions(study),
     }
 
 
@@ -246,6 +247,23 @@ def _composition_rule(spec: PlanSpec) -> str:
     if spec.has_fakes and all(asked.kind == "static" for asked in spec.indicators):
         return "hidden by fakes"
     return "largest" if spec.is_sampled or spec.has_fakes else "sum"
+
+
+def plan_versions(study: Study) -> list[dict[str, Any]]:
+    """Versions of a plan from the first on, with who approved each; the last one is in force."""
+    return [
+        {
+            "version": plan.version,
+            "spec_sha256": plan.spec_hash,
+            "published_at": utc_text(plan.published_at),
+            "published_by": plan.published_by,
+            "review": plan.review,
+            "reviewed_by": plan.reviewed_by or None,
+            "reviewed_at": None if plan.reviewed_at is None else utc_text(plan.reviewed_at),
+            "superseded_at": None if plan.superseded_at is None else utc_text(plan.superseded_at),
+        }
+        for plan in study.plans.order_by("version")
+    ]
 
 
 def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str, Any]:

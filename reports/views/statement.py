@@ -28,6 +28,8 @@ def statement(request: HttpRequest, slug: str) -> HttpResponse:
         "spec": spec,
         "certificate": certificate,
         "statement": privacy_statement(study, with_names=sees_all(request.user)),
+        "presence": presence_words(spec),
+        "versions": study.plans.order_by("-version"),
         "places": [] if located is None else noise_words(located),
         "protections": [(found, by_slug[found.slug]) for found in study.indicators.all()],
         "crumbs": [

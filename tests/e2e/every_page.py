@@ -26,8 +26,19 @@ def pages_of(page: Page, site: str, *, study: str, role: str) -> dict[str, str]:
     """Addresses of what a role can open by links, and of the states of report pages, by a name for each."""
     if role == "operator":
         return Walk(page, site, study).pages()
+    if role == "administrator":
+        _draft(page, site, study)
     opened = opened_to_others(page, site, study)  # first: it fills the lists that the walk finds
     return Walk(page, site, study).pages() | states_of_reports(study) | opened
+
+
+def _draft(page: Page, site: str, study: str) -> None:
+    """Start a draft: its pages are found from the list of drafts."""
+    page.goto(f"{site}/administrator/{study}/")
+    if page.locator("form.copy").count():
+        page.fill("form.copy [name=copy_to]", f"{study}-again")
+        with page.expect_navigation():
+            page.click("form.copy button")
 
 
 def opened_to_others(page: Page, site: str, study: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -50,6 +51,7 @@ from reports.selectors import current_plan, study_reports
 from reports.services.plans import PlanInUseError
 from reports.services.publications import PublicationError, apply_publication
 from reports.services.studies import StudyExistsError
+from reports.statement import privacy_statement
 from reports.studyfile import StudyDefinition
 from tests.mobility.services.killing import KillAt, Killed
 
@@ -111,6 +113,7 @@ class TestNewStudy:
         plan = Plan.objects.get()
         assert (plan.review, plan.reviewed_by, plan.published_by) == ("approved", "petra", "adam")
         assert plan.reviewed_at == draft.reviewed_at
+        assert privacy_statement(Study.objects.get())["versions"][0]["reviewed_by"] == "petra"
         assert (draft.state, draft.is_unfinished) == ("published", False)
         kinds = LedgerEntry.objects.filter(kind__startswith="plan.").order_by("number")
         assert [each.kind for each in kinds] == ["plan.drafted", "plan.reviewed", "plan.published"]
@@ -179,7 +182,7 @@ class TestNewStudy:
     ) -> None:
         draft = approved(draft_new_study(definition, by="adam"))
         with monkeypatch.context() as dying:
-            dying.setattr(studies.handover, "announce", die)
+            dying.setattr("mobility.services.handover.announce", die)
             dying.setattr(studies, "_withdraw", die)  # no handler of a dead process runs
             with pytest.raises(Killed):
                 publish_draft(draft, revision=1, by="adam")
@@ -223,6 +226,11 @@ class TestReplacing:
         assert (study.days, study.small_cell) == (5, 20)
         kinds = LedgerEntry.objects.filter(kind__startswith="plan.").order_by("number")
         assert [each.kind for each in kinds][-2:] == ["plan.superseded", "plan.published"]
+        first, second = privacy_statement(study)["versions"]
+        assert (first["version"], first["review"], first["spec_sha256"]) == (1, "on_server", old.spec_hash)
+        assert first["superseded_at"] is not None
+        assert (second["version"], second["review"], second["published_by"]) == (2, "lowers_only", "adam")
+        assert (second["reviewed_by"], second["superseded_at"]) == (None, None)
 
     def test_categories_and_order_may_change_before_there_is_data(self, definition: StudyDefinition) -> None:
         kept = Indicator.objects.get(slug="gender").pk
@@ -241,8 +249,8 @@ class TestReplacing:
         publish_draft(lowered(definition), revision=2, by="adam")
         copy = VaultStudy.objects.get()
         delta = Delta.zero(PlanSpec.from_json(copy.plan))
-        sent = {"study_slug": SLUG, "delta": delta, "voided_days": 0}
-        one, two = (f"0b0e7a86-0000-4000-8000-00000000000{n}" for n in (1, 2))
+        sent: dict[str, Any] = {"study_slug": SLUG, "delta": delta, "voided_days": 0}
+        one, two = uuid4(), uuid4()
         with pytest.raises(PublicationError, match="no plan with the hash"):
             apply_publication(**sent, publication_id=one, plan_hash=old)
         assert apply_publication(**sent, publication_id=two, plan_hash=copy.plan_hash)
