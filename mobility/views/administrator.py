@@ -27,11 +27,10 @@ from reports.location_statement import location_protection
 from reports.models import Area, Indicator, Plan, Study
 from reports.policies import OVERSEERS, Role, require_role
 from reports.selectors import current_plan
-from reports.services.budgets import BudgetExceededError, outlook_of
 from reports.services.studies import StudyExistsError, plan_hash
 from reports.statement import certified
 from reports.studyfile import StudyDefinition, StudyFileError, parse_study
-from reports.wording_budget import outlook_sentences, spent_populations
+from reports.wording_budget import spent_populations
 from reports.wording_location import noise_words
 
 MAX_NOTES = 10  # on a page
@@ -40,12 +39,11 @@ overseers_only = require_role(*OVERSEERS)
 
 
 class UnconfirmedError(Exception):
-    """What a study would promise of places, and take of a budget, was not shown yet; `token` names it."""
+    """What a study would promise of places was not shown yet; `token` names what is shown."""
 
-    def __init__(self, sentences: list[str], *, budget: list[str], token: str) -> None:
+    def __init__(self, sentences: list[str], *, token: str) -> None:
         super().__init__("not confirmed yet")
         self.sentences = sentences
-        self.budget = budget
         self.token = token
 
 
@@ -77,13 +75,7 @@ def create(request: HttpRequest) -> HttpResponse:
             made = _create(request, form)
         except UnconfirmedError as unconfirmed:
             promise = unconfirmed
-        except (
-            StudyFormError,
-            StudyFileError,
-            StudyExistsError,
-            BudgetExceededError,
-            MobilityError,
-        ) as error:
+        except (StudyFormError, StudyFileError, StudyExistsError, MobilityError) as error:
             problems = str(error).split("\n")
         else:
             messages.success(
@@ -120,16 +112,11 @@ def _create(request: HttpRequest, form: StudyForm) -> PlanDraft:
 
 
 def _check_confirmed(definition: StudyDefinition, form: StudyForm) -> None:
-    """Raise UnconfirmedError unless the noise of this study's places, and what it takes, were seen.
-
-    Both are for ever. Without a cap on its population there is nothing to see of a budget.
-    """
-    spec, budget = definition.plan_spec(), outlook_of(definition)
+    """Raise UnconfirmedError unless the noise of this study's places was seen: it is for ever."""
+    spec = definition.plan_spec()
     located = location_protection(spec)
-    places = [] if located is None else noise_words(located)
-    taken = outlook_sentences(budget) if budget.lines and not budget.exceeded else []
-    if (places or taken) and form.confirmed != plan_hash(spec):
-        raise UnconfirmedError(places, budget=taken, token=plan_hash(spec))
+    if located is not None and form.confirmed != plan_hash(spec):
+        raise UnconfirmedError(noise_words(located), token=plan_hash(spec))
 
 
 def _show_notes(request: HttpRequest, notes: list[str]) -> None:
