@@ -24,6 +24,7 @@ from ldp.params import AnswerChannel
 from reports.composition import composition_facts
 from reports.location_statement import location_facts, location_limits, location_protection
 from reports.models import Area, Indicator, Plan, Study
+from reports.presence_statement import presence_facts, presence_limits
 from reports.retention import closed_on, retention
 from reports.selectors import current_plan, has_unions
 from reports.version import software
@@ -153,6 +154,7 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
             for entry in certificate.indicators
         ],
         "location": location_facts(location_protection(spec, extra_days=plan.voided_days)),
+        "presence": presence_facts(spec, study),
         "composition": composition_facts(study, with_names=with_names),
         "not_protected": not_protected(spec),
         "retention": retention(study),
@@ -162,16 +164,7 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
 
 def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
     """What the guarantee of a plan does not cover, each with a fixed name and a text."""
-    limits = {
-        "presence": gettext(
-            "Presence: visitor totals are exact counts, per day and per union of days. Nothing hides "
-            "whether a person was there, nor on which days."
-        ),
-        "missing_values": gettext(
-            "Missing values: a person without a value for an indicator sends no report on it, be it an "
-            "answer or made up, and the number of reports is exact."
-        ),
-    }
+    limits = presence_limits(spec)
     if spec.has_fakes and spec.unit == "attribute" and spec.d > 1:
         limits["profile"] = gettext(
             "Whole profiles: made-up reports hide one value of a person, not all of them together. All "

@@ -25,6 +25,7 @@ WORD = 2**64
 BITS = 320  # after the point, in bounds
 DIGITS = 30  # of an epsilon, rounded up
 QUANTILE_95 = Fraction(4743864518391, 10**12)  # x with (1 + x) e^-x = 0.05
+MICRO = Fraction(1, 10**6)  # the last digit of standard errors
 TENTH_M = Fraction(501, 10_000)  # half of the last digit of lengths
 
 Json = dict[str, Any]
@@ -353,6 +354,61 @@ def check_location(statement: Json, plan: Plan, found: Findings) -> None:
         found.holds(f"location.{name}", is_near, f"says {said[name]}, it is {float(times / sampled):.1f}")
 
 
+def check_presence(statement: Json, plan: Plan, found: Findings) -> None:
+    """What is promised of presence: of one count, of all that a person is in, and of both families."""
+    said, asked = statement["presence"], plan.spec.get("presence")
+    if said is None or asked is None:
+        found.equal("presence", said is not None, asked is not None)
+        return
+    epsilon, days = Fraction(asked["epsilon"]), asked["max_days"]
+    found.equal("presence.presence_epsilon", Fraction(said["presence_epsilon"]), epsilon)
+    found.equal("presence.days_per_person", said["days_per_person"], days)
+    moved_cells = min(2 * days, 3 * plan.days // 2)
+    added = moved = Fraction(0)
+    for name, codes in (("visitors", 1), ("answers", 1 if plan.answers_one else plan.d)):
+        where, noise = f"presence.{name}", said[name]
+        ratio = count_ratio([int(each) for each in noise["digits"]], int(noise["tail"]))
+        found.equal(f"{where}.ratio", Fraction(noise["ratio"]), ratio)
+        found.up(f"{where}.epsilon_of_one", noise["epsilon_of_one"], log_bounds(ratio))
+        one, counts = Fraction(noise["epsilon_of_one"]), codes * days
+        found.equal(f"{where}.counts_per_person", noise["counts_per_person"], counts)
+        found.up(f"{where}.epsilon", noise["epsilon"], Bounds(one * counts, one * counts))
+        found.holds(f"{where}.epsilon", Fraction(noise["epsilon"]) <= epsilon, "is above presence_epsilon")
+        spread, variance = Fraction(noise["std_error_of_one"]), count_variance(noise)
+        is_near = (spread - MICRO) ** 2 <= variance <= (spread + MICRO) ** 2
+        found.holds(f"{where}.std_error_of_one", is_near, f"is not the root of {float(variance):.9g}")
+        added += Fraction(noise["epsilon"])
+        moved += rounded_up(one * moved_cells * codes)
+    for name, value in (("epsilon", added), ("epsilon_moved", moved)):
+        found.up(f"presence.{name}", said[name], Bounds(value, value))
+    twice = 2 * Fraction(said["epsilon"])
+    found.up("presence.epsilon_replaced", said["epsilon_replaced"], Bounds(twice, twice))
+    found.equal("presence.nominal_epsilon", Fraction(said["nominal_epsilon"]), 2 * epsilon)
+
+
+def count_ratio(digits: list[int], tail: int) -> Fraction:
+    """Worst ratio of the noise of two counts that differ by one: over every carry, up or down."""
+    worst, carried = Fraction(1), Fraction(1)
+    for threshold in digits:
+        odds = Fraction(threshold, WORD - threshold)
+        worst = max(worst, carried / odds, odds / carried)
+        carried *= odds
+    last = carried * Fraction(WORD, tail)
+    return max(worst, last, 1 / last)
+
+
+def count_variance(noise: Json) -> Fraction:
+    """Of the noise of one count: a magnitude with a fair sign, minus zero drawn again."""
+    odds = [Fraction(int(each), WORD) for each in noise["digits"]]
+    tail, top = Fraction(int(noise["tail"]), WORD), 2 ** len(odds)
+    mean = sum((p * 2**digit for digit, p in enumerate(odds)), top * tail / (1 - tail))
+    spread = sum((p * (1 - p) * 4**digit for digit, p in enumerate(odds)), top**2 * tail / (1 - tail) ** 2)
+    zero = 1 - tail
+    for p in odds:
+        zero *= 1 - p
+    return (mean**2 + spread) * (1 + zero / (2 - zero))
+
+
 def check_composition(statement: Json, others: list[Json], found: Findings) -> None:
     """Sums over the studies of the same people; what other statements say of themselves."""
     said, study = statement["composition"], statement["study"]
@@ -411,6 +467,9 @@ def check_words(statement: Json, plan: Plan, found: Findings) -> None:
         "changes": not plan.is_static,
         "profile": plan.has_fakes and plan.unit == "attribute" and plan.d > 1,
         "far_places": "location" in plan.spec,
+        "presence": "presence" not in plan.spec,
+        "missing_values": "presence" not in plan.spec,
+        "closings": "presence" in plan.spec,
     }.items():
         found.equal(f"not_protected, {name}", name in named, is_so)
     study = statement["study"]
@@ -434,6 +493,7 @@ def check(statement: Json, *others: Json) -> Findings:
     ]
     check_guarantee(statement, plan, used, found)
     check_location(statement, plan, found)
+    check_presence(statement, plan, found)
     check_composition(statement, list(others), found)
     check_words(statement, plan, found)
     return found

@@ -7,6 +7,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.location_statement import location_protection
+from reports.presence_statement import presence_words
 from reports.selectors import current_plan
 from reports.statement import certified, privacy_statement, protections
 from reports.views.access import readers_only, sees_all, study_or_404

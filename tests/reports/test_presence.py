@@ -3,7 +3,11 @@
 import csv
 import io
 import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 from django.test import Client
@@ -21,7 +25,9 @@ from reports.models import Plan, Study
 from reports.movement import NoisyTotalsError, movement
 from reports.noise import visitor_noise
 from reports.selectors import Window, WindowReport, study_reports, visitor_unions, window_report, windows_of
+from reports.statement import privacy_statement
 from reports.status import Status
+from scripts.check_statement import check
 from tests.reports import noisy_factory
 from tests.reports import report_factory as factory
 from tests.reports.report_factory import People
@@ -29,6 +35,7 @@ from tests.reports.report_factory import People
 pytestmark = pytest.mark.django_db
 
 N = 6000
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/statement.schema.json").read_text())
 
 
 @pytest.fixture
@@ -214,3 +221,76 @@ def test_every_page_bears_noise_without_people(study: Study, reader: Client, las
     page(reader, "/studies/")
     for window in windows_of(study):
         assert np.isfinite(visitor_unions(study)[window_days(window)])
+
+
+def stated(study: Study) -> dict[str, Any]:
+    """The statement as a file has it, valid by its schema, and right by the script that recomputes it."""
+    found: dict[str, Any] = json.loads(json.dumps(privacy_statement(study)))
+    jsonschema.Draft202012Validator(SCHEMA).validate(found)
+    assert check(found).texts == []
+    return found
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "epsilon", "days"),
+    [("smp-grr", "1", 4), ("smp-grr", "0.001", 1), ("spl-grr", "2.5", 3), ("smp-adp", "20", 2)],
+)
+def test_statement_certifies_twice_the_presence_epsilon_at_most(
+    mechanism: str, epsilon: str, days: int
+) -> None:
+    study = noisy_factory.create(mechanism=mechanism, presence_epsilon=epsilon, presence_days=days)
+    presence = stated(study)["presence"]
+    nominal = 2 * Fraction(epsilon)
+    assert Fraction(presence["nominal_epsilon"]) == nominal
+    assert nominal * Fraction(999_999, 10**6) < Fraction(presence["epsilon"]) <= nominal
+    assert presence["days_per_person"] == presence["visitors"]["counts_per_person"] == days
+    assert presence["answers"]["counts_per_person"] == days * (2 if mechanism == "spl-grr" else 1)
+    assert Fraction(presence["epsilon_moved"]) <= Fraction(presence["epsilon_replaced"])
+
+
+def test_limits_of_a_study_name_presence_only_where_nothing_hides_it(closed: Study) -> None:
+    exact = factory.create(slug="exact")
+    assert stated(exact)["presence"] is None
+    hidden = {limit["name"] for limit in stated(closed)["not_protected"]}
+    shown = {limit["name"] for limit in stated(exact)["not_protected"]}
+    assert hidden ^ shown == {"presence", "missing_values", "closings"}
+    assert "closings" in hidden
+    assert stated(closed)["presence"]["noisy_through"] == 4
+
+
+def test_script_finds_each_number_of_presence_that_is_changed(closed: Study) -> None:
+    missed, n = [], 0
+    for path in paths_of(stated(closed)["presence"]):
+        found = stated(closed)
+        *parents, last = path
+        inner = found["presence"]
+        for key in parents:
+            inner = inner[key]
+        value = inner[last]
+        if isinstance(value, str) and not value[0].isdigit():
+            continue
+        inner[last] = value + 1 if isinstance(value, int) else f"1{value}"
+        n += 1
+        if not check(found).texts:
+            missed.append(path)
+    assert n > 20
+    assert missed == [
+        ("visitors", "threshold_out_of"),
+        ("answers", "threshold_out_of"),
+        ("noisy_through",),  # a state, no promise
+    ]
+
+
+def paths_of(value: Any) -> list[tuple[Any, ...]]:
+    """Where the leaves of a document are."""
+    if not isinstance(value, dict | list):
+        return [()]
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    return [(key, *rest) for key, inner in items for rest in paths_of(inner)]
+
+
+def test_page_of_the_statement_says_what_is_promised_of_presence(closed: Study, reader: Client) -> None:
+    text = page(reader, f"/studies/{closed.slug}/statement/")
+    assert "Whether a person was there at all is protected with epsilon 2:" in text
+    assert "only the first 4 present days of a person count" in text
+    assert "Nothing hides whether a person was there" not in text
