@@ -70,10 +70,12 @@ def hand_over() -> None:
 
 @shared_task(ignore_result=True)
 def forget_old_views() -> None:
-    """Remove what is no longer kept of openings of share links."""
+    """Remove what is no longer kept: openings of share links, and sessions that have ended."""
+    from mobility.signin.sessions import forget_ended
     from reports.services.access import forget_old_views as work
 
     work()
+    forget_ended()
 
 
 @shared_task(ignore_result=True)

@@ -6,9 +6,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
@@ -108,11 +109,15 @@ def _command(listening: socket.socket) -> list[str]:
 
 
 def _answers(address: str) -> bool:
+    """Whether something answers; sending on to https, or refusing the name of this host, is an answer too."""
+    connection = HTTPConnection(urlsplit(address).netloc, timeout=2)
     try:
-        with urlopen(address, timeout=2) as response:  # noqa: S310 - our own server
-            return bool(response.status < 500)
-    except (URLError, OSError):
+        connection.request("GET", "/")
+        return connection.getresponse().status < HTTPStatus.INTERNAL_SERVER_ERROR
+    except (HTTPException, OSError):
         return False
+    finally:
+        connection.close()
 
 
 def _address_file() -> Path:

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 
+from mobility.signin.events import SIGN_IN, note_change
 from reports.policies import Role
 
 NOT_IN_A_NAME = re.compile(r"[^\w.@+-]+")
@@ -28,8 +29,12 @@ def free_username(wanted: str) -> str:
 
 @transaction.atomic
 def give_mapped_roles(user: User, *, groups: Iterable[str]) -> list[Role]:
-    """Give a new account the roles of MOBILITY_OIDC_GROUPS for what the provider says; without it none."""
+    """Give a new account the roles of MOBILITY_OIDC_GROUPS for what the provider says; without it none.
+
+    Roles only: which studies the account sees is for administrators to say.
+    """
     mapping: dict[str, str] = settings.MOBILITY_OIDC_GROUPS
     roles = sorted({Role(mapping[group]) for group in groups if group in mapping})
     user.groups.set([Group.objects.get_or_create(name=role)[0] for role in roles])
+    note_change(user, actor=SIGN_IN, change="created", roles=[str(role) for role in roles])
     return roles

@@ -3,15 +3,21 @@
 from collections.abc import Callable
 from io import StringIO
 from re import findall, search
+from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
 from django.conf import LazySettings
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 
+from mobility.signin.sessions import forget_ended
 from mobility.signin.views import browser_in_words
+from reports.models.ledger import LedgerEntry
 from reports.policies import Role
 from tests.mobility.signin.conftest import Clock
 from tests.mobility.signin.totp import PERIOD_S, code_of
@@ -253,3 +259,39 @@ def test_new_password_must_be_a_good_one(client: Client, analyst: User, password
 )
 def test_browser_is_named_in_words(said: str, shown: str) -> None:
     assert browser_in_words(said) == shown
+
+
+def test_ledger_knows_of_second_factors_and_passwords(
+    client: Client, analyst: User, add_app: Callable[[User], str], enter: Callable[[User], None],
+    clock: Clock, password: str, django_capture_on_commit_callbacks: Any,
+) -> None:  # fmt: skip
+    with django_capture_on_commit_callbacks(execute=True):
+        add_app(analyst)
+    client.post(
+        "/account/password/", {"oldpassword": password, "password1": "a new 8Rz!x", "password2": "no"}
+    )
+    form = {"oldpassword": password, "password1": "a new one 8Rz!", "password2": "a new one 8Rz!"}
+    client.post("/account/password/", form)
+    client.logout()
+    client.post("/sign-in/", {"username": analyst.username, "password": "a new one 8Rz!"})
+    client.post("/sign-in/second-factor/", {"code": "000000"})
+    call_command("remove_second_factors", analyst.username, stdout=StringIO())
+    entries = LedgerEntry.objects.order_by("number").values_list("kind", "actor", "facts__change")
+    assert [entry for entry in entries if entry[0] in ("access.changed", "sign_in.failed")] == [
+        ("access.changed", "anna", "second factor added"),
+        ("access.changed", "anna", "password changed"),
+        ("sign_in.failed", "anna", None),
+        ("access.changed", "command line", "second factor removed"),
+    ]
+
+
+def test_ended_sessions_are_forgotten_with_their_addresses(
+    client: Client, analyst: User, password: str
+) -> None:
+    here = Client()
+    for one in (client, here):
+        one.post("/sign-in/", {"username": analyst.username, "password": password})
+    Session.objects.filter(pk=client.session.session_key).update(expire_date=timezone.now())
+    assert forget_ended() == 1
+    assert [row.session_key for row in UserSession.objects.all()] == [here.session.session_key]
+    assert name_of(here) == analyst.username

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 
+from reports.models.ledger import LedgerEntry
 from reports.policies import Role, roles_of
 from tests.mobility.signin.conftest import at_provider, question
 
@@ -85,6 +86,12 @@ def test_groups_alone_give_nothing(sign_in_there: GoThere, settings: LazySetting
     settings.MOBILITY_OIDC_GROUPS_CLAIM = "groups"
     sign_in_there("ada")
     assert roles_of(User.objects.get()) == frozenset()
+
+
+def test_new_account_stands_in_the_ledger(sign_in_there: GoThere) -> None:
+    sign_in_there("ada")
+    entry = LedgerEntry.objects.get(kind="access.changed")
+    assert (entry.actor, entry.facts) == ("sign-in", {"account": "ada", "change": "created", "roles": []})
 
 
 def test_nothing_that_the_provider_tells_is_kept(sign_in_there: GoThere) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 from allauth.mfa.models import Authenticator
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from mobility.signin.events import COMMAND_LINE, note_change
 
 
 class Command(BaseCommand):
@@ -21,6 +24,10 @@ class Command(BaseCommand):
         user = User.objects.filter(username=username).first()
         if user is None:
             raise CommandError(f"username must be of an account, got {username!r}")
-        removed = sorted(Authenticator.objects.filter(user=user).values_list("type", flat=True))
-        Authenticator.objects.filter(user=user).delete()
+        with transaction.atomic():
+            factors = Authenticator.objects.filter(user=user)
+            removed = sorted(factors.values_list("type", flat=True))
+            factors.delete()
+            if removed:
+                note_change(user, actor=COMMAND_LINE, change="second factor removed")
         self.stdout.write(json.dumps({"username": username, "removed": removed}))
