@@ -64,6 +64,8 @@ RULES = {
     "reports:bundle": Rule(roles=EXPORTERS, about=STUDY),
     "reports:statement": Rule(roles=READERS, about=STUDY),
     "reports:statement_file": Rule(roles=EXPORTERS, about=STUDY),
+    "reports:dpia": Rule(roles=OVERSEERS, about=STUDY),
+    "reports:dpia_file": Rule(roles=OVERSEERS, about=STUDY, kwargs={"ending": "md"}),
     "reports:indicator": Rule(roles=READERS, about=INDICATOR),
     "reports:indicator_file": Rule(roles=EXPORTERS, about=INDICATOR, kwargs=CSV),
     "reports:days": Rule(roles=READERS, about=INDICATOR),

@@ -1,0 +1,59 @@
+"""What a document of the pack is made of, whatever it is written as."""
+
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext
+
+from reports.models import Study
+from reports.version import software
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """`head` names the columns; cells are plain texts."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A heading and what stands below it, in this order.
+
+    article : of the GDPR that asks for it
+    to_fill : what the controller has to write, since no configuration knows it
+    """
+
+    title: str
+    article: str
+    paragraphs: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
+    table: Table | None = None
+    to_fill: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pack:
+    """Both documents of one study."""
+
+    study: Study
+    sections: tuple[Section, ...] = field(default=())
+
+    @property
+    def title(self) -> str:
+        return gettext("Data protection pack: %(study)s") % {"study": self.study.name}
+
+    @property
+    def introduction(self) -> str:
+        """What the pack is, and what it is not."""
+        text = gettext(
+            "Record of processing (article 30 GDPR) and impact assessment (article 35), filled in by "
+            "%(software)s from the configuration in force. It is a draft: the controller completes what is "
+            "marked, checks the rest and takes responsibility for it. It is no legal advice."
+        )
+        return text % {"software": f"{software()['name']} {software()['version']}"}
+
+    @property
+    def n_open(self) -> int:
+        """Points that the controller has to fill in."""
+        return sum(len(section.to_fill) for section in self.sections)

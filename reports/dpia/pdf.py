@@ -1,0 +1,55 @@
+"""The pack as a document to print and to sign: PDF/A, in the look of reports."""
+
+from django.utils.translation import gettext
+
+from reports import wording
+from reports.dpia.parts import Pack, Section, Table
+from reports.exports.pdf.document import Document
+from reports.statement import study_facts
+from reports.version import software
+
+_WIDTH_MM = 170.0
+
+
+def to_pdf(pack: Pack) -> bytes:
+    """The whole pack; open points have room to write."""
+    study = pack.study
+    made_by = f"{software()['name']} {software()['version']}"
+    document = Document(
+        title=pack.title,
+        footer_words=f"{study.slug} · {made_by}",
+        facts={"study": study.slug, "software": made_by, "timezone": study_facts(study)["timezone"]},
+        last_date=study.last_day,
+    )
+    document.cover(
+        kicker=gettext("Data protection"),
+        title=study.name,
+        subtitles=(
+            gettext("Record of processing and impact assessment"),
+            wording.window_title(study.first_day, study.last_day),
+        ),
+    )
+    document.lead([pack.introduction])
+    for number, section in enumerate(pack.sections, start=1):
+        _add(document, section, number=number)
+    return document.finished()
+
+
+def _add(document: Document, section: Section, *, number: int) -> None:
+    document.heading(f"{number}. {section.title}")
+    document.paragraph(gettext("Article %(article)s GDPR") % {"article": section.article}, muted=True)
+    for text in section.paragraphs:
+        document.paragraph(text)
+    if section.points:
+        document.bullets(section.points)
+    if section.table is not None:
+        document.grid(section.table.head, section.table.rows, widths=_widths(section.table), texts=9)
+    for text in section.to_fill:
+        document.paragraph(gettext("To complete: %(what)s") % {"what": text} + " " + "." * 60)
+
+
+def _widths(table: Table) -> list[float]:
+    """The first column is the widest."""
+    others = len(table.head) - 1
+    first = 0.5 if others > 1 else 0.7
+    return [_WIDTH_MM * first, *[_WIDTH_MM * (1 - first) / others] * others]

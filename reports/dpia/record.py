@@ -1,0 +1,161 @@
+"""Record of processing activities: article 30 (1) GDPR, letters a to g."""
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.utils.translation import gettext
+
+from reports import wording
+from reports.dpia.parts import Section, Table
+from reports.models import Area, Indicator, ShareLink, Study
+from reports.policies import Role, is_open_to, roles_among
+from reports.retention import retention
+from reports.wording_roles import ROLE_WORDS
+
+
+def record(study: Study) -> tuple[Section, ...]:
+    """Sections of the record, in the order of the article."""
+    return (
+        _controller(study),
+        _purposes(study),
+        _categories(study),
+        _recipients(study),
+        _transfers(),
+        _time_limits(study),
+    )
+
+
+def _controller(study: Study) -> Section:
+    return Section(
+        title=gettext("Controller"),
+        article="30 (1) a",
+        paragraphs=(
+            gettext("Processing: mobility reports of the study %(study)s (%(slug)s).")
+            % {"study": study.name, "slug": study.slug},
+        ),
+        to_fill=(
+            gettext("Name and contact details of the controller, and of joint controllers if there are any"),
+            gettext("Contact details of the data protection officer"),
+        ),
+    )
+
+
+def _purposes(study: Study) -> Section:
+    window = wording.window_title(study.first_day, study.last_day)
+    return Section(
+        title=gettext("Purposes"),
+        article="30 (1) b",
+        paragraphs=(
+            gettext(
+                "Statistics of presence in an area: estimated shares of visitors by indicator, per day and "
+                "per union of consecutive days, each with its error. Days of the study: %(days)s."
+            )
+            % {"days": window},
+            wording.visitor_rule(study),
+        ),
+        points=tuple(
+            gettext("%(name)s: %(n)d categories") % {"name": indicator.name, "n": len(indicator.categories)}
+            for indicator in study.indicators.all()
+        ),
+        to_fill=(
+            gettext("For whom the statistics are made, and what they decide"),
+            gettext("Legal basis (article 6), and national rules for location data of telecommunications"),
+        ),
+    )
+
+
+def _categories(study: Study) -> Section:
+    area = Area.objects.filter(study=study).first()
+    where = (
+        gettext("all cells of the network extract")
+        if area is None
+        else gettext("%(n)s cells of the area") % {"n": wording.number(area.n_cells)}
+    )
+    never = gettext("until the end of its batch, encrypted; never in a database")
+    kept = gettext("as a sanitised code, sealed, with a keyed pseudonym")
+    rows = [
+        (gettext("Subscriber identifier"), gettext("operator zone"), never),
+        (gettext("Time and cell of events (%(where)s)") % {"where": where}, gettext("operator zone"), never),
+        *((indicator.name, gettext("operator zone"), kept) for indicator in study.indicators.all()),
+        (gettext("Days of presence"), gettext("operator zone"), gettext("sealed, with a keyed pseudonym")),
+        (
+            gettext("Counts of sanitised answers"),
+            gettext("operator zone, analyst zone"),
+            gettext("as totals: no record of a person"),
+        ),
+    ]
+    if area is not None and area.grid is not None:
+        place = gettext("Main place of a day, with noise")
+        rows.insert(-1, (place, gettext("operator zone"), gettext("as a square of a grid, sealed")))
+    return Section(
+        title=gettext("Data subjects and data"),
+        article="30 (1) c",
+        paragraphs=(
+            gettext(
+                "Data subjects: subscribers of the operator whose devices had an event in the area on the "
+                "days of the study, and who have not opted out."
+            ),
+        ),
+        table=Table(head=(gettext("Data"), gettext("Where"), gettext("How it is kept")), rows=tuple(rows)),
+        to_fill=(gettext("How subscribers were informed, and where they can object (opt-out list)"),),
+    )
+
+
+def _recipients(study: Study) -> Section:
+    people = User.objects.filter(is_active=True).prefetch_related("groups", "study_grants")
+    by_role = dict.fromkeys(Role, 0)
+    for person in people:
+        if is_open_to(person, study.pk):
+            for role in roles_among(person):
+                by_role[Role(role)] += 1
+    links = [
+        link
+        for link in ShareLink.objects.filter(indicator__in=Indicator.objects.filter(study=study))
+        if link.is_valid
+    ]
+    return Section(
+        title=gettext("Recipients"),
+        article="30 (1) d",
+        paragraphs=(
+            gettext("Accounts to which the study is open now, by role; the matrix of people names each."),
+            gettext(
+                "Share links in force: %(n)d. Whoever has the address, and the password if there is one, "
+                "sees one report."
+            )
+            % {"n": len(links)},
+        ),
+        table=Table(
+            head=(gettext("Role"), gettext("Accounts")),
+            rows=tuple((str(ROLE_WORDS[role]), str(n)) for role, n in by_role.items()),
+        ),
+        to_fill=(gettext("To whom reports are passed on outside of this system"),),
+    )
+
+
+def _transfers() -> Section:
+    return Section(
+        title=gettext("Transfers to third countries"),
+        article="30 (1) e",
+        paragraphs=(
+            gettext(
+                "The software sends nothing to another host by itself: no telemetry, no fonts, no map tiles. "
+                "Hosts that it is told to use: databases, broker, staging storage, and the analyst server or "
+                "identity provider if there is one."
+            ),
+        ),
+        to_fill=(gettext("Where these hosts stand, and who runs them (processors, article 28)"),),
+    )
+
+
+def _time_limits(study: Study) -> Section:
+    rows = tuple((str(row["text"]), str(row["until"])) for row in retention(study))
+    staged = gettext("An upload that rests unfinished is deleted with its key after %(hours)d hours.") % {
+        "hours": settings.MOBILITY_UPLOAD_EXPIRES_S // 3600
+    }
+    ended = study.closed_at is None and study.key_until is None
+    return Section(
+        title=gettext("Time limits for erasure"),
+        article="30 (1) f",
+        paragraphs=(staged,),
+        table=Table(head=(gettext("What"), gettext("Kept until")), rows=rows),
+        to_fill=(gettext("The day on which the study is closed and its key destroyed"),) if ended else (),
+    )

@@ -1,0 +1,36 @@
+"""Print the data protection pack of a study."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from reports.dpia import dpia_pack
+from reports.dpia.markdown import to_markdown
+from reports.models import Study
+
+
+class Command(BaseCommand):
+    help = "Print the data protection pack of a study (articles 30 and 35 GDPR) as Markdown, or write it."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+        parser.add_argument("--out", type=Path, help="file to write; its ending says what: .md or .pdf")
+
+    def handle(self, *, study: str, out: Path | None, **options: Any) -> None:
+        found = Study.objects.filter(slug=study).first()
+        if found is None:
+            known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none"
+            raise CommandError(f"STUDY must be the slug of a study ({known}), got {study}")
+        pack = dpia_pack(found)
+        if out is None:
+            self.stdout.write(to_markdown(pack))
+        elif out.suffix == ".md":
+            out.write_text(to_markdown(pack))
+        elif out.suffix == ".pdf":
+            from reports.dpia.pdf import to_pdf
+
+            out.write_bytes(to_pdf(pack))
+        else:
+            raise CommandError(f"--out must end in .md or .pdf, got {out.name}")
