@@ -9,10 +9,17 @@ from mobility.errors import MobilityError
 from mobility.keystore import keystore
 from mobility.models import VaultStudy
 from mobility.services import handover
-from reports.models import LedgerKind
+from reports.models import LedgerKind, Study
 from reports.services.budgets import check_budget
 from reports.services.ledger import record
-from reports.services.studies import FIRST_VERSION, ON_SERVER, Approval, create_study_rows, plan_hash
+from reports.services.studies import (
+    FIRST_VERSION,
+    ON_SERVER,
+    Approval,
+    StudyExistsError,
+    create_study_rows,
+    plan_hash,
+)
 from reports.statement import closed_on
 from reports.studyfile import StudyDefinition
 
@@ -69,6 +76,8 @@ def create_study(
     copy: VaultStudy | None = None
     try:
         with transaction.atomic(using="default"):
+            if Study.objects.filter(slug=definition.slug).exists():  # its budget is spent already
+                raise StudyExistsError(definition.slug)
             check_budget(definition, by=by)
             create_study_rows(definition, by=by, approval=approval)
             copy = _keep_in_vault(definition, with_copy=with_copy)

@@ -15,11 +15,14 @@ from django.db import connections
 from mobility.errors import DayStateError
 from mobility.models import Batch, VaultStudy
 from mobility.services import intake, studies
+from mobility.services.drafts import approve_draft, draft_new_study, submit_draft
+from mobility.services.plan_publishing import publish_draft
 from mobility.services.studies import create_study
 from reports.budget import outlook
 from reports.composition import Losses, counted, studies_of
 from reports.models import Plan, Study
-from reports.services.budgets import BudgetExceededError, propose_cap
+from reports.services.budgets import BudgetExceededError, decide_cap, propose_cap
+from reports.services.studies import StudyExistsError
 from reports.studyfile import StudyDefinition
 from tests.mobility.services.conftest import STUDY_FILE, Pipeline
 
@@ -116,3 +119,31 @@ def test_what_undoing_a_day_costs_is_spent_before_anything_is_undone(
     line = outlook("subscribers", first_day=first, last_day=first, takes=Losses()).lines[0]
     assert line.spent is not None
     assert line.spent <= 14
+
+
+def test_a_study_that_is_there_is_said_to_be_there_whatever_its_budget(
+    data_dir: Path, definition: StudyDefinition
+) -> None:
+    create_study(definition, by="adam")
+    cap("1")  # far below what it has spent
+    with pytest.raises(StudyExistsError):
+        create_study(definition, by="adam")
+
+
+def test_publishing_a_draft_over_the_cap_changes_nothing(data_dir: Path, definition: StudyDefinition) -> None:
+    draft = draft_new_study(definition, by="adam")
+    submit_draft(draft, revision=1, by="adam")
+    approve_draft(draft, revision=1, by="petra")
+    cap("6")
+    with pytest.raises(BudgetExceededError):
+        publish_draft(draft, revision=1, by="adam")
+    draft.refresh_from_db()
+    assert draft.state == "reviewed"
+    assert not Study.objects.exists()
+    assert not VaultStudy.objects.exists()
+    raised = propose_cap(
+        population="subscribers", unit="profile", period="year", epsilon=Decimal(7), by="adam"
+    )
+    decide_cap(raised, confirm=True, by="petra")
+    publish_draft(draft, revision=1, by="adam")
+    assert counted(studies_of("subscribers")).profile <= 7
