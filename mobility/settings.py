@@ -29,7 +29,8 @@ if MOBILITY_ZONE not in ("all", "operator", "analyst"):
 HAS_VAULT = MOBILITY_ZONE != "analyst"
 HAS_REPORTS = MOBILITY_ZONE != "operator"  # the pages and the API of analysts
 # The operator zone alone: where its totals go, and with which key they are signed.
-MOBILITY_ANALYST_URL = env.str("MOBILITY_ANALYST_URL", default="").rstrip("/")
+ANALYST_URL = env.str("MOBILITY_ANALYST_URL", default="")
+MOBILITY_ANALYST_URL = ANALYST_URL.rstrip("/")
 MOBILITY_ANALYST_CA_FILE = env.str("MOBILITY_ANALYST_CA_FILE", default="")
 MOBILITY_SENDER_NAME = env.str("MOBILITY_SENDER_NAME", default="operator")
 MOBILITY_SENDER_KEY_FILE = Path(env.str("MOBILITY_SENDER_KEY_FILE", default=str(PATHS.sender_key)))

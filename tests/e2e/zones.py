@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import sqlite3
+import ssl
 import subprocess
 import sys
 import threading
@@ -12,7 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPException
 from pathlib import Path
+from urllib.request import urlopen
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -137,9 +140,13 @@ class AnalystServer:
             wait_until(self.answers, what="the analyst server")
 
     def answers(self) -> bool:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
-            return True
-        return False
+        """Whether a page of it can be had."""
+        context = ssl.create_default_context(cafile=str(self.tls.authority)) if self.tls else None
+        try:
+            with urlopen(f"{self.address}/sign-in/", context=context, timeout=5) as response:  # noqa: S310
+                return bool(response.status == 200)
+        except (OSError, HTTPException):
+            return False
 
     def stop(self, number: signal.Signals = signal.SIGKILL) -> None:
         """End it; by default as a machine that loses its power."""
