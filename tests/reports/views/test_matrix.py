@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from reports.access_matrix import access_matrix
+from reports.access_matrix import access_matrix, accounts_with_rights
 from reports.models import Study
 from reports.models.grant import last_moment, today
 from reports.policies import Role, studies_for
@@ -80,6 +80,9 @@ def test_a_blocked_account_stands_in_no_row(fair: Study, person: Person) -> None
     User.objects.filter(pk=user.pk).update(is_active=False)
     found = access_matrix(Study.objects.all())
     assert found.accounts == found.blind == found.openings == ()
+    [account] = accounts_with_rights(User.objects.all(), studies=[fair])
+    assert account.roles == (Role.ANALYST,)
+    assert account.rights == {fair.pk: ()}
 
 
 def test_the_longer_of_two_grants_counts(fair: Study, person: Person) -> None:

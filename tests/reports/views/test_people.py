@@ -236,6 +236,14 @@ def test_who_has_lost_the_role_meanwhile_changes_nothing(administrator: User, pe
     assert roles_of(other) == {Role.ADMINISTRATOR}
 
 
+def test_who_was_shut_out_meanwhile_changes_nothing(administrator: User, person: Person) -> None:
+    other = person("carol", Role.ADMINISTRATOR)
+    people.set_active(User.objects.get(pk=administrator.pk), is_active=False, by=other)
+    assert administrator.is_active  # as this request still believes
+    with pytest.raises(AccessChangeError, match="Only administrators"):
+        people.set_active(other, is_active=False, by=administrator)
+
+
 def test_the_privacy_officer_sees_and_changes_nothing(
     client: Client, privacy_officer: User, analyst: User, fair: Study
 ) -> None:
