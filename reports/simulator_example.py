@@ -4,7 +4,7 @@ The noise comes from the kernels that sanitise, with a key that everybody knows:
 the same picture, and it is worth nothing as protection.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from typing import Final, cast
@@ -36,7 +36,10 @@ from reports.wording import percent
 
 Words = NDArray[np.uint64]
 
-MOST_PEOPLE: Final = 200_000  # who are drawn: more would take longer than a page should
+# Who are drawn, and bits of theirs: more would take longer than a page should.
+MOST_PEOPLE: Final = 200_000
+MOST_BITS: Final = 20_000_000
+MOST_BARS: Final = 40
 _KEY: Final = bytes(range(16))
 _DAY: Final = date(2000, 1, 1)  # nothing shows it
 
@@ -45,7 +48,7 @@ _DAY: Final = date(2000, 1, 1)  # nothing shows it
 class Example:
     """A made-up day of one indicator.
 
-    n_visitors, n_reports : int; drawn, at most MOST_PEOPLE
+    n_visitors, n_reports : int; drawn, which may be fewer than are expected
     truth : ndarray of float64, shape (domain_size,); made up
     estimates : what would be published of it
     """
@@ -66,8 +69,8 @@ def example_shares(domain_size: int) -> tuple[float, ...]:
 @lru_cache(maxsize=64)
 def draw_example(plan: PlanSpec, index: int, *, n_visitors: int) -> Example | None:
     """Sanitise and estimate a made-up day; None if nobody answers."""
-    people = np.arange(min(n_visitors, MOST_PEOPLE), dtype=np.uint64)
     k = plan.indicators[index].domain_size
+    people = np.arange(min(n_visitors, MOST_PEOPLE, MOST_BITS // k), dtype=np.uint64)
     ends = np.rint(np.cumsum(example_shares(k)) * people.size).astype(np.int64)
     values = np.searchsorted(ends, people.astype(np.int64), side="right").astype(np.int32)
     words = _reports(plan, index, people, values)
@@ -122,20 +125,19 @@ def example_report(example: Example, *, question: str) -> WindowReport:
 
 
 def example_figure(example: Example, *, question: str) -> Figure:
-    """Bars and intervals as in reports, and a mark at each made-up share."""
-    figure = report_figure(example_report(example, question=question))
-    places = list(range(example.truth.size))
+    """Bars and intervals as in reports, and a mark at each made-up share; of the first categories only."""
+    report = example_report(example, question=question)
+    figure = report_figure(replace(report, estimates=report.estimates[:MOST_BARS]))
+    truth = example.truth[:MOST_BARS].tolist()
+    places = list(range(len(truth)))
     figure["data"].append(
         {
             "type": "scatter",
             "mode": "markers",
             "y": places,
-            "x": [round(100 * share, 4) for share in example.truth.tolist()],
+            "x": [round(100 * share, 4) for share in truth],
             "marker": {"symbol": "diamond", "size": 9, "color": "--chart-2"},
-            "hovertext": [
-                gettext("made-up share: %(share)s") % {"share": percent(share)}
-                for share in example.truth.tolist()
-            ],
+            "hovertext": [gettext("made-up share: %(share)s") % {"share": percent(share)} for share in truth],
             "hoverinfo": "text",
         }
     )

@@ -24,7 +24,7 @@ from reports.simulator import (
     simulate,
 )
 from reports.simulator_advice import advice
-from reports.simulator_example import draw_example, example_figure, example_report
+from reports.simulator_example import MOST_BARS, draw_example, example_figure, example_report
 from reports.status import Status
 
 BADGES = {
@@ -126,6 +126,7 @@ def _example(simulation: Simulation, *, slug: str) -> dict[str, Any]:
         "figure": example_figure(example, question=name),
         "figure_summary": wording.report_summary(report),
         "is_readable": report.status == Status.OK,
+        "n_bars": MOST_BARS if example.truth.size > MOST_BARS else None,
         "is_cut": example.n_visitors < round(simulation.setting.crowd.visitors),
     }
 

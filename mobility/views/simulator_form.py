@@ -10,13 +10,15 @@ from django.http import QueryDict
 from django.utils.translation import gettext, pgettext
 
 from ldp.channels import MAX_DOMAIN_SIZE, Unit
-from ldp.params import MAX_DAYS, MAX_INDICATORS, Kind, Mechanism
+from ldp.params import MAX_DAYS, Kind, Mechanism
 from ldp.simulation import LARGEST_EPSILON, LEAST_EPSILON, Crowd
 from mobility.views.simulator_source import Source
 from reports.simulator import Question, Setting
 from reports.simulator_words import mechanism_words
 
 MOST_VISITORS = 10**9
+# A page should not take seconds; nobody reads a report of more.
+MOST_INDICATORS, MOST_CATEGORIES = 50, 1000
 WORST = ""  # of all indicators that follow the plan
 
 
@@ -84,7 +86,7 @@ class SimulatorForm(forms.Form):
         ):
             if given.get(name) is not None and given[name] > days:
                 self.add_error(name, text % {"days": days})
-        if given.get("daily", 0) > given.get("indicators", MAX_INDICATORS):
+        if given.get("daily", 0) > given.get("indicators", MOST_INDICATORS):
             self.add_error("daily", gettext("There are not so many indicators."))
         return given
 
@@ -175,12 +177,11 @@ class SimulatorForm(forms.Form):
         )
 
     def _add_typed(self) -> None:
-        many = MAX_INDICATORS
         for name, label, low, high in (
             ("days", gettext("Days of the study"), 1, MAX_DAYS),
-            ("indicators", gettext("Indicators"), 1, many),
-            ("daily", gettext("Daily ones among them"), 0, many),
-            ("categories", gettext("Categories of each indicator"), 2, MAX_DOMAIN_SIZE),
+            ("indicators", gettext("Indicators"), 1, MOST_INDICATORS),
+            ("daily", gettext("Daily ones among them"), 0, MOST_INDICATORS),
+            ("categories", gettext("Categories of each indicator"), 2, MOST_CATEGORIES),
         ):
             self.fields[name] = forms.IntegerField(label=label, min_value=low, max_value=high)
 
