@@ -7,6 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -61,11 +62,11 @@ def test_two_studies_at_once_cannot_both_take_the_rest(
     arrived = threading.Barrier(2)
     keep = studies.create_study_rows
 
-    def slowly(definition: StudyDefinition, *, by: str) -> Study:
+    def slowly(definition: StudyDefinition, **options: Any) -> Study:
         """The budget was checked: give the other one all the time in the world to check it, too."""
         with suppress(threading.BrokenBarrierError):
             arrived.wait(2)
-        return keep(definition, by=by)
+        return keep(definition, **options)
 
     def create(slug: str) -> None:
         try:
