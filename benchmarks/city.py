@@ -38,6 +38,7 @@ class Place:
     land : ndarray of bool, same shape
     zones : ndarray of int16, same shape; -1 for none
     names : of the zones, by index
+    at_antennas : whether `land` are the cells with an antenna; else people are anywhere on it
     """
 
     name: str
@@ -46,6 +47,7 @@ class Place:
     land: NDArray[np.bool_]
     zones: NDArray[np.int16]
     names: tuple[str, ...]
+    at_antennas: bool = False
 
 
 def city(step_m: int = 100) -> Place:
@@ -93,7 +95,8 @@ def demo(step_m: int = 500) -> Place:
         name="demo",
         grid=grid,
         counts=np.bincount(codes[of_mast], minlength=grid.n_cells).reshape(grid.shape),
-        land=np.ones(grid.shape, np.bool_),
+        land=_with_antenna(codes, grid),
+        at_antennas=True,
         zones=zones.reshape(grid.shape),
         names=tuple(feature["properties"]["zone"] for feature in features),
     )
@@ -144,15 +147,19 @@ def valley(step_m: int = 200) -> Place:
     load = np.exp(np.sqrt(-2 * np.log(uniform(stream, 150))) * np.cos(2 * np.pi * uniform(stream, 150)))
     of_mast = np.searchsorted(load.cumsum() / load.sum(), uniform(stream, N_SUBSCRIBERS))
     east, north = (each.reshape(grid.shape) for each in grid.centres())
-    masts = np.bincount(codes, minlength=grid.n_cells).reshape(grid.shape) > 0
     return Place(
         name="valley",
         grid=grid,
         counts=np.bincount(codes[of_mast], minlength=grid.n_cells).reshape(grid.shape),
-        land=masts,
+        land=_with_antenna(codes, grid),
+        at_antennas=True,
         zones=(east // 4_000).astype(np.int16) + 4 * (north // 4_000).astype(np.int16),
         names=tuple(f"part {number + 1}" for number in range(12)),
     )
+
+
+def _with_antenna(codes: NDArray[np.uint16], grid: Grid) -> NDArray[np.bool_]:
+    return np.bincount(codes, minlength=grid.n_cells).reshape(grid.shape) > 0
 
 
 def _shore_m(x: Floats) -> Floats:

@@ -20,7 +20,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 import ldp
-from benchmarks.city import Place, city, demo
+from benchmarks.city import Place, city, coast, demo, valley
 from ldp.geo.deconvolution import bootstrap, deconvolve, held_out_steps
 from ldp.geo.goodness import goodness
 from ldp.geo.made_up import made_up_reports
@@ -32,6 +32,9 @@ RADII_M: Final = (200, 400, 1000)
 EMD_STEP_M: Final = 500
 MAX_EMD_CELLS: Final = 2_500  # a larger programme takes minutes
 N_DIRECTIONS: Final = 90
+# Subscribers are whole: where so few cross a border, an interval cannot fail one time in twenty.
+WITHIN_A_PERSON: Final = 2.0
+CHECKED: Final = ("city", "demo")  # the others tell whether it holds elsewhere
 N_MAPS: Final = 3  # draws of which maps are compared
 Z: Final = 1.959964
 DOCUMENT: Final = Path(__file__).parent.parent / "docs" / "maps_accuracy.md"
@@ -75,9 +78,13 @@ class ZoneRow:
     noisy_error: float
 
     @property
-    def is_good(self) -> bool:
-        """Within two points of 95 %, on average over zones."""
-        return abs(self.coverage - 0.95) <= 0.02
+    def mark(self) -> str:
+        """Whether it is within two points of 95 %, on average over zones, or cannot be."""
+        if abs(self.coverage - 0.95) <= 0.02:
+            return ""
+        if self.coverage > 0.95 and self.half_width < WITHIN_A_PERSON:
+            return " (within two people)"
+        return " (goal missed)"
 
 
 def main() -> int:
@@ -91,7 +98,7 @@ def main() -> int:
         for radius_m in options.radii:
             maps.append(map_row(place, radius_m))
             sys.stderr.write(f"{maps[-1]}\n")
-    for place in (city(100), demo(500)):
+    for place in (city(100), demo(500), coast(), valley()):
         for radius_m in options.radii:
             zones.append(zone_row(place, radius_m, n_draws=options.draws))
             sys.stderr.write(f"{zones[-1]}\n")
@@ -99,7 +106,8 @@ def main() -> int:
     text = DOCUMENT.read_text()
     DOCUMENT.write_text(text[: text.index(HEADING)] + HEADING + "\n" + measured)
     gains = [row.gain for row in maps if (row.place, row.step_m, row.radius_m) == ("city", 100, 400)]
-    return 0 if all(gain >= 2 for gain in gains) and all(row.is_good for row in zones) else 1
+    missed = [row for row in zones if row.place in CHECKED and "missed" in row.mark]
+    return 0 if all(gain >= 2 for gain in gains) and not missed else 1
 
 
 # --- maps ---------------------------------------------------------------------------------------
@@ -204,21 +212,24 @@ def zone_row(place: Place, radius_m: int, *, n_draws: int) -> ZoneRow:
     transition = Transition(place.grid, epsilon_per_m=LEVEL / radius_m)
     n_zones = len(place.names)
     truth = np.array([place.counts[place.zones == zone].sum() for zone in range(n_zones)])
+    # Where nobody can be there is nothing to estimate.
+    asked = [zone for zone in range(n_zones) if place.land[place.zones == zone].any()]
     weights, found = None, []
     for counts in draws(place, transition, n_draws, key=b"noise of zones.."):
         if weights is None:
             weights = weights_of(place, counts, transition)
         zones = zone_counts(counts, transition=transition, weights=weights)
         held = (zones.ci_low <= truth) & (truth <= zones.ci_high)
-        found.append([held, zones.std_error, zones.count - truth, zones.noisy - truth])
-    held, std_error, error, noisy = np.array(found, np.float64).transpose(1, 0, 2)
+        each = np.array([held, zones.std_error, zones.count - truth, zones.noisy - truth], np.float64)
+        found.append(each[:, asked])
+    held, std_error, error, noisy = np.array(found).transpose(1, 0, 2)
     worst = int(held.mean(axis=0).argmin())
     return ZoneRow(
         place=place.name,
         radius_m=radius_m,
         coverage=float(held.mean()),
         doubt=float(held.mean(axis=1).std(ddof=1) / math.sqrt(n_draws)),
-        worst=(float(held.mean(axis=0)[worst]), place.names[worst]),
+        worst=(float(held.mean(axis=0)[worst]), place.names[asked[worst]]),
         half_width=float(Z * std_error.mean()),
         error=float(np.sqrt(np.mean(error**2))),
         noisy_error=float(np.sqrt(np.mean(noisy**2))),
@@ -234,6 +245,7 @@ def weights_of(place: Place, counts: Ints, transition: Transition) -> ZoneWeight
         zones=place.zones,
         n_zones=len(place.names),
         land=place.land,
+        at_sites=place.at_antennas,
     )
 
 
@@ -265,9 +277,8 @@ def zone_table(rows: Sequence[ZoneRow], *, n_draws: int) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        mark = "" if row.is_good else " (goal missed)"
         lines.append(
-            f"| {row.place} | {row.radius_m} m | {100 * row.coverage:.1f} % ± {100 * row.doubt:.1f}{mark} | "
+            f"| {row.place} | {row.radius_m} m | {100 * row.coverage:.1f} % ± {100 * row.doubt:.1f}{row.mark} | "
             f"{100 * row.worst[0]:.0f} % ({row.worst[1]}) | {row.half_width:.0f} | {row.error:.0f} | "
             f"{row.noisy_error:.0f} |"
         )
