@@ -45,9 +45,21 @@ class Content:
     event_id: str
     salt: str
 
+    def to_json(self) -> dict[str, Json]:
+        # Not asdict(): it copies, and a check does this for every entry.
+        return {
+            "at": self.at,
+            "kind": self.kind,
+            "actor": self.actor,
+            "study": self.study,
+            "facts": self.facts,
+            "event_id": self.event_id,
+            "salt": self.salt,
+        }
+
     @property
     def hash(self) -> str:
-        return canonical_hash(asdict(self))
+        return canonical_hash(self.to_json())
 
 
 def entry_hash(*, number: int, previous_hash: str, content_hash: str) -> str:

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from reports.ledger_chain import BEFORE_THE_FIRST, Content, SignedHead, entry_hash
+from reports.ledger_chain import BEFORE_THE_FIRST, SignedHead, canonical_hash, entry_hash
 from reports.ledger_key import own_public_key
 from reports.models.ledger import LedgerEntry, LedgerHead
 
@@ -205,7 +205,7 @@ def line_of(entry: LedgerEntry) -> dict[str, Any]:
     """An entry as an export writes it, and as it is checked."""
     return {
         "number": entry.number,
-        **asdict(entry.content),
+        **entry.content.to_json(),
         "previous_hash": entry.previous_hash,
         "hash": entry.hash,
     }
@@ -242,7 +242,7 @@ def _content(line: Line) -> str:
     if "content_hash" in line:
         return str(line["content_hash"])
     try:
-        return Content(**{name: line[name] for name in CONTENT}).hash
+        return canonical_hash({name: line[name] for name in CONTENT})
     except ValueError:  # no text that could ever have been hashed
         return ""
 

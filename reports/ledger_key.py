@@ -40,13 +40,27 @@ def signing_key(*, may_make: bool) -> Ed25519PrivateKey:
     except FileNotFoundError:
         raise LedgerKeyError(
             f"the ledger has entries, but the key that signs it is not in {path}: give this process the file "
-            "that the others use (MOBILITY_LEDGER_KEY_FILE)"
+            "that the others use (MOBILITY_LEDGER_KEY_FILE), or, if it is lost for good, run renew_ledger_key"
         ) from None
     except ValueError:
         raise LedgerKeyError(f"MOBILITY_LEDGER_KEY_FILE must hold a private key, got {path}") from None
     if not isinstance(key, Ed25519PrivateKey):
         raise LedgerKeyError(f"MOBILITY_LEDGER_KEY_FILE must hold an Ed25519 key, got {type(key).__name__}")
     return key
+
+
+def replace_key() -> str:
+    """Make a new key where there is none any more; its public half, hexadecimal.
+
+    Raises
+    ------
+    LedgerKeyError : there is a key, which must not be lost
+    """
+    path = Path(settings.MOBILITY_LEDGER_KEY_FILE)
+    if path.exists():
+        raise LedgerKeyError(f"there is a key in {path}: keep it; a new one is made only when it is lost")
+    _make(path)
+    return signing_key(may_make=False).public_key().public_bytes_raw().hex()
 
 
 def own_public_key() -> str | None:

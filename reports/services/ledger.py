@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from reports.ledger_chain import BEFORE_THE_FIRST, Json, SignedHead, canonical, entry_hash, moment
-from reports.ledger_key import signing_key
+from reports.ledger_key import replace_key, signing_key
 from reports.models.ledger import LedgerEntry, LedgerHead, LedgerKind
 
 FACTS_MAX = 20_000  # bytes as canonical JSON
@@ -66,6 +66,20 @@ def record(
             previous_hash=head.hash or BEFORE_THE_FIRST,
         )
         _append(entry, head)
+
+
+def renew_key(*, by: str) -> str:
+    """Go on with a new key after the old one was lost; its public half, hexadecimal.
+
+    Raises
+    ------
+    LedgerKeyError : the key is not lost
+    """
+    before = LedgerHead.objects.filter(pk=LedgerHead.ONLY).values_list("public_key", flat=True).first()
+    public_key = replace_key()
+    facts: dict[str, Json] = {"key": "ledger", "public_key": public_key, "instead_of": before or None}
+    record(LedgerKind.KEY_CREATED, actor=by, facts=facts)
+    return public_key
 
 
 def recorded_events(kind: LedgerKind) -> set[str]:

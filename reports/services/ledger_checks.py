@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def check_ledger(*, public_key: str | None = None, earlier: SignedHead | None = None) -> LedgerReport:
-    """Check the whole ledger (about 40,000 entries a second) and note when, how far, and what was wrong.
+    """Check the whole ledger (some thousand entries a second) and note when, how far, and what was wrong.
 
     Parameters are those of `reports.ledger_check.check_tables`.
     """

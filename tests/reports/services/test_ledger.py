@@ -2,15 +2,18 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from reports.ledger_chain import BEFORE_THE_FIRST, entry_hash
+from reports.ledger_check import check_tables
 from reports.ledger_key import LedgerKeyError, own_public_key
 from reports.models import LedgerEntry, LedgerHead, LedgerKind
 from reports.models.ledger import AppendOnlyError
@@ -58,6 +61,30 @@ def test_a_server_without_the_key_does_not_make_another(ledger_key: Path) -> Non
         record(LedgerKind.SIGNED_OUT, actor="adam")
     assert len(entries()) == 1
     assert not settings.MOBILITY_LEDGER_KEY_FILE.exists()
+
+
+def test_a_lost_key_is_replaced_and_the_ledger_says_so(ledger_key: Path) -> None:
+    record(LedgerKind.SIGNED_OUT, actor="adam")
+    old = own_public_key()
+    with pytest.raises(CommandError, match="keep it"):
+        call_command("renew_ledger_key")
+    ledger_key.unlink()
+    call_command("renew_ledger_key", stdout=StringIO())
+    new = own_public_key()
+    assert new != old
+    assert entries()[-1].facts == {"key": "ledger", "public_key": new, "instead_of": old}
+    assert check_tables().is_ok
+    record(LedgerKind.SIGNED_OUT, actor="adam")
+    assert check_tables().is_ok
+
+
+@pytest.mark.parametrize("name", ["actor", "study", "event_id"])
+def test_what_does_not_fit_its_column_is_refused(ledger_key: Path, name: str) -> None:
+    """Also by SQLite, which would take it."""
+    longest = LedgerEntry._meta.get_field(name).max_length
+    record(LedgerKind.SIGNED_OUT, **{name: "x" * longest})
+    with pytest.raises(LedgerFactsError, match=f"{name} must have at most {longest}"):
+        record(LedgerKind.SIGNED_OUT, **{name: "x" * (longest + 1)})
 
 
 def test_an_event_is_recorded_once(ledger_key: Path) -> None:
