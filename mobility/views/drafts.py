@@ -1,10 +1,12 @@
 """Pages of drafts: what each would change, and the next step of whoever looks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import Q
+from django.db.models.fields.json import KT
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -34,6 +36,8 @@ from reports.wording_location import noise_words
 overseers_only = require_role(*OVERSEERS)
 administrators_only = require_role(Role.ADMINISTRATOR)
 Somebody = AbstractBaseUser | AnonymousUser
+GOING_ON = Q(state__in=PlanDraft.OPEN) | Q(state=PlanDraft.State.PUBLISHED, announced_at=None)
+MAX_ENDED = 200
 REFUSALS = (MobilityError, StudyExistsError, PlanInUseError, BudgetExceededError, StudyFileError)
 
 
@@ -41,10 +45,11 @@ REFUSALS = (MobilityError, StudyExistsError, PlanInUseError, BudgetExceededError
 @overseers_only
 def drafts(request: HttpRequest) -> HttpResponse:
     """All drafts, those first that wait for somebody."""
-    found = _states(request.user)
+    # What has ended is a record: without the text, which can be large.
+    ended = PlanDraft.objects.exclude(GOING_ON).defer("definition", "base")
     context = {
-        "going_on": [each for each in found if each.draft.is_open or each.draft.is_unfinished],
-        "ended": [each for each in found if not (each.draft.is_open or each.draft.is_unfinished)],
+        "going_on": open_drafts(request.user),
+        "ended": _states(request.user, ended.annotate(title=KT("definition__name"))[:MAX_ENDED]),
         "crumbs": _crumbs()[:1],
     }
     return render(request, "administrator/drafts.html", context)
@@ -131,12 +136,12 @@ def state_for(user: Somebody, found: PlanDraft) -> DraftState:
 
 def open_drafts(user: Somebody) -> list[DraftState]:
     """Drafts that wait for somebody, for the page of all studies."""
-    return [each for each in _states(user) if each.draft.is_open or each.draft.is_unfinished]
+    return _states(user, PlanDraft.objects.filter(GOING_ON).annotate(title=KT("definition__name")))
 
 
-def _states(user: Somebody) -> list[DraftState]:
+def _states(user: Somebody, rows: Iterable[PlanDraft]) -> list[DraftState]:
     by, is_administrator = user.get_username(), Role.ADMINISTRATOR in roles_of(user)
-    return [_state(each, by=by, is_administrator=is_administrator) for each in PlanDraft.objects.all()]
+    return [_state(each, by=by, is_administrator=is_administrator) for each in rows]
 
 
 def _state(found: PlanDraft, *, by: str, is_administrator: bool) -> DraftState:

@@ -1,11 +1,13 @@
 """Publishing drafts: both databases or none, once, after a crash too, and never over data."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 from uuid import uuid4
 
@@ -292,6 +294,27 @@ class TestReplacing:
         assert current_plan(Study.objects.get()).published_by == "bea"
         with pytest.raises(DraftError, match="must be open to be published, got one that is published"):
             publish_draft(draft, revision=2, by="adam")
+
+    @pytest.mark.skipif(
+        connections["default"].vendor == "sqlite", reason="in memory: two threads share no database"
+    )
+    def test_of_several_processes_one_does(self, definition: StudyDefinition) -> None:
+        draft, barrier = lowered(definition), Barrier(4)
+
+        def one(name: str) -> str:
+            barrier.wait()
+            try:
+                publish_draft(PlanDraft.objects.get(pk=draft.pk), revision=2, by=name)
+            except DraftError as error:
+                return type(error).__name__
+            finally:
+                connections.close_all()
+            return "published"
+
+        with ThreadPoolExecutor(4) as pool:
+            ends = list(pool.map(one, ("adam", "bea", "carl", "dora")))
+        assert ends.count("published") == 1, ends
+        check_whole(with_epsilon(definition, "0.5"), version=2)
 
     @pytest.mark.parametrize(
         ("state", "word"), [("receiving", "waits or runs"), ("merging", "waits or runs")]

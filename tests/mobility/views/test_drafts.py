@@ -413,4 +413,5 @@ class TestPages:
             draft.pk, draft.slug, draft.state, draft.ended_at = None, f"s{n}", "withdrawn", now
             draft.save()
         with django_assert_max_num_queries(12):
-            client.get("/administrator/drafts/")
+            shown = page(client, "/administrator/drafts/")
+        assert shown.count("Fair &amp; market") == 21
