@@ -2,6 +2,9 @@
 
 import copy
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -9,6 +12,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 from hypothesis import given
@@ -366,3 +370,33 @@ def test_what_was_left_out_cannot_be_guessed_by_trying(ledger: Callable[[str], A
 def test_a_ledger_without_entries_is_well(ledger_key: Path, db: None) -> None:
     assert check_tables().is_ok
     assert list(ledger_lines()) == []
+
+
+def test_the_check_in_the_documentation_works(exported: Path, tmp_path: Path) -> None:
+    """As a regulator would run it: nothing of this software, an export and the public key."""
+    document = (settings.BASE_DIR / "docs" / "ledger.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", document, flags=re.DOTALL)
+    study = tmp_path / "study"
+    study.mkdir()
+    (study / "key.pem").write_bytes((tmp_path / "key.pem").read_bytes())
+    (study / "ledger.jsonl").write_text(printed("export_ledger", "--study", "fair"))
+
+    def run(folder: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+        )
+
+    for folder in (tmp_path, study):
+        assert run(folder).stdout == "3 entries, whole and signed\n"
+    for before, after in (
+        ('"anna"', '"eve"'),
+        ('"number":3', '"number":4'),
+        ('"signature":"', '"signature":"00'),
+    ):
+        exported.write_text(printed("export_ledger").replace(before, after))
+        assert run(tmp_path).returncode == 1
+
+
+def test_the_documentation_names_every_kind() -> None:
+    document = (settings.BASE_DIR / "docs" / "ledger.md").read_text()
+    assert [kind for kind in LedgerKind if f"`{kind.value}`" not in document] == []
