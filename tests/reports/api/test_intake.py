@@ -185,6 +185,29 @@ def test_a_study_that_crossed_is_the_study_that_was_created(
     assert (ours["Area"][0]["grid"] is not None) == places
 
 
+def test_a_study_with_presence_noise_crosses_with_its_noise(
+    operator_zone: Operator, definition: StudyDefinition
+) -> None:
+    noisy = parsed(
+        STUDY_FILE.read_text().replace("[plan]", "[plan]\npresence_epsilon = 1.0\npresence_days = 7")
+    )
+    create_study_rows(noisy, by="north")
+    ours = everything()
+    delete_study_rows(Study.objects.get())
+    assert operator_zone.create(noisy).json() == {"is_new": True}
+    assert everything() == ours
+    assert ours["Study"][0]["presence"] is not None
+    exact = publication_of(noisy)
+    assert operator_zone.publish(exact, publication=uuid4()).status_code == 409
+    packed = replace(delta_of(noisy, n=-3), noisy_through=1).pack()
+    first = publication_of(noisy, packed=packed)
+    assert operator_zone.publish(first, publication=uuid4()).json() == {"is_new": True}
+    assert visitors() == -3
+    # A day whose noise was seen must not come again with other noise.
+    assert operator_zone.publish(first, publication=uuid4()).status_code == 409
+    assert visitors() == -3
+
+
 def test_neither_cells_nor_columns_cross(definition: StudyDefinition) -> None:
     located = parsed(STUDY_FILE.read_text() + PLACES)
     body = body_of(located).decode()
