@@ -277,8 +277,9 @@ def zone_table(rows: Sequence[ZoneRow], *, n_draws: int) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
+        held = f"{100 * row.coverage:.1f} % ± {100 * row.doubt:.1f}{row.mark}"
         lines.append(
-            f"| {row.place} | {row.radius_m} m | {100 * row.coverage:.1f} % ± {100 * row.doubt:.1f}{row.mark} | "
+            f"| {row.place} | {row.radius_m} m | {held} | "
             f"{100 * row.worst[0]:.0f} % ({row.worst[1]}) | {row.half_width:.0f} | {row.error:.0f} | "
             f"{row.noisy_error:.0f} |"
         )
