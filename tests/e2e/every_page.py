@@ -28,8 +28,9 @@ def pages_of(page: Page, site: str, *, study: str, role: str) -> dict[str, str]:
         return Walk(page, site, study).pages()
     if role == "administrator":
         _draft(page, site, study)
+    simulated = states_of_simulator(study) if role == "administrator" else {}
     opened = opened_to_others(page, site, study)  # first: it fills the lists that the walk finds
-    return Walk(page, site, study).pages() | states_of_reports(study) | opened
+    return Walk(page, site, study).pages() | states_of_reports(study) | simulated | opened
 
 
 def _draft(page: Page, site: str, study: str) -> None:
@@ -88,6 +89,19 @@ def states_of_reports(study: str) -> dict[str, str]:
     sleeping = f"/studies/{study}/sleeping_area/"
     on_maps = {name: sleeping + query for name, query in maps.items()}
     return {name: gender + query for name, query in queries.items()} | on_maps
+
+
+def states_of_simulator(study: str) -> dict[str, str]:
+    """What the simulator says of settings that are quite different."""
+    simulator = "/administrator/simulator/?"
+    queries = {
+        "simulator of a study, with a wanted error": f"study={study}&visitors=26000&wanted=2",
+        "simulator of a hopeless setting": "visitors=1000&categories=22&epsilon=0.5",
+        "simulator with presence noise": "mechanism=smp-grr&presence_epsilon=1&daily=1&cap=2",
+        "simulator of an impossible plan": "mechanism=smp-oue&presence_epsilon=1",
+        "simulator of no number": "epsilon=much",
+    }
+    return {name: simulator + query for name, query in queries.items()}
 
 
 @dataclass
