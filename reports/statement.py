@@ -178,6 +178,10 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
         if spec.has_fakes:
             limits["changes"] += " " + gettext("A made-up report never changes: one that does is the answer.")
     limits |= location_limits(location_protection(spec))
+    limits["times"] = gettext(
+        "Times: when totals change, and by how much, can be seen by whoever reads them before and after. A "
+        "change covers at least as many subscribers as the study asks for (min_publication)."
+    )
     limits["key_holder"] = gettext(
         "The operator: whoever holds the study key and a pseudonym can undo the noise. The guarantee is "
         "about what leaves the operator zone."

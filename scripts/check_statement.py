@@ -209,6 +209,13 @@ def check_plan(statement: Json, plan: Plan, found: Findings) -> None:
     found.equal("number of indicators", len(statement["indicators"]), plan.d)
     if plan.has_fakes:
         found.equal("plan.epsilon", Fraction(said["epsilon"]), Fraction(spec["epsilon"]))
+    numbers = [each["version"] for each in statement["versions"]]
+    found.equal("versions, in their order", numbers, sorted(set(numbers)))
+    for each in statement["versions"][-1:]:
+        found.equal("versions, the last one", each["version"], spec["version"])
+        found.equal("versions, spec_sha256 of the last one", each["spec_sha256"], said["spec_sha256"])
+    in_force = [each["superseded_at"] is None for each in statement["versions"]]
+    found.equal("versions, in force", in_force, [False] * (len(in_force) - 1) + [True])
     can_repeat = not plan.is_static or "location" in spec
     found.holds("guarantee.voided_days", plan.voided == 0 or can_repeat, "no answer can be given twice")
 
@@ -366,17 +373,9 @@ def check_presence(statement: Json, plan: Plan, found: Findings) -> None:
     moved_cells = min(2 * days, 3 * plan.days // 2)
     added = moved = Fraction(0)
     for name, codes in (("visitors", 1), ("answers", 1 if plan.answers_one else plan.d)):
-        where, noise = f"presence.{name}", said[name]
-        ratio = count_ratio([int(each) for each in noise["digits"]], int(noise["tail"]))
-        found.equal(f"{where}.ratio", Fraction(noise["ratio"]), ratio)
-        found.up(f"{where}.epsilon_of_one", noise["epsilon_of_one"], log_bounds(ratio))
-        one, counts = Fraction(noise["epsilon_of_one"]), codes * days
-        found.equal(f"{where}.counts_per_person", noise["counts_per_person"], counts)
-        found.up(f"{where}.epsilon", noise["epsilon"], Bounds(one * counts, one * counts))
-        found.holds(f"{where}.epsilon", Fraction(noise["epsilon"]) <= epsilon, "is above presence_epsilon")
-        spread, variance = Fraction(noise["std_error_of_one"]), count_variance(noise)
-        is_near = (spread - MICRO) ** 2 <= variance <= (spread + MICRO) ** 2
-        found.holds(f"{where}.std_error_of_one", is_near, f"is not the root of {float(variance):.9g}")
+        noise, counts = said[name], codes * days
+        check_noise(f"presence.{name}", noise, epsilon, counts, found)
+        one = Fraction(noise["epsilon_of_one"])
         added += Fraction(noise["epsilon"])
         moved += rounded_up(one * moved_cells * codes)
     for name, value in (("epsilon", added), ("epsilon_moved", moved)):
@@ -384,6 +383,42 @@ def check_presence(statement: Json, plan: Plan, found: Findings) -> None:
     twice = 2 * Fraction(said["epsilon"])
     found.up("presence.epsilon_replaced", said["epsilon_replaced"], Bounds(twice, twice))
     found.equal("presence.nominal_epsilon", Fraction(said["nominal_epsilon"]), 2 * epsilon)
+
+
+def check_noise(where: str, noise: Json, epsilon: Fraction, counts: int, found: Findings) -> None:
+    """The noise of a count: thresholds from epsilon, what they lose, of one count and of all of a person."""
+    digits, tail = [int(each) for each in noise["digits"]], int(noise["tail"])
+    found.equal(f"{where}.threshold_out_of", noise["threshold_out_of"], str(WORD))
+    found.equal(f"{where}.digits and tail", (digits, tail), noise_thresholds(epsilon / counts))
+    ratio = count_ratio(digits, tail)
+    found.equal(f"{where}.ratio", Fraction(noise["ratio"]), ratio)
+    found.up(f"{where}.epsilon_of_one", noise["epsilon_of_one"], log_bounds(ratio))
+    one = Fraction(noise["epsilon_of_one"])
+    found.equal(f"{where}.counts_per_person", noise["counts_per_person"], counts)
+    found.up(f"{where}.epsilon", noise["epsilon"], Bounds(one * counts, one * counts))
+    found.holds(f"{where}.epsilon", Fraction(noise["epsilon"]) <= epsilon, "is above presence_epsilon")
+    spread, variance = Fraction(noise["std_error_of_one"]), count_variance(noise)
+    is_near = (spread - MICRO) ** 2 <= variance <= (spread + MICRO) ** 2
+    found.holds(f"{where}.std_error_of_one", is_near, f"is not the root of {float(variance):.9g}")
+
+
+def noise_thresholds(step: Fraction) -> tuple[list[int], int]:
+    """Nearest integers of a loss just below `step`: 1/2**60, twice that, and so on, until they keep it.
+
+    Digit j of a magnitude is 1 with odds e**-(step 2**j), while that exponent is below 0.7; the tail goes on
+    with e**-(step 2**digits).
+    """
+    margin = Fraction(1, 2**60)
+    while True:
+        less, digits = step - margin, list[int]()
+        if less <= 0:
+            raise ValueError(f"a loss of {float(step)} per count allows no noise")
+        while less * 2 ** len(digits) < Fraction(7, 10):
+            digits.append(round(WORD / (1 + exp_bounds(less * 2 ** len(digits)).low)))
+        tail = round(WORD / exp_bounds(less * 2 ** len(digits)).low)
+        if rounded_up(log_bounds(count_ratio(digits, tail)).high) <= step:
+            return digits, tail
+        margin *= 2
 
 
 def count_ratio(digits: list[int], tail: int) -> Fraction:
@@ -406,7 +441,7 @@ def count_variance(noise: Json) -> Fraction:
     zero = 1 - tail
     for p in odds:
         zero *= 1 - p
-    return (mean**2 + spread) * (1 + zero / (2 - zero))
+    return Fraction((mean**2 + spread) * (1 + zero / (2 - zero)))
 
 
 def check_composition(statement: Json, others: list[Json], found: Findings) -> None:
@@ -464,6 +499,7 @@ def check_words(statement: Json, plan: Plan, found: Findings) -> None:
     named = {each["name"] for each in statement["not_protected"]}
     for name, is_so in {
         "key_holder": True,
+        "times": True,
         "changes": not plan.is_static,
         "profile": plan.has_fakes and plan.unit == "attribute" and plan.d > 1,
         "far_places": "location" in plan.spec,

@@ -155,6 +155,30 @@ def tampered(statement: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]
     return found
 
 
+def noisy(mechanism: Mechanism, *indicators: Any, epsilon: str = "1", days: int = 2) -> Study:
+    """A study of which presence is hidden, too."""
+    plan = PlanDefinition(
+        mechanism=mechanism,
+        unit="profile",
+        epsilon=Decimal(1),
+        epsilon_profile=None,
+        presence_epsilon=Decimal(epsilon),
+        presence_days=days,
+    )
+    return factory.create(*indicators, plan=plan, slug=f"noisy-{mechanism}")
+
+
+@pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
+def test_each_number_of_presence_that_is_changed_is_found(mechanism: Mechanism) -> None:
+    statement = written(noisy(mechanism, factory.GENDER, factory.STAY))
+    assert texts(statement) == []
+    changes = [path for path in leaves(statement) if path[0] in ("presence", "composition")]
+    assert len(changes) > 30
+    missed = [path for path in changes if not texts(tampered(statement, path))]
+    # How far days were closed is no claim; the size of the noise is, to its last digit.
+    assert missed == [("presence", "noisy_through")]
+
+
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_each_number_that_is_changed_is_found(mechanism: Mechanism) -> None:
     plan = PlanDefinition(
@@ -249,16 +273,29 @@ indicators_st = st.lists(
     epsilon=st.decimals("0.01", "12", places=3),
     days=st.integers(5, 62),
     voided_days=st.integers(0, 3),
+    presence=st.one_of(st.none(), st.tuples(st.decimals("0.01", "4", places=2), st.integers(1, 5))),
 )
 def test_random_plans_certify_at_most_the_nominal_and_the_script_agrees(
     db: None,
     indicators: list[tuple[str, int, int | None]],
-    mechanism: str,
-    unit: str,
+    mechanism: Mechanism,
+    unit: Unit,
     epsilon: Decimal,
     days: int,
     voided_days: int,
+    presence: tuple[Decimal, int] | None,
 ) -> None:
+    if mechanism not in ("smp-grr", "spl-grr"):
+        presence = None  # refused: reports of others change more counts than one a day
+    hidden, present = presence or (None, None)
+    plan = PlanDefinition(
+        mechanism=mechanism,
+        unit=unit,
+        epsilon=epsilon,
+        epsilon_profile=None,
+        presence_epsilon=hidden,
+        presence_days=present,
+    )
     asked = [
         factory.indicator(
             f"i{index}",
@@ -272,7 +309,7 @@ def test_random_plans_certify_at_most_the_nominal_and_the_script_agrees(
     ]
     with transaction.atomic():
         try:
-            study = factory.create(*asked, mechanism=mechanism, unit=unit, epsilon=str(epsilon), days=days)
+            study = factory.create(*asked, plan=plan, days=days)
         except LdpError:
             assert mechanism.startswith("rsfd")  # daily values are no secret there if one value is promised
             assert unit == "attribute"
@@ -285,4 +322,8 @@ def test_random_plans_certify_at_most_the_nominal_and_the_script_agrees(
     assert Fraction(guarantee["epsilon"]) <= Fraction(guarantee[f"nominal_{unit}"])
     for entry in statement["indicators"]:
         assert Fraction(entry["epsilon"]) <= Fraction(entry["nominal_epsilon"])
+    if hidden is not None:
+        lost = statement["presence"]
+        assert Fraction(lost["epsilon"]) <= Fraction(lost["nominal_epsilon"]) == 2 * Fraction(hidden)
+        assert statement["composition"]["epsilon_presence"] == lost["epsilon"]
     assert texts(statement) == []

@@ -162,9 +162,15 @@ def test_changes_are_named_as_a_limit_only_where_values_are_daily() -> None:
         "presence",
         "missing_values",
         "changes",
+        "times",
         "key_holder",
     ]
-    assert names(statement("static")["not_protected"]) == ["presence", "missing_values", "key_holder"]
+    assert names(statement("static")["not_protected"]) == [
+        "presence",
+        "missing_values",
+        "times",
+        "key_holder",
+    ]
 
 
 def test_a_daily_report_that_changes_is_said_to_be_the_answer() -> None:
