@@ -99,7 +99,7 @@ def states_of_simulator(study: str) -> dict[str, str]:
         "simulator of a hopeless setting": "visitors=1000&categories=22&epsilon=0.5",
         "simulator with presence noise": "mechanism=smp-grr&presence_epsilon=1&daily=1&cap=2",
         "simulator of an impossible plan": "mechanism=smp-oue&presence_epsilon=1",
-        "simulator of no number": "epsilon=much",
+        "simulator of a wrong number": "epsilon=0",
     }
     return {name: simulator + query for name, query in queries.items()}
 
