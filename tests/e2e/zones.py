@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPException
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from cryptography import x509
@@ -140,11 +141,13 @@ class AnalystServer:
             wait_until(self.answers, what="the analyst server")
 
     def answers(self) -> bool:
-        """Whether a page of it can be had."""
+        """Whether it answers, be it with a refusal."""
         context = ssl.create_default_context(cafile=str(self.tls.authority)) if self.tls else None
         try:
-            with urlopen(f"{self.address}/sign-in/", context=context, timeout=5) as response:  # noqa: S310
-                return bool(response.status == 200)
+            with urlopen(f"{self.address}/api/v1/intake/", context=context, timeout=5):  # noqa: S310
+                return True
+        except HTTPError:
+            return True
         except (OSError, HTTPException):
             return False
 
