@@ -27,7 +27,7 @@ CHROMIUM = {
         "--disable-background-networking", "--disable-component-update",
     ],
 }  # fmt: skip
-ROLES = ("operator", "analyst", "administrator")
+ROLES = ("operator", "analyst", "administrator", "privacy_officer")
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     bare.value("create_study", str(STUDY_FILE))
     accounts = {}
     for role in ROLES:
-        granted = [] if role == "administrator" else ["--all-studies"]
+        granted = [] if role in ("administrator", "privacy_officer") else ["--all-studies"]
         accounts[role] = bare.value("create_account", role, "--role", role, *granted)["password"]
     server = bare.start("run", "--port", "8100")
     assert server.stdout is not None

@@ -51,8 +51,8 @@ def test_upload_in_the_browser_ends_in_a_report(
         assert reports == estimate["reports"]
 
 
-def upload(page: Page, site: Site, path: Path) -> None:
-    page.goto(f"{site.address}/operator/{STUDY}/")
+def upload(page: Page, site: Site, path: Path, *, study: str = STUDY) -> None:
+    page.goto(f"{site.address}/operator/{study}/")
     page.set_input_files("input[type=file]", path)
     page.get_by_role("button", name="Upload").click()
     page.wait_for_url("**/operator/batches/**")
