@@ -12,7 +12,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from scripts.services import install, postgres, redis_server
+from scripts.services import install, postgres
 
 ROOT = Path(__file__).resolve().parent.parent
 log = logging.getLogger("run_tests")
@@ -28,10 +28,7 @@ def main(options: list[str]) -> int:
     ensure_browser()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # stop the services all the same
     with ExitStack() as services:
-        environment = os.environ | {
-            "TEST_POSTGRES_URL": services.enter_context(postgres()),
-            "TEST_REDIS_URL": services.enter_context(redis_server()),
-        }
+        environment = os.environ | {"TEST_POSTGRES_URL": services.enter_context(postgres())}
         return max(run_default(options, environment), run_on_postgres(options, environment))
 
 

