@@ -23,7 +23,7 @@ from reports.budget import outlook
 from reports.composition import Losses, counted, studies_of
 from reports.models import Plan, Study
 from reports.services.budgets import BudgetExceededError, decide_cap, propose_cap
-from reports.services.studies import StudyExistsError
+from reports.services.studies import StudyExistsError, create_study_rows
 from reports.studyfile import StudyDefinition
 from tests.mobility.services.conftest import STUDY_FILE, Pipeline
 
@@ -60,13 +60,12 @@ def test_two_studies_at_once_cannot_both_take_the_rest(
     cap("10")
     failures: list[Exception] = []
     arrived = threading.Barrier(2)
-    keep = studies.create_study_rows
 
     def slowly(definition: StudyDefinition, **options: Any) -> Study:
         """The budget was checked: give the other one all the time in the world to check it, too."""
         with suppress(threading.BrokenBarrierError):
             arrived.wait(2)
-        return keep(definition, **options)
+        return create_study_rows(definition, **options)
 
     def create(slug: str) -> None:
         try:
