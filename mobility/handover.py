@@ -96,7 +96,10 @@ class AnalystServer:
     """
 
     def __init__(self) -> None:
-        check_analyst_url(settings.MOBILITY_ANALYST_URL)
+        try:
+            check_analyst_url(settings.MOBILITY_ANALYST_URL)
+        except ValueError as error:  # commands do not start with it, but web servers and workers do
+            raise HandoverRefusedError(str(error)) from None
         self._key = sender_key()
         self._opener = _opener()
 

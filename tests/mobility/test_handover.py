@@ -183,9 +183,14 @@ def test_a_server_that_speaks_no_tls_is_not_believed(server: type[Answering], se
     ["http://reports.example.org", "ftp://localhost", "reports.example.org", "https://", "file:///etc/passwd",
      "https://a:b@reports.example.org", "https://reports.example.org/?a", "http://localhost.example.org"],
 )  # fmt: skip
-def test_nothing_is_sent_where_others_can_read_it(url: str) -> None:
+def test_nothing_is_sent_where_others_can_read_it(
+    url: str, server: type[Answering], settings: Settings
+) -> None:
     with pytest.raises(ValueError, match="MOBILITY_ANALYST_URL must"):
         check_analyst_url(url)
+    settings.MOBILITY_ANALYST_URL = url
+    with pytest.raises(HandoverRefusedError, match="MOBILITY_ANALYST_URL must"):
+        AnalystServer()
 
 
 @pytest.mark.parametrize(
