@@ -10,6 +10,7 @@ from reports.dpia import dpia_pack
 from reports.dpia.markdown import to_markdown
 from reports.policies import OVERSEERS, require_role
 from reports.views.access import study_or_404
+from reports.views.handed_out import handed_out
 
 overseers_only = require_role(*OVERSEERS)
 
@@ -32,6 +33,7 @@ def dpia(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 @overseers_only
+@handed_out
 def download(request: HttpRequest, slug: str, ending: str) -> HttpResponse:
     """The pack as a file; `ending` is md or pdf."""
     study = study_or_404(request, slug)

@@ -11,9 +11,10 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from mobility import tasks
-from reports.models import ShareView, Study
+from reports.models import LedgerHead, LedgerKind, ShareView, Study
 from reports.selectors import Window
 from reports.services import access
+from reports.services.ledger import record
 from tests.reports import report_factory as factory
 
 MODULES = {"sweep": "sweeping", "catch_up": "publishing"}
@@ -84,3 +85,13 @@ def test_a_worker_of_the_analyst_zone_asks_for_nothing_of_the_vault(
     timer.call_all()
     assert asked == []
     assert list(timer.every_s.values()) == [3600, 3600]
+
+
+def test_a_worker_looks_after_the_ledger_at_its_start(
+    data_dir: Path, study: Study, analyst: User, in_this_process: None
+) -> None:
+    record(LedgerKind.SIGNED_OUT, actor="anna")
+    tasks.sweep_from_now_on(sender=SimpleNamespace(timer=Timer()))
+    head = LedgerHead.objects.get()
+    assert head.checked_at is not None
+    assert (head.checked_number, head.problem) == (1, None)
