@@ -21,6 +21,7 @@ class StudyHead:
     """What an operator needs to know of a study; `columns` are those that an extract must have.
 
     closed_at : since then it takes nothing; None while it is open
+    is_noisy : its totals have presence noise, and cross when days are closed
     """
 
     slug: str
@@ -31,6 +32,7 @@ class StudyHead:
     min_publication: int
     columns: tuple[str, ...]
     closed_at: datetime | None
+    is_noisy: bool = False
 
     @property
     def last_day(self) -> date:
@@ -207,7 +209,7 @@ def _heads(study_ids: Iterable[int]) -> dict[int, StudyHead]:
     """Heads by study, without loading whole definitions: an area can have 100,000 cells."""
     parts = ("name", "timezone", "first_day", "days", "min_publication", "extract", "indicators")
     rows = VaultStudy.objects.filter(pk__in=list(study_ids)).values(
-        "pk", "slug", "closed_at", *(f"definition__{part}" for part in parts)
+        "pk", "slug", "closed_at", "plan__presence", *(f"definition__{part}" for part in parts)
     )
     return {row["pk"]: _head(row) for row in rows}
 
@@ -226,4 +228,5 @@ def _head(row: dict[str, Any]) -> StudyHead:
         min_publication=row["definition__min_publication"],
         columns=tuple(dict.fromkeys(name for name in names if name)),
         closed_at=row["closed_at"],
+        is_noisy=row["plan__presence"] is not None,
     )

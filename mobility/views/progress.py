@@ -173,6 +173,8 @@ def _published(batch: Batch) -> str:
             )
         case Batch.Kind.OPT_OUT:
             return gettext("These subscribers are not counted any more, in no day of the study.")
+        case Batch.Kind.CLOSE_DAYS if is_noisy(batch.study):
+            return gettext("The days are final, and published with their noise.")
         case Batch.Kind.CLOSE_DAYS:
             return gettext("The days are final. What was still open is published.")
         case Batch.Kind.VOID_DAY:

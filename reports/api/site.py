@@ -119,7 +119,7 @@ def visitors(
     limit: Limit = PAGE,
     offset: Offset = 0,
 ) -> HttpResponseBase:
-    """Exact number of different visitors of every window, or of those between two days."""
+    """Different visitors of every window, or of those between two days: exact, or noisy with an interval."""
     refuse_unknown(request, "from", "to", "limit", "offset")
     found = _study(request, study)
     page = Page(limit=limit, offset=offset)
