@@ -73,6 +73,17 @@ def create_study(
     HandoverRefusedError : an analyst server that runs apart refuses the study
     BudgetExceededError : a cap of its population forbids it
     """
+    _create_in_both(definition, by=by, approval=approval, with_copy=with_copy)
+    return {
+        "study": definition.slug,
+        "indicators": len(definition.indicators),
+        "windows": definition.n_windows,
+    }
+
+
+def _create_in_both(
+    definition: StudyDefinition, *, by: str, approval: Approval, with_copy: Callable[[], None]
+) -> None:
     copy: VaultStudy | None = None
     try:
         with transaction.atomic(using="default"):
@@ -87,11 +98,6 @@ def create_study(
         if copy is not None:
             _withdraw(copy)
         raise
-    return {
-        "study": definition.slug,
-        "indicators": len(definition.indicators),
-        "windows": definition.n_windows,
-    }
 
 
 def _keep_in_vault(definition: StudyDefinition, *, with_copy: Callable[[], None]) -> VaultStudy:

@@ -112,7 +112,12 @@ def _field(typed: Typed, name: str, label: str, *, kind: str = "text", hint: str
 
 
 def _study_fields(typed: Typed, *, slug_is_fixed: bool) -> list[Field]:
-    fields = [
+    fields = [*_name_fields(typed), *_rule_fields(typed)]
+    return [each for each in fields if not (slug_is_fixed and each.name == "study.slug")]
+
+
+def _name_fields(typed: Typed) -> list[Field]:
+    return [
         _field(typed, "study.name", gettext("Name")),
         _field(
             typed,
@@ -128,6 +133,11 @@ def _study_fields(typed: Typed, *, slug_is_fixed: bool) -> list[Field]:
             gettext("Market share"),
             hint=gettext("Above 0, up to 1: visitors are scaled by it."),
         ),
+    ]
+
+
+def _rule_fields(typed: Typed) -> list[Field]:
+    return [
         _field(
             typed,
             "study.small_cell",
@@ -154,10 +164,13 @@ def _study_fields(typed: Typed, *, slug_is_fixed: bool) -> list[Field]:
             hint=gettext("Day by which the study is to be closed."),
         ),
     ]
-    return [each for each in fields if not (slug_is_fixed and each.name == "study.slug")]
 
 
 def _plan_fields(typed: Typed) -> list[Field]:
+    return [*_choice_fields(typed), *_epsilon_fields(typed)]
+
+
+def _choice_fields(typed: Typed) -> list[Field]:
     return [
         _field(
             typed,
@@ -173,6 +186,11 @@ def _plan_fields(typed: Typed) -> list[Field]:
             kind="select",
             options=[(each, _unit_words(each)) for each in UNITS],
         ),
+    ]
+
+
+def _epsilon_fields(typed: Typed) -> list[Field]:
+    return [
         _field(
             typed,
             "plan.epsilon",

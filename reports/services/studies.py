@@ -148,8 +148,15 @@ def create_plan(
         reviewed_by=approval.by,
         reviewed_at=approval.at,
     )
+    _create_tallies(plan, spec, definition, indicators)
+    return plan
+
+
+def _create_tallies(
+    plan: Plan, spec: PlanSpec, definition: StudyDefinition, indicators: list[Indicator]
+) -> None:
     zero = Delta.zero(spec)
-    VisitorTally.objects.create(study=study, counts=zero.visitors.tobytes())
+    VisitorTally.objects.create(study=plan.study, counts=zero.visitors.tobytes())
     if spec.location is not None:
         LocationTally(plan=plan).set(zero.counts[spec.d])
     for indicator, typed, counts, n_reports in zip(
@@ -159,4 +166,3 @@ def create_plan(
         Tally.objects.create(
             plan=plan, indicator=indicator, counts=counts.tobytes(), n_reports=n_reports.tobytes()
         )
-    return plan

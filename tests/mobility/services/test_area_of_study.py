@@ -19,7 +19,7 @@ from django.test import Client
 from shapely import LineString, Polygon, box
 
 from ldp.geo.grid import Grid
-from mobility.models import VaultStudy
+from mobility.models import PlanDraft, VaultStudy
 from reports.geography.grid import grid_codes_of_cells, land_mask, zone_of_grid_cells
 from reports.models import Area, Study
 from reports.services.areas import create_area
@@ -95,9 +95,9 @@ def test_the_page_shows_the_notes(study_file: Path, client: Client, administrato
     )
     assert response.status_code == 200
     shown = response.content.decode()
-    assert "The study was created." in shown
+    assert "The study file is sound." in shown
     assert "zones.gpkg: features[1].geometry: was repaired (Self-intersection" in shown
-    assert Area.objects.get().layers[0]["name"] == "rivers"
+    assert PlanDraft.objects.get().definition["area"]["layers"][0]["name"] == "rivers"
 
 
 def test_the_main_database_knows_zones_and_layers_but_no_cell(study_file: Path) -> None:
