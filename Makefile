@@ -4,7 +4,7 @@ python := .venv/bin/python
 compile := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 PORT ?= 8000
 
-.PHONY: help setup setup-dev demo run test lint bench soak fuzz reproduce mutate screens messages lock clean
+.PHONY: help setup setup-dev demo run test lint audit bench soak fuzz reproduce mutate screens messages lock clean
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
@@ -48,6 +48,10 @@ soak: setup-dev  ## errors are as stated (half an hour; ARGS="--keys 200": less)
 	@$(python) -m benchmarks.soak $(ARGS)
 	@$(python) -m benchmarks.maps
 	@$(python) -m benchmarks.exactly_once --runs $(or $(RUNS),100)
+
+audit: setup-dev  ## known weaknesses: of our code (bandit), and of what we depend on (pip-audit; asks its database)
+	.venv/bin/bandit --quiet --recursive --configfile pyproject.toml --baseline docs/bandit_known.json ldp reports mobility scripts manage.py
+	.venv/bin/pip-audit --strict --requirement requirements.txt --no-deps --disable-pip
 
 fuzz: setup-dev  ## any files, for MINUTES=10: none may crash a reader, hang it, or be counted wrongly
 	@$(python) -m scripts.fuzz_readers --minutes $(or $(MINUTES),10)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from socketserver import ThreadingMixIn
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 ROOT = Path(__file__).parents[1]
 CLIENT_ID, CLIENT_SECRET = "mobility-reports", "a secret of the client, 7Qx"
@@ -75,7 +75,7 @@ class _Quiet(WSGIRequestHandler):
         """Say nothing."""
 
 
-def _configure(folder: Path) -> None:
+def _configure(folder: Path, issuer: str) -> None:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import rsa
     from django.conf import settings
@@ -92,7 +92,7 @@ def _configure(folder: Path) -> None:
     settings.configure(
         SECRET_KEY="of the provider",
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],  # of tests: fast
-        ALLOWED_HOSTS=["127.0.0.1"],
+        ALLOWED_HOSTS=["127.0.0.1", "localhost"],
         ROOT_URLCONF="tests.openid_provider",
         USE_TZ=True,
         DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
@@ -114,6 +114,7 @@ def _configure(folder: Path) -> None:
         LOGIN_URL="/log-in/",
         OAUTH2_PROVIDER={
             "OIDC_ENABLED": True,
+            "OIDC_ISS_ENDPOINT": issuer,  # by whatever name it was asked
             "OIDC_RSA_PRIVATE_KEY": key.decode(),
             "OAUTH2_VALIDATOR_CLASS": "tests.openid_provider.validator",
             "SCOPES": {"openid": "identity", "profile": "name", "groups": "groups"},
@@ -179,11 +180,13 @@ def main(folder: Path, redirect_addresses: list[str]) -> None:
     import django
     from django.core.wsgi import get_wsgi_application
 
-    _configure(folder)
+    server = _Server(("127.0.0.1", 0), _Quiet)
+    issuer = f"http://127.0.0.1:{server.server_port}/o"
+    _configure(folder, issuer)
     django.setup()
     _fill(redirect_addresses)
-    server = make_server("127.0.0.1", 0, get_wsgi_application(), server_class=_Server, handler_class=_Quiet)
-    sys.stdout.write(json.dumps({"issuer": f"http://127.0.0.1:{server.server_port}/o"}) + "\n")
+    server.set_app(get_wsgi_application())
+    sys.stdout.write(json.dumps({"issuer": issuer}) + "\n")
     sys.stdout.flush()
     server.serve_forever()
 
