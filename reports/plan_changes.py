@@ -6,6 +6,7 @@ needs one: a field that this module has never heard of, too.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -231,10 +232,14 @@ def _shown(value: Decimal | Fraction | int) -> str:
 
 
 def _field_words(key: str, old: object, new: object) -> str:
-    values = {"key": key, "old": old, "new": new}
-    if isinstance(new, str | int | Decimal) or new is None:
+    values = {"key": key, "old": _plain(old), "new": _plain(new)}
+    if all(isinstance(each, str | int | Decimal | date | None) for each in (old, new)):
         return gettext("%(key)s: %(old)s, now %(new)s.") % values
     return gettext("%(key)s is not what it was.") % values
+
+
+def _plain(value: object) -> object:
+    return gettext("nothing") if value is None else value
 
 
 def _other(pattern: str, old: object = "", new: object = "") -> Change:

@@ -59,6 +59,7 @@ def both(*edits: Edit) -> Edit:
 
 ANYBODY = VisitorRule(min_minutes=0, from_minute=0, to_minute=9)
 LOOSE = both(plan(epsilon_profile=Decimal(9)), study(small_cell=50, min_publication=100))
+NOISY = plan(presence_epsilon=Decimal(1), presence_days=7)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,12 @@ LOOSE = both(plan(epsilon_profile=Decimal(9)), study(small_cell=50, min_publicat
         (LOOSE, study(small_cell=0), "(small cells) falls from 50 to 0"),
         (LOOSE, study(min_publication=99), "Least subscribers in a publication falls from 100 to 99"),
         (LOOSE, study(days=8), "Days of the study rises from 7 to 8"),
-        (LOOSE, study(first_day=date(2018, 5, 31)), "first_day is not what it was"),
+        (LOOSE, study(first_day=date(2018, 5, 31)), "first_day: 2017-05-31, now 2018-05-31."),
+        (LOOSE, study(key_until=date(2018, 5, 31)), "key_until: nothing, now 2018-05-31."),
+        (LOOSE, study(population="visitors"), "population: subscribers, now visitors."),
+        (both(LOOSE, NOISY), plan(presence_epsilon=Decimal(2)), "Epsilon of presence rises from 1 to 2"),
+        (both(LOOSE, NOISY), plan(presence_epsilon=None, presence_days=None), "of presence is taken away"),
+        (both(LOOSE, NOISY), plan(presence_days=4), "(presence_days): 7, now 4."),
         (LOOSE, study(visitor=ANYBODY), "visitor is not what it was"),
         (LOOSE, gender(categories=("F", "M", "NR", "X")), "gender has new categories: X"),
         (LOOSE, gender(categories=("F", "X", "NR")), "gender has new categories: X"),
@@ -98,6 +104,7 @@ def test_what_may_weaken_the_protection_needs_a_second_person(
         plan(epsilon=Decimal("0.9")),
         gender(epsilon=Decimal("0.9")),
         plan(epsilon_profile=Decimal(8)),
+        NOISY,
         study(small_cell=51),
         study(min_publication=101),
         study(days=6),
