@@ -123,7 +123,8 @@ def test_the_page_names_the_first_entry_that_is_wrong(filled: Client) -> None:
     filled.post("/ledger/check/")
     text = words(filled)
     assert "Broken" in text
-    assert "The first entry that is wrong is number 3." in text
+    assert "The first entry that is wrong is number 3. The check on 20" in text
+    assert "UTC says: its hash does not fit what it says: it was changed. Somebody has" in text
 
 
 def test_files_can_be_checked_elsewhere(filled: Client) -> None:
