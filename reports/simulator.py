@@ -239,7 +239,7 @@ def follows_plan(setting: Setting, question: Question) -> bool:
 
 
 def visitors_needed(row: Row, *, half_width: float) -> float:
-    """Visitors of a day with whom a day would be so exact: errors fall with the root of their number."""
+    """Visitors of a day with whom a day is so exact: errors fall at least with the root of their number."""
     return row.forecast.day.n_visitors * (row.day_half_width / half_width) ** 2
 
 

@@ -169,9 +169,9 @@ def totals_words(simulation: Simulation) -> str:
             "Numbers of visitors are exact: whether a person was there, and on which days, is not protected."
         )
     return gettext(
-        "Numbers of visitors have noise: that of the last day is known to ± %(error)s. Whether a person was "
-        "there changes what anyone sees by at most %(factor)s times (epsilon %(epsilon)s, for visitors and "
-        "answers together)."
+        "Numbers of visitors have noise: that of the last day is known to ± %(error)s. What anyone can learn "
+        "about whether a person was there changes their odds by at most %(factor)s times (epsilon "
+        "%(epsilon)s, for visitors and answers together)."
     ) % {
         "error": wording.number(simulation.visitors_error),
         "factor": wording.odds(presence.epsilon),
