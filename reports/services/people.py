@@ -152,8 +152,8 @@ def _check_name(username: str) -> None:
         raise AccessChangeError(gettext("A name must have at most %(n)d characters.") % {"n": NAME_MAX})
     # Two people whose names differ in capitals would be taken for each other.
     if User.objects.filter(username__iexact=username).exists():
-        text = gettext("username must be new, got %(name)s: there is such an account already")
-        raise AccessChangeError(text % {"name": repr(username)})
+        text = gettext("There is an account of the name %(name)s already: choose another one.")
+        raise AccessChangeError(text % {"name": username})
 
 
 def _groups(roles: Collection[Role]) -> list[Group]:

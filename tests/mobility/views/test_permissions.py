@@ -40,6 +40,10 @@ pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=T
 Person = Callable[..., User]
 OWN, OTHER = "fair", "market"
 EVERY_ROLE = [*Role, None]
+LISTS = (
+    "home", "reports:studies", "operator:studies", "administrator:studies", "access:tokens", "reading:docs",
+    "budget:budget", "people:matrix", "ledger:ledger", "administrator:drafts",
+)  # fmt: skip
 GRANTED = [role for role in Role if role not in SEES_ALL]
 YESTERDAY = timedelta(days=-1)
 UNKNOWN: dict[str, Any] = {
@@ -238,11 +242,8 @@ def test_lists_name_no_study_that_is_not_open(
     client: Client, person: Person, studies: dict[str, Study], role: Role | None
 ) -> None:
     client.force_login(somebody(person, role, studies[OWN]))
-    lists = [
-        reverse(name)
-        for name in ("home", "reports:studies", "operator:studies", "administrator:studies", "access:tokens",
-                     "reading:docs", "budget:budget", "people:matrix")
-    ] + ["/api/v1/studies", f"/studies/{OWN}/age/compare/?kind=studies"]  # fmt: skip
+    lists = [reverse(name) for name in LISTS]
+    lists += ["/api/v1/studies", f"/studies/{OWN}/age/compare/?kind=studies", f"/studies/{OWN}/statement/"]
     for address in lists:
         text = client.get(address).content.decode()
         assert ("The market" in text or "market" in text) <= (role in SEES_ALL), address
@@ -289,7 +290,7 @@ def test_a_token_reads_what_its_owner_may_read_now(
 ) -> None:
     user = somebody(person, Role.ANALYST, studies[OWN])
     _, text = access.create_token(name="x", days=1, study=studies[OWN] if is_of_one else None, by=user)
-    sent = {"headers": {"Authorization": f"Bearer {text}"}}
+    sent: dict[str, Any] = {"headers": {"Authorization": f"Bearer {text}"}}
     for path, is_of_study in READING.items():
         assert read(client, path, **sent) == 200, path
         if is_of_study:
@@ -352,7 +353,7 @@ def test_a_feed_opens_its_study_and_no_other(
 ) -> None:
     things = world(person("anna", Role.ANALYST))
     token, text = feeds.create_token(VaultStudy.objects.get(slug=OWN), name="nightly", days=1, by="olga")
-    sent = {"headers": {"Authorization": f"Bearer {text}"}}
+    sent: dict[str, Any] = {"headers": {"Authorization": f"Bearer {text}"}}
 
     def statuses() -> list[int]:
         """Of batches, and of files without a length: 411 comes after the door."""
