@@ -14,13 +14,16 @@ from django.test import Client
 
 from ldp import PlanSpec
 from reports import wording
+from reports.api.records import visitors_record
+from reports.api.schemas import Report, VisitorsOfWindow
 from reports.compare import NotComparableError, Reason, compare_categories, compare_windows
 from reports.derived import key_figures
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
 from reports.exports.facts import facts_of
+from reports.exports.formats import FORMATS
 from reports.exports.records import report_record, to_csv
-from reports.exports.selection import select_window
+from reports.exports.selection import Scope, select_window
 from reports.models import Plan, Study
 from reports.movement import NoisyTotalsError, movement
 from reports.noise import visitor_noise
@@ -290,3 +293,35 @@ def test_page_of_the_statement_says_what_is_promised_of_presence(closed: Study, 
     assert "Whether a person was there at all is protected with epsilon 2:" in text
     assert "only the first 4 present days of a person count" in text
     assert "Nothing hides whether a person was there" not in text
+
+
+@pytest.mark.parametrize("has_people", [True, False])
+def test_every_file_format_bears_noise(study: Study, reader: Client, has_people: bool) -> None:
+    """Also where nothing can be estimated from negative counts."""
+    people = factory.crowd(study, n=N) if has_people else noisy_factory.nobody(study)
+    noisy_factory.close(study, people, first=1, last=3)
+    for ending, found in FORMATS.items():
+        for scope, path in (
+            (Scope.WINDOW, "gender/export"),
+            (Scope.DAYS, "stay/days"),
+            (Scope.STUDY, "export"),
+        ):
+            if scope in found.scopes and ending not in {"geojson", "geoparquet"}:
+                response = reader.get(f"/studies/{study.slug}/{path}.{ending}")
+                assert response.status_code == 200, (ending, path, response.content[:300])
+                assert len(response.content) > 100
+
+
+def test_programs_get_intervals_of_noisy_visitors(study: Study, people: People) -> None:
+    noisy_factory.close(study, people, first=1, last=2)
+    unions = visitor_unions(study)
+    records = [
+        visitors_record(study, window, visitors=unions, outages=frozenset()) for window in windows_of(study)
+    ]
+    for window, record in zip(windows_of(study), records, strict=True):
+        VisitorsOfWindow.model_validate(record)
+        is_here = window.first_day <= 2
+        assert record["status"] == ("ok" if is_here else "not_collected")
+        assert (record["n_visitors_ci_low"] is not None) == is_here
+    assert Report.model_validate(report_record(report(study, 1, 2))).n_visitors_ci_low is not None
+    assert Report.model_validate(report_record(report(study, 3, 4))).n_visitors_ci_low is None
