@@ -112,6 +112,7 @@ def apart() -> Iterator[Apart]:
                 "MOBILITY_ANALYST_CA_FILE": str(tls.authority),
                 "MOBILITY_SENDER_NAME": "north",
                 "MOBILITY_HANDOVER_RETRY_S": "1",
+                "MOBILITY_HANDOVER_TIMEOUT_S": "120",  # the first answer of a server compiles kernels
             }
             for name in ("operator", "whole"):
                 (root / name).mkdir()
@@ -180,7 +181,7 @@ def test_a_server_that_is_down_gets_it_later(apart: Apart) -> None:
 
 
 def test_a_server_that_is_killed_again_and_again_loses_nothing_and_counts_nothing_twice(apart: Apart) -> None:
-    is_over = threading.Event()
+    is_over, before = threading.Event(), len(apart.state()["publications"])
 
     def kill() -> None:
         # Before, while and after it boots, and while it answers.
@@ -201,18 +202,18 @@ def test_a_server_that_is_killed_again_and_again_loses_nothing_and_counts_nothin
     apart.analyst.stop()
     apart.analyst.start()
     apart.wait()
-    assert len(apart.state()["publications"]) == 4
+    assert len(apart.state()["publications"]) == before + 2
 
 
 def test_what_was_taken_and_not_answered_counts_once(apart: Apart) -> None:
-    line = apart.line
+    line, before = apart.line, len(apart.state()["publications"])
     apart.ask_from_the_operator_zone()
     # Questions are answered, publications are not.
     line.longest, line.losses = line.carried[-1] + 200, 3
     apart.ingest(apart.files[4])
     wait_until(lambda: line.losses == 0, what="lost answers")
     apart.wait()
-    assert len(apart.state()["publications"]) == 5
+    assert len(apart.state()["publications"]) == before + 1
 
 
 def test_a_server_without_a_known_certificate_is_told_nothing(apart: Apart) -> None:
