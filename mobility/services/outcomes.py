@@ -83,7 +83,8 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
         )
     if (handover_waits := selectors.waiting_handover(batch.study_id)) is not None:
         yield (
-            f"the analyst server does not have everything yet: {handover_waits.problem or 'not tried yet'}. "
+            "the analyst server does not have everything yet: "
+            f"{handover_waits.problem or 'it is about to be handed over'}. "
             "Nothing is lost: as long as a worker runs, it is tried again"
         )
     if batch.waiting_subscribers:
