@@ -121,8 +121,8 @@ def apart() -> Iterator[Apart]:
                 Installation(root / "whole") as whole,
             ):
                 made = Apart(operator, analyst, whole, line, tls, extract(root / "extract"))
-                introduce(made)
                 try:
+                    introduce(made)
                     yield made
                 finally:
                     analyst.stop()

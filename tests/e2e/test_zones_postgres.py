@@ -80,10 +80,10 @@ def _running(root: Path, port: int) -> Iterator[Zones]:
     log.mkdir()
     worker = Worker(2, processes=1, environment=analyst.environment, folder=log)
     with operator:
-        worker.start()
-        analyst.value("collectstatic", "--no-input", "--verbosity", "0")
-        analyst.start()
         try:
+            worker.start()
+            analyst.value("collectstatic", "--no-input", "--verbosity", "0")
+            analyst.start()
             yield Zones(operator, analyst, worker, url.format("analyst", "vault"))
         finally:
             analyst.stop()
