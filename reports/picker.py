@@ -142,13 +142,23 @@ def _choice(
         window=window,
         query=options.query(window_query(study, window)),
         day=study.date_of(window.first_day),
-        title=_title(days, n_visitors),
+        title=_noisy_title(study, window, days, n_visitors) if study.presence else _title(days, n_visitors),
         visitors=n_visitors,
         is_current=window == current,
         is_inside=current is not None
         and current.first_day <= window.first_day
         and window.last_day <= current.last_day,
     )
+
+
+def _noisy_title(study: Study, window: Window, days: str, n_visitors: int | None) -> str:
+    """Of a study with presence noise: a day is there when it is closed, also with nobody."""
+    if window.first_day > study.noisy_through:
+        return _title(days, 0)
+    return gettext("%(days)s: about %(visitors)s visitors") % {
+        "days": days,
+        "visitors": wording.counted(n_visitors),
+    }
 
 
 def _title(days: str, n_visitors: int | None) -> str:

@@ -200,6 +200,11 @@ def status_reason(status: str, study: Study) -> str:
 
 def report_summary(report: WindowReport) -> str:
     """One or two sentences that say what a chart shows."""
+    if report.status == Status.NOT_RELIABLE and report.estimates[0].frequency is None:
+        return gettext(
+            "Not reliable: so few people answered, if any, that the counts could be presence noise alone. "
+            "Choose more days."
+        )
     if report.status != Status.OK:
         return f"{_capital(status_word(report.status))}: {status_reason(report.status, report.study)}"
     # All estimates of a report have its status: none that could be larger is left out.
