@@ -1,8 +1,8 @@
 """Who reaches which address: the one table. A new address needs its rule here, and nothing else.
 
 How to add one: the name of the address, who is let in (OVERSEERS where a page of administrators only shows),
-and in `about` which of its parts name something of a study or of an account: a key of what `_things` in
-test_permissions.py makes. That nobody reaches another study, that 404 tells nothing, and that it needs a
+and in `about` which of its parts name something of a study or of an account: a key of what `things_of` in
+access_world.py makes. That nobody reaches another study, that 404 tells nothing, and that it needs a
 sign-in follows. An address that is decided by something else than roles and studies (a signature, a secret in
 its end) goes into ELSEWHERE, with the tests that it has.
 """
