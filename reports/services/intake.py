@@ -174,7 +174,7 @@ def _receipts(sender: Sender, slug: str) -> Iterable[str]:
 def take_study(sender: Sender, *, slug: str, body: bytes) -> bool:
     """Create a study as a sender describes it; False when it is here already.
 
-    One without data gives way to another description of the same sender: its plan was replaced.
+    One without data gives way to another description of the same sender, which gave up creating the first.
 
     Raises
     ------
@@ -192,14 +192,7 @@ def take_study(sender: Sender, *, slug: str, body: bytes) -> bool:
         if Publication.objects.filter(study=found).exists():
             return _check_same_plan(found, content["plan_hash"])
         delete_study_rows(found)
-    try:
-        study = _create(sender, slug=slug, content=content)
-    except MessageError:
-        raise
-    except MALFORMED as error:
-        raise MessageError(
-            f"the study cannot be created from this message ({type(error).__name__})"
-        ) from None
+    study = _created(sender, slug=slug, content=content)
     SentStudy.objects.create(study=study, sender=sender, digest=digest)
     record(
         LedgerKind.STUDY_CREATED,
@@ -216,6 +209,16 @@ def _check_same_plan(study: Study, wanted: object) -> bool:
             409, "the study has data here, and its plan is another one: plans with data are final"
         )
     return False
+
+
+def _created(sender: Sender, *, slug: str, content: dict[str, Any]) -> Study:
+    try:
+        return _create(sender, slug=slug, content=content)
+    except MessageError:
+        raise
+    except MALFORMED as error:
+        text = f"the study cannot be created from this message ({type(error).__name__})"
+        raise MessageError(text) from None
 
 
 def _create(sender: Sender, *, slug: str, content: dict[str, Any]) -> Study:
@@ -290,18 +293,14 @@ def take_publication(sender: Sender, *, slug: str, publication_id: UUID, body: b
         delta=Delta.unpack(packed, plan=PlanSpec.from_json(plan.spec)),
         voided_days=head["voided_days"],
     )
-    record(
-        LedgerKind.DELTA_RECEIVED,
-        actor=_actor(sender),
-        study=slug,
-        facts={
-            "publication": str(publication_id),
-            "number": head["number"],
-            "sha256": handover.digest_of(body),
-            "bytes": len(body),
-        },
-        event_id=f"delta {publication_id}",
-    )
+    facts: dict[str, Json] = {
+        "publication": str(publication_id),
+        "number": head["number"],
+        "sha256": handover.digest_of(body),
+        "bytes": len(body),
+    }
+    event = f"delta {publication_id}"
+    record(LedgerKind.DELTA_RECEIVED, actor=_actor(sender), study=slug, facts=facts, event_id=event)
     return is_new
 
 
