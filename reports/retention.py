@@ -43,6 +43,11 @@ def retention(study: Study) -> list[dict[str, str | None]]:
             None,
             gettext("When a share link was opened; nothing of who opened it."),
         ),
+        "sessions": (
+            gettext("an hour after its end"),
+            None,
+            gettext("Sessions of accounts: address and kind of the browser, shown to the account alone."),
+        ),
         "ledger": (
             no_date,
             None,
