@@ -47,7 +47,8 @@ def apply_publication(
     _, is_new = Publication.objects.get_or_create(publication_id=publication_id, defaults={"study": study})
     if not is_new:
         return False
-    plan = Plan.objects.select_for_update().filter(study=study, spec_hash=plan_hash).first()
+    in_force = Plan.objects.filter(study=study, superseded_at=None)
+    plan = in_force.select_for_update().filter(spec_hash=plan_hash).first()
     if plan is None:
         raise PublicationError(f"study {study_slug!r} has no plan with the hash of the vault's approved copy")
     _check_days(study, delta, has_noise=PlanSpec.from_json(plan.spec).presence is not None)
