@@ -211,7 +211,7 @@ def mechanism_words(mechanism: str) -> str:
         "ouez": pgettext("how it is answered", "marks (OUE)"),
         "adp": pgettext("how it is answered", "the better of both"),
     }[method]
-    return f"{mechanism}: {who}; {how}"
+    return gettext("%(mechanism)s: %(who)s; %(how)s") % {"mechanism": mechanism, "who": who, "how": how}
 
 
 def unreachable_words(setting: Setting, *, slugs: Sequence[str], of_union: bool) -> str:

@@ -66,10 +66,11 @@ class _Errors:
 
 
 def _words(problem: Problem, *, below: str) -> str:
+    """A problem of the study file, which is in English in every language."""
     place = problem.key.removeprefix(below).strip("[].")
     if place.isdecimal():
-        place = gettext("category %(place)s") % {"place": place}
-    found = "" if problem.value is None else gettext(", got %(value)s") % {"value": problem.value}
+        place = f"category {place}"
+    found = "" if problem.value is None else f", got {problem.value}"
     return (f"{place}: " if place else "") + problem.rule + found
 
 
@@ -177,7 +178,7 @@ def _choice_fields(typed: Typed) -> list[Field]:
             "plan.mechanism",
             gettext("Mechanism"),
             kind="select",
-            options=[(each, f"{each}: {_mechanism_words(each)}") for each in MECHANISMS],
+            options=[(each, _mechanism_choice(each)) for each in MECHANISMS],
         ),
         _field(
             typed,
@@ -295,6 +296,10 @@ def _unit_words(unit: str) -> str:
     if unit == "profile":
         return gettext("all values of a person (profile)")
     return gettext("one value of a person (attribute)")
+
+
+def _mechanism_choice(mechanism: str) -> str:
+    return gettext("%(name)s: %(figure)s") % {"name": mechanism, "figure": _mechanism_words(mechanism)}
 
 
 def _mechanism_words(mechanism: str) -> str:
