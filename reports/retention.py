@@ -1,6 +1,7 @@
 """What is kept of a study, and until when; what its closing has ended."""
 
 from datetime import UTC, datetime
+from typing import TypedDict
 
 from django.conf import settings
 from django.utils.translation import gettext, ngettext
@@ -8,8 +9,17 @@ from django.utils.translation import gettext, ngettext
 from reports.models import Study
 
 
-def retention(study: Study) -> list[dict[str, str | None]]:
-    """What is kept, and until when, in words; `date` where the day is known, as ISO writes it."""
+class Kept(TypedDict):
+    """Something that is kept, and until when; `date` where the day is known, as ISO writes it."""
+
+    name: str
+    until: str
+    date: str | None
+    text: str
+
+
+def retention(study: Study) -> list[Kept]:
+    """What is kept of a study, in words."""
     batch, day = gettext("the end of its batch"), gettext("the closing of the day")
     key, with_key, on = _of_key(study)
     logs = settings.MOBILITY_SHARE_LOG_DAYS

@@ -147,7 +147,7 @@ def _transfers() -> Section:
 
 
 def _time_limits(study: Study) -> Section:
-    rows = tuple((str(row["text"]), str(row["until"])) for row in retention(study))
+    rows = tuple((row["text"], row["until"]) for row in retention(study))
     staged = gettext("An upload that rests unfinished is deleted with its key after %(hours)d hours.") % {
         "hours": settings.MOBILITY_UPLOAD_EXPIRES_S // 3600
     }
