@@ -9,13 +9,20 @@ class Migration(migrations.Migration):
             model_name="vaultpublication",
             name="handed_over_at",
             field=models.DateTimeField(
-                blank=True, help_text="when an analyst server that runs apart took it; empty: not yet", null=True
+                blank=True,
+                help_text="when an analyst server that runs apart took it; empty: not yet",
+                null=True,
             ),
         ),
         migrations.CreateModel(
             name="Handover",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 (
                     "plan_hash",
                     models.CharField(blank=True, help_text="of the plan that the server has", max_length=64),

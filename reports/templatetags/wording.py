@@ -62,9 +62,7 @@ def consistent_cell(estimate: Estimate) -> SafeString:
 def noisy_cell(total: NoisyTotal) -> SafeString:
     """A noisy number of visitors, not below none, and its interval."""
     interval = escape(wording.noisy_range(total))
-    return SafeString(
-        f'{escape(wording.noisy_number(total))}<br><span class="muted small">{interval}</span>'
-    )
+    return SafeString(f'{escape(wording.noisy_number(total))}<br><span class="muted small">{interval}</span>')
 
 
 @register.filter

@@ -110,7 +110,7 @@ def test_days_page_without_data(reader: Client, db: None) -> None:
         ("study", ("fair-2024",), 4 + 7),  # study, plan, visitors, notes, area, roles, indicators
         ("indicator", ("fair-2024", "gender"), 4 + 6),  # study, indicators, visitors, zones, tally, notes
         ("days", ("fair-2024", "gender"), 4 + 4),  # study, indicators, tally, notes
-        # study, plan, indicators (3), area, typed epsilons, versions, studies and plans of the population, roles
+        # study, plan, indicators (3), area, typed epsilons, versions, studies and plans of the people, roles
         ("statement", ("fair-2024",), 4 + 12),
     ],
 )
