@@ -4,7 +4,7 @@ It is drafted, with its counts, in the transaction that closes the study, and co
 on. It counts, and names days and keys, never a person; its schema is docs/certificate.schema.json.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -24,6 +24,8 @@ class Holdings:
     """What the vault held of a study when it was closed.
 
     pseudonyms : subscribers with presence; None when the key was lost, so that nobody could count them
+    presence_shards, pseudonyms, day_states, answer_shards, opt_out_shards, waiting_deltas : None with
+        presence noise: how many there are depends on who was there, and the certificate leaves the zone
     damaged_shards : presence shards that the key did not open, whose pseudonyms are not counted
     waiting_deltas, publications : sanitised changes that waited for others, and that crossed
     staged_uploads : batches of which staged bytes were left
@@ -31,17 +33,29 @@ class Holdings:
     feed_tokens : tokens that were valid until then
     """
 
-    presence_shards: int
+    presence_shards: int | None
     pseudonyms: int | None
     damaged_shards: int
-    day_states: int
-    answer_shards: int
-    opt_out_shards: int
-    waiting_deltas: int
+    day_states: int | None
+    answer_shards: int | None
+    opt_out_shards: int | None
+    waiting_deltas: int | None
     publications: int
     staged_uploads: int
     batches: dict[str, int]
     feed_tokens: int
+
+    def without_presence(self) -> "Holdings":
+        """The same without what depends on who was there."""
+        return replace(
+            self,
+            presence_shards=None,
+            pseudonyms=None,
+            day_states=None,
+            answer_shards=None,
+            opt_out_shards=None,
+            waiting_deltas=None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +98,7 @@ def draft(
             "waiting_subscribers": dropped.waiting_subscribers,
             "unpublished_days": [day.isoformat() for day in dropped.unpublished_days],
         },
-        "kept": kept(),
+        "kept": kept(has_noise=study.plan.get("presence") is not None),
         "not_reached": not_reached(connections["vault"].vendor, key_was_lost=study.key_id not in key_ids),
     }
 
@@ -110,10 +124,13 @@ def is_complete(certificate: Certificate | None) -> bool:
     return certificate is not None and certificate["erased_at"] is not None
 
 
-def kept() -> list[dict[str, str]]:
+def kept(*, has_noise: bool) -> list[dict[str, str]]:
     """What an erasure leaves in place, each with a fixed name and a text."""
+    totals = gettext("Totals of sanitised answers and exact visitor counts, in the analyst zone.")
+    if has_noise:
+        totals = gettext("Totals of sanitised answers and of visitors, with noise, in the analyst zone.")
     return _named(
-        totals=gettext("Totals of sanitised answers and exact visitor counts, in the analyst zone."),
+        totals=totals,
         study=gettext("The study's definition and plan, and the state of its days."),
         batches=gettext(
             "The log of batches: file names, times, who sent them, counts of rows, cells that are not in the "

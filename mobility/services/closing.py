@@ -228,7 +228,7 @@ def _holdings(study: VaultStudy, opened: OpenStudy | None) -> Holdings:
     pseudonyms, damaged = _pseudonyms(study, opened)
     count: Callable[..., int] = lambda model: model.objects.filter(study=study).count()  # noqa: E731
     batches = Batch.objects.filter(study=study)
-    return Holdings(
+    held = Holdings(
         presence_shards=count(PresenceShard),
         pseudonyms=pseudonyms,
         damaged_shards=damaged,
@@ -241,6 +241,7 @@ def _holdings(study: VaultStudy, opened: OpenStudy | None) -> Holdings:
         batches=dict(sorted(Counter(batches.values_list("state", flat=True)).items())),
         feed_tokens=_valid_tokens(study).count(),
     )
+    return held.without_presence() if presence_crossing.is_noisy(study) else held
 
 
 def _pseudonyms(study: VaultStudy, opened: OpenStudy | None) -> tuple[int | None, int]:

@@ -1,5 +1,6 @@
 """Presence noise in the vault: a cell crosses once, complete, with its noise, whatever happens meanwhile."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import jsonschema
 import numpy as np
 import pytest
 from django.core import serializers
@@ -359,3 +361,18 @@ def test_study_is_closed_only_when_all_its_days_have_crossed_or_are_given_up(
     certificate = close_study(noisy.study, by="test", leave=Leave())
     assert certificate["dropped"] == {"waiting_subscribers": 0, "unpublished_days": []}
     assert noisy.tallies() == before
+
+
+def test_erasure_certificate_crosses_and_so_counts_nobody(
+    make_noisy: Callable[..., Pipeline], few: list[Path]
+) -> None:
+    noisy = make_noisy()
+    noisy.upload(few[0])
+    noisy.close_days(through=1)
+    certificate = close_study(noisy.study, by="test", leave=Leave())
+    erased = certificate["erased"]
+    counted = {name for name, count in erased.items() if count is not None}
+    assert counted == {"damaged_shards", "publications", "staged_uploads"}  # the same whoever was there
+    assert "exact" not in next(row["text"] for row in certificate["kept"] if row["name"] == "totals")
+    schema = json.loads((Path(__file__).parents[3] / "docs" / "certificate.schema.json").read_text())
+    jsonschema.validate(certificate, schema)
