@@ -21,6 +21,7 @@ from reports.ledger_chain import Json, canonical_hash
 from reports.models import Area, Plan, Publication, Sender, SentStudy, Study
 from reports.models.ledger import LedgerEntry, LedgerKind
 from reports.models.study import DEMO_ACTOR
+from reports.services.budgets import BudgetExceededError, check_budget
 from reports.services.ledger import LedgerFactsError, record
 from reports.services.publications import PublicationError, apply_publication
 from reports.services.studies import create_study_rows, delete_study_rows, mark_closed, plan_hash
@@ -140,7 +141,7 @@ def _refusing(work: Callable[P, R]) -> Callable[P, R]:
                 return work(*args, **kwargs)
         except (MessageError, LdpError, LedgerFactsError) as error:
             raise IntakeError(422, f"{error}; nothing was changed") from None
-        except PublicationError as error:
+        except (PublicationError, BudgetExceededError) as error:
             raise IntakeError(409, f"{error}; nothing was changed") from None
 
     return guarded
@@ -178,7 +179,8 @@ def take_study(sender: Sender, *, slug: str, body: bytes) -> bool:
 
     Raises
     ------
-    IntakeError : the slug is taken, the study has data under another plan, or the message is malformed
+    IntakeError : the slug is taken, the study has data under another plan, a cap set here forbids it, or the
+        message is malformed
     """
     content = handover.from_body(body, keys=handover.STUDY_KEYS)
     digest = handover.digest_of(body)
@@ -214,7 +216,7 @@ def _check_same_plan(study: Study, wanted: object) -> bool:
 def _created(sender: Sender, *, slug: str, content: dict[str, Any]) -> Study:
     try:
         return _create(sender, slug=slug, content=content)
-    except MessageError:
+    except (MessageError, BudgetExceededError):
         raise
     except MALFORMED as error:
         text = f"the study cannot be created from this message ({type(error).__name__})"
@@ -231,6 +233,8 @@ def _create(sender: Sender, *, slug: str, content: dict[str, Any]) -> Study:
         raise MessageError("plan_hash must be that of the plan in the definition, got another")
     by = DEMO_ACTOR if content["is_demo"] is True else sender.name
     with transaction.atomic():  # a refusal by the database leaves the outer transaction usable
+        # The operator zone has caps of its own; those of here hold for all senders together.
+        check_budget(definition, by=_actor(sender))
         approval = handover.approval_of(content["approval"])
         study = create_study_rows(definition, by=by, version=version, approval=approval)
         study.full_clean(validate_unique=False, validate_constraints=False)

@@ -24,6 +24,7 @@ from pytest_django.fixtures import Settings
 from ldp import PlanSpec
 from ldp.tallies import Delta
 from reports import handover
+from reports.composition import losses_of
 from reports.handover import Envelope, Kind, digest_of, to_body
 from reports.ledger_chain import canonical_hash
 from reports.models import (
@@ -39,6 +40,7 @@ from reports.models import (
     VisitorTally,
 )
 from reports.policies import Role
+from reports.services.budgets import propose_cap
 from reports.services.intake import register_sender
 from reports.services.studies import ON_SERVER, Approval, create_study_rows, delete_study_rows, plan_hash
 from reports.studyfile import StudyDefinition, parse_study
@@ -617,3 +619,16 @@ def test_canonical_bytes_cannot_mean_two_messages() -> None:
 def test_plan_of_the_message_is_the_plan_that_is_read(definition: StudyDefinition) -> None:
     public = handover.public_part(definition)
     assert PlanSpec.to_json(public.plan_spec()) == PlanSpec.to_json(definition.plan_spec())
+
+
+def test_a_cap_of_the_analyst_server_stops_a_study_that_is_handed_over(
+    operator_zone: Operator, definition: StudyDefinition
+) -> None:
+    spent = losses_of(definition.plan_spec()).profile
+    too_little = (spent / 2).quantize(Decimal("0.01"))
+    propose_cap(population=definition.population, unit="profile", period="ever", epsilon=too_little, by="ada")
+    refused = operator_zone.create(definition)
+    assert refused.status_code == 409
+    assert "budget" in refused.json()["detail"]
+    assert not Study.objects.exists()
+    assert operator_zone.create(replace(definition, population="others")).status_code == 200
