@@ -206,7 +206,11 @@ def report_summary(report: WindowReport) -> str:
             "Choose more days."
         )
     if report.status != Status.OK:
-        return f"{_capital(status_word(report.status))}: {status_reason(report.status, report.study)}"
+        words = {
+            "name": _capital(status_word(report.status)),
+            "figure": status_reason(report.status, report.study),
+        }
+        return gettext("%(name)s: %(figure)s") % words
     # All estimates of a report have its status: none that could be larger is left out.
     largest, *others = sorted(report.estimates, key=lambda estimate: -(estimate.frequency or 0.0))
     share = largest.frequency or 0.0

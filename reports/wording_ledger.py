@@ -9,7 +9,8 @@ from django.utils.translation import gettext_lazy as _
 from reports.models.ledger import LedgerEntry, LedgerKind
 from reports.policies import Role
 from reports.services.grants import ALL_STUDIES
-from reports.wording import number
+from reports.wording import number, with_decimal_sign
+from reports.wording_budget import period_words, unit_words
 from reports.wording_roles import ROLE_WORDS
 
 Facts = Mapping[str, Any]
@@ -142,10 +143,13 @@ def _plan_hash(facts: Facts) -> str:
 def _study(facts: Facts) -> str:
     if "mechanism" not in facts:
         return _plan(facts)
-    text = gettext("Mechanism %(mechanism)s, epsilon %(epsilon)s per %(unit)s.")
-    return (
-        f"{text % {name: facts.get(name) for name in ('mechanism', 'epsilon', 'unit')}} {_plan_hash(facts)}"
-    )
+    text = gettext("Mechanism %(mechanism)s, epsilon %(epsilon)s for %(unit)s.")
+    words = {
+        "mechanism": facts["mechanism"],
+        "epsilon": with_decimal_sign(str(facts.get("epsilon"))),
+        "unit": _known(unit_words, facts.get("unit")),
+    }
+    return f"{text % words} {_plan_hash(facts)}"
 
 
 def _closed(facts: Facts) -> str:
@@ -226,10 +230,25 @@ def _access(facts: Facts) -> str:
 def _budget(facts: Facts) -> str:
     text = str(CAPS.get(str(facts.get("what")), ""))
     cap = facts.get("epsilon")
-    epsilon = gettext("no cap") if cap is None else gettext("epsilon %(epsilon)s") % {"epsilon": cap}
+    epsilon = gettext("no cap")
+    if cap is not None:
+        epsilon = gettext("epsilon %(epsilon)s") % {"epsilon": with_decimal_sign(str(cap))}
     whose = gettext("Population %(population)s, %(unit)s, %(period)s: %(epsilon)s.")
-    names = {name: facts.get(name) for name in ("population", "unit", "period")}
-    return f"{text} {whose % {**names, 'epsilon': epsilon}}".strip()
+    words = {
+        "population": facts.get("population"),
+        "unit": _known(unit_words, facts.get("unit")),
+        "period": _known(period_words, facts.get("period")),
+        "epsilon": epsilon,
+    }
+    return f"{text} {whose % words}".strip()
+
+
+def _known(words: Callable[[str], str], name: object) -> str:
+    """A name in words; one of a later version as it is called there."""
+    try:
+        return words(str(name))
+    except ValueError:
+        return str(name)
 
 
 def _sender(facts: Facts) -> str:

@@ -54,11 +54,7 @@ def _description(study: Study, spec: PlanSpec) -> Section:
                 "memory, and values become sanitised answers."
             ),
             gettext("At the end of the batch the file and its key are destroyed, however the batch ended."),
-            gettext(
-                "Only counts of sanitised answers cross to the analyst zone, merged over at least "
-                "%(n)d subscribers."
-            )
-            % {"n": study.min_publication},
+            _crossing(study),
             gettext(
                 "When the study is closed, its key is destroyed: pseudonyms and answers can be linked to "
                 "nobody any more, and a certificate says what was erased."
@@ -66,6 +62,18 @@ def _description(study: Study, spec: PlanSpec) -> Section:
         ),
         to_fill=(gettext("Drawing of the network: which hosts run the two zones"),),
     )
+
+
+def _crossing(study: Study) -> str:
+    if study.presence is not None:
+        return gettext(
+            "Only counts of sanitised answers cross to the analyst zone, each with presence noise, once, when "
+            "its day is closed."
+        )
+    text = gettext(
+        "Only counts of sanitised answers cross to the analyst zone, merged over at least %(n)d subscribers."
+    )
+    return text % {"n": study.min_publication}
 
 
 def _necessity(study: Study, spec: PlanSpec, certificate: Certificate) -> Section:
@@ -78,12 +86,12 @@ def _necessity(study: Study, spec: PlanSpec, certificate: Certificate) -> Sectio
         points=(
             gettext("Data minimisation: only the columns of %(n)d indicators are read.") % {"n": spec.d},
             gettext(
-                "Certified epsilon: %(epsilon)s, for the unit %(unit)s (profile: %(profile)s, attribute: "
-                "%(attribute)s)."
+                "Certified epsilon: %(epsilon)s for %(unit)s. Per profile: %(profile)s; per attribute: "
+                "%(attribute)s."
             )
             % {
                 "epsilon": asked,
-                "unit": spec.unit,
+                "unit": unit_words(spec.unit),
                 "profile": wording.epsilon(epsilons["profile"]),
                 "attribute": wording.epsilon(epsilons["attribute"]),
             },

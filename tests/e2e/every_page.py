@@ -29,7 +29,8 @@ def pages_of(page: Page, site: str, *, study: str, role: str) -> dict[str, str]:
     if role == "administrator":
         _draft(page, site, study)
     simulated = states_of_simulator(study) if role == "administrator" else {}
-    opened = opened_to_others(page, site, study)  # first: it fills the lists that the walk finds
+    # First: it fills the lists that the walk finds. A privacy officer reads, and opens nothing to others.
+    opened = {} if role == "privacy_officer" else opened_to_others(page, site, study)
     return Walk(page, site, study).pages() | states_of_reports(study) | simulated | opened
 
 
