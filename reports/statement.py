@@ -178,15 +178,24 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
         if spec.has_fakes:
             limits["changes"] += " " + gettext("A made-up report never changes: one that does is the answer.")
     limits |= location_limits(location_protection(spec))
-    limits["times"] = gettext(
-        "Times: when totals change, and by how much, can be seen by whoever reads them before and after. A "
-        "change covers at least as many subscribers as the study asks for (min_publication)."
-    )
+    limits["times"] = _times(spec)
     limits["key_holder"] = gettext(
         "The operator: whoever holds the study key and a pseudonym can undo the noise. The guarantee is "
         "about what leaves the operator zone."
     )
     return [{"name": name, "text": text} for name, text in limits.items()]
+
+
+def _times(spec: PlanSpec) -> str:
+    if spec.presence is not None:
+        return gettext(
+            "Times: when totals change, and by how much, can be seen by whoever reads them before and after. "
+            "Noise hides how many subscribers a change covers, so no least number of them is asked for."
+        )
+    return gettext(
+        "Times: when totals change, and by how much, can be seen by whoever reads them before and after. A "
+        "change covers at least as many subscribers as the study asks for (min_publication)."
+    )
 
 
 def utc_text(moment: datetime) -> str:

@@ -18,6 +18,7 @@ from reports.api.records import visitors_record
 from reports.api.schemas import Report, VisitorsOfWindow
 from reports.compare import NotComparableError, Reason, compare_categories, compare_windows
 from reports.derived import key_figures
+from reports.dpia import dpia_pack
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
 from reports.exports.facts import facts_of
@@ -262,6 +263,20 @@ def test_limits_of_a_study_name_presence_only_where_nothing_hides_it(closed: Stu
     assert hidden ^ shown == {"presence", "missing_values", "closings"}
     assert "closings" in hidden
     assert stated(closed)["presence"]["noisy_through"] == 4
+
+
+def test_noise_hides_how_many_cross_so_no_least_number_is_claimed(closed: Study) -> None:
+    def claims(study: Study) -> str:
+        times = next(limit["text"] for limit in stated(study)["not_protected"] if limit["name"] == "times")
+        return times + "".join(point for section in dpia_pack(study).sections for point in section.points)
+
+    exact = claims(factory.create(slug="exact"))
+    assert "at least as many subscribers as the study asks for" in exact
+    assert "merged over at least" in exact
+    noisy = claims(closed)
+    assert "no least number of them is asked for" in noisy
+    assert "at least" not in noisy
+    assert "each with presence noise, once, when its day is closed" in noisy
 
 
 def test_script_finds_each_number_of_presence_that_is_changed(closed: Study) -> None:
