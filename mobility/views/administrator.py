@@ -17,7 +17,7 @@ from mobility.certificate import is_complete
 from mobility.errors import MobilityError
 from mobility.models import PlanDraft, VaultStudy
 from mobility.selectors import waiting_handover
-from mobility.services.drafts import draft_new_study
+from mobility.services.drafts import DraftOpenError, draft_new_study
 from mobility.services.plan_publishing import obstacle
 from mobility.views.drafts import open_drafts
 from mobility.views.study_form import StudyForm, StudyFormError, check_given, check_size
@@ -68,7 +68,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 @administrators_only
 def create(request: HttpRequest) -> HttpResponse:
     """Draft a study from its file, or list everything that is wrong with it."""
-    form, problems, promise = StudyForm(), [], None
+    form, problems, promise, other = StudyForm(), [], None, None
     if request.method == "POST":
         form = StudyForm.of(request)
         try:
@@ -77,6 +77,7 @@ def create(request: HttpRequest) -> HttpResponse:
             promise = unconfirmed
         except (StudyFormError, StudyFileError, StudyExistsError, MobilityError) as error:
             problems = str(error).split("\n")
+            other = error.draft_id if isinstance(error, DraftOpenError) else None
         else:
             messages.success(
                 request, gettext("The study file is sound. Nothing is in force before it is published.")
@@ -85,6 +86,7 @@ def create(request: HttpRequest) -> HttpResponse:
     context = {
         "problems": problems,
         "promise": promise,
+        "other_draft": other,
         "form": form,
         "max_mb": megabytes(settings.FILE_UPLOAD_MAX_MEMORY_SIZE),
         "crumbs": [(gettext("Administration"), reverse("administrator:studies"))],

@@ -64,6 +64,7 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
     spec = definition.plan_spec(version=found.version)
     located = location_protection(spec)
     visitors = _visitors(request)
+    outlook = outlook_of(definition) if found.is_open else None
     context = {
         "state": state_for(request.user, found),
         "draft": found,
@@ -77,7 +78,8 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
         "effects": plan_effects(before, definition, visitors=visitors),
         "visitors": visitors,
         "most_visitors": MOST_VISITORS,
-        "budget": outlook_sentences(outlook_of(definition)) if found.is_open else [],
+        "budget": outlook_sentences(outlook) if outlook else [],
+        "exceeds_budget": bool(outlook and outlook.exceeded),
         "crumbs": _crumbs(),
     }
     return render(request, "administrator/draft.html", context)

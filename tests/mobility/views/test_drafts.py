@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from mobility.services.drafts import approve_draft, submit_draft
 from mobility.views.draft_typed import Typed
 from reports.models import Plan, Study
 from reports.policies import Role
+from reports.services.budgets import propose_cap
 from reports.studyfile import StudyDefinition
 from tests.mobility.views.small_study import STUDY, page, text_of
 
@@ -99,7 +101,10 @@ class TestSecondPerson:
         assert "It waits for your review: adam asks for it." in page(officer, "/administrator/")
         assert "somebody who wrote nothing of it" in page(client, url(draft))
         assert "You approved the draft as it stands" in take(officer, draft, "approve", remark="fine")
-        assert "petra remarks: fine" in page(client, url(draft))
+        approved = page(client, url(draft))
+        assert "petra remarks: fine" in approved
+        assert "has to approve it" not in approved
+        assert "It needed a second person, because: It is a new study" in approved
         assert "The study was created. Operators can send extracts now." in take(client, draft, "publish")
         assert Study.objects.get().created_by == "adam"
         assert VaultStudy.objects.get().plan_hash == Plan.objects.get().spec_hash == draft.plan_hash
@@ -415,3 +420,22 @@ class TestPages:
         with django_assert_max_num_queries(12):
             shown = page(client, "/administrator/drafts/")
         assert shown.count("Fair &amp; market") == 21
+
+
+class TestWhatStandsInTheWay:
+    def test_a_second_draft_of_a_study_leads_to_the_first(self, client: Client) -> None:
+        draft = drafted(client)
+        again = client.post(CREATE_URL, {"study_file": SimpleUploadedFile("study.toml", STUDY.encode())})
+        assert again.status_code == 422
+        assert f'<a href="{url(draft)}">See the other draft</a>' in again.content.decode()
+
+    def test_a_draft_over_the_budget_says_so_beside_the_next_step(
+        self, client: Client, officer: Client
+    ) -> None:
+        draft = drafted(client)
+        assert "more than the budget has left" not in page(client, url(draft))
+        cap = {"population": "subscribers", "unit": "profile", "period": "year"}
+        propose_cap(**cap, epsilon=Decimal("0.01"), by="adam")
+        take(client, draft, "submit")
+        for browser in (client, officer):
+            assert "It takes more than the budget has left" in page(browser, url(draft))
