@@ -12,7 +12,6 @@ from reports.ledger_chain import Json
 from reports.models.ledger import LedgerKind
 from reports.services.ledger import record
 
-SIGN_IN = "sign-in"  # the actor where nobody with an account acts
 COMMAND_LINE = "command line"
 
 

@@ -7,8 +7,9 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 
-from mobility.signin.events import SIGN_IN, note_change
+from mobility.signin.events import note_change
 from reports.policies import Role
+from reports.services.people import RESERVED, SIGN_IN
 
 NOT_IN_A_NAME = re.compile(r"[^\w.@+-]+")
 LONGEST = 140  # of 150, for a number behind it
@@ -21,7 +22,7 @@ def free_username(wanted: str) -> str:
     """
     base = NOT_IN_A_NAME.sub("-", wanted)[:LONGEST].strip("-") or "person"
     name, number = base, 1
-    while User.objects.filter(username__iexact=name).exists():
+    while name.casefold() in RESERVED or User.objects.filter(username__iexact=name).exists():
         number += 1
         name = f"{base}-{number}"
     return name

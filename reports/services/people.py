@@ -10,12 +10,17 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from reports.models.ledger import LedgerKind
+from reports.models.study import DEMO_ACTOR
 from reports.policies import Role, roles_of
 from reports.services.ledger import record
 
 PASSWORD_BYTES = 12
 NAME_MAX = 150
 COMMAND_LINE = "command line"  # whoever has the shell of the server is trusted
+SIGN_IN = "sign-in"  # the actor of what a first sign-in does
+# What acts without an account has these names in the ledger, and a study of "demo" may be removed. Others
+# that act so have a blank in theirs, which no account has.
+RESERVED = frozenset({DEMO_ACTOR, SIGN_IN})
 
 
 class AccessChangeError(ValueError):
@@ -150,6 +155,9 @@ def _check_name(username: str) -> None:
         raise AccessChangeError(error.messages[0]) from error
     if len(username) > NAME_MAX:
         raise AccessChangeError(gettext("A name must have at most %(n)d characters.") % {"n": NAME_MAX})
+    if username.casefold() in RESERVED:
+        text = gettext("The name %(name)s stands for the software itself: choose another one.")
+        raise AccessChangeError(text % {"name": username})
     # Two people whose names differ in capitals would be taken for each other.
     if User.objects.filter(username__iexact=username).exists():
         text = gettext("There is an account of the name %(name)s already: choose another one.")

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 
+from mobility.signin.newcomers import free_username
 from reports.models.ledger import LedgerEntry
 from reports.policies import Role, roles_of
 from tests.mobility.signin.conftest import at_provider, question
@@ -58,6 +59,11 @@ def test_same_name_or_address_as_a_local_account_links_nothing(
     assert signed_in_as(client) == "anna-2"
     assert roles_of(User.objects.get(username="anna-2")) == frozenset()
     assert not SocialAccount.objects.filter(user=local).exists()
+
+
+@pytest.mark.parametrize("name", ["demo", "Sign-in"])
+def test_nobody_gets_a_name_under_which_the_software_acts(db: None, name: str) -> None:
+    assert free_username(name) == f"{name}-2"
 
 
 def test_whoever_is_signed_in_does_not_get_linked(

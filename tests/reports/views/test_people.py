@@ -73,7 +73,7 @@ class TestNewAccount:
         assert password[1] not in boss.get(url("person", made.pk)).content.decode()
         assert password[1] not in str(list(LedgerEntry.objects.values()))
 
-    @pytest.mark.parametrize("name", ["anna", "Anna", "a b", "", "x" * 151])
+    @pytest.mark.parametrize("name", ["anna", "Anna", "a b", "", "x" * 151, "demo", "Sign-in"])
     def test_a_name_that_is_none_or_taken_is_refused(self, boss: Client, analyst: User, name: str) -> None:
         before = User.objects.count()
         response = boss.post(url("new"), {"username": name, "roles": ["viewer"]})
