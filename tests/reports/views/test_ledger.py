@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from reports import wording_ledger
 from reports.ledger_check import check_lines, read_head
@@ -200,3 +200,26 @@ NEW_ACCOUNT = {"account": "eve", "change": "created", "roles": ["viewer"]}
 def test_words(kind: LedgerKind, facts: dict[str, Any], told: str) -> None:
     entry = LedgerEntry(number=1, at=timezone.now(), kind=kind.value, facts=facts)
     assert told in wording_ledger.entry_words(entry)
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "told"),
+    [
+        (
+            KINDS.BUDGET_CHANGED,
+            {"unit": "attribute", "period": "month", "epsilon": "0.5"},
+            "attribut), chaque",
+        ),
+        (KINDS.BUDGET_CHANGED, {"unit": "attribute", "period": "month", "epsilon": "0.5"}, "epsilon 0,5."),
+        (KINDS.BUDGET_CHANGED, {"unit": "attribute", "period": "week", "epsilon": None}, ", week"),
+        (KINDS.STUDY_CREATED, {"mechanism": "m", "epsilon": "1.5", "unit": "profile"}, "1,5 pour toutes les"),
+        (KINDS.STUDY_CREATED, {"mechanism": "m", "epsilon": "1.5", "unit": "household"}, "pour household."),
+    ],
+)
+def test_units_and_numbers_are_those_of_the_reader(
+    kind: LedgerKind, facts: dict[str, Any], told: str
+) -> None:
+    """And a name that only a later version knows stands as it is."""
+    entry = LedgerEntry(number=1, at=timezone.now(), kind=kind.value, facts=facts)
+    with translation.override("fr"):
+        assert told in wording_ledger.entry_words(entry)
