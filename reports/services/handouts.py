@@ -1,11 +1,12 @@
 """What leaves the site as a file, or through the API, is in the ledger: what, of which window, to whom."""
 
+import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 
 from reports.ledger_chain import Json
 from reports.models.ledger import LedgerKind
-from reports.services.ledger import record
+from reports.services.ledger import LENGTHS, record
 
 
 def record_file(*, study: str, by: str, facts: Mapping[str, Json]) -> None:
@@ -25,10 +26,13 @@ def record_answer(
         and again, and would read the same, is in the ledger once in an hour.
     """
     reader = f"token {token_id}" if token_id is not None else by
+    event = f"export/{version}/{now:%Y-%m-%dT%H}/{reader}"
+    if len(event) > LENGTHS["event_id"]:  # cut off, two readers with long names would be one
+        event = f"export/{hashlib.sha256(event.encode()).hexdigest()}"
     record(
         LedgerKind.EXPORT_MADE,
         actor=by,
         study=study,
         facts=dict(facts) | ({} if token_id is None else {"token": str(token_id)}),
-        event_id=f"export/{version}/{now:%Y-%m-%dT%H}/{reader}"[:120],
+        event_id=event,
     )

@@ -18,6 +18,7 @@ from reports.api import door
 from reports.models import LedgerEntry, LedgerHead, LedgerKind, ShareLink, Study
 from reports.selectors import Window
 from reports.services import access
+from reports.services.handouts import record_answer
 from reports.services.ledger_checks import check_now_and_then
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
@@ -260,3 +261,10 @@ def test_workers_check_the_ledger_now_and_then(fair: Study, caplog: pytest.LogCa
     LedgerHead.objects.update(checked_at=None, hash="0" * 64)
     check_now_and_then()
     assert "ledger_broken" in caplog.text
+
+
+def test_readers_with_long_names_are_told_apart(db: None) -> None:
+    asked = {"study": STUDY, "token_id": None, "facts": {"way": "api"}, "version": "0" * 64}
+    for name in ("x" * 149 + "1", "x" * 149 + "2", "x" * 149 + "1"):
+        record_answer(by=name, now=datetime(2026, 1, 1, tzinfo=UTC), **asked)
+    assert [entry.actor[-1] for entry in told(LedgerKind.EXPORT_MADE)] == ["1", "2"]
