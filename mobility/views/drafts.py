@@ -198,7 +198,10 @@ def _withdraw(request: HttpRequest, found: PlanDraft) -> str:
 def _publish(request: HttpRequest, found: PlanDraft) -> str:
     publish_draft(found, revision=_revision(request), by=request.user.get_username())
     if found.is_new_study:
-        return gettext("The study was created. Operators can send extracts now.")
+        return gettext(
+            "The study was created. Next: see who can see it, and open it on the page People to its "
+            "operators, who send extracts, and to its readers."
+        )
     return gettext("Version %(version)s of the plan is in force now.") % {"version": found.version}
 
 

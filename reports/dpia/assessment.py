@@ -67,8 +67,8 @@ def _description(study: Study, spec: PlanSpec) -> Section:
 def _crossing(study: Study) -> str:
     if study.presence is not None:
         return gettext(
-            "Only counts of sanitised answers cross to the analyst zone, each with presence noise, once, when "
-            "its day is closed."
+            "Only counts of sanitised answers cross to the analyst zone, each with presence noise, once, "
+            "when its day is closed."
         )
     text = gettext(
         "Only counts of sanitised answers cross to the analyst zone, merged over at least %(n)d subscribers."

@@ -36,6 +36,7 @@ class CapForm(forms.Form):
     epsilon = forms.DecimalField(
         label=_("Epsilon, at most"),
         min_value=Decimal("0.00000001"),
+        error_messages={"min_value": _("It must be above 0.")},
         max_digits=12,
         decimal_places=8,
         required=False,

@@ -193,6 +193,7 @@ def test_pages_say_about_and_give_intervals(closed: Study, reader: Client) -> No
     assert "exact" not in text.lower().replace("inexact", "")
     shown = page(reader, f"/studies/{closed.slug}/gender/")
     assert "Visitors (noisy)" in shown
+    assert "Reports (noisy)" in shown
     assert "Presence noise: all counts are noisy" in shown
     assert "about " in shown
     assert "Visitors (noisy)" in page(reader, f"/studies/{closed.slug}/gender/days/")

@@ -105,7 +105,9 @@ class TestSecondPerson:
         assert "petra remarks: fine" in approved
         assert "has to approve it" not in approved
         assert "It needed a second person, because: It is a new study" in approved
-        assert "The study was created. Operators can send extracts now." in take(client, draft, "publish")
+        published = take(client, draft, "publish")
+        assert "The study was created. Next: see who can see it" in published
+        assert "Who can see it" in published
         assert Study.objects.get().created_by == "adam"
         assert VaultStudy.objects.get().plan_hash == Plan.objects.get().spec_hash == draft.plan_hash
         assert "Approved by petra at" in page(client, "/administrator/fair/")

@@ -83,6 +83,8 @@ def test_a_cap_that_is_none_changes_nothing(administrator: User, epsilon: str) -
     answer = signed_in(administrator).post(PAGE, {"unit": "profile", "period": "ever", "epsilon": epsilon})
     assert answer.status_code == 422
     assert "errorlist" in answer.content.decode()
+    assert "No cap was changed: what is wrong is marked below." in answer.content.decode()
+    assert "1E-8" not in re.sub("<input[^>]*>", "", answer.content.decode())
     assert not BudgetCap.objects.exists()
 
 
