@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from reports.models.ledger import LedgerEntry, LedgerKind
@@ -60,6 +60,18 @@ CAPS = {
     "set": _("A cap was set."),
     "confirmed": _("A higher cap was confirmed by a second person."),
     "refused": _("A higher cap was refused."),
+}
+API_WORDS = {
+    "study": pgettext_lazy("what the API gave", "study"),
+    "statement": pgettext_lazy("what the API gave", "privacy statement"),
+    "indicators": pgettext_lazy("what the API gave", "indicators"),
+    "indicator": pgettext_lazy("what the API gave", "indicator"),
+    "estimates": pgettext_lazy("what the API gave", "estimates"),
+    "visitors": pgettext_lazy("what the API gave", "visitors"),
+    "days": pgettext_lazy("what the API gave", "days"),
+    "windows": pgettext_lazy("what the API gave", "windows"),
+    "places": pgettext_lazy("what the API gave", "places"),
+    "places_grid": pgettext_lazy("what the API gave", "places on the grid"),
 }
 BATCH_STATES = {"done": _("Done."), "failed": _("Failed."), "cancelled": _("Cancelled.")}
 
@@ -167,7 +179,8 @@ def _key(facts: Facts) -> str:
 
 def _export(facts: Facts) -> str:
     if facts.get("way") == "api":
-        what = " ".join(str(facts[name]) for name in ("what", "indicator") if facts.get(name))
+        asked = str(facts.get("what") or "")
+        what = f"{API_WORDS.get(asked, asked)} {facts.get('indicator') or ''}".strip()
         how = (
             gettext("By the API: %(what)s.")
             if "token" in facts

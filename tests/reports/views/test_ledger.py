@@ -12,6 +12,7 @@ from django.test import Client
 from django.utils import timezone, translation
 
 from reports import wording_ledger
+from reports.api import door
 from reports.ledger_check import check_lines, read_head
 from reports.ledger_key import read_public_pem
 from reports.models import LedgerEntry, LedgerHead, LedgerKind
@@ -214,6 +215,8 @@ def test_words(kind: LedgerKind, facts: dict[str, Any], told: str) -> None:
         (KINDS.BUDGET_CHANGED, {"unit": "attribute", "period": "week", "epsilon": None}, ", week"),
         (KINDS.STUDY_CREATED, {"mechanism": "m", "epsilon": "1.5", "unit": "profile"}, "1,5 pour toutes les"),
         (KINDS.STUDY_CREATED, {"mechanism": "m", "epsilon": "1.5", "unit": "household"}, "pour household."),
+        (KINDS.EXPORT_MADE, {"way": "api", "token": "1", "what": "days", "indicator": "age"}, "jours age."),
+        (KINDS.EXPORT_MADE, {"way": "api", "token": "1", "what": "hours"}, "hours."),
     ],
 )
 def test_units_and_numbers_are_those_of_the_reader(
@@ -223,3 +226,8 @@ def test_units_and_numbers_are_those_of_the_reader(
     entry = LedgerEntry(number=1, at=timezone.now(), kind=kind.value, facts=facts)
     with translation.override("fr"):
         assert told in wording_ledger.entry_words(entry)
+
+
+def test_every_question_to_the_api_that_is_noted_has_words() -> None:
+    questions = {route.name for route in door._resolver().url_patterns if "study" in route.pattern.converters}
+    assert questions == set(wording_ledger.API_WORDS)
