@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports import charts_compare, compare, wording, wording_compare
-from reports.compare import Comparison, Kind, NotComparableError
+from reports.compare import Comparison, Kind, NotComparableError, Reason
 from reports.compare_query import (
     AddressError,
     address_error,
@@ -62,6 +62,11 @@ def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResp
 def _answer(
     query: QueryDict, kind: Kind, *, indicator: Indicator, asked: Mapping[str, Any]
 ) -> dict[str, Any]:
+    if indicator.study.presence is not None:  # whatever is asked for: say so before a form is filled in
+        return {
+            "state": "not_comparable",
+            "reason": wording_compare.not_comparable(NotComparableError(Reason.NOISY)),
+        }
     if not is_complete(query, kind):
         return {"state": "ask"}
     try:

@@ -206,6 +206,9 @@ def test_pages_of_differences_say_why_there_are_none(closed: Study, reader: Clie
     days = "from=2024-05-30&to=2024-05-30&with_from=2024-05-31&with_to=2024-05-31"
     text = page(reader, f"/studies/{closed.slug}/gender/compare/?kind=windows&{days}")
     assert "This study has presence noise" in text
+    asked_nothing = page(reader, f"/studies/{closed.slug}/gender/compare/")
+    assert "This study has presence noise" in asked_nothing
+    assert "What to compare" not in asked_nothing
     for ending in ("csv", "json"):
         refused = reader.get(f"/studies/{closed.slug}/gender/movement.{ending}")
         assert refused.status_code in {400, 404, 409}
