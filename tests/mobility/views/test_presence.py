@@ -40,6 +40,9 @@ def test_file_is_taken_in_and_the_page_says_what_publishes_it(client: Client, no
     assert "See the report" not in shown
     study = page(client, STUDY_URL)
     assert "waits for closing" in study
+    listed = page(client, reverse("operator:studies"))
+    assert "waiting for closing" in listed
+    assert " published" not in listed
     assert "analysts see a day when it and all days before it are closed" in study
     assert "Publishes every day from the first to the chosen one, with presence noise" in study
 
