@@ -41,14 +41,14 @@ def record_closed(study: VaultStudy) -> None:
     certificate = study.certificate
     if certificate is None or not certificates.is_complete(certificate):
         return
-    by, at = certificate["closed_by"], certificate["closed_at"]
+    by = certificate["closed_by"]
     for key in certificate["keys"]:
         record(
             LedgerKind.KEY_DESTROYED,
             actor=by,
             study=study.slug,
             facts={"key": key["id"], "key_left": keystore().exists(key["id"]), "at": key["destroyed_at"]},
-            event_id=f"key.destroyed/{key['id']}/{at}",
+            event_id=f"key.destroyed/{key['id']}/{study.created_at.isoformat()}",
         )
     record(
         LedgerKind.STUDY_CLOSED,
@@ -151,9 +151,8 @@ def _batch_event(batch: Batch) -> str:
 
 
 def _closed_event(study: VaultStudy) -> str:
-    # With the time: the demo can be removed, made again, and closed again.
-    at = "" if study.certificate is None else study.certificate["closed_at"]
-    return f"study.closed/{study.slug}/{at}"
+    # With the time of its creation: the demo can be removed, made again, and closed again within a second.
+    return f"study.closed/{study.slug}/{study.created_at.isoformat()}"
 
 
 def _feed_event(token: FeedToken) -> str:

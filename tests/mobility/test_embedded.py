@@ -19,6 +19,7 @@ from mobility.embedded.databases import embedded_files
 from mobility.embedded.service import Service, ServiceError
 from mobility.embedded.web import free_socket
 from mobility.runtime import RuntimePaths
+from reports.policies import Role
 from tests.mobility.data_folder import HOLD, Folder
 
 FOREIGN = "settings.EMBEDDED_REDIS = False\nsettings.CELERY_BROKER_URL = 'redis://127.0.0.1:1/0'\n"
@@ -40,7 +41,7 @@ class TestDatabases:
     def test_first_command_migrates_both_and_creates_the_roles(self, folder: Folder) -> None:
         _, messages = folder.shell().communicate(timeout=60)
         assert messages == f"preparing the databases in {folder.root}\n"
-        assert groups_of(folder.paths.main_database) == {"operator", "analyst", "administrator"}
+        assert groups_of(folder.paths.main_database) == set(Role)
         with closing(sqlite3.connect(folder.paths.vault_database)) as vault:
             assert vault.execute("SELECT count(*) FROM mobility_batch").fetchone() == (0,)
 
@@ -61,12 +62,12 @@ class TestDatabases:
             database.execute("DELETE FROM auth_group")
         _, messages = folder.shell().communicate(timeout=60)
         assert "preparing" in messages
-        assert len(groups_of(folder.paths.main_database)) == 3
+        assert len(groups_of(folder.paths.main_database)) == len(Role)
 
     def test_two_commands_at_once_prepare_once(self, folder: Folder) -> None:
         ended = [process.communicate(timeout=60) for process in [folder.shell(), folder.shell()]]
         assert sorted(len(messages.splitlines()) for _, messages in ended) == [0, 1]
-        assert len(groups_of(folder.paths.main_database)) == 3
+        assert len(groups_of(folder.paths.main_database)) == len(Role)
 
     def test_command_that_needs_no_database_makes_none(self, folder: Folder) -> None:
         folder.command("check").communicate(timeout=60)

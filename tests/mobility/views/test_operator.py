@@ -24,7 +24,7 @@ def _signed_in(client: Client, operator: User) -> None:
 
 class TestStudies:
     def test_without_a_study_it_says_who_makes_one(self, client: Client) -> None:
-        assert "An administrator creates studies from a file" in page(client, "/operator/")
+        assert "No study is open to you yet" in page(client, "/operator/")
 
     def test_a_study_is_listed_with_its_days_and_last_batch(
         self, client: Client, study: VaultStudy, run_batches: Run
