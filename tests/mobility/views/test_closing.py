@@ -90,6 +90,7 @@ def test_unpublished_days_are_asked_about(client: Client, study: VaultStudy) -> 
     assert "Days with rows that were never published: Thu 2 May 2024" in page(client, CLOSE_URL)
     assert "This field is required" in refused(client, slug="fair")
     assert client.post(CLOSE_URL, {"slug": "fair", "drop_unpublished": "on"}).status_code == 302
+    assert "Days dropped unpublished 2024-05-02" in page(client, STUDY_URL)
 
 
 def test_interrupted_closing_is_finished_there(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
