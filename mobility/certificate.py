@@ -62,11 +62,11 @@ class Holdings:
 class Dropped:
     """What never reached the reports, and is gone.
 
-    waiting_subscribers : subscribers whose last changes were too few to be published
+    waiting_subscribers : subscribers whose last changes were too few to be published; None with noise
     unpublished_days : days with rows that nobody published
     """
 
-    waiting_subscribers: int
+    waiting_subscribers: int | None
     unpublished_days: tuple[date, ...]
 
 

@@ -192,10 +192,15 @@ def _decide(study: VaultStudy, opened: OpenStudy | None, *, by: str, may_drop: b
                 at=locked.closed_at,
                 key_ids=_key_ids(locked),
                 holdings=_holdings(locked, opened),
-                dropped=Dropped(waiting_subscribers=waiting_subscribers(locked), unpublished_days=days),
+                dropped=Dropped(waiting_subscribers=_dropped(locked), unpublished_days=days),
             )
             locked.save(update_fields=["closed_at", "certificate"])
     study.refresh_from_db()
+
+
+def _dropped(study: VaultStudy) -> int | None:
+    """Subscribers whose last changes never cross; with presence noise nobody may know how many."""
+    return None if study.plan.get("presence") is not None else waiting_subscribers(study)
 
 
 def _check_crossed(study: VaultStudy, opened: OpenStudy | None) -> None:
