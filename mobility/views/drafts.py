@@ -20,6 +20,7 @@ from mobility.services.drafts import DraftOpenError, copy_of_study, draft_of_stu
 from mobility.services.plan_publishing import obstacle, publish_draft
 from mobility.views.draft_fields import derived_words
 from mobility.views.draft_state import DraftState, state_of
+from mobility.views.simulator_source import expected_visitors
 from reports.location_statement import location_protection
 from reports.models import Study
 from reports.plan_changes import plan_changes
@@ -63,7 +64,7 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
     definition, before = StudyDefinition.from_json(found.definition), services.base_of(found)
     spec = definition.plan_spec(version=found.version)
     located = location_protection(spec)
-    visitors = _visitors(request)
+    visitors = _visitors(request, expected=expected_visitors(definition))
     outlook = outlook_of(definition) if found.is_open else None
     context = {
         "state": state_for(request.user, found),
@@ -151,9 +152,9 @@ def _state(found: PlanDraft, *, by: str, is_administrator: bool) -> DraftState:
     return state_of(found, by=by, is_administrator=is_administrator, asks_second=asks_second)
 
 
-def _visitors(request: HttpRequest) -> int:
+def _visitors(request: HttpRequest, *, expected: int | None) -> int:
     text = "".join(request.GET.get("visitors", "").split())
-    typed = int(text) if text.isdecimal() and len(text) < 12 else DEFAULT_VISITORS
+    typed = int(text) if text.isdecimal() and len(text) < 12 else expected or DEFAULT_VISITORS
     return min(max(typed, 1), MOST_VISITORS)
 
 

@@ -120,12 +120,17 @@ def _presence(presence: PresenceSpec | None) -> dict[str, Any]:
     return {"presence_epsilon": f"{float(presence.epsilon):g}", "presence_days": presence.max_days}
 
 
-def _expected(definition: StudyDefinition) -> dict[str, Any]:
-    """Visitors of a day, from the subscribers that the study file expects in all."""
+def expected_visitors(definition: StudyDefinition) -> int | None:
+    """Visitors of a day, from the subscribers that the study file expects in all; None if it says nothing."""
     if definition.expected_subscribers is None:
-        return {}
+        return None
     stay = min(Decimal(CROWD["stay"]), Decimal(definition.days))
-    return {"visitors": max(1, round(definition.expected_subscribers * stay / definition.days))}
+    return max(1, round(definition.expected_subscribers * stay / definition.days))
+
+
+def _expected(definition: StudyDefinition) -> dict[str, Any]:
+    visitors = expected_visitors(definition)
+    return {} if visitors is None else {"visitors": visitors}
 
 
 def crumbs_of(source: Source) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -395,6 +396,14 @@ class TestPages:
         assert widths[0] > 20 * widths[2]
         for odd in ("x", "", "-5", "9" * 50):
             assert client.get(url(draft, f"?visitors={odd}")).status_code == 200
+
+    def test_a_draft_and_its_simulator_expect_the_same_visitors(self, client: Client) -> None:
+        draft = drafted(client)
+        definition = StudyDefinition.from_json(draft.definition)
+        PlanDraft.objects.update(definition=replace(definition, expected_subscribers=70_000).to_json())
+        expected = round(70_000 * min(1.5, definition.days) / definition.days)
+        for address in (url(draft), f"/administrator/simulator/?draft={draft.pk}"):
+            assert f'value="{expected}"' in client.get(address).content.decode()
 
     def test_the_list_says_what_became_of_each(self, client: Client) -> None:
         draft = drafted(client)
