@@ -13,6 +13,12 @@ from tests.e2e.test_accessibility import open_page
 pytestmark = pytest.mark.e2e
 
 MOST_STEPS = 600
+# Some forms have the cursor in their first field: the way through a page begins above it.
+TO_THE_TOP = """() => {
+    document.body.tabIndex = -1;
+    document.body.focus();
+    document.body.removeAttribute('tabindex');
+}"""
 # What a person can act on. Of a group of radio buttons, and of a grid, one member is in the order of tabs.
 REACHABLE = """() => {
   const shown = (node) => node.checkVisibility({ visibilityProperty: true }) && !node.closest("[inert]");
@@ -91,17 +97,20 @@ def test_the_check_sees_what_is_not_reached(site: Site, watched: Callable[..., P
 def unreachable(page: Page) -> list[str]:
     """Controls that the Tab key does not reach, or on which the focus does not show."""
     wanted: list[str] = page.evaluate(REACHABLE)
+    page.evaluate(TO_THE_TOP)
     reached: set[int] = set()
-    unseen = []
+    unseen, last = [], None
     for _ in range(MOST_STEPS):
         page.keyboard.press("Tab")
         focus: dict[str, Any] | None = page.evaluate(FOCUS)
         if focus is None:
             break
         if focus["place"] is not None:
-            if int(focus["place"]) in reached:
+            # A date has a stop for its day, month and year: the same control again is no second round.
+            if int(focus["place"]) in reached and focus["place"] != last:
                 break
-            reached.add(int(focus["place"]))
+            last = focus["place"]
+            reached.add(int(last))
         if not focus["seen"]:
             unseen.append(f"focus is not seen on {focus['text']}")
     missed = [f"not reached: {text}" for place, text in enumerate(wanted) if place not in reached]
