@@ -4,7 +4,7 @@ python := .venv/bin/python
 compile := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 PORT ?= 8000
 
-.PHONY: help setup setup-dev demo run test lint audit bench soak fuzz reproduce mutate screens messages lock clean
+.PHONY: help setup setup-dev demo run test test-long lint audit bench soak fuzz reproduce mutate screens messages docs lock clean
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
@@ -27,8 +27,11 @@ demo: setup  ## demo study at http://127.0.0.1:8000 (SERVE=0: end after the repo
 run: setup  ## serve what is there, without the demo
 	@$(python) manage.py run --port $(PORT)
 
-test: setup-dev  ## all tests; starts PostgreSQL and Redis for them (ARGS: options for pytest)
+test: setup-dev  ## tests; starts PostgreSQL and Redis for them (ARGS: options for pytest)
 	@$(python) -m scripts.run_tests $(ARGS)
+
+test-long: setup-dev  ## the tests that take long: whole installations, kills, walks of all pages (ARGS: options for pytest)
+	@$(python) -m scripts.run_tests --long $(ARGS)
 
 lint: setup-dev  ## style, types, imports, migrations
 	.venv/bin/ruff check .
@@ -67,6 +70,9 @@ screens: setup-dev  ## pictures of the pages of analysts, anew (ARGS="--language
 
 messages: setup-dev  ## catalogues of translations, anew from the source (CHECK=1: only say what is wrong)
 	@$(python) -m scripts.messages $(if $(filter 1,$(CHECK)),--check)
+
+docs: setup-dev  ## the documentation as a site in var/site, without a network (CHECK=1: only say which generated pages are old)
+	@$(python) -m scripts.docs $(if $(filter 1,$(CHECK)),--check)
 
 lock: setup-dev  ## write requirements*.txt anew from requirements*.in
 	$(compile) requirements.in --output-file requirements.txt

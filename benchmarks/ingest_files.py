@@ -66,16 +66,16 @@ class Truth:
         )
 
 
-def write_csv(path: Path, *, rows: int) -> Truth:
+def write_csv(path: Path, *, rows: int, rows_per_subscriber: int = ROWS_PER_SUBSCRIBER) -> Truth:
     """Write an extract of `rows` rows.
 
     Raises
     ------
     ValueError : fewer rows than ten subscribers have
     """
-    subscribers = rows // ROWS_PER_SUBSCRIBER
+    subscribers = rows // rows_per_subscriber
     if subscribers < 10:
-        raise ValueError(f"rows must be >= {10 * ROWS_PER_SUBSCRIBER}, got {rows}")
+        raise ValueError(f"rows must be >= {10 * rows_per_subscriber}, got {rows}")
     counts = np.zeros(len(REJECTED) + len(IGNORED), np.int64)
     present = np.zeros(subscribers, np.uint8)
     with path.open("wb") as file:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -28,12 +28,27 @@ POLL_S: Final = 0.05
 
 
 class Worker:
-    """A Celery worker with its processes: a session of its own, so that one signal reaches all."""
+    """A Celery worker with its processes: a session of its own, so that one signal reaches all.
 
-    def __init__(self, number: int, *, processes: int, environment: Mapping[str, str], folder: Path) -> None:
+    Parameters
+    ----------
+    runs_in : words before its command: in which network, on which processors
+    """
+
+    def __init__(
+        self,
+        number: int,
+        *,
+        processes: int,
+        environment: Mapping[str, str],
+        folder: Path,
+        code: Path = ROOT,
+        runs_in: Sequence[str] = (),
+    ) -> None:
+        self.code = code
         self.name = f"worker{number}@bench"
         self._command = [
-            sys.executable, "-m", "celery", "-A", "mobility", "worker", "--hostname", self.name,
+            *runs_in, sys.executable, "-m", "celery", "-A", "mobility", "worker", "--hostname", self.name,
             "--concurrency", str(processes), "--pool", "prefork", "--loglevel", "INFO",
             "--without-gossip", "--without-mingle",
         ]  # fmt: skip
@@ -57,7 +72,7 @@ class Worker:
         """
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=ROOT,
+                self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=self.code,
                 env=self._environment, start_new_session=True,
             )  # fmt: skip
         if until_it_answers:
@@ -104,6 +119,8 @@ class Installation(AbstractContextManager["Installation"]):
     is_durable : PostgreSQL waits for the disk at each commit
     workers, processes : Celery workers, and processes of each
     environment : further settings
+    host, network : address of the servers beside the loopback interface, and who may come in from there
+    code : folder of the software, which may be an earlier release
     """
 
     def __init__(
@@ -115,7 +132,11 @@ class Installation(AbstractContextManager["Installation"]):
         workers: int = 1,
         processes: int = 2,
         environment: Mapping[str, str] | None = None,
+        host: str = services.LOOPBACK,
+        network: str = "",
+        code: Path = ROOT,
     ) -> None:
+        self.code = code
         self.data = folder / "data"
         self._services = folder / "services"
         ports = {name: services.free_port() for name in ("redis", *DATABASES)}
@@ -123,22 +144,28 @@ class Installation(AbstractContextManager["Installation"]):
         self.environment = inherited | {
             "DJANGO_SETTINGS_MODULE": "mobility.settings",
             "MOBILITY_DATA_DIR": str(self.data),
-            "REDIS_URL": services.redis_url(ports["redis"]),
+            "REDIS_URL": services.redis_url(ports["redis"], host=host),
+            "MOBILITY_ALLOW_OPEN_REDIS": "true",  # also in networks of its own, which it made
             **(environment or {}),
         }
-        self.redis = services.private_redis(folder=self._folder("redis"), port=ports["redis"])
+        self.redis = services.private_redis(folder=self._folder("redis"), port=ports["redis"], host=host)
         self.postgres: dict[str, services.Server] = {}
         if is_postgres:
             programs = services.postgres_programs() or services.installed_postgres()
             for alias in DATABASES:
                 self.postgres[alias] = services.postgres_server(
-                    programs, folder=self._folder(alias), port=ports[alias], is_durable=is_durable
-                )
-            self.environment["DATABASE_URL"] = services.postgres_url(ports["default"], "mobility")
-            self.environment["VAULT_DATABASE_URL"] = services.postgres_url(ports["vault"], "mobility")
+                    programs, folder=self._folder(alias), port=ports[alias], is_durable=is_durable,
+                    host=host, network=network,
+                )  # fmt: skip
+            for variable, alias in (("DATABASE_URL", "default"), ("VAULT_DATABASE_URL", "vault")):
+                self.environment[variable] = services.postgres_url(ports[alias], "mobility", host=host)
         self.workers = [
             Worker(
-                number, processes=processes, environment=self.environment, folder=self._folder(f"log{number}")
+                number,
+                processes=processes,
+                environment=self.environment,
+                folder=self._folder(f"log{number}"),
+                code=code,
             )
             for number in range(1, workers + 1)
         ]
@@ -181,7 +208,7 @@ class Installation(AbstractContextManager["Installation"]):
             server, _, name = self.environment[variable].rpartition("/")
             with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
                 connection.execute(f"CREATE DATABASE {name}".encode())
-            self._run("migrate", "--database", alias, "--verbosity", "0")
+            self.run_text("migrate", "--database", alias, "--verbosity", "0")
 
     def manage(self, *words: str) -> Any:
         """JSON value that a command prints.
@@ -190,9 +217,15 @@ class Installation(AbstractContextManager["Installation"]):
         ------
         SystemExit : the command fails; the text is what it said
         """
-        return json.loads(self._run(*words))
+        return json.loads(self.run_text(*words))
 
-    def _run(self, *words: str) -> str:
+    def run_text(self, *words: str) -> str:
+        """What a command prints.
+
+        Raises
+        ------
+        SystemExit : the command fails; the text is what it said
+        """
         with self.command(*words) as process:
             output, errors = process.communicate()
         if process.returncode != 0:
@@ -202,6 +235,6 @@ class Installation(AbstractContextManager["Installation"]):
     def command(self, *words: str) -> "subprocess.Popen[str]":
         """`manage.py`, started as a person would start it."""
         return subprocess.Popen(
-            [sys.executable, "manage.py", *words], cwd=ROOT, text=True, env=self.environment,
+            [sys.executable, "manage.py", *words], cwd=self.code, text=True, env=self.environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip

@@ -53,21 +53,21 @@ def proportional_set_size(processes: Iterable[psutil.Process]) -> int:
 
 
 def processor_seconds(processes: Iterable[psutil.Process]) -> float:
-    """User and system time that the processes have used so far."""
+    """User and system time that the processes, and those of their children that have ended, used so far."""
     total = 0.0
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             times = process.cpu_times()
-            total += times.user + times.system
+            total += times.user + times.system + times.children_user + times.children_system
     return total
 
 
 @contextmanager
-def watched(watch: Watch) -> Iterator[Peak]:
-    """Sample the memory of the processes every 50 ms while the block runs."""
+def watched(watch: Watch, *, every_s: float = SAMPLE_S) -> Iterator[Peak]:
+    """Sample the memory of the processes again and again while the block runs."""
     peak = Peak(idle=proportional_set_size(watch.processes()))
     ended = threading.Event()
-    thread = threading.Thread(target=_sample, args=(watch.processes, peak, ended))
+    thread = threading.Thread(target=_sample, args=(watch.processes, peak, ended, every_s))
     thread.start()
     try:
         yield peak
@@ -76,9 +76,11 @@ def watched(watch: Watch) -> Iterator[Peak]:
         thread.join()
 
 
-def _sample(processes: Callable[[], Iterable[psutil.Process]], peak: Peak, ended: threading.Event) -> None:
+def _sample(
+    processes: Callable[[], Iterable[psutil.Process]], peak: Peak, ended: threading.Event, every_s: float
+) -> None:
     while True:
         peak.highest = max(peak.highest, proportional_set_size(processes()))
         peak.samples += 1
-        if ended.wait(SAMPLE_S):
+        if ended.wait(every_s):
             return

@@ -23,7 +23,7 @@ Certificate = dict[str, Any]
 class Holdings:
     """What the vault held of a study when it was closed.
 
-    pseudonyms : subscribers with presence; None when the key was lost, so that nobody could count them
+    pseudonyms : subscribers with presence; None when the key was gone, so that nobody could count them
     presence_shards, pseudonyms, day_states, answer_shards, opt_out_shards, waiting_deltas : None with
         presence noise: how many there are depends on who was there, and the certificate leaves the zone
     damaged_shards : presence shards that the key did not open, whose pseudonyms are not counted
@@ -70,27 +70,53 @@ class Dropped:
     unpublished_days: tuple[date, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copies:
+    """What an erasure cannot reach beside what it never can.
+
+    in_escrow : days on which the study's key was put into an escrow
+    came_back : the study had been closed, and a restored backup brought it back
+    """
+
+    in_escrow: tuple[date, ...] = ()
+    came_back: bool = False
+
+
 def draft(
-    study: VaultStudy, *, by: str, at: datetime, key_ids: list[str], holdings: Holdings, dropped: Dropped
+    study: VaultStudy,
+    *,
+    by: str,
+    at: datetime,
+    key_ids: list[str],
+    destroyed_before: str | None,
+    holdings: Holdings,
+    dropped: Dropped,
+    copies: Copies,
 ) -> Certificate:
-    """Certificate of an erasure that has been decided on, and in which nothing is destroyed yet."""
+    """Certificate of an erasure that has been decided on, and in which nothing is destroyed yet.
+
+    Parameters
+    ----------
+    key_ids : keys that are there
+    destroyed_before : when the study's key was destroyed, if that was before: a restored backup brings back a
+        study, never its key
+    """
     counts = asdict(holdings)
+    is_there = study.key_id in key_ids
+    was_lost = not is_there and destroyed_before is None
+    keys = [{"id": key_id, "destroyed_at": None} for key_id in key_ids]
+    if not is_there and not was_lost:
+        keys.insert(0, {"id": study.key_id, "destroyed_at": destroyed_before})
     return {
         "schema_version": SCHEMA_VERSION,
         "software": software(),
-        "study": {
-            "slug": study.slug,
-            "name": study.definition["name"],
-            "first_day": study.definition["first_day"],
-            "days": study.definition["days"],
-            "plan_sha256": study.plan_hash,
-        },
+        "study": _study(study),
         "closed_at": utc_text(at),
         "closed_by": by,
         "erased_at": None,
         "database": connections["vault"].vendor,
-        "key_was_lost": study.key_id not in key_ids,
-        "keys": [{"id": key_id, "destroyed_at": None} for key_id in key_ids],
+        "key_was_lost": was_lost,
+        "keys": keys,
         "batches": counts.pop("batches"),
         "revoked": {"feed_tokens": counts.pop("feed_tokens")},
         "erased": counts,
@@ -99,8 +125,13 @@ def draft(
             "unpublished_days": [day.isoformat() for day in dropped.unpublished_days],
         },
         "kept": kept(has_noise=study.plan.get("presence") is not None),
-        "not_reached": not_reached(connections["vault"].vendor, key_was_lost=study.key_id not in key_ids),
+        "not_reached": not_reached(connections["vault"].vendor, key_was_lost=was_lost, copies=copies),
     }
+
+
+def _study(study: VaultStudy) -> dict[str, Any]:
+    told = {name: study.definition[name] for name in ("name", "first_day", "days")}
+    return {"slug": study.slug, **told, "plan_sha256": study.plan_hash}
 
 
 def key_ids(certificate: Certificate) -> list[str]:
@@ -140,7 +171,7 @@ def kept(*, has_noise: bool) -> list[dict[str, str]]:
     )
 
 
-def not_reached(database: str, *, key_was_lost: bool) -> list[dict[str, str]]:
+def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[dict[str, str]]:
     """What an erasure cannot reach; whoever made these copies has to answer for them."""
     texts = {
         "backups": gettext(
@@ -157,6 +188,16 @@ def not_reached(database: str, *, key_was_lost: bool) -> list[dict[str, str]]:
         "database_log": _database_log(database),
         "source_files": gettext("The operator's own files, from which the extracts were made."),
     }
+    if copies.in_escrow:
+        texts["escrow"] = gettext(
+            "Copies of the study key in escrow, made on %(days)s: whoever keeps these media must destroy "
+            "them. This installation refuses to take the key back."
+        ) % {"days": ", ".join(day.isoformat() for day in copies.in_escrow)}
+    if copies.came_back:
+        texts["came_back"] = gettext(
+            "A backup that was restored had brought the study back after it was closed, or older than its "
+            "totals: it is erased once more. The ledger tells of each closing."
+        )
     if key_was_lost:
         texts["lost_key"] = gettext(
             "The study key: it was not in the keystore when the study was closed, so it could not be "

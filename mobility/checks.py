@@ -44,11 +44,13 @@ def keystore(**_: Any) -> list[CheckMessage]:
 
 @register
 def retention(**_: Any) -> list[CheckMessage]:
-    """The log of share links outlives the hour in which wrong passwords count."""
-    days: int = settings.MOBILITY_SHARE_LOG_DAYS
-    if days < 1:
-        return [Error(f"MOBILITY_SHARE_LOG_DAYS must be at least 1, got {days}", id="mobility.E004")]
-    return []
+    """Nothing is forgotten before it was looked at: wrong passwords of share links count for an hour."""
+    names = ("MOBILITY_SHARE_LOG_DAYS", "MOBILITY_KEEP_HISTORY_DAYS", "MOBILITY_KEEP_DETAIL_DAYS")
+    return [
+        Error(f"{name} must be at least 1, got {days}", id="mobility.E004")
+        for name in names
+        if (days := getattr(settings, name)) < 1
+    ]
 
 
 @register

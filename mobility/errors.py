@@ -25,6 +25,10 @@ class KeyMissingError(MobilityError):
     """The keystore does not hold the key: it was destroyed, or another keystore is mounted."""
 
 
+class KeyDestroyedError(KeyMissingError):
+    """The key was destroyed, and a tombstone in the keystore says so."""
+
+
 class SealBrokenError(MobilityError):
     """Sealed data is truncated, altered or of another key."""
 
@@ -45,8 +49,16 @@ class StudyClosedError(MobilityError):
     """The study was closed; nothing can be taken in or changed."""
 
 
+class StudyStoppedError(MobilityError):
+    """What a database that was restored lacks would be counted twice; nothing can be taken in or changed."""
+
+
 class StagingUnavailableError(MobilityError, ConnectionError):
     """The storage of staged data does not answer now; the same work can be tried again."""
+
+
+class DiskFullError(MobilityError):
+    """A disk of the operator zone is full; the same work can be tried again when there is room."""
 
 
 class UploadTooLargeError(MobilityError):
@@ -55,6 +67,10 @@ class UploadTooLargeError(MobilityError):
 
 class NoRoomError(MobilityError):
     """The file would not fit into the staging folder."""
+
+
+class QueueFullError(MobilityError):
+    """So much of the study waits for its turn that no more is taken in now."""
 
 
 class UploadBusyError(MobilityError):

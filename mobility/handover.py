@@ -101,7 +101,7 @@ class AnalystServer:
         except ValueError as error:  # commands do not start with it, but web servers and workers do
             raise HandoverRefusedError(str(error)) from None
         self._key = sender_key()
-        self._opener = _opener()
+        self._opener = opener()
 
     def state(self, study: str) -> dict[str, Any]:
         """What it has of a study."""
@@ -146,7 +146,7 @@ class AnalystServer:
         return _answer(self._opener, request)
 
 
-def _opener() -> OpenerDirector:
+def opener() -> OpenerDirector:
     """Certificates are verified: by those of MOBILITY_ANALYST_CA_FILE, or by those of the system."""
     ca_file = settings.MOBILITY_ANALYST_CA_FILE or None
     try:

@@ -1,6 +1,7 @@
 """Memory of this process: its peak as the kernel counts it, and what it keeps to use again."""
 
 import ctypes
+import resource
 from pathlib import Path
 
 _STATUS = Path("/proc/self/status")
@@ -9,6 +10,7 @@ _RESET_PEAK = "5"
 # Parameters of the C library's mallopt.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _KEPT_BYTES = 256 << 20
+_limit: dict[str, int] = {}  # of this process, in bytes
 
 
 def reset_peak() -> None:
@@ -29,6 +31,42 @@ def peak_mb() -> float | None:
         if line.startswith("VmHWM:"):
             return round(int(line.split()[1]) * 1024 / 1e6, 1)
     return None
+
+
+def limit(megabytes: int) -> None:
+    """Let this process have so many MB (10^6 bytes) more than now; whoever asks for more gets a MemoryError.
+
+    Counted is what is asked for privately (heap, arrays, stacks of threads), not files and shared libraries.
+    0 leaves it unlimited, and so does a kernel that does not tell how much there is now.
+    """
+    held = _held_bytes()
+    if not megabytes or held is None:
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = held + megabytes * 10**6
+    _limit["soft"] = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    hold_limit()
+
+
+def hold_limit() -> None:
+    """Let the limit hold again that this process was given, if any."""
+    if "soft" in _limit:
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (_limit["soft"], hard))
+
+
+def lift_limit() -> None:
+    """Let this process say that it met its limit: that needs memory, too."""
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+
+
+def _held_bytes() -> int | None:
+    try:
+        lines = _STATUS.read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:")), None)
 
 
 def keep_freed() -> None:

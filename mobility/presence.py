@@ -226,6 +226,13 @@ def forget_subscribers(
     return _compared(gone, nobody, kept, number=number, sanitiser=sanitiser)
 
 
+def exact_tallies(presence: Presence, sanitiser: StudySanitiser) -> Delta:
+    """What a state counts, from nothing: the sum of all that was published of it and of what waits."""
+    delta = Delta.zero(sanitiser.plan)
+    _add_tallies(delta, (presence, 1), sanitiser=sanitiser)
+    return delta
+
+
 def capped_tallies(presence: Presence, sanitiser: StudySanitiser) -> Delta:
     """What a state counts when only the first present days of each subscriber do, as many as the plan says.
 

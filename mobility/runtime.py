@@ -5,6 +5,8 @@ import os
 import resource
 import secrets
 import tempfile
+import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +52,10 @@ class RuntimePaths:
         return self.root / "sender_key.pem"
 
     @property
+    def backups(self) -> Path:
+        return self.root / "backups"
+
+    @property
     def ledger_key(self) -> Path:
         return self.root / "ledger_key.pem"
 
@@ -74,6 +80,24 @@ class RuntimePaths:
 def dump_no_core() -> None:
     """Keep raw rows and keys, which this process holds in memory, off the disk when it crashes."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def give_way(by: int) -> None:
+    """Step back behind other processes of the host by so many levels of niceness.
+
+    Where the kernel shares the processor between sessions first, and then between their processes, niceness
+    alone says nothing to other sessions: the one that our parent leads, as a service does, steps back whole.
+    """
+    os.nice(by)
+    if os.getsid(0) == os.getppid():
+        with suppress(OSError):  # a kernel without autogroups
+            Path("/proc/self/autogroup").write_text(str(by))
+
+
+def step_back(by: int = 10) -> None:
+    """Let this thread alone give way: what it computes must not slow the pages of the same process."""
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), by)
 
 
 def private_folder(path: Path) -> Path:

@@ -5,14 +5,15 @@ Each variable is explained in `.env.example`. A secret may come from a file: `NA
 
 import os
 from pathlib import Path
+from typing import Any
 
-import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from mobility.environment import Env
 from mobility.runtime import RuntimePaths, stored_secret
 
-env = environ.FileAwareEnv()
+env = Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 # --- where things are -------------------------------------------------------------------------
@@ -66,9 +67,12 @@ INSTALLED_APPS = [
     "mobility.signin",
     "reports",
     "mobility.embedded",
+    "mobility.operations",
     *(["mobility"] if HAS_VAULT else []),
 ]
 MIDDLEWARE = [
+    "mobility.operations.health.HealthMiddleware",  # asked by any host name, and without TLS
+    "mobility.requests.RequestIdMiddleware",  # first: it measures all others, too
     "django.middleware.security.SecurityMiddleware",
     "mobility.signin.middleware.HeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -114,7 +118,14 @@ def _sqlite(path: Path) -> dict[str, object]:
 
 
 def _database(variable: str, path: Path) -> dict[str, object]:
-    return env.db_url(variable) if env.str(variable, default="") else _sqlite(path)
+    """What a URL names, whose parameters count; connections stay open, and are tried before they are used."""
+    if not env.str(variable, default=""):
+        return _sqlite(path)
+    named: dict[str, Any] = {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True, **env.db_url(variable)}
+    if named["ENGINE"].endswith("postgresql"):
+        # A server that falls silent holds up nobody for long: seconds to connect, milliseconds to answer.
+        named["OPTIONS"] = {"connect_timeout": 5, "tcp_user_timeout": 30_000, **named.get("OPTIONS", {})}
+    return named
 
 
 DATABASES = {"default": _database("DATABASE_URL", PATHS.main_database)}
@@ -124,6 +135,7 @@ DATABASE_ROUTERS = ["mobility.routers.ZoneRouter"]
 
 # --- tasks ------------------------------------------------------------------------------------
 REDIS_URL = env.str("REDIS_URL", default="")
+MOBILITY_ALLOW_OPEN_REDIS = env.bool("MOBILITY_ALLOW_OPEN_REDIS", default=False)
 EMBEDDED_REDIS = not REDIS_URL
 CELERY_BROKER_URL = REDIS_URL or PATHS.redis_url
 # Each zone has a broker of its own; should both be given one, neither takes the other's work.
@@ -135,8 +147,32 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_TIME_LIMIT = env.int("MOBILITY_TASK_TIME_LIMIT_S", default=3600)
 # A chunk or shard that is stopped here is tried again, until it has been tried too often.
 CELERY_TASK_SOFT_TIME_LIMIT = CELERY_TASK_TIME_LIMIT * 9 // 10
-CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": CELERY_TASK_TIME_LIMIT + 600}
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": CELERY_TASK_TIME_LIMIT + 600,
+    "socket_connect_timeout": 5,  # a broker that falls silent holds up nobody for long
+    "socket_timeout": 5,
+    "socket_keepalive": True,
+}
+# What a request cannot hand to the broker, the sweep asks for.
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.2}
+# Of Redis' lists of a queue (0, 3, 6, 9) the first that holds a message is fetched from, oldest first.
+# What is not named here is short, and has 0.
+CELERY_TASK_ROUTES = {
+    "reports.tasks.compute_density": {"priority": 3},  # somebody waits for it
+    "mobility.tasks.read_chunk": {"priority": 6},
+    "mobility.tasks.apply_shard": {"priority": 6},
+    "mobility.tasks.take_in_watched": {"priority": 6},
+}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives any outage of the broker
+# What a task has computed counts, whether or not the broker hears of its end.
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+# With REMAP_SIGTERM=SIGQUIT: a worker that is told to stop goes on for so long, and gives the rest back.
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = env.float("MOBILITY_WORKER_GRACE_S", default=5.0)
+MOBILITY_WORKER_NICE = env.int("MOBILITY_WORKER_NICE", default=10)  # of its processes
+MOBILITY_TASK_MEMORY_MB = env.int("MOBILITY_TASK_MEMORY_MB", default=2048)  # 0: unlimited
+if MOBILITY_TASK_MEMORY_MB:  # a process that keeps more after a task is replaced; in kB
+    CELERY_WORKER_MAX_MEMORY_PER_CHILD = MOBILITY_TASK_MEMORY_MB * 1000
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 # --- pipeline ---------------------------------------------------------------------------------
@@ -149,6 +185,17 @@ MOBILITY_READ_THREADS = env.int("MOBILITY_READ_THREADS", default=min(CORES + 1, 
 MOBILITY_CHUNK_BYTES = env.int("MOBILITY_CHUNK_BYTES", default=64 << 20)  # of a file, read by one task
 MOBILITY_CHUNK_ROWS = env.int("MOBILITY_CHUNK_ROWS", default=1_000_000)  # that a task holds in memory
 
+# --- looking after it (mobility.operations): what is too little, too late, too old ----------------
+MOBILITY_DISK_FREE_GB = env.float("MOBILITY_DISK_FREE_GB", default=10.0)
+MOBILITY_WAITING_MAX_S = env.int("MOBILITY_WAITING_MAX_S", default=3600)  # of a task, or of a batch
+MOBILITY_FEED_GRACE_H = env.int("MOBILITY_FEED_GRACE_H", default=24)
+MOBILITY_DAY_OPEN_DAYS = env.int("MOBILITY_DAY_OPEN_DAYS", default=3)
+MOBILITY_KEY_DUE_DAYS = env.int("MOBILITY_KEY_DUE_DAYS", default=14)
+MOBILITY_BACKUP_DAYS = env.int("MOBILITY_BACKUP_DAYS", default=2)
+MOBILITY_ESCROW = env.str("MOBILITY_ESCROW", default="expected")
+if MOBILITY_ESCROW not in ("expected", "none"):
+    raise ImproperlyConfigured(f"MOBILITY_ESCROW must be expected or none, got {MOBILITY_ESCROW!r}")
+
 # --- plans ------------------------------------------------------------------------------------
 # Whether what may weaken the protection needs the approval of somebody who wrote nothing of it.
 MOBILITY_SECOND_PERSON = env.bool("MOBILITY_SECOND_PERSON", default=True)
@@ -156,11 +203,23 @@ MOBILITY_SECOND_PERSON = env.bool("MOBILITY_SECOND_PERSON", default=True)
 # --- ways in ----------------------------------------------------------------------------------
 MOBILITY_MAX_UPLOAD_BYTES = env.int("MOBILITY_MAX_UPLOAD_BYTES", default=200_000_000_000)
 MOBILITY_UPLOAD_EXPIRES_S = env.int("MOBILITY_UPLOAD_EXPIRES_S", default=24 * 3600)  # that rests unfinished
+MOBILITY_STAGING_RESERVE_BYTES = env.int("MOBILITY_STAGING_RESERVE_BYTES", default=1_000_000_000)
+MOBILITY_MAX_WAITING_BATCHES = env.int("MOBILITY_MAX_WAITING_BATCHES", default=1000)  # files of one study
+MOBILITY_MAX_WAITING_BYTES = env.int("MOBILITY_MAX_WAITING_BYTES", default=1_000_000_000_000)
 MOBILITY_WATCH_DIR = env.str("MOBILITY_WATCH_DIR", default="")
 MOBILITY_WATCH_SETTLE_S = env.int("MOBILITY_WATCH_SETTLE_S", default=10)
 
 # --- ways out ---------------------------------------------------------------------------------
 MOBILITY_SHARE_LOG_DAYS = env.int("MOBILITY_SHARE_LOG_DAYS", default=400)  # of openings of share links
+
+# --- what is kept, in days (docs/retention.md) ---------------------------------------------------
+MOBILITY_KEEP_HISTORY_DAYS = env.int("MOBILITY_KEEP_HISTORY_DAYS", default=400)
+MOBILITY_KEEP_DETAIL_DAYS = env.int("MOBILITY_KEEP_DETAIL_DAYS", default=90)
+MOBILITY_CLOSE_AT_KEY_UNTIL = env.bool("MOBILITY_CLOSE_AT_KEY_UNTIL", default=False)
+
+# --- backups ----------------------------------------------------------------------------------
+MOBILITY_BACKUP_DIR = Path(env.str("MOBILITY_BACKUP_DIR", default=str(PATHS.backups)))
+MOBILITY_BACKUP_KEEP_DAYS = env.int("MOBILITY_BACKUP_KEEP_DAYS", default=35)
 
 # --- staging: a folder, or a bucket that all hosts reach -----------------------------------------
 
@@ -252,7 +311,7 @@ TIME_ZONE = "UTC"
 # --- static files and headers -----------------------------------------------------------------
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = PATHS.static_root
+STATIC_ROOT = Path(env.str("MOBILITY_STATIC_DIR", default=str(PATHS.static_root)))
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staging": _staging(),
@@ -272,6 +331,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 HTTPS = env.bool("HTTPS", default=False)  # set behind a proxy that terminates TLS
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^metrics$"]  # Prometheus asks a web server itself, where there is no TLS
 CSRF_COOKIE_HTTPONLY = True  # scripts take the token from a form
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
@@ -286,6 +346,11 @@ if HTTPS:
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
 
+# --- logs, alerts and metrics -----------------------------------------------------------------
+LOG_FORMAT = env.str("LOG_FORMAT", default="line")
+if LOG_FORMAT not in ("line", "json"):
+    raise ImproperlyConfigured(f"LOG_FORMAT must be line or json, got {LOG_FORMAT!r}")
+LOG_REQUESTS = env.bool("LOG_REQUESTS", default=False)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -293,9 +358,34 @@ LOGGING = {
         "line": {
             "()": "mobility.logs.QuietFormatter",
             "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
-        }
+        },
+        "json": {"()": "mobility.logs.JsonFormatter"},
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
-    "loggers": {"django.request": {"level": "ERROR"}},
+    "loggers": {
+        "django.request": {"level": "ERROR"},
+        # In processes that answer: their own handlers would write addresses; those of share links are secret.
+        "gunicorn.error": {"handlers": ["console"], "propagate": False},
+        "gunicorn.access": {"handlers": ["console"], "propagate": False},
+    },
 }
+MOBILITY_METRICS_TOKEN = env.str("MOBILITY_METRICS_TOKEN", default="")
+SITE_URL = env.str("MOBILITY_SITE_URL", default="")
+MOBILITY_SITE_URL = SITE_URL.rstrip("/")  # in messages
+MOBILITY_ALERT_LEVEL = env.str("MOBILITY_ALERT_LEVEL", default="warning")
+if MOBILITY_ALERT_LEVEL not in ("note", "warning", "error"):
+    raise ImproperlyConfigured(
+        f"MOBILITY_ALERT_LEVEL must be note, warning or error, got {MOBILITY_ALERT_LEVEL!r}"
+    )
+MOBILITY_ALERT_EVERY_S = env.int("MOBILITY_ALERT_EVERY_S", default=60)
+MOBILITY_ALERT_SETTLE_S = env.int("MOBILITY_ALERT_SETTLE_S", default=600)  # gone for so long: it is over
+MOBILITY_ALERT_REPEAT_H = env.int("MOBILITY_ALERT_REPEAT_H", default=24)
+MOBILITY_ALERT_EMAIL_TO = env.list("MOBILITY_ALERT_EMAIL_TO", default=[])
+DEFAULT_FROM_EMAIL = env.str("MOBILITY_ALERT_EMAIL_FROM", default="mobility@localhost")
+if env.str("MOBILITY_ALERT_EMAIL_URL", default=""):
+    vars().update(env.email_url("MOBILITY_ALERT_EMAIL_URL"))  # EMAIL_HOST and its like
+EMAIL_TIMEOUT = 10
+MOBILITY_ALERT_WEBHOOK_URL = env.str("MOBILITY_ALERT_WEBHOOK_URL", default="")
+MOBILITY_ALERT_WEBHOOK_SECRET = env.str("MOBILITY_ALERT_WEBHOOK_SECRET", default="")
+MOBILITY_ALERT_WEBHOOK_CA_FILE = env.str("MOBILITY_ALERT_WEBHOOK_CA_FILE", default="")

@@ -7,6 +7,8 @@ from celery import Task, shared_task
 from celery.signals import worker_ready
 from django.conf import settings
 
+WATCHED_LIMIT_S = 24 * 3600  # one file may be large, and its transfer from the folder slow
+
 FORGET_EVERY_S = 3600
 LEDGER_EVERY_S = 3600
 CATCH_UP_EVERY_S = 3600
@@ -44,7 +46,7 @@ def sweep() -> None:
     work()
 
 
-@shared_task(ignore_result=True)
+@shared_task(ignore_result=True, soft_time_limit=WATCHED_LIMIT_S, time_limit=WATCHED_LIMIT_S + 600)
 def take_in_watched() -> None:
     """Take in what lies in the watched folder."""
     from mobility.services.watching import take_in_watched as work
@@ -70,12 +72,10 @@ def hand_over() -> None:
 
 @shared_task(ignore_result=True)
 def forget_old_views() -> None:
-    """Remove what is no longer kept: openings of share links, and sessions that have ended."""
-    from mobility.signin.sessions import forget_ended
-    from reports.services.access import forget_old_views as work
+    """Remove what is no longer kept: openings of share links, ended sessions, old alerts, and more."""
+    from mobility.operations.forgetting import forget as work
 
     work()
-    forget_ended()
 
 
 @shared_task(ignore_result=True)
@@ -90,38 +90,55 @@ def look_after_ledger() -> None:
     check_now_and_then()
 
 
+@shared_task(ignore_result=True)
+def look_for_alerts() -> None:
+    """Tell people what is wrong, and what no longer is."""
+    from mobility.operations.alerts import look_in_turn as work
+
+    work()
+
+
 def _until_it_passes(task: Task, work: Callable[..., None], *ids: str | int) -> None:
     from mobility.services.endings import PASSING_ERRORS
+    from mobility.services.liveness import LONGEST_WAIT_S
 
     try:
         work(*ids)
     except PASSING_ERRORS:
         # `from None`: the error's text stays out of the broker and the log.
-        raise task.retry(countdown=min(2**task.request.retries, 60)) from None
+        raise task.retry(countdown=min(2**task.request.retries, LONGEST_WAIT_S)) from None
 
 
 @worker_ready.connect
 def sweep_from_now_on(sender: Any, **_: Any) -> None:
     """Every worker asks for sweeps: whichever of them dies, the others go on."""
-    sender.timer.call_repeatedly(FORGET_EVERY_S, forget_old_views.delay)
-    forget_old_views.delay()
-    sender.timer.call_repeatedly(LEDGER_EVERY_S, look_after_ledger.delay)
-    look_after_ledger.delay()
-    if not settings.HAS_VAULT:
-        return  # a worker of the analyst zone computes maps: batches are no business of its
-
-    def ask() -> None:
-        sweep.apply_async(expires=settings.MOBILITY_SWEEP_S)
-
-    if settings.EMBEDDED_REDIS:
+    asks = _asked_for()
+    # All timers first: a broker or a database that is away now must leave no worker without them.
+    for ask, every_s in asks:
+        sender.timer.call_repeatedly(every_s, ask)
+    if settings.HANDS_OVER:
+        _hand_over_from_now_on(sender)
+    if settings.HAS_VAULT and settings.EMBEDDED_REDIS:
         from mobility.services.sweeping import resume_at_once
 
         resume_at_once()  # the only worker has just started: nobody else can be at work
-    sender.timer.call_repeatedly(settings.MOBILITY_SWEEP_S, ask)
-    ask()
-    catch_up.delay()
-    if settings.HANDS_OVER:
-        _hand_over_from_now_on(sender)
+    for ask, _every_s in asks:
+        ask()
+    if settings.HAS_VAULT:
+        catch_up.delay()
+
+
+def _asked_for() -> list[tuple[Callable[[], object], float]]:
+    """What a worker of this zone asks for again and again, and after how many seconds."""
+    alerts_s, sweep_s = settings.MOBILITY_ALERT_EVERY_S, settings.MOBILITY_SWEEP_S
+    asks: list[tuple[Callable[[], object], float]] = [
+        (forget_old_views.delay, FORGET_EVERY_S),
+        (look_after_ledger.delay, LEDGER_EVERY_S),
+        (lambda: look_for_alerts.apply_async(expires=alerts_s), alerts_s),
+    ]
+    if settings.HAS_VAULT:  # a worker of the analyst zone computes maps: batches are no business of its
+        asks.append((lambda: sweep.apply_async(expires=sweep_s), sweep_s))
+    return asks
 
 
 def _hand_over_from_now_on(sender: Any) -> None:

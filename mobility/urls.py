@@ -4,11 +4,16 @@ from django.conf import settings
 from django.urls import include, path
 from django.views.i18n import set_language
 
+from mobility.operations.metrics import metrics
+from mobility.operations.views import status
 from reports.views.home import home
 
+handler500 = "reports.outages.failed"
 urlpatterns = [
     path("", home, name="home"),
     path("", include("mobility.signin.urls")),
+    path("metrics", metrics, name="metrics"),
+    path("status/", status, name="status"),
     path("language/", set_language, name="set_language"),
     path("people/", include("reports.people_urls")),
     path("ledger/", include("reports.ledger_urls")),

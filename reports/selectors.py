@@ -42,7 +42,7 @@ class Window:
         return self.last_day - self.first_day + 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """One category in one window; all but the counts are None where nobody answered.
 
@@ -307,13 +307,9 @@ def _estimates(
         blanks = zip(categories, counts.tolist(), strict=True)
         return tuple(Estimate(category=name, reports=reports, status=status) for name, reports in blanks)
     status = estimates_status(status, ci_low=found.ci_low, ci_high=found.ci_high)
-    rows = zip(categories, counts.tolist(), zip(*found, strict=True), strict=True)
-    return tuple(
-        Estimate(
-            category=name, reports=reports, **dict(zip(Figures._fields, row, strict=True)), status=status
-        )
-        for name, reports, row in rows
-    )
+    # By position, since a page may have thousands of these: Figures are in the order of an Estimate's fields.
+    rows = zip(categories, counts.tolist(), *found, [status] * len(categories), strict=True)
+    return tuple(Estimate(*row) for row in rows)
 
 
 def _figures(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from django.utils.translation import gettext
@@ -128,7 +129,13 @@ def thresholds(channel: AnswerChannel) -> dict[str, int]:
 def certified(plan: Plan) -> tuple[PlanSpec, Certificate]:
     """Plan as the library takes it and what it certifies; a voided day may add a daily value per person."""
     spec = PlanSpec.from_json(plan.spec)
-    return spec, certify(spec, extra_daily_values=plan.voided_days)
+    return spec, _certificate(spec, plan.voided_days)
+
+
+@lru_cache(maxsize=256)
+def _certificate(spec: PlanSpec, voided_days: int) -> Certificate:
+    """Exact logarithms take milliseconds, and every page of a report has them; both sides never change."""
+    return certify(spec, extra_daily_values=voided_days)
 
 
 def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, Any]:

@@ -3,13 +3,15 @@
 Thousands are apart by a narrow space in every language; the decimal sign is that of the reader's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
+from functools import lru_cache, wraps
+from typing import TypeVarTuple
 
 from django.utils.formats import date_format, get_format
-from django.utils.translation import gettext, ngettext, pgettext
+from django.utils.translation import get_language, gettext, ngettext, pgettext
 
 from ldp import FakedChannel, GrrChannel, PlanSpec
 from ldp.noisy_estimators import NoisyTotal
@@ -21,6 +23,21 @@ from reports.status import WIDEST_INTERVAL, Status
 SPACE = "\u202f"  # narrow, and no line break
 MINUS = "\u2212"
 MISSING = "\u2013"
+Ts = TypeVarTuple("Ts")
+
+
+def _remembered(words: Callable[[*Ts], str]) -> Callable[[*Ts], str]:
+    """Words kept for each language: a page says the same days, and thousands of numbers, again and again."""
+
+    @lru_cache(maxsize=1 << 15)
+    def of_language(_language: str | None, *args: *Ts) -> str:
+        return words(*args)
+
+    @wraps(words)
+    def said(*args: *Ts) -> str:
+        return of_language(get_language(), *args)
+
+    return said
 
 
 def number(value: float | None) -> str:
@@ -44,21 +61,27 @@ def compact(value: int | None) -> str:
 def decimal(value: float, *, decimals: int) -> str:
     """Number with a fixed count of decimals: 1234.56, 1 -> "1 234.6", in French "1 234,6"."""
     text = f"{value:,.{decimals}f}"
-    if not text.strip("-0.,"):
+    if text.startswith("-") and not text.strip("-0.,"):
         text = text.lstrip("-")  # what rounds to nothing has no sign
     return with_decimal_sign(text.replace(",", SPACE).replace("-", MINUS))
 
 
 def decimal_sign() -> str:
     """What stands before decimals in the active language."""
-    return str(get_format("DECIMAL_SEPARATOR"))
+    return _decimal_sign(get_language())
+
+
+@lru_cache(maxsize=16)
+def _decimal_sign(language: str | None) -> str:
+    return str(get_format("DECIMAL_SEPARATOR", lang=language))
 
 
 def with_decimal_sign(text: str) -> str:
     """The point of a number as Python writes it, in the active language."""
-    return text.replace(".", decimal_sign())
+    return text.replace(".", decimal_sign()) if "." in text else text
 
 
+@_remembered
 def percent(value: float | None) -> str:
     """Share with one decimal: 0.1234 -> "12.3 %"."""
     return MISSING if value is None else f"{_tenths(value)}{SPACE}%"
@@ -69,6 +92,7 @@ def points(value: float) -> str:
     return gettext("%(number)s points") % {"number": _tenths(value)}
 
 
+@_remembered
 def percent_range(low: float | None, high: float | None) -> str:
     """Both bounds, never a width: "11.1 to 13.5 %"."""
     if low is None or high is None:
@@ -76,6 +100,7 @@ def percent_range(low: float | None, high: float | None) -> str:
     return gettext("%(low)s to %(high)s") % {"low": _tenths(low), "high": percent(high)}
 
 
+@_remembered
 def number_range(low: float | None, high: float | None) -> str:
     """Both bounds of a number of visitors."""
     if low is None or high is None:
@@ -131,16 +156,19 @@ def answer_words(channel: ReportChannel) -> str:
     return text % values
 
 
+@_remembered
 def day_title(day: date) -> str:
     """Day with its weekday: "Wed 31 May 2017"."""
     return date_format(day, pgettext("pattern of a date, as Django writes it", "D j M Y"))
 
 
+@_remembered
 def short_day(day: date) -> str:
     """Day without its year: "31 May"."""
     return date_format(day, pgettext("pattern of a date, as Django writes it", "j M"))
 
 
+@_remembered
 def short_month(day: date) -> str:
     """Month of a day in a narrow column: "May"."""
     return date_format(day, pgettext("pattern of a date, as Django writes it", "M"))

@@ -41,6 +41,10 @@ KIND_WORDS = {
     LedgerKind.BUDGET_CHANGED: _("Budget changed"),
     LedgerKind.SENDER_REGISTERED: _("Sender registered"),
     LedgerKind.DELTA_RECEIVED: _("Totals received"),
+    LedgerKind.BACKUP_MADE: _("Backup made"),
+    LedgerKind.BACKUP_RESTORED: _("Backup restored"),
+    LedgerKind.KEYS_ESCROWED: _("Keys put into escrow"),
+    LedgerKind.KEYS_RESTORED: _("Keys restored"),
 }
 CHANGES = {
     "created": _("Account %(account)s was made."),
@@ -268,6 +272,17 @@ def _sender(facts: Facts) -> str:
     return gettext("Sender %(sender)s.") % {"sender": facts.get("sender", "")}
 
 
+def _restored(facts: Facts) -> str:
+    return gettext("A backup of %(day)s took the place of what was here; later entries were lost.") % {
+        "day": str(facts.get("backup_of", ""))[:10]
+    }
+
+
+def _keys(facts: Facts) -> str:
+    keys = facts.get("keys") or []
+    return gettext("Keys: %(keys)s.") % {"keys": ", ".join(str(key) for key in keys) or gettext("none")}
+
+
 def _publication(facts: Facts) -> str:
     return gettext("Publication %(id)s…") % {"id": str(facts.get("publication", ""))[:8]}
 
@@ -295,4 +310,7 @@ _SENTENCES: dict[str, Callable[[Facts], str]] = {
     LedgerKind.ACCESS_CHANGED: _access,
     LedgerKind.BUDGET_CHANGED: _budget,
     LedgerKind.SENDER_REGISTERED: _sender,
+    LedgerKind.BACKUP_RESTORED: _restored,
+    LedgerKind.KEYS_ESCROWED: _keys,
+    LedgerKind.KEYS_RESTORED: _keys,
 }

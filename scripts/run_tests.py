@@ -1,6 +1,7 @@
-"""Run all tests with the services that they need; start what is missing, and stop it afterwards.
+"""Run tests with the services that they need; start what is missing, and stop it afterwards.
 
-Options go to pytest: `make test ARGS="-k upload"`.
+`--long` runs those that take long, and without it the others. Other options go to pytest:
+`make test ARGS="-k upload"`.
 """
 
 import logging
@@ -19,31 +20,39 @@ log = logging.getLogger("run_tests")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 NOTHING_COLLECTED = 5
+LONG = "--long"
 
 
-def main(options: list[str]) -> int:
+def main(words: list[str]) -> int:
+    chosen = "long" if LONG in words else "not long"
+    options = [word for word in words if word != LONG]
     # In the background of a script Ctrl-C is ignored, also by every process that the tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s", stream=sys.stderr)
     ensure_browser()
+    if chosen == "long":
+        ensure_proxy()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # stop the services all the same
     with ExitStack() as services:
         environment = os.environ | {"TEST_POSTGRES_URL": services.enter_context(postgres())}
-        return max(run_default(options, environment), run_on_postgres(options, environment))
+        return max(
+            run_default(options, environment, chosen=chosen),
+            run_on_postgres(options, environment, chosen=chosen),
+        )
 
 
-def run_default(options: list[str], environment: dict[str, str]) -> int:
-    """Everything, on SQLite."""
-    log.info("all tests, on SQLite")
-    return pytest(options, environment)
+def run_default(options: list[str], environment: dict[str, str], *, chosen: str) -> int:
+    """Those that are chosen, on SQLite."""
+    log.info("tests that are %s, on SQLite", chosen)
+    return pytest(["-m", chosen, *options], environment)
 
 
-def run_on_postgres(options: list[str], environment: dict[str, str]) -> int:
+def run_on_postgres(options: list[str], environment: dict[str, str], *, chosen: str) -> int:
     """The tests of what the databases must guarantee, again on PostgreSQL."""
-    log.info("tests marked `database`, on PostgreSQL")
+    log.info("tests that are database and %s, on PostgreSQL", chosen)
     server = environment["TEST_POSTGRES_URL"].rpartition("/")[0]
     databases = {"DATABASE_URL": f"{server}/mobility_main", "VAULT_DATABASE_URL": f"{server}/mobility_vault"}
-    return pytest(["-m", "database", *options], environment | databases)
+    return pytest(["-m", f"database and {chosen}", *options], environment | databases)
 
 
 def pytest(options: list[str], environment: dict[str, str]) -> int:
@@ -56,6 +65,12 @@ def pytest(options: list[str], environment: dict[str, str]) -> int:
 def ensure_browser() -> None:
     if not any(shutil.which(name) for name in BROWSERS):
         install("chromium")
+
+
+def ensure_proxy() -> None:
+    """For the test of a deployment. It takes root: nothing is installed for others."""
+    if os.getuid() == 0 and not shutil.which("nginx"):
+        install("nginx-light")
 
 
 if __name__ == "__main__":

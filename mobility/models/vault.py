@@ -19,6 +19,9 @@ class VaultStudy(models.Model):
         "Batch", null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
         help_text="the batch that may change presence now: one at a time",
     )  # fmt: skip
+    stopped = models.CharField(
+        max_length=500, blank=True, help_text="why nothing can be added since a restore; empty: it can"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True, blank=True)
     certificate = models.JSONField(null=True, blank=True, help_text="what was erased when the study closed")

@@ -33,6 +33,8 @@ def read_parquet(file: Buffered, *, layout: Layout, groups: range | None = None)
     """
     try:
         yield from _blocks(file, layout=layout, groups=groups)
+    except MemoryError:  # Arrow's is one of both: the file may be sound
+        raise
     except (pa.ArrowException, NoPageError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # the disk's, not the format's
             raise
@@ -53,6 +55,8 @@ def group_sizes(file: Buffered) -> list[tuple[int, int]]:
             (group.num_rows, sum(group.column(i).total_compressed_size for i in range(group.num_columns)))
             for group in groups
         ]
+    except MemoryError:
+        raise
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise

@@ -16,13 +16,14 @@ from django.db.models import Model, Q, QuerySet, Sum
 from django.utils import timezone
 
 from mobility import certificate as certificates
-from mobility.certificate import Certificate, Dropped, Holdings
+from mobility.certificate import Certificate, Copies, Dropped, Holdings
 from mobility.errors import (
     CancelError,
     KeyMissingError,
     MobilityError,
     SealBrokenError,
     StagingUnavailableError,
+    StudyStoppedError,
 )
 from mobility.handover import HandoverError
 from mobility.keystore import keystore
@@ -41,6 +42,7 @@ from mobility.models import (
     VaultPublication,
     VaultStudy,
 )
+from mobility.operations.selectors import escrow_days
 from mobility.selectors import study_head
 from mobility.services import endings, handover, presence_crossing, staging
 from mobility.services.compaction import compact
@@ -69,11 +71,14 @@ class Leave:
     cancel_batches : end batches that have changed nothing yet
     drop_unpublished : lose the rows of days that were never published
     lost_key : close although the key is not in the keystore
+    came_back : it was closed before, or does not fit what analysts have, since a database was restored: end
+        its batches, hand over only what fits, and erase the rest
     """
 
     cancel_batches: bool = False
     drop_unpublished: bool = False
     lost_key: bool = False
+    came_back: bool = False
 
 
 def close_study(study: VaultStudy, *, by: str, leave: Leave) -> Certificate:
@@ -85,11 +90,13 @@ def close_study(study: VaultStudy, *, by: str, leave: Leave) -> Certificate:
     VaultBusyError : the key is destroyed, but old pages could not be given back: close it again
     """
     study.refresh_from_db()
-    if study.certificate is None:
+    if study.certificate is None and leave.came_back:
+        _decide_again(study, by=by)
+    elif study.certificate is None:
         _end_batches(study, by=by, may_cancel=leave.cancel_batches)
         opened = _opened(study, key_may_be_lost=leave.lost_key)
         _publish_last(study, opened)
-        _decide(study, opened, by=by, may_drop=leave.drop_unpublished)
+        _decide(study, opened, by=by, leave=leave)
         log.info("study_closing study=%s", study.slug)
     if not certificates.is_complete(study.certificate):
         _erase(study)
@@ -97,6 +104,12 @@ def close_study(study: VaultStudy, *, by: str, leave: Leave) -> Certificate:
         handover.try_to_deliver(study)  # that it is closed; otherwise the next try says so
     record_closed(study)
     return study.certificate or {}
+
+
+def unerased() -> list[VaultStudy]:
+    """Studies that were closed, and of which not everything is erased yet."""
+    closed = VaultStudy.objects.exclude(closed_at=None).order_by("slug")
+    return [study for study in closed if not certificates.is_complete(study.certificate)]
 
 
 def unfinished(study: VaultStudy) -> QuerySet[Batch]:
@@ -162,7 +175,7 @@ def _publish_last(study: VaultStudy, opened: OpenStudy | None) -> None:
             publish(opened)
         else:
             send_missing(study)
-    except PublicationError as error:
+    except (PublicationError, StudyStoppedError) as error:
         raise StudyNotClosedError(f"{error}: nothing was erased") from None
     except HandoverError as error:
         raise StudyNotClosedError(
@@ -176,23 +189,38 @@ def _publish_last(study: VaultStudy, opened: OpenStudy | None) -> None:
         ) from None
 
 
-def _decide(study: VaultStudy, opened: OpenStudy | None, *, by: str, may_drop: bool) -> None:
+def _decide_again(study: VaultStudy, *, by: str) -> None:
+    """Close a study that a restore brought back, whatever stands against it."""
+    for batch in unfinished(study):
+        endings.fail(batch, "ended: the study was closed, and came back with a restored backup")
+    try:
+        send_missing(study)
+    except (PublicationError, HandoverError, StudyStoppedError) as error:
+        log.warning("study_closed_unsent study=%s reason=%s", study.slug, type(error).__name__)
+    _decide(study, None, by=by, leave=Leave(came_back=True))
+
+
+def _decide(study: VaultStudy, opened: OpenStudy | None, *, by: str, leave: Leave) -> None:
     """Close the study and draft its certificate in one transaction: from here on it only goes forward."""
+    in_escrow = escrow_days(study.key_id)
     with transaction.atomic(using="vault"):
         locked = VaultStudy.objects.select_for_update().get(pk=study.pk)
         if locked.certificate is None:
             _check_ended(locked)
-            _check_crossed(locked, opened)
             days = unpublished_days(locked)
-            _check_published(days, may_drop=may_drop)
+            if not leave.came_back:
+                _check_crossed(locked, opened)
+                _check_published(days, may_drop=leave.drop_unpublished)
             locked.closed_at = timezone.now()
             locked.certificate = certificates.draft(
                 locked,
                 by=by,
                 at=locked.closed_at,
                 key_ids=_key_ids(locked),
+                destroyed_before=keystore().destroyed_at(locked.key_id),
                 holdings=_holdings(locked, opened),
                 dropped=Dropped(waiting_subscribers=_dropped(locked), unpublished_days=days),
+                copies=Copies(in_escrow=in_escrow, came_back=leave.came_back),
             )
             locked.save(update_fields=["closed_at", "certificate"])
     study.refresh_from_db()
@@ -285,6 +313,8 @@ def _erase(study: VaultStudy) -> None:
 def _destroy_keys(study: VaultStudy) -> None:
     for key_id in certificates.key_ids(study.certificate or {}):
         keystore().destroy(key_id)
+    was_lost = bool((study.certificate or {}).get("key_was_lost"))
+    keystore().destroy(study.key_id, was_lost=was_lost)  # should a lost one turn up, it is refused
     _note(study, certificates.keys_destroyed, timezone.now())
 
 

@@ -5,24 +5,44 @@ import logging
 import os
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.db.models import Q
 from django.utils import timezone
 
-from mobility.errors import CancelError, MobilityError, SupersededError
+from mobility import memory
+from mobility.errors import CancelError, DiskFullError, MobilityError, SupersededError
 from mobility.models import Batch, VaultDay
 from mobility.services import staging
 from mobility.services.dispatching import ask_next
-from mobility.services.liveness import deactivate
+from mobility.services.liveness import deactivate, show_waiting
 from mobility.services.receipts import record_ended
 
 log = logging.getLogger(__name__)
 
-# The database or the network went away, or the task's time is over: the same work can be tried again.
-PASSING_ERRORS = (OperationalError, InterfaceError, ConnectionError, SoftTimeLimitExceeded)
+FULL = (errno.ENOSPC, errno.EDQUOT)
+# The database or the network went away, a disk is full, or the task's time is over: the same work can be
+# tried again.
+PASSING_ERRORS = (OperationalError, InterfaceError, ConnectionError, DiskFullError, SoftTimeLimitExceeded)
+
+
+@contextmanager
+def waiting_for_room() -> Iterator[None]:
+    """A full disk is nothing that the work in this block did: an alert tells people, and it is tried again.
+
+    Raises
+    ------
+    DiskFullError
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise DiskFullError(storage_problem(error)) from None  # the error itself names a path
 
 
 @contextmanager
@@ -34,14 +54,21 @@ def failing_with_a_reason(batch: Batch) -> Iterator[None]:
     PASSING_ERRORS : try again later; nothing is lost
     """
     try:
-        yield
+        with waiting_for_room():
+            yield
     except SupersededError as error:
         log.info("work_dropped batch=%s reason=%s", batch.pk, error)
     except PASSING_ERRORS as error:
         log.warning("work_interrupted batch=%s error=%s", batch.pk, type(error).__name__)
+        with suppress(*PASSING_ERRORS):
+            show_waiting(batch)
         raise
     except MobilityError as error:
         fail(batch, str(error))
+    except MemoryError:
+        memory.lift_limit()
+        log.error("memory_exceeded batch=%s limit_mb=%s", batch.pk, settings.MOBILITY_TASK_MEMORY_MB)
+        fail(batch, stopped(batch, memory_problem()))
     except OSError as error:
         log.error("storage_failed batch=%s errno=%s", batch.pk, error.errno)
         fail(batch, stopped(batch, storage_problem(error)))
@@ -52,10 +79,17 @@ def failing_with_a_reason(batch: Batch) -> Iterator[None]:
         fail(batch, stopped(batch, type(error).__name__))
 
 
+def memory_problem() -> str:
+    """That a task needs more memory than it may have."""
+    limit = settings.MOBILITY_TASK_MEMORY_MB
+    if not limit:
+        return "it needs more memory than this machine has"
+    return f"it needs more memory than {limit:,} MB (MOBILITY_TASK_MEMORY_MB)"
+
+
 def storage_problem(error: OSError) -> str:
     """What is wrong with the disk; neither a path nor a value."""
-    problem = os.strerror(error.errno) if error.errno else type(error).__name__
-    return f"{problem} (make room in MOBILITY_STAGING_DIR)" if error.errno == errno.ENOSPC else problem
+    return os.strerror(error.errno) if error.errno else type(error).__name__
 
 
 def stopped(batch: Batch, problem: str) -> str:

@@ -14,8 +14,10 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from mobility import certificate as certificates
+from mobility.errors import StudyStoppedError
 from mobility.handover import AnalystServer, HandoverError, HandoverRefusedError, HandoverWaitsError
 from mobility.models import Handover, VaultPublication, VaultStudy
+from mobility.services import fitting
 from reports import handover as messages
 from reports.ledger_chain import moment
 from reports.models import LedgerEntry, LedgerKind, Plan
@@ -49,13 +51,14 @@ def deliver(study: VaultStudy) -> None:
     Raises
     ------
     HandoverError : not everything is there now; it is tried again
+    StudyStoppedError : the server has totals that the vault does not know: nothing was sent
     """
     if not settings.HANDS_OVER:
         return
     at = timezone.now()
     try:
         _deliver(study, AnalystServer())
-    except HandoverError as error:
+    except (HandoverError, StudyStoppedError) as error:
         log.warning("handover_waits study=%s error=%s", study.slug, type(error).__name__)
         _note(study, at=at, problem=str(error))
         raise
@@ -66,7 +69,7 @@ def try_to_deliver(study: VaultStudy) -> bool:
     """As `deliver`; False when something waits."""
     try:
         deliver(study)
-    except HandoverError:
+    except (HandoverError, StudyStoppedError):
         return False
     return True
 
@@ -78,7 +81,7 @@ def deliver_what_waits() -> None:
     for study in _waiting():
         try:
             deliver(study)
-        except HandoverRefusedError:
+        except (HandoverRefusedError, StudyStoppedError):
             continue  # of this study; others may pass
         except HandoverWaitsError:
             return  # a worker must not wait for it once for each study
@@ -117,6 +120,7 @@ def _deliver(study: VaultStudy, server: AnalystServer) -> None:
         server.send_study(study.slug, _study_body(study))
         state = server.state(study.slug)
     known = _known(state)
+    fitting.check(study, known, where="the analyst server", is_closed=bool(state.get("is_closed")))
     publications = VaultPublication.objects.filter(study=study)
     # Those that a server has lost wait again.
     publications.exclude(pk__in=known).update(handed_over_at=None)

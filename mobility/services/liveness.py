@@ -13,10 +13,24 @@ from django.utils import timezone
 from mobility.errors import SupersededError
 from mobility.models import Batch, VaultStudy
 
+LONGEST_WAIT_S = 60  # between two tries of work that a storage or a database holds up
+
 
 def next_sign() -> datetime:
     """When a batch that shows no further sign of life is taken for abandoned."""
     return timezone.now() + timedelta(seconds=settings.MOBILITY_BATCH_LEASE_S)
+
+
+def sign_of_waiting() -> datetime:
+    """The same of work that is tried again by itself: what waits for its next try is not abandoned."""
+    return next_sign() + timedelta(seconds=LONGEST_WAIT_S)
+
+
+def show_waiting(batch: Batch) -> None:
+    """Note that a task of the batch will be tried again: until then the sweep asks for nothing of it."""
+    # An upload has signs of its own.
+    at_work = Batch.objects.exclude(state__in=(*Batch.FINAL, Batch.State.RECEIVING))
+    at_work.filter(pk=batch.pk).update(alive_until=sign_of_waiting())
 
 
 def show_life(batch: Batch, *, state: str, **progress: object) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Collection
 from django.db import transaction
 
 from ldp.tallies import Delta
+from mobility.errors import StudyStoppedError
 from mobility.handover import HandoverError
 from mobility.models import Batch, OutboxDelta, VaultPublication, VaultStudy
-from mobility.services import handover, presence_crossing
+from mobility.services import fitting, handover, presence_crossing
 from mobility.services.vault import OpenStudy
 from reports.services.publications import PublicationError, apply_publication, known_publications
 
@@ -92,8 +93,10 @@ def send_missing(study: VaultStudy) -> None:
     Raises
     ------
     HandoverError : an analyst server that runs apart does not have everything
+    StudyStoppedError : the analyst zone has totals that the vault does not know: nothing was added to them
     """
     known = known_publications(study.slug)
+    fitting.check(study, known, where="the main database")
     for publication in VaultPublication.objects.filter(study=study).exclude(pk__in=known).order_by("number"):
         apply_publication(
             study_slug=study.slug,
@@ -103,6 +106,7 @@ def send_missing(study: VaultStudy) -> None:
             voided_days=publication.voided_days,
         )
     handover.deliver(study)
+    fitting.let_go_on(study)
 
 
 def catch_up() -> None:
@@ -115,5 +119,5 @@ def catch_up() -> None:
             send_missing(study)
         except PublicationError as error:  # not even the study is there: one such must not hold up others
             log.warning("publications_wait study=%s reason=%s", study.pk, error)
-        except HandoverError:
+        except (HandoverError, StudyStoppedError):
             continue  # noted, and tried again

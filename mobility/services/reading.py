@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -50,12 +51,16 @@ def same_content(batch: Batch) -> Batch | None:
     return earlier.exclude(pk=batch.pk).order_by("created_at").first()
 
 
+def chunk_bytes(size: int) -> int:
+    """About how long the chunks of a file of `size` bytes are."""
+    return int(min(max(size // CHUNKS_WANTED, MIN_CHUNK_BYTES), settings.MOBILITY_CHUNK_BYTES))
+
+
 def begin(batch: Batch, study: OpenStudy) -> bool:
     """Cut the file into chunks; False if another worker has."""
     with UploadReader(batch) as stream:
         size = batch.bytes_total or 0
-        target = min(max(size // CHUNKS_WANTED, MIN_CHUNK_BYTES), settings.MOBILITY_CHUNK_BYTES)
-        plans = plan_chunks(stream, size=size, target_bytes=target)
+        plans = plan_chunks(stream, size=size, target_bytes=chunk_bytes(size))
     if batch.kind == Batch.Kind.OPT_OUT:  # no header, and never large
         plans = [ChunkPlan.whole(size)]
     is_split = batch.kind == Batch.Kind.EXTRACT
@@ -105,11 +110,6 @@ def is_whole(chunk: Chunk) -> bool:
     return ChunkPlan.from_json(chunk.plan).kind == WHOLE
 
 
-def chunks_left(batch: Batch) -> list[int]:
-    """Chunks that are still to be read."""
-    return list(batch.chunks.filter(is_done=False).values_list("index", flat=True))
-
-
 def read_chunk(batch: Batch, chunk: Chunk, study: OpenStudy) -> None:
     """Read a chunk, and note what became of its rows.
 
@@ -121,7 +121,6 @@ def read_chunk(batch: Batch, chunk: Chunk, study: OpenStudy) -> None:
     memory.reset_peak()
     name = f"chunk-{chunk.index:06d}-{secrets.token_hex(8)}"
     counts, source = RowCounts(), Source()
-    segments = []
     with UploadReader(batch) as stream:
         reading = Reading(
             batch=batch,
@@ -131,11 +130,9 @@ def read_chunk(batch: Batch, chunk: Chunk, study: OpenStudy) -> None:
             stream=stream,
             counts=counts,
             source=source,
-            watched=partial(_living, batch=batch, stream=stream),
+            watched=partial(_living, batch=batch, chunk=chunk, stream=stream),
         )
-        for number, parts in enumerate(parts_of(reading)):
-            packed = ((shard, piece.pack()) for shard, pieces in parts.items() for piece in pieces)
-            segments.append(staging.write_chunk(batch, f"{name}-{number}", packed))
+        segments = _staged(reading, name)
     Chunk.objects.filter(pk=chunk.pk, is_done=False).update(
         is_done=True,
         staged=name,
@@ -145,10 +142,27 @@ def read_chunk(batch: Batch, chunk: Chunk, study: OpenStudy) -> None:
     )
 
 
-def _living(blocks: Iterator[RowBlock], *, batch: Batch, stream: UploadReader) -> Iterator[RowBlock]:
-    """The same blocks; beside them the batch shows how far it is."""
+def _staged(reading: Reading, name: str) -> list[dict[str, list[list[int]]]]:
+    """Read, and stage what comes out; of work that breaks off nothing stays, or tries would fill the disk."""
+    batch, segments = reading.batch, []
+    try:
+        for number, parts in enumerate(parts_of(reading)):
+            packed = ((shard, piece.pack()) for shard, pieces in parts.items() for piece in pieces)
+            segments.append(staging.write_chunk(batch, f"{name}-{number}", packed))
+    except Exception:
+        with suppress(OSError):
+            for number in range(len(segments)):
+                staging.delete_chunk(batch, f"{name}-{number}")
+        raise
+    return segments
+
+
+def _living(
+    blocks: Iterator[RowBlock], *, batch: Batch, chunk: Chunk, stream: UploadReader
+) -> Iterator[RowBlock]:
+    """The same blocks; beside them the batch shows how far it is, and the chunk that somebody is at it."""
     rows = noted_rows = noted_bytes = 0
-    noted = time.monotonic()
+    noted = renewed = time.monotonic()
     for block in blocks:
         yield block
         rows += len(block.lines)
@@ -162,6 +176,10 @@ def _living(blocks: Iterator[RowBlock], *, batch: Batch, stream: UploadReader) -
                 rows_read=F("rows_read") + more_rows,
                 bytes_read=F("bytes_read") + more_bytes,
             )
+            if noted - renewed > settings.MOBILITY_BATCH_LEASE_S / 4:
+                renewed = noted
+                chunk.alive_until = next_sign()
+                Chunk.objects.filter(pk=chunk.pk).update(alive_until=chunk.alive_until)
 
 
 def judge(batch: Batch, study: OpenStudy) -> bool:

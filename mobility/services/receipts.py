@@ -58,7 +58,7 @@ def record_closed(study: VaultStudy) -> None:
             "certificate_sha256": canonical_hash(certificate),
             "key_was_lost": certificate["key_was_lost"],
         },
-        event_id=_closed_event(study),
+        event_id=closed_event(study),
     )
 
 
@@ -94,7 +94,7 @@ def record_missing() -> None:
             _record_ended(batch, is_patient=batch.finished_at is None or batch.finished_at > until)
     known = recorded_events(LedgerKind.STUDY_CLOSED)
     for study in VaultStudy.objects.exclude(certificate=None):
-        if _closed_event(study) not in known:
+        if closed_event(study) not in known:
             record_closed(study)
     known = recorded_events(LedgerKind.TOKEN_CREATED)
     for token in FeedToken.objects.select_related("study").order_by("pk"):
@@ -150,7 +150,7 @@ def _batch_event(batch: Batch) -> str:
     return f"batch.ended/{batch.pk}"
 
 
-def _closed_event(study: VaultStudy) -> str:
+def closed_event(study: VaultStudy) -> str:
     # With the time of its creation: the demo can be removed, made again, and closed again within a second.
     return f"study.closed/{study.slug}/{study.created_at.isoformat()}"
 

@@ -7,15 +7,22 @@ from typing import Any
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.utils import timezone
 
-from mobility.errors import BatchFormatError, MobilityError
+from mobility.errors import BatchFormatError, MobilityError, SupersededError
 from mobility.models import Applied, Batch, Chunk, ShardRun
-from mobility.services import merging, moves, reading
+from mobility.services import merging, moves, reading, sharing
 from mobility.services.dispatching import ask, ask_next
-from mobility.services.endings import PASSING_ERRORS, done, end_failed, failing_with_a_reason, stopped
-from mobility.services.liveness import activate, next_sign, show_life
+from mobility.services.endings import (
+    PASSING_ERRORS,
+    done,
+    end_failed,
+    failing_with_a_reason,
+    stopped,
+    waiting_for_room,
+)
+from mobility.services.liveness import activate, next_sign, show_life, sign_of_waiting
 from mobility.services.publishing import publish
 from mobility.services.vault import OpenStudy, open_study
 
@@ -56,14 +63,15 @@ def read_chunk(batch_id: str, index: int) -> None:
             return
         if not chunk.is_done:
             try:
-                with _attempt(batch, Chunk.objects.filter(pk=chunk.pk), chunk.attempts):
+                with _attempt(batch, chunk):
                     reading.read_chunk(batch, chunk, open_study(batch.study))
             except BatchFormatError:
                 if batch.reads_whole or reading.is_whole(chunk):
                     raise
                 reading.read_as_a_whole(batch)
                 return
-    if not Chunk.objects.filter(batch=batch, is_done=False).exists():
+    sharing.let_long_go_on(batch)
+    if _is_still(batch) and not sharing.ask_for_chunks(batch):
         advance(batch_id)
 
 
@@ -75,31 +83,45 @@ def apply_shard(batch_id: str, shard: int) -> None:
     with failing_with_a_reason(batch):
         if not Applied.objects.filter(batch=batch, shard=shard).exists():
             run, _ = ShardRun.objects.get_or_create(batch=batch, shard=shard)
-            with _attempt(batch, ShardRun.objects.filter(pk=run.pk), run.attempts):
+            with _attempt(batch, run):
                 study = open_study(batch.study)
                 merging.apply_shard(batch, study, shard, moves.of_batch(batch, study))
-    if not merging.shards_left(batch):
+    if _is_still(batch) and not sharing.ask_for_shards(batch):
         advance(batch_id)
 
 
+def _is_still(batch: Batch) -> bool:
+    """Whether the batch is in the state that it was found in: it may have failed, or gone on."""
+    return Batch.objects.filter(pk=batch.pk, state=batch.state).exists()
+
+
 @contextmanager
-def _attempt(batch: Batch, row: "QuerySet[Any]", attempts: int) -> Iterator[None]:
-    """Count work that begins and never ends; having to wait for a database or a storage does not count.
+def _attempt(batch: Batch, work: Batch | Chunk | ShardRun) -> Iterator[None]:
+    """Count work that begins and never ends; having to wait for a database, a storage or room does not count.
 
     Raises
     ------
     MobilityError : it has begun too often
+    SupersededError : it has to wait, and another task has begun the same since, and will try again
     """
-    if attempts >= MAX_ATTEMPTS:
-        raise MobilityError(stopped(batch, f"tried {attempts} times, and its worker died each time"))
-    row.update(attempts=F("attempts") + 1)
+    if work.attempts >= MAX_ATTEMPTS:
+        raise MobilityError(stopped(batch, f"tried {work.attempts} times, and its worker died each time"))
+    table: Any = type(work).objects
+    row = table.filter(pk=work.pk)
+    work.alive_until = next_sign()
+    row.update(attempts=F("attempts") + 1, alive_until=work.alive_until)
     try:
-        yield
+        with waiting_for_room():
+            yield
     except SoftTimeLimitExceeded:
         raise
     except PASSING_ERRORS:
         with suppress(*PASSING_ERRORS):
             row.update(attempts=F("attempts") - 1)
+            # Of several that wait for the same, one tries again: the one that began last.
+            mine = row.filter(alive_until=work.alive_until).update(alive_until=sign_of_waiting())
+            if not mine and work is not batch:
+                raise SupersededError("another task works on it") from None
         raise
 
 
@@ -113,7 +135,7 @@ def _start(batch: Batch) -> None:
     batch = Batch.objects.select_related("study").get(pk=batch.pk)
     if batch.state != State.QUEUED:
         return
-    with _attempt(batch, Batch.objects.filter(pk=batch.pk), batch.attempts):
+    with _attempt(batch, batch):
         _begin(batch, open_study(batch.study))
 
 
@@ -145,11 +167,8 @@ def _is_overtaking(batch: Batch) -> bool:
 
 
 def _read(batch: Batch) -> None:
-    """Ask for the chunks that are not done; when all are, judge the file."""
-    left = reading.chunks_left(batch)
-    for index in left:
-        ask("read_chunk", str(batch.pk), index)
-    if left:
+    """Ask for some of the chunks that are not done; when all are, judge the file."""
+    if sharing.ask_for_chunks(batch):
         return
     batch = Batch.objects.select_related("study").get(pk=batch.pk)
     study = open_study(batch.study)
@@ -177,11 +196,8 @@ def _begin_merging(batch: Batch, study: OpenStudy) -> None:
 
 
 def _merge(batch: Batch) -> None:
-    """Ask for the shards that have not taken the batch; when all have, its days move."""
-    left = merging.shards_left(batch)
-    for shard in left:
-        ask("apply_shard", str(batch.pk), shard)
-    if left:
+    """Ask for some of the shards that have not taken the batch; when all have, its days move."""
+    if sharing.ask_for_shards(batch):
         return
     batch = Batch.objects.select_related("study").get(pk=batch.pk)
     if batch.state == State.MERGING:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from uuid import UUID
 
-from mobility.errors import SealBrokenError, StagingUnavailableError
+from mobility.errors import KeyMissingError, SealBrokenError, StagingUnavailableError
 from mobility.keystore import keystore
 from mobility.models import Batch
 from mobility.sealing import SEAL_BYTES, seal, seal_into, stream_key, unseal, unseal_into
@@ -89,6 +89,9 @@ def write_frame(batch: Batch, index: int, plain: bytes | memoryview) -> None:
         _scratch.buffer = bytearray(sealed_bytes(len(plain)))
     sealed = seal_into(plain, _scratch.buffer, key=key, context=_frame_context(batch, index))
     staging_storage().save(_frame_name(batch, index), Pieces([sealed], is_read_once=True))
+    if not keystore().exists(batch.key_id):  # cancelled meanwhile: its folder was deleted before
+        discard(batch.pk)
+        raise KeyMissingError(f"key {batch.key_id} was destroyed while a frame was stored")
 
 
 class UploadReader(io.RawIOBase):

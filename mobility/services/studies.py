@@ -1,5 +1,6 @@
 """Creating a study in both zones: rows for analysts, and the vault's own copy and key."""
 
+import secrets
 from collections.abc import Callable
 from typing import TypedDict
 
@@ -54,6 +55,7 @@ def create_study(
     *,
     by: str,
     approval: Approval = ON_SERVER,
+    version: int = FIRST_VERSION,
     with_copy: Callable[[], None] = lambda: None,
 ) -> Created:
     """Create a study in both zones, or nothing; after a crash the same file again completes it.
@@ -64,6 +66,7 @@ def create_study(
     Parameters
     ----------
     approval : who approved the plan, or why nobody had to
+    version : of the plan: above the first where earlier ones were replaced on another installation
     with_copy : called in the transaction that writes the vault's copy; what it raises ends everything
 
     Raises
@@ -73,7 +76,7 @@ def create_study(
     HandoverRefusedError : an analyst server that runs apart refuses the study
     BudgetExceededError : a cap of its population forbids it
     """
-    _create_in_both(definition, by=by, approval=approval, with_copy=with_copy)
+    _create_in_both(definition, by=by, approval=approval, version=version, with_copy=with_copy)
     return {
         "study": definition.slug,
         "indicators": len(definition.indicators),
@@ -82,7 +85,12 @@ def create_study(
 
 
 def _create_in_both(
-    definition: StudyDefinition, *, by: str, approval: Approval, with_copy: Callable[[], None]
+    definition: StudyDefinition,
+    *,
+    by: str,
+    approval: Approval,
+    version: int,
+    with_copy: Callable[[], None],
 ) -> None:
     copy: VaultStudy | None = None
     try:
@@ -90,8 +98,8 @@ def _create_in_both(
             if Study.objects.filter(slug=definition.slug).exists():  # its budget is spent already
                 raise StudyExistsError(definition.slug)
             check_budget(definition, by=by)
-            create_study_rows(definition, by=by, approval=approval)
-            copy = _keep_in_vault(definition, with_copy=with_copy)
+            create_study_rows(definition, by=by, approval=approval, version=version)
+            copy = _keep_in_vault(definition, version=version, with_copy=with_copy)
             handover.announce(copy)
             _record(copy, definition, by=by)
     except BaseException:
@@ -100,9 +108,10 @@ def _create_in_both(
         raise
 
 
-def _keep_in_vault(definition: StudyDefinition, *, with_copy: Callable[[], None]) -> VaultStudy:
+def _keep_in_vault(definition: StudyDefinition, *, version: int, with_copy: Callable[[], None]) -> VaultStudy:
     """Write the vault's copy and its key; a leftover of a crash gives way unless it holds data."""
-    keys, key_id = keystore(), f"study-{definition.slug}"
+    # Never the name of an earlier key: the demo is made again, and a destroyed key stays destroyed.
+    keys, key_id = keystore(), f"study-{definition.slug}-{secrets.token_hex(4)}"
     made_key = False
     try:
         with transaction.atomic(using="vault"):
@@ -117,10 +126,10 @@ def _keep_in_vault(definition: StudyDefinition, *, with_copy: Callable[[], None]
                 return _check_same(left, definition)
             if left is not None:
                 left.delete()
-            keys.destroy(key_id)
+                keys.destroy(left.key_id)
             keys.create(key_id)
             made_key = True
-            return _create_copy(definition, key_id=key_id)
+            return _create_copy(definition, version=version, key_id=key_id)
     except BaseException:
         if made_key:
             keys.destroy(key_id)
@@ -134,7 +143,7 @@ def _record(copy: VaultStudy, definition: StudyDefinition, *, by: str) -> None:
         actor=by,
         study=copy.slug,
         facts={
-            "plan_version": FIRST_VERSION,
+            "plan_version": copy.plan["version"],
             "plan_sha256": copy.plan_hash,
             "mechanism": plan.mechanism,
             "unit": plan.unit,
@@ -146,8 +155,8 @@ def _record(copy: VaultStudy, definition: StudyDefinition, *, by: str) -> None:
         record(LedgerKind.KEY_CREATED, actor=by, study=copy.slug, facts={"key": copy.key_id})
 
 
-def _create_copy(definition: StudyDefinition, *, key_id: str) -> VaultStudy:
-    spec = definition.plan_spec()
+def _create_copy(definition: StudyDefinition, *, version: int, key_id: str) -> VaultStudy:
+    spec = definition.plan_spec(version=version)
     return VaultStudy.objects.create(
         slug=definition.slug,
         definition=definition.to_json(),

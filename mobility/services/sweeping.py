@@ -12,7 +12,7 @@ from django.utils import timezone
 from mobility.keystore import keystore
 from mobility.models import Batch, VaultStudy
 from mobility.models.batch import KEY_PREFIX
-from mobility.services import staging, watching
+from mobility.services import sharing, staging, watching
 from mobility.services.dispatching import ask, ask_next
 from mobility.services.endings import fail
 from mobility.services.liveness import next_sign
@@ -46,6 +46,7 @@ def _take_up(chosen: Q) -> None:
         if batch.state == State.RECEIVING:
             fail(batch, "the upload stopped before its end and was not taken up again: send the file again")
         else:
+            sharing.forget_asked(batch)
             ask("advance", str(batch.pk))
 
 

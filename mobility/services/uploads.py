@@ -21,16 +21,15 @@ from django.conf import settings
 from mobility.errors import (
     KeyMissingError,
     MobilityError,
-    NoRoomError,
     OffsetError,
     SupersededError,
     UploadBrokenError,
-    UploadTooLargeError,
 )
 from mobility.models import Batch, VaultStudy
 from mobility.profiles import DEFAULT
 from mobility.profiles.lookup import find_profile
-from mobility.services import intake, staging
+from mobility.runtime import step_back
+from mobility.services import admission, intake, staging
 from mobility.services.endings import cancel, fail
 from mobility.services.holding import Hold, free_until
 from mobility.services.vault import open_study
@@ -116,10 +115,12 @@ def begin(
     StudyClosedError, KeyMissingError : the study takes nothing in
     ProfileMissingError : there is no profile of that name
     UploadTooLargeError, NoRoomError : it is too large, or would not fit
+    QueueFullError : too much of the study waits already
     """
     opened = open_study(study)
     kind = KINDS[find_profile(study, profile, opened.definition).kind]
-    _check_size(bytes_total)
+    admission.check_queue(study)
+    admission.check_size(bytes_total)
     batch = Batch.objects.create(
         study=study,
         kind=kind,
@@ -163,7 +164,9 @@ def append(batch: Batch, stream: Readable, *, offset: int) -> int:
     OffsetError : the upload goes on elsewhere
     UploadBusyError : another connection is at it
     SupersededError, KeyMissingError : the upload is complete, or has ended
+    NoRoomError : staging is full; whole frames stay
     """
+    admission.check_room()
     hold = Hold(batch, rest_s=settings.MOBILITY_UPLOAD_EXPIRES_S)
     batch.refresh_from_db()
     if offset != batch.bytes_received:
@@ -199,24 +202,9 @@ def abandon(batch: Batch, *, by: str) -> None:
     cancel(batch, by=by)
 
 
-def _check_size(size: int | None, *, stored: int = 0) -> None:
-    largest = settings.MOBILITY_MAX_UPLOAD_BYTES
-    if size is not None and size > largest:
-        raise UploadTooLargeError(
-            f"a file may have {largest:,} bytes at most (MOBILITY_MAX_UPLOAD_BYTES): send it in parts"
-        )
-    free = staging.free_bytes()
-    needed = staging.sealed_bytes((size or 0) - stored)
-    if free is not None and needed >= free:
-        raise NoRoomError(
-            f"the file needs {needed:,} bytes of staging, and {free:,} are left: make room in "
-            "MOBILITY_STAGING_DIR, or wait until earlier batches have ended"
-        )
-
-
 def _append(batch: Batch, stream: Readable, hold: Hold) -> None:
     """Seal and note frames until the stream ends; whatever breaks it, those that are whole are noted."""
-    with ThreadPoolExecutor(WRITERS, thread_name_prefix="seal") as pool:
+    with ThreadPoolExecutor(WRITERS, thread_name_prefix="seal", initializer=step_back) as pool:
         frames = _Frames(batch, hold, pool)
         try:
             for frame in _read_frames(stream, batch, frames.show_life):
@@ -240,7 +228,7 @@ def _read_frames(stream: Readable, batch: Batch, show_life: Callable[[], None]) 
             return
         at += count
         if total is None:
-            _check_size(at, stored=at - count)
+            admission.check_size(at, stored=at - count)
         yield frame[:count]
 
 

@@ -14,7 +14,7 @@ from ldp.tallies import Delta
 from mobility.answers import KnownAnswers
 from mobility.daily import DailyValues
 from mobility.daystate import DaySightings
-from mobility.errors import KeyMissingError, StudyClosedError, StudyMissingError
+from mobility.errors import KeyMissingError, StudyClosedError, StudyMissingError, StudyStoppedError
 from mobility.ingest.rows import RowCoder
 from mobility.ingest.subscribers import SubscriberCoder
 from mobility.keystore import keystore
@@ -183,9 +183,12 @@ def open_study(row: VaultStudy) -> OpenStudy:
     Raises
     ------
     StudyClosedError : the study was closed
+    StudyStoppedError : after a restore it does not fit what analysts have
     KeyMissingError : another keystore is mounted, or the key was lost
     """
     if row.closed_at is None:
+        if row.stopped:
+            raise StudyStoppedError(row.stopped)
         try:
             return OpenStudy(row=row, master_key=keystore().read(row.key_id))
         except KeyMissingError:

@@ -58,12 +58,36 @@ def scan() -> None:
 
 
 def take_in_watched() -> None:
-    """Take in every file that is ready, oldest first, but those that another worker has taken."""
-    for found in sorted(ready_files(), key=lambda found: (_age_rank(found.path), found.path)):
+    """Take in every file that is ready, oldest first; nothing if another worker is at it.
+
+    One at a time: files that come by the dozen must not occupy every process of every worker.
+    """
+    with _alone() as is_alone:
+        if not is_alone:
+            return
+        for found in sorted(ready_files(), key=lambda found: (_age_rank(found.path), found.path)):
+            try:
+                _take_in(found)
+            except Exception as error:  # noqa: BLE001 - one file must not keep the others out
+                _refuse(found, error)
+
+
+@contextmanager
+def _alone() -> Iterator[bool]:
+    """Whether nobody else takes files in; as long as this lasts, nobody else will."""
+    if not settings.MOBILITY_WATCH_DIR:
+        yield False
+        return
+    folder = os.open(settings.MOBILITY_WATCH_DIR, os.O_RDONLY | os.O_DIRECTORY)
+    try:
         try:
-            _take_in(found)
-        except Exception as error:  # noqa: BLE001 - one file must not keep the others out
-            _refuse(found, error)
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)  # dies with its worker
+            is_alone = True
+        except BlockingIOError:
+            is_alone = False
+        yield is_alone
+    finally:
+        os.close(folder)
 
 
 def ready_files() -> Iterator[Found]:

@@ -70,7 +70,7 @@ class SignInView(LoginView):
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
         context: dict[str, object] = super().get_context_data(**kwargs)
         name = settings.MOBILITY_OIDC_NAME if settings.MOBILITY_OIDC_ISSUER else ""
-        return context | {"provider_name": name}
+        return context | {"provider_name": name, "has_accounts": User.objects.exists()}
 
 
 sign_in = SignInView.as_view()

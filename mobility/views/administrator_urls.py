@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from mobility.views import administrator, closing, demo, draft_edit, drafts, simulator
+from mobility.views import administrator, closing, demo, draft_edit, drafts, simulator, study_files
 
 app_name = "administrator"
 urlpatterns = [
@@ -17,5 +17,6 @@ urlpatterns = [
     path("<slug:slug>/", administrator.study, name="study"),
     path("<slug:slug>/draft/", drafts.draft_study, name="draft_study"),
     path("<slug:slug>/close/", closing.close, name="close"),
+    path("<slug:slug>/study.json", study_files.export, name="export_study"),
     path("<slug:slug>/certificate.json", closing.certificate, name="certificate"),
 ]

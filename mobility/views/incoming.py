@@ -9,6 +9,7 @@ from mobility.errors import (
     MobilityError,
     NoRoomError,
     OffsetError,
+    QueueFullError,
     StagingUnavailableError,
     StudyClosedError,
     SupersededError,
@@ -28,6 +29,7 @@ STATUS: dict[type[MobilityError], int] = {
     KeyMissingError: 410,
     UploadTooLargeError: 413,
     UploadBusyError: 423,
+    QueueFullError: 503,
     StagingUnavailableError: 503,
     NoRoomError: 507,
 }
@@ -39,12 +41,12 @@ def status_of(error: MobilityError) -> int:
     cause = error.__cause__ if isinstance(error, UploadBrokenError) else error
     if isinstance(cause, OSError) and cause.errno in FULL:
         return STATUS[NoRoomError]
-    return STATUS.get(type(cause), 400)  # type: ignore[arg-type]
+    return next((STATUS[kind] for kind in type(cause).__mro__ if kind in STATUS), 400)
 
 
 def say_when(response: HttpResponse) -> None:
     """Tell the sender when to come again, if what is wrong passes by itself."""
-    if response.status_code == STATUS[StagingUnavailableError]:
+    if response.status_code in (STATUS[QueueFullError], STATUS[NoRoomError]):
         response["Retry-After"] = str(RETRY_AFTER_S)
 
 

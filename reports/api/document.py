@@ -11,6 +11,7 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from reports.api.problems import CONTENT_TYPE, ProblemError, problem
+from reports.outages import AWAY, come_again_problem
 from reports.selectors import WindowError
 from reports.version import software
 
@@ -105,11 +106,14 @@ def _other(_request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _broken(request: HttpRequest, error: Any) -> HttpResponse:
-    """The fault is ours: it is logged like one of any page."""
+    """The fault is ours, or a database is away: it is logged like one of any page."""
     got_request_exception.send(sender=None, request=request)
-    refusal = problem(500, gettext("The fault is on our side and has been written to the log."))
+    if isinstance(error, AWAY):
+        refusal: HttpResponse = come_again_problem()
+    else:
+        refusal = problem(500, gettext("The fault is on our side and has been written to the log."))
     log_response(
-        "%s: %s", "Internal Server Error", request.path, response=refusal, request=request, exception=error
+        "%s: %s", refusal.reason_phrase, request.path, response=refusal, request=request, exception=error
     )
     return refusal
 

@@ -40,6 +40,10 @@ class LedgerKind(StrEnum):
     BUDGET_CHANGED = "budget.changed"
     SENDER_REGISTERED = "sender.registered"
     DELTA_RECEIVED = "delta.received"
+    BACKUP_MADE = "backup.made"
+    BACKUP_RESTORED = "backup.restored"
+    KEYS_ESCROWED = "keys.escrowed"
+    KEYS_RESTORED = "keys.restored"
 
 
 class AppendOnlyError(TypeError):

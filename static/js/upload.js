@@ -67,10 +67,19 @@ function pause(text) {
   say("note", text);
 }
 
+// What our server says is wrong; empty of a page that is not an answer of ours.
+function reasonOf(error) {
+  try {
+    return JSON.parse(error.originalResponse.getBody()).error ?? "";
+  } catch {
+    return "";
+  }
+}
+
 function isPassing(error) {
   const status = error.originalResponse?.getStatus() ?? 0;
   const passing = status === 0 || status === 409 || status === 423 || (status >= 500 && status !== 507);
-  if (passing) say("note", texts.waiting);
+  if (passing) say("note", (status === 503 && reasonOf(error)) || texts.waiting);
   return passing;
 }
 
@@ -80,10 +89,11 @@ function failed(error) {
     pause(texts.broken);
     return;
   }
-  let reason = fill(texts.refused, { status });
-  try {
-    reason = JSON.parse(error.originalResponse.getBody()).error ?? reason;
-  } catch { /* a page of the framework, not an answer of ours */ }
+  const reason = reasonOf(error) || fill(texts.refused, { status });
+  if (status === 507 && upload?.url) { // what has arrived stays: it goes on when there is room again
+    pause(reason);
+    return;
+  }
   const isSignedOut = status === 401 || status === 403;
   if (isSignedOut) upload.url = null; // what this browser knows of the file is needed after signing in
   end();

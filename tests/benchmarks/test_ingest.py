@@ -143,6 +143,7 @@ def test_stages_are_those_of_the_pipeline(tmp_path: Path) -> None:
     assert [name for name, nanoseconds in timed if nanoseconds <= 0] == []
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_small_benchmark_runs_from_end_to_end() -> None:
     """Real workers and commands; totals that differ from the truth of a file would end it."""

@@ -14,6 +14,7 @@ KEYS = 40
 BIAS = 0.03
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mechanism", ["smp-grr", "smp-adp", "spl-grr", "rsfd-ouez"])
 def test_half_widths_are_those_that_are_foretold(mechanism: Mechanism) -> None:
     keys = soak.study_keys(KEYS, seed=3)

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.conftest import ROOT, STUDY_FILE, Site
 from tests.e2e.test_upload_to_report import upload
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 SLUG = "walk-2017"
 SEEN: list[str] = []
 

@@ -27,6 +27,7 @@ def result(process: subprocess.Popen[str]) -> dict[str, Any]:
     return value
 
 
+@pytest.mark.long
 def test_demo_survives_an_interruption_and_a_repetition(folder: Folder) -> None:
     interrupted = demo(folder, "--subscribers", str(SUBSCRIBERS))
     for line in interrupted.stderr:
@@ -61,6 +62,7 @@ def test_demo_survives_an_interruption_and_a_repetition(folder: Folder) -> None:
     assert "make clean" in messages
 
 
+@pytest.mark.long
 def test_dead_worker_is_named_instead_of_waited_for(folder: Folder) -> None:
     process = demo(folder, "--subscribers", str(SUBSCRIBERS))
     for line in process.stderr:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mobility.errors import KeyMissingError
+from mobility.errors import KeyDestroyedError, KeyMissingError
 from mobility.keystore import KEY_BYTES, Keystore, keystore
 
 KEY_ID = "study-fimu-2017"
@@ -60,22 +60,101 @@ def test_a_damaged_key_is_not_replaced_either(keys: Keystore) -> None:
         keys.create(KEY_ID)
 
 
-def test_destroyed_is_gone_and_leaves_nothing(keys: Keystore) -> None:
-    kept = keys.create("kept")
-    keys.create(KEY_ID)
+def test_destroyed_is_gone_and_leaves_a_tombstone(keys: Keystore) -> None:
+    kept, key = keys.create("kept"), keys.create(KEY_ID)
     keys.destroy(KEY_ID)
-    assert [path.name for path in keys.folder.iterdir()] == ["kept.key"]
+    assert sorted(path.name for path in keys.folder.iterdir()) == ["kept.key", f"{KEY_ID}.destroyed"]
+    tombstone = keys.folder / f"{KEY_ID}.destroyed"
+    assert key not in tombstone.read_bytes()
+    assert mode_of(tombstone) == 0o600
     assert not keys.exists(KEY_ID)
-    with pytest.raises(KeyMissingError, match="is not in the keystore: it was destroyed or never made here"):
+    with pytest.raises(KeyMissingError, match="was destroyed, and stays so for ever"):
         keys.read(KEY_ID)
     assert keys.read("kept") == kept
+    assert keys.destroyed() == [KEY_ID]
+
+
+def test_a_one_time_key_leaves_nothing(keys: Keystore) -> None:
+    keys.create("batch-1")
+    keys.destroy("batch-1")
+    assert not list(keys.folder.iterdir())
+    with pytest.raises(KeyMissingError, match="is not in the keystore: it was destroyed or never made here"):
+        keys.read("batch-1")
+
+
+def test_a_destroyed_key_stays_destroyed(keys: Keystore) -> None:
+    """Neither made again, nor put back, nor copied back by hand."""
+    key = keys.create(KEY_ID)
+    keys.destroy(KEY_ID)
+    with pytest.raises(KeyDestroyedError):
+        keys.create(KEY_ID)
+    with pytest.raises(KeyDestroyedError):
+        keys.put_back(KEY_ID, key)
+    assert not keys.exists(KEY_ID)
+    (keys.folder / f"{KEY_ID}.key").write_bytes(key)
+    with pytest.raises(KeyDestroyedError):
+        keys.read(KEY_ID)
+    keys.destroy(KEY_ID)
+    assert not keys.exists(KEY_ID)
+
+
+def test_a_key_is_put_back_once(keys: Keystore) -> None:
+    keys.put_back(KEY_ID, bytes(range(32)))
+    assert keys.read(KEY_ID) == bytes(range(32))
+    assert mode_of(keys.folder / f"{KEY_ID}.key") == 0o600
+    with pytest.raises(FileExistsError):
+        keys.put_back(KEY_ID, bytes(32))
+    with pytest.raises(ValueError, match="key must have 32 bytes, got 31"):
+        keys.put_back("other", bytes(31))
+
+
+def test_a_key_is_whole_or_absent(keys: Keystore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is full, or the power fails: what is left must not pass for a damaged key."""
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(os, "fsync", full)
+        keys.create(KEY_ID)
+    assert not list(keys.folder.iterdir())
+    keys.create(KEY_ID)
+    assert [path.name for path in keys.folder.iterdir()] == [f"{KEY_ID}.key"]
+
+
+def test_what_a_crash_left_of_a_key_is_destroyed_with_it(
+    keys: Keystore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(self: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Path, "hardlink_to", crash)
+        patch.setattr(Path, "unlink", lambda *_, **__: None)
+        keys.create(KEY_ID)
+    assert not keys.exists(KEY_ID)
+    assert len(list(keys.folder.iterdir())) == 1
+    keys.destroy(KEY_ID)
+    assert [path.name for path in keys.folder.iterdir()] == [f"{KEY_ID}.destroyed"]
+
+
+def test_only_a_damaged_key_is_replaced(keys: Keystore) -> None:
+    keys.create(KEY_ID)
+    with pytest.raises(FileExistsError):
+        keys.put_back(KEY_ID, bytes(32), over_damaged=True)
+    (keys.folder / f"{KEY_ID}.key").write_bytes(b"")
+    assert keys.is_damaged(KEY_ID)
+    keys.put_back(KEY_ID, bytes(range(32)), over_damaged=True)
+    assert keys.read(KEY_ID) == bytes(range(32))
+    assert not keys.is_damaged(KEY_ID)
+    assert not keys.is_damaged("other")
 
 
 def test_destroying_twice_or_before_anything_was_kept_does_no_harm(keys: Keystore) -> None:
+    """One that is lost may turn up later: then it is refused."""
     keys.destroy(KEY_ID)
-    keys.create(KEY_ID)
     keys.destroy(KEY_ID)
-    keys.destroy(KEY_ID)
+    assert keys.destroyed() == [KEY_ID]
 
 
 def test_bytes_of_a_destroyed_key_are_overwritten(keys: Keystore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +171,8 @@ def test_bytes_of_a_destroyed_key_are_overwritten(keys: Keystore, monkeypatch: p
 
     monkeypatch.setattr(os, "fsync", fsync)
     keys.destroy(KEY_ID)
-    assert len(on_disk[0]) == KEY_BYTES
-    assert on_disk[0] != key
+    overwritten = [held for held in on_disk if held != key]  # before it the tombstone is written
+    assert len(overwritten[0]) == KEY_BYTES
 
 
 def test_interrupted_destruction_leaves_no_wrong_key(keys: Keystore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,8 +185,9 @@ def test_interrupted_destruction_leaves_no_wrong_key(keys: Keystore, monkeypatch
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(Path, "unlink", crash)
         keys.destroy(KEY_ID)
-    with pytest.raises(KeyMissingError, match="damaged: 0 bytes instead of 32"):
+    with pytest.raises(KeyMissingError, match="was destroyed"):
         keys.read(KEY_ID)
+    assert (keys.folder / f"{KEY_ID}.key").read_bytes() == b""
     keys.destroy(KEY_ID)
     assert not keys.exists(KEY_ID)
 
@@ -141,7 +221,7 @@ def test_a_damaged_key_is_refused(keys: Keystore, size: int) -> None:
     ],
 )
 def test_a_name_cannot_leave_the_folder(keys: Keystore, key_id: str) -> None:
-    for act in (keys.create, keys.read, keys.destroy, keys.exists):
+    for act in (keys.create, keys.read, keys.destroy, keys.exists, keys.is_destroyed):
         with pytest.raises(ValueError, match="key_id must match"):
             act(key_id)
     assert not keys.folder.exists() or not list(keys.folder.iterdir())

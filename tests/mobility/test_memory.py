@@ -1,7 +1,9 @@
 """Memory that arrays have freed is kept, and given to the next ones without the kernel."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -31,3 +33,57 @@ def faults(prepare: str) -> int:
 @pytest.mark.skipif(sys.platform != "linux", reason="mallopt is the GNU C library's")
 def test_freed_memory_is_used_again() -> None:
     assert faults("memory.keep_freed()") < faults("") / 10
+
+
+LIMIT = """
+import threading
+import numpy as np
+import pyarrow as pa
+from mobility import memory
+memory.limit({megabytes})
+threads = [threading.Thread(target=lambda: np.ones(1 << 20).sum()) for _ in range(8)]
+[thread.start() for thread in threads], [thread.join() for thread in threads]
+for make in (lambda n: np.ones(n, np.uint8), pa.allocate_buffer):
+    held = make(100 << 20)
+    del held
+    try:
+        make(400 << 20)
+        print("more")
+    except MemoryError:
+        memory.lift_limit()
+        make(400 << 20)
+        memory.hold_limit()
+        print("refused")
+"""
+
+
+@pytest.mark.parametrize(("megabytes", "found"), [(300, "refused"), (0, "more")])
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel counts what is asked for privately")
+def test_a_process_has_a_limit_of_memory_that_threads_and_arrow_live_with(megabytes: int, found: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIMIT.format(megabytes=megabytes)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [found, found]
+
+
+BEHAVE = """
+import os, django
+from celery.signals import worker_process_init
+import mobility.celery
+django.setup()
+before = os.nice(0)
+worker_process_init.send(None)
+import resource
+print(os.nice(0) - before, resource.getrlimit(resource.RLIMIT_DATA)[0] > 500_000_000)
+"""
+
+
+def test_processes_of_a_worker_step_back_and_have_their_limit(tmp_path: Path) -> None:
+    environment = os.environ | {
+        "MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_WORKER_NICE": "3", "MOBILITY_TASK_MEMORY_MB": "500",
+        "DJANGO_SETTINGS_MODULE": "mobility.settings",
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", BEHAVE], capture_output=True, text=True, check=True, env=environment
+    )
+    assert done.stdout.split() == ["3", "True"]

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
+from kombu.exceptions import OperationalError as BrokerError
 from pytest_django.fixtures import Settings
 
 from mobility import tasks
@@ -38,7 +39,13 @@ class Timer:
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks run where they are asked for: there is no broker here, not even a connection to one."""
-    for task in (tasks.sweep, tasks.catch_up, tasks.forget_old_views, tasks.look_after_ledger):
+    for task in (
+        tasks.sweep,
+        tasks.catch_up,
+        tasks.forget_old_views,
+        tasks.look_after_ledger,
+        tasks.look_for_alerts,
+    ):
         monkeypatch.setattr(task, "delay", task.run)
         monkeypatch.setattr(task, "apply_async", lambda run=task.run, **_: run())
 
@@ -69,7 +76,7 @@ def test_a_worker_forgets_old_openings_at_its_start_and_every_hour(
     age(399)
     timer.call_all()
     assert ShareView.objects.count() == 1
-    assert sorted(timer.every_s.values()) == [15, 3600, 3600]
+    assert sorted(timer.every_s.values()) == [15, 60, 3600, 3600]
 
 
 def test_a_worker_of_the_analyst_zone_asks_for_nothing_of_the_vault(
@@ -84,7 +91,7 @@ def test_a_worker_of_the_analyst_zone_asks_for_nothing_of_the_vault(
     tasks.sweep_from_now_on(sender=SimpleNamespace(timer=timer))
     timer.call_all()
     assert asked == []
-    assert list(timer.every_s.values()) == [3600, 3600]
+    assert list(timer.every_s.values()) == [3600, 3600, 60]
 
 
 def test_a_worker_looks_after_the_ledger_at_its_start(
@@ -95,3 +102,19 @@ def test_a_worker_looks_after_the_ledger_at_its_start(
     head = LedgerHead.objects.get()
     assert head.checked_at is not None
     assert (head.checked_number, head.problem) == (1, None)
+
+
+@pytest.mark.parametrize("first", ["forget_old_views", "look_after_ledger", "look_for_alerts", "sweep"])
+def test_a_worker_that_cannot_ask_at_its_start_asks_later(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch, in_this_process: None, first: str
+) -> None:
+    def away(**_: object) -> None:
+        raise BrokerError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(getattr(tasks, first), "delay", away)
+        patch.setattr(getattr(tasks, first), "apply_async", away)
+        timer = Timer()
+        with pytest.raises(BrokerError):
+            tasks.sweep_from_now_on(sender=SimpleNamespace(timer=timer))
+    assert sorted(timer.every_s.values()) == [15, 60, 3600, 3600]

@@ -2,6 +2,7 @@
 
 import json
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +31,29 @@ def test_create_account_prints_a_password_that_works() -> None:
     assert printed["studies"] == ["all"]
     assert authenticate(username="berta", password=printed["password"]) is not None
     assert roles_of(User.objects.get(username="berta")) == {"analyst", "administrator"}
+
+
+def test_create_account_takes_a_password_from_a_file_and_does_not_print_it(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("four unlikely words here\n")
+    printed = run("create_account", "ada", "--role", "administrator", "--password-file", str(file))
+    assert "password" not in printed
+    assert authenticate(username="ada", password="four unlikely words here") is not None
+
+
+def test_create_account_takes_a_password_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO("four unlikely words here\n"))
+    run("create_account", "ada", "--role", "administrator", "--password-file", "-")
+    assert authenticate(username="ada", password="four unlikely words here") is not None
+
+
+@pytest.mark.parametrize("password", ["", "short", "123456789012345"])
+def test_create_account_refuses_a_password_that_is_guessed(tmp_path: Path, password: str) -> None:
+    file = tmp_path / "password"
+    file.write_text(password)
+    with pytest.raises(CommandError, match="password"):
+        run("create_account", "ada", "--role", "administrator", "--password-file", str(file))
+    assert not User.objects.filter(username="ada").exists()
 
 
 def test_new_accounts_get_nothing_that_is_not_named(fair: Study) -> None:

@@ -17,7 +17,7 @@ for turn in range(10):
     record(LedgerKind.SIGNED_OUT, actor="shared", event_id=f"turn {turn}")
 """
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 @pytest.fixture

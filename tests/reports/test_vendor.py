@@ -16,7 +16,11 @@ def listed(folder: Path) -> list[tuple[str, str, str, str]]:
     return re.findall(r"^\| (\S+) \| (\S+) \| .+ \| (\S+) \| ([0-9a-f]{64}) \|$", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("folder", [FOLDER, ROOT / "tests/e2e/vendor"], ids=["pages", "tests"])
+@pytest.mark.parametrize(
+    "folder",
+    [FOLDER, ROOT / "tests/e2e/vendor", ROOT / "docs/vendor"],
+    ids=["pages", "tests", "documentation"],
+)
 def test_every_vendored_file_is_listed_with_its_checksum(folder: Path) -> None:
     files = {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()

@@ -32,11 +32,19 @@ class Command(BaseCommand):
             "--key-is-lost", action="store_true", help="close although the key is not in the keystore"
         )
 
+        parser.add_argument(
+            "--after-restore",
+            action="store_true",
+            help="the study was closed before, or does not fit its totals, since a backup was restored: hand "
+            "over only what fits, and erase the rest",
+        )
+
     def handle(self, *args: Any, study: str, **options: Any) -> None:
         leave = Leave(
             cancel_batches=options["cancel_batches"],
             drop_unpublished=options["drop_unpublished"],
             lost_key=options["key_is_lost"],
+            came_back=options["after_restore"],
         )
         try:
             certificate = close_study(find_study(study), by=ACTOR, leave=leave)

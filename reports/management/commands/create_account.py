@@ -1,9 +1,13 @@
 """Create an account for a person, with its roles and the studies that are open to it."""
 
 import json
+import sys
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
@@ -14,7 +18,9 @@ from reports.services.people import AccessChangeError, create_account
 
 
 class Command(BaseCommand):
-    help = "Create an account with a generated password, which is printed once and kept nowhere."
+    help = (
+        "Create an account. Without --password-file its password is generated, printed once and kept nowhere."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")
@@ -25,6 +31,11 @@ class Command(BaseCommand):
             choices=[role.value for role in Role],
             help="what it may do; give it again for another role",
         )
+        parser.add_argument(
+            "--password-file",
+            metavar="FILE",
+            help="its first line is the password, which is then not printed; - is standard input",
+        )
         add_grant_arguments(parser)
 
     def handle(self, *args: Any, username: str, role: list[str], **options: Any) -> None:
@@ -34,17 +45,30 @@ class Command(BaseCommand):
             raise CommandError(
                 "administrators and privacy officers see all studies: leave out --study and --all-studies"
             )
-        password = _create(username, roles=roles, asked=asked)
+        given = _password_in(options["password_file"]) if options["password_file"] else ""
+        password = _create(username, roles=roles, asked=asked, password=given)
         if not (SEES_ALL & set(roles) or asked.is_given):
             self.stderr.write(f"{username} sees no study yet: grant_study {username} --study SLUG opens one")
         made = {"username": username, "roles": [str(each) for each in roles], **asked.as_json()}
-        self.stdout.write(json.dumps(made | {"password": password}))
+        self.stdout.write(json.dumps(made if given else made | {"password": password}))
+
+
+def _password_in(file: str) -> str:
+    try:
+        text = sys.stdin.readline() if file == "-" else Path(file).read_text().partition("\n")[0]
+        password = text.rstrip("\r\n")
+        validate_password(password)
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"the password cannot be read: {type(error).__name__}") from error
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages)) from error
+    return password
 
 
 @transaction.atomic
-def _create(username: str, *, roles: list[Role], asked: Asked) -> str:
+def _create(username: str, *, roles: list[Role], asked: Asked, password: str) -> str:
     try:
-        account, password = create_account(username, roles=roles)
+        account, password = create_account(username, roles=roles, password=password)
         for study in asked.studies:
             give_grant(account, study=study, until=asked.until)
     except AccessChangeError as error:

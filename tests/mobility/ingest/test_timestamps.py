@@ -277,6 +277,7 @@ def mangled_times(draw: st.DrawFn) -> bytes:
 @example(texts=[b"0000-05-31T10:00:00", b"2017-02-29T10:00", b"2016-02-29T10:00", b"2017-05-31T24:00"])
 @example(texts=[b"1900-02-29T10:00", b"2000-02-29T10:00", b"2017-05-31T10:60", b"2017-05-31T10:00:60"])
 @example(texts=[b"2017-05-31T10:00:00Z+02:00", b"2017-05-31T10:00:00+0200:", b"2017-05-31T10:00:00+020"])
+@example(texts=[b"2017-05-31T10:00:00 ", b"2017-05-31T10:00:00 Z", b"2017-05-31T10:00:00\t"])
 @example(texts=[b"2017-05-31", b"20170531T100000", b"2017-W22-3T10:00", b"1496224800", b"", b" "])
 def test_every_text_is_read_exactly_or_bad(texts: list[bytes]) -> None:
     times = read(texts, PARIS_CLOCK)

@@ -29,7 +29,7 @@ from mobility.models import (
     VaultPublication,
     VaultStudy,
 )
-from mobility.services import closing, compaction, feeds, intake, staging, uploads
+from mobility.services import admission, closing, compaction, feeds, intake, staging, uploads
 from mobility.services.closing import Leave, StudyNotClosedError, close_study
 from mobility.services.studies import StudyVaultError, create_study
 from mobility.services.vault import OpenStudy, open_study
@@ -173,7 +173,7 @@ def test_upload_that_begins_while_the_study_is_closed_leaves_no_key(
     def closed_meanwhile(_: int | None) -> None:
         close(filled, drop_unpublished=True)
 
-    monkeypatch.setattr(uploads, "_check_size", closed_meanwhile)
+    monkeypatch.setattr(admission, "check_size", closed_meanwhile)
     with pytest.raises(StudyClosedError):
         uploads.begin(filled.study, filename=few[0].name, by="olga")
     assert keystore().names(prefix="") == []
@@ -297,7 +297,7 @@ def test_main_database_of_yesterday_catches_up_first(filled: Pipeline) -> None:
 
 
 def test_key_that_is_not_there_must_be_called_lost(filled: Pipeline) -> None:
-    keystore().destroy(filled.study.key_id)
+    (keystore().folder / f"{filled.study.key_id}.key").unlink()
     with pytest.raises(StudyNotClosedError, match="--key-is-lost"):
         close(filled, drop_unpublished=True)
     assert rows_left(filled)
@@ -306,6 +306,18 @@ def test_key_that_is_not_there_must_be_called_lost(filled: Pipeline) -> None:
     assert (certificate["key_was_lost"], certificate["keys"]) == (True, [])
     assert certificate["erased"]["pseudonyms"] is None
     assert "lost_key" in [row["name"] for row in certificate["not_reached"]]
+    assert keystore().is_destroyed(filled.study.key_id)
+    assert keystore().destroyed_at(filled.study.key_id) is None  # that it was lost is remembered
+
+
+def test_key_that_was_destroyed_before_was_not_lost(filled: Pipeline) -> None:
+    key_id = filled.study.key_id
+    keystore().destroy(key_id)
+    at = keystore().destroyed_at(key_id)
+    certificate = close(filled, came_back=True)
+    assert (certificate["key_was_lost"], certificate["keys"]) == (False, [{"id": key_id, "destroyed_at": at}])
+    assert "lost_key" not in [row["name"] for row in certificate["not_reached"]]
+    assert certificate["erased"]["pseudonyms"] is None
 
 
 def test_shard_that_cannot_be_read_is_erased_and_not_counted(filled: Pipeline) -> None:

@@ -88,7 +88,8 @@ def test_outage_of_the_storage_is_waited_out(
     pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch = pipeline.receive(extract[0])
-    _, *ids = run_until(pipeline, batch, shards=0)
+    task = run_until(pipeline, batch, shards=0)
+    _, *ids = task
 
     def down(*_: Any, **__: Any) -> Any:
         raise StagingUnavailableError("the storage does not answer")
@@ -98,6 +99,7 @@ def test_outage_of_the_storage_is_waited_out(
         for _ in range(running.MAX_ATTEMPTS + 1):
             with pytest.raises(StagingUnavailableError):
                 running.apply_shard(*ids)
+    pipeline.queue.append(task)  # its next try
     pipeline.finished(batch)
     assert batch.state == Batch.State.DONE
 

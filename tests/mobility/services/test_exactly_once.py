@@ -1,6 +1,5 @@
 """Whatever statement a worker dies at, the batch resumes and every tally ends as if nothing had happened."""
 
-import errno
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -72,6 +71,7 @@ def few(extract: list[Path], tmp_path: Path) -> list[Path]:
     return files
 
 
+@pytest.mark.long
 def test_death_at_any_statement_changes_nothing(
     make_pipeline: Callable[..., Pipeline], few: list[Path]
 ) -> None:
@@ -362,19 +362,6 @@ def test_validation_counts_everything_and_keeps_nothing(
     assert list((data_dir / "staging").iterdir()) == []
     pipeline.upload(extract[0])
     assert pipeline.tallies() == real.tallies()
-
-
-def test_full_disk_is_named(pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    batch = pipeline.receive(extract[0])
-
-    def full(*_: Any, **__: Any) -> None:
-        raise OSError(errno.ENOSPC, "a path that nobody should read")
-
-    monkeypatch.setattr(staging, "write_chunk", full)
-    pipeline.finished(batch)
-    assert "No space left on device" in batch.failure
-    assert "MOBILITY_STAGING_DIR" in batch.failure
-    assert "nobody should read" not in batch.failure
 
 
 def test_batch_that_failed_while_merging_is_published_by_close_days(

@@ -82,6 +82,7 @@ def outcome(batch: Batch) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_every_format_gives_the_same_tallies(
     make_pipeline: Make, extract: list[Path], tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from benchmarks.exactly_once.faults import FAULTS
 ROWS = 200_000
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_whatever_is_killed_tallies_end_the_same() -> None:
     done = subprocess.run(

@@ -169,6 +169,7 @@ def test_days_without_anybody_are_as_noisy_as_others(make_noisy: Callable[..., P
     assert (found["visitors"] < 0).any()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_death_at_any_statement_of_a_closing_changes_nothing(
     make_noisy: Callable[..., Pipeline], few: list[Path]
@@ -301,13 +302,11 @@ def test_vault_restored_from_an_older_dump_lets_no_day_cross_twice(
         VaultDay.objects.filter(pk=day.pk).update(state=day.state, pending=day.pending)
     VaultPublication.objects.all().delete()
     VaultStudy.objects.update(publication_number=1)
-    noisy.close_days(through=1)
-    assert same(counts_of(noisy), before)
-    noisy.close_days(through=3)
-    after = counts_of(noisy)
-    assert all(np.array_equal(after[name][..., :3], before[name][..., :3]) for name in before)
-    assert Study.objects.get().noisy_through == 3
-    assert np.array_equal(without_noise(noisy, through=3)["visitors"][0], visitors_by_hand(noisy, cap=DAYS))
+    for through in (1, 3):
+        noisy.close_days(through=through)
+        assert same(counts_of(noisy), before)
+    assert VaultStudy.objects.get().stopped
+    assert Study.objects.get().noisy_through == 2
 
 
 def sent(pipeline: Pipeline, delta: Delta) -> bool:

@@ -20,7 +20,7 @@ from mobility.models import Batch, VaultStudy
 from mobility.services import studies
 from mobility.services.studies import StudyVaultError, create_study, shard_count
 from reports.models import Area, Indicator, Plan, PlanIndicator, Study, Tally, VisitorTally
-from reports.services.studies import StudyExistsError, plan_hash
+from reports.services.studies import StudyExistsError, delete_study_rows, plan_hash
 from reports.studyfile import StudyDefinition, parse_study
 
 DEMO = Path(__file__).parents[3] / "mobility" / "demo"
@@ -46,7 +46,7 @@ def definition() -> StudyDefinition:
 def everything() -> dict[str, int]:
     found = {model.__name__: model.objects.count() for model in ALL_MODELS}  # type: ignore[attr-defined]
     folder = keystore().folder
-    return {**found, "keys": len(list(folder.iterdir())) if folder.exists() else 0}
+    return {**found, "keys": len(list(folder.glob("*.key")))}
 
 
 NOTHING = dict.fromkeys([*(model.__name__ for model in ALL_MODELS), "keys"], 0)
@@ -96,12 +96,12 @@ def test_tallies_start_at_zero_in_the_library_s_shape(definition: StudyDefinitio
 
 def test_a_taken_slug_is_a_clear_error_and_changes_nothing(definition: StudyDefinition) -> None:
     create_study(definition, by="adam")
-    key = keystore().read("study-fimu-2017")
+    key = keystore().read(VaultStudy.objects.get().key_id)
     with pytest.raises(StudyExistsError, match=r'study\.slug must be new, got "fimu-2017"'):
         create_study(replace(definition, name="Another"), by="eve")
     assert everything() == DEMO_STUDY
     assert Study.objects.get().name != "Another"
-    assert keystore().read("study-fimu-2017") == key
+    assert keystore().read(VaultStudy.objects.get().key_id) == key
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_nothing_stays_when_the_main_commit_fails(
 def crash_before_the_main_commit(definition: StudyDefinition) -> None:
     """Leave what a power cut leaves: the vault's copy and the key, no main rows."""
     keystore().create(f"study-{definition.slug}")
-    studies._create_copy(definition, key_id=f"study-{definition.slug}")
+    studies._create_copy(definition, version=1, key_id=f"study-{definition.slug}")
 
 
 def test_the_same_file_completes_what_a_crash_left(definition: StudyDefinition) -> None:
@@ -182,7 +182,19 @@ def test_a_failure_while_replacing_what_a_crash_left_can_be_repeated(
 def test_a_key_alone_is_no_obstacle(definition: StudyDefinition) -> None:
     left = keystore().create(f"study-{definition.slug}")
     create_study(definition, by="adam")
-    assert keystore().read(f"study-{definition.slug}") != left
+    assert keystore().read(VaultStudy.objects.get().key_id) != left
+
+
+def test_a_second_study_of_a_name_gets_a_key_of_another_name(definition: StudyDefinition) -> None:
+    """The demo is removed and made again, and the tombstone of its first key stays."""
+    create_study(definition, by="adam")
+    first = VaultStudy.objects.get().key_id
+    VaultStudy.objects.all().delete()
+    keystore().destroy(first)
+    delete_study_rows(Study.objects.get())
+    create_study(definition, by="adam")
+    assert VaultStudy.objects.get().key_id != first
+    assert keystore().destroyed() == [first]
 
 
 class TestVaultWithData:
@@ -194,10 +206,10 @@ class TestVaultWithData:
         Batch.objects.create(study=VaultStudy.objects.get(), state=Batch.State.DONE)
 
     def test_the_same_file_keeps_copy_and_key(self, definition: StudyDefinition) -> None:
-        before, key = VaultStudy.objects.get().pk, keystore().read("study-fimu-2017")
+        before, key = VaultStudy.objects.get().pk, keystore().read(VaultStudy.objects.get().key_id)
         create_study(definition, by="adam")
         assert VaultStudy.objects.get().pk == before
-        assert keystore().read("study-fimu-2017") == key
+        assert keystore().read(VaultStudy.objects.get().key_id) == key
         assert everything() == DEMO_STUDY
 
     def test_another_definition_is_refused(self, definition: StudyDefinition) -> None:
@@ -207,7 +219,7 @@ class TestVaultWithData:
         assert VaultStudy.objects.count() == 1
 
     def test_a_lost_key_is_reported(self, definition: StudyDefinition) -> None:
-        keystore().destroy("study-fimu-2017")
+        keystore().destroy(VaultStudy.objects.get().key_id)
         with pytest.raises(KeyMissingError):
             create_study(definition, by="adam")
         assert Study.objects.count() == 0

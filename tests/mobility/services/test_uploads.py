@@ -201,14 +201,19 @@ class TestRefused:
         assert Batch.objects.get().state == State.FAILED
         begin(study, 1000)
 
-    def test_a_file_that_would_not_fit(self, study: VaultStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_file_that_would_not_fit(
+        self, study: VaultStudy, settings: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         needed = staging.sealed_bytes(len(FILE))
-        monkeypatch.setattr(staging, "free_bytes", lambda: needed)
+        settings.MOBILITY_STAGING_RESERVE_BYTES = 1000
+        monkeypatch.setattr(staging, "free_bytes", lambda: 1000 + needed)
         with pytest.raises(NoRoomError, match=f"needs {needed:,} bytes of staging, and {needed:,} are left"):
             begin(study)
         assert not Batch.objects.exists()
-        monkeypatch.setattr(staging, "free_bytes", lambda: needed + 1)
+        monkeypatch.setattr(staging, "free_bytes", lambda: 1000 + needed + 1)
         begin(study)
+        with pytest.raises(NoRoomError, match=r"beside the reserve of .* and the uploads that are under way"):
+            begin(study)  # what the first one has announced is spoken for
 
     def test_a_profile_that_the_study_does_not_have(self, study: VaultStudy) -> None:
         with pytest.raises(ProfileMissingError):

@@ -144,7 +144,7 @@ def test_an_unknown_study_and_a_closed_one_are_refused(watched: Path, pipeline: 
     (watched / "day.csv").write_bytes(FILE)
     take_in()
     assert "there is no study 'nothing'" in (other / "day.csv.error.txt").read_text()
-    assert "is not in the keystore" in (watched / "day.csv.error.txt").read_text()
+    assert "was destroyed, and stays so for ever" in (watched / "day.csv.error.txt").read_text()
 
 
 def test_a_file_that_another_worker_holds_is_left_to_it(watched: Path) -> None:

@@ -135,6 +135,7 @@ RULES = {
     "administrator:close": Rule(roles=ADMINISTRATORS, about=STUDY),
     # Without a demo, nobody: see tests/mobility/services/test_demo_removal.py.
     "administrator:remove_demo": Rule(roles=frozenset()),
+    "administrator:export_study": Rule(roles=ADMINISTRATORS, about=STUDY),
     "administrator:certificate": Rule(roles=OVERSEERS, about=STUDY, status=302),
     "budget:budget": Rule(roles=OVERSEERS),
     "budget:decide": Rule(roles=OVERSEERS, about={"cap_id": "cap"}, method="post"),
@@ -143,6 +144,7 @@ RULES = {
     "ledger:file": Rule(roles=OVERSEERS),
     "ledger:head": Rule(roles=OVERSEERS),
     "ledger:public_key": Rule(roles=OVERSEERS),
+    "status": Rule(roles=OVERSEERS),
     "people:people": Rule(roles=OVERSEERS),
     "people:matrix": Rule(roles=OVERSEERS),
     "people:matrix_file": Rule(roles=OVERSEERS),
@@ -169,6 +171,7 @@ ELSEWHERE = {
     *SIGN_IN,
     "set_language",  # for everybody: tests/test_language_choice.py
     "access:shared",  # its end is the secret: tests/reports/views/test_shares.py, and below
+    "metrics",  # a token of its own: tests/mobility/operations/test_metrics.py
     "intake",  # a signature: tests/reports/api/test_intake.py
     "reading:answer",  # its paths are in READING
 }

@@ -67,7 +67,7 @@ class TestCloseAndUndo:
 
     def test_a_refusal_of_the_vault_is_shown(self, client: Client, study: VaultStudy) -> None:
         keystore().destroy(study.key_id)
-        assert "is not in the keystore" in self.post(client, "close-days", day=1, confirm="on")
+        assert "destroyed" in self.post(client, "close-days", day=1, confirm="on")
 
     @pytest.mark.parametrize("name", ["close-days", "void-day"])
     def test_a_get_changes_nothing(self, client: Client, name: str) -> None:

@@ -7,9 +7,11 @@ import pytest
 from django.test import RequestFactory
 
 from mobility.errors import (
+    KeyMissingError,
     MobilityError,
     NoRoomError,
     OffsetError,
+    QueueFullError,
     StagingUnavailableError,
     UploadBrokenError,
 )
@@ -30,9 +32,19 @@ def test_a_server_that_does_not_tell_its_socket_is_fine() -> None:
     incoming.notice_silence(RequestFactory().put("/"))
 
 
+class KindOfMissing(KeyMissingError):
+    """A refusal of a kind that has a status."""
+
+
 @pytest.mark.parametrize(
     ("error", "status"),
-    [(OffsetError(3), 409), (StagingUnavailableError("down"), 503), (MobilityError("other"), 400)],
+    [
+        (OffsetError(3), 409),
+        (KindOfMissing("gone"), 410),
+        (QueueFullError("many"), 503),
+        (StagingUnavailableError("down"), 503),
+        (MobilityError("other"), 400),
+    ],
 )
 def test_refusals_have_a_status(error: MobilityError, status: int) -> None:
     assert incoming.status_of(error) == status

@@ -148,8 +148,9 @@ def test_hidden_and_missing_look_the_same(
 
 
 def headers_of(response: HttpResponse) -> dict[str, str]:
-    """Headers but for the length: the page repeats its own address."""
-    return {name: value for name, value in response.headers.items() if name != "Content-Length"}
+    """Headers but for the length (a page repeats its own address) and the id of the request."""
+    left_out = {"Content-Length", "X-Request-ID"}
+    return {name: value for name, value in response.headers.items() if name not in left_out}
 
 
 def words_of(response: HttpResponse) -> str:

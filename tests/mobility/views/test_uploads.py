@@ -157,6 +157,24 @@ class TestOpen:
         monkeypatch.setattr(staging, "free_bytes", lambda: 10)
         assert begin(client, 11).status_code == 507
 
+    def test_a_study_with_many_waiting_files_takes_no_more_for_now(
+        self, client: Client, study: VaultStudy, settings: Any
+    ) -> None:
+        settings.MOBILITY_MAX_WAITING_BATCHES = 1
+        put(client)
+        response = begin(client, 11)
+        assert (response.status_code, response["Retry-After"]) == (503, "60")
+        assert "1 file(s) of this study wait for their turn" in json.loads(response.content)["error"]
+
+    def test_an_upload_stays_while_staging_is_full(
+        self, client: Client, opened: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(staging, "free_bytes", lambda: 10)
+        response = send(client, opened, GOOD)
+        assert (response.status_code, response["Retry-After"]) == (507, "60")
+        monkeypatch.undo()
+        assert send(client, opened, GOOD).status_code == 204
+
     def test_a_storage_that_does_not_answer_is_asked_again_later(
         self, client: Client, opened: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -171,7 +189,7 @@ class TestOpen:
         keystore().destroy(study.key_id)
         response = begin(client, 11)
         assert response.status_code == 410
-        assert "is not in the keystore" in json.loads(response.content)["error"]
+        assert "was destroyed, and stays so for ever" in json.loads(response.content)["error"]
 
 
 class TestSend:

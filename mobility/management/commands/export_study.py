@@ -1,0 +1,50 @@
+"""Write a study or a draft as a file from which another installation makes the same."""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.errors import MobilityError
+from mobility.models import PlanDraft
+from mobility.services.study_files import export_draft, export_study
+from mobility.services.vault import find_study
+
+
+class Command(BaseCommand):
+    help = (
+        "Print a study as JSON (docs/study_export.schema.json): definition, area and plan versions; no data, "
+        "no keys. import_study makes the same elsewhere."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+        parser.add_argument(
+            "--draft", action="store_true", help="its open draft, instead of what is in force"
+        )
+        parser.add_argument("--out", type=Path, metavar="FILE", help="write here instead of printing")
+
+    def handle(self, *args: Any, study: str, draft: bool, out: Path | None, **options: Any) -> None:
+        try:
+            content = export_draft(_open_draft(study)) if draft else export_study(find_study(study))
+            text = json.dumps(content, ensure_ascii=False, indent=1)
+            if out is not None:
+                out.write_text(text + "\n")
+                facts = ("kind", "definition_sha256")
+                text = json.dumps(
+                    {"study": study, "file": str(out), **{name: content[name] for name in facts}}
+                )
+        except OSError as error:
+            raise CommandError(f"{error.filename}: {error.strerror}") from error
+        except MobilityError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(text)
+
+
+def _open_draft(slug: str) -> PlanDraft:
+    draft = PlanDraft.objects.filter(slug=slug, state__in=PlanDraft.OPEN).first()
+    if draft is None:
+        raise CommandError(f"no open draft of {slug!r}")
+    return draft

@@ -1,0 +1,36 @@
+"""Make the study, or the draft, that export_study wrote on another installation."""
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.errors import MobilityError
+from mobility.management.batch_command import ACTOR
+from mobility.services.study_files import import_study
+from reports.services.budgets import BudgetExceededError
+from reports.services.studies import StudyExistsError
+
+
+class Command(BaseCommand):
+    help = (
+        "Create a study from a file of export_study, as create_study does from a study file: new and empty."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--slug", default="", help="another name in addresses than in the file")
+        parser.add_argument(
+            "--as-draft", action="store_true", help="a draft, which a second person approves and publishes"
+        )
+
+    def handle(self, *args: Any, file: Path, slug: str, as_draft: bool, **options: Any) -> None:
+        try:
+            made = import_study(file.read_bytes(), by=ACTOR, slug=slug, as_draft=as_draft)
+        except OSError as error:
+            raise CommandError(f"{error.filename}: {error.strerror}") from error
+        except (StudyExistsError, BudgetExceededError, MobilityError) as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(json.dumps(made))

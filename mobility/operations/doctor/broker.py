@@ -1,0 +1,52 @@
+"""Redis: it must refuse rather than forget, and have our time."""
+
+import time
+from typing import Final
+
+from redis.exceptions import ResponseError
+
+from mobility.operations.doctor.clocks import compared
+from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, note
+from mobility.operations.probes.broker import ERRORS, is_asleep
+from mobility.operations.queues import client
+
+SEE: Final = "see broker_unreachable, then ask again"
+
+
+def forgets_nothing() -> Diagnoses:
+    """A broker that is full must not drop tasks."""
+    try:
+        policy = str(client().config_get("maxmemory-policy")["maxmemory-policy"])
+        limit = int(str(client().config_get("maxmemory")["maxmemory"]))
+    except ResponseError:
+        yield note(
+            "broker_setting",
+            "its settings may not be read by this account",
+            "make sure that maxmemory-policy is noeviction",
+        )
+        return
+    except ERRORS as failure:
+        if not is_asleep():
+            yield note("broker_setting", f"its settings were not read ({type(failure).__name__})", SEE)
+        return
+    if limit and policy != "noeviction":
+        yield error(
+            "broker_setting",
+            f"maxmemory-policy is {policy}: when Redis is full it drops tasks",
+            "set maxmemory-policy noeviction in redis.conf",
+        )
+    else:
+        yield fine("broker_setting")
+
+
+def clock() -> Diagnoses:
+    """Its clock."""
+    before = time.time()
+    try:
+        seconds, micros = client().time()
+    except ERRORS as failure:
+        if not is_asleep():
+            what = f"its clock was not compared ({type(failure).__name__})"
+            yield note("clock_skewed", what, SEE, subject="broker")
+        return
+    yield compared("broker", theirs=seconds + micros / 1e6, before=before, after=time.time())

@@ -1,0 +1,105 @@
+"""Databases: what they promise about what was written, whether their files are whole, and their clocks."""
+
+import time
+from typing import Final
+
+from django.conf import settings
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from mobility.operations.doctor.clocks import compared
+from mobility.operations.doctor.diagnosis import Diagnoses, error, fine
+
+OLDEST_POSTGRESQL: Final = 150_000
+_POSTGRESQL: Final = {
+    "fsync": ("on", "a loss of power may destroy the database"),
+    "full_page_writes": ("on", "a loss of power may tear pages of the database"),
+    "synchronous_commit": (
+        "on, local, remote_write, remote_apply",
+        "what was committed may be gone after a loss of power: a file could count twice, or not at all",
+    ),
+    "server_encoding": ("UTF8", "names that people type do not fit in"),
+}
+# value of a PRAGMA, what it should be, what follows otherwise
+_SQLITE: Final = {
+    "journal_mode": ("wal", "readers and writers stop each other"),
+    "synchronous": ("2", "what was committed may be gone after a loss of power"),
+    "secure_delete": ("1", "what was erased stays in the file"),
+}
+
+
+def promises() -> Diagnoses:
+    """Whether each database keeps what it has confirmed."""
+    for alias in settings.DATABASES:
+        connection = connections[alias]
+        if connection.vendor == "postgresql":
+            yield from _of_postgresql(alias, connection)
+        else:
+            yield from _of_sqlite(alias, connection)
+
+
+def clocks() -> Diagnoses:
+    """Clocks of database servers; a file has none."""
+    for alias in settings.DATABASES:
+        connection = connections[alias]
+        if connection.vendor == "postgresql":
+            before = time.time()
+            theirs = float(_value(connection, "SELECT extract(epoch FROM clock_timestamp())"))
+            yield compared(alias, theirs=theirs, before=before, after=time.time())
+
+
+def whole() -> Diagnoses:
+    """Files of SQLite, page by page. PostgreSQL has tools of its own: docs/doctor.md."""
+    for alias in settings.DATABASES:
+        connection = connections[alias]
+        if connection.vendor != "sqlite":
+            continue
+        if _value(connection, "PRAGMA quick_check(1)") == "ok":
+            yield fine("database_damaged", alias)
+        else:
+            yield error(
+                "database_damaged",
+                "the file of the database is damaged",
+                "stop everything, keep the file, and restore the last backup (docs/backup.md)",
+                subject=alias,
+            )
+
+
+def _of_postgresql(alias: str, connection: BaseDatabaseWrapper) -> Diagnoses:
+    version = int(_value(connection, "SHOW server_version_num"))
+    if version < OLDEST_POSTGRESQL:
+        yield error(
+            "database_setting",
+            f"PostgreSQL must be 15 or later, got {version // 10_000}",
+            "upgrade the server (pg_upgrade)",
+            subject=f"{alias} version",
+        )
+    for name, (wanted, otherwise) in _POSTGRESQL.items():
+        found = _value(connection, f"SHOW {name}")
+        subject = f"{alias} {name}"
+        if found in wanted.split(", "):
+            yield fine("database_setting", subject)
+            continue
+        todo = f"set {name} to {wanted.partition(',')[0]} in postgresql.conf, and reload"
+        if name == "server_encoding":
+            todo = "create the database with ENCODING 'UTF8', and restore a dump into it"
+        yield error("database_setting", f"{name} is {found}: {otherwise}", todo, subject=subject)
+
+
+def _of_sqlite(alias: str, connection: BaseDatabaseWrapper) -> Diagnoses:
+    for name, (wanted, otherwise) in _SQLITE.items():
+        found = _value(connection, f"PRAGMA {name}")
+        subject = f"{alias} {name}"
+        if found == wanted:
+            yield fine("database_setting", subject)
+        else:
+            what = f"PRAGMA {name} is {found} instead of {wanted}: {otherwise}"
+            todo = "put the file on a disk of this machine: network file systems refuse it"
+            yield error("database_setting", what, todo, subject=subject)
+
+
+def _value(connection: BaseDatabaseWrapper, statement: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        row = cursor.fetchone()
+    return str(row[0])

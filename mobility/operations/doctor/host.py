@@ -1,0 +1,134 @@
+"""This machine: what others on it could read, what its limits are, what was not built."""
+
+import os
+import resource
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.contrib.staticfiles.utils import get_files
+
+from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, note, warning
+
+OPEN_FILES: Final = 1024
+OTHERS: Final = 0o077
+
+
+def key_files() -> Diagnoses:
+    """Keys are files of this account alone."""
+    folder = Path(settings.MOBILITY_KEYSTORE_DIR)
+    if not folder.is_dir():
+        return  # a probe looks whether it can be used
+    if folder.stat().st_mode & OTHERS:
+        yield error("keystore_open", "others may look into the keystore", "chmod 700 the keystore")
+    mine = os.geteuid()
+    entries = []
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):  # a key that was destroyed meanwhile
+            entries.append(path.lstat())
+    loose = sum(1 for entry in entries if stat.S_ISREG(entry.st_mode) and entry.st_mode & OTHERS)
+    foreign = sum(1 for entry in entries if entry.st_uid != mine)
+    if loose:
+        yield error("keystore_open", f"others may read {loose} keys", "chmod 600 every key of the keystore")
+    if foreign:
+        what = f"{foreign} files of the keystore belong to another account"
+        yield error("keystore_open", what, "run every process under one account, and give the keys to it")
+    if not (loose or foreign or folder.stat().st_mode & OTHERS):
+        yield fine("keystore_open")
+
+
+def core_dumps() -> Diagnoses:
+    """A process that crashes must not write its memory, which holds raw rows, to a disk."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_CORE)
+    if soft == 0:
+        yield fine("core_dumps")
+    else:
+        todo = "start commands through manage.py, and workers through `celery -A mobility`"
+        yield error("core_dumps", "a process that crashes writes its memory to a file", todo)
+
+
+def open_files() -> Diagnoses:
+    """Connections, uploads and segments need file descriptors."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= OPEN_FILES:
+        yield fine("open_files")
+    else:
+        what = f"a process may open {soft} files, fewer than {OPEN_FILES}"
+        yield warning("open_files", what, f"raise it (LimitNOFILE in systemd, ulimit -n); hard limit: {hard}")
+
+
+def temporary_folder() -> Diagnoses:
+    """Libraries put sockets and build results there; one that all may write to protects names by its bit."""
+    folder = Path(tempfile.gettempdir())
+    mode = folder.stat().st_mode
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        what = "anybody may replace files of others in the folder for temporary files"
+        yield error("temporary_folder", what, "chmod 1777, or let TMPDIR name a folder of this account")
+    else:
+        yield fine("temporary_folder")
+
+
+def time_zones() -> Diagnoses:
+    """Local days need the rules of time zones."""
+    for name in ("Europe/Paris", "America/New_York", "Asia/Kolkata"):
+        try:
+            ZoneInfo(name)
+        except ZoneInfoNotFoundError:
+            todo = "install the system's tzdata"
+            yield error("time_zones", f"no rules of {name} are installed", todo, subject=name)
+            return
+    yield fine("time_zones")
+
+
+def static_files() -> Diagnoses:
+    """Every page needs files that `collectstatic` writes; without one it answers with an error."""
+    if not hasattr(staticfiles_storage, "stored_name"):  # without a manifest nothing can lack in it
+        yield fine("static_missing")
+        return
+    names = {name for finder in get_finders() for name, _ in finder.list([])}
+    known = set(getattr(staticfiles_storage, "hashed_files", {}))
+    there = set(get_files(staticfiles_storage)) if known and Path(settings.STATIC_ROOT).is_dir() else set()
+    missing = len(names - known) if there else len(names)
+    if not missing:
+        yield fine("static_missing")
+    elif settings.EMBEDDED_REDIS:
+        yield note("static_missing", "static files are not collected", "manage.py run does it by itself")
+    else:
+        what = f"{missing} static files are not collected: pages that need them fail"
+        yield error("static_missing", what, "manage.py collectstatic --no-input, then start web servers anew")
+
+
+def translations() -> Diagnoses:
+    """Compiled catalogues come with the code."""
+    sources = [path for folder in settings.LOCALE_PATHS for path in Path(folder).rglob("*.po")]
+    missing = sorted({path.parts[-3] for path in sources if not path.with_suffix(".mo").exists()})
+    if missing:
+        what = f"translations are not compiled: {', '.join(missing)}"
+        yield warning("translations_missing", what, "make messages, or use a whole release")
+    else:
+        yield fine("translations_missing")
+
+
+def kernels() -> Diagnoses:
+    """Compiled kernels are kept; where they cannot be, each process compiles them anew."""
+    own = os.environ.get("NUMBA_CACHE_DIR")
+    folders = [Path(own)] if own else [settings.BASE_DIR / "ldp", settings.BASE_DIR / "mobility"]
+    folders = [folder if own else folder / "__pycache__" for folder in folders]
+    if all(_is_writable(folder) for folder in folders):
+        yield fine("kernels_uncached")
+    else:
+        what = "compiled kernels cannot be kept: every start of a worker takes half a minute longer"
+        yield warning(
+            "kernels_uncached", what, "let NUMBA_CACHE_DIR name a folder that this account may write"
+        )
+
+
+def _is_writable(folder: Path) -> bool:
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    return os.access(existing, os.W_OK | os.X_OK)

@@ -1,0 +1,64 @@
+"""The storage of staged uploads: can it be used, and what lies there that nobody needs. Ciphertext only."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+from uuid import uuid4
+
+from mobility.errors import StagingUnavailableError
+from mobility.models import Batch
+from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, warning
+from mobility.services import staging
+from mobility.storages import Pieces, staging_storage
+
+MARK: Final = "doctor"
+TODO: Final = "correct MOBILITY_STAGING_*: it needs rights to list, get, put and delete"
+
+
+def usable() -> Diagnoses:
+    """Whether an object can be written, read, listed and deleted."""
+    try:
+        with marked() as (folder, content):
+            storage = staging_storage()
+            if storage.read_range(f"{folder}/{MARK}") != content:
+                yield error("storage_unusable", "what was written is not what is read", TODO)
+                return
+            _, names = storage.listdir(folder)
+            if MARK not in names:
+                yield error("storage_unusable", "what was written is not listed", TODO)
+                return
+    except (OSError, StagingUnavailableError) as failure:
+        yield error("storage_unusable", f"it cannot be used ({type(failure).__name__})", TODO)
+        return
+    yield fine("storage_unusable")
+
+
+@contextmanager
+def marked() -> Iterator[tuple[str, bytes]]:
+    """An object of a few random bytes that is gone afterwards: its folder, and its content."""
+    folder, content = str(uuid4()), secrets.token_bytes(16)
+    storage = staging_storage()
+    try:
+        storage.save(f"{folder}/{MARK}", Pieces([content]))
+        yield folder, content
+    finally:
+        with suppress(OSError, StagingUnavailableError):
+            storage.delete_folder(folder)
+
+
+def orphans() -> Diagnoses:
+    """What is staged for no batch that is at work: workers remove it, if one runs."""
+    staged = staging.staged_batches()
+    at_work = set(
+        Batch.objects.filter(pk__in=staged).exclude(state__in=Batch.FINAL).values_list("pk", flat=True)
+    )
+    left = staged - at_work
+    if left:
+        left &= staging.staged_batches()  # what is gone now belonged to batches that have just ended
+    if left:
+        what = f"{len(left)} folders of ended or unknown batches are left; their keys are destroyed"
+        todo = "start a worker, which removes those of ended batches; others may share the storage"
+        yield warning("storage_orphans", what, todo)
+    else:
+        yield fine("storage_orphans")

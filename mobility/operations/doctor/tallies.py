@@ -1,0 +1,170 @@
+"""Both zones beside each other: the same studies, plans and publications, and totals that fit presence.
+
+The deep look computes the tallies of every study anew from the presence that the vault holds. They must be
+the totals of the analyst zone and what waits to be published, number by number: a file that was counted
+twice, or not at all, or a restore of one database alone, would show.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp.tallies import Delta
+from mobility.errors import SealBrokenError
+from mobility.models import OutboxDelta, PresenceShard, VaultPublication, VaultStudy
+from mobility.operations.doctor.diagnosis import Diagnoses, Diagnosis, error, fine, note, warning
+from mobility.operations.doctor.sealed import open_studies
+from mobility.operations.findings import Level
+from mobility.presence import exact_tallies
+from mobility.services import presence_crossing
+from mobility.services.vault import OpenStudy
+from reports.models import LocationTally, Plan, Study, Tally, VisitorTally
+from reports.services.publications import known_publications
+
+TOGETHER: Final = "restore both databases from one backup (docs/backup.md)"
+Arrays = list[NDArray[np.int64]]
+
+
+def studies() -> Diagnoses:
+    """Studies, and plans in force, in both zones."""
+    vault = dict(VaultStudy.objects.filter(closed_at=None).values_list("slug", "plan_hash"))
+    ours = set(Study.objects.filter(closed_at=None, sent=None).values_list("slug", flat=True))
+    known = set(Study.objects.values_list("slug", flat=True))
+    for slug in sorted(vault.keys() - known):
+        what = "the vault has the study, and the main database does not"
+        todo = f"create it again from its file, or {TOGETHER}"
+        yield error("study_missing", what, todo, subject=slug)
+    for slug in sorted(ours - set(VaultStudy.objects.values_list("slug", flat=True))):
+        what = "the main database has the study, and the vault does not"
+        yield error("study_missing", what, TOGETHER, subject=slug)
+    in_force = Plan.objects.filter(superseded_at=None, study__slug__in=vault)
+    hashes = dict(in_force.values_list("study__slug", "spec_hash"))
+    for slug in sorted(vault.keys() & hashes.keys()):
+        if vault[slug] == hashes[slug]:
+            yield fine("plan_differs", slug)
+        else:
+            what = "the plan by which the vault sanitises is not the one that analysts are shown"
+            yield error(
+                "plan_differs", what, f"take nothing in until it is understood; {TOGETHER}", subject=slug
+            )
+
+
+def publications() -> Diagnoses:
+    """What crossed, in both zones."""
+    for study in VaultStudy.objects.filter(closed_at=None).order_by("slug"):
+        known = known_publications(study.slug)  # first: each is in the vault before it is there
+        sent = set(VaultPublication.objects.filter(study=study).values_list("pk", flat=True))
+        if missing := len(sent - known):
+            what = f"{missing} publications are not in the totals yet"
+            todo = "nothing, if workers run: each start and each batch sends what is missing"
+            yield warning("publication_missing", what, todo, subject=study.slug)
+        if strange := len(known - sent):
+            what = f"the totals hold {strange} publications that the vault does not know"
+            yield error(
+                "publication_unknown",
+                f"{what}: it was restored from an older dump",
+                TOGETHER,
+                subject=study.slug,
+            )
+        if sent == known:
+            yield fine("publication_missing", study.slug)
+
+
+def negative() -> Diagnoses:
+    """Exact totals count people: none is below zero."""
+    for study in Study.objects.filter(noisy_through=0).order_by("slug"):
+        blobs = [
+            *VisitorTally.objects.filter(study=study).values_list("counts", flat=True),
+            *Tally.objects.filter(plan__study=study).values_list("counts", flat=True),
+        ]
+        if any((np.frombuffer(blob, "<i8") < 0).any() for blob in blobs):
+            yield error("totals_negative", "a total is below zero", TOGETHER, subject=study.slug)
+        else:
+            yield fine("totals_negative", study.slug)
+
+
+def recomputed() -> Diagnoses:
+    """Totals from the presence of the vault, beside those of the analyst zone."""
+    for study in open_studies():
+        slug = study.row.slug
+        if presence_crossing.is_noisy(study.row):
+            what = "its totals have noise, and are not computed again"
+            yield note("totals_differ", what, "nothing", subject=slug)
+            continue
+        before = _moment(study)
+        found = None if before is None else _compared(study)
+        if found is None or (found.level > Level.OK and _moment(study) != before):
+            what = "a batch is at work, or totals changed meanwhile: they were not computed again"
+            found = note("totals_differ", what, "ask again when nothing is taken in", subject=slug)
+        yield found
+
+
+def _moment(study: OpenStudy) -> tuple[object, ...] | None:
+    """What changes whenever presence, deltas or totals of a study do; None while a batch changes it."""
+    now = VaultStudy.objects.filter(pk=study.row.pk, closed_at=None, active_batch=None).first()
+    if now is None:
+        return None
+    shards = PresenceShard.objects.filter(study=now).order_by("shard")
+    waiting = OutboxDelta.objects.filter(batch__study=now)
+    return (
+        now.plan_hash,
+        now.publication_number,
+        tuple(shards.values_list("shard", "version")),
+        frozenset(waiting.values_list("pk", flat=True)),
+        frozenset(known_publications(now.slug)),
+    )
+
+
+def _compared(study: OpenStudy) -> Diagnosis:
+    slug = study.row.slug
+    try:
+        expected = _of_presence(study)
+        published = _published(slug)
+        for delta in _on_the_way(study):
+            published = [total + part for total, part in zip(published, _arrays(delta), strict=True)]
+    except (SealBrokenError, Plan.DoesNotExist, VisitorTally.DoesNotExist):
+        what = "its totals could not be computed again: parts do not open, or are missing"
+        return warning("totals_differ", what, "see the other findings", subject=slug)
+    differ = sum(int(np.count_nonzero(was != now)) for was, now in zip(published, expected, strict=True))
+    if not differ:
+        return fine("totals_differ", slug)
+    what = f"{differ} numbers of its totals are not those that the presence in the vault gives"
+    return error(
+        "totals_differ", what, f"publish nothing of it until it is understood; {TOGETHER}", subject=slug
+    )
+
+
+def _of_presence(study: OpenStudy) -> Arrays:
+    total = Delta.zero(study.plan)
+    for shard in PresenceShard.objects.filter(study=study.row).iterator(chunk_size=4):
+        total.add(exact_tallies(study.unseal_presence(shard), study.sanitiser))
+    return _arrays(total)
+
+
+def _published(slug: str) -> Arrays:
+    plan = Plan.objects.get(study__slug=slug, superseded_at=None)
+    tallies = list(Tally.objects.filter(plan=plan).order_by("indicator__position"))
+    visitors = np.frombuffer(VisitorTally.objects.get(study__slug=slug).counts, "<i8")
+    location = LocationTally.objects.filter(plan=plan).first()
+    counts = [np.frombuffer(tally.counts, "<i8") for tally in tallies]
+    reports = [np.frombuffer(tally.n_reports, "<i8") for tally in tallies]
+    if location is not None:
+        counts.append(location.array.ravel())
+        reports.append(np.frombuffer(location.n_reports, "<i8"))
+    return [each.astype(np.int64) for each in (visitors, *counts, *reports)]
+
+
+def _on_the_way(study: OpenStudy) -> Iterator[Delta]:
+    """What the analyst zone does not have yet."""
+    known = known_publications(study.row.slug)
+    for row in VaultPublication.objects.filter(study=study.row).exclude(pk__in=known):
+        yield Delta.unpack(bytes(row.delta))
+    waiting = OutboxDelta.objects.filter(batch__study=study.row)
+    for part in waiting.iterator(chunk_size=16):
+        yield study.unseal_delta(part)
+
+
+def _arrays(delta: Delta) -> Arrays:
+    return [each.ravel() for each in (delta.visitors, *delta.counts, *delta.n_reports)]

@@ -1,0 +1,70 @@
+"""Workers on other hosts: they need the same keys, the same staged uploads, this version and our time."""
+
+import time
+from typing import Any, Final
+
+from django.conf import settings
+from kombu.exceptions import OperationalError
+
+from mobility.operations.doctor.clocks import compared
+from mobility.operations.doctor.diagnosis import Diagnoses, Diagnosis, error, fine, note, warning
+from mobility.operations.probes.broker import is_asleep
+from reports.version import software
+
+TIMEOUT_S: Final = 3.0
+
+
+def same_installation() -> Diagnoses:
+    """Ask every worker; that none answers is a probe's business."""
+    if not settings.HAS_VAULT:
+        yield from _asked(staged="", keys=[])
+        return
+    from mobility.errors import StagingUnavailableError
+    from mobility.models import VaultStudy
+    from mobility.operations.doctor.storage import MARK, marked
+
+    keys = list(VaultStudy.objects.filter(closed_at=None).values_list("key_id", flat=True))
+    try:
+        with marked() as (folder, _):
+            yield from _asked(staged=f"{folder}/{MARK}", keys=keys)
+    except (OSError, StagingUnavailableError):  # found by its own check
+        yield from _asked(staged="", keys=keys)
+
+
+def _asked(*, staged: str, keys: list[str]) -> Diagnoses:
+    from mobility.celery import app
+
+    before = time.time()
+    inspect = app.control.inspect(timeout=TIMEOUT_S)
+    try:
+        answers = inspect._request("installation", staged=staged, keys=keys) or {}
+    except (OperationalError, OSError) as failure:
+        if not is_asleep():
+            what = f"workers were not asked ({type(failure).__name__})"
+            yield note("version_mixed", what, "see broker_unreachable, then ask again")
+        return
+    for name, answer in sorted(answers.items()):
+        if "version" in answer:
+            yield from _compared(name, answer, before=before, staged=staged)
+        else:  # it does not know the question
+            yield _mixed(name, "an earlier version")
+
+
+def _compared(name: str, answer: dict[str, Any], *, before: float, staged: str) -> Diagnoses:
+    ours = software()["version"]
+    yield fine("version_mixed", name) if answer["version"] == ours else _mixed(name, answer["version"])
+    yield compared(name, theirs=float(answer["time"]), before=before, after=time.time())
+    if answer.get("keys_missing"):
+        what = f"{answer['keys_missing']} keys of open studies are not in the keystore of this worker"
+        yield error("keys_not_shared", what, "mount the same keystore on every host", subject=name)
+    if staged and answer.get("sees_staged") is False:
+        what = "this worker does not see what is staged here"
+        todo = "let MOBILITY_STAGING_DIR be a folder that all hosts share, or use a bucket"
+        yield error("storage_not_shared", what, todo, subject=name)
+    elif staged:
+        yield fine("storage_not_shared", name)
+
+
+def _mixed(name: str, version: str) -> Diagnosis:
+    what = f"this worker runs {version}, and this command {software()['version']}"
+    return warning("version_mixed", what, "finish the upgrade: docs/upgrading.md", subject=name)

@@ -1,0 +1,115 @@
+"""What is kept for a while only, and goes in one job that every worker asks for, once an hour.
+
+docs/retention.md lists it all, also what is not here: staged uploads, day states, keys, backups.
+"""
+
+import logging
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from mobility.operations.models import Alert, JobRun
+from mobility.operations.signs import forget_old
+from mobility.signin.models import CacheEntry
+from mobility.signin.sessions import forget_ended
+from reports.services.access import forget_old_views
+
+JOBS_FORGOTTEN_AFTER: Final = timedelta(days=30)  # that no worker runs any more
+BATCHES_AT_ONCE: Final = 500
+ACTOR: Final = "retention"
+log = logging.getLogger(__name__)
+
+
+def forget() -> dict[str, int]:
+    """Remove what is over; how many rows of each kind. Twice does no harm, and workers may do it at once."""
+    now = timezone.now()
+    history = now - timedelta(days=settings.MOBILITY_KEEP_HISTORY_DAYS)
+    forgotten = {
+        "share_views": forget_old_views(),
+        "sessions": forget_ended(),
+        "alerts": Alert.objects.filter(ended_at__lt=history).delete()[0],
+        "jobs": JobRun.objects.filter(started_at__lt=now - JOBS_FORGOTTEN_AFTER).delete()[0],
+        "sign_in_counts": CacheEntry.objects.filter(expires__lt=now).delete()[0],
+    }
+    forget_old()
+    if settings.HAS_VAULT:
+        forgotten |= _of_vault(
+            history=history, detail=now - timedelta(days=settings.MOBILITY_KEEP_DETAIL_DAYS)
+        )
+        forgotten["closings"] = finish_closings()
+        if settings.MOBILITY_CLOSE_AT_KEY_UNTIL:
+            forgotten["studies"] = close_due_studies()
+    gone = {name: n for name, n in forgotten.items() if n}
+    if gone:
+        log.info("forgotten %s", " ".join(f"{name}={n}" for name, n in gone.items()))
+    return forgotten
+
+
+def finish_closings() -> int:
+    """Erase what closings left that were interrupted or failed; how many came to their end.
+
+    Whoever closed a study has decided: from then on it only goes forward, and nobody else comes back to it.
+    """
+    from mobility.models import VaultStudy
+    from mobility.services.closing import Leave, close_study, unerased
+
+    finished = 0
+    for slug in [study.slug for study in unerased()]:
+        try:
+            close_study(VaultStudy.objects.get(slug=slug), by=ACTOR, leave=Leave())
+        except Exception as error:  # noqa: BLE001  # other studies are not held up; the alert stays
+            log.warning("study_not_erased study=%s error=%s", slug, type(error).__name__)
+        else:
+            finished += 1
+    return finished
+
+
+def close_due_studies() -> int:
+    """Close studies whose key is to be destroyed by today, and destroy their keys; how many.
+
+    On the day itself a study is closed if nothing is lost by it. From the day after, the promised date counts
+    more: batches that have changed nothing are cancelled, and days that were never published are lost.
+    """
+    from mobility.models import VaultStudy
+    from mobility.services.closing import Leave, close_study
+
+    today = timezone.now().date().isoformat()
+    closed = 0
+    # Compared here: for PostgreSQL the null of JSON comes before every date.
+    promised = VaultStudy.objects.filter(closed_at=None).values_list("slug", "definition__key_until")
+    for slug, until in promised.order_by("slug"):
+        if until is None or until > today:
+            continue
+        is_overdue = until < today
+        leave = Leave(cancel_batches=is_overdue, drop_unpublished=is_overdue)
+        try:
+            close_study(VaultStudy.objects.get(slug=slug), by=ACTOR, leave=leave)
+        except Exception as error:  # noqa: BLE001  # other studies are not held up; the alert stays
+            log.warning("study_not_closed study=%s error=%s", slug, type(error).__name__)
+        else:
+            closed += 1
+    return closed
+
+
+def _of_vault(*, history: datetime, detail: datetime) -> dict[str, int]:
+    from mobility.models import Batch, Chunk, PlanDraft, ShardRun
+
+    ended = Batch.objects.filter(state__in=Batch.FINAL, finished_at__lt=detail)
+    withdrawn = PlanDraft.objects.filter(state=PlanDraft.State.WITHDRAWN, ended_at__lt=history)
+    # Each on its own: closing or voiding a day has shards and no chunks.
+    chunks, runs = (
+        list(
+            model.objects.filter(batch__in=ended).values_list("batch", flat=True).distinct()[:BATCHES_AT_ONCE]
+        )
+        for model in (Chunk, ShardRun)
+    )
+    with transaction.atomic(using="vault"):
+        return {
+            "drafts": withdrawn.delete()[0],
+            "chunks": Chunk.objects.filter(batch__in=chunks).delete()[0],
+            "shard_runs": ShardRun.objects.filter(batch__in=runs).delete()[0],
+            "line_numbers": ended.exclude(rejected_lines={}).update(rejected_lines={}),
+        }

@@ -1,0 +1,122 @@
+"""Health for load balancers and supervisors: no sign-in, no database session, no secrets.
+
+/healthz/live   this process answers; nothing else is touched
+/healthz/ready  databases and broker answer, and every migration has run; 503 where one of that fails
+/healthz        both
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
+
+from mobility.operations.findings import Level
+
+PREFIX: Final = "/healthz"
+OK, FAILED = "ok", "failed"
+KEPT_S: Final = 2.0  # whoever asks more often gets the same answer
+
+Respond = Callable[[HttpRequest], HttpResponse]
+
+
+class HealthMiddleware:
+    """Answers before everything else: a balancer asks by any host name, and without TLS."""
+
+    def __init__(self, get_response: Respond) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        asked = request.path_info.rstrip("/")
+        if not asked.startswith(PREFIX) or asked not in ANSWERS:
+            return self.get_response(request)
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        components = ANSWERS[asked]()
+        is_well = set(components.values()) == {OK}
+        return JsonResponse(
+            {"status": OK if is_well else FAILED, "components": components},
+            status=200 if is_well else 503,
+            headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"},
+        )
+
+
+def live() -> dict[str, str]:
+    """This process answers."""
+    return {"web": OK}
+
+
+def ready() -> dict[str, str]:
+    """Whether requests can be served: by component "ok" or "failed"."""
+    return _kept.get()
+
+
+def both() -> dict[str, str]:
+    return live() | ready()
+
+
+def look() -> dict[str, str]:
+    """As `ready`, now."""
+    # Imported late: this module is loaded with the settings' middleware.
+    from mobility.operations.alerts import offer_to_stand_in
+    from mobility.operations.probes import broker, databases
+
+    offer_to_stand_in()
+    found = {_name(alias): databases.answer(alias).level for alias in settings.DATABASES}
+    well = {name: level == Level.OK for name, level in found.items()}
+    well["migrations"] = all(well.values()) and _is_migrated()
+    well["broker"] = broker.answer().level == Level.OK
+    return {name: OK if is_well else FAILED for name, is_well in well.items()}
+
+
+class _Kept:
+    """The last answer; while one thread asks for a new one, others get the old one unless it is very old."""
+
+    STALE_S: Final = 10.0
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._at = float("-inf")
+        self._answer: dict[str, str] = {}
+
+    def get(self) -> dict[str, str]:
+        if self._age_s() < KEPT_S:
+            return self._answer
+        if not self._lock.acquire(blocking=self._age_s() > self.STALE_S):
+            return self._answer
+        try:
+            if self._age_s() >= KEPT_S:  # it may have come while this thread waited
+                self._answer, self._at = look(), time.monotonic()
+            return self._answer
+        finally:
+            self._lock.release()
+
+    def _age_s(self) -> float:
+        return time.monotonic() - self._at
+
+    def forget(self) -> None:
+        """Look again when next asked: for tests."""
+        self._at = float("-inf")
+
+
+def _name(alias: str) -> str:
+    return "database" if alias == "default" else alias
+
+
+def _is_migrated() -> bool:
+    from mobility.operations.probes import databases
+
+    try:
+        return not any(databases.pending(alias) for alias in settings.DATABASES)
+    except databases.ERRORS:
+        return False
+
+
+_kept = _Kept()
+ANSWERS: Final[dict[str, Callable[[], dict[str, str]]]] = {
+    PREFIX: both,
+    f"{PREFIX}/live": live,
+    f"{PREFIX}/ready": ready,
+}

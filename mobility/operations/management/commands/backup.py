@@ -1,0 +1,50 @@
+"""Back up the databases of this zone."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.operations.backup import make_backup
+from mobility.operations.errors import OperationsError
+
+ACTOR = "command line"
+
+
+class Command(BaseCommand):
+    help = (
+        "Dump the databases of this zone into a new folder, while it works, and remove old backups there. No "
+        "key is in it: see escrow_keys. Prints JSON."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--out",
+            type=Path,
+            metavar="FOLDER",
+            help="where its folder is made; default: MOBILITY_BACKUP_DIR",
+        )
+        parser.add_argument(
+            "--keep",
+            type=_at_least_one,
+            metavar="N",
+            help="how many stay there, with this one, whatever their age",
+        )
+
+    def handle(self, *, out: Path | None, keep: int | None, **options: Any) -> None:
+        try:
+            made = make_backup((out or settings.MOBILITY_BACKUP_DIR).resolve(), by=ACTOR, keep=keep)
+        except OperationsError as error:
+            raise CommandError(f"no backup was made: {error}") from None
+        self.stdout.write(json.dumps(made.to_json()))
+        if made.problem:
+            raise CommandError(f"the backup was made, but the ledger does not know of it: {made.problem}")
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+    return int(text)

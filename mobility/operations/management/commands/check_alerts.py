@@ -1,0 +1,26 @@
+"""Look once, and tell what is to be told: for a timer, in case that no worker does."""
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from mobility.operations import alerts
+
+
+class Command(BaseCommand):
+    help = "Compare what is found with what people were told of, and tell them."
+    # A database that does not answer is what this is to tell.
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--now", action="store_true", help="also when somebody has just looked")
+
+    def handle(self, *args: Any, now: bool, **options: Any) -> None:
+        after_s = 0 if now else settings.MOBILITY_ALERT_EVERY_S * 0.9
+        outcome = alerts.check() if alerts.take_turn(after_s=after_s) else None
+        answer = {"looked": outcome is not None} | (asdict(outcome) if outcome else {})
+        self.stdout.write(json.dumps(answer))

@@ -1,0 +1,69 @@
+"""Find what is wrong with this installation, and say what to do about it."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from mobility.operations.doctor import examine
+from mobility.operations.doctor.diagnosis import Diagnosis
+from mobility.operations.findings import Level
+from reports.version import software
+
+MARKS = {Level.ERROR: "ERROR", Level.WARNING: "WARNING", Level.NOTE: "NOTE"}
+
+
+class Command(BaseCommand):
+    help = (
+        "Look at databases, broker, workers, keys, storage, the data of both zones and this machine. Prints "
+        "JSON, and words on standard error; fails if something must be done now. docs/doctor.md"
+    )
+    requires_system_checks: tuple[str, ...] = ()  # they are findings here
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--deep",
+            action="store_true",
+            help="also what takes minutes: all sealed parts, totals computed anew, the ledger, SQLite files",
+        )
+        parser.add_argument("--json", action="store_true", help="JSON only: no words on standard error")
+
+    def handle(self, *args: Any, deep: bool, json: bool, **options: Any) -> None:
+        found = sorted(examine(deep=deep), key=lambda each: -each.level)
+        wrong = [each for each in found if each.level > Level.OK]
+        is_ok = not any(each.level == Level.ERROR for each in wrong)
+        self.stdout.write(_json(found, wrong, is_ok=is_ok, deep=deep))
+        if not json:
+            self._say(wrong, n_checked=len(found))
+        if not is_ok:
+            sys.exit(1)
+
+    def _say(self, wrong: list[Diagnosis], *, n_checked: int) -> None:
+        for each in wrong:
+            subject = f" [{each.subject}]" if each.subject else ""
+            self.stderr.write(f"{MARKS[each.level]} {each.code}{subject}: {each.what}", self._style(each))
+            if each.todo:
+                self.stderr.write(f"  do: {each.todo}")
+            self.stderr.write(f"  more: {each.page}")
+        counts = ", ".join(
+            f"{sum(each.level == level for each in wrong)} {mark.lower()}" for level, mark in MARKS.items()
+        )
+        self.stderr.write(f"{n_checked} looked at: {counts}")
+
+    def _style(self, each: Diagnosis) -> Any:
+        return self.style.ERROR if each.level == Level.ERROR else self.style.WARNING
+
+
+def _json(found: list[Diagnosis], wrong: list[Diagnosis], *, is_ok: bool, deep: bool) -> str:
+    value = {
+        "ok": is_ok,
+        "version": software()["version"],
+        "zone": settings.MOBILITY_ZONE,
+        "deep": deep,
+        "looked_at": len(found),
+        "findings": [each.to_json() for each in wrong],
+    }
+    return json.dumps(value, ensure_ascii=False, indent=1)

@@ -1,0 +1,48 @@
+"""Put the keys into escrow, sealed for a public key."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.operations.errors import OperationsError
+from mobility.operations.escrow import damaged_keys, make_escrow, read_recipient
+
+ACTOR = "command line"
+
+
+class Command(BaseCommand):
+    help = (
+        "Copy the keys of studies, and those that sign, into a new folder; only the holder of the "
+        "recipient's private key can open it. Prints JSON."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--to", type=Path, required=True, metavar="FOLDER", help="where its folder is made"
+        )
+        parser.add_argument(
+            "--recipient", type=Path, required=True, metavar="PUBLIC.pem", help="a public key of X25519"
+        )
+
+    def handle(self, *, to: Path, recipient: Path, **options: Any) -> None:
+        try:
+            key = read_recipient(recipient.read_bytes())
+            folder, listed = make_escrow(to.resolve(), recipient=key, by=ACTOR)
+        except (OSError, OperationsError) as error:
+            raise CommandError(f"no key was put into escrow: {error}") from None
+        told: dict[str, Any] = {
+            "escrow": str(folder),
+            "keys": sorted(listed.keys),
+            "destroyed": listed.destroyed,
+            "damaged": damaged_keys(),
+            "recipient": listed.recipient,
+        }
+        self.stdout.write(json.dumps(told))
+        if told["damaged"]:
+            raise CommandError(
+                "the escrow was made, but these keys are damaged and not in it: "
+                f"{', '.join(told['damaged'])}. Put them back from an older escrow (restore_keys)"
+            )

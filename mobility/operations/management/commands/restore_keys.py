@@ -1,0 +1,101 @@
+"""Put keys back from an escrow, but none that was destroyed."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.embedded.messages import say
+from mobility.operations.errors import OperationsError
+from mobility.operations.escrow import read_private_key
+from mobility.operations.escrow_restore import restore_keys
+from mobility.operations.management.commands.restore import settled_words
+from mobility.operations.restore_closings import closed_in, known_keys
+
+ACTOR = "command line"
+
+
+class Command(BaseCommand):
+    help = (
+        "Put keys back that are missing here, after restore. None that was destroyed comes back, and none "
+        "that is here is replaced. Prints JSON."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("folder", type=Path, help="as escrow_keys printed it")
+        parser.add_argument(
+            "--private-key", type=Path, required=True, metavar="FILE.pem", help="of the recipient"
+        )
+        parser.add_argument(
+            "--password-file", type=Path, metavar="FILE", help="with the private key's password"
+        )
+        parser.add_argument(
+            "--ledger",
+            type=Path,
+            metavar="LEDGER.jsonl",
+            help="export of a ledger that knows more, as of the analysts' server: which studies were closed",
+        )
+        parser.add_argument(
+            "--ledger-key",
+            type=Path,
+            metavar="FILE.pem",
+            help="public key of that ledger, if another installation signs it",
+        )
+
+        parser.add_argument(
+            "--without-asking",
+            action="store_true",
+            help="where the zones run apart: put keys back although the analysts' server does not answer",
+        )
+
+    def handle(self, *, folder: Path, private_key: Path, ledger: Path | None, **options: Any) -> None:
+        file = options["password_file"]
+        try:
+            password = None if file is None else file.read_bytes().rstrip(b"\r\n")
+            key = read_private_key(private_key.read_bytes(), password=password)
+            closed = set()
+            if ledger:
+                known = known_keys(head=None, pem=options["ledger_key"])
+                closed = closed_in(ledger, known=known).studies()
+            told = restore_keys(
+                folder.resolve(),
+                private_key=key,
+                by=ACTOR,
+                closed=closed,
+                without_asking=options["without_asking"],
+            )
+        except (OSError, OperationsError) as error:
+            raise CommandError(f"no key was put back: {error}") from None
+        for key_id in told["refused"]:
+            say(f"{key_id} was destroyed and stays so: destroy its copy in the escrow, too.")
+        for key_id in told["differs"]:
+            say(f"{key_id}: another key is here under that name, and stays.")
+        if options["without_asking"]:
+            say(
+                "Keys were put back whether or not the analysts' server answered: where it was not asked, a "
+                "study that was closed there may be open again here."
+            )
+        for line in settled_words(told):
+            say(line)
+        self.stdout.write(json.dumps(told, ensure_ascii=False))
+        if problems := _problems(told):
+            raise CommandError(". ".join(problems))
+
+
+def _problems(told: dict[str, Any]) -> list[str]:
+    """Why the command does not end well."""
+    problems = []
+    if told["disputed"]:
+        problems.append(
+            "the escrow alone calls these keys destroyed, and they are here or their studies are "
+            f"open here: {', '.join(told['disputed'])}. They were left as they are. If a study was "
+            "closed, close it again (close_study); if not, somebody changed the escrow"
+        )
+    if told["unasked"]:
+        problems.append(
+            "the analysts' server does not answer whether studies were closed, so these keys were not put "
+            f"back: {', '.join(told['unasked'])}. Run this again when it does, or with --without-asking"
+        )
+    return problems

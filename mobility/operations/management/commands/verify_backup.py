@@ -1,0 +1,34 @@
+"""Check a backup without restoring it."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from mobility.operations.backup import verify_backup
+from mobility.operations.errors import OperationsError
+
+
+class Command(BaseCommand):
+    help = "Check that a backup is whole, unchanged, and can be read. Prints JSON."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("folder", type=Path, help="as backup printed it")
+
+    def handle(self, *, folder: Path, **options: Any) -> None:
+        try:
+            manifest = verify_backup(folder.resolve())
+        except OperationsError as error:
+            raise CommandError(f"not a good backup: {error}") from None
+        told = {
+            "ok": True,
+            "made_at": manifest.made_at.isoformat(),
+            "zone": manifest.zone,
+            "software": dict(manifest.software),
+            "rows": {part.alias: sum(part.rows.values()) for part in manifest.parts},
+            "keys": manifest.keys,
+            "ledger_head": manifest.ledger_head,
+        }
+        self.stdout.write(json.dumps(told))

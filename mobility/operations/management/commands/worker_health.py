@@ -1,0 +1,31 @@
+"""Whether the workers of this host are alive: for supervisors. Exit 0: they are."""
+
+import json
+import socket
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from mobility.operations.models import WorkerSign
+from mobility.operations.signs import SILENT_S
+
+
+class Command(BaseCommand):
+    help = "Exit 0 when a worker of this host has shown a sign of life within a minute."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--name", help="of the worker, as Celery names it; default: any of this host")
+
+    def handle(self, *_: Any, name: str | None, **__: Any) -> None:
+        since = timezone.now() - timedelta(seconds=SILENT_S)
+        signs = WorkerSign.objects.filter(zone=settings.MOBILITY_ZONE, seen_at__gt=since)
+        host = socket.gethostname()
+        mine = signs.filter(name=name) if name else signs.filter(name__endswith=f"@{host}")
+        names = list(mine.values_list("name", flat=True))
+        if not names:
+            raise CommandError(f"no sign of life of {name or 'a worker of ' + host} within {SILENT_S} s")
+        self.stdout.write(json.dumps({"workers": names}))

@@ -1,0 +1,128 @@
+"""Looking at an installation: every probe is quick, and none can stop the others."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError
+from django.utils import timezone
+
+from mobility.operations.findings import Finding, Level
+
+log = logging.getLogger(__name__)
+Findings = Iterator[Finding]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """A look at one thing.
+
+    Parameters
+    ----------
+    needs : aliases of databases without which there is nothing to look at; it is then left out
+    """
+
+    name: str
+    look: Callable[[], Findings]
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What was found, and when."""
+
+    findings: tuple[Finding, ...]
+    at: datetime
+
+
+def look() -> list[Finding]:
+    """Everything that can be known now, also of what is fine.
+
+    Notes
+    -----
+    A code of which nothing is returned could not be looked at: a database that it needs does not answer,
+    or lacks tables. So what was wrong with it before may still be.
+    """
+    found: list[Finding] = []
+    for probe in _probes():
+        lacking = {each.subject for each in found if each.code in STOPPING and each.level > Level.OK}
+        if not lacking.intersection(probe.needs):
+            found += _safely(probe)
+    if not any(each.code == BROKEN for each in found):
+        found.append(Finding(code=BROKEN, level=Level.OK))
+    return found
+
+
+def look_lately(*, max_age_s: float = 5.0) -> Looked:
+    """As `look`, not more often than every `max_age_s` in this process: many may ask at once."""
+    global _last  # noqa: PLW0603 - a process has one
+    with _lock:
+        if _last is None or time.monotonic() - _last[0] > max_age_s:
+            at = timezone.now()
+            _last = (time.monotonic(), Looked(findings=tuple(look()), at=at))
+        return _last[1]
+
+
+def worst(findings: list[Finding] | tuple[Finding, ...]) -> Level:
+    """The level of the worst of them."""
+    return max((finding.level for finding in findings), default=Level.OK)
+
+
+UNREACHABLE: Final = "database_unreachable"
+STOPPING: Final = frozenset({UNREACHABLE, "migrations_pending"})  # nothing else to see there
+BROKEN: Final = "look_failed"
+_lock = threading.Lock()
+_last: tuple[float, Looked] | None = None
+
+
+def _safely(probe: Probe) -> list[Finding]:
+    try:
+        return list(probe.look())
+    except Exception as error:  # noqa: BLE001 - what is broken must not hide the rest
+        # Its kind only: an error's words may quote anything.
+        log.warning("look_failed probe=%s error=%s", probe.name, type(error).__name__)
+        is_database = isinstance(error, DatabaseError | InterfaceError)
+        level = Level.WARNING if is_database else Level.ERROR
+        facts = {"error": type(error).__name__}
+        return [Finding(code=BROKEN, level=level, subject=probe.name, facts=facts)]
+
+
+def _probes() -> Iterator[Probe]:
+    """In the order in which pages show them. What concerns the vault is not even imported without one."""
+    from mobility.operations.probes import backups, broker, channels, databases, host, ledger, safety, workers
+
+    main = ("default",)
+    yield Probe(name="databases", look=databases.reached)
+    yield Probe(name="migrations", look=databases.migrated, needs=tuple(settings.DATABASES))
+    yield Probe(name="broker", look=broker.reached)
+    yield Probe(name="workers", look=workers.living, needs=main)
+    yield Probe(name="jobs", look=workers.jobs_run, needs=main)
+    yield Probe(name="disks", look=host.disks)
+    if settings.HAS_VAULT:
+        yield from _of_vault()
+    yield Probe(name="ledger", look=ledger.checked, needs=main)
+    yield Probe(name="backups", look=backups.backed_up, needs=main)
+    if settings.HAS_VAULT:
+        yield Probe(name="escrow", look=backups.escrowed, needs=("default", "vault"))
+    yield Probe(name="settings", look=safety.checked)
+    yield Probe(name="channels", look=channels.telling, needs=main)
+
+
+def _of_vault() -> Iterator[Probe]:
+    from mobility.operations.probes import batches, crossing, feeds, fitting, keys
+
+    vault = ("vault",)
+    yield Probe(name="keystore", look=keys.usable, needs=vault)
+    yield Probe(name="keys", look=keys.due, needs=vault)
+    yield Probe(name="failures", look=batches.failed, needs=vault)
+    yield Probe(name="waiting", look=batches.waiting, needs=vault)
+    yield Probe(name="days", look=batches.days, needs=vault)
+    yield Probe(name="feeds", look=feeds.late, needs=vault)
+    yield Probe(name="fitting", look=fitting.stopped, needs=vault)
+    if settings.HANDS_OVER:
+        yield Probe(name="handover", look=crossing.waiting, needs=vault)

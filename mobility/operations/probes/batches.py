@@ -1,0 +1,131 @@
+"""Batches that wait or failed, and days that stay open. Only where there is a vault."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db.models import Count, Min
+from django.utils import timezone
+
+from mobility.models import Batch, VaultDay
+from mobility.operations.findings import Fact, Finding, Level
+from mobility.operations.probes.trial import is_trial
+from mobility.quality.calendar import StudyCalendar
+from mobility.quality.deliveries import calendar_of
+
+State = Batch.State
+WORKING: Final = (State.READING, State.MERGING, State.PUBLISHING)
+FAILED_WITHIN: Final = timedelta(days=3)
+LONG_OVER: Final = 4  # times MOBILITY_DAY_OPEN_DAYS after its last day, nothing more comes for a study
+STUCK_LEASES: Final = 3  # the sweep takes a batch up again after one
+# Two batches with the same are the same thing, sent again.
+_SAME: Final = ("study__slug", "kind", "profile", "filename", "day")
+
+
+def failed() -> Iterator[Finding]:
+    """Batches that failed lately, unless what they were to bring has come since."""
+    batches = Batch.objects.filter(
+        finished_at__gt=timezone.now() - FAILED_WITHIN, study__closed_at=None, validate_only=False
+    ).order_by("finished_at")
+    done = dict(_ends(batches.filter(state=State.DONE)))  # of the same, the last counts
+    lost = Counter(
+        what[0]
+        for what, at in _ends(batches.filter(state=State.FAILED))
+        if what not in done or done[what] < at
+    )
+    within_s = round(FAILED_WITHIN.total_seconds())
+    for slug, n in sorted(lost.items()):
+        facts = {"batches": n, "within_s": within_s}
+        yield Finding(code="batch_failed", level=Level.WARNING, subject=slug, facts=facts)
+    if not lost:
+        yield Finding(code="batch_failed", level=Level.OK, facts={"within_s": within_s})
+
+
+def waiting() -> Iterator[Finding]:
+    """Batches that wait long for their turn, or that nobody works on any more."""
+    now = timezone.now()
+    lease = timedelta(seconds=settings.MOBILITY_BATCH_LEASE_S)
+    unfinished = Batch.objects.exclude(state__in=Batch.FINAL)
+    stuck = _oldest(
+        unfinished.filter(state__in=WORKING, alive_until__lt=now - (STUCK_LEASES - 1) * lease), "alive_until"
+    )
+    queued = _oldest(unfinished.filter(state=State.QUEUED), "created_at")
+    found = [
+        _batches(slug, n, oldest=at - lease, now=now, level=Level.ERROR) for slug, (n, at) in stuck.items()
+    ]
+    limit = now - timedelta(seconds=settings.MOBILITY_WAITING_MAX_S)
+    for slug, (n, at) in queued.items():
+        if at < limit and slug not in stuck:
+            found.append(_batches(slug, n, oldest=at, now=now, level=Level.WARNING))
+    yield from found or [Finding(code="batch_waiting", level=Level.OK, facts={"batches": unfinished.count()})]
+
+
+def days() -> Iterator[Finding]:
+    """Days that have been over for MOBILITY_DAY_OPEN_DAYS and were not closed, by study.
+
+    Rows of open ones count nowhere; published ones keep their sealed times and places. A study with both is
+    told of the open ones: who closes them closes both.
+    """
+    now = timezone.now()
+    still = VaultDay.objects.filter(study__closed_at=None).exclude(state=VaultDay.State.CLOSED)
+    by_study: dict[tuple[str, int], list[tuple[int, str]]] = {}
+    for slug, study_id, day, state in still.values_list("study__slug", "study", "day", "state"):
+        by_study.setdefault((slug, study_id), []).append((day, state))
+    found = [
+        each
+        for (slug, study_id), touched in sorted(by_study.items())
+        if (each := _days_of(slug, calendar_of(study_id), touched, now)) is not None
+    ]
+    n_open = sum(state == VaultDay.State.OPEN for touched in by_study.values() for _, state in touched)
+    yield from found or [Finding(code="day_open", level=Level.OK, facts={"days": n_open})]
+
+
+def _days_of(
+    slug: str, calendar: StudyCalendar, touched: list[tuple[int, str]], now: datetime
+) -> Finding | None:
+    """What is wrong with days of a study, each as (day, state); None: nothing."""
+    limit = timedelta(days=settings.MOBILITY_DAY_OPEN_DAYS)
+    waiting = [day for day, state in touched if state == VaultDay.State.OPEN]
+    if waiting:
+        over = now - end_of(calendar, min(waiting))
+        if over > limit:
+            facts: dict[str, Fact] = {
+                "days": len(waiting),
+                "day": calendar.date_of(min(waiting)).isoformat(),
+                "over_s": round(over.total_seconds()),
+            }
+            return Finding(code="day_open", level=Level.WARNING, subject=slug, facts=facts)
+    published = (day for day, state in touched if state == VaultDay.State.PUBLISHED)
+    kept = sum(now - end_of(calendar, day) > limit for day in published)
+    if not kept:
+        return None
+    is_long_over = now - end_of(calendar, calendar.days) > LONG_OVER * limit
+    level = Level.WARNING if is_long_over and not is_trial() else Level.NOTE
+    return Finding(code="day_open", level=level, subject=slug, facts={"why": "not_closed", "days": kept})
+
+
+def end_of(calendar: StudyCalendar, day: int) -> datetime:
+    """When a day of a study is over."""
+    zone = ZoneInfo(calendar.timezone)
+    return datetime.combine(calendar.date_of(day + 1), datetime.min.time(), zone)
+
+
+def _ends(batches: Any) -> Iterable[tuple[tuple[Any, ...], datetime]]:
+    """What each batch was to bring, and when it ended."""
+    return ((tuple(row[:-1]), row[-1]) for row in batches.values_list(*_SAME, "finished_at"))
+
+
+def _oldest(batches: Any, moment: str) -> dict[str, tuple[int, datetime]]:
+    """By study: how many, and the earliest `moment`."""
+    rows = batches.order_by().values_list("study__slug").annotate(n=Count("pk"), oldest=Min(moment))
+    return {slug: (n, oldest) for slug, n, oldest in rows.order_by("study__slug")}
+
+
+def _batches(slug: str, n: int, *, oldest: datetime, now: datetime, level: Level) -> Finding:
+    facts: dict[str, Fact] = {"batches": n, "oldest_s": round((now - oldest).total_seconds())}
+    if level == Level.ERROR:
+        facts["why"] = "stuck"
+    return Finding(code="batch_waiting", level=level, subject=slug, facts=facts)

@@ -1,0 +1,49 @@
+"""The broker and its queues."""
+
+from collections.abc import Iterator
+
+import redis
+from django.conf import settings
+
+from mobility.embedded.shared import in_use
+from mobility.operations.findings import Fact, Finding, Level
+from mobility.operations.queues import depth, ping, queue_names
+
+ERRORS = (redis.RedisError, OSError)
+
+
+def reached() -> Iterator[Finding]:
+    """Whether the broker answers, and what waits in its queues."""
+    found = answer()
+    yield found
+    if found.level == Level.OK:
+        for queue in queue_names():
+            yield _queue(queue)
+
+
+def answer() -> Finding:
+    """Whether the broker answers."""
+    try:
+        ms = round(ping() * 1000)
+    except ERRORS as error:
+        facts: dict[str, Fact] = {"error": type(error).__name__}
+        if is_asleep():
+            return Finding(code="broker_unreachable", level=Level.NOTE, facts=facts | {"why": "asleep"})
+        return Finding(code="broker_unreachable", level=Level.ERROR, facts=facts)
+    return Finding(code="broker_unreachable", level=Level.OK, facts={"ms": ms})
+
+
+def is_asleep() -> bool:
+    """Whether broker and workers are embedded, and no command needs them now."""
+    return settings.EMBEDDED_REDIS and not in_use()
+
+
+def _queue(queue: str) -> Finding:
+    """Many tasks alone are no trouble: a large file is cut into many. One that waits long is."""
+    found = depth(queue)
+    facts: dict[str, Fact] = {"tasks": found.tasks}
+    if found.oldest_s is not None:
+        facts["oldest_s"] = round(found.oldest_s)
+    is_long = found.oldest_s is not None and found.oldest_s > settings.MOBILITY_WAITING_MAX_S
+    level = Level.WARNING if is_long else Level.OK
+    return Finding(code="queue_long", level=level, subject=queue, facts=facts)

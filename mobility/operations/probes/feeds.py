@@ -1,0 +1,89 @@
+"""Feeds that are late: files that should have come without a person, and did not.
+
+Only where there is a vault. What is expected: once a source (a profile of a study) has brought a file by a
+feed's token or through the watched folder, one for every later day of the study. Before the first file: where
+a study has a valid token or its own folder is watched, one for every day. A day is late
+MOBILITY_FEED_GRACE_H hours after its end. It is no longer expected when it is closed, or the study is. Files
+that a person sent count, too.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Set
+from datetime import timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from mobility.models import Batch, FeedToken, VaultStudy
+from mobility.operations.findings import Fact, Finding, Level
+from mobility.operations.probes.batches import end_of
+from mobility.quality.deliveries import calendar_of, closed_days
+from mobility.services.watching import ACTOR
+
+BY_FEED = "feed "  # how whoever sent a batch by a token is named; no account has a name with a space
+
+
+def late() -> Iterator[Finding]:
+    """Days that feeds owe, by study."""
+    expected = _expected()
+    slugs = dict(VaultStudy.objects.filter(pk__in=expected).order_by("slug").values_list("pk", "slug"))
+    n_late = 0
+    for study_id, slug in slugs.items():
+        calendar = calendar_of(study_id)
+        if missing := _missing(study_id, expected[study_id]):
+            n_late += 1
+            facts: dict[str, Fact] = {"days": len(missing), "day": calendar.date_of(missing[0]).isoformat()}
+            yield Finding(code="feed_late", level=Level.WARNING, subject=slug, facts=facts)
+    if not n_late:
+        yield Finding(code="feed_late", level=Level.OK, facts={"studies": len(slugs)})
+
+
+def _expected() -> dict[int, set[str]]:
+    """Open studies that receive files without a person, and the sources that have brought some so."""
+    unattended = Q(created_by=ACTOR) | Q(created_by__startswith=BY_FEED)
+    of_open = Batch.objects.filter(unattended, kind=Batch.Kind.EXTRACT, study__closed_at=None)
+    found: dict[int, set[str]] = defaultdict(set)
+    for study_id, source in of_open.order_by().values_list("study", "profile").distinct():
+        found[study_id].add(source)
+    tokens = FeedToken.objects.filter(revoked_at=None, expires_at__gt=timezone.now(), study__closed_at=None)
+    for study_id in {*tokens.values_list("study", flat=True), *_watched()}:
+        found.setdefault(study_id, set())
+    return found
+
+
+def _watched() -> Iterable[int]:
+    """Open studies with a folder of their own in the watched one."""
+    if not settings.MOBILITY_WATCH_DIR:
+        return []
+    folder = Path(settings.MOBILITY_WATCH_DIR)
+    studies = VaultStudy.objects.filter(closed_at=None).values_list("pk", "slug")
+    return [study_id for study_id, slug in studies if (folder / slug).is_dir()]
+
+
+def _missing(study_id: int, sources: Set[str]) -> list[int]:
+    """Days that are late, the first one first."""
+    calendar = calendar_of(study_id)
+    limit = timezone.now() - timedelta(hours=settings.MOBILITY_FEED_GRACE_H)
+    over = [day for day in calendar.all_days if end_of(calendar, day) < limit]
+    covered = _covered(study_id)
+    missing: set[int] = set()
+    for source in sources:
+        had = covered.get(source, set())
+        missing |= {day for day in over if day not in had and had and day > min(had)}
+    if not sources:
+        missing = set(over) - set().union(*covered.values())
+    return sorted(missing - closed_days(study_id))
+
+
+def _covered(study_id: int) -> dict[str, set[int]]:
+    """Days of which each source has brought rows."""
+    files = Batch.objects.filter(
+        study=study_id, kind=Batch.Kind.EXTRACT, state=Batch.State.DONE, validate_only=False,
+        duplicate_of__isnull=True,
+    )  # fmt: skip
+    covered: dict[str, set[int]] = defaultdict(set)
+    for source, touched in files.order_by().values_list("profile", "days_touched"):
+        covered[source].update(touched)
+    return covered

@@ -1,0 +1,83 @@
+"""The keystore: is it there and private, has every open study its key, which keys are to be destroyed.
+
+Only where there is a vault.
+"""
+
+import os
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+from django.utils import timezone
+
+from mobility.errors import MobilityError
+from mobility.keystore import keystore
+from mobility.models import VaultStudy
+from mobility.operations.findings import Finding, Level
+
+ERASED_WITHIN: Final = timedelta(minutes=10)  # a closing that goes well takes seconds
+
+
+def usable() -> Iterator[Finding]:
+    """Whether the folder of keys can be used, and by this account alone."""
+    folder = Path(settings.MOBILITY_KEYSTORE_DIR)
+    open_studies = VaultStudy.objects.filter(closed_at=None)
+    if why := _why_unusable(folder, is_needed=open_studies.exists()):
+        yield Finding(code="keystore_unusable", level=Level.ERROR, facts={"why": why})
+        return
+    keys = list(open_studies.values_list("slug", "key_id"))
+    yield Finding(code="keystore_unusable", level=Level.OK, facts={"keys": len(keys)})
+    missing = [Finding(code="key_missing", level=Level.ERROR, subject=slug, facts={"why": why})
+               for slug, key_id in keys if (why := _why_no_key(key_id))]  # fmt: skip
+    yield from missing or [Finding(code="key_missing", level=Level.OK, facts={"keys": len(keys)})]
+
+
+def due() -> Iterator[Finding]:
+    """Keys that are promised to be destroyed within MOBILITY_KEY_DUE_DAYS, or should have been.
+
+    Also those of studies that were closed, as long as their erasure has not come to its end.
+    """
+    today = timezone.now().date()
+    studies = VaultStudy.objects.filter(closed_at=None, definition__key_until__isnull=False)
+    found = list(_unerased())
+    for slug, text in studies.values_list("slug", "definition__key_until").order_by("slug"):
+        if text is None:  # JSON's null is there
+            continue
+        day = date.fromisoformat(text)
+        left = (day - today).days
+        if left < 0:
+            facts = {"why": "over", "day": text, "days_left": left}
+            found.append(Finding(code="key_due", level=Level.ERROR, subject=slug, facts=facts))
+        elif left <= settings.MOBILITY_KEY_DUE_DAYS:
+            facts = {"day": text, "days_left": left}
+            found.append(Finding(code="key_due", level=Level.WARNING, subject=slug, facts=facts))
+    yield from found or [Finding(code="key_due", level=Level.OK)]
+
+
+def _unerased() -> Iterator[Finding]:
+    from mobility.services.closing import unerased
+
+    for study in unerased():
+        if study.closed_at is not None and timezone.now() - study.closed_at >= ERASED_WITHIN:
+            facts = {"why": "unerased", "day": study.closed_at.date().isoformat()}
+            yield Finding(code="key_due", level=Level.ERROR, subject=study.slug, facts=facts)
+
+
+def _why_unusable(folder: Path, *, is_needed: bool) -> str:
+    """Why the folder cannot be used: absent, closed to us or open to others; empty: it can."""
+    if not folder.is_dir():
+        return "absent" if is_needed else ""  # it is made with the first key
+    if folder.stat().st_mode & 0o077:
+        return "open"
+    return "" if os.access(folder, os.R_OK | os.W_OK | os.X_OK) else "closed"
+
+
+def _why_no_key(key_id: str) -> str:
+    store = keystore()
+    try:
+        store.read(key_id)
+    except (MobilityError, OSError):
+        return "damaged" if store.exists(key_id) else "missing"
+    return ""

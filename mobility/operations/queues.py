@@ -1,0 +1,99 @@
+"""The broker as Celery uses it: which queues there are, how long each is, how old its oldest task."""
+
+import json
+import re
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import redis
+from django.conf import settings
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+SENT_AT: Final = "sent_at"  # header of a task's message: seconds since 1970
+TIMEOUT_S: Final = 2
+# As kombu.transport.redis names the lists of a queue with priorities.
+SEPARATOR, STEPS = "\x06\x16", (0, 3, 6, 9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth:
+    """Tasks that no worker has fetched; age of the oldest in seconds, None where it is not known."""
+
+    tasks: int
+    oldest_s: float | None
+
+
+def client() -> redis.Redis:
+    """The broker, by a client that gives up soon."""
+    return _client(settings.CELERY_BROKER_URL)
+
+
+def queue_names() -> list[str]:
+    """Queues that workers of this zone are to fetch from."""
+    from mobility.celery import app
+
+    return sorted(app.amqp.queues)
+
+
+def ping() -> float:
+    """Seconds that the broker takes to answer.
+
+    Raises
+    ------
+    redis.RedisError, OSError : it does not
+    """
+    began = time.monotonic()
+    _client(settings.CELERY_BROKER_URL).ping()
+    return time.monotonic() - began
+
+
+def depth(queue: str) -> Depth:
+    """How much waits in a queue.
+
+    Raises
+    ------
+    redis.RedisError, OSError : the broker does not answer
+    """
+    lists = _lists(queue)
+    pipeline = _client(settings.CELERY_BROKER_URL).pipeline(transaction=False)
+    for name in lists:
+        pipeline.llen(name)
+        pipeline.lindex(name, -1)  # pushed at the left, fetched at the right
+    answers = pipeline.execute()
+    sent = [at for at in map(_sent_at, answers[1::2]) if at is not None]
+    return Depth(
+        tasks=sum(answers[::2]),
+        oldest_s=max(time.time() - min(sent), 0.0) if sent else None,
+    )
+
+
+def _lists(queue: str) -> list[str]:
+    options: dict[str, Any] = settings.CELERY_BROKER_TRANSPORT_OPTIONS
+    separator = options.get("sep", SEPARATOR)
+    steps = sorted(options.get("priority_steps", STEPS))
+    prefix = options.get("global_keyprefix", "")
+    return [f"{prefix}{queue}{separator}{step}" if step else f"{prefix}{queue}" for step in steps]
+
+
+def _sent_at(message: bytes | None) -> float | None:
+    """When a task was asked for; the rest of its message is not looked at."""
+    try:
+        return float(json.loads(message or b"{}")["headers"][SENT_AT])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+@cache
+def _client(url: str) -> redis.Redis:
+    """A client that gives up soon; whatever breaks its connection, the next question opens another."""
+    address = re.sub(r"^redis\+socket://", "unix://", url)
+    address = re.sub(r"ssl_cert_reqs=CERT_(\w+)", lambda found: f"ssl_cert_reqs={found[1].lower()}", address)
+    return redis.Redis.from_url(
+        address,
+        socket_connect_timeout=TIMEOUT_S,
+        socket_timeout=TIMEOUT_S,
+        retry=Retry(NoBackoff(), 0),
+    )

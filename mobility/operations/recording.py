@@ -1,0 +1,55 @@
+"""What Celery tells of workers and tasks, noted."""
+
+import atexit
+import time
+from typing import Any
+
+from celery.signals import (
+    before_task_publish,
+    task_failure,
+    task_prerun,
+    task_success,
+    worker_ready,
+    worker_shutdown,
+)
+
+from mobility.operations import jobs, signs
+from mobility.operations.queues import SENT_AT
+
+
+def _say_when(headers: dict[str, Any] | None = None, **_: Any) -> None:
+    """So that a queue can be asked for how long its oldest task has waited."""
+    if headers is not None:
+        headers[SENT_AT] = time.time()
+
+
+def _begins(sender: Any, **_: Any) -> None:
+    signs.begin(sender)
+    # One that is told to stop at once (REMAP_SIGTERM=SIGQUIT) sends no `worker_shutdown`. At the end of its
+    # process its timer is silent: nothing writes the sign again. Processes that it forks end without this.
+    atexit.unregister(signs.end)  # it is ready again whenever it has found its broker again
+    atexit.register(signs.end, sender.hostname)
+
+
+def _stops(sender: Any, **_: Any) -> None:
+    signs.end(sender.hostname)
+
+
+def _task_begins(task: Any, **_: Any) -> None:
+    jobs.begins(task)
+
+
+def _task_done(sender: Any, **_: Any) -> None:
+    jobs.ends(sender)
+
+
+def _task_failed(sender: Any, exception: BaseException | None = None, **_: Any) -> None:
+    jobs.ends(sender, failure=type(exception).__name__)
+
+
+before_task_publish.connect(_say_when)
+worker_ready.connect(_begins)
+worker_shutdown.connect(_stops)
+task_prerun.connect(_task_begins)
+task_success.connect(_task_done)
+task_failure.connect(_task_failed)

@@ -1,0 +1,199 @@
+"""Putting a backup in place of what is there: both databases of the same backup, always.
+
+The vault alone would not know what analysts have already, and would count it twice. So there is no way to
+restore one of two; where the zones run apart, each checks the other before it adds anything.
+"""
+
+import logging
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from django.apps import apps
+from django.conf import settings
+from django.core.management import call_command
+from django.db import DatabaseError, connections
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from django.utils import timezone
+
+from mobility.operations.backup import verify_backup
+from mobility.operations.backup_dumps import check_programs, count_rows, load
+from mobility.operations.backup_folder import Manifest, Part, digest_of
+from mobility.operations.errors import OperationsError
+from mobility.operations.models import Backup, WorkerSign
+from mobility.operations.restore_closings import NONE, Closings
+from mobility.operations.restore_reconcile import reconcile, revoke_openings
+
+log = logging.getLogger(__name__)
+
+ALIVE: Final = timedelta(minutes=2)
+PING_S: Final = 2.0
+# A database with a row in one of these holds something to lose.
+HOLDING: Final = (
+    "auth_user", "reports_study", "reports_ledgerentry", "mobility_vaultstudy", "mobility_batch",
+)  # fmt: skip
+
+
+def restore(
+    folder: Path,
+    *,
+    by: str,
+    replaces: bool = False,
+    revokes: bool = False,
+    closed: Closings = NONE,
+    no_day_closed: bool = False,
+) -> dict[str, Any]:
+    """Restore a backup and make what it brings fit the time since; what was found and done.
+
+    Parameters
+    ----------
+    replaces : the databases hold something, which is lost
+    revokes : tokens of programs, of feeds, and share links are ended, too
+    closed : studies that another ledger knows as closed
+    no_day_closed : no day of a study with presence noise was closed since the backup: such studies go on
+
+    Raises
+    ------
+    OperationsError : nothing was changed, or restoring broke off in the middle and has to be repeated
+    """
+    manifest = verify_backup(folder)
+    _check_fits(manifest)
+    _check_nobody_works()
+    _check_may_replace(manifest, replaces=replaces)
+    _load_all(folder, manifest)
+    WorkerSign.objects.all().delete()  # of before; who works now tells so soon
+    _note(manifest, digest_of(folder))
+    if revokes:
+        revoke_openings()
+    slugs = closed.studies()  # of what was restored
+    if settings.HAS_VAULT:
+        from mobility.services.fitting import stop_noisy
+        from mobility.services.recovery import bury
+
+        if not no_day_closed:
+            stop_noisy()
+        bury(slugs)  # at once: restore_keys may come before anything can be settled
+    log.info("backup_restored bytes=%s", manifest.size)
+    return {
+        "restored": str(folder),
+        "backup_of": manifest.made_at.isoformat(),
+        "parts": {part.alias: part.bytes for part in manifest.parts},
+        "opt_outs_missing_since": manifest.made_at.isoformat() if settings.HAS_VAULT else None,
+        **reconcile(by=by, closed=slugs),
+    }
+
+
+def _check_fits(manifest: Manifest) -> None:
+    if manifest.zone != settings.MOBILITY_ZONE:
+        raise OperationsError(
+            f"the backup is of zone {manifest.zone}, and this is zone {settings.MOBILITY_ZONE}: "
+            "restore each zone from its own backup"
+        )
+    here = {alias: connections[alias].vendor for alias in settings.DATABASES}
+    there = {part.alias: part.vendor for part in manifest.parts}
+    if here != there:
+        raise OperationsError(f"the backup holds the databases {there}, and these here are {here}")
+    for part in manifest.parts:
+        check_programs(part.alias)
+        _check_known(part, version=manifest.software.get("version", ""))
+
+
+def _check_known(part: Part, *, version: str) -> None:
+    known = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    labels = {config.label for config in apps.get_app_configs()}
+    later = [f"{app}.{name}" for app, name in part.migrations if app in labels and (app, name) not in known]
+    if later:
+        raise OperationsError(
+            f"the backup is of a later version ({version}), which this one does not know ({later[0]}): "
+            "install that version, then restore"
+        )
+
+
+def _check_nobody_works() -> None:
+    """Raise OperationsError while workers or a web server of this installation are seen."""
+    from mobility.embedded.service import Service
+    from mobility.embedded.shared import in_use
+
+    seen = []
+    if _worker_answers():
+        seen.append("a worker answers")
+    if in_use():
+        seen.append("a command uses the embedded services")
+    if Service("web").is_alive():
+        seen.append("the web server runs")
+    for alias in settings.DATABASES:
+        if n := _others(alias):
+            seen.append(f"{n} other connections to the {alias} database")
+    if seen:
+        raise OperationsError(f"stop the web server and all workers first ({'; '.join(seen)})")
+
+
+def _worker_answers() -> bool:
+    from kombu.exceptions import OperationalError
+
+    from mobility.celery import app
+
+    try:
+        return bool(app.control.ping(timeout=PING_S, limit=1))
+    except (OperationalError, OSError):  # no broker: nobody who could be asked for work
+        return False
+
+
+def _others(alias: str) -> int:
+    """Connections to a database of PostgreSQL beside ours; of every role, as zones may share it."""
+    connection = connections[alias]
+    if connection.vendor != "postgresql":
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() "
+            # Of other roles one may not see the kind; background processes have no role.
+            "AND pid <> pg_backend_pid() AND usename IS NOT NULL "
+            "AND COALESCE(backend_type, 'client backend') = 'client backend'"
+        )
+        return int(cursor.fetchone()[0])
+
+
+def _check_may_replace(manifest: Manifest, *, replaces: bool) -> None:
+    for part in manifest.parts:
+        rows = count_rows(part.alias)
+        held = [table for table in HOLDING if rows.get(table)]
+        if held and not replaces:
+            raise OperationsError(
+                f"the {part.alias} database is not empty ({held[0]}: {rows[held[0]]} rows): "
+                "with --replace it is lost, and the backup takes its place"
+            )
+
+
+def _load_all(folder: Path, manifest: Manifest) -> None:
+    """Main first: should it break off then, a main database older than its vault does no harm."""
+    for part in sorted(manifest.parts, key=lambda part: part.alias):
+        try:
+            load(folder / part.file, alias=part.alias)
+        except (OperationsError, DatabaseError) as error:
+            why = str(error) if isinstance(error, OperationsError) else type(error).__name__
+            raise OperationsError(
+                f"{part.alias}: {why}. Nothing may work before restore has ended well"
+            ) from None
+        if count_rows(part.alias) != dict(part.rows):
+            raise OperationsError(f"{part.alias}: rows are not those of the backup: restore it again")
+    for part in manifest.parts:
+        executor = MigrationExecutor(connections[part.alias])
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):  # it is of an earlier version
+            call_command("migrate", database=part.alias, interactive=False, verbosity=0)
+
+
+def _note(manifest: Manifest, digest: str) -> None:
+    """The backup itself was made after what it holds; and that it was restored."""
+    facts = {
+        "zone": manifest.zone,
+        "bytes": manifest.size,
+        "digest": digest,
+        "contents": {part.alias: part.bytes for part in manifest.parts},
+    }
+    Backup.objects.get_or_create(
+        kind=Backup.Kind.BACKUP, digest=digest, defaults={**facts, "made_at": manifest.made_at}
+    )
+    # When the backup was made stands in the row of it, which has the same digest.
+    Backup.objects.create(kind=Backup.Kind.RESTORE, made_at=timezone.now(), **facts)

@@ -1,0 +1,246 @@
+"""What the status page shows: everything that was found, in words, and the tables beside it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError
+from django.db.models import Count, Min
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from mobility.operations.alerts_telling import runbook_of
+from mobility.operations.findings import Finding, Level
+from mobility.operations.jobs import NOT_PLANNED, jobs
+from mobility.operations.models import Alert, Backup, JobRun, WorkerSign
+from mobility.operations.probes import UNREACHABLE, look_lately, worst
+from mobility.operations.probes.workers import signs
+from mobility.operations.signs import SILENT_S
+from mobility.operations.wording import Words, component, duration, level_words, size, subject_words, words
+
+# Sign, and class of the badge: a word stands beside them.
+SIGNS: Final = {
+    Level.OK: ("✓", "badge--ok"),
+    Level.NOTE: ("i", "badge--accent"),
+    Level.WARNING: ("!", "badge--warn"),
+    Level.ERROR: ("✕", "badge--bad"),
+}
+BACKUPS_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Badge:
+    """A level as a sign, a word and a colour."""
+
+    sign: str
+    word: str
+    style: str
+
+    @classmethod
+    def of(cls, level: Level) -> "Badge":
+        sign, style = SIGNS[level]
+        return cls(sign=sign, word=level_words(level), style=style)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A finding."""
+
+    component: str
+    badge: Badge
+    words: Words
+    runbook: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    name: str
+    badge: Badge
+    queues: str
+    processes: int
+    version: str
+    up: str
+    seen: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A row of one of the smaller tables: what, a badge, and some words; `code`: its name in commands."""
+
+    name: str
+    badge: Badge
+    what: str
+    more: str = ""
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The page. `next_step` is empty where nothing is to be done; `batches` None where the vault is away."""
+
+    at: datetime
+    badge: Badge
+    verdict: str
+    next_step: str
+    trouble: tuple[Row, ...]
+    notes: tuple[Row, ...]
+    fine: tuple[Row, ...]
+    workers: tuple[Worker, ...]
+    queues: tuple[Line, ...]
+    has_vault: bool
+    batches: tuple[Line, ...] | None
+    jobs: tuple[Line, ...]
+    backups: tuple[Line, ...]
+    alerts: tuple[Line, ...]
+
+
+def status() -> Status:
+    """The state of this installation, as it was found some seconds ago at most."""
+    looked, now = look_lately(), timezone.now()
+    found = looked.findings
+    trouble = sorted((each for each in found if each.level > Level.OK), key=lambda each: -each.level)
+    known = signs(now)
+    return Status(
+        at=looked.at,
+        badge=Badge.of(worst(found)),
+        verdict=_verdict(trouble),
+        next_step=_next_step(trouble[0]) if trouble else "",
+        trouble=tuple(_row(each) for each in trouble if each.level > Level.NOTE),
+        notes=tuple(_row(each) for each in trouble if each.level == Level.NOTE),
+        fine=tuple(_row(each) for each in found if each.level == Level.OK and each.code not in _IN_TABLES),
+        workers=tuple(_worker(sign, now) for sign in known),
+        queues=tuple(_queue(each) for each in found if each.code == "queue_long"),
+        has_vault=settings.HAS_VAULT,
+        batches=_batches_if_known(found, now) if settings.HAS_VAULT else (),
+        jobs=tuple(_jobs(found, now)),
+        backups=tuple(_backups(found, now)),
+        alerts=tuple(_alerts(now)),
+    )
+
+
+_IN_TABLES: Final = frozenset({"queue_long", "job_failed"})
+
+
+def _verdict(trouble: list[Finding]) -> str:
+    n_errors = sum(each.level == Level.ERROR for each in trouble)
+    n_warnings = sum(each.level == Level.WARNING for each in trouble)
+    if n_errors:
+        text = ngettext("%(n)d thing needs you now.", "%(n)d things need you now.", n_errors)
+        return text % {"n": n_errors}
+    if n_warnings:
+        text = ngettext(
+            "It runs. %(n)d thing needs you today.", "It runs. %(n)d things need you today.", n_warnings
+        )
+        return text % {"n": n_warnings}
+    return _("Everything runs. Notes are below.") if trouble else _("Everything runs.")
+
+
+def _next_step(finding: Finding) -> str:
+    found = words(finding)
+    return _("%(title)s. %(todo)s") % {"title": found.title, "todo": found.todo}
+
+
+def _row(finding: Finding) -> Row:
+    return Row(
+        component=component(finding),
+        badge=Badge.of(finding.level),
+        words=words(finding),
+        runbook=runbook_of(finding.code),
+    )
+
+
+def _worker(sign: WorkerSign, now: datetime) -> Worker:
+    silent_s = (now - sign.seen_at).total_seconds()
+    return Worker(
+        name=sign.name,
+        badge=Badge.of(Level.WARNING if silent_s > SILENT_S else Level.OK),
+        queues=", ".join(sign.queues),
+        processes=sign.processes,
+        version=sign.version,
+        up=duration((sign.seen_at - sign.started_at).total_seconds()),
+        seen=_ago(sign.seen_at, now),
+    )
+
+
+def _queue(finding: Finding) -> Line:
+    age_s = finding.facts.get("oldest_s")
+    more = "" if age_s is None else _("the oldest for %(time)s") % {"time": duration(float(age_s))}
+    what = _("Tasks that wait: %(n)s") % {"n": finding.facts["tasks"]}
+    return Line(name=finding.subject, badge=Badge.of(finding.level), what=what, more=more)
+
+
+def _batches_if_known(found: Iterable[Finding], now: datetime) -> tuple[Line, ...] | None:
+    """None where the vault does not answer: the page is needed most while something is away."""
+    for each in found:
+        if (each.code, each.subject) == (UNREACHABLE, "vault") and each.level > Level.OK:
+            return None  # a server that hangs would hold the page up
+    try:
+        return _batches(now)
+    except (DatabaseError, InterfaceError):  # it went away since it was looked at
+        return None
+
+
+def _batches(now: datetime) -> tuple[Line, ...]:
+    """Unfinished batches by study and state: how many, and since when the oldest."""
+    from mobility.models import Batch
+    from mobility.wording import BATCH_STATES
+
+    unfinished = Batch.objects.exclude(state__in=Batch.FINAL).order_by()
+    rows = unfinished.values_list("study__slug", "state").annotate(n=Count("pk"), since=Min("created_at"))
+    return tuple(
+        Line(
+            name=slug,
+            badge=Badge(sign=str(n), word=str(BATCH_STATES[state]), style=""),
+            what=_("the oldest came %(time)s") % {"time": _ago(since, now)},
+        )
+        for slug, state, n, since in rows.order_by("study__slug", "state")
+    )
+
+
+def _jobs(found: Iterable[Finding], now: datetime) -> Iterable[Line]:
+    levels = {each.subject: each.level for each in found if each.code == "job_failed"}
+    runs = {run.name: run for run in JobRun.objects.filter(zone=settings.MOBILITY_ZONE)}
+    for job, every_s in jobs().items():
+        run = runs.get(job)
+        ended = run.finished_at if run else None
+        last = _("last ended well %(time)s") % {"time": _ago(ended, now)} if ended else _("never ended well")
+        if every_s == NOT_PLANNED:
+            more = _("when a worker starts")
+        else:
+            more = _("every %(time)s") % {"time": duration(every_s)}
+        badge = Badge.of(levels.get(job, Level.OK))
+        yield Line(name=subject_words(job), badge=badge, what=last, more=more, code=job)
+
+
+def _backups(found: Iterable[Finding], now: datetime) -> Iterable[Line]:
+    """The last ones; the newest backup is as old as the look at it says."""
+    kinds = {
+        Backup.Kind.BACKUP: _("backup"),
+        Backup.Kind.ESCROW: _("escrow of keys"),
+        Backup.Kind.RESTORE: _("restore"),
+    }
+    newest = worst([each for each in found if each.code == "backup_old"])
+    for made in Backup.objects.filter(zone=settings.MOBILITY_ZONE)[:BACKUPS_SHOWN]:
+        kind = Backup.Kind(made.kind)
+        more = size(made.bytes) if made.bytes else ""
+        level = Level.OK
+        if kind == Backup.Kind.BACKUP:  # newest first: those before it need not be young
+            level, newest = newest, Level.OK
+        yield Line(name=kinds[kind], badge=Badge.of(level), what=_ago(made.made_at, now), more=more)
+
+
+def _alerts(now: datetime) -> Iterable[Line]:
+    for alert in Alert.objects.filter(zone=settings.MOBILITY_ZONE, ended_at=None):
+        level = Level[alert.level.upper()]
+        finding = Finding(code=alert.code, level=level, subject=alert.subject, facts=alert.facts)
+        channels = ", ".join(sorted(alert.told))
+        told = _("told by %(channels)s") % {"channels": channels} if channels else _("told to nobody yet")
+        since = _("for %(time)s") % {"time": duration((now - alert.since).total_seconds())}
+        yield Line(name=words(finding).title, badge=Badge.of(level), what=since, more=told)
+
+
+def _ago(moment: datetime, now: datetime) -> str:
+    return _("%(time)s ago") % {"time": duration((now - moment).total_seconds())}

@@ -1,0 +1,71 @@
+"""What is told of each request: an id for the log and for who asked, its view, how long it took.
+
+A view's name, never its address: addresses hold slugs, ids and the secrets of share links.
+"""
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable
+from typing import Final
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from mobility.logs import REQUEST_ID
+
+log = logging.getLogger(__name__)
+HEADER: Final = "X-Request-ID"
+# What a proxy may have set: nothing that could break a line of a log or pass for another field.
+GIVEN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,63}")
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+# Asked every few seconds by machines; who wants to know finds them in the metrics.
+UNTOLD: Final = frozenset({"healthz", "live", "ready", "metrics"})
+Respond = Callable[[HttpRequest], HttpResponseBase]
+
+
+class RequestIdMiddleware:
+    """Each request has an id: the one that a proxy gave in X-Request-ID, or a new one."""
+
+    def __init__(self, get_response: Respond) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        given = request.headers.get(HEADER, "")
+        name = given if GIVEN_ID.fullmatch(given) else uuid.uuid4().hex
+        request.META["HTTP_X_REQUEST_ID"] = name  # pages of errors show it
+        token = REQUEST_ID.set(name)
+        began = time.perf_counter()
+        try:
+            response = self.get_response(request)
+            response.headers[HEADER] = name
+            self._tell(request, response, seconds=time.perf_counter() - began)
+        finally:
+            REQUEST_ID.reset(token)
+        return response
+
+    @staticmethod
+    def _tell(request: HttpRequest, response: HttpResponseBase, *, seconds: float) -> None:
+        view = view_of(request)
+        if settings.MOBILITY_METRICS_TOKEN:
+            from mobility.operations.metrics_requests import observe
+
+            observe(view=view, method=method_of(request), status=response.status_code, seconds=seconds)
+        if settings.LOG_REQUESTS and view.rpartition(":")[2] not in UNTOLD:
+            log.info(
+                "request_answered method=%s view=%s status=%s ms=%.0f",
+                method_of(request), view, response.status_code, seconds * 1000,
+            )  # fmt: skip
+
+
+def view_of(request: HttpRequest) -> str:
+    """Name of the address: `reports:study`; `unknown` where there is none."""
+    match = request.resolver_match
+    return (match.view_name if match else "") or "unknown"
+
+
+def method_of(request: HttpRequest) -> str:
+    method = request.method or ""
+    return method if method in METHODS else "other"

@@ -1,0 +1,101 @@
+"""What is let in: an upload that would not fit, or only wait, is refused before its bytes are taken.
+
+Who sends it keeps it, and is told when to come again; so nothing is lost.
+"""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Count, F, Q, Sum
+from django.utils import timezone
+
+from mobility.errors import NoRoomError, QueueFullError, UploadTooLargeError
+from mobility.models import Batch, VaultStudy
+from mobility.services import staging
+
+RESTS_AFTER_S = 300  # without a byte
+COME_AGAIN = "send the file again later"
+
+
+def check_queue(study: VaultStudy) -> None:
+    """Refuse another file while too many of the study wait; other studies are let in.
+
+    Raises
+    ------
+    QueueFullError : so many files, or bytes, of the study wait for their turn
+    """
+    waiting = Batch.objects.filter(study=study, state=Batch.State.QUEUED, kind__in=Batch.FILES)
+    found = waiting.aggregate(files=Count("pk"), size=Sum("bytes_total"))
+    files, size = found["files"], found["size"] or 0
+    if files >= settings.MOBILITY_MAX_WAITING_BATCHES:
+        raise QueueFullError(
+            f"{files:,} file(s) of this study wait for their turn (MOBILITY_MAX_WAITING_BATCHES), and no "
+            f"more are taken in before some have ended: {COME_AGAIN}"
+        )
+    if files and size >= settings.MOBILITY_MAX_WAITING_BYTES:
+        raise QueueFullError(
+            f"{size:,} bytes of this study wait for their turn (MOBILITY_MAX_WAITING_BYTES), and no more are "
+            f"taken in before some have ended: {COME_AGAIN}"
+        )
+
+
+def check_size(size: int | None, *, stored: int = 0) -> None:
+    """Refuse a file that is too large, or would not fit beside what other uploads still bring.
+
+    Parameters
+    ----------
+    size : bytes, as far as they are known
+    stored : how many of them are staged already
+
+    Raises
+    ------
+    UploadTooLargeError, NoRoomError
+    """
+    largest = settings.MOBILITY_MAX_UPLOAD_BYTES
+    if size is not None and size > largest:
+        raise UploadTooLargeError(
+            f"a file may have {largest:,} bytes at most (MOBILITY_MAX_UPLOAD_BYTES): send it in parts"
+        )
+    free = staging.free_bytes()
+    if free is None:
+        return
+    needed = staging.sealed_bytes((size or 0) - stored)
+    reserve = settings.MOBILITY_STAGING_RESERVE_BYTES
+    left = max(free - reserve - _announced(), 0)
+    if needed >= left:
+        raise NoRoomError(
+            f"the file needs {needed:,} bytes of staging, and {left:,} are left beside the reserve of "
+            f"{reserve:,} bytes (MOBILITY_STAGING_RESERVE_BYTES) and the uploads that are under way: make "
+            "room in MOBILITY_STAGING_DIR, or wait until earlier batches have ended"
+        )
+
+
+def check_room() -> None:
+    """Refuse to go on with an upload while staging is down to its reserve; what has arrived of it stays.
+
+    Raises
+    ------
+    NoRoomError
+    """
+    free = staging.free_bytes()
+    if free is not None and free <= settings.MOBILITY_STAGING_RESERVE_BYTES:
+        raise NoRoomError(
+            f"{free:,} bytes of staging are left, and the reserve is kept for batches at work "
+            "(MOBILITY_STAGING_RESERVE_BYTES): go on with this upload when earlier batches have ended; what "
+            "has arrived of it stays"
+        )
+
+
+def _announced() -> int:
+    """Bytes that uploads under way have announced and not brought yet; one that rests closes no door."""
+    now = timezone.now()
+    # Of an upload that may rest, `alive_until` is its last sign of life plus MOBILITY_UPLOAD_EXPIRES_S; one
+    # that comes in a single stream never has more than a lease.
+    lately = now + timedelta(seconds=settings.MOBILITY_UPLOAD_EXPIRES_S - RESTS_AFTER_S)
+    in_one_stream = now + timedelta(seconds=settings.MOBILITY_BATCH_LEASE_S)
+    coming = Batch.objects.filter(
+        Q(alive_until__gt=lately) | Q(alive_until__lte=in_one_stream),
+        state=Batch.State.RECEIVING,
+        bytes_total__isnull=False,
+    )
+    return coming.aggregate(all=Sum(F("bytes_total") - F("bytes_received")))["all"] or 0

@@ -1,0 +1,96 @@
+"""Whether the vault fits what analysts have: after a restore one of them may be older than the other.
+
+A vault that is newer hands over again what is missing. One that is older does not know which rows are in the
+totals already: whatever it added might count twice, and totals hold no history to look it up in. So its study
+stops until databases that fit are there.
+"""
+
+import logging
+from collections.abc import Collection
+from typing import Final
+from uuid import UUID
+
+from mobility.errors import StudyStoppedError
+from mobility.models import VaultDay, VaultPublication, VaultStudy
+
+log = logging.getLogger(__name__)
+
+# Nothing that can be compared shows whether a day has crossed: so it ends by a decision of people only.
+PRESENCE: Final = (
+    "the study is stopped: it has presence noise and days that are open in the backup. If one of them was "
+    "closed since, closing it again would publish it with the same noise and other counts, and the "
+    "difference would show who opted out. End the study with close_study --after-restore; or, if no day of "
+    "it was closed since the backup, restore again with --no-day-closed-since"
+)
+
+
+def check(study: VaultStudy, known: Collection[UUID], *, where: str, is_closed: bool = False) -> None:
+    """Stop the study if its vault is older than what analysts have.
+
+    Parameters
+    ----------
+    known : publications that analysts have; they were read before this is called
+    where : who has them, as people call it
+    is_closed : whether the study is closed there
+
+    Raises
+    ------
+    StudyStoppedError : nothing may be added to the study now
+    """
+    own = set(VaultPublication.objects.filter(study=study).values_list("pk", flat=True))
+    unknown = set(known) - own
+    if not unknown and not is_closed:
+        return
+    # Closing decides first and then forgets publications: of a closed study there is nothing to compare.
+    if not VaultStudy.objects.filter(pk=study.pk, certificate__isnull=True).exists():
+        return
+    reason = _closed_words(where) if is_closed else _ahead_words(where, len(unknown))
+    _stop(study, reason)
+    log.error("study_stopped study=%s unknown=%s closed=%s", study.slug, len(unknown), is_closed)
+    raise StudyStoppedError(reason)
+
+
+def let_go_on(study: VaultStudy) -> None:
+    """Everything fits: a study that was stopped goes on, unless people have to decide."""
+    if VaultStudy.objects.filter(pk=study.pk).exclude(stopped__in=["", PRESENCE]).update(stopped=""):
+        log.info("study_goes_on study=%s", study.slug)
+    study.refresh_from_db(fields=["stopped"])
+
+
+def stop_noisy() -> list[str]:
+    """Stop open studies with presence noise that could publish a day again after a restore; their slugs.
+
+    The noise of a day depends on the key and the place alone, and that a day has crossed stands in databases
+    that were restored: the same day would cross with the same noise, after opt-outs with other counts.
+    """
+    stopped = []
+    for study in VaultStudy.objects.filter(closed_at=None).order_by("slug"):
+        if study.plan.get("presence") is None:
+            continue
+        closed = VaultDay.objects.filter(study=study, state=VaultDay.State.CLOSED)
+        if max([0, *closed.values_list("day", flat=True)]) < study.definition["days"]:
+            _stop(study, PRESENCE)
+            stopped.append(study.slug)
+            log.warning("study_stopped study=%s presence=True", study.slug)
+    return stopped
+
+
+def _stop(study: VaultStudy, reason: str) -> None:
+    """Note why a study is stopped; nothing takes the place of what only people can end."""
+    VaultStudy.objects.filter(pk=study.pk).exclude(stopped=PRESENCE).update(stopped=reason)
+    study.refresh_from_db(fields=["stopped"])
+
+
+def _ahead_words(where: str, n: int) -> str:
+    return (
+        f"the study is stopped, so that nobody is counted twice: {where} has {n} publications of it that "
+        "this vault does not know, since the vault was restored from an older backup. Restore both from "
+        "backups that fit (docs/backup.md), or end the study with close_study --after-restore"
+    )
+
+
+def _closed_words(where: str) -> str:
+    return (
+        f"the study is stopped: {where} says that it was closed, and the vault was restored from a backup of "
+        "before. End it again with close_study --after-restore"
+    )

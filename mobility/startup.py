@@ -1,0 +1,51 @@
+"""What a server or a worker makes sure of before it serves; commands of `manage.py` do so by themselves."""
+
+import sys
+
+from django.conf import settings
+from django.core.checks import ERROR, run_checks
+from django.db import DatabaseError, connections
+
+EXIT_CODE = 3  # gunicorn starts a worker that ends with any other code again, for ever
+
+
+def refuse_unsafe() -> None:
+    """End this process where a system check finds an error. Django itself checks in commands only.
+
+    Raises
+    ------
+    SystemExit : standard error then has every error, its hint and its id, and no secret
+    """
+    errors = [message for message in run_checks() if message.is_serious(ERROR) and not message.is_silenced()]
+    if errors:
+        lines = [f"{message.msg} ({message.id})\n  hint: {message.hint}" for message in errors]
+        print("refusing to start:", *lines, sep="\n", file=sys.stderr, flush=True)  # noqa: T201
+        raise SystemExit(EXIT_CODE)
+
+
+def refuse_outdated() -> None:
+    """End this process where a database lacks migrations of this code: pages and tasks would fail one by one.
+
+    A database that does not answer stops nothing: it comes back, and may be a newer one by then.
+
+    Raises
+    ------
+    SystemExit : standard error then says which database, how many, and what to do
+    """
+    from mobility.operations.probes.databases import answer, pending
+
+    behind = {}
+    for alias in settings.DATABASES:
+        if answer(alias).level:
+            continue
+        try:
+            behind[alias] = len(pending(alias))
+        except DatabaseError:
+            continue
+        finally:
+            connections[alias].close()  # processes that are forked from this one inherit none
+    if any(behind.values()):
+        lines = [f"database {alias}: migrations that were not run: {n}" for alias, n in behind.items() if n]
+        hint = "make a backup, then run manage.py migrate for each database (docs/upgrading.md)"
+        print("refusing to start:", *lines, f"  hint: {hint}", sep="\n", file=sys.stderr, flush=True)  # noqa: T201
+        raise SystemExit(EXIT_CODE)

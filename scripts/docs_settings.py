@@ -1,0 +1,73 @@
+"""Reference of the settings, from .env.example: a test compares that with mobility/settings.py."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+EXAMPLE = Path(__file__).resolve().parent.parent / ".env.example"
+HEAD = """\
+# Settings
+
+Written by `make docs` from `.env.example`; do not edit. All settings are environment variables, and none is
+needed: without any the embedded default runs. A secret may come from a file:
+`SECRET_KEY_FILE=/run/secrets/secret_key` instead of `SECRET_KEY`. A value below is the default, or what
+stands for it in the example where the text says what the default is.
+"""
+
+
+@dataclass(kw_only=True)
+class Group:
+    """Variables that one text explains."""
+
+    text: str
+    variables: list[tuple[str, str]] = field(default_factory=list)
+
+
+def page() -> str:
+    """The page, in Markdown."""
+    lines = [HEAD]
+    for title, groups in sections(EXAMPLE.read_text()):
+        lines += [f"\n## {title[:1].upper()}{title[1:]}"]
+        for group in groups:
+            if not group.variables:
+                lines += ["", _escaped(group.text)]
+                continue
+            # A heading for each: links and the search find it.
+            lines += [""] + [line for name, value in group.variables for line in _variable(name, value)]
+            lines += [_escaped(group.text) or "See above."]
+    return "\n".join(lines) + "\n"
+
+
+def sections(text: str) -> list[tuple[str, list[Group]]]:
+    """Titles of the file with their groups, in order; what stands before the first title is left out."""
+    found: list[tuple[str, list[Group]]] = []
+    comment: list[str] = []
+    for line in text.splitlines():
+        if title := re.fullmatch(r"# --- (.*)", line):
+            name, _, pages = title[1].partition(" (")
+            found.append((name, []))
+            comment = [f"See {pages.removesuffix(')')}."] if pages else []
+        elif line.startswith("#"):
+            comment.append(line.removeprefix("#").strip())
+        elif variable := re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", line):
+            groups = found[-1][1]
+            if comment or not groups:
+                groups.append(Group(text=" ".join(comment)))
+                comment = []
+            groups[-1].variables.append((variable[1], variable[2]))
+        elif comment and found:  # a text that explains the section
+            found[-1][1].append(Group(text=" ".join(comment)))
+            comment = []
+    return found
+
+
+def _variable(name: str, value: str) -> list[str]:
+    return [f"### {name}", "", f"`{name}={value}`", ""]
+
+
+def _escaped(text: str) -> str:
+    """As plain text of Markdown; names of variables and files in the type of code."""
+    escaped = text.replace("<", "&lt;").replace("*", "\\*")
+    escaped = re.sub(r"\(docs/(\w+)\.md\)", r"([\1](../\1.md))", escaped)
+    escaped = re.sub(r"(?<![(/\w])docs/([\w-]+)\.md", r"[\1](../\1.md)", escaped)
+    return re.sub(r"(?<![\w`/])([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:=\S*[^\s.,:;])?)", r"`\1`", escaped)

@@ -1,0 +1,24 @@
+"""Fixtures of tests of operations."""
+
+from collections.abc import Iterator
+
+import pytest
+import redis
+from pytest_django.fixtures import Settings
+
+from scripts import services
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real Redis."""
+    port = services.free_port()
+    with services.running(services.private_redis(folder=tmp_path_factory.mktemp("redis"), port=port)):
+        yield services.redis_url(port)
+
+
+@pytest.fixture
+def with_broker(broker: str, settings: Settings) -> str:
+    settings.CELERY_BROKER_URL = broker
+    redis.Redis.from_url(broker).flushall()
+    return broker

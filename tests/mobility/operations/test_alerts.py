@@ -1,0 +1,184 @@
+"""People are told of what is wrong: when it is certain, once, again when it lasts, and when it is over."""
+
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from mobility.operations import alerts, health
+from mobility.operations.findings import Finding, Level
+from mobility.operations.models import Alert, AlertWatch
+
+pytestmark = [
+    pytest.mark.database,
+    pytest.mark.django_db(databases=["default", "vault"]),
+    pytest.mark.usefixtures("data_dir"),
+]
+START = timezone.now().replace(microsecond=0)
+
+
+@pytest.fixture(autouse=True)
+def by_mail(settings: Settings) -> None:
+    settings.MOBILITY_ALERT_EMAIL_TO = ["ops@example.org"]
+    settings.MOBILITY_SITE_URL = "https://reports.example.org"
+
+
+def disk(level: Level = Level.WARNING, **facts: int) -> Finding:
+    free = {"free_bytes": 5, "total_bytes": 100, "free_percent": 5} | facts
+    return Finding(code="disk_low", level=level, subject="data", facts=free)
+
+
+FINE = disk(Level.OK)
+
+
+def looks(*found: Finding | None, every_s: float = 60, begin_s: float = 0) -> list[str]:
+    """One look after another; subjects of the mails that were sent. None: nothing could be looked at."""
+    mail.outbox.clear()
+    for number, finding in enumerate(found):
+        now = START + timedelta(seconds=begin_s + number * every_s)
+        alerts.check([finding] if finding else [], now=now)
+    return [str(message.subject).removeprefix("[Mobility reports] ") for message in mail.outbox]
+
+
+def test_it_is_told_when_it_is_seen_a_second_time_and_then_not_again() -> None:
+    assert looks(disk()) == []
+    assert looks(disk(), begin_s=60) == ["opened: warning: Little space is left: data folder"]
+    assert looks(disk(), disk(), disk(), begin_s=120) == []
+    assert Alert.objects.get().facts["free_bytes"] == 5
+
+
+def test_what_is_seen_once_is_told_to_nobody_and_leaves_nothing() -> None:
+    assert looks(disk(), *[FINE] * 15) == []
+    assert not Alert.objects.exists()
+
+
+def test_what_comes_and_goes_is_told_once() -> None:
+    told = looks(*[disk(), FINE] * 20)
+    assert told == ["opened: warning: Little space is left: data folder"]
+
+
+def test_it_is_over_when_it_was_gone_for_a_while_and_that_is_told() -> None:
+    looks(disk(), disk())
+    assert looks(*[FINE] * 9, begin_s=120) == []
+    assert looks(FINE, begin_s=660) == ["ended: warning: Little space is left: data folder"]
+    assert looks(FINE, FINE, begin_s=720) == []
+    assert Alert.objects.get().ended_at is not None
+
+
+def test_after_it_is_over_it_opens_anew() -> None:
+    looks(disk(), disk(), *[FINE] * 12)
+    assert len(looks(disk(), disk(), begin_s=3600)) == 1
+    assert Alert.objects.count() == 2
+
+
+def test_what_could_not_be_looked_at_is_not_over() -> None:
+    looks(disk(), disk())
+    assert looks(*[None] * 30, begin_s=120) == []
+    assert Alert.objects.get().ended_at is None
+
+
+def test_what_lasts_is_told_again_after_a_day(settings: Settings) -> None:
+    looks(disk(), disk())
+    day_s = settings.MOBILITY_ALERT_REPEAT_H * 3600
+    assert looks(disk(), begin_s=day_s - 60) == []
+    assert looks(disk(), disk(), begin_s=day_s + 60) == [
+        "reminder: warning: Little space is left: data folder"
+    ]
+
+
+def test_what_becomes_worse_is_told_at_once_and_what_becomes_better_is_not() -> None:
+    looks(disk(), disk())
+    assert looks(disk(Level.ERROR), begin_s=120) == ["worse: error: Little space is left: data folder"]
+    assert looks(disk(), disk(Level.ERROR), begin_s=180) == []
+
+
+@pytest.mark.parametrize(("level", "told"), [("note", 1), ("warning", 0)])
+def test_what_is_below_the_level_is_not_told(settings: Settings, level: str, told: int) -> None:
+    settings.MOBILITY_ALERT_LEVEL = level
+    assert len(looks(disk(Level.NOTE), disk(Level.NOTE))) == told
+    assert Alert.objects.count() == told
+
+
+def failed(n: int) -> Finding:
+    facts = {"batches": n, "within_s": 3600}
+    return Finding(code="batch_failed", level=Level.WARNING, subject="fair", facts=facts)
+
+
+def test_another_batch_that_fails_is_news_although_the_alert_is_open() -> None:
+    title = "warning: Batches of fair have failed"
+    assert looks(failed(1), failed(1), failed(2), failed(2)) == [f"opened: {title}", f"again: {title}"]
+    assert looks(failed(1), failed(2), begin_s=240) == [f"again: {title}"]
+
+
+def test_several_things_at_once_are_one_mail_with_the_worst_first() -> None:
+    for _ in range(2):
+        alerts.check([failed(1), disk(Level.ERROR)])
+    (message,) = mail.outbox
+    assert message.subject == "[Mobility reports] opened: error: Little space is left: data folder (+1)"
+    body = str(message.body)
+    assert body.index("disk_low") < body.index("batch_failed")
+    assert "Status: https://reports.example.org/status/" in body
+    assert "Runbook: docs/runbook/batch-failed.md" in body
+    assert "Its page says why" in body
+    assert message.to == ["ops@example.org"]
+
+
+def test_of_workers_that_ask_one_looks(settings: Settings) -> None:
+    assert [alerts.take_turn(after_s=54) for _ in range(3)] == [True, False, False]
+    AlertWatch.objects.update(looked_at=timezone.now() - timedelta(seconds=55))
+    assert [alerts.take_turn(after_s=54) for _ in range(3)] == [True, False, False]
+
+
+def test_zones_that_share_a_database_have_their_own(settings: Settings) -> None:
+    looks(disk(), disk())
+    settings.MOBILITY_ZONE = "operator"
+    looks(*[FINE] * 20)
+    assert alerts.take_turn(after_s=1e8)
+    assert Alert.objects.get(zone="all").ended_at is None
+
+
+def test_web_server_stands_in_when_no_worker_has_looked_for_long() -> None:
+    def after(seconds: float) -> bool:
+        AlertWatch.objects.update(looked_at=timezone.now() - timedelta(seconds=seconds))
+        return alerts.stand_in()
+
+    alerts.take_turn(after_s=0)
+    assert not after(200)
+    assert after(301)
+    assert not alerts.stand_in()
+
+
+def test_asking_for_readiness_offers_to_stand_in_now_and_then(
+    client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began: list[str] = []
+
+    class Thread:
+        def __init__(self, **given: Any) -> None:
+            assert given["target"] is alerts._stand_in_apart
+
+        def start(self) -> None:
+            began.append("look")
+
+    monkeypatch.setattr(alerts.threading, "Thread", Thread)
+    for offered_at, expected in ((float("-inf"), 1), (time.monotonic(), 1), (time.monotonic() - 31, 2)):
+        monkeypatch.setattr(alerts, "_offered_at", offered_at)
+        health._kept.forget()
+        client.get("/healthz/ready")
+        assert len(began) == expected
+    settings.MOBILITY_ALERT_EMAIL_TO = []  # nobody would be told
+    monkeypatch.setattr(alerts, "_offered_at", float("-inf"))
+    health._kept.forget()
+    client.get("/healthz/ready")
+    assert len(began) == 2
+
+
+def test_nobody_is_told_where_no_channel_is_set_up_but_it_is_remembered(settings: Settings) -> None:
+    settings.MOBILITY_ALERT_EMAIL_TO = []
+    assert looks(disk(), disk()) == []
+    assert Alert.objects.get().told == {}

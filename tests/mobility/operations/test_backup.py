@@ -1,0 +1,336 @@
+"""A backup is whole or absent, holds no key, and says when it was changed."""
+
+import json
+import os
+import stat
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from allauth.usersessions.models import UserSession
+from django.conf import settings as live
+from django.contrib.sessions.models import Session
+from django.core.cache import cache
+from django.core.management import CommandError, call_command
+from django.db import OperationalError, connections
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from mobility.models import VaultStudy
+from mobility.operations import backup as backups
+from mobility.operations import backup_dumps
+from mobility.operations import restore as restoring
+from mobility.operations.backup import make_backup, verify_backup
+from mobility.operations.backup_dumps import count_rows, load
+from mobility.operations.backup_folder import MANIFEST, Manifest, prune, read_manifest
+from mobility.operations.errors import OperationsError
+from mobility.operations.models import Backup
+from mobility.operations.restore import restore
+from reports.ledger_chain import SignedHead
+from reports.models import LedgerEntry, LedgerHead, LedgerKind
+from reports.services.ledger import record
+
+pytestmark = [
+    pytest.mark.database,
+    pytest.mark.django_db(databases=["default", "vault"], transaction=True),
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path, data_dir: Path) -> Path:
+    return tmp_path / "backups"
+
+
+def a_study(slug: str = "fair") -> VaultStudy:
+    return VaultStudy.objects.create(
+        slug=slug, definition={}, plan={}, plan_hash="0" * 64, key_id=f"study-{slug}-0a1b2c3d", n_shards=4
+    )
+
+
+def test_it_says_what_it_holds(place: Path, person: Callable[..., Any]) -> None:
+    person("anna")
+    a_study()
+    record(LedgerKind.SIGN_IN_SUCCEEDED, actor="anna")
+    made = make_backup(place, by="olga")
+    manifest = verify_backup(made.folder)
+    main, vault = manifest.parts
+    assert (main.alias, vault.alias) == ("default", "vault")
+    assert main.rows["auth_user"] == 1
+    assert vault.rows["mobility_vaultstudy"] == 1
+    assert ["operations", "0001_initial"] in main.migrations
+    assert manifest.keys == ["study-fair-0a1b2c3d"]
+    head = SignedHead.from_json(manifest.ledger_head)
+    assert head.number == 1
+    assert head.is_signed_by(LedgerHead.objects.get().public_key)
+    row = Backup.objects.get()
+    assert (row.kind, row.digest, row.bytes) == (Backup.Kind.BACKUP, made.digest, made.manifest.size)
+    assert LedgerEntry.objects.get(kind="backup.made").facts["manifest_sha256"] == made.digest
+
+
+def test_nobody_signs_in_with_a_backup(place: Path, client: Client, person: Callable[..., Any]) -> None:
+    """The key of a session is its cookie."""
+    anna = person("anna")
+    client.force_login(anna)
+    key = client.session.session_key
+    UserSession.objects.create(user=anna, ip="192.0.2.1", session_key=key, user_agent="browser")
+    cache.set("guess-of-anna", "guessed-3-times")
+    folder = make_backup(place, by="olga").folder
+    dump = next(folder.glob("default.*"))
+    held = dump.read_bytes()
+    if dump.suffix == ".dump":
+        held = subprocess.run(["pg_restore", "--file=-", str(dump)], capture_output=True, check=True).stdout
+    assert b"anna" in held
+    assert not [text for text in (key, "guess-of-anna") if text.encode() in held]
+    rows = verify_backup(folder).parts[0].rows
+    assert (rows["django_session"], rows["usersessions_usersession"], rows["signin_cache"]) == (0, 0, 0)
+    assert Session.objects.count() == UserSession.objects.count() == 1
+    load(dump, alias="default")
+    assert count_rows("default") == dict(rows)
+
+
+def test_only_this_account_can_read_it(place: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        folder = make_backup(place, by="olga").folder
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(place.stat().st_mode) == stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+    assert len(list(folder.iterdir())) == 3
+
+
+@pytest.mark.parametrize("error", [OperationsError("pg_dump is not found"), OSError(28, "No space left")])
+def test_one_that_fails_leaves_nothing(
+    place: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    real = backups.dump
+
+    def failing(alias: str, folder: Path, **options: Any) -> Any:
+        if alias == "vault":
+            raise error
+        return real(alias, folder, **options)
+
+    monkeypatch.setattr(backups, "dump", failing)
+    with pytest.raises(CommandError, match=r"no backup was made: .*(not found|No space left)"):
+        call_command("backup", "--out", str(place))
+    assert list(place.iterdir()) == []
+    assert not Backup.objects.exists()
+    assert not LedgerEntry.objects.exists()
+
+
+def test_one_that_the_ledger_cannot_know_is_kept_and_said_so(
+    place: Path, settings: Settings, data_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without the key that signs, each night makes one: old ones go all the same."""
+    settings.MOBILITY_LEDGER_KEY_FILE = data_dir / "ledger_key.pem"
+    record(LedgerKind.SIGN_IN_SUCCEEDED, actor="anna")
+    Path(settings.MOBILITY_LEDGER_KEY_FILE).unlink()
+    old = make_old(place, days=50)
+    with pytest.raises(CommandError, match=r"the ledger does not know of it: .*renew_ledger_key"):
+        call_command("backup", "--out", str(place))
+    told = json.loads(capsys.readouterr().out)
+    assert told["pruned"] == [old.name]
+    assert [str(path) for path in place.iterdir()] == [told["backup"]]
+    assert Backup.objects.get().digest == told["sha256"]
+    assert LedgerEntry.objects.count() == 1
+
+
+def test_one_that_cannot_be_recorded_leaves_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any, **options: Any) -> None:
+        raise OperationalError("the server went away")
+
+    monkeypatch.setattr(backups, "record", failing)
+    old = make_old(place, days=50)
+    older = make_old(place, days=60)
+    with pytest.raises(CommandError, match="no backup was made: a database does not answer"):
+        call_command("backup", "--out", str(place))
+    assert list(place.iterdir()) == [old]
+    assert not older.exists()
+    assert not Backup.objects.exists()
+
+
+def make_old(place: Path, *, days: int) -> Path:
+    """A manifest without its parts is enough for pruning."""
+    made_at = datetime.now(UTC) - timedelta(days=days)
+    folder = place / f"backup-{days}"
+    folder.mkdir(mode=0o700, parents=True)
+    told = Manifest(software={}, zone="all", made_at=made_at, parts=[], keys=[], ledger_head=None)
+    (folder / MANIFEST).write_bytes(told.to_bytes())
+    return folder
+
+
+def test_a_study_created_between_both_dumps_makes_it_begin_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, asked = backups.dump, []
+
+    def creating(alias: str, folder: Path, **options: Any) -> Any:
+        asked.append(alias)
+        if asked == ["default", "vault"]:
+            a_study()
+        return real(alias, folder, **options)
+
+    monkeypatch.setattr(backups, "dump", creating)
+    manifest = make_backup(place, by="olga").manifest
+    assert asked == ["default", "vault", "default", "vault"]
+    assert manifest.keys == ["study-fair-0a1b2c3d"]
+
+
+@pytest.mark.parametrize("name", ["default", "vault"])
+def test_a_changed_byte_is_seen(place: Path, name: str) -> None:
+    folder = make_backup(place, by="olga").folder
+    (path,) = folder.glob(f"{name}.*")
+    held = bytearray(path.read_bytes())
+    held[len(held) // 2] ^= 1
+    path.write_bytes(held)
+    with pytest.raises(CommandError, match=f"{path.name} was changed or cut"):
+        call_command("verify_backup", str(folder))
+    path.unlink()
+    with pytest.raises(CommandError, match="is missing"):
+        call_command("verify_backup", str(folder))
+
+
+def test_a_dump_that_cannot_be_read_is_none(place: Path) -> None:
+    """The hash alone does not say that it was ever a database."""
+    folder = make_backup(place, by="olga").folder
+    path = next(folder.glob("vault.*"))
+    path.write_bytes(b"no database" * 200)
+    told = json.loads((folder / MANIFEST).read_text())
+    (part,) = (part for part in told["parts"] if part["alias"] == "vault")
+    part |= {"bytes": path.stat().st_size, "sha256": sha256(path.read_bytes()).hexdigest()}
+    (folder / MANIFEST).write_text(json.dumps(told))
+    with pytest.raises(OperationsError, match=r"cannot be read|pg_restore --list failed"):
+        verify_backup(folder)
+
+
+def test_old_ones_go_and_the_newest_stays(place: Path, settings: Settings) -> None:
+    made = make_backup(place, by="olga")
+    for days in (10, 40, 50):
+        copy = place / f"backup-{days}"
+        copy.mkdir(mode=0o700)
+        told = json.loads((made.folder / MANIFEST).read_text())
+        told["made_at"] = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+        (copy / MANIFEST).write_text(json.dumps(told))
+    (place / "backup-of-somebody").mkdir()
+    now = datetime.now(UTC)
+    with_age = {"zone": "all", "now": now}
+    assert prune(place, keep=None, keep_days=0, **with_age) == []
+    assert prune(place, keep=None, keep_days=45, **with_age) == ["backup-50"]
+    assert prune(place, keep=2, keep_days=0, **with_age) == ["backup-40"]
+    assert prune(place, keep=None, keep_days=5, zone="all", now=now + timedelta(days=90)) == ["backup-10"]
+    assert {path.name for path in place.iterdir()} == {made.folder.name, "backup-of-somebody"}
+
+
+def test_what_does_not_fit_here_is_refused(
+    place: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    monkeypatch.setattr(restoring, "_check_nobody_works", lambda: None)
+    folder = make_backup(place, by="olga").folder
+    a_study()
+
+    def changed(change: Callable[[dict[str, Any]], None]) -> None:
+        told = json.loads(original)
+        change(told)
+        (folder / MANIFEST).write_text(json.dumps(told))
+
+    original = (folder / MANIFEST).read_text()
+    with pytest.raises(OperationsError, match=r"is not empty .*--replace"):
+        restore(folder, by="olga")
+    changed(lambda told: told.update(zone="operator"))
+    with pytest.raises(OperationsError, match="of zone operator, and this is zone all"):
+        restore(folder, by="olga", replaces=True)
+    changed(lambda told: told["parts"][0]["migrations"].append(["reports", "9999_later"]))
+    with pytest.raises(OperationsError, match=r"of a later version .*reports\.9999_later"):
+        restore(folder, by="olga", replaces=True)
+    changed(lambda told: told["parts"].pop())
+    with pytest.raises(OperationsError, match="holds the databases"):
+        restore(folder, by="olga", replaces=True)
+    changed(lambda told: told.update(format=2))
+    with pytest.raises(OperationsError, match="another format than 1"):
+        restore(folder, by="olga", replaces=True)
+    assert VaultStudy.objects.count() == 1
+
+
+def test_nobody_may_work_while_it_is_restored(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = make_backup(place, by="olga").folder
+    monkeypatch.setattr(restoring, "_worker_answers", lambda: True)
+    with pytest.raises(OperationsError, match="a worker answers"):
+        restore(folder, by="olga", replaces=True)
+
+
+def test_without_a_person_it_must_be_told_yes(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = make_backup(place, by="olga").folder
+    with pytest.raises(CommandError, match="say --yes"):
+        call_command("restore", str(folder))
+
+
+@pytest.mark.skipif(
+    "postgresql" not in live.DATABASES["default"]["ENGINE"], reason="programs of PostgreSQL only"
+)
+class TestPostgres:
+    def test_a_missing_program_is_said_so(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", str(place))
+        with pytest.raises(OperationsError, match="pg_dump is not found: install PostgreSQL's client"):
+            make_backup(place, by="olga")
+
+    def test_an_older_program_is_refused(
+        self, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        old = tmp_path / "bin" / "pg_dump"
+        old.parent.mkdir()
+        old.write_text("#!/bin/sh\necho 'pg_dump (PostgreSQL) 9.6.24'\n")
+        old.chmod(0o700)
+        monkeypatch.setenv("PATH", f"{old.parent}:{os.environ['PATH']}")
+        with pytest.raises(OperationsError, match=r"pg_dump must be of version \d+ or later"):
+            make_backup(place, by="olga")
+
+    def test_other_roles_that_work_on_it_are_seen(self) -> None:
+        """Where two zones share the main database, each has a role of its own."""
+        connection = connections["default"]
+        connection.ensure_connection()
+        before = restoring._others("default")
+        with connection.cursor() as cursor:
+            cursor.execute("DROP ROLE IF EXISTS other_zone")
+            cursor.execute("CREATE ROLE other_zone LOGIN PASSWORD 'only for tests'")
+        try:
+            parameters = connection.get_connection_params() | {
+                "user": "other_zone",
+                "password": "only for tests",
+            }
+            with psycopg.connect(**parameters):
+                assert restoring._others("default") == before + 1
+                with connection.cursor() as cursor:  # roles see less of each other than a superuser does
+                    cursor.execute("SET ROLE pg_signal_backend")
+                    try:
+                        assert restoring._others("default") == before + 1
+                    finally:
+                        cursor.execute("RESET ROLE")
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("DROP ROLE other_zone")
+
+    def test_no_password_is_an_argument(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        real, commands = subprocess.run, []
+
+        def run(command: list[str], **options: Any) -> Any:
+            commands.append(" ".join(command))
+            assert "dump" not in command[0] or "--version" in command or options["env"]["PGPASSWORD"] == "s3"
+            return real(command, **options)
+
+        monkeypatch.setattr(backup_dumps.subprocess, "run", run)
+        for alias in ("default", "vault"):
+            monkeypatch.setitem(connections[alias].settings_dict, "PASSWORD", "s3")
+        make_backup(place, by="olga")
+        assert [command for command in commands if "--snapshot=" in command]
+        assert not [command for command in commands if "s3" in command]
+
+
+def test_manifest_is_read_as_it_was_written(place: Path) -> None:
+    folder = make_backup(place, by="olga").folder
+    manifest = read_manifest(folder)
+    assert Manifest.from_bytes(manifest.to_bytes()) == manifest

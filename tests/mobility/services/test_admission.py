@@ -1,0 +1,81 @@
+"""What is let in: not more than staging holds, and not more than workers get through."""
+
+import io
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models import F
+
+from mobility.errors import NoRoomError, QueueFullError
+from mobility.models import Batch
+from mobility.services import admission, staging, uploads
+from tests.mobility.services.conftest import Pipeline
+
+State = Batch.State
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
+
+
+def begin(pipeline: Pipeline, **options: Any) -> Batch:
+    return uploads.begin(pipeline.study, filename="a.csv", by="olga", **options)
+
+
+def test_a_study_with_many_waiting_files_takes_no_more_and_others_do(
+    pipeline: Pipeline, make_pipeline: Any, extract: list[Path], settings: Any
+) -> None:
+    settings.MOBILITY_MAX_WAITING_BATCHES = 2
+    batches = [pipeline.receive(path) for path in extract[:2]]
+    with pytest.raises(QueueFullError, match=r"2 file\(s\) of this study wait for their turn"):
+        begin(pipeline)
+    assert Batch.objects.count() == 2
+    begin(make_pipeline(slug="other"))
+    pipeline.finished(batches[0])
+    begin(pipeline)
+
+
+def test_bytes_that_wait_count_too(pipeline: Pipeline, extract: list[Path], settings: Any) -> None:
+    settings.MOBILITY_MAX_WAITING_BYTES = extract[0].stat().st_size
+    begin(pipeline)
+    Batch.objects.all().delete()
+    pipeline.receive(extract[0])
+    with pytest.raises(QueueFullError, match="bytes of this study wait for their turn"):
+        begin(pipeline)
+
+
+def test_an_upload_under_way_keeps_what_has_arrived_while_staging_is_full(
+    pipeline: Pipeline, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staging, "FRAME_BYTES", 10)
+    settings.MOBILITY_STAGING_RESERVE_BYTES = 5000
+    batch = begin(pipeline, bytes_total=25)
+    assert uploads.append(batch, io.BytesIO(b"0123456789"), offset=0) == 10
+    monkeypatch.setattr(staging, "free_bytes", lambda: 5000)
+    with pytest.raises(NoRoomError, match="what has arrived of it stays"):
+        uploads.append(batch, io.BytesIO(b"9876543210"), offset=10)
+    batch.refresh_from_db()
+    assert (batch.state, batch.bytes_received) == (State.RECEIVING, 10)
+    monkeypatch.setattr(staging, "free_bytes", lambda: 5001)
+    assert uploads.append(batch, io.BytesIO(b"987654321098765"), offset=10) == 25
+
+
+def test_an_upload_that_rests_closes_no_door(
+    pipeline: Pipeline, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MOBILITY_STAGING_RESERVE_BYTES = 5_000
+    monkeypatch.setattr(staging, "free_bytes", lambda: 25_000)
+    huge = begin(pipeline, bytes_total=19_000)
+    refusal = r"reserve of 5,000 bytes \(MOBILITY_STAGING_RESERVE_BYTES\) and the uploads"
+    with pytest.raises(NoRoomError, match=refusal):
+        begin(pipeline, bytes_total=2_000)
+    let_rest(huge, seconds=admission.RESTS_AFTER_S - 20)
+    with pytest.raises(NoRoomError):
+        begin(pipeline, bytes_total=2_000)
+    let_rest(huge, seconds=30)
+    begin(pipeline, bytes_total=2_000, rest_s=settings.MOBILITY_BATCH_LEASE_S)
+    with pytest.raises(NoRoomError):  # that one, in a single stream, is under way
+        begin(pipeline, bytes_total=18_000)
+
+
+def let_rest(batch: Batch, *, seconds: float) -> None:
+    Batch.objects.filter(pk=batch.pk).update(alive_until=F("alive_until") - timedelta(seconds=seconds))

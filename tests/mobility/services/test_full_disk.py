@@ -1,0 +1,64 @@
+"""A disk that is full, or broken, while a batch is at work."""
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mobility.errors import DiskFullError
+from mobility.models import Batch, Chunk
+from mobility.services import reading, running, staging
+from tests.mobility.services.conftest import Pipeline
+
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
+
+
+@pytest.mark.parametrize("problem", [errno.ENOSPC, errno.EDQUOT])
+def test_full_disk_is_waited_for(
+    pipeline: Pipeline, extract: list[Path], data_dir: Path, settings: Any,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, problem: int,
+) -> None:  # fmt: skip
+    """However often it is tried; and what was staged by a try that broke off makes room again."""
+    batch = pipeline.receive(extract[0])
+    folder = data_dir / "staging" / str(batch.pk)
+    received = sorted(folder.iterdir())
+    write, parts_of = staging.write_chunk, reading.parts_of
+    staged: list[str] = []
+
+    def filling_up(batch: Batch, name: str, segments: Any) -> Any:
+        if name.endswith("-1"):
+            assert len(list(folder.iterdir())) == len(received) + 1
+            raise OSError(problem, "a path that nobody should read")
+        staged.append(name)
+        return write(batch, name, segments)
+
+    monkeypatch.setattr(reading, "parts_of", lambda given: [*parts_of(given), {}])
+    monkeypatch.setattr(staging, "write_chunk", filling_up)
+    for _ in range(running.MAX_ATTEMPTS + 1):
+        with pytest.raises(DiskFullError):
+            pipeline.finished(batch)
+        assert sorted(folder.iterdir()) == received
+        pipeline.queue.clear()
+        Chunk.objects.filter(batch=batch).update(alive_until=None)  # the next try
+    batch.refresh_from_db()
+    assert (batch.state, batch.failure) == (Batch.State.READING, "")
+    assert "nobody should read" not in caplog.text
+    assert len(staged) == running.MAX_ATTEMPTS + 1
+    monkeypatch.setattr(staging, "write_chunk", write)
+    pipeline.finished(batch)
+    assert batch.state == Batch.State.DONE
+
+
+def test_other_problem_of_a_disk_is_named(
+    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = pipeline.receive(extract[0])
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, "a path that nobody should read")
+
+    monkeypatch.setattr(staging, "write_chunk", broken)
+    pipeline.finished(batch)
+    assert "Read-only file system" in batch.failure
+    assert "nobody should read" not in batch.failure

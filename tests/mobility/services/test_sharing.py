@@ -1,0 +1,299 @@
+"""Batches take turns: whatever their sizes, each gets its share of the workers' processes."""
+
+import gzip
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import InterfaceError, OperationalError, connections
+from django.utils import timezone
+
+from mobility.errors import StagingUnavailableError
+from mobility.models import Batch, Chunk, ShardRun
+from mobility.operations.models import WorkerSign
+from mobility.operations.signs import SILENT_S
+from mobility.services import merging, reading, running, sharing, sweeping
+from mobility.services.liveness import next_sign
+from tests.mobility.services.conftest import Pipeline
+
+MakePipeline = Callable[..., Pipeline]
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
+
+
+@pytest.fixture
+def huge_file(extract: list[Path], tmp_path: Path) -> Path:
+    """Days after each other in one file: with `small_chunks` a few dozen chunks."""
+    lines = extract[0].read_bytes().splitlines(keepends=True)
+    rest = [line for path in extract[1:4] for line in path.read_bytes().splitlines(keepends=True)[1:]]
+    path = tmp_path / "huge.csv"
+    path.write_bytes(b"".join(lines + rest))
+    return path
+
+
+@pytest.fixture
+def small_file(extract: list[Path], tmp_path: Path) -> Path:
+    path = tmp_path / "small.csv"
+    path.write_bytes(b"".join(extract[0].read_bytes().splitlines(keepends=True)[:200]))
+    return path
+
+
+def ask_for(pipeline: Pipeline, path: Path) -> Batch:
+    """Stage a file while others are at work, and put it at the end of the queue."""
+    waiting = list(pipeline.queue)
+    batch = pipeline.receive(path)
+    pipeline.queue.extend([*waiting, ("advance", str(batch.pk))])
+    return batch
+
+
+def take_one(pipeline: Pipeline) -> tuple[str, ...]:
+    """Do as a worker with one process: what is short first, the rest in its order."""
+    messages = list(pipeline.queue)
+    found = next((message for message in messages if message[0] == "advance"), messages[0])
+    pipeline.queue.remove(found)
+    task, *ids = found
+    getattr(running, task)(*ids)
+    return found
+
+
+def in_queue(pipeline: Pipeline, batch: Batch) -> int:
+    return sum(ids[0] == str(batch.pk) for task, *ids in pipeline.queue if task != "advance")
+
+
+def state_of(batch: Batch) -> str:
+    batch.refresh_from_db(fields=["state"])
+    return batch.state
+
+
+def test_a_small_batch_ends_long_before_a_huge_one_that_came_first(
+    make_pipeline: MakePipeline, small_chunks: None, settings: Any, huge_file: Path, small_file: Path
+) -> None:
+    settings.MOBILITY_WORKER_PROCESSES = 1
+    first, second = make_pipeline(slug="first"), make_pipeline(slug="second")
+    huge = ask_for(first, huge_file)
+    while Chunk.objects.filter(batch=huge, is_done=True).count() < 3:
+        take_one(first)
+    n_chunks = Chunk.objects.filter(batch=huge).count()
+    small = ask_for(second, small_file)
+    while state_of(small) != Batch.State.DONE:
+        take_one(second)
+    read = Chunk.objects.filter(batch=huge, is_done=True).count()
+    assert n_chunks > 15
+    assert 3 < read < 10  # it went on meanwhile, and the small one did not wait for it
+    first.work()
+    assert state_of(huge) == Batch.State.DONE
+
+
+def test_two_huge_batches_take_turns(
+    make_pipeline: MakePipeline, small_chunks: None, settings: Any, huge_file: Path
+) -> None:
+    settings.MOBILITY_WORKER_PROCESSES = 1
+    first, second = make_pipeline(slug="first"), make_pipeline(slug="second")
+    batches = [ask_for(first, huge_file), ask_for(second, huge_file)]
+    taken: Counter[str] = Counter()
+    while sum(taken.values()) < 20:
+        task, batch, *_ = take_one(first)
+        taken[batch] += task == "read_chunk"
+        assert all(in_queue(first, each) <= 2 for each in batches)
+    assert min(taken[str(batch.pk)] for batch in batches) >= 8
+
+
+def test_a_batch_alone_keeps_every_process_busy_and_floods_nobody(
+    make_pipeline: MakePipeline, small_chunks: None, settings: Any, huge_file: Path
+) -> None:
+    settings.MOBILITY_WORKER_PROCESSES = 3
+    pipeline = make_pipeline()
+    batch = ask_for(pipeline, huge_file)
+    seen = []
+    while pipeline.queue:
+        take_one(pipeline)
+        seen.append(in_queue(pipeline, batch))
+    assert max(seen) == 6
+    assert seen.count(6) > len(seen) / 3
+    assert state_of(batch) == Batch.State.DONE
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_lost_messages_are_asked_for_again_when_nobody_works_any_more(
+    pipeline: Pipeline, huge_file: Path, settings: Any
+) -> None:
+    settings.MOBILITY_WORKER_PROCESSES = 1
+    batch = ask_for(pipeline, huge_file)
+    for state in (Batch.State.READING, Batch.State.MERGING):
+        while state_of(batch) != state:
+            take_one(pipeline)
+        take_one(pipeline)
+        pipeline.queue.clear()  # the broker has lost its memory
+        sweeping.sweep()
+        assert not pipeline.queue  # it has just shown a sign of life
+        Batch.objects.filter(pk=batch.pk).update(alive_until=timezone.now())
+        sweeping.sweep()
+        assert list(pipeline.queue) == [("advance", str(batch.pk))]
+    pipeline.work()
+    assert state_of(batch) == Batch.State.DONE
+
+
+@pytest.mark.database
+def test_an_outage_multiplies_no_messages_and_fails_nothing(
+    pipeline: Pipeline, small_chunks: None, settings: Any, huge_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each round is a lease: all that is asked for fails, is tried again, and the sweep looks."""
+    settings.MOBILITY_WORKER_PROCESSES = 2
+    batch = ask_for(pipeline, huge_file)
+    for state, module, work in (
+        (Batch.State.READING, reading, "read_chunk"),
+        (Batch.State.MERGING, merging, "apply_shard"),
+    ):
+        while state_of(batch) != state:
+            take_one(pipeline)
+        with monkeypatch.context() as patch:
+            patch.setattr(module, work, unavailable)
+            for _ in range(20):
+                let_a_lease_pass(batch)
+                take_all_that_fail(pipeline)
+                sweeping.sweep()
+                asked = [message for message in pipeline.queue if message[0] == work]
+                assert len(asked) == len(set(asked)) == len(pipeline.queue) == 4
+        assert not Chunk.objects.filter(batch=batch, attempts__gt=0, is_done=False).exists()
+        assert not ShardRun.objects.filter(batch=batch, attempts__gt=0).exists()
+    pipeline.work()
+    assert state_of(batch) == Batch.State.DONE
+
+
+@pytest.mark.database
+def test_of_tasks_that_wait_for_the_same_only_the_last_is_tried_again(
+    pipeline: Pipeline, huge_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Messages may double, as when the database is away too: those in flight at once are no deaths."""
+    batch = ask_for(pipeline, huge_file)
+    while state_of(batch) != Batch.State.READING:
+        take_one(pipeline)
+    ends: list[str] = []
+    began = 0
+
+    def slow(*_: Any) -> None:
+        """Others begin while this one hangs."""
+        nonlocal began
+        began += 1
+        if began < 4:
+            begin()
+        raise StagingUnavailableError("no answer")
+
+    def begin() -> None:
+        try:
+            running.read_chunk(str(batch.pk), 0)
+            ends.append("dropped")
+        except StagingUnavailableError:
+            ends.append("tried again")
+
+    monkeypatch.setattr(reading, "read_chunk", slow)
+    begin()
+    assert ends == ["tried again", "dropped", "dropped", "dropped"]
+    assert Chunk.objects.get(batch=batch, index=0).attempts == 0
+    assert state_of(batch) == Batch.State.READING
+
+
+def unavailable(*_: Any) -> None:
+    raise StagingUnavailableError("the bucket does not answer")
+
+
+def let_a_lease_pass(batch: Batch) -> None:
+    for rows in (Batch.objects.filter(pk=batch.pk), batch.chunks.all(), batch.shard_runs.all()):
+        rows.update(alive_until=timezone.now() - timedelta(seconds=1))
+
+
+def take_all_that_fail(pipeline: Pipeline) -> None:
+    """Do each message once; what has to wait comes back, as by `retry`."""
+    for task, *ids in [pipeline.queue.popleft() for _ in range(len(pipeline.queue))]:
+        try:
+            getattr(running, task)(*ids)
+        except StagingUnavailableError:
+            pipeline.queue.append((task, *ids))
+
+
+def test_what_is_at_work_is_not_asked_for_twice(
+    pipeline: Pipeline, small_chunks: None, settings: Any, huge_file: Path
+) -> None:
+    settings.MOBILITY_WORKER_PROCESSES = 1
+    batch = ask_for(pipeline, huge_file)
+    take_one(pipeline)
+    assert in_queue(pipeline, batch) == 2
+    sharing.ask_for_chunks(batch)
+    assert in_queue(pipeline, batch) == 2
+    Chunk.objects.filter(batch=batch, index=0).update(alive_until=timezone.now())  # lost, as it seems
+    sharing.ask_for_chunks(batch)
+    assert [ids[1] for _, *ids in pipeline.queue] == [0, 1, 0]
+
+
+@pytest.mark.database
+def test_long_tasks_leave_a_process_to_all_others(
+    make_pipeline: MakePipeline, settings: Any, extract: list[Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Compressed text is one task, however long it takes."""
+    settings.MOBILITY_WORKER_PROCESSES = 2
+    packed = tmp_path / "day.csv.gz"
+    packed.write_bytes(gzip.compress(extract[0].read_bytes()))
+    monkeypatch.setattr(sharing, "LONG_BYTES", 1000)
+    pipelines = [make_pipeline(slug=slug) for slug in ("first", "second")]
+    batches = [ask_for(pipeline, packed) for pipeline in pipelines]
+    take_one(pipelines[0])
+    take_one(pipelines[0])
+    assert [in_queue(pipelines[0], batch) for batch in batches] == [1, 0]
+    assert [state_of(batch) for batch in batches] == [Batch.State.READING] * 2
+    assert take_one(pipelines[0])[:2] == ("read_chunk", str(batches[0].pk))
+    assert ("advance", str(batches[1].pk)) in pipelines[0].queue
+    pipelines[0].work()
+    assert [state_of(batch) for batch in batches] == [Batch.State.DONE] * 2
+
+
+def test_shards_are_shared_too(pipeline: Pipeline, extract: list[Path], settings: Any) -> None:
+    settings.MOBILITY_WORKER_PROCESSES = 2
+    batch = pipeline.receive(extract[0])
+    Batch.objects.filter(pk=batch.pk).update(state=Batch.State.MERGING, shards=list(range(100)))
+    assert sharing.ask_for_shards(batch)
+    assert [ids[1] for _, *ids in pipeline.queue] == [0, 1, 2, 3]
+    ShardRun.objects.filter(batch=batch, shard__in=(0, 1)).update(alive_until=timezone.now())
+    other = Batch.objects.create(study=pipeline.study, state=Batch.State.READING, alive_until=next_sign())
+    assert sharing.share() == 1
+    sharing.ask_for_shards(batch)
+    assert len(pipeline.queue) == 4
+    other.delete()
+    sharing.ask_for_shards(batch)
+    assert [ids[1] for _, *ids in pipeline.queue] == [0, 1, 2, 3, 0, 1]
+
+
+def test_processes_are_those_of_workers_that_live(db: None, settings: Any) -> None:
+    settings.MOBILITY_WORKER_PROCESSES = 5
+    assert sharing.processes() == 5
+    now = timezone.now()
+    for name, zone, processes, age_s in (
+        ("a", "all", 4, 1), ("b", "all", 8, 2), ("dead", "all", 16, SILENT_S + 1), ("c", "operator", 32, 1),
+    ):  # fmt: skip
+        WorkerSign.objects.create(
+            name=name, zone=zone, processes=processes, started_at=now, seen_at=now - timedelta(seconds=age_s)
+        )
+    assert sharing.processes() == 12
+
+
+@pytest.mark.parametrize("problem", [OperationalError, InterfaceError])
+def test_a_batch_is_read_and_merged_while_the_main_database_is_away(
+    pipeline: Pipeline, small_file: Path, problem: type[Exception]
+) -> None:
+    batch = ask_for(pipeline, small_file)
+    while state_of(batch) != Batch.State.READING:
+        take_one(pipeline)
+
+    def away(*_: Any) -> None:
+        raise problem("a host that nobody should read")
+
+    with connections["default"].execute_wrapper(away):
+        while state_of(batch) in (Batch.State.READING, Batch.State.MERGING):
+            try:
+                take_one(pipeline)
+            except problem:  # only its publication waits
+                assert state_of(batch) == Batch.State.PUBLISHING
+    pipeline.finished(batch)
+    assert state_of(batch) == Batch.State.DONE

@@ -1,0 +1,184 @@
+"""Studies and drafts as files: what comes back is the same, and what is not sound makes nothing."""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from mobility.models import PlanDraft, VaultStudy
+from mobility.services.drafts import definition_hash, draft_new_study
+from mobility.services.studies import create_study
+from mobility.services.study_files import StudyImportError, export_draft, export_study, import_study
+from reports.models import LedgerEntry, Plan, Study
+from reports.services.studies import StudyExistsError
+from reports.studyfile import StudyDefinition, parse_study
+
+ROOT = Path(__file__).parents[3]
+DEMO = ROOT / "mobility" / "demo"
+SCHEMA = json.loads((ROOT / "docs" / "study_export.schema.json").read_text())
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
+Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture(autouse=True)
+def _keys(data_dir: Path) -> Iterator[None]:
+    yield
+
+
+@pytest.fixture
+def definition() -> StudyDefinition:
+    text = (DEMO / "study.toml").read_bytes()
+    return parse_study(text, filename="study.toml", read=lambda name: (DEMO / name).read_bytes())
+
+
+@pytest.fixture
+def exported(definition: StudyDefinition) -> dict[str, Any]:
+    """An export of a study whose plan is of version 3, that is not here any more."""
+    create_study(definition, by="adam", version=3)
+    content = export_study(VaultStudy.objects.get())
+    VaultStudy.objects.all().delete()
+    Plan.objects.all().delete()
+    Study.objects.all().delete()
+    return content
+
+
+def as_text(content: dict[str, Any]) -> bytes:
+    return json.dumps(content).encode()
+
+
+def test_the_same_study_comes_back(definition: StudyDefinition, exported: dict[str, Any]) -> None:
+    made = import_study(as_text(exported), by="adam")
+    assert made == {
+        "study": "fimu-2017",
+        "indicators": 7,
+        "windows": 28,
+        "plan_version": 3,
+        "plan_sha256": exported["plan"]["sha256"],
+        "definition_sha256": definition_hash(definition),
+    }
+    copy = VaultStudy.objects.get()
+    assert StudyDefinition.from_json(copy.definition).to_json() == definition.to_json()
+    plan = Plan.objects.get()
+    assert copy.plan_hash == plan.spec_hash == exported["plan"]["sha256"]
+    assert copy.plan == plan.spec == exported["plan"]["spec"]
+    again = export_study(copy)
+    for name in ("definition", "definition_sha256", "plan", "kind", "format"):
+        assert again[name] == exported[name]
+    noted = LedgerEntry.objects.filter(kind="study.created").latest("number")
+    assert noted.facts["plan_sha256"] == plan.spec_hash
+    assert noted.facts["plan_version"] == 3
+
+
+def test_an_export_keeps_its_schema(exported: dict[str, Any]) -> None:
+    jsonschema.Draft202012Validator(SCHEMA, format_checker=jsonschema.FormatChecker()).validate(exported)
+    assert [each["version"] for each in exported["plans"]] == [3]
+    text = json.dumps(exported)
+    assert "key_id" not in text
+    assert "study-fimu-2017-" not in text  # name of a key
+
+
+def test_under_another_name(exported: dict[str, Any], definition: StudyDefinition) -> None:
+    made = import_study(as_text(exported), by="adam", slug="fimu-copy")
+    assert made["study"] == "fimu-copy"
+    assert made["plan_sha256"] == exported["plan"]["sha256"]
+    copy = StudyDefinition.from_json(VaultStudy.objects.get().definition)
+    assert copy == replace(definition, slug="fimu-copy")
+
+
+def test_a_draft_comes_back_as_a_draft(definition: StudyDefinition) -> None:
+    content = export_draft(draft_new_study(definition, by="adam"))
+    jsonschema.Draft202012Validator(SCHEMA).validate(content)
+    PlanDraft.objects.all().delete()
+    made = import_study(as_text(content), by="command line")
+    draft = PlanDraft.objects.get()
+    assert made["draft"] == draft.pk
+    assert draft.state == PlanDraft.State.DRAFT
+    assert draft.definition_hash == content["definition_sha256"]
+    assert not Study.objects.exists()
+
+
+def test_a_study_can_wait_for_a_second_person(exported: dict[str, Any]) -> None:
+    import_study(as_text(exported), by="command line", as_draft=True)
+    assert PlanDraft.objects.get().editors == ["command line"]
+    assert not VaultStudy.objects.exists()
+
+
+def test_a_name_that_is_taken(definition: StudyDefinition) -> None:
+    create_study(definition, by="adam")
+    with pytest.raises(StudyExistsError):
+        import_study(as_text(export_study(VaultStudy.objects.get())), by="adam")
+
+
+DAMAGE: dict[str, tuple[Change, str]] = {
+    "later format": (lambda file: file.update(format="mobility-study/2"), "format must be"),
+    "no plan": (lambda file: file.pop("plan"), "must have kind, definition and plan"),
+    "weaker plan": (lambda file: file["definition"]["plan"].update(epsilon="9"), "definition_sha256"),
+    "another probability": (lambda file: file["plan"].update(sha256="0" * 64), "plan.sha256"),
+    "missing part": (lambda file: file["definition"].pop("visitor"), "cannot be read"),
+    "another version": (lambda file: file["plan"].update(version=4), "plan.sha256"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), DAMAGE.values(), ids=DAMAGE)
+def test_what_was_changed_makes_nothing(exported: dict[str, Any], change: Change, message: str) -> None:
+    change(exported)
+    with pytest.raises(StudyImportError, match=message):
+        import_study(as_text(exported), by="adam")
+    assert not Study.objects.exists()
+    assert not VaultStudy.objects.exists()
+
+
+def resealed(content: dict[str, Any]) -> bytes:
+    """The file with hashes that fit what was changed by somebody who knows how."""
+    definition = StudyDefinition.from_json(content["definition"])
+    content["definition_sha256"] = definition_hash(definition)
+    return as_text(content)
+
+
+def test_rules_of_study_files_hold_for_whoever_computes_hashes_again(exported: dict[str, Any]) -> None:
+    exported["definition"]["timezone"] = "Europe/Nowhere"
+    with pytest.raises(StudyImportError, match="timezone"):
+        import_study(resealed(exported), by="adam")
+    exported["definition"]["timezone"] = "Europe/Paris"
+    exported["definition"]["area"]["cells"][0]["lon"] = 181.0
+    with pytest.raises(StudyImportError, match="degrees in range"):
+        import_study(resealed(exported), by="adam")
+
+
+def test_commands(definition: StudyDefinition, tmp_path: Path) -> None:
+    create_study(definition, by="adam")
+    printed, told = io.StringIO(), io.StringIO()
+    call_command("export_study", "fimu-2017", stdout=printed)
+    call_command("export_study", "fimu-2017", "--out", str(tmp_path / "study.json"), stdout=told)
+    assert json.loads(printed.getvalue())["definition"] == definition.to_json()
+    assert json.loads(told.getvalue())["file"] == str(tmp_path / "study.json")
+    with pytest.raises(CommandError, match="must be new"):
+        call_command("import_study", str(tmp_path / "study.json"))
+    made = io.StringIO()
+    call_command("import_study", str(tmp_path / "study.json"), "--slug", "copy", stdout=made)
+    assert json.loads(made.getvalue())["study"] == "copy"
+    with pytest.raises(CommandError, match="no open draft"):
+        call_command("export_study", "fimu-2017", "--draft")
+    with pytest.raises(CommandError, match="No such file"):
+        call_command("import_study", str(tmp_path / "absent.json"))
+    (tmp_path / "no.json").write_text("[]")
+    with pytest.raises(CommandError, match="format must be"):
+        call_command("import_study", str(tmp_path / "no.json"))
+
+
+def test_download(definition: StudyDefinition, client: Client, administrator: User) -> None:
+    create_study(definition, by="adam")
+    client.force_login(administrator)
+    page = client.get("/administrator/fimu-2017/")
+    assert 'href="/administrator/fimu-2017/study.json"' in page.content.decode()
+    file = client.get("/administrator/fimu-2017/study.json")
+    assert file["Content-Disposition"] == 'attachment; filename="fimu-2017-study.json"'
+    assert json.loads(file.content)["definition_sha256"] == definition_hash(definition)

@@ -1,0 +1,229 @@
+"""Files of containers and units are well formed, keep what they promise, and start the same programs."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.test_environment import variables_read
+
+ROOT: Final = Path(__file__).parents[1]
+DOCKER: Final = ROOT / "docker"
+UNITS: Final = DOCKER / "systemd"
+ZONES: Final = {"all": "compose.yaml", "operator": "compose.operator.yaml", "analyst": "compose.analyst.yaml"}
+BASE: Final[dict[str, Any]] = yaml.safe_load((DOCKER / "base.yaml").read_text())["services"]
+TOOLS: Final = Path(sys.executable).parent
+EXPOSURE_MAX: Final = 2.0  # as `systemd-analyze security` counts: 0 is best, 10 is worst
+
+
+def services(zone: str) -> dict[str, dict[str, Any]]:
+    """Services of a zone with what they take from base.yaml, as the Compose specification merges it."""
+    content = yaml.safe_load((DOCKER / ZONES[zone]).read_text())
+    merged = {}
+    for name, own in content["services"].items():
+        base = BASE[own["extends"]["service"]]
+        merged[name] = base | own
+        for part in ("environment", "volumes", "secrets"):
+            if isinstance(base.get(part), dict):
+                merged[name][part] = base[part] | own.get(part, {})
+            elif isinstance(base.get(part), list):
+                merged[name][part] = base[part] + own.get(part, [])
+    return merged
+
+
+# --- well formed ------------------------------------------------------------------------------------
+
+
+def test_dockerfile_has_no_complaint() -> None:
+    done = subprocess.run(
+        [TOOLS / "hadolint", DOCKER / "Dockerfile"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_compose_files_follow_the_specification() -> None:
+    done = subprocess.run(
+        [TOOLS / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", *DOCKER.glob("*.yaml")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
+def test_units_are_well_formed_and_shut_in(tmp_path: Path) -> None:
+    """With this folder in the place of /opt/mobility-reports, so that programs are found."""
+    for file in UNITS.iterdir():
+        text = file.read_text().replace("/opt/mobility-reports/.venv", sys.prefix)
+        (tmp_path / file.name).write_text(text.replace("/opt/mobility-reports", str(ROOT)))
+    for file in sorted(tmp_path.glob("*.*")):
+        words = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(file)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (done.returncode, [line for line in done.stderr.splitlines() if "mobility-" in line]) == (
+            0,
+            [],
+        )
+    for file in sorted(tmp_path.glob("*.service")):
+        words = ["systemd-analyze", "security", "--offline=true", "--no-pager", str(file)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        level = re.search(r"exposure level for \S+: ([\d.]+)", done.stdout)
+        assert level is not None, done.stderr
+        assert float(level[1]) <= EXPOSURE_MAX, file.name
+
+
+# --- what they promise ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_every_container_is_shut_in(zone: str) -> None:
+    for name, service in services(zone).items():
+        assert service["read_only"], name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", service["user"]), name
+        assert service["mem_limit"], name
+        assert not service.get("privileged"), name
+        assert not any("docker.sock" in str(volume) for volume in service.get("volumes", [])), name
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_secrets_are_files(zone: str) -> None:
+    for name, service in services(zone).items():
+        for variable, value in service.get("environment", {}).items():
+            if re.search(r"KEY|PASSWORD|SECRET|TOKEN|URL", variable) and not variable.endswith("_DIR"):
+                assert variable.endswith("_FILE"), (name, variable)
+                assert Path(value).parent == Path("/run/secrets"), (name, variable)
+                assert Path(value).name in service["secrets"], (name, variable)
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_only_the_proxy_is_reached_from_elsewhere(zone: str) -> None:
+    assert [name for name, service in services(zone).items() if service.get("ports")] == ["proxy"]
+    networks = yaml.safe_load((DOCKER / ZONES[zone]).read_text())["networks"]
+    inside = {name for name, own in networks.items() if (own or {}).get("internal")}
+    assert inside == {"front", "inside", "vault"} - ({"vault"} if zone == "analyst" else set())
+    for name in ("main", "vault", "redis"):
+        if name in services(zone):
+            assert set(services(zone)[name]["networks"]) <= inside
+
+
+def test_the_analyst_zone_is_told_nothing_of_a_vault() -> None:
+    text = re.sub(r"#.*", "", (DOCKER / ZONES["analyst"]).read_text())
+    assert not re.search(r"vault|keys:", text, flags=re.IGNORECASE)
+    for zone in ("all", "operator"):
+        reach = [name for name, own in services(zone).items() if "vault" in own["networks"]]
+        assert sorted(reach) == ["migrate", "migrate-vault", "vault", "web", "worker"]
+        assert services(zone)["vault"]["networks"] == ["vault"]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_folders_of_containers_are_on_volumes(zone: str) -> None:
+    """Whatever the file of settings says: data and keys would die with their container."""
+    folders = {name for name in variables_read() if name.endswith("_DIR")} - {"MOBILITY_WATCH_DIR"}
+    for name in ("web", "worker"):
+        service = services(zone)[name]
+        assert service["env_file"] == [{"path": "${MOBILITY_ENV_FILE:-.env}", "required": False}]
+        mounted = {volume.split(":")[1] for volume in service["volumes"]}
+        for variable in folders:
+            folder = Path(service["environment"][variable])
+            is_in_the_image = variable == "MOBILITY_STATIC_DIR"
+            is_no_key_here = zone == "analyst" and variable == "MOBILITY_KEYSTORE_DIR"
+            assert is_in_the_image or is_no_key_here or f"/{folder.parts[1]}" in mounted, variable
+
+
+def test_images_have_a_version() -> None:
+    bases = re.findall(r"^FROM (\S+)", (DOCKER / "Dockerfile").read_text(), flags=re.MULTILINE)
+    assert len(set(bases)) == 1
+    for image in (*bases, *(BASE[name]["image"] for name in ("postgres", "redis", "proxy"))):
+        assert re.search(r":\d+\.\d+(\.\d+)?-[a-z]", image), image
+
+
+def test_image_has_what_the_code_needs_and_nothing_else() -> None:
+    allowed = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), flags=re.MULTILINE)
+    assert (ROOT / ".dockerignore").read_text().split("\n")[1] == "*"
+    for name in allowed:
+        assert (ROOT / name).exists(), name
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (DOCKER / "Dockerfile").read_text(), flags=re.MULTILINE)
+    assert {word for line in copied for word in line.split()} == set(allowed)
+
+
+NGINX: Final = (DOCKER / "nginx" / "mobility.conf").read_text()
+FORMS: Final = ("/sign-in/", "/operator/batches/x/cancel/", "/operator/s/profiles/new/",
+                "/administrator/drafts/", "/api/v1/studies/s/reports/")  # fmt: skip
+STREAMS: Final = ("/operator/s/uploads/", "/operator/s/uploads/1/", "/api/v1/studies/s/extracts/a.csv",
+                  "/api/v1/intake/studies/s", "/administrator/create/")  # fmt: skip
+
+
+def location_of(path: str) -> str:
+    """What the proxy does with an address, by the rules of nginx: exact, `^~`, the first expression, `/`."""
+    site = NGINX[NGINX.index("listen 443") :]
+    found = re.findall(r'^    location (?:(=|~|\^~) )?"?(\S+?)"? \{\n(.*?)^    \}', site, flags=re.M | re.S)
+    for kind in ("=", "^~", "~"):
+        for own, pattern, text in found:
+            is_it = {"=": path == pattern, "^~": path.startswith(pattern), "~": re.search(pattern, path)}
+            if own == kind and is_it[kind]:
+                return str(text)
+    return next(text for own, pattern, text in found if (own, pattern) == ("", "/"))
+
+
+def test_who_sends_a_form_slowly_holds_no_thread() -> None:
+    """A body is whole before a thread is given it, in memory; uploads come through, a few of each address."""
+    server = NGINX[NGINX.index("listen 443") : NGINX.index("    location ")]
+    assert "proxy_request_buffering" not in server
+    assert "limit_conn mobility_address 40;" in server
+    assert "client_body_timeout 15s;" in server
+    for path in FORMS:
+        text = location_of(path)
+        sizes = re.findall(r"client_(?:max_body|body_buffer)_size (\w+);", text + server)[:2]
+        assert sizes[0] == sizes[1], "a body would be written to a file"
+        assert "proxy_request_buffering" not in text
+        assert "return 411" in text
+    for path in STREAMS:
+        assert "proxy_request_buffering off;" in location_of(path), path
+        assert "limit_conn mobility_uploads 8;" in location_of(path), path
+    assert "proxy_set_header X-Request-ID $request_id;" in server
+
+
+def test_image_says_the_version_of_the_software() -> None:
+    told = re.search(r"^ARG VERSION=(\S+)$", (DOCKER / "Dockerfile").read_text(), flags=re.MULTILINE)
+    project = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
+    assert told is not None
+    assert project is not None
+    assert told[1] == project[1]
+
+
+# --- the same programs ------------------------------------------------------------------------------
+
+
+def started_by(unit: str) -> list[str]:
+    (line,) = re.findall(r"^ExecStart=(.+)$", (UNITS / unit).read_text(), flags=re.MULTILINE)
+    words: list[str] = line.split()
+    return [Path(words[0]).name, *words[1:]]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_units_start_what_containers_start(zone: str) -> None:
+    found = services(zone)
+    assert started_by("mobility-web.service") == found["web"]["command"]
+    worker = started_by("mobility-worker@.service")
+    assert worker[: len(found["worker"]["command"])] == found["worker"]["command"]
+    assert worker[len(found["worker"]["command"]) :] == ["--hostname", "worker%i@%H"]
+
+
+def test_what_makes_backups_cannot_see_keys() -> None:
+    unit = (UNITS / "mobility-backup.service").read_text()
+    assert "InaccessiblePaths=-/var/lib/mobility-reports-keys\n" in unit
+    assert "StateDirectory=mobility-reports\n" in unit
+
+
+def test_commands_of_units_exist() -> None:
+    from django.core.management import get_commands
+
+    started = [started_by(unit.name) for unit in UNITS.glob("*.service")]
+    named = {words[2] for words in started if words[1] == "manage.py"}
+    assert named == {"backup", "check_alerts"}
+    assert named <= set(get_commands())
