@@ -132,8 +132,15 @@ def test_a_database_that_stops_and_starts_again(monkeypatch: pytest.MonkeyPatch)
 
 def test_migrations_that_were_not_run() -> None:
     assert trouble(databases.migrated()) == []
-    MigrationRecorder(connections["vault"]).record_unapplied("reports", "0001_initial")
+    MigrationRecorder(connections["vault"]).record_unapplied("mobility", "0001_initial")
     assert trouble(databases.migrated()) == [("migrations_pending", "vault", Level.ERROR)]
+
+
+def test_a_database_lacks_no_migration_of_what_lives_elsewhere() -> None:
+    """Who migrates only the main database knows no app of the vault, and records nothing of it."""
+    MigrationRecorder(connections["default"]).record_unapplied("mobility", "0001_initial")
+    MigrationRecorder(connections["vault"]).record_unapplied("reports", "0001_initial")
+    assert trouble(databases.migrated()) == []
 
 
 def test_what_needs_tables_is_left_out_until_they_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
