@@ -15,7 +15,7 @@ from django.test import override_settings
 from mobility.runtime import RuntimePaths, private_folder
 from reports.models import Study, StudyGrant
 from reports.policies import Role
-from tests.ledger_flush import let_tests_flush
+from tests.emptying import let_tests_flush
 
 # The first call of a kernel compiles it: no deadline can hold for that.
 hypothesis.settings.register_profile("mobility", deadline=None, print_blob=True)

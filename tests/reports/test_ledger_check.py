@@ -24,7 +24,7 @@ from reports.ledger_check import check_lines, check_tables, read_head
 from reports.models import LedgerEntry, LedgerHead, LedgerKind
 from reports.services.ledger import record
 from reports.services.ledger_checks import check_ledger
-from tests.ledger_flush import without_triggers
+from tests.emptying import without_triggers
 
 KEY = Ed25519PrivateKey.generate()
 PUBLIC = KEY.public_key().public_bytes_raw().hex()

@@ -19,7 +19,7 @@ from reports.models import LedgerEntry, LedgerHead, LedgerKind
 from reports.services import ledger
 from reports.services.ledger import record
 from reports.views import ledger as page
-from tests.ledger_flush import without_triggers
+from tests.emptying import without_triggers
 
 pytestmark = pytest.mark.django_db
 RECEIPT = {
