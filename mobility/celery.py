@@ -30,10 +30,11 @@ def _dump_no_core(**_: Any) -> None:
 def _refuse_unsafe(**_: Any) -> None:
     import django
 
-    from mobility.startup import refuse_outdated, refuse_unsafe
+    from mobility.startup import hold_files, refuse_outdated, refuse_unsafe
 
     django.setup()
     refuse_unsafe()
+    hold_files()
     refuse_outdated()
 
 

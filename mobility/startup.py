@@ -1,10 +1,13 @@
 """What a server or a worker makes sure of before it serves; commands of `manage.py` do so by themselves."""
 
 import sys
+from pathlib import Path
 
 from django.conf import settings
 from django.core.checks import ERROR, run_checks
 from django.db import DatabaseError, connections
+
+from mobility.embedded import locks
 
 EXIT_CODE = 3  # gunicorn starts a worker that ends with any other code again, for ever
 
@@ -21,6 +24,26 @@ def refuse_unsafe() -> None:
         lines = [f"{message.msg} ({message.id})\n  hint: {message.hint}" for message in errors]
         print("refusing to start:", *lines, sep="\n", file=sys.stderr, flush=True)  # noqa: T201
         raise SystemExit(EXIT_CODE)
+
+
+def hold_files() -> None:
+    """Keep `restore` from replacing files of SQLite while this process lives; wait while it is at it.
+
+    A server of databases tells itself who is connected; who works on a file is seen by nothing else.
+    """
+    if has_files():
+        locks.share_for_life(files_lock())
+
+
+def has_files() -> bool:
+    """Whether a database is a file of SQLite."""
+    return any(str(database["ENGINE"]).endswith("sqlite3") for database in settings.DATABASES.values())
+
+
+def files_lock() -> Path:
+    """What servers and workers hold together, and `restore` alone."""
+    lock: Path = settings.PATHS.run / "files.lock"
+    return lock
 
 
 def refuse_outdated() -> None:

@@ -7,13 +7,14 @@ from django.core.wsgi import get_wsgi_application
 
 from mobility.operations import metrics_folder
 from mobility.runtime import dump_no_core
-from mobility.startup import refuse_outdated, refuse_unsafe
+from mobility.startup import hold_files, refuse_outdated, refuse_unsafe
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mobility.settings")
 dump_no_core()
 metrics_folder.prepare()
 application = get_wsgi_application()
 refuse_unsafe()
+hold_files()
 refuse_outdated()
 # Modules stay for good: a full collection that looks through them as well stops all threads for 0.1 s.
 gc.collect()

@@ -21,11 +21,23 @@ def opened(path: Path) -> Iterator[int]:
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Wait until nobody else holds `path`."""
+def exclusive(path: Path, *, waits: bool = True) -> Iterator[None]:
+    """Nobody else holds `path` inside this block.
+
+    Raises
+    ------
+    BlockingIOError : somebody does, and this is not to wait
+    """
     with opened(path) as descriptor:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
+
+
+def share_for_life(path: Path) -> None:
+    """Hold `path` with others until this process and all that it forks are gone. It waits for its turn."""
+    private_folder(path.parent)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # never closed
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
 
 
 def is_held(path: Path) -> bool:

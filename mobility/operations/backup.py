@@ -8,6 +8,7 @@ are dumped again.
 
 import logging
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,7 @@ from mobility.operations.backup_folder import (
     stamp,
 )
 from mobility.operations.errors import OperationsError
+from mobility.operations.installation import own_code
 from mobility.operations.models import Backup
 from reports.ledger_chain import Json, SignedHead, moment
 from reports.ledger_key import LedgerKeyError
@@ -57,6 +59,7 @@ class Made:
             "backup": str(self.folder),
             "made_at": self.manifest.made_at.isoformat(),
             "zone": self.manifest.zone,
+            "installation": self.manifest.installation,
             "bytes": self.manifest.size,
             "sha256": self.digest,
             "parts": {part.alias: part.bytes for part in self.manifest.parts},
@@ -78,6 +81,7 @@ def make_backup(parent: Path, *, by: str, keep: int | None = None) -> Made:
     """
     made_at = timezone.now()
     try:
+        is_own = _ownership()
         with new_folder(parent, f"{PREFIX}{stamp(made_at)}") as folder:
             manifest = _dumped(folder, made_at)
             _check(folder, manifest)
@@ -94,7 +98,8 @@ def make_backup(parent: Path, *, by: str, keep: int | None = None) -> Made:
         shutil.rmtree(final)
         raise OperationsError(f"a database does not answer ({type(error).__name__})") from None
     finally:  # else a fault that lasts fills the disk, night by night
-        pruned = _prune(parent, keep=keep, now=made_at)
+        days = settings.MOBILITY_BACKUP_KEEP_DAYS
+        pruned = prune(parent, is_own=is_own, keep=keep, keep_days=days, now=made_at)
     log.info("backup_made bytes=%s pruned=%s", manifest.size, len(pruned))
     return Made(folder=final, manifest=manifest, digest=digest, pruned=pruned, problem=problem)
 
@@ -138,6 +143,7 @@ def _manifest(dumps: list[Dumped], made_at: datetime) -> Manifest:
         parts=[each.part for each in dumps],
         keys=seen.get("keys", []),
         ledger_head=seen["ledger_head"],
+        installation=seen["installation"],
     )
 
 
@@ -154,14 +160,15 @@ def _shape() -> object:
 
 
 def _look_at_main(ask: Ask) -> dict[str, Any]:
+    seen = {"installation": ask("SELECT code FROM operations_installation")[0][0]}
     rows = ask("SELECT number, hash, at, public_key, signature FROM reports_ledgerhead WHERE number > 0")
     if not rows:
-        return {"ledger_head": None}
+        return seen | {"ledger_head": None}
     number, entry, at, public_key, signature = rows[0]
     at = datetime.fromisoformat(at) if isinstance(at, str) else at
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     head = SignedHead(number=number, hash=entry, at=moment(at), public_key=public_key, signature=signature)
-    return {"ledger_head": head.to_json()}
+    return seen | {"ledger_head": head.to_json()}
 
 
 def _look_at_vault(ask: Ask) -> dict[str, Any]:
@@ -169,9 +176,19 @@ def _look_at_vault(ask: Ask) -> dict[str, Any]:
     return {"keys": [str(key_id) for (key_id,) in rows]}
 
 
-def _prune(parent: Path, *, keep: int | None, now: datetime) -> list[str]:
-    days = settings.MOBILITY_BACKUP_KEEP_DAYS
-    return prune(parent, zone=settings.MOBILITY_ZONE, keep=keep, keep_days=days, now=now)
+def _ownership() -> Callable[[Path, Manifest], bool]:
+    """What tells backups of this zone of this installation from those of others in the same folder."""
+    code = own_code()
+    noted = set(Backup.objects.filter(kind=Backup.Kind.BACKUP).values_list("digest", flat=True))
+
+    def is_own(folder: Path, manifest: Manifest) -> bool:
+        if manifest.zone != settings.MOBILITY_ZONE:
+            return False
+        if manifest.installation:
+            return manifest.installation == code
+        return digest_of(folder) in noted  # from before there were codes
+
+    return is_own
 
 
 def _recorded(manifest: Manifest, digest: str, *, by: str) -> str:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -45,6 +45,7 @@ class Part:
 class Manifest:
     """What a backup holds. `keys`: ids of the keys that open studies in it need; they are not in it.
 
+    installation : code of the one that made it; empty: made before there were such codes
     ledger_head : the signed head of the ledger at that moment, for `verify_ledger --head`; None: it was empty
     """
 
@@ -54,6 +55,7 @@ class Manifest:
     parts: list[Part]
     keys: list[str]
     ledger_head: Mapping[str, Any] | None
+    installation: str = ""
 
     @property
     def size(self) -> int:
@@ -158,18 +160,22 @@ def check_parts(folder: Path, manifest: Manifest) -> None:
             raise OperationsError(f"{part.file} was changed or cut: its SHA-256 is not that of the manifest")
 
 
-def prune(parent: Path, *, zone: str, keep: int | None, keep_days: int, now: datetime) -> list[str]:
-    """Remove old backups of this zone, never the newest; names of those that went.
+def prune(
+    parent: Path, *, is_own: Callable[[Path, Manifest], bool], keep: int | None, keep_days: int, now: datetime
+) -> list[str]:
+    """Remove old backups, never the newest; names of those that went.
 
     Parameters
     ----------
+    is_own : whether a backup is one of this zone of this installation; no other one is removed
     keep : so many stay; None: only their age counts
     keep_days : older ones go; 0: age does not count
     """
-    for left in parent.glob(f"{PREFIX}*{PART}"):  # of a backup that died
-        if datetime.fromtimestamp(left.stat().st_mtime, UTC) < now - STALE:
-            shutil.rmtree(left)
-    made = sorted(_backups(parent, zone=zone), reverse=True)
+    for left in parent.glob(f"{PREFIX}*{PART}"):
+        with suppress(FileNotFoundError):  # another one has come to its end
+            if _last_written(left) < now - STALE:  # it died, whoever made it
+                shutil.rmtree(left)
+    made = sorted(_backups(parent, is_own), reverse=True)
     gone = []
     for position, (made_at, folder) in enumerate(made):
         is_old = keep_days > 0 and made_at < now - timedelta(days=keep_days)
@@ -180,11 +186,16 @@ def prune(parent: Path, *, zone: str, keep: int | None, keep_days: int, now: dat
     return gone
 
 
-def _backups(parent: Path, *, zone: str) -> Iterator[tuple[datetime, Path]]:
+def _last_written(folder: Path) -> datetime:
+    """A dump that takes long changes its file, and not its folder."""
+    return datetime.fromtimestamp(max(each.stat().st_mtime for each in (folder, *folder.iterdir())), UTC)
+
+
+def _backups(parent: Path, is_own: Callable[[Path, Manifest], bool]) -> Iterator[tuple[datetime, Path]]:
     for folder in parent.glob(f"{PREFIX}*"):
         if folder.suffix == PART or not folder.is_dir():
             continue
-        with suppress(OperationsError):  # not ours: left alone
+        with suppress(OperationsError):  # no backup: left alone
             manifest = read_manifest(folder)
-            if manifest.zone == zone:
+            if is_own(folder, manifest):
                 yield manifest.made_at, folder

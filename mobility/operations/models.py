@@ -45,6 +45,15 @@ class JobRun(models.Model):
         return self.name
 
 
+class Installation(models.Model):
+    """Which installation this is; one row. Zones that share the main database are one installation."""
+
+    code = models.CharField(max_length=32, help_text="random, hexadecimal; made with the first backup")
+
+    def __str__(self) -> str:
+        return self.code
+
+
 class Backup(models.Model):
     """A backup, an escrow of keys, or a restore: when, of what, how large."""
 

@@ -5,7 +5,8 @@ restore one of two; where the zones run apart, each checks the other before it a
 """
 
 import logging
-from datetime import timedelta
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,18 +18,21 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
+from mobility import startup
+from mobility.embedded import locks
 from mobility.operations.backup import verify_backup
 from mobility.operations.backup_dumps import check_programs, count_rows, load
 from mobility.operations.backup_folder import Manifest, Part, digest_of
 from mobility.operations.errors import OperationsError
+from mobility.operations.installation import known_code, settle_code
 from mobility.operations.models import Backup, WorkerSign
 from mobility.operations.restore_closings import NONE, Closings
 from mobility.operations.restore_reconcile import reconcile, revoke_openings
 
 log = logging.getLogger(__name__)
 
-ALIVE: Final = timedelta(minutes=2)
 PING_S: Final = 2.0
+STOP_FIRST: Final = "stop the web server and all workers first"
 # A database with a row in one of these holds something to lose.
 HOLDING: Final = (
     "auth_user", "reports_study", "reports_ledgerentry", "mobility_vaultstudy", "mobility_batch",
@@ -40,6 +44,7 @@ def restore(
     *,
     by: str,
     replaces: bool = False,
+    stays_other: bool = False,
     revokes: bool = False,
     closed: Closings = NONE,
     no_day_closed: bool = False,
@@ -49,6 +54,7 @@ def restore(
     Parameters
     ----------
     replaces : the databases hold something, which is lost
+    stays_other : the installation that made the backup goes on elsewhere, and this one is another
     revokes : tokens of programs, of feeds, and share links are ended, too
     closed : studies that another ledger knows as closed
     no_day_closed : no day of a study with presence noise was closed since the backup: such studies go on
@@ -59,29 +65,54 @@ def restore(
     """
     manifest = verify_backup(folder)
     _check_fits(manifest)
-    _check_nobody_works()
-    _check_may_replace(manifest, replaces=replaces)
-    _load_all(folder, manifest)
-    WorkerSign.objects.all().delete()  # of before; who works now tells so soon
-    _note(manifest, digest_of(folder))
-    if revokes:
-        revoke_openings()
-    slugs = closed.studies()  # of what was restored
-    if settings.HAS_VAULT:
-        from mobility.services.fitting import stop_noisy
-        from mobility.services.recovery import bury
+    with _alone():
+        _check_may_replace(manifest, replaces=replaces, stays_other=stays_other)
+        before = known_code()
+        _load_all(folder, manifest)
+        settle_code(before=before, brought=manifest.installation, stays_other=stays_other)
+        WorkerSign.objects.all().delete()  # of before; who works now tells so soon
+        _note(manifest, digest_of(folder))
+        if revokes:
+            revoke_openings()
+        slugs = closed.studies()  # of what was restored
+        _stop_and_bury(slugs, no_day_closed=no_day_closed)
+        log.info("backup_restored bytes=%s", manifest.size)
+        return {
+            "restored": str(folder),
+            "backup_of": manifest.made_at.isoformat(),
+            "parts": {part.alias: part.bytes for part in manifest.parts},
+            "opt_outs_missing_since": manifest.made_at.isoformat() if settings.HAS_VAULT else None,
+            **reconcile(by=by, closed=slugs),
+        }
 
-        if not no_day_closed:
-            stop_noisy()
-        bury(slugs)  # at once: restore_keys may come before anything can be settled
-    log.info("backup_restored bytes=%s", manifest.size)
-    return {
-        "restored": str(folder),
-        "backup_of": manifest.made_at.isoformat(),
-        "parts": {part.alias: part.bytes for part in manifest.parts},
-        "opt_outs_missing_since": manifest.made_at.isoformat() if settings.HAS_VAULT else None,
-        **reconcile(by=by, closed=slugs),
-    }
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Nobody works when this begins; a web server or worker that starts meanwhile on SQLite's files waits.
+
+    Raises
+    ------
+    OperationsError : somebody works
+    """
+    _check_nobody_works()
+    with ExitStack() as stack:
+        if startup.has_files():
+            try:
+                stack.enter_context(locks.exclusive(startup.files_lock(), waits=False))
+            except BlockingIOError:
+                raise OperationsError(f"{STOP_FIRST} (one of them has the files of the databases)") from None
+        yield
+
+
+def _stop_and_bury(closed: Collection[str], *, no_day_closed: bool) -> None:
+    if not settings.HAS_VAULT:
+        return
+    from mobility.services.fitting import stop_noisy
+    from mobility.services.recovery import bury
+
+    if not no_day_closed:
+        stop_noisy()
+    bury(closed)  # at once: restore_keys may come before anything can be settled
 
 
 def _check_fits(manifest: Manifest) -> None:
@@ -126,7 +157,7 @@ def _check_nobody_works() -> None:
         if n := _others(alias):
             seen.append(f"{n} other connections to the {alias} database")
     if seen:
-        raise OperationsError(f"stop the web server and all workers first ({'; '.join(seen)})")
+        raise OperationsError(f"{STOP_FIRST} ({'; '.join(seen)})")
 
 
 def _worker_answers() -> bool:
@@ -155,15 +186,21 @@ def _others(alias: str) -> int:
         return int(cursor.fetchone()[0])
 
 
-def _check_may_replace(manifest: Manifest, *, replaces: bool) -> None:
-    for part in manifest.parts:
-        rows = count_rows(part.alias)
-        held = [table for table in HOLDING if rows.get(table)]
-        if held and not replaces:
-            raise OperationsError(
-                f"the {part.alias} database is not empty ({held[0]}: {rows[held[0]]} rows): "
-                "with --replace it is lost, and the backup takes its place"
-            )
+def _check_may_replace(manifest: Manifest, *, replaces: bool, stays_other: bool) -> None:
+    rows = {part.alias: count_rows(part.alias) for part in manifest.parts}
+    held = [(alias, table) for alias in rows for table in HOLDING if rows[alias].get(table)]
+    if held and not replaces:
+        alias, table = held[0]
+        raise OperationsError(
+            f"the {alias} database is not empty ({table}: {rows[alias][table]} rows): "
+            "with --replace it is lost, and the backup takes its place"
+        )
+    code, brought = known_code(), manifest.installation
+    if held and code and brought not in ("", code) and not stays_other:
+        raise OperationsError(
+            f"the backup is of installation {brought}, and this is installation {code}: if this one is to "
+            "hold a copy of that one, say --other-installation"
+        )
 
 
 def _load_all(folder: Path, manifest: Manifest) -> None:

@@ -37,7 +37,7 @@ class Closings:
         ------
         OperationsError : the vault does not say which studies it has
         """
-        if not settings.HAS_VAULT:
+        if not (settings.HAS_VAULT and (self.keys or self.slugs)):
             return set()
         from mobility.models import VaultStudy
 

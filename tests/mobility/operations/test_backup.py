@@ -29,6 +29,7 @@ from mobility.operations.backup import make_backup, verify_backup
 from mobility.operations.backup_dumps import count_rows, load
 from mobility.operations.backup_folder import MANIFEST, Manifest, prune, read_manifest
 from mobility.operations.errors import OperationsError
+from mobility.operations.installation import own_code
 from mobility.operations.models import Backup
 from mobility.operations.restore import restore
 from reports.ledger_chain import SignedHead
@@ -159,7 +160,9 @@ def make_old(place: Path, *, days: int) -> Path:
     made_at = datetime.now(UTC) - timedelta(days=days)
     folder = place / f"backup-{days}"
     folder.mkdir(mode=0o700, parents=True)
-    told = Manifest(software={}, zone="all", made_at=made_at, parts=[], keys=[], ledger_head=None)
+    told = Manifest(
+        software={}, zone="all", made_at=made_at, parts=[], keys=[], ledger_head=None, installation=own_code()
+    )
     (folder / MANIFEST).write_bytes(told.to_bytes())
     return folder
 
@@ -208,7 +211,7 @@ def test_a_dump_that_cannot_be_read_is_none(place: Path) -> None:
         verify_backup(folder)
 
 
-def test_old_ones_go_and_the_newest_stays(place: Path, settings: Settings) -> None:
+def test_old_ones_go_and_the_newest_stays(place: Path) -> None:
     made = make_backup(place, by="olga")
     for days in (10, 40, 50):
         copy = place / f"backup-{days}"
@@ -218,11 +221,12 @@ def test_old_ones_go_and_the_newest_stays(place: Path, settings: Settings) -> No
         (copy / MANIFEST).write_text(json.dumps(told))
     (place / "backup-of-somebody").mkdir()
     now = datetime.now(UTC)
-    with_age = {"zone": "all", "now": now}
-    assert prune(place, keep=None, keep_days=0, **with_age) == []
-    assert prune(place, keep=None, keep_days=45, **with_age) == ["backup-50"]
-    assert prune(place, keep=2, keep_days=0, **with_age) == ["backup-40"]
-    assert prune(place, keep=None, keep_days=5, zone="all", now=now + timedelta(days=90)) == ["backup-10"]
+    every: dict[str, Any] = {"is_own": lambda *_: True, "now": now}
+    assert prune(place, keep=None, keep_days=0, **every) == []
+    assert prune(place, keep=None, keep_days=45, **every) == ["backup-50"]
+    assert prune(place, keep=2, keep_days=0, **every) == ["backup-40"]
+    every["now"] += timedelta(days=90)
+    assert prune(place, keep=None, keep_days=5, **every) == ["backup-10"]
     assert {path.name for path in place.iterdir()} == {made.folder.name, "backup-of-somebody"}
 
 

@@ -10,8 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from mobility.operations.backup import make_backup
 from mobility.operations.errors import OperationsError
-
-ACTOR = "command line"
+from reports.services.people import COMMAND_LINE
 
 
 class Command(BaseCommand):
@@ -36,7 +35,7 @@ class Command(BaseCommand):
 
     def handle(self, *, out: Path | None, keep: int | None, **options: Any) -> None:
         try:
-            made = make_backup((out or settings.MOBILITY_BACKUP_DIR).resolve(), by=ACTOR, keep=keep)
+            made = make_backup((out or settings.MOBILITY_BACKUP_DIR).resolve(), by=COMMAND_LINE, keep=keep)
         except OperationsError as error:
             raise CommandError(f"no backup was made: {error}") from None
         self.stdout.write(json.dumps(made.to_json()))

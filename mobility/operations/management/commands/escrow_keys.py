@@ -9,8 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from mobility.operations.errors import OperationsError
 from mobility.operations.escrow import damaged_keys, make_escrow, read_recipient
-
-ACTOR = "command line"
+from reports.services.people import COMMAND_LINE
 
 
 class Command(BaseCommand):
@@ -30,7 +29,7 @@ class Command(BaseCommand):
     def handle(self, *, to: Path, recipient: Path, **options: Any) -> None:
         try:
             key = read_recipient(recipient.read_bytes())
-            folder, listed = make_escrow(to.resolve(), recipient=key, by=ACTOR)
+            folder, listed = make_escrow(to.resolve(), recipient=key, by=COMMAND_LINE)
         except (OSError, OperationsError) as error:
             raise CommandError(f"no key was put into escrow: {error}") from None
         told: dict[str, Any] = {

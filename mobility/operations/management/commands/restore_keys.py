@@ -11,10 +11,8 @@ from mobility.embedded.messages import say
 from mobility.operations.errors import OperationsError
 from mobility.operations.escrow import read_private_key
 from mobility.operations.escrow_restore import restore_keys
-from mobility.operations.management.commands.restore import settled_words
-from mobility.operations.restore_closings import closed_in, known_keys
-
-ACTOR = "command line"
+from mobility.operations.management.settling import add_ledger, closings, say_settled
+from reports.services.people import COMMAND_LINE
 
 
 class Command(BaseCommand):
@@ -31,39 +29,23 @@ class Command(BaseCommand):
         parser.add_argument(
             "--password-file", type=Path, metavar="FILE", help="with the private key's password"
         )
-        parser.add_argument(
-            "--ledger",
-            type=Path,
-            metavar="LEDGER.jsonl",
-            help="export of a ledger that knows more, as of the analysts' server: which studies were closed",
-        )
-        parser.add_argument(
-            "--ledger-key",
-            type=Path,
-            metavar="FILE.pem",
-            help="public key of that ledger, if another installation signs it",
-        )
-
+        add_ledger(parser)
         parser.add_argument(
             "--without-asking",
             action="store_true",
             help="where the zones run apart: put keys back although the analysts' server does not answer",
         )
 
-    def handle(self, *, folder: Path, private_key: Path, ledger: Path | None, **options: Any) -> None:
+    def handle(self, *, folder: Path, private_key: Path, **options: Any) -> None:
         file = options["password_file"]
         try:
             password = None if file is None else file.read_bytes().rstrip(b"\r\n")
             key = read_private_key(private_key.read_bytes(), password=password)
-            closed = set()
-            if ledger:
-                known = known_keys(head=None, pem=options["ledger_key"])
-                closed = closed_in(ledger, known=known).studies()
             told = restore_keys(
                 folder.resolve(),
                 private_key=key,
-                by=ACTOR,
-                closed=closed,
+                by=COMMAND_LINE,
+                closed=closings(options).studies(),
                 without_asking=options["without_asking"],
             )
         except (OSError, OperationsError) as error:
@@ -77,8 +59,7 @@ class Command(BaseCommand):
                 "Keys were put back whether or not the analysts' server answered: where it was not asked, a "
                 "study that was closed there may be open again here."
             )
-        for line in settled_words(told):
-            say(line)
+        say_settled(told)
         self.stdout.write(json.dumps(told, ensure_ascii=False))
         if problems := _problems(told):
             raise CommandError(". ".join(problems))

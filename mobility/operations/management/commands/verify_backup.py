@@ -26,6 +26,7 @@ class Command(BaseCommand):
             "ok": True,
             "made_at": manifest.made_at.isoformat(),
             "zone": manifest.zone,
+            "installation": manifest.installation,
             "software": dict(manifest.software),
             "rows": {part.alias: sum(part.rows.values()) for part in manifest.parts},
             "keys": manifest.keys,

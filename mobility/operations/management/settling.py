@@ -1,0 +1,52 @@
+"""What `restore` and `restore_keys` share: a ledger that is kept elsewhere, and what is said at the end."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from mobility.embedded.messages import say
+from mobility.operations.restore_closings import NONE, Closings, closed_in, known_keys
+
+
+def add_ledger(parser: argparse.ArgumentParser) -> None:
+    """Options that name a ledger which knows more than the databases."""
+    parser.add_argument(
+        "--ledger",
+        type=Path,
+        metavar="LEDGER.jsonl",
+        help="export of a ledger that knows more, as of the analysts' server: which studies were closed",
+    )
+    parser.add_argument(
+        "--ledger-key",
+        type=Path,
+        metavar="FILE.pem",
+        help="public key of that ledger, if another installation signs it",
+    )
+
+
+def closings(options: dict[str, Any], *, head: Any = None) -> Closings:
+    """What the ledger of these options tells of closed studies.
+
+    Parameters
+    ----------
+    head : the signed head in the manifest of a backup
+
+    Raises
+    ------
+    OperationsError : it cannot be read, or is not believed
+    """
+    if options["ledger"] is None:
+        return NONE
+    return closed_in(options["ledger"], known=known_keys(head=head, pem=options["ledger_key"]))
+
+
+def say_settled(told: dict[str, Any]) -> None:
+    """What was settled, and what was not."""
+    if told.get("studies_closed_again"):
+        say(f"Closed before, and closed again: {', '.join(told['studies_closed_again'])}.")
+    for slug, n in told.get("batches_ended", {}).items():
+        say(f"{slug}: {n} batches were under way: send their files again.")
+    for slug, why in {**told.get("studies_stopped", {}), **told.get("not_handed_over", {})}.items():
+        say(f"{slug}: {why}")
+    if told.get("keys_missing"):
+        say(f"Keys of open studies are missing ({', '.join(told['keys_missing'])}): run restore_keys.")
