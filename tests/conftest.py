@@ -47,7 +47,9 @@ def _apart_from_real_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     hashers = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     root = tmp_path_factory.mktemp("var")
     # One key for all tests: a person may sign in before a test gets a data folder of its own.
-    folders = folder_settings(root) | {"MOBILITY_LEDGER_KEY_FILE": RuntimePaths(root).ledger_key}
+    paths = RuntimePaths(root)
+    folders = folder_settings(root) | {"MOBILITY_LEDGER_KEY_FILE": paths.ledger_key}
+    folders["CELERY_BROKER_URL"] = paths.redis_url  # nobody answers there
     with override_settings(**folders, STORAGES=storages, PASSWORD_HASHERS=hashers):
         yield
 
