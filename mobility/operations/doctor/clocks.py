@@ -6,7 +6,7 @@ from mobility.operations.doctor.diagnosis import Diagnosis, error, fine, warning
 
 WARN_S: Final = 5.0
 ERROR_S: Final = 60.0  # half of the default lease of a batch: a worker could take what another one works on
-TODO: Final = "run a time service (chrony, systemd-timesyncd) on every machine"
+ADVICE: Final = "run a time service (chrony, systemd-timesyncd) on every machine"
 
 
 def compared(subject: str, *, theirs: float, before: float, after: float, whole_s: bool = False) -> Diagnosis:
@@ -23,4 +23,4 @@ def compared(subject: str, *, theirs: float, before: float, after: float, whole_
         return fine("clock_skewed", subject)
     make = error if skew >= ERROR_S else warning
     side = "ahead of" if theirs > after else "behind"
-    return make("clock_skewed", f"its clock is {skew:.0f} s {side} this host's", TODO, subject=subject)
+    return make("clock_skewed", f"its clock is {skew:.0f} s {side} this host's", ADVICE, subject=subject)

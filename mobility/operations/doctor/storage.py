@@ -13,7 +13,7 @@ from mobility.services import staging
 from mobility.storages import Pieces, staging_storage
 
 MARK: Final = "doctor"
-TODO: Final = "correct MOBILITY_STAGING_*: it needs rights to list, get, put and delete"
+ADVICE: Final = "correct MOBILITY_STAGING_*: it needs rights to list, get, put and delete"
 
 
 def usable() -> Diagnoses:
@@ -22,14 +22,14 @@ def usable() -> Diagnoses:
         with marked() as (folder, content):
             storage = staging_storage()
             if storage.read_range(f"{folder}/{MARK}") != content:
-                yield error("storage_unusable", "what was written is not what is read", TODO)
+                yield error("storage_unusable", "what was written is not what is read", ADVICE)
                 return
             _, names = storage.listdir(folder)
             if MARK not in names:
-                yield error("storage_unusable", "what was written is not listed", TODO)
+                yield error("storage_unusable", "what was written is not listed", ADVICE)
                 return
     except (OSError, StagingUnavailableError) as failure:
-        yield error("storage_unusable", f"it cannot be used ({type(failure).__name__})", TODO)
+        yield error("storage_unusable", f"it cannot be used ({type(failure).__name__})", ADVICE)
         return
     yield fine("storage_unusable")
 
