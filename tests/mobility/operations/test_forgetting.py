@@ -24,36 +24,12 @@ from mobility.signin.models import CacheEntry
 from reports.models import LedgerEntry
 from reports.studyfile import StudyDefinition, parse_study
 from tests.mobility.services.killing import Killed
+from tests.mobility.views.small_study import STUDY
 
 pytestmark = [
     pytest.mark.database,
     pytest.mark.django_db(databases=["default", "vault"], transaction=True),
 ]
-STUDY = b"""
-[study]
-slug = "fair"
-name = "Fair"
-timezone = "Europe/Paris"
-first_day = 2024-05-30
-days = 2
-%s
-[study.visitor]
-min_minutes = 60
-from = "06:00"
-to = "23:59"
-[extract]
-subscriber = "id"
-timestamp = "at"
-[plan]
-mechanism = "smp-grr"
-unit = "profile"
-epsilon = 1.0
-[[indicator]]
-slug = "gender"
-kind = "static"
-column = "gender"
-categories = ["F", "M"]
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +41,8 @@ def definition(extra: str = "") -> StudyDefinition:
     def absent(name: str) -> bytes:
         raise FileNotFoundError(name)
 
-    return parse_study(STUDY % extra.encode(), filename="study.toml", read=absent)
+    text = STUDY.replace("[study.visitor]", f"{extra}\n[study.visitor]")
+    return parse_study(text.encode(), filename="study.toml", read=absent)
 
 
 def ago(days: float) -> datetime:

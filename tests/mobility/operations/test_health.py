@@ -29,16 +29,6 @@ def _asked_anew() -> Iterator[None]:
     health._kept.forget()
 
 
-@pytest.fixture
-def redis_server(settings: Settings) -> Iterator[services.Server]:
-    port = services.free_port()
-    settings.CELERY_BROKER_URL, settings.EMBEDDED_REDIS = services.redis_url(port), False
-    with services.private_folder("redis") as folder:
-        server = services.private_redis(folder=folder, port=port)
-        with services.running(server):
-            yield server
-
-
 def test_a_live_process_says_so_and_touches_nothing(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:

@@ -11,7 +11,6 @@ from django.db import OperationalError, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
-from django.utils.translation import override
 from pytest_django.fixtures import Settings
 
 from mobility.celery import app
@@ -19,7 +18,7 @@ from mobility.operations import jobs, probes, queues, signs
 from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.models import Backup, JobRun, WorkerSign
 from mobility.operations.probes import backups, broker, databases, host, ledger, safety, workers
-from mobility.operations.wording import duration, words
+from mobility.operations.wording import words
 from mobility.operations.wording_texts import TEXTS
 from reports.models import LedgerHead
 from scripts import services
@@ -30,17 +29,6 @@ pytestmark = [
     pytest.mark.django_db(databases=["default", "vault"]),
     pytest.mark.usefixtures("data_dir"),
 ]
-
-
-@pytest.fixture
-def redis_server(settings: Settings) -> Iterator[services.Server]:
-    """The broker of this test: a server that it may stop."""
-    port = services.free_port()
-    settings.CELERY_BROKER_URL, settings.EMBEDDED_REDIS = services.redis_url(port), False
-    with services.private_folder("redis") as folder:
-        server = services.private_redis(folder=folder, port=port)
-        with services.running(server):
-            yield server
 
 
 def test_everything_is_looked_at_and_told_in_words(redis_server: services.Server) -> None:
@@ -70,14 +58,6 @@ def test_words_name_the_whole_command_and_guess_aloud() -> None:
     assert "manage.py close_study fair --after-restore" in todo("study_stopped")
     assert "perhaps it cannot reach the main database" in todo("workers_missing")
     assert "tell the privacy officer" in todo("ledger_broken")
-
-
-def test_words_are_of_the_language_that_is_active() -> None:
-    with override("fr"):
-        assert duration(7200) != ""
-    assert [duration(s) for s in (1, 60, 119, 3600, 7199, 7200, 172_800)] == [
-        "1 second", "1 minute", "119 seconds", "1 hour", "119 minutes", "2 hours", "2 days",
-    ]  # fmt: skip
 
 
 def test_a_broker_that_stops_and_starts_again(redis_server: services.Server) -> None:
