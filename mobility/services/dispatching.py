@@ -2,9 +2,12 @@
 
 import logging
 
+import redis
+from django.conf import settings
 from kombu.exceptions import OperationalError as BrokerError
 
 from mobility.models import Batch
+from mobility.operations import queues
 
 log = logging.getLogger(__name__)
 
@@ -29,3 +32,19 @@ def ask_next(study_id: int) -> None:
     waiting = Batch.objects.filter(study_id=study_id, state=Batch.State.QUEUED).order_by("created_at").first()
     if waiting is not None:
         ask("advance", str(waiting.pk))
+
+
+def has_forgotten() -> bool:
+    """Whether the broker may have lost messages since the last look: restarted, emptied or replaced.
+
+    Of all who look, one is told so. The mark lies where messages lie, and names the server's process: one
+    that reads an older state from a disk has another name than its mark.
+    """
+    mark = f"mobility.{settings.CELERY_TASK_DEFAULT_QUEUE}.process"
+    try:
+        broker = queues.client()
+        process = str(broker.info("server").get("run_id", ""))
+        return bool(broker.getset(mark, process) != process.encode())
+    except (redis.RedisError, OSError) as error:
+        log.warning("broker_not_asked error=%s", type(error).__name__)
+        return False

@@ -61,6 +61,15 @@ def forget_asked(batch: Batch) -> None:
     batch.shard_runs.update(alive_until=None)
 
 
+def forget_unbegun(batch: Batch) -> None:
+    """Take what was asked for and has not begun as lost. What has begun needs no message to go on.
+
+    Were that asked for again, a broker that dies again and again would use up the attempts of a long task.
+    """
+    batch.chunks.filter(is_done=False, attempts=0).update(alive_until=None)
+    batch.shard_runs.filter(attempts=0).update(alive_until=None)
+
+
 def let_long_go_on(batch: Batch) -> None:
     """After a long task of `batch`: the long one that has waited longest may have its turn."""
     if not _is_long(batch):

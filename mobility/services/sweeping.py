@@ -6,14 +6,14 @@ Any number of workers may sweep at once: each step happens under a condition tha
 import logging
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from mobility.keystore import keystore
 from mobility.models import Batch, VaultStudy
 from mobility.models.batch import KEY_PREFIX
 from mobility.services import sharing, staging, watching
-from mobility.services.dispatching import ask, ask_next
+from mobility.services.dispatching import ask, ask_next, has_forgotten
 from mobility.services.endings import fail
 from mobility.services.liveness import next_sign
 from mobility.services.plan_publishing import finish_interrupted
@@ -25,6 +25,8 @@ State = Batch.State
 
 def sweep() -> None:
     """Take up what was left behind."""
+    if has_forgotten():
+        _ask_again()
     now = timezone.now()
     _take_up(Q(alive_until__isnull=True) | Q(alive_until__lte=now))
     _free_studies()
@@ -35,11 +37,32 @@ def sweep() -> None:
 
 def resume_at_once() -> None:
     """Take up everything but uploads: nobody else can be at work on it."""
+    has_forgotten()  # of a broker that is new all is asked for here
     _take_up(~Q(state=State.RECEIVING))
 
 
+def _ask_again() -> None:
+    """Messages were lost: nobody waits for a lease to know it."""
+    for batch in _in_line().exclude(state=State.RECEIVING):
+        if Batch.objects.filter(pk=batch.pk, state=batch.state).update(alive_until=next_sign()):
+            log.info("asked_again batch=%s", batch.pk)
+            sharing.forget_unbegun(batch)
+            ask("advance", str(batch.pk))
+
+
+def _in_line() -> QuerySet[Batch]:
+    """Batches that have not ended; of those that wait for their turn, the one of each study that has it next.
+
+    The others are asked for when one before them ends.
+    """
+    queued = Q(state=State.QUEUED)
+    earlier = Batch.objects.filter(queued, study=OuterRef("study"), created_at__lt=OuterRef("created_at"))
+    is_next = Q(study__active_batch=F("pk")) | Q(~Exists(earlier), study__active_batch=None)
+    return Batch.objects.exclude(state__in=Batch.FINAL).filter(~queued | is_next)
+
+
 def _take_up(chosen: Q) -> None:
-    for batch in Batch.objects.exclude(state__in=Batch.FINAL).filter(chosen):
+    for batch in _in_line().filter(chosen):
         as_seen = Batch.objects.filter(pk=batch.pk, state=batch.state, alive_until=batch.alive_until)
         if not as_seen.update(alive_until=next_sign()):
             continue

@@ -1,5 +1,6 @@
 """Files count in the order in which they came in, also when the queue has lost the request for one."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from django.utils import timezone
 
 from mobility.models import Batch
 from mobility.services.liveness import activate
+from mobility.services.sweeping import sweep
 from tests.mobility.services.conftest import Pipeline
 
 pytestmark = [
@@ -51,3 +53,20 @@ def test_batch_that_is_still_received_holds_up_nobody(pipeline: Pipeline, extrac
     first, second = (pipeline.receive(path) for path in extract[:2])
     Batch.objects.filter(pk=first.pk).update(state=Batch.State.RECEIVING, alive_until=timezone.now())
     assert pipeline.finished(second).state == Batch.State.DONE
+
+
+def test_a_sweep_asks_for_one_batch_of_each_study(
+    make_pipeline: Callable[..., Pipeline], extract: list[Path]
+) -> None:
+    """Those behind it are asked for when it ends: a thousand that wait are one message."""
+    first, second = make_pipeline(slug="first"), make_pipeline(slug="second")
+    waiting = [pipeline.receive(path) for pipeline in (first, second) for path in extract[:3]]
+    sweep()
+    assert sorted(first.queue) == sorted(("advance", str(waiting[index].pk)) for index in (0, 3))
+    first.queue.clear()
+    assert activate(waiting[1])
+    Batch.objects.filter(study=first.study).update(alive_until=None)
+    sweep()
+    assert list(first.queue) == [("advance", str(waiting[1].pk))]
+    first.work()
+    assert set(first.study.batches.values_list("state", flat=True)) == {Batch.State.DONE}

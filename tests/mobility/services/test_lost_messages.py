@@ -1,0 +1,161 @@
+"""A real Redis loses its messages while a batch is at work: what has not begun is asked for again at once."""
+
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kombu import Connection
+from kombu.message import Message
+from redis import Redis
+
+from mobility import tasks
+from mobility.celery import app
+from mobility.models import Batch, Chunk
+from mobility.operations import queues
+from mobility.services import dispatching, reading, running
+from mobility.services.sweeping import sweep
+from scripts import services
+from tests.mobility.services.conftest import Pipeline
+
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
+
+
+class Broker:
+    """A Redis of its own, and what a worker of one process does with its messages."""
+
+    def __init__(self, folder: Path) -> None:
+        self._port = services.free_port()
+        self.server = services.private_redis(folder=folder, port=self._port)
+        self.url = services.redis_url(self._port)
+
+    def send(self, task: str, *ids: str | int) -> None:
+        with Connection(self.url) as connection:
+            getattr(tasks, task).apply_async(args=ids, connection=connection)
+
+    def length(self) -> int:
+        return queues.depth("celery").tasks
+
+    def work_one(self) -> tuple[str, list[str | int]] | None:
+        """Fetch a message, do what it says, and acknowledge it; None: there is none."""
+        done: list[tuple[str, list[str | int]]] = []
+
+        def work(body: Any, message: Message) -> None:
+            task, ids = message.headers["task"].rpartition(".")[2], body[0]
+            getattr(running, task)(*ids)
+            message.ack_log_error(dispatching.log, (Exception,))
+            done.append((task, ids))
+
+        with Connection(self.url) as connection:
+            consumer = connection.Consumer([app.amqp.queues["celery"]], callbacks=[work], accept=["json"])
+            consumer.qos(prefetch_count=1)
+            with consumer:
+                while not done and self.length():
+                    connection.drain_events(timeout=5)
+        return done[0] if done else None
+
+    def work(self) -> None:
+        while self.work_one():
+            pass
+
+    def is_flushed(self) -> None:
+        with Redis(port=self._port) as redis:
+            redis.flushall()
+
+    def is_restarted(self) -> None:
+        self.server.stop(signal.SIGKILL)
+        self.server.start()
+
+    def comes_back_with_an_old_dump(self) -> None:
+        """As a Redis that saves now and then: its dump has a mark, and not the messages that came later."""
+        with Redis(port=self._port) as redis:
+            lists = {name: redis.lrange(name, 0, -1) for name in redis.keys("celery*")}
+            redis.delete(*lists)
+            redis.save()
+            for name, messages in lists.items():
+                redis.rpush(name, *messages)
+        self.is_restarted()
+
+
+@pytest.fixture
+def broker(
+    pipeline: Pipeline, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Broker]:
+    folder = tmp_path / "redis"
+    folder.mkdir()
+    broker = Broker(folder)
+    settings.CELERY_BROKER_URL = broker.url
+    settings.MOBILITY_WORKER_PROCESSES = 2
+    monkeypatch.setattr(dispatching, "send", broker.send)
+    with services.running(broker.server):
+        yield broker
+
+
+def chunks_read(batch: Batch) -> int:
+    return Chunk.objects.filter(batch=batch, is_done=True).count()
+
+
+@pytest.mark.parametrize("lose", [Broker.is_flushed, Broker.is_restarted, Broker.comes_back_with_an_old_dump])
+def test_a_batch_goes_on_with_the_next_sweep(
+    make_pipeline: Callable[..., Pipeline], broker: Broker, pipeline: Pipeline, small_chunks: None,
+    extract: list[Path], lose: Callable[[Broker], None],
+) -> None:  # fmt: skip
+    """No lease runs out in this test: each lasts for two minutes."""
+    batch = pipeline.receive(extract[0])
+    sweep()
+    while chunks_read(batch) < 2:
+        assert broker.work_one()
+    for state in (Batch.State.READING, Batch.State.MERGING):
+        while batch.state != state:
+            assert broker.work_one()
+            batch.refresh_from_db()
+        assert broker.length() > 0
+        lose(broker)
+        assert broker.length() == 0
+        sweep()
+        assert broker.length() == 1
+        sweep()
+        assert broker.length() == 1
+    broker.work()
+    batch.refresh_from_db()
+    assert batch.state == Batch.State.DONE
+    expected = make_pipeline(slug="undisturbed")
+    again = expected.receive(extract[0])
+    broker.send("advance", str(again.pk))
+    broker.work()
+    assert pipeline.tallies() == expected.tallies()
+
+
+def test_what_has_begun_is_not_asked_for_again(
+    broker: Broker, pipeline: Pipeline, small_chunks: None, extract: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A broker that dies every minute does not use up the attempts of a task that takes an hour."""
+    batch, real = pipeline.receive(extract[0]), reading.read_chunk
+
+    def disturbed(batch: Batch, chunk: Chunk, *rest: Any) -> None:
+        if chunk.index == 0:
+            for _ in range(running.MAX_ATTEMPTS):
+                broker.is_flushed()
+                sweep()
+                assert broker.work_one() == ("advance", [str(batch.pk)])  # by another process
+        real(batch, chunk, *rest)
+
+    monkeypatch.setattr(reading, "read_chunk", disturbed)
+    sweep()
+    done = []
+    while work := broker.work_one():
+        done.append(work)
+    assert done.count(("read_chunk", [str(batch.pk), 0])) == 1
+    assert Chunk.objects.filter(batch=batch).count() > 4
+    batch.refresh_from_db()
+    assert batch.state == Batch.State.DONE
+
+
+def test_one_of_all_who_look_is_told(broker: Broker) -> None:
+    assert [dispatching.has_forgotten() for _ in range(3)] == [True, False, False]
+    broker.is_restarted()
+    assert [dispatching.has_forgotten() for _ in range(3)] == [True, False, False]
+    broker.server.stop()
+    assert not dispatching.has_forgotten()  # nothing can be handed to it either
