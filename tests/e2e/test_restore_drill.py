@@ -101,69 +101,102 @@ def create_studies(drill: Drill) -> None:
     drill.manage("create_study", str(folder / "study.toml"))
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What outlives the loss, and how it was when it was kept: totals of the study, ids of the keys."""
+
+    backup: str
+    escrow: str
+    head: Path
+    totals: str
+    keys: list[str]
+
+
 def test_everything_comes_back_but_what_was_destroyed(drill: Drill) -> None:
     create_studies(drill)
+    kept = keep_two_days(drill)
+    with_third = take_in_a_third_day(drill)
+    what_is_at_work_is_not_replaced(drill, kept)
+    drill.lose_everything()
+    all_that_was_kept_comes_back(drill, kept)
+    what_came_later_is_sent_again(drill, kept, with_third=with_third)
+    a_closed_study_stays_closed(drill, kept)
+    a_ledger_kept_elsewhere_tells_what_was_closed(drill, kept)
+
+
+def keep_two_days(drill: Drill) -> Kept:
     assert drill.manage("create_account", "ana", "--role", "analyst", "--all-studies")["password"]
     for path in drill.files[:2]:
         drill.manage("ingest", STUDY, str(path))
     drill.manage("ingest", SECOND, str(drill.files[0]))
-    totals, keys = drill.totals(), drill.study_keys()
+    keys = drill.study_keys()
     assert len(keys) == 2
-
     backup = drill.manage("backup", "--out", str(drill.safe))
     assert backup["keys"] == keys
-    escrow = drill.escrow()
+    _nothing_secret_is_in(Path(backup["backup"]), drill)
     head = drill.safe / "head.json"
     head.write_text(json.dumps(drill.manage("verify_backup", backup["backup"])["ledger_head"]))
-    _nothing_secret_is_in(Path(backup["backup"]), drill)
+    return Kept(backup=backup["backup"], escrow=drill.escrow(), head=head, totals=drill.totals(), keys=keys)
 
-    # After the backup: lost, and sent again later.
+
+def take_in_a_third_day(drill: Drill) -> str:
+    """After the backup, so it is lost, and sent again later."""
     drill.manage("ingest", STUDY, str(drill.files[2]))
-    with_third = drill.totals()
-    assert "a worker answers" in drill.refused("restore", backup["backup"], "--yes", "--replace")
-    drill.lose_everything()
+    return drill.totals()
 
-    told = drill.manage("restore", backup["backup"], "--yes")
+
+def what_is_at_work_is_not_replaced(drill: Drill, kept: Kept) -> None:
+    assert "a worker answers" in drill.refused("restore", kept.backup, "--yes", "--replace")
+
+
+def all_that_was_kept_comes_back(drill: Drill, kept: Kept) -> None:
+    told = drill.manage("restore", kept.backup, "--yes")
     assert told["waits_for"] == "restore_keys"  # without the key of the ledger nothing can be settled
     assert told["openings"]["accounts"] == ["ana"]
-    told = drill.restore_keys(escrow)
-    assert told["restored"] == sorted([*keys, "ledger"])
+    told = drill.restore_keys(kept.escrow)
+    assert told["restored"] == sorted([*kept.keys, "ledger"])
     assert (told["refused"], told["keys_missing"], told["waits_for"]) == ([], [], None)
-    assert drill.totals() == totals
+    assert drill.totals() == kept.totals
 
+
+def what_came_later_is_sent_again(drill: Drill, kept: Kept, *, with_third: str) -> None:
     drill.site.worker.start()
     again = drill.manage("ingest", STUDY, str(drill.files[1]))
     assert again["duplicate"]  # the key is the old one: the file is known by its keyed hash
     drill.manage("ingest", STUDY, str(drill.files[2]))
     assert drill.totals() == with_third
-    assert drill.manage("verify_ledger", "--head", str(head))["ok"]
+    assert drill.manage("verify_ledger", "--head", str(kept.head))["ok"]
 
-    # A closed study stays closed, whatever is restored.
+
+def a_closed_study_stays_closed(drill: Drill, kept: Kept) -> None:
+    """Whatever is restored."""
     certificate = drill.manage("close_study", SECOND)
     (closed,) = (key["id"] for key in certificate["keys"])
     assert "escrow" in [row["name"] for row in certificate["not_reached"]]
     drill.stop()
-    told = drill.manage("restore", backup["backup"], "--yes", "--replace")
+    told = drill.manage("restore", kept.backup, "--yes", "--replace")
     assert told["studies_closed_again"] == [SECOND]
-    assert drill.restore_keys(escrow)["refused"] == [closed]
+    assert drill.restore_keys(kept.escrow)["refused"] == [closed]
     assert closed not in drill.study_keys()
     state = "SELECT COUNT(*) FROM mobility_vaultstudy WHERE certificate IS NULL"
     assert drill.site.query("vault", state) == [(1,)]
     assert drill.site.query("vault", "SELECT COUNT(DISTINCT study_id) FROM mobility_presenceshard") == [(1,)]
-    assert drill.totals() == totals
+    assert drill.totals() == kept.totals
 
-    # With the keystore gone as well, an export of the ledger that is kept elsewhere tells.
+
+def a_ledger_kept_elsewhere_tells_what_was_closed(drill: Drill, kept: Kept) -> None:
+    """Also when the keystore with its tombstones is gone as well."""
     drill.manage("close_study", STUDY, "--drop-unpublished")
     ledger = drill.safe / "ledger.jsonl"
     drill.site.manage_text("export_ledger", "--out", str(ledger))
     drill.lose_everything()
-    drill.manage("restore", backup["backup"], "--yes", "--ledger", str(ledger))
-    told = drill.restore_keys(escrow)
-    assert told["refused"] == keys
+    drill.manage("restore", kept.backup, "--yes", "--ledger", str(ledger))
+    told = drill.restore_keys(kept.escrow)
+    assert told["refused"] == kept.keys
     assert told["restored"] == ["ledger"]
     assert sorted(told["studies_closed_again"]) == [STUDY, SECOND]
     assert drill.study_keys() == []
-    assert drill.manage("verify_ledger", "--head", str(head))["ok"]
+    assert drill.manage("verify_ledger", "--head", str(kept.head))["ok"]
     drill.site.worker.start()
     assert "closed" in drill.refused("ingest", STUDY, str(drill.files[0]))
 
