@@ -8,7 +8,7 @@ TIMEOUT_S = 8
 
 
 def is_ready() -> bool:
-    """Whether it answers that databases and broker answer, and that every migration has run."""
+    """Whether it answers that databases answer, and that every migration has run."""
     connection = HTTPConnection("127.0.0.1", PORT, timeout=TIMEOUT_S)
     try:
         connection.request("GET", "/healthz/ready")

@@ -1,13 +1,16 @@
 """Health for load balancers and supervisors: no sign-in, no database session, no secrets.
 
 /healthz/live   this process answers; nothing else is touched
-/healthz/ready  databases and broker answer, and every migration has run; 503 where one of that fails
+/healthz/ready  databases answer and every migration has run, or else 503; and whether the broker answers
 /healthz        both
+
+Without the broker pages and uploads are served, and batches wait: "degraded", which is no reason to send
+people elsewhere.
 """
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from django.conf import settings
@@ -16,7 +19,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonR
 from mobility.operations.findings import Level
 
 PREFIX: Final = "/healthz"
-OK, FAILED = "ok", "failed"
+OK, DEGRADED, FAILED = "ok", "degraded", "failed"
+BROKER: Final = "broker"
 KEPT_S: Final = 2.0  # whoever asks more often gets the same answer
 
 Respond = Callable[[HttpRequest], HttpResponse]
@@ -35,12 +39,17 @@ class HealthMiddleware:
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "HEAD"])
         components = ANSWERS[asked]()
-        is_well = set(components.values()) == {OK}
+        status = _status(components)
         return JsonResponse(
-            {"status": OK if is_well else FAILED, "components": components},
-            status=200 if is_well else 503,
+            {"status": status, "components": components},
+            status=503 if status == FAILED else 200,
             headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"},
         )
+
+
+def _status(components: Mapping[str, str]) -> str:
+    failed = {name for name, word in components.items() if word != OK}
+    return FAILED if failed - {BROKER} else DEGRADED if failed else OK
 
 
 def live() -> dict[str, str]:
@@ -49,7 +58,7 @@ def live() -> dict[str, str]:
 
 
 def ready() -> dict[str, str]:
-    """Whether requests can be served: by component "ok" or "failed"."""
+    """What serving takes, by component: "ok" or "failed"."""
     return _kept.get()
 
 
@@ -67,7 +76,7 @@ def look() -> dict[str, str]:
     found = {_name(alias): databases.answer(alias).level for alias in settings.DATABASES}
     well = {name: level == Level.OK for name, level in found.items()}
     well["migrations"] = all(well.values()) and _is_migrated()
-    well["broker"] = broker.answer().level == Level.OK
+    well[BROKER] = broker.answer().level == Level.OK
     return {name: OK if is_well else FAILED for name, is_well in well.items()}
 
 
