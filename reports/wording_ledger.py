@@ -130,7 +130,11 @@ def _rows(facts: Facts) -> str:
         "ignored": number(sum(facts["rows_ignored"].values())),
         "rejected": number(sum(facts["rows_rejected"].values())),
     }
-    text = gettext("%(read)s rows read: %(accepted)s accepted, %(ignored)s ignored, %(rejected)s rejected.")
+    text = ngettext(
+        "%(read)s row read: %(accepted)s accepted, %(ignored)s ignored, %(rejected)s rejected.",
+        "%(read)s rows read: %(accepted)s accepted, %(ignored)s ignored, %(rejected)s rejected.",
+        facts["rows_read"],
+    )
     return text % counts
 
 
@@ -142,7 +146,12 @@ def _left(facts: Facts) -> str:
         return gettext("Of the raw file 0 bytes are left, and its key is destroyed.")
     if key:
         return gettext("The key of the raw file could not be destroyed: look into the keystore.")
-    return gettext("%(n)s bytes of ciphertext are left without a key.") % {"n": number(left)}
+    text = ngettext(
+        "%(n)s byte of ciphertext is left without a key.",
+        "%(n)s bytes of ciphertext are left without a key.",
+        left,
+    )
+    return text % {"n": number(left)}
 
 
 def _plan(facts: Facts) -> str:

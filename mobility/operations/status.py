@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from django.db.models import Count, Min
 from django.utils import timezone
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -19,7 +20,18 @@ from mobility.operations.models import Alert, Backup, JobRun, WorkerSign
 from mobility.operations.probes import UNREACHABLE, look_lately, worst
 from mobility.operations.probes.workers import signs
 from mobility.operations.signs import SILENT_S
-from mobility.operations.wording import Words, component, duration, level_words, size, subject_words, words
+from mobility.operations.wording import (
+    Words,
+    ago,
+    component,
+    duration,
+    every,
+    level_words,
+    size,
+    subject_words,
+    words,
+)
+from reports.wording import MISSING, number
 
 # Sign, and class of the badge: a word stands beside them.
 SIGNS: Final = {
@@ -168,7 +180,7 @@ def _worker(sign: WorkerSign, now: datetime) -> Worker:
 def _queue(finding: Finding) -> Line:
     age_s = finding.facts.get("oldest_s")
     more = "" if age_s is None else _("the oldest for %(time)s") % {"time": duration(float(age_s))}
-    what = _("Tasks that wait: %(n)s") % {"n": finding.facts["tasks"]}
+    what = _("Tasks that wait: %(n)s") % {"n": number(int(finding.facts["tasks"]))}
     return Line(name=finding.subject, badge=Badge.of(finding.level), what=what, more=more)
 
 
@@ -193,7 +205,7 @@ def _batches(now: datetime) -> tuple[Line, ...]:
     return tuple(
         Line(
             name=slug,
-            badge=Badge(sign=str(n), word=str(BATCH_STATES[state]), style=""),
+            badge=Badge(sign=number(n), word=str(BATCH_STATES[state]), style=""),
             what=_("the oldest came %(time)s") % {"time": _ago(since, now)},
         )
         for slug, state, n, since in rows.order_by("study__slug", "state")
@@ -204,15 +216,19 @@ def _jobs(found: Iterable[Finding], now: datetime) -> Iterable[Line]:
     levels = {each.subject: each.level for each in found if each.code == "job_failed"}
     runs = {run.name: run for run in JobRun.objects.filter(zone=settings.MOBILITY_ZONE)}
     for job, every_s in jobs().items():
-        run = runs.get(job)
-        ended = run.finished_at if run else None
-        last = _("last ended well %(time)s") % {"time": _ago(ended, now)} if ended else _("never ended well")
-        if every_s == NOT_PLANNED:
-            more = _("when a worker starts")
-        else:
-            more = _("every %(time)s") % {"time": duration(every_s)}
-        badge = Badge.of(levels.get(job, Level.OK))
-        yield Line(name=subject_words(job), badge=badge, what=last, more=more, code=job)
+        badge, last = Badge.of(levels.get(job, Level.OK)), _last_run(runs.get(job), now)
+        if job not in runs and levels.get(job, Level.OK) == Level.OK:  # nothing to call fine yet
+            badge, last = Badge(sign=MISSING, word=last, style=""), ""
+        more = _("when a worker starts") if every_s == NOT_PLANNED else every(every_s)
+        yield Line(name=capfirst(subject_words(job)), badge=badge, what=last, more=more, code=job)
+
+
+def _last_run(run: JobRun | None, now: datetime) -> str:
+    if run is None:
+        return _("has not run yet")
+    if run.finished_at is None or (run.failed_at and run.failed_at > run.finished_at):
+        return _("failed %(time)s") % {"time": _ago(run.failed_at or run.started_at, now)}
+    return _("last ended well %(time)s") % {"time": _ago(run.finished_at, now)}
 
 
 def _backups(found: Iterable[Finding], now: datetime) -> Iterable[Line]:
@@ -229,18 +245,18 @@ def _backups(found: Iterable[Finding], now: datetime) -> Iterable[Line]:
         level = Level.OK
         if kind == Backup.Kind.BACKUP:  # newest first: those before it need not be young
             level, newest = newest, Level.OK
-        yield Line(name=kinds[kind], badge=Badge.of(level), what=_ago(made.made_at, now), more=more)
+        yield Line(name=capfirst(kinds[kind]), badge=Badge.of(level), what=_ago(made.made_at, now), more=more)
 
 
 def _alerts(now: datetime) -> Iterable[Line]:
     for alert in Alert.objects.filter(zone=settings.MOBILITY_ZONE, ended_at=None):
         level = Level[alert.level.upper()]
         finding = Finding(code=alert.code, level=level, subject=alert.subject, facts=alert.facts)
-        channels = ", ".join(sorted(alert.told))
+        channels = ", ".join(subject_words(channel) for channel in sorted(alert.told))
         told = _("told by %(channels)s") % {"channels": channels} if channels else _("told to nobody yet")
         since = _("for %(time)s") % {"time": duration((now - alert.since).total_seconds())}
         yield Line(name=words(finding).title, badge=Badge.of(level), what=since, more=told)
 
 
 def _ago(moment: datetime, now: datetime) -> str:
-    return _("%(time)s ago") % {"time": duration((now - moment).total_seconds())}
+    return ago((now - moment).total_seconds())

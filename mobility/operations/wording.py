@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from mobility.operations.findings import Fact, Finding, Level
 from mobility.operations.wording_texts import TEXTS
-from reports.wording import decimal, number
+from reports.wording import decimal, number, percent
 
 LEVEL_WORDS: Final[dict[Level, str | Promise]] = {
     Level.OK: gettext_lazy("fine"),
@@ -30,6 +30,7 @@ SUBJECTS: Final[dict[str, str | Promise]] = {
     "look_for_alerts": gettext_lazy("looking for what is wrong"),
     "catch_up": gettext_lazy("catching up after a restore"),
     "hand_over": gettext_lazy("handing over"),
+    "email": gettext_lazy("e-mail"),
 }
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 
@@ -80,14 +81,33 @@ def fact_words(name: str, fact: Fact) -> str:
 
 def duration(seconds: float) -> str:
     """A length of time in its largest unit that it has at least two of, or one exactly: "90 minutes"."""
-    s = max(round(seconds), 0)
-    if s >= 2 * DAY_S or s == DAY_S:
-        return ngettext("%(n)d day", "%(n)d days", s // DAY_S) % {"n": s // DAY_S}
-    if s >= 2 * HOUR_S or s == HOUR_S:
-        return ngettext("%(n)d hour", "%(n)d hours", s // HOUR_S) % {"n": s // HOUR_S}
-    if s >= 2 * MINUTE_S or s == MINUTE_S:
-        return ngettext("%(n)d minute", "%(n)d minutes", s // MINUTE_S) % {"n": s // MINUTE_S}
-    return ngettext("%(n)d second", "%(n)d seconds", s) % {"n": s}
+    unit_s, n = _in_units(seconds)
+    words_of = {
+        DAY_S: ngettext("%(n)d day", "%(n)d days", n),
+        HOUR_S: ngettext("%(n)d hour", "%(n)d hours", n),
+        MINUTE_S: ngettext("%(n)d minute", "%(n)d minutes", n),
+        1: ngettext("%(n)d second", "%(n)d seconds", n),
+    }
+    return words_of[unit_s] % {"n": n}
+
+
+def every(seconds: float) -> str:
+    """How often, in the unit of `duration`: "every 15 seconds", "every hour"."""
+    unit_s, n = _in_units(seconds)
+    words_of = {
+        DAY_S: ngettext("every day", "every %(n)d days", n),
+        HOUR_S: ngettext("every hour", "every %(n)d hours", n),
+        MINUTE_S: ngettext("every minute", "every %(n)d minutes", n),
+        1: ngettext("every second", "every %(n)d seconds", n),
+    }
+    return words_of[unit_s] % {"n": n}
+
+
+def ago(seconds: float) -> str:
+    """How long since."""
+    if seconds < 1:
+        return _("just now")
+    return _("%(time)s ago") % {"time": duration(seconds)}
 
 
 def size(n_bytes: float) -> str:
@@ -95,7 +115,14 @@ def size(n_bytes: float) -> str:
     for unit, of_bytes in ((_("TB"), 1e12), (_("GB"), 1e9), (_("MB"), 1e6), (_("kB"), 1e3)):
         if n_bytes >= of_bytes:
             return f"{decimal(n_bytes / of_bytes, decimals=1)} {unit}"
-    return _("%(n)s bytes") % {"n": number(n_bytes)}
+    return ngettext("%(n)s byte", "%(n)s bytes", round(n_bytes)) % {"n": number(n_bytes)}
+
+
+def _in_units(seconds: float) -> tuple[int, int]:
+    """Seconds of a unit, and how many whole ones: (60, 90) for 90 minutes."""
+    s = max(round(seconds), 0)
+    unit_s = next((each for each in (DAY_S, HOUR_S, MINUTE_S) if s == each or s >= 2 * each), 1)
+    return unit_s, s // unit_s
 
 
 class _Facts(dict[str, str]):
@@ -106,8 +133,9 @@ class _Facts(dict[str, str]):
 
 
 UNITS: Final[dict[str, Callable[[float], str]]] = {
+    "every_s": every,
     "s": duration,
     "bytes": size,
-    "percent": lambda value: f"{decimal(value, decimals=0)} %",
-    "ms": lambda value: f"{decimal(value, decimals=0)} ms",
+    "percent": lambda value: percent(value / 100),
+    "ms": lambda value: f"{number(max(value, 1))} ms",  # "within 0 ms" would be no answer
 }

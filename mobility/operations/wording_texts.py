@@ -21,10 +21,10 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """Words of one code; `variants` by the fact `why`."""
+    """Words of one code; `variants` by the fact `why`. `fine` is empty where a table tells it (status.py)."""
 
     component: Lazy
-    fine: Lazy
+    fine: Lazy = ""
     trouble: Trouble
     variants: Mapping[str, Trouble] = field(default_factory=dict)
 
@@ -69,7 +69,7 @@ TEXTS: Final[dict[str, Text]] = {
     ),
     "workers_missing": Text(
         component=_("Workers: %(subject)s"),
-        fine=_("Workers: %(workers)s, with %(processes)s processes."),
+        fine=_("Workers: %(workers)s. Their processes: %(processes)s."),
         trouble=Trouble(
             _("No worker for the queue %(subject)s"),
             _("No worker of this queue has shown a sign of life within a minute."),
@@ -97,7 +97,6 @@ TEXTS: Final[dict[str, Text]] = {
     ),
     "queue_long": Text(
         component=_("Queue %(subject)s"),
-        fine=_("Tasks that wait: %(tasks)s."),
         trouble=Trouble(
             _("Tasks wait long in the queue %(subject)s"),
             _("Tasks that wait: %(tasks)s. The oldest has waited for %(oldest_s)s."),
@@ -106,21 +105,20 @@ TEXTS: Final[dict[str, Text]] = {
     ),
     "job_failed": Text(
         component=_("Job: %(subject)s"),
-        fine=_("Its last run ended well."),
         trouble=Trouble(
-            _("The job %(subject)s has failed"),
+            _("The job “%(subject)s” has failed"),
             _("Its last run failed %(age_s)s ago (%(failure)s)."),
             _("It is tried again by itself. If it goes on failing, look at the log of the workers."),
         ),
         variants={
             "late": Trouble(
-                _("The job %(subject)s is late"),
-                _("It runs every %(every_s)s and last ended well %(age_s)s ago."),
+                _("The job “%(subject)s” is late"),
+                _("It is to run %(every_s)s, and last ended well %(age_s)s ago."),
                 _("Look whether workers are busy with something that does not end, and at their logs."),
             ),
             "never": Trouble(
-                _("The job %(subject)s has never run"),
-                _("It is to run every %(every_s)s, and workers have been there for longer."),
+                _("The job “%(subject)s” has never run"),
+                _("It is to run %(every_s)s, and workers have been there for longer."),
                 _("Look at the logs of the workers, and whether all run this version."),
             ),
         },
@@ -200,11 +198,11 @@ TEXTS: Final[dict[str, Text]] = {
     ),
     "batch_failed": Text(
         component=_("Batches that failed"),
-        fine=_("None in the last %(within_s)s."),
+        fine=_("None for %(within_s)s."),
         trouble=Trouble(
             _("Batches of %(subject)s have failed"),
-            _("In the last %(within_s)s: %(batches)s, and what they held has not come since."),
-            _("Its page says why: operators find it below Uploads. Send the corrected file again."),
+            _("Batches that failed within %(within_s)s: %(batches)s. What they held has not come since."),
+            _("The page of each says why: operators find it under Uploads. Send the corrected file again."),
         ),
     ),
     "batch_waiting": Text(

@@ -96,7 +96,7 @@ def test_tables_of_workers_batches_jobs_backups_and_alerts(client: Client, priva
     html = page(client, privacy_officer)
     for words in (
         "celery@one", "5 hours", "the oldest came 3 hours ago", "every 15 seconds", "3 days ago", "2.0 MB",
-        "Little space is left: data folder", "for 4 hours", "told by email",
+        "Little space is left: data folder", "for 4 hours", "told by e-mail",
     ):  # fmt: skip
         assert words in html, words
 
@@ -159,6 +159,34 @@ def test_jobs_have_the_names_that_the_runbook_uses(client: Client, administrator
     html = page(client, administrator)
     for job in ("sweep", "look_after_ledger", "forget_old_views", "look_for_alerts"):
         assert f"<code>{job}</code>" in html, job
+
+
+def job_row(html: str, job: str) -> str:
+    """What the table of jobs says of a job."""
+    return html.partition(f"<code>{job}</code>")[2].partition("</tr>")[0]
+
+
+def test_a_job_says_how_its_last_run_ended(client: Client, administrator: User) -> None:
+    now = timezone.now()
+    run = JobRun.objects.create(
+        name="sweep", zone="all", started_at=now, failed_at=now - timedelta(hours=3), failure="KeyError"
+    )
+    assert "failed 3 hours ago" in job_row(page(client, administrator), "sweep")
+    JobRun.objects.filter(pk=run.pk).update(finished_at=now - timedelta(hours=2))
+    assert "last ended well 2 hours ago" in job_row(page(client, administrator), "sweep")
+    JobRun.objects.filter(pk=run.pk).update(failed_at=now - timedelta(minutes=90))
+    assert "failed 90 minutes ago" in job_row(page(client, administrator), "sweep")
+
+
+def test_a_job_that_has_not_run_yet_is_not_called_fine(client: Client, administrator: User) -> None:
+    now = timezone.now()
+    JobRun.objects.create(name="sweep", zone="all", started_at=now, finished_at=now)
+    html = page(client, administrator)
+    assert "fine" in job_row(html, "sweep")
+    ledger = job_row(html, "look_after_ledger")
+    assert "has not run yet" in ledger
+    assert "every hour" in ledger
+    assert "fine" not in ledger
 
 
 def test_who_finds_a_database_away_can_name_the_request(

@@ -179,6 +179,7 @@ def test_every_kind_has_words() -> None:
 
 KINDS = LedgerKind
 TOKEN = {"token": "1", "sends": True, "until": "2026-04-01"}
+ONE_ROW = {"rows_read": 1, "rows_accepted": 0, "rows_ignored": {"opted_out": 1}, "rows_rejected": {}}
 NEW_ACCOUNT = {"account": "eve", "change": "created", "roles": ["viewer"]}
 
 
@@ -187,6 +188,8 @@ NEW_ACCOUNT = {"account": "eve", "change": "created", "roles": ["viewer"]}
     [
         (KINDS.BATCH_ENDED, {"state": "done", "counts_withheld": True}, "totals are noisy"),
         (KINDS.BATCH_ENDED, {"staged_bytes_left": 9, "key_left": False}, "9 bytes of ciphertext"),
+        (KINDS.BATCH_ENDED, {"staged_bytes_left": 1, "key_left": False}, "1 byte of ciphertext is left"),
+        (KINDS.BATCH_ENDED, ONE_ROW, "1 row read: 0 accepted, 1 ignored, 0 rejected."),
         (KINDS.BATCH_ENDED, {"staged_bytes_left": 0, "key_left": True}, "could not be destroyed"),
         (KINDS.KEY_DESTROYED, {"key": "k", "key_left": True}, "k is still in the keystore"),
         (KINDS.STUDY_CLOSED, {"key_was_lost": True}, "was lost before"),
