@@ -87,6 +87,23 @@ def memory_problem() -> str:
     return f"it needs more memory than {limit:,} MB (MOBILITY_TASK_MEMORY_MB)"
 
 
+def time_problem(*, tries: int) -> str:
+    """That a task was stopped because it took too long, and that this was its last try."""
+    limit_s = settings.CELERY_TASK_SOFT_TIME_LIMIT
+    return (
+        f"it takes longer than {limit_s:,} s, nine tenths of MOBILITY_TASK_TIME_LIMIT_S, and was tried "
+        f"{tries} times: raise that limit first"
+    )
+
+
+def death_problem(*, tries: int) -> str:
+    """That every try of a task has ended without a word: what its worker died of, it could not say."""
+    return (
+        f"tried {tries} times, and each time its worker died, or was ended because the task hung beyond "
+        "MOBILITY_TASK_TIME_LIMIT_S"
+    )
+
+
 def storage_problem(error: OSError) -> str:
     """What is wrong with the disk; neither a path nor a value."""
     return os.strerror(error.errno) if error.errno else type(error).__name__

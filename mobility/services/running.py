@@ -16,10 +16,12 @@ from mobility.services import merging, moves, reading, sharing
 from mobility.services.dispatching import ask, ask_next
 from mobility.services.endings import (
     PASSING_ERRORS,
+    death_problem,
     done,
     end_failed,
     failing_with_a_reason,
     stopped,
+    time_problem,
     waiting_for_room,
 )
 from mobility.services.liveness import activate, next_sign, show_life, sign_of_waiting
@@ -101,11 +103,11 @@ def _attempt(batch: Batch, work: Batch | Chunk | ShardRun) -> Iterator[None]:
 
     Raises
     ------
-    MobilityError : it has begun too often
+    MobilityError : it has begun too often, or met its time limit in the last try
     SupersededError : it has to wait, and another task has begun the same since, and will try again
     """
     if work.attempts >= MAX_ATTEMPTS:
-        raise MobilityError(stopped(batch, f"tried {work.attempts} times, and its worker died each time"))
+        raise MobilityError(stopped(batch, death_problem(tries=work.attempts)))
     table: Any = type(work).objects
     row = table.filter(pk=work.pk)
     work.alive_until = next_sign()
@@ -114,6 +116,8 @@ def _attempt(batch: Batch, work: Batch | Chunk | ShardRun) -> Iterator[None]:
         with waiting_for_room():
             yield
     except SoftTimeLimitExceeded:
+        if work.attempts + 1 >= MAX_ATTEMPTS:
+            raise MobilityError(stopped(batch, time_problem(tries=MAX_ATTEMPTS))) from None
         raise
     except PASSING_ERRORS:
         with suppress(*PASSING_ERRORS):

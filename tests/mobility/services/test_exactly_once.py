@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
 from django.core import serializers
 from django.db import OperationalError, connections
 from django.utils import timezone
@@ -271,7 +272,27 @@ def test_work_that_kills_every_worker_ends(
             resume(pipeline, batch)
     resume(pipeline, batch)
     assert batch.state == Batch.State.FAILED
-    assert f"tried {running.MAX_ATTEMPTS} times" in batch.failure
+    assert f"tried {running.MAX_ATTEMPTS} times, and each time its worker died" in batch.failure
+
+
+@pytest.mark.parametrize("task", ["read_chunk", "apply_shard"])
+def test_work_that_takes_too_long_each_time_ends_and_says_so(
+    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    batch = pipeline.receive(extract[0])
+    module = {"read_chunk": reading, "apply_shard": merging}[task]
+
+    def endless(*_: Any, **__: Any) -> None:
+        raise SoftTimeLimitExceeded
+
+    monkeypatch.setattr(module, task, endless)
+    for _ in range(running.MAX_ATTEMPTS - 1):
+        with pytest.raises(SoftTimeLimitExceeded):
+            resume(pipeline, batch)
+    resume(pipeline, batch)
+    assert batch.state == Batch.State.FAILED
+    assert "longer than 3,240 s, nine tenths of MOBILITY_TASK_TIME_LIMIT_S" in batch.failure
+    assert "died" not in batch.failure
 
 
 def test_chunk_that_cannot_be_read_alone_is_read_with_all_others(
