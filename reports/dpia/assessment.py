@@ -2,7 +2,7 @@
 
 import numpy as np
 from django.conf import settings
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from ldp import Certificate, PlanSpec
 from ldp.attacker import guess_success, largest_success
@@ -84,7 +84,12 @@ def _necessity(study: Study, spec: PlanSpec, certificate: Certificate) -> Sectio
         title=gettext("Necessity and proportionality"),
         article="35 (7) b",
         points=(
-            gettext("Data minimisation: only the columns of %(n)d indicators are read.") % {"n": spec.d},
+            ngettext(
+                "Data minimisation: only the columns that one indicator needs are read.",
+                "Data minimisation: only the columns of %(n)d indicators are read.",
+                spec.d,
+            )
+            % {"n": spec.d},
             gettext(
                 "Certified epsilon: %(epsilon)s for %(unit)s. Per profile: %(profile)s; per attribute: "
                 "%(attribute)s."

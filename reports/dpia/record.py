@@ -2,7 +2,7 @@
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from reports import wording
 from reports.dpia.parts import Section, Table
@@ -68,7 +68,8 @@ def _categories(study: Study) -> Section:
     where = (
         gettext("all cells of the network extract")
         if area is None
-        else gettext("%(n)s cells of the area") % {"n": wording.number(area.n_cells)}
+        else ngettext("%(n)s cell of the area", "%(n)s cells of the area", area.n_cells)
+        % {"n": wording.number(area.n_cells)}
     )
     never = gettext("until the end of its batch, encrypted; never in a database")
     kept = gettext("as a sanitised code, sealed, with a keyed pseudonym")
@@ -148,9 +149,12 @@ def _transfers() -> Section:
 
 def _time_limits(study: Study) -> Section:
     rows = tuple((row["text"], row["until"]) for row in retention(study))
-    staged = gettext("An upload that rests unfinished is deleted with its key after %(hours)d hours.") % {
-        "hours": settings.MOBILITY_UPLOAD_EXPIRES_S // 3600
-    }
+    hours = -(-settings.MOBILITY_UPLOAD_EXPIRES_S // 3600)  # rounded up: no promise that is not kept
+    staged = ngettext(
+        "An upload that rests unfinished is deleted with its key after an hour.",
+        "An upload that rests unfinished is deleted with its key after %(hours)d hours.",
+        hours,
+    ) % {"hours": hours}
     ended = study.closed_at is None and study.key_until is None
     return Section(
         title=gettext("Time limits for erasure"),

@@ -85,6 +85,20 @@ def test_time_limits_are_those_of_the_statement(study: Study) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("expires_s", "told"), [(86_400, "after 24 hours."), (5400, "after 2 hours."), (600, "after an hour.")]
+)
+def test_an_upload_that_rests_is_gone_when_the_pack_says_so(study: Study, expires_s: int, told: str) -> None:
+    with override_settings(MOBILITY_UPLOAD_EXPIRES_S=expires_s):
+        (staged,) = section(study, "Time limits for erasure").paragraphs
+    assert staged.endswith(told)
+
+
+def test_one_indicator_is_one(study: Study) -> None:
+    points = section(study, "Necessity and proportionality").points
+    assert "Data minimisation: only the columns that one indicator needs are read." in points
+
+
 def test_the_risk_of_a_value_is_computed_from_the_probabilities_in_use(study: Study) -> None:
     spec, certificate = certified(study.plans.get())
     k = spec.indicators[0].domain_size
