@@ -33,6 +33,7 @@ NOTE = ".error.txt"
 NOTED_BYTES = 230  # of a name: a file system takes 255, the note and its fresh copy add theirs
 UNFINISHED = (".part", ".partial", ".tmp", ".filepart", ".crdownload", NOTE)
 RETRY_S = 600.0
+TURN_S = 60.0  # then the process is there for others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,18 +59,22 @@ def scan() -> None:
 
 
 def take_in_watched() -> None:
-    """Take in every file that is ready, oldest first; nothing if another worker is at it.
+    """Take in files that are ready, oldest first, for about TURN_S; nothing if another worker is at it.
 
-    One at a time: files that come by the dozen must not occupy every process of every worker.
+    Files that come by the dozen must occupy neither every process of every worker nor the only one for hours. Of
+    what is left, the next sweep tells: behind the chunks that wait by then.
     """
     with _alone() as is_alone:
         if not is_alone:
             return
+        began = time.monotonic()
         for found in sorted(ready_files(), key=lambda found: (_age_rank(found.path), found.path)):
             try:
                 _take_in(found)
             except Exception as error:  # noqa: BLE001 - one file must not keep the others out
                 _refuse(found, error)
+            if time.monotonic() - began >= TURN_S:
+                return
 
 
 @contextmanager

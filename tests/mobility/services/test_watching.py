@@ -73,6 +73,19 @@ def test_the_oldest_file_comes_first(watched: Path) -> None:
     assert [batch.filename for batch in Batch.objects.order_by("created_at")] == ["b.csv", "c.csv", "a.csv"]
 
 
+def test_after_its_turn_the_rest_waits_for_the_next_one(
+    watched: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker of one process goes on with batches in between."""
+    monkeypatch.setattr(watching, "TURN_S", 0.0)
+    for name in ("a.csv", "b.csv"):
+        (watched / name).write_bytes(FILE)
+    take_in()
+    assert names(watched) == ["b.csv"]
+    take_in()
+    assert names(watched) == []
+
+
 @pytest.mark.parametrize(
     "name", [".hidden.csv", "day.csv.part", "day.tmp", "day.csv.filepart", "day.csv.error.txt"]
 )
