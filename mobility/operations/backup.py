@@ -8,7 +8,6 @@ are dumped again.
 
 import logging
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +22,7 @@ from mobility.operations.backup_folder import (
     MANIFEST,
     PREFIX,
     Manifest,
+    Owner,
     check_parts,
     digest_of,
     new_folder,
@@ -81,8 +81,8 @@ def make_backup(parent: Path, *, by: str, keep: int | None = None) -> Made:
     """
     made_at = timezone.now()
     try:
-        is_own = _ownership()
-        with new_folder(parent, f"{PREFIX}{stamp(made_at)}") as folder:
+        owner = _owner()
+        with new_folder(parent, f"{PREFIX}{stamp(made_at)}{owner.suffix}") as folder:
             manifest = _dumped(folder, made_at)
             _check(folder, manifest)
             (folder / MANIFEST).write_bytes(manifest.to_bytes())  # last
@@ -99,7 +99,7 @@ def make_backup(parent: Path, *, by: str, keep: int | None = None) -> Made:
         raise OperationsError(f"a database does not answer ({type(error).__name__})") from None
     finally:  # else a fault that lasts fills the disk, night by night
         days = settings.MOBILITY_BACKUP_KEEP_DAYS
-        pruned = prune(parent, is_own=is_own, keep=keep, keep_days=days, now=made_at)
+        pruned = prune(parent, owner=owner, keep=keep, keep_days=days, now=made_at)
     log.info("backup_made bytes=%s pruned=%s", manifest.size, len(pruned))
     return Made(folder=final, manifest=manifest, digest=digest, pruned=pruned, problem=problem)
 
@@ -176,19 +176,9 @@ def _look_at_vault(ask: Ask) -> dict[str, Any]:
     return {"keys": [str(key_id) for (key_id,) in rows]}
 
 
-def _ownership() -> Callable[[Path, Manifest], bool]:
-    """What tells backups of this zone of this installation from those of others in the same folder."""
-    code = own_code()
-    noted = set(Backup.objects.filter(kind=Backup.Kind.BACKUP).values_list("digest", flat=True))
-
-    def is_own(folder: Path, manifest: Manifest) -> bool:
-        if manifest.zone != settings.MOBILITY_ZONE:
-            return False
-        if manifest.installation:
-            return manifest.installation == code
-        return digest_of(folder) in noted  # from before there were codes
-
-    return is_own
+def _owner() -> Owner:
+    noted = Backup.objects.filter(kind=Backup.Kind.BACKUP).values_list("digest", flat=True)
+    return Owner(zone=settings.MOBILITY_ZONE, code=own_code(), noted=set(noted))
 
 
 def _recorded(manifest: Manifest, digest: str, *, by: str) -> str:

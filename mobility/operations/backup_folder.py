@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -84,6 +84,31 @@ class Manifest:
             raise OperationsError(f"the manifest cannot be read ({type(error).__name__})") from None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Whose backups: those of one zone of one installation, among others in the same folder.
+
+    code : of the installation
+    noted : digests of backups that it made, some before there were codes
+    """
+
+    zone: str
+    code: str
+    noted: Collection[str] = ()
+
+    @property
+    def suffix(self) -> str:
+        """How names of its folders end: two installations may make one in the same second."""
+        return f"-{self.code[:8]}"
+
+    def made(self, folder: Path, manifest: Manifest) -> bool:
+        if manifest.zone != self.zone:
+            return False
+        if manifest.installation:
+            return manifest.installation == self.code
+        return digest_of(folder) in self.noted
+
+
 @contextmanager
 def new_folder(parent: Path, name: str) -> Iterator[Path]:
     """A folder that appears under its name when all of it is on the disk, or not at all.
@@ -160,22 +185,18 @@ def check_parts(folder: Path, manifest: Manifest) -> None:
             raise OperationsError(f"{part.file} was changed or cut: its SHA-256 is not that of the manifest")
 
 
-def prune(
-    parent: Path, *, is_own: Callable[[Path, Manifest], bool], keep: int | None, keep_days: int, now: datetime
-) -> list[str]:
-    """Remove old backups, never the newest; names of those that went.
+def prune(parent: Path, *, owner: Owner, keep: int | None, keep_days: int, now: datetime) -> list[str]:
+    """Remove old backups of this owner, never the newest; names of those that went.
 
     Parameters
     ----------
-    is_own : whether a backup is one of this zone of this installation; no other one is removed
     keep : so many stay; None: only their age counts
     keep_days : older ones go; 0: age does not count
     """
-    for left in parent.glob(f"{PREFIX}*{PART}"):
-        with suppress(FileNotFoundError):  # another one has come to its end
-            if _last_written(left) < now - STALE:  # it died, whoever made it
-                shutil.rmtree(left)
-    made = sorted(_backups(parent, is_own), reverse=True)
+    for left in parent.glob(f"{PREFIX}*{owner.suffix}{PART}"):  # of a backup that died
+        if datetime.fromtimestamp(left.stat().st_mtime, UTC) < now - STALE:
+            shutil.rmtree(left)
+    made = sorted(_backups(parent, owner), reverse=True)
     gone = []
     for position, (made_at, folder) in enumerate(made):
         is_old = keep_days > 0 and made_at < now - timedelta(days=keep_days)
@@ -186,16 +207,11 @@ def prune(
     return gone
 
 
-def _last_written(folder: Path) -> datetime:
-    """A dump that takes long changes its file, and not its folder."""
-    return datetime.fromtimestamp(max(each.stat().st_mtime for each in (folder, *folder.iterdir())), UTC)
-
-
-def _backups(parent: Path, is_own: Callable[[Path, Manifest], bool]) -> Iterator[tuple[datetime, Path]]:
+def _backups(parent: Path, owner: Owner) -> Iterator[tuple[datetime, Path]]:
     for folder in parent.glob(f"{PREFIX}*"):
         if folder.suffix == PART or not folder.is_dir():
             continue
         with suppress(OperationsError):  # no backup: left alone
             manifest = read_manifest(folder)
-            if is_own(folder, manifest):
+            if owner.made(folder, manifest):
                 yield manifest.made_at, folder

@@ -83,15 +83,20 @@ def restore_keys(
     outcome.disputed = sorted(_bury(listed, closed=closed))
     for key_id in sorted(set(opened) - set(outcome.disputed)):
         _put(key_id, opened[key_id], outcome, waits=key_id in unasked and not without_asking)
-    sizes = {key_id: (folder / f"{key_id}.sealed").stat().st_size for key_id in listed.keys}
-    made_at = datetime.fromisoformat(listed.made_at)
-    note_escrow(digest_of(folder), sizes, made_at=made_at)
-    note_beside_keys(listed.keys, made_at)
+    _note(folder, listed)
     if can_sign():
         facts: dict[str, Any] = {"keys": outcome.restored, "refused": outcome.refused}
         record(LedgerKind.KEYS_RESTORED, actor=by, facts=facts)
     log.info("keys_restored keys=%s refused=%s", len(outcome.restored), len(outcome.refused))
     return {**asdict(outcome), **reconcile(by=by, closed=closed)}
+
+
+def _note(folder: Path, listed: EscrowList) -> None:
+    """There is this escrow: the restored database may be older than it."""
+    sizes = {key_id: (folder / f"{key_id}.sealed").stat().st_size for key_id in listed.keys}
+    made_at = datetime.fromisoformat(listed.made_at)
+    note_escrow(digest_of(folder), sizes, made_at=made_at)
+    note_beside_keys(listed.keys, made_at)
 
 
 def _bury(listed: EscrowList, *, closed: Collection[str]) -> set[str]:

@@ -67,11 +67,7 @@ def restore(
     _check_fits(manifest)
     with _alone():
         _check_may_replace(manifest, replaces=replaces, stays_other=stays_other)
-        before = known_code()
-        _load_all(folder, manifest)
-        settle_code(before=before, brought=manifest.installation, stays_other=stays_other)
-        WorkerSign.objects.all().delete()  # of before; who works now tells so soon
-        _note(manifest, digest_of(folder))
+        _replace(folder, manifest, stays_other=stays_other)
         if revokes:
             revoke_openings()
         slugs = closed.studies()  # of what was restored
@@ -201,6 +197,14 @@ def _check_may_replace(manifest: Manifest, *, replaces: bool, stays_other: bool)
             f"the backup is of installation {brought}, and this is installation {code}: if this one is to "
             "hold a copy of that one, say --other-installation"
         )
+
+
+def _replace(folder: Path, manifest: Manifest, *, stays_other: bool) -> None:
+    before = known_code()
+    _load_all(folder, manifest)
+    settle_code(before=before, brought=manifest.installation, stays_other=stays_other)
+    WorkerSign.objects.all().delete()  # of before; who works now tells so soon
+    _note(manifest, digest_of(folder))
 
 
 def _load_all(folder: Path, manifest: Manifest) -> None:

@@ -27,7 +27,7 @@ from mobility.operations import backup_dumps
 from mobility.operations import restore as restoring
 from mobility.operations.backup import make_backup, verify_backup
 from mobility.operations.backup_dumps import count_rows, load
-from mobility.operations.backup_folder import MANIFEST, Manifest, prune, read_manifest
+from mobility.operations.backup_folder import MANIFEST, Manifest, Owner, prune, read_manifest
 from mobility.operations.errors import OperationsError
 from mobility.operations.installation import own_code
 from mobility.operations.models import Backup
@@ -221,7 +221,7 @@ def test_old_ones_go_and_the_newest_stays(place: Path) -> None:
         (copy / MANIFEST).write_text(json.dumps(told))
     (place / "backup-of-somebody").mkdir()
     now = datetime.now(UTC)
-    every: dict[str, Any] = {"is_own": lambda *_: True, "now": now}
+    every: dict[str, Any] = {"owner": Owner(zone="all", code=own_code()), "now": now}
     assert prune(place, keep=None, keep_days=0, **every) == []
     assert prune(place, keep=None, keep_days=45, **every) == ["backup-50"]
     assert prune(place, keep=2, keep_days=0, **every) == ["backup-40"]

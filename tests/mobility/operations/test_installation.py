@@ -1,6 +1,7 @@
 """Installations that put backups into one folder leave each other's alone, and restore their own."""
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Callable
@@ -92,6 +93,14 @@ class TestRules:
         made = make_backup(place, by="olga", keep=1)
         assert made.pruned == [ours.name]
         assert theirs.is_dir()
+
+    def test_of_what_broke_off_it_removes_its_own(self, place: Path) -> None:
+        left = [place / f"backup-1-{code[:8]}.part" for code in (own_code(), OTHER)]
+        for folder in left:
+            folder.mkdir(parents=True)
+            os.utime(folder, (0, 0))
+        make_backup(place, by="olga", keep=1)
+        assert [folder.exists() for folder in left] == [False, True]
 
 
 @pytest.fixture
