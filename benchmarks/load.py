@@ -152,7 +152,9 @@ class Load:
     def _measure(self, feeds: Sequence[Feed]) -> tuple[list[Used], list[Outage]]:
         """Send, strike, and wait for the end."""
         groups = self._groups()
-        before = {name: processor_seconds(watch.processes()) for name, watch in groups.items()}
+        before = {
+            name: (processor_seconds(watch.processes()), len(watch.roots)) for name, watch in groups.items()
+        }
         with ExitStack() as watching:
             peaks = {
                 name: watching.enter_context(watched(watch, every_s=SAMPLE_S))
@@ -166,7 +168,7 @@ class Load:
                 feed.join()
             say("the batches have ended")
             time.sleep(AFTERWARDS_S)
-        return [_used(name, watch, before[name], peaks[name]) for name, watch in groups.items()], outages
+        return [_used(name, watch, *before[name], peaks[name]) for name, watch in groups.items()], outages
 
     def _groups(self) -> dict[str, Watch]:
         return {
@@ -321,8 +323,9 @@ def _account(number: int) -> dict[str, Any]:
     }
 
 
-def _used(name: str, watch: Watch, before: float, peak: Peak) -> Used:
-    cpu_s = max(processor_seconds(watch.processes()) - before, 0.0)
+def _used(name: str, watch: Watch, before: float, n_roots: int, peak: Peak) -> Used:
+    was_restarted = len(watch.roots) > n_roots
+    cpu_s = None if was_restarted else processor_seconds(watch.processes()) - before
     return Used(name=name, cpu_s=cpu_s, peak_mb=peak.highest / 1e6)
 
 

@@ -34,10 +34,13 @@ class Outage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """What a group of processes used: seconds of processors in the run, largest sum of memory in MB."""
+    """What a group of processes used: seconds of processors in the run, largest sum of memory in MB.
+
+    cpu_s : None where the group was started again in between
+    """
 
     name: str
-    cpu_s: float
+    cpu_s: float | None
     peak_mb: float
 
 
@@ -171,9 +174,13 @@ def tables(run: Run) -> str:
         "",
         "| processes | CPU s | peak MB (proportional) |",
         "| --- | --- | --- |",
-        *(f"| {each.name} | {each.cpu_s:.1f} | {each.peak_mb:,.0f} |" for each in run.used),
+        *(f"| {each.name} | {_seconds(each.cpu_s)} | {each.peak_mb:,.0f} |" for each in run.used),
     ]
     return "\n".join([*lines, *_outage_lines(run)])
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
 
 
 def _ms(seconds: float | None) -> str:

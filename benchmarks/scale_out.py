@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, Final
@@ -47,7 +47,7 @@ FILES: Final = (
     (500_000, 20), (2_000_000, 20), (1_000_000, 5), (1_500_000, 10), (4_000_000, 10), (6_000_000, 12),
 )  # fmt: skip
 STATISTICS_S: Final = 11.0  # a resting connection of PostgreSQL tells what it did after ten seconds
-ENDED_S: Final = 1.0  # one that has ended tells at once
+REST_S: Final = 33.0
 SAMPLE_S: Final = 0.2
 
 
@@ -60,6 +60,7 @@ class Measured:
     wal_bytes : write-ahead log of both databases; stored_bytes : how much the vault's grew
     chunks : that the product has cut the file into
     messages : that were put into the broker's queues
+    Processor time, log, commits, rows and messages are without those of workers that rest as long.
     peak_mb : proportional set size of one worker with its process
     """
 
@@ -92,13 +93,30 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Counters:
-    wal_bytes: int
-    commits: int
-    rows_written: int
-    stored_bytes: int
-    messages: int
+    at_s: float  # of a clock
+    wal_bytes: float
+    commits: float
+    rows_written: float
+    stored_bytes: float
+    messages: float
     worker_cpu_s: float
     database_cpu_s: float
+
+    def since(self, then: "_Counters") -> "_Counters":
+        """What came between."""
+        return self._with(then, 1.0)
+
+    def without(self, rest: "_Counters") -> "_Counters":
+        """Without what workers that rest cost in the same time."""
+        return self._with(rest, self.at_s / rest.at_s)
+
+    def _with(self, other: "_Counters", share: float) -> "_Counters":
+        return _Counters(
+            **{
+                each.name: getattr(self, each.name) - share * getattr(other, each.name)
+                for each in fields(_Counters)
+            }
+        )
 
 
 class Cluster:
@@ -125,6 +143,7 @@ class Cluster:
         self.installation.workers = [self._worker(host) for host in range(1, workers + 1)]
         self._store_url = shared["MOBILITY_STAGING_S3_ENDPOINT_URL"]
         self._n_studies = 0
+        self._rest: _Counters | None = None
 
     def _worker(self, host: int) -> Worker:
         return Worker(
@@ -161,29 +180,33 @@ class Cluster:
         slug, subscribers = f"scale-{self._n_studies}", rows // rows_per_subscriber
         study = write_study(self._folder / "studies", slug=slug, subscribers=subscribers)
         self.installation.manage("create_study", str(study))
-        time.sleep(ENDED_S)  # workers have rested since the batch before
+        rest = self._rest = self._rest or self._resting()
         before, cables = self._counters(), self._traffic()
         with watched(Watch([self.installation.workers[0].pid]), every_s=SAMPLE_S) as peak:
             batch = self.installation.manage("ingest", slug, str(path))
         after_cables = self._traffic()
         time.sleep(STATISTICS_S)
-        after = self._counters()
+        cost = self._counters().since(before).without(rest)
         check(batch, truth)
-        passed = [now.since(then) for now, then in zip(after_cables, cables, strict=True)]
-        store, *hosts = passed
+        store, *hosts = (now.since(then) for now, then in zip(after_cables, cables, strict=True))
         return Measured(
             workers=len(hosts), rows=rows, subscribers=truth.subscribers, subscriber_days=sum(truth.visitors),
             shards=self._shards(slug), chunks=self._chunks(slug),
             file_bytes=path.stat().st_size, batch_s=batch["seconds"],
-            worker_cpu_s=after.worker_cpu_s - before.worker_cpu_s,
-            database_cpu_s=after.database_cpu_s - before.database_cpu_s,
+            worker_cpu_s=cost.worker_cpu_s, database_cpu_s=cost.database_cpu_s,
             worker_received=[host.received for host in hosts], worker_sent=[host.sent for host in hosts],
             store_received=store.received, store_sent=store.sent,
-            wal_bytes=after.wal_bytes - before.wal_bytes, commits=after.commits - before.commits,
-            rows_written=after.rows_written - before.rows_written,
-            stored_bytes=after.stored_bytes - before.stored_bytes,
-            messages=after.messages - before.messages, peak_mb=peak.highest / 1e6,
+            wal_bytes=round(cost.wal_bytes), commits=round(cost.commits),
+            rows_written=round(cost.rows_written), stored_bytes=round(cost.stored_bytes),
+            messages=round(cost.messages), peak_mb=peak.highest / 1e6,
         )  # fmt: skip
+
+    def _resting(self) -> _Counters:
+        """What it costs that workers are there: signs of life, sweeps, looks for alerts."""
+        time.sleep(STATISTICS_S)
+        before = self._counters()
+        time.sleep(REST_S)
+        return self._counters().since(before)
 
     def _traffic(self) -> list[Any]:
         return [
@@ -197,6 +220,7 @@ class Cluster:
         workers = Watch([worker.pid for worker in self.installation.workers])
         databases = Watch([server.pid for server in self.installation.postgres.values()])
         return _Counters(
+            at_s=time.monotonic(),
             wal_bytes=sum(row[0] for row in rows),
             commits=sum(row[1] for row in rows),
             rows_written=sum(row[2] for row in rows),
