@@ -116,7 +116,7 @@ def _read(text: bytes) -> dict[str, Any]:
         content.get("kind") in (STUDY, DRAFT)
         and isinstance(content.get("definition"), dict)
         and isinstance(plan, dict)
-        and isinstance(plan.get("version"), int)
+        and type(plan.get("version")) is int  # true is one, too
         and plan["version"] >= FIRST_VERSION
     )
     if not is_whole:

@@ -119,6 +119,7 @@ def test_a_name_that_is_taken(definition: StudyDefinition) -> None:
 
 DAMAGE: dict[str, tuple[Change, str]] = {
     "later format": (lambda file: file.update(format="mobility-study/2"), "format must be"),
+    "no number": (lambda file: file["plan"].update(version=True), "must have kind, definition and plan"),
     "no plan": (lambda file: file.pop("plan"), "must have kind, definition and plan"),
     "weaker plan": (lambda file: file["definition"]["plan"].update(epsilon="9"), "definition_sha256"),
     "another probability": (lambda file: file["plan"].update(sha256="0" * 64), "plan.sha256"),
