@@ -6,6 +6,9 @@ settings="${MOBILITY_SETTINGS:-/etc/mobility-reports/settings}"
 account="${MOBILITY_ACCOUNT:-mobility}"
 cd "$(dirname "$0")/.."
 umask 077
+# libpq looks for certificates in the home folder: in that of root, which is closed to it, it gives TLS up or fails.
+HOME="$(getent passwd "$account" | cut -d : -f 6)"
+export HOME
 if [ "${1:-}" = --settings-are-open ] && [ "$(id -un)" = "$account" ]; then
   shift
 else
