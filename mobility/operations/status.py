@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mobility.operations.alerts_telling import runbook_of
+from mobility.operations.channels import channels
 from mobility.operations.findings import Finding, Level
 from mobility.operations.jobs import NOT_PLANNED, jobs
 from mobility.operations.models import Alert, Backup, JobRun, WorkerSign
@@ -249,11 +250,12 @@ def _backups(found: Iterable[Finding], now: datetime) -> Iterable[Line]:
 
 
 def _alerts(now: datetime) -> Iterable[Line]:
+    nobody = _("told to nobody yet") if channels() else _("told to nobody: no channel is set up")
     for alert in Alert.objects.filter(zone=settings.MOBILITY_ZONE, ended_at=None):
         level = Level[alert.level.upper()]
         finding = Finding(code=alert.code, level=level, subject=alert.subject, facts=alert.facts)
-        channels = ", ".join(subject_words(channel) for channel in sorted(alert.told))
-        told = _("told by %(channels)s") % {"channels": channels} if channels else _("told to nobody yet")
+        names = ", ".join(subject_words(channel) for channel in sorted(alert.told))
+        told = _("told by %(channels)s") % {"channels": names} if names else nobody
         since = _("for %(time)s") % {"time": duration((now - alert.since).total_seconds())}
         yield Line(name=words(finding).title, badge=Badge.of(level), what=since, more=told)
 

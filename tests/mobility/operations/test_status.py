@@ -161,6 +161,16 @@ def test_jobs_have_the_names_that_the_runbook_uses(client: Client, administrator
         assert f"<code>{job}</code>" in html, job
 
 
+def test_an_alert_that_nobody_was_told_says_why(
+    client: Client, administrator: User, settings: Settings
+) -> None:
+    now = timezone.now()
+    Alert.objects.create(code="backup_old", zone="all", level="warning", since=now, seen_at=now)
+    assert "told to nobody: no channel is set up" in page(client, administrator)
+    settings.MOBILITY_ALERT_EMAIL_TO = ["duty@example.org"]
+    assert "told to nobody yet" in page(client, administrator)
+
+
 def job_row(html: str, job: str) -> str:
     """What the table of jobs says of a job."""
     return html.partition(f"<code>{job}</code>")[2].partition("</tr>")[0]
