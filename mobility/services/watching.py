@@ -61,8 +61,8 @@ def scan() -> None:
 def take_in_watched() -> None:
     """Take in files that are ready, oldest first, for about TURN_S; nothing if another worker is at it.
 
-    Files that come by the dozen must occupy neither every process of every worker nor the only one for hours. Of
-    what is left, the next sweep tells: behind the chunks that wait by then.
+    Files that come by the dozen must occupy neither every process of every worker nor the only one for hours.
+    What is left is asked for by the next sweep, behind the chunks that wait by then.
     """
     with _alone() as is_alone:
         if not is_alone:
