@@ -72,7 +72,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "mobility.operations.health.HealthMiddleware",  # asked by any host name, and without TLS
-    "mobility.requests.RequestIdMiddleware",  # first: it measures all others, too
+    "mobility.requests.RequestIdMiddleware",  # before all that it measures
     "django.middleware.security.SecurityMiddleware",
     "mobility.signin.middleware.HeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -171,7 +171,7 @@ CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = env.float("MOBILITY_WORKER_GRACE_S", default=5.0)
 MOBILITY_WORKER_NICE = env.int("MOBILITY_WORKER_NICE", default=10)  # of its processes
 MOBILITY_TASK_MEMORY_MB = env.int("MOBILITY_TASK_MEMORY_MB", default=2048)  # 0: unlimited
-if MOBILITY_TASK_MEMORY_MB:  # a process that keeps more after a task is replaced; in kB
+if MOBILITY_TASK_MEMORY_MB:  # a process that ever had more is replaced after its task; in kB
     CELERY_WORKER_MAX_MEMORY_PER_CHILD = MOBILITY_TASK_MEMORY_MB * 1000
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 

@@ -29,7 +29,7 @@ Ts = TypeVarTuple("Ts")
 def _remembered(words: Callable[[*Ts], str]) -> Callable[[*Ts], str]:
     """Words kept for each language: a page says the same days, and thousands of numbers, again and again."""
 
-    @lru_cache(maxsize=1 << 15)
+    @lru_cache(maxsize=1 << 13)  # a megabyte
     def of_language(_language: str | None, *args: *Ts) -> str:
         return words(*args)
 

@@ -110,7 +110,7 @@ def _default(action: argparse.Action) -> str:
         return "needed"
     if action.required:
         return "needed"
-    if action.default in (None, False, [], argparse.SUPPRESS):
+    if action.default is None or action.default is False or action.default in ([], argparse.SUPPRESS):
         return ""
     return f"`{action.default}`"
 

@@ -49,7 +49,7 @@ def sections(text: str) -> list[tuple[str, list[Group]]]:
             comment = [f"See {pages.removesuffix(')')}."] if pages else []
         elif line.startswith("#"):
             comment.append(line.removeprefix("#").strip())
-        elif variable := re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", line):
+        elif found and (variable := re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", line)):
             groups = found[-1][1]
             if comment or not groups:
                 groups.append(Group(text=" ".join(comment)))

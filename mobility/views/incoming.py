@@ -12,6 +12,7 @@ from mobility.errors import (
     QueueFullError,
     StagingUnavailableError,
     StudyClosedError,
+    StudyStoppedError,
     SupersededError,
     UploadBrokenError,
     UploadBusyError,
@@ -31,6 +32,7 @@ STATUS: dict[type[MobilityError], int] = {
     UploadBusyError: 423,
     QueueFullError: 503,
     StagingUnavailableError: 503,
+    StudyStoppedError: 503,
     NoRoomError: 507,
 }
 FULL = (errno.ENOSPC, errno.EDQUOT)  # found out while the file arrived

@@ -185,6 +185,14 @@ class TestOpen:
         response = send(client, opened, GOOD)
         assert (response.status_code, response["Retry-After"]) == (503, "60")
 
+    def test_a_study_that_a_restore_has_stopped_is_asked_again_later(
+        self, client: Client, study: VaultStudy
+    ) -> None:
+        """It goes on by itself when the analyst zone is back to what the vault knows."""
+        VaultStudy.objects.update(stopped="the analyst zone is ahead")
+        response = begin(client, 11)
+        assert (response.status_code, response["Retry-After"]) == (503, "60")
+
     def test_a_study_without_its_key_takes_nothing(self, client: Client, study: VaultStudy) -> None:
         keystore().destroy(study.key_id)
         response = begin(client, 11)
