@@ -9,12 +9,11 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mobility.settings")
     from django.core.management import execute_from_command_line
 
-    from mobility.embedded import prepare
-    from mobility.embedded.zones import refusal
+    from mobility.embedded import prepare, unread, zones
     from mobility.runtime import dump_no_core
 
     dump_no_core()
-    if why_not := refusal(sys.argv):
+    if why_not := unread.refusal(sys.argv) or zones.refusal(sys.argv):
         sys.exit(why_not)
     os.umask(0o077)  # databases, logs and sockets are for this user alone
     try:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+from mobility import startup
 from mobility.demo.extract import write_extract
 from mobility.services.staging import FRAME_BYTES
 from tests.e2e.documented import (
@@ -304,7 +305,7 @@ def test_a_worker_with_a_guessable_secret_is_refused(deployment: Deployment) -> 
         before.replace("SECRET_KEY_FILE=/etc/mobility-reports/secrets/secret_key", "SECRET_KEY=change-me")
     )
     try:
-        assert host.start_unit("mobility-worker@9.service").wait(timeout=90) == 3
+        assert host.start_unit("mobility-worker@9.service").wait(timeout=90) == startup.EXIT_CODE
     finally:
         file.write_text(before)
     assert "mobility.E010" in host.log("mobility-worker@9.service.log")

@@ -1,6 +1,8 @@
 """Web servers and workers of a new version do not serve with databases of an earlier one."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,6 +13,7 @@ from django.db import connections
 
 from mobility import startup
 from mobility.operations.probes import databases
+from scripts import services
 
 ROOT = Path(__file__).parents[2]
 SERVER = (sys.executable, "-c", "import mobility.wsgi")
@@ -56,3 +59,51 @@ def test_a_database_that_is_away_stops_nothing(tmp_path: Path) -> None:
         {"MOBILITY_DATA_DIR": str(tmp_path), "DATABASE_URL": nowhere, "VAULT_DATABASE_URL": nowhere + "2"},
     )
     assert done.returncode == 0, done.stderr
+
+
+# --- by systemd ---------------------------------------------------------------------------------------
+
+
+def stays_down(unit: str) -> set[int]:
+    """Exit codes after which systemd does not start a unit again."""
+    text = (ROOT / "docker" / "systemd" / unit).read_text()
+    (codes,) = re.findall(r"^RestartPreventExitStatus=(.+)$", text, flags=re.MULTILINE)
+    return {int(code) for code in codes.split()}
+
+
+@pytest.mark.parametrize("unit", ["mobility-web.service", "mobility-worker@.service"])
+def test_only_a_refusal_keeps_a_unit_down(unit: str) -> None:
+    assert stays_down(unit) == {startup.EXIT_CODE}
+
+
+def test_a_fault_that_may_pass_does_not_keep_the_web_server_down(tmp_path: Path) -> None:
+    """Gunicorn ends as well when a start fails by an exception: another code than that of a refusal."""
+    (tmp_path / "run").touch()  # where a folder belongs
+    words = (
+        "gunicorn",
+        "mobility.wsgi",
+        "--bind",
+        f"127.0.0.1:{services.free_port()}",
+        "--no-control-socket",
+    )
+    done = start((sys.executable, "-m", *words), {"MOBILITY_DATA_DIR": str(tmp_path)})
+    assert "FileExistsError" in done.stderr
+    assert done.returncode not in {0, *stays_down("mobility-web.service")}
+
+
+@pytest.mark.parametrize(("told", "exit_code"), [({}, 1), ({"MOBILITY_DATA_DIR": "var/own"}, 0)])
+def test_a_command_without_the_settings_of_its_installation_makes_no_other_one(
+    told: dict[str, str], exit_code: int, tmp_path: Path
+) -> None:
+    for name in ("mobility", "reports", "ldp"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "manage.py", tmp_path)
+    (tmp_path / "settings").touch()
+    own = {"PATH": os.environ["PATH"], "MOBILITY_SETTINGS": str(tmp_path / "settings")}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "migrate"], cwd=tmp_path, env=own | told, text=True,
+        capture_output=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == exit_code, done.stderr
+    assert ("docker/manage.sh migrate" in done.stderr) is bool(exit_code)
+    assert (tmp_path / "var").exists() is not bool(exit_code)

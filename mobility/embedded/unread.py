@@ -1,0 +1,23 @@
+"""Settings of an installation that a command was not given: it would make another one, beside the code."""
+
+import os
+from typing import Final
+
+SETTINGS: Final = "/etc/mobility-reports/settings"  # where docker/manage.sh looks, too
+    "/etc/mobility-reports/settings"  # read by docker/manage.sh, which knows MOBILITY_SETTINGS as well
+)
+ANY_OF: Final = frozenset({"MOBILITY_ZONE", "MOBILITY_DATA_DIR", "DATABASE_URL", "DATABASE_URL_FILE"})
+
+
+def refusal(argv: list[str]) -> str:
+    """Why the command in `argv` must not run with the settings it has; empty if it may."""
+    command = argv[1] if len(argv) > 1 else "help"
+    file = os.environ.get("MOBILITY_SETTINGS", SETTINGS)
+    if command in ("help", "version") or command.startswith("-") or ANY_OF & os.environ.keys():
+        return ""
+    if not os.access(file, os.F_OK):
+        return ""
+    return (
+        f"{file} has the settings of this machine's installation, and this command was given none of them: "
+        f"run docker/manage.sh {command}, or set MOBILITY_DATA_DIR for an installation of its own"
+    )
