@@ -4,8 +4,6 @@ import os
 from typing import Final
 
 SETTINGS: Final = "/etc/mobility-reports/settings"  # where docker/manage.sh looks, too
-    "/etc/mobility-reports/settings"  # read by docker/manage.sh, which knows MOBILITY_SETTINGS as well
-)
 ANY_OF: Final = frozenset({"MOBILITY_ZONE", "MOBILITY_DATA_DIR", "DATABASE_URL", "DATABASE_URL_FILE"})
 
 
