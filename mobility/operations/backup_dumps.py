@@ -1,14 +1,6 @@
-"""Dumps of one database, consistent while others write; SQLite by itself, PostgreSQL by its own programs.
+"""Dumps of one database, consistent while others write; SQLite by itself, PostgreSQL by its own programs."""
 
-Passwords reach those programs by their environment, never by their arguments, which every account can read.
-"""
-
-import os
-import re
-import shutil
 import sqlite3
-import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -20,6 +12,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from mobility.operations.backup_folder import Part, sha256_of
 from mobility.operations.errors import OperationsError
+from mobility.operations.postgres_load import load_postgres
+from mobility.operations.postgres_programs import addressed, check_versions, program, run
 
 SUFFIX: Final = {"sqlite": ".sqlite3", "postgresql": ".dump"}
 # What signs somebody in, or counts guesses: left empty in every dump. Restoring ends all sessions anyway.
@@ -79,7 +73,7 @@ def count_rows(alias: str) -> dict[str, int]:
 def check_readable(path: Path, *, vendor: str) -> None:
     """Raise OperationsError unless the database's own tools can read a dump."""
     if vendor == "postgresql":
-        _run([_program("pg_restore"), "--list", str(path)], env=None, what="pg_restore --list")
+        run([program("pg_restore"), "--list", str(path)], env=None, what="pg_restore --list")
         return
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
@@ -95,34 +89,26 @@ def load(path: Path, *, alias: str) -> None:
 
     Raises
     ------
-    OperationsError : it failed; an SQLite database is as it was, one of PostgreSQL may be empty
+    OperationsError : it failed, and the database is as it was
     """
     connection = connections[alias]
     connection.ensure_connection()
     if connection.vendor == "sqlite":
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as source:
-            source.backup(connection.connection)
+        try:
+            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as source:
+                source.backup(connection.connection)
+        except sqlite3.Error as error:
+            raise OperationsError(f"{path.name} cannot be loaded: {error}") from None
     else:
-        _load_postgres(connection, path)
+        load_postgres(connection, path)
     connection.close()
 
 
 def check_programs(alias: str) -> None:
     """Raise OperationsError unless PostgreSQL's programs are there and not older than the server."""
     connection = connections[alias]
-    if connection.vendor != "postgresql":
-        return
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW server_version_num")
-        server = int(cursor.fetchone()[0]) // 10_000
-    for name in ("pg_dump", "pg_restore"):
-        printed = _run([_program(name), "--version"], env=None, what=name)
-        found = re.search(r"(\d+)", printed)
-        if found is None or int(found[1]) < server:
-            raise OperationsError(
-                f"{name} must be of version {server} or later, as the server is, got {printed.strip()!r}: "
-                f"install postgresql-client-{server}"
-            )
+    if connection.vendor == "postgresql":
+        check_versions(connection)
 
 
 # --- SQLite -----------------------------------------------------------------------------------
@@ -150,90 +136,23 @@ def _leave_out(copy: sqlite3.Connection) -> None:
 
 
 def _dump_postgres(connection: BaseDatabaseWrapper, path: Path, look: Look) -> dict[str, Any]:
-    check_programs(connection.alias)
+    check_versions(connection)
     with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
         # pg_dump joins this snapshot, so that what is counted here is what is dumped there.
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SELECT pg_export_snapshot()")
         snapshot = cursor.fetchone()[0]
-        arguments, env = _addressed(connection)
-        command = [_program("pg_dump"), "--format=custom", "--compress=1", "--no-owner", "--no-privileges"]
+        arguments, env = addressed(connection)
+        command = [program("pg_dump"), "--format=custom", "--compress=1", "--no-owner", "--no-privileges"]
         command += [f"--exclude-table-data=public.{table}" for table in LEFT_OUT]
         command += [f"--snapshot={snapshot}", f"--file={path}", "--no-password", *arguments]
-        _run(command, env=env, what="pg_dump")
+        run(command, env=env, what="pg_dump")
 
         def ask(statement: str) -> Sequence[Sequence[Any]]:
             cursor.execute(statement)
             return list(cursor.fetchall())
 
         return look(ask)
-
-
-def _load_postgres(connection: BaseDatabaseWrapper, path: Path) -> None:
-    check_programs(connection.alias)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_get_userbyid(datdba), pg_has_role(datdba, 'MEMBER') FROM pg_database "
-            "WHERE datname = current_database()"
-        )
-        owner, is_member = cursor.fetchone()
-        _empty(connection, cursor, owner=owner if is_member else "")
-    arguments, env = _addressed(connection)
-    command = [_program("pg_restore"), "--no-owner", "--no-privileges", "--exit-on-error"]
-    command += ["--single-transaction", "--no-password", *([f"--role={owner}"] if is_member else [])]
-    connection.close()
-    listed = _run([command[0], "--list", str(path)], env=None, what="pg_restore --list")
-    with tempfile.NamedTemporaryFile("w", suffix=".list") as kept:
-        # The schema is there, and stays as the server's people have set it up.
-        kept.writelines(line for line in listed.splitlines(keepends=True) if " SCHEMA - " not in line)
-        kept.flush()
-        _run([*command, f"--use-list={kept.name}", *arguments, str(path)], env=env, what="pg_restore")
-
-
-def _empty(connection: BaseDatabaseWrapper, cursor: Any, *, owner: str) -> None:
-    """Drop all tables and functions, as `owner`: of two zones that share them, either may restore."""
-    with transaction.atomic(using=connection.alias):
-        if owner:
-            cursor.execute(f"SET LOCAL ROLE {connection.ops.quote_name(owner)}")
-        cursor.execute("SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public'")
-        for (table,) in cursor.fetchall():
-            cursor.execute(f"DROP TABLE IF EXISTS public.{table} CASCADE")
-        cursor.execute(
-            "SELECT p.oid::regprocedure::text FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace "
-            "AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')"
-        )
-        for (function,) in cursor.fetchall():
-            cursor.execute(f"DROP FUNCTION IF EXISTS {function} CASCADE")
-
-
-def _addressed(connection: BaseDatabaseWrapper) -> tuple[list[str], dict[str, str]]:
-    """Arguments and environment that lead PostgreSQL's programs to a database, as Django's `dbshell` does."""
-    words, env = connection.client.settings_to_cmd_args_env(connection.settings_dict, [])
-    _, *arguments = words
-    if connection.settings_dict.get("NAME"):
-        arguments = [*arguments[:-1], f"--dbname={arguments[-1]}"]
-    return arguments, dict(env or {})
-
-
-def _program(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        raise OperationsError(
-            f"{name} is not found: install PostgreSQL's client programs (postgresql-client)"
-        )
-    return found
-
-
-def _run(command: list[str], *, env: dict[str, str] | None, what: str) -> str:
-    """What a program prints."""
-    done = subprocess.run(
-        command, env=os.environ | (env or {}), capture_output=True, text=True, check=False,
-        stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    if done.returncode != 0:
-        said = (done.stderr.strip().splitlines() or ["nothing was said"])[0]
-        raise OperationsError(f"{what} failed: {said[:300]}")
-    return done.stdout
 
 
 # --- both -------------------------------------------------------------------------------------

@@ -10,20 +10,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from allauth.usersessions.models import UserSession
-from django.conf import settings as live
 from django.contrib.sessions.models import Session
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
-from django.db import OperationalError, connections
+from django.db import OperationalError
 from django.test import Client
 from pytest_django.fixtures import Settings
 
 from mobility.models import VaultStudy
 from mobility.operations import backup as backups
-from mobility.operations import backup_dumps
 from mobility.operations import restore as restoring
 from mobility.operations.backup import make_backup, verify_backup
 from mobility.operations.backup_dumps import count_rows, load
@@ -271,67 +268,6 @@ def test_without_a_person_it_must_be_told_yes(place: Path, monkeypatch: pytest.M
     folder = make_backup(place, by="olga").folder
     with pytest.raises(CommandError, match="say --yes"):
         call_command("restore", str(folder))
-
-
-@pytest.mark.skipif(
-    "postgresql" not in live.DATABASES["default"]["ENGINE"], reason="programs of PostgreSQL only"
-)
-class TestPostgres:
-    def test_a_missing_program_is_said_so(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("PATH", str(place))
-        with pytest.raises(OperationsError, match="pg_dump is not found: install PostgreSQL's client"):
-            make_backup(place, by="olga")
-
-    def test_an_older_program_is_refused(
-        self, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        old = tmp_path / "bin" / "pg_dump"
-        old.parent.mkdir()
-        old.write_text("#!/bin/sh\necho 'pg_dump (PostgreSQL) 9.6.24'\n")
-        old.chmod(0o700)
-        monkeypatch.setenv("PATH", f"{old.parent}:{os.environ['PATH']}")
-        with pytest.raises(OperationsError, match=r"pg_dump must be of version \d+ or later"):
-            make_backup(place, by="olga")
-
-    def test_other_roles_that_work_on_it_are_seen(self) -> None:
-        """Where two zones share the main database, each has a role of its own."""
-        connection = connections["default"]
-        connection.ensure_connection()
-        before = restoring._others("default")
-        with connection.cursor() as cursor:
-            cursor.execute("DROP ROLE IF EXISTS other_zone")
-            cursor.execute("CREATE ROLE other_zone LOGIN PASSWORD 'only for tests'")
-        try:
-            parameters = connection.get_connection_params() | {
-                "user": "other_zone",
-                "password": "only for tests",
-            }
-            with psycopg.connect(**parameters):
-                assert restoring._others("default") == before + 1
-                with connection.cursor() as cursor:  # roles see less of each other than a superuser does
-                    cursor.execute("SET ROLE pg_signal_backend")
-                    try:
-                        assert restoring._others("default") == before + 1
-                    finally:
-                        cursor.execute("RESET ROLE")
-        finally:
-            with connection.cursor() as cursor:
-                cursor.execute("DROP ROLE other_zone")
-
-    def test_no_password_is_an_argument(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        real, commands = subprocess.run, []
-
-        def run(command: list[str], **options: Any) -> Any:
-            commands.append(" ".join(command))
-            assert "dump" not in command[0] or "--version" in command or options["env"]["PGPASSWORD"] == "s3"
-            return real(command, **options)
-
-        monkeypatch.setattr(backup_dumps.subprocess, "run", run)
-        for alias in ("default", "vault"):
-            monkeypatch.setitem(connections[alias].settings_dict, "PASSWORD", "s3")
-        make_backup(place, by="olga")
-        assert [command for command in commands if "--snapshot=" in command]
-        assert not [command for command in commands if "s3" in command]
 
 
 def test_manifest_is_read_as_it_was_written(place: Path) -> None:
