@@ -332,6 +332,7 @@ def test_shard_that_cannot_be_read_is_erased_and_not_counted(filled: Pipeline) -
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_death_at_any_statement_ends_in_the_same_certificate(
     make_pipeline: Callable[..., Pipeline], few: list[Path]
 ) -> None:
