@@ -1,17 +1,20 @@
 """The page of feeds: a token is shown once, listed, and revoked."""
 
+import html
 import re
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from mobility.models import FeedToken, VaultStudy
+from mobility.models import Batch, FeedToken, VaultStudy
 from mobility.services import feeds
 from reports.policies import Role
-from tests.mobility.views.small_study import page, text_of
+from tests.mobility.views.small_study import GOOD, page, text_of
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 URL = "/operator/fair/feeds/"
@@ -35,6 +38,25 @@ def test_a_token_is_shown_once(client: Client, study: VaultStudy) -> None:
     shown = page(client, URL)
     assert "nightly valid" in shown
     assert found[0] not in shown
+
+
+def test_the_command_of_the_page_sends_a_file_and_shows_the_token_in_no_list_of_processes(
+    client: Client, study: VaultStudy, live_server, tmp_path: Path
+) -> None:
+    token = feeds.create_token(study, name="nightly", days=3, by="olga")[1]
+    (tmp_path / "TOKEN").write_text(token + "\n")
+    (tmp_path / "FILE").write_bytes(GOOD)
+    shown = client.get(URL, headers={"Host": live_server.url.removeprefix("http://")}).content.decode()
+    found = re.search(r"<pre [^>]*>(.*?)</pre>", shown, re.DOTALL)
+    assert found is not None
+    done = subprocess.run(  # with -x bash tells the words of every program that it starts
+        ["bash", "-xc", html.unescape(found[1])], cwd=tmp_path, capture_output=True, text=True, check=False,
+        timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert Batch.objects.get().created_by == "feed nightly"
+    assert "+ curl " in done.stderr
+    assert token not in done.stderr
 
 
 @pytest.mark.parametrize("given", [{"name": "", "days": "30"}, {"name": "x", "days": "0"}, {"name": "x"}])

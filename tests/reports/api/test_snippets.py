@@ -52,6 +52,15 @@ def test_curl_gets_the_report(snippet: Callable[[str], str], folder: Path, fair:
     assert json.loads(done.stdout) == json.loads(json.dumps(report_record(expected(fair))))
 
 
+def test_curl_shows_the_token_in_no_list_of_processes(snippet: Callable[[str], str], folder: Path) -> None:
+    """Bash tells the words of every program that it starts."""
+    done = subprocess.run(
+        ["bash", "-xc", snippet("curl")], cwd=folder, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "+ curl " in done.stderr
+    assert (folder / "TOKEN").read_text().strip() not in done.stderr
+
+
 def test_pandas_gets_the_estimates(snippet: Callable[[str], str], folder: Path, fair: Study) -> None:
     code = snippet("pandas") + "\nprint(table.to_json(orient='records', double_precision=15))"
     done = subprocess.run(
