@@ -2,8 +2,8 @@
 
 An alert opens when something is found at MOBILITY_ALERT_LEVEL or worse. It is told when it was seen twice,
 again when it becomes worse or has lasted for MOBILITY_ALERT_REPEAT_H, and ends once it was not seen for
-MOBILITY_ALERT_SETTLE_S. Any worker compares, one at a time; where none does, the web server stands in, and a
-timer may run `manage.py check_alerts`.
+MOBILITY_ALERT_SETTLE_S, also because no setting asks for the look any more. Any worker compares, one at a
+time; where none does, the web server stands in, and a timer may run `manage.py check_alerts`.
 """
 
 import logging
@@ -97,16 +97,18 @@ def check(findings: Iterable[Finding] | None = None, *, now: datetime | None = N
 @transaction.atomic
 def compare(findings: list[Finding], *, now: datetime) -> int:
     """Open and end alerts; the number that is open then."""
+    from mobility.operations.probes import looked_for
+
     zone = settings.MOBILITY_ZONE
     threshold = Level[settings.MOBILITY_ALERT_LEVEL.upper()]
     bad = {(each.code, each.subject): each for each in findings if each.level >= threshold}
-    looked_at = {each.code for each in findings}
+    unseen = looked_for() - {each.code for each in findings}  # what was wrong there may still be
     n_open = 0
     for alert in Alert.objects.select_for_update().filter(zone=zone, ended_at=None):
         finding = bad.pop((alert.code, alert.subject), None)
         if finding is not None:
             _go_on(alert, finding, now=now)
-        elif alert.code in looked_at and _is_over(alert, now=now):
+        elif alert.code not in unseen and _is_over(alert, now=now):
             _end(alert, now=now)
             continue
         n_open += 1

@@ -24,10 +24,12 @@ class Probe:
 
     Parameters
     ----------
+    codes : what it can find, of CODES
     needs : aliases of databases without which there is nothing to look at; it is then left out
     """
 
     name: str
+    codes: tuple[str, ...]
     look: Callable[[], Findings]
     needs: tuple[str, ...] = ()
 
@@ -58,6 +60,11 @@ def look() -> list[Finding]:
     return found
 
 
+def looked_for() -> frozenset[str]:
+    """Codes that can be found with these settings: what is wrong by any other code is no longer looked at."""
+    return frozenset({BROKEN}.union(*(probe.codes for probe in _probes())))
+
+
 def look_lately(*, max_age_s: float = 5.0) -> Looked:
     """As `look`, not more often than every `max_age_s` in this process: many may ask at once."""
     global _last  # noqa: PLW0603 - a process has one
@@ -74,7 +81,8 @@ def worst(findings: list[Finding] | tuple[Finding, ...]) -> Level:
 
 
 UNREACHABLE: Final = "database_unreachable"
-STOPPING: Final = frozenset({UNREACHABLE, "migrations_pending"})  # nothing else to see there
+UNMIGRATED: Final = "migrations_pending"
+STOPPING: Final = frozenset({UNREACHABLE, UNMIGRATED})  # nothing else to see there
 BROKEN: Final = "look_failed"
 _lock = threading.Lock()
 _last: tuple[float, Looked] | None = None
@@ -94,35 +102,39 @@ def _safely(probe: Probe) -> list[Finding]:
 
 def _probes() -> Iterator[Probe]:
     """In the order in which pages show them. What concerns the vault is not even imported without one."""
+    from mobility.operations.channels import channels as set_up
     from mobility.operations.probes import backups, broker, channels, databases, host, ledger, safety, workers
 
     main = ("default",)
-    yield Probe(name="databases", look=databases.reached)
-    yield Probe(name="migrations", look=databases.migrated, needs=tuple(settings.DATABASES))
-    yield Probe(name="broker", look=broker.reached)
-    yield Probe(name="workers", look=workers.living, needs=main)
-    yield Probe(name="jobs", look=workers.jobs_run, needs=main)
-    yield Probe(name="disks", look=host.disks)
+    yield Probe(name="databases", codes=(UNREACHABLE,), look=databases.reached)
+    yield Probe(
+        name="migrations", codes=(UNMIGRATED,), look=databases.migrated, needs=tuple(settings.DATABASES)
+    )
+    yield Probe(name="broker", codes=("broker_unreachable", "queue_long"), look=broker.reached)
+    yield Probe(name="workers", codes=("workers_missing", "worker_silent"), look=workers.living, needs=main)
+    yield Probe(name="jobs", codes=("job_failed",), look=workers.jobs_run, needs=main)
+    yield Probe(name="disks", codes=("disk_low",), look=host.disks)
     if settings.HAS_VAULT:
         yield from _of_vault()
-    yield Probe(name="ledger", look=ledger.checked, needs=main)
-    yield Probe(name="backups", look=backups.backed_up, needs=main)
+    yield Probe(name="ledger", codes=("ledger_broken",), look=ledger.checked, needs=main)
+    yield Probe(name="backups", codes=("backup_old",), look=backups.backed_up, needs=main)
     if settings.HAS_VAULT:
-        yield Probe(name="escrow", look=backups.escrowed, needs=("default", "vault"))
-    yield Probe(name="settings", look=safety.checked)
-    yield Probe(name="channels", look=channels.telling, needs=main)
+        yield Probe(name="escrow", codes=("escrow_old",), look=backups.escrowed, needs=("default", "vault"))
+    yield Probe(name="settings", codes=("settings_unsafe",), look=safety.checked)
+    if set_up():
+        yield Probe(name="channels", codes=("alert_untold",), look=channels.telling, needs=main)
 
 
 def _of_vault() -> Iterator[Probe]:
     from mobility.operations.probes import batches, crossing, feeds, fitting, keys
 
     vault = ("vault",)
-    yield Probe(name="keystore", look=keys.usable, needs=vault)
-    yield Probe(name="keys", look=keys.due, needs=vault)
-    yield Probe(name="failures", look=batches.failed, needs=vault)
-    yield Probe(name="waiting", look=batches.waiting, needs=vault)
-    yield Probe(name="days", look=batches.days, needs=vault)
-    yield Probe(name="feeds", look=feeds.late, needs=vault)
-    yield Probe(name="fitting", look=fitting.stopped, needs=vault)
+    yield Probe(name="keystore", codes=("keystore_unusable", "key_missing"), look=keys.usable, needs=vault)
+    yield Probe(name="keys", codes=("key_due",), look=keys.due, needs=vault)
+    yield Probe(name="failures", codes=("batch_failed",), look=batches.failed, needs=vault)
+    yield Probe(name="waiting", codes=("batch_waiting",), look=batches.waiting, needs=vault)
+    yield Probe(name="days", codes=("day_open",), look=batches.days, needs=vault)
+    yield Probe(name="feeds", codes=("feed_late",), look=feeds.late, needs=vault)
+    yield Probe(name="fitting", codes=("study_stopped",), look=fitting.stopped, needs=vault)
     if settings.HANDS_OVER:
-        yield Probe(name="handover", look=crossing.waiting, needs=vault)
+        yield Probe(name="handover", codes=("handover_waiting",), look=crossing.waiting, needs=vault)

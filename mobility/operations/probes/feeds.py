@@ -5,15 +5,20 @@ feed's token or through the watched folder, one for every later day of the study
 a study has a valid token or its own folder is watched, one for every day. A day is late
 MOBILITY_FEED_GRACE_H hours after its end. It is no longer expected when it is closed, or the study is. Files
 that a person sent count, too.
+
+A source is forgotten FORGOTTEN_AFTER its last file, if what brought it goes on with other sources (this one
+was tried out, or renamed) or is shut (the token has ended, the folder is gone). A token or folder that is
+open and brings nothing at all is not forgotten.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Set
-from datetime import timedelta
+from collections.abc import Iterator, Set
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Max, Q
 from django.utils import timezone
 
 from mobility.models import Batch, FeedToken, VaultStudy
@@ -22,7 +27,8 @@ from mobility.operations.probes.batches import end_of
 from mobility.quality.deliveries import calendar_of, closed_days
 from mobility.services.watching import ACTOR
 
-BY_FEED = "feed "  # how whoever sent a batch by a token is named; no account has a name with a space
+FORGOTTEN_AFTER: Final = timedelta(days=7)  # people have been reminded each day until then
+BY_FEED: Final = "feed "  # how whoever sent a batch by a token is named; no account has a name with a space
 
 
 def late() -> Iterator[Finding]:
@@ -41,25 +47,42 @@ def late() -> Iterator[Finding]:
 
 
 def _expected() -> dict[int, set[str]]:
-    """Open studies that receive files without a person, and the sources that have brought some so."""
-    unattended = Q(created_by=ACTOR) | Q(created_by__startswith=BY_FEED)
-    of_open = Batch.objects.filter(unattended, kind=Batch.Kind.EXTRACT, study__closed_at=None)
+    """Open studies that receive files without a person, and the sources of which more is to come."""
     found: dict[int, set[str]] = defaultdict(set)
-    for study_id, source in of_open.order_by().values_list("study", "profile").distinct():
-        found[study_id].add(source)
-    tokens = FeedToken.objects.filter(revoked_at=None, expires_at__gt=timezone.now(), study__closed_at=None)
-    for study_id in {*tokens.values_list("study", flat=True), *_watched()}:
+    ways, now = _open_ways(), timezone.now()
+    for (study_id, way), brought in _brought().items():
+        until = max(brought.values()) if (study_id, way) in ways else now
+        for source, at in brought.items():
+            if until - at <= FORGOTTEN_AFTER:
+                found[study_id].add(source)
+    for study_id, _ in ways:
         found.setdefault(study_id, set())
     return found
 
 
-def _watched() -> Iterable[int]:
-    """Open studies with a folder of their own in the watched one."""
-    if not settings.MOBILITY_WATCH_DIR:
-        return []
-    folder = Path(settings.MOBILITY_WATCH_DIR)
-    studies = VaultStudy.objects.filter(closed_at=None).values_list("pk", "slug")
-    return [study_id for study_id, slug in studies if (folder / slug).is_dir()]
+def _open_ways() -> set[tuple[int, str]]:
+    """Open studies, each with a token or a folder by which files may come now."""
+    tokens = FeedToken.objects.filter(revoked_at=None, expires_at__gt=timezone.now(), study__closed_at=None)
+    ways = {(study_id, f"{BY_FEED}{name}") for study_id, name in tokens.values_list("study", "name")}
+    if settings.MOBILITY_WATCH_DIR:
+        folder = Path(settings.MOBILITY_WATCH_DIR)
+        studies = VaultStudy.objects.filter(closed_at=None).values_list("pk", "slug")
+        ways |= {(study_id, ACTOR) for study_id, slug in studies if (folder / slug).is_dir()}
+    return ways
+
+
+def _brought() -> dict[tuple[int, str], dict[str, datetime]]:
+    """By study and way: when each source last brought a file."""
+    unattended = Q(created_by=ACTOR) | Q(created_by__startswith=BY_FEED)
+    files = Batch.objects.filter(
+        unattended, kind=Batch.Kind.EXTRACT, state=Batch.State.DONE, validate_only=False,
+        study__closed_at=None,
+    )  # fmt: skip
+    last: dict[tuple[int, str], dict[str, datetime]] = defaultdict(dict)
+    rows = files.order_by().values_list("study", "created_by", "profile").annotate(at=Max("created_at"))
+    for study_id, way, source, at in rows:
+        last[study_id, way][source] = at
+    return last
 
 
 def _missing(study_id: int, sources: Set[str]) -> list[int]:

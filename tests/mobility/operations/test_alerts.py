@@ -10,8 +10,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from mobility.operations import alerts, health
-from mobility.operations.findings import Finding, Level
+from mobility.operations import alerts, health, probes
+from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.models import Alert, AlertWatch
 
 pytestmark = [
@@ -82,6 +82,34 @@ def test_what_could_not_be_looked_at_is_not_over() -> None:
     assert Alert.objects.get().ended_at is None
 
 
+def test_what_is_no_longer_looked_at_since_a_setting_was_taken_away_is_over(settings: Settings) -> None:
+    facts = {"publications": 1, "oldest_s": 90_000}
+    waits = Finding(code="handover_waiting", level=Level.ERROR, subject="fair", facts=facts)
+    settings.HANDS_OVER = True
+    looks(waits, waits)
+    assert looks(*[None] * 30, begin_s=120) == []  # the vault is away
+    settings.HANDS_OVER = False
+    assert looks(None, None, begin_s=1920) == ["ended: error: Totals of fair wait to be handed over"]
+
+
+def test_without_any_channel_it_is_over_that_one_does_not_take_messages(settings: Settings) -> None:
+    refuses = Finding(code="alert_untold", level=Level.ERROR, subject="webhook", facts={"error": "http_401"})
+    looks(refuses, refuses, *[None] * 30)
+    assert Alert.objects.get().ended_at is None
+    settings.MOBILITY_ALERT_EMAIL_TO = []
+    looks(None, begin_s=1920)
+    assert Alert.objects.get().ended_at is not None
+
+
+@pytest.mark.usefixtures("with_broker")
+def test_each_look_finds_the_codes_that_it_names_and_together_they_are_all(settings: Settings) -> None:
+    """What no look names would end at once, and what one does not give would never end."""
+    settings.HANDS_OVER = True
+    for probe in probes._probes():
+        assert {each.code for each in probe.look()} == set(probe.codes), probe.name
+    assert probes.looked_for() == set(CODES)
+
+
 def test_what_lasts_is_told_again_after_a_day(settings: Settings) -> None:
     looks(disk(), disk())
     day_s = settings.MOBILITY_ALERT_REPEAT_H * 3600
@@ -124,7 +152,7 @@ def test_several_things_at_once_are_one_mail_with_the_worst_first() -> None:
     assert body.index("disk_low") < body.index("batch_failed")
     assert "Status: https://reports.example.org/status/" in body
     assert "Runbook: docs/runbook/batch-failed.md" in body
-    assert "Its page says why" in body
+    assert "The page of each says why" in body
     assert message.to == ["ops@example.org"]
 
 

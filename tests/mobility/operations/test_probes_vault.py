@@ -8,7 +8,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from mobility.keystore import keystore
-from mobility.models import Batch, FeedToken, VaultDay, VaultPublication
+from mobility.models import Batch, FeedToken, VaultDay, VaultPublication, VaultStudy
 from mobility.operations.findings import Level
 from mobility.operations.models import Backup
 from mobility.operations.probes import backups, batches, crossing, feeds, keys
@@ -192,17 +192,83 @@ def test_days_within_the_grace_are_not_late(settings: Settings) -> None:
 def test_a_valid_token_or_a_watched_folder_is_a_promise_before_the_first_file(
     settings: Settings, tmp_path: Path
 ) -> None:
-    study, now = make_study(), timezone.now()
-    token = FeedToken.objects.create(
-        study=study, name="north", digest="0" * 64, expires_at=now + timedelta(days=1)
-    )
+    study = make_study()
+    token = make_token(study)
     assert only(feeds.late()).facts["days"] == 7
-    token.revoked_at = now
-    token.save()
+    end(token, "revoked_at")
     assert trouble(feeds.late()) == []
     (tmp_path / "fair").mkdir()
     settings.MOBILITY_WATCH_DIR = str(tmp_path)
     assert only(feeds.late()).facts["days"] == 7
+
+
+def test_a_file_that_failed_or_was_only_checked_does_not_redeem_the_promise() -> None:
+    study = make_study()
+    make_token(study)
+    make_batch(study, State.FAILED, created_by="feed north")
+    make_batch(study, State.DONE, created_by="feed north", validate_only=True, days_touched=[1])
+    assert only(feeds.late()).facts["days"] == 7
+
+
+@pytest.mark.parametrize("how", ["revoked_at", "expires_at"])
+def test_a_week_after_its_last_file_a_feed_whose_token_has_ended_owes_nothing(how: str) -> None:
+    study = make_study()
+    token = make_token(study)
+    make_batch(study, State.DONE, ago_h=8 * 24, created_by="feed north", days_touched=[1])
+    assert only(feeds.late()).facts["days"] == 6  # silent, and its token is open
+    end(token, how)
+    assert only(feeds.late()).facts == {"studies": 0}
+    make_batch(study, State.DONE, ago_h=6 * 24, created_by="feed north", days_touched=[2])
+    assert only(feeds.late()).facts["days"] == 5  # whoever forgot to make a new token hears of it
+
+
+def test_a_new_token_of_the_same_name_goes_on_with_what_the_old_one_owed() -> None:
+    study = make_study()
+    end(make_token(study), "revoked_at")
+    make_batch(study, State.DONE, ago_h=8 * 24, created_by="feed north", days_touched=[3])
+    assert trouble(feeds.late()) == []
+    make_token(study, digest="1" * 64)
+    assert only(feeds.late()).facts["days"] == 4  # those after its first file
+
+
+def test_a_week_after_its_last_file_what_lay_in_a_folder_that_is_gone_owes_nothing(
+    settings: Settings, tmp_path: Path
+) -> None:
+    settings.MOBILITY_WATCH_DIR = str(tmp_path)
+    (tmp_path / "fair").mkdir()
+    study = make_study()
+    make_batch(study, State.DONE, ago_h=8 * 24, created_by="watched folder", days_touched=[1])
+    assert only(feeds.late()).facts["days"] == 6
+    (tmp_path / "fair").rmdir()
+    assert trouble(feeds.late()) == []
+    make_batch(study, State.DONE, ago_h=6 * 24, created_by="watched folder", days_touched=[2])
+    assert only(feeds.late()).facts["days"] == 5  # a mount may be away
+
+
+@pytest.mark.parametrize(("ago_days", "days"), [(6, 6), (8, None)])
+def test_a_source_is_forgotten_when_its_feed_has_brought_others_for_a_week(
+    ago_days: int, days: int | None
+) -> None:
+    """It was tried out once, or its profile has another name now."""
+    study = make_study()
+    make_token(study)
+    make_batch(
+        study, State.DONE, ago_h=ago_days * 24, created_by="feed north", profile="trial", days_touched=[1]
+    )
+    assert only(feeds.late()).facts["days"] == 6  # nothing else has come: it is silent
+    make_batch(study, State.DONE, created_by="feed north", days_touched=list(range(1, 8)))
+    assert only(feeds.late()).facts.get("days") == days
+
+
+def make_token(study: VaultStudy, *, digest: str = "0" * 64) -> FeedToken:
+    """A token that is valid for a day, of the feed `north`."""
+    expires_at = timezone.now() + timedelta(days=1)
+    return FeedToken.objects.create(study=study, name="north", digest=digest, expires_at=expires_at)
+
+
+def end(token: FeedToken, how: str) -> None:
+    setattr(token, how, timezone.now() - timedelta(minutes=1))
+    token.save()
 
 
 @pytest.mark.parametrize(("ago_h", "level"), [(0.5, Level.OK), (2, Level.WARNING), (25, Level.ERROR)])
