@@ -80,7 +80,8 @@ class Worker:
 
     def _wait(self) -> None:
         deadline = time.monotonic() + WORKER_START_S
-        with Celery(broker=self._environment["REDIS_URL"]) as app:
+        # Not the current application: tasks of this process would lose their priorities.
+        with Celery(broker=self._environment["REDIS_URL"], set_as_current=False) as app:
             while not app.control.ping(destination=[self.name], timeout=0.5, limit=1):
                 if self._process is None or self._process.poll() is not None or time.monotonic() > deadline:
                     raise SystemExit(f"{self.name} does not start\n{self.log.read_text(errors='replace')}")
