@@ -257,7 +257,7 @@ def test_mail_reaches_a_server(smtp: list[str], settings: Settings) -> None:
     assert "From: mobility@example.org" in mail
     assert "To: ops@example.org, night@example.org" in mail
     assert "Mobility-Alert-Id: " in mail
-    assert "Free: 5 bytes of 100 bytes (5 %)." in mail
+    assert "Free: 5 bytes of 100 bytes (5.0\u202f%)." in mail
 
 
 def test_mail_server_that_is_away_is_a_kind_of_error(settings: Settings) -> None:
