@@ -1,6 +1,7 @@
 """Files of containers and units are well formed, keep what they promise, and start the same programs."""
 
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -94,10 +95,45 @@ def test_every_container_is_shut_in(zone: str) -> None:
 def test_secrets_are_files(zone: str) -> None:
     for name, service in services(zone).items():
         for variable, value in service.get("environment", {}).items():
+            if Path(value).parent == Path("/proc/sys/kernel/random"):
+                continue  # nobody knows it
             if re.search(r"KEY|PASSWORD|SECRET|TOKEN|URL", variable) and not variable.endswith("_DIR"):
                 assert variable.endswith("_FILE"), (name, variable)
                 assert Path(value).parent == Path("/run/secrets"), (name, variable)
                 assert Path(value).name in service["secrets"], (name, variable)
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_the_application_is_no_administrator_of_postgresql(zone: str) -> None:
+    for name in {"main", "vault"} & services(zone).keys():
+        service = services(zone)[name]
+        told = service["environment"]
+        assert told["POSTGRES_USER"] == "postgres"
+        assert told["ROLE_PASSWORD_FILE"] == f"/run/secrets/{name}_password"
+        assert told["POSTGRES_PASSWORD_FILE"] not in {f"/run/secrets/{each}" for each in service["secrets"]}
+        mounted = dict(volume.split(":")[:2] for volume in service["volumes"] if volume.startswith("./"))
+        assert mounted["./postgres_init.sh"].startswith("/docker-entrypoint-initdb.d/")
+        for script in mounted:
+            assert (DOCKER / script).stat().st_mode & 0o111 == 0o111, script
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_what_containers_say_does_not_fill_the_disk(zone: str) -> None:
+    for name, service in services(zone).items():
+        assert service["logging"]["options"].keys() == {"max-size", "max-file"}, name
+
+
+def test_redis_refuses_before_it_is_killed() -> None:
+    command = BASE["redis"]["command"]
+    most_mb = int(command[command.index("--maxmemory") + 1].removesuffix("mb"))
+    assert 0 < most_mb < int(BASE["redis"]["mem_limit"].removesuffix("m"))
+
+
+def test_variables_of_compose_files_are_documented() -> None:
+    page = (ROOT / "docs" / "deployment.md").read_text()
+    used = {name for file in DOCKER.glob("*.yaml") for name in re.findall(r"\$\{(\w+)", file.read_text())}
+    assert "WORKER_MEMORY" in used
+    assert [name for name in sorted(used) if f"`{name}`" not in page] == []
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -126,7 +162,7 @@ def test_folders_of_containers_are_on_volumes(zone: str) -> None:
     folders = {name for name in variables_read() if name.endswith("_DIR")} - {"MOBILITY_WATCH_DIR"}
     for name in ("web", "worker"):
         service = services(zone)[name]
-        assert service["env_file"] == [{"path": "${MOBILITY_ENV_FILE:-.env}", "required": False}]
+        assert service["env_file"] == [{"path": ".env", "required": False}]
         mounted = {volume.split(":")[1] for volume in service["volumes"]}
         for variable in folders:
             folder = Path(service["environment"][variable])
@@ -151,6 +187,8 @@ def test_image_has_what_the_code_needs_and_nothing_else() -> None:
     assert {word for line in copied for word in line.split()} == set(allowed)
 
 
+WEB: Final = runpy.run_path(str(DOCKER / "gunicorn.conf.py"))
+THREADS: Final = WEB["workers"] * WEB["threads"]
 NGINX: Final = (DOCKER / "nginx" / "mobility.conf").read_text()
 FORMS: Final = ("/sign-in/", "/operator/batches/x/cancel/", "/operator/s/profiles/new/",
                 "/administrator/drafts/", "/api/v1/studies/s/reports/")  # fmt: skip
@@ -185,7 +223,18 @@ def test_who_sends_a_form_slowly_holds_no_thread() -> None:
     for path in STREAMS:
         assert "proxy_request_buffering off;" in location_of(path), path
         assert "limit_conn mobility_uploads 8;" in location_of(path), path
+        (most,) = re.findall(r"limit_conn mobility_all_uploads (\d+);", location_of(path))
+        assert int(most) <= THREADS * 3 / 4, "pages would wait for uploads"
     assert "proxy_set_header X-Request-ID $request_id;" in server
+
+
+def test_the_proxy_asks_anew_where_the_web_server_is() -> None:
+    """An upgrade makes a container anew, with another address; nginx asks for a name once, unless told to."""
+    words = [line.split() for line in (DOCKER / "nginx" / "upstream.conf").read_text().splitlines()]
+    told = {line[0]: [word.rstrip(";") for word in line[1:]] for line in words}
+    assert told["server"] == ["web:8000", "resolve"]
+    assert told["resolver"][0] == "127.0.0.11"  # Docker's
+    assert "zone" in told
 
 
 def test_image_says_the_version_of_the_software() -> None:
