@@ -7,7 +7,6 @@ are dumped again.
 """
 
 import logging
-import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -78,6 +77,10 @@ def make_backup(parent: Path, *, by: str, keep: int | None = None) -> Made:
     Raises
     ------
     OperationsError : it cannot be made; nothing is left of it
+
+    Notes
+    -----
+    What goes wrong once it is whole (`problem`) removes it no more: a database that has just died needs it.
     """
     made_at = timezone.now()
     try:
@@ -95,11 +98,10 @@ def make_backup(parent: Path, *, by: str, keep: int | None = None) -> Made:
     try:
         problem = _recorded(manifest, digest, by=by)
     except DatabaseError as error:
-        shutil.rmtree(final)
-        raise OperationsError(f"a database does not answer ({type(error).__name__})") from None
-    finally:  # else a fault that lasts fills the disk, night by night
-        days = settings.MOBILITY_BACKUP_KEEP_DAYS
-        pruned = prune(parent, owner=owner, keep=keep, keep_days=days, now=made_at)
+        problem = f"a database does not answer ({type(error).__name__})"
+    # Whatever the problem is: one that lasts would fill the disk, night by night.
+    days = settings.MOBILITY_BACKUP_KEEP_DAYS
+    pruned = prune(parent, owner=owner, keep=keep, keep_days=days, now=made_at)
     log.info("backup_made bytes=%s pruned=%s", manifest.size, len(pruned))
     return Made(folder=final, manifest=manifest, digest=digest, pruned=pruned, problem=problem)
 

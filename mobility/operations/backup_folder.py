@@ -19,6 +19,7 @@ MANIFEST: Final = "manifest.json"
 PREFIX: Final = "backup-"
 PART: Final = ".part"
 STALE: Final = timedelta(days=1)
+SAFE: Final = 7
 READ_BYTES: Final = 1 << 20
 
 
@@ -186,20 +187,23 @@ def check_parts(folder: Path, manifest: Manifest) -> None:
 
 
 def prune(parent: Path, *, owner: Owner, keep: int | None, keep_days: int, now: datetime) -> list[str]:
-    """Remove old backups of this owner, never the newest; names of those that went.
+    """Remove old backups of this owner, never the one of now; names of those that went.
 
     Parameters
     ----------
     keep : so many stay; None: only their age counts
-    keep_days : older ones go; 0: age does not count
+    keep_days : older ones go, but for the newest SAFE, as a clock that is wrong makes all others old; 0: age
+        does not count
+    now : when the backup was made that has just been made
     """
     for left in parent.glob(f"{PREFIX}*{owner.suffix}{PART}"):  # of a backup that died
         if datetime.fromtimestamp(left.stat().st_mtime, UTC) < now - STALE:
             shutil.rmtree(left)
-    made = sorted(_backups(parent, owner), reverse=True)
+    # Where clocks differed, others may be of later: that of now comes first all the same.
+    made = sorted(_backups(parent, owner), key=lambda each: (each[0] == now, *each), reverse=True)
     gone = []
     for position, (made_at, folder) in enumerate(made):
-        is_old = keep_days > 0 and made_at < now - timedelta(days=keep_days)
+        is_old = position >= SAFE and keep_days > 0 and made_at < now - timedelta(days=keep_days)
         is_beyond = keep is not None and position >= keep
         if position > 0 and (is_old or is_beyond):
             shutil.rmtree(folder)

@@ -26,7 +26,7 @@ CODES: Final = (
     "worker_silent",  # one of several: subject is its name
     "queue_long",
     "job_failed",  # a periodic job: subject is its name
-    "disk_low",  # subject: data, staging, keystore
+    "disk_low",  # subject: data, staging, keystore, backups
     "keystore_unusable",
     "key_missing",  # an open study without its key: subject is the study
     "key_due",  # a key that is to be destroyed soon, or should have been: subject is the study

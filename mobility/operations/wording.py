@@ -24,6 +24,7 @@ SUBJECTS: Final[dict[str, str | Promise]] = {
     "data": gettext_lazy("data folder"),
     "staging": gettext_lazy("staging folder"),
     "keystore": gettext_lazy("keystore"),
+    "backups": gettext_lazy("folder of backups"),
     "sweep": gettext_lazy("taking up what was left behind"),
     "forget_old_views": gettext_lazy("removing what is no longer kept"),
     "look_after_ledger": gettext_lazy("checking the ledger"),

@@ -129,7 +129,7 @@ TEXTS: Final[dict[str, Text]] = {
         trouble=Trouble(
             _("Little space is left: %(subject)s"),
             _("Free: %(free_bytes)s of %(total_bytes)s (%(free_percent)s)."),
-            _("Make room or add a disk. While it is full, uploads fail and databases may stop."),
+            _("Make room or add a disk. While it is full, uploads and backups fail, and databases may stop."),
         ),
     ),
     "keystore_unusable": Text(

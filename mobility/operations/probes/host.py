@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,7 @@ def disks() -> Iterator[Finding]:
     """Free space, once for each disk: folders that share one are told by the first of them."""
     seen: set[int] = set()
     for subject, folder in _folders().items():
-        existing = next(each for each in (folder, *folder.parents) if each.exists())
+        existing = _nearest(folder)
         device = existing.stat().st_dev
         if device not in seen:
             seen.add(device)
@@ -31,7 +32,17 @@ def _folders() -> dict[str, Path]:
         if "StagingFolder" in str(settings.STORAGES["staging"]):
             folders["staging"] = Path(settings.MOBILITY_STAGING_DIR)
         folders["keystore"] = Path(settings.MOBILITY_KEYSTORE_DIR)
+    folders["backups"] = Path(settings.MOBILITY_BACKUP_DIR)
     return folders
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or what is nearest above it: it may not be made yet, or be another account's."""
+    for each in (folder, *folder.parents):
+        with suppress(OSError):
+            each.stat()
+            return each
+    return Path(folder.anchor)
 
 
 def _disk(subject: str, folder: Path) -> Finding:

@@ -124,31 +124,32 @@ def test_one_that_fails_leaves_nothing(
 def test_one_that_the_ledger_cannot_know_is_kept_and_said_so(
     place: Path, settings: Settings, data_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without the key that signs, each night makes one: old ones go all the same."""
     settings.MOBILITY_LEDGER_KEY_FILE = data_dir / "ledger_key.pem"
     record(LedgerKind.SIGN_IN_SUCCEEDED, actor="anna")
     Path(settings.MOBILITY_LEDGER_KEY_FILE).unlink()
-    old = make_old(place, days=50)
     with pytest.raises(CommandError, match=r"the ledger does not know of it: .*renew_ledger_key"):
         call_command("backup", "--out", str(place))
     told = json.loads(capsys.readouterr().out)
-    assert told["pruned"] == [old.name]
     assert [str(path) for path in place.iterdir()] == [told["backup"]]
     assert Backup.objects.get().digest == told["sha256"]
     assert LedgerEntry.objects.count() == 1
 
 
-def test_one_that_cannot_be_recorded_leaves_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_cannot_be_recorded_is_kept_and_said_so(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A database that has just died needs it."""
+
     def failing(*_: Any, **options: Any) -> None:
         raise OperationalError("the server went away")
 
     monkeypatch.setattr(backups, "record", failing)
-    old = make_old(place, days=50)
-    older = make_old(place, days=60)
-    with pytest.raises(CommandError, match="no backup was made: a database does not answer"):
+    olds = [make_old(place, days=days) for days in (1, 2, 3, 4, 5, 6, 50)]
+    with pytest.raises(CommandError, match="the ledger does not know of it: a database does not answer"):
         call_command("backup", "--out", str(place))
-    assert list(place.iterdir()) == [old]
-    assert not older.exists()
+    told = json.loads(capsys.readouterr().out)
+    assert verify_backup(Path(told["backup"])).size == told["bytes"]
+    assert told["pruned"] == [olds[-1].name]
     assert not Backup.objects.exists()
 
 
@@ -208,23 +209,25 @@ def test_a_dump_that_cannot_be_read_is_none(place: Path) -> None:
         verify_backup(folder)
 
 
-def test_old_ones_go_and_the_newest_stays(place: Path) -> None:
+def test_old_ones_go_and_the_newest_stay(place: Path) -> None:
     made = make_backup(place, by="olga")
-    for days in (10, 40, 50):
-        copy = place / f"backup-{days}"
-        copy.mkdir(mode=0o700)
-        told = json.loads((made.folder / MANIFEST).read_text())
-        told["made_at"] = (datetime.now(UTC) - timedelta(days=days)).isoformat()
-        (copy / MANIFEST).write_text(json.dumps(told))
+    for days in range(10, 90, 10):
+        make_old(place, days=days)
     (place / "backup-of-somebody").mkdir()
-    now = datetime.now(UTC)
-    every: dict[str, Any] = {"owner": Owner(zone="all", code=own_code()), "now": now}
+    every: dict[str, Any] = {"owner": Owner(zone="all", code=own_code()), "now": made.manifest.made_at}
     assert prune(place, keep=None, keep_days=0, **every) == []
-    assert prune(place, keep=None, keep_days=45, **every) == ["backup-50"]
-    assert prune(place, keep=2, keep_days=0, **every) == ["backup-40"]
-    every["now"] += timedelta(days=90)
-    assert prune(place, keep=None, keep_days=5, **every) == ["backup-10"]
-    assert {path.name for path in place.iterdir()} == {made.folder.name, "backup-of-somebody"}
+    assert prune(place, keep=None, keep_days=75, **every) == ["backup-80"]
+    assert prune(place, keep=None, keep_days=5, **every) == ["backup-70"]
+    assert prune(place, keep=3, keep_days=0, **every) == ["backup-30", "backup-40", "backup-50", "backup-60"]
+    left = {path.name for path in place.iterdir()}
+    assert left == {made.folder.name, "backup-10", "backup-20", "backup-of-somebody"}
+
+
+def test_the_one_just_made_stays_whatever_the_clock_of_others_said(place: Path) -> None:
+    later = make_old(place, days=-400)
+    made = make_backup(place, by="olga", keep=1)
+    assert made.pruned == [later.name]
+    assert made.folder.is_dir()
 
 
 def test_what_does_not_fit_here_is_refused(

@@ -223,6 +223,12 @@ def test_disks_by_what_is_free(monkeypatch: pytest.MonkeyPatch, free_gb: float, 
     assert (found.level, found.subject, found.facts["free_percent"]) == (level, "data", free_gb)
 
 
+@pytest.mark.parametrize("name", ["not-made-yet", "cannot-be-looked-at" * 20])
+def test_the_disk_that_backups_go_to_is_one(settings: Settings, name: str) -> None:
+    settings.MOBILITY_BACKUP_DIR = Path("/dev/shm") / name  # noqa: S108 - memory is a disk of its own
+    assert [found.subject for found in host.disks()] == ["data", "backups"]
+
+
 def test_the_last_check_of_the_ledger() -> None:
     LedgerHead.objects.update_or_create(
         pk=1, defaults={"number": 7, "at": timezone.now(), "checked_at": timezone.now(), "problem": None}
