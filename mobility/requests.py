@@ -21,8 +21,6 @@ HEADER: Final = "X-Request-ID"
 # What a proxy may have set: nothing that could break a line of a log or pass for another field.
 GIVEN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,63}")
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-# Asked every few seconds by machines; who wants to know finds them in the metrics.
-UNTOLD: Final = frozenset({"healthz", "live", "ready", "metrics"})
 Respond = Callable[[HttpRequest], HttpResponseBase]
 
 
@@ -53,7 +51,7 @@ class RequestIdMiddleware:
             from mobility.operations.metrics_requests import observe
 
             observe(view=view, method=method_of(request), status=response.status_code, seconds=seconds)
-        if settings.LOG_REQUESTS and view.rpartition(":")[2] not in UNTOLD:
+        if settings.LOG_REQUESTS:
             log.info(
                 "request_answered method=%s view=%s status=%s ms=%.0f",
                 method_of(request), view, response.status_code, seconds * 1000,

@@ -72,6 +72,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "mobility.operations.health.HealthMiddleware",  # asked by any host name, and without TLS
+    "mobility.operations.metrics.MetricsMiddleware",  # as well
     "mobility.requests.RequestIdMiddleware",  # before all that it measures
     "django.middleware.security.SecurityMiddleware",
     "mobility.signin.middleware.HeadersMiddleware",
@@ -331,7 +332,6 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 HTTPS = env.bool("HTTPS", default=False)  # set behind a proxy that terminates TLS
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^metrics$"]  # Prometheus asks a web server itself, where there is no TLS
 CSRF_COOKIE_HTTPONLY = True  # scripts take the token from a form
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS

@@ -4,7 +4,6 @@ from django.conf import settings
 from django.urls import include, path
 from django.views.i18n import set_language
 
-from mobility.operations.metrics import metrics
 from mobility.operations.views import status
 from reports.views.home import home
 
@@ -12,7 +11,6 @@ handler500 = "reports.outages.failed"
 urlpatterns = [
     path("", home, name="home"),
     path("", include("mobility.signin.urls")),
-    path("metrics", metrics, name="metrics"),
     path("status/", status, name="status"),
     path("language/", set_language, name="set_language"),
     path("people/", include("reports.people_urls")),

@@ -1,6 +1,7 @@
 """What /metrics tells Prometheus: looked up when it asks. docs/metrics.md lists every one.
 
 Labels are names of studies, queues, workers, folders, tasks and views; never an address, a token or a file.
+Each sample has the zone as well: one Prometheus may ask both.
 """
 
 import hmac
@@ -12,6 +13,7 @@ import redis
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
+from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
@@ -28,7 +30,9 @@ from mobility.operations.models import Alert, AlertWatch, WorkerSign
 from reports.models import LedgerHead
 from reports.version import software
 
+PATH: Final = "/metrics"
 Families = Iterator[Metric]
+Respond = Callable[[HttpRequest], HttpResponseBase]
 UNKNOWN_AGE_S: Final = -1.0
 # A fact of a finding as a gauge: code, fact, metric, label of the subject, what it is.
 FACTS: Final = (
@@ -49,6 +53,16 @@ FACTS: Final = (
 )
 
 
+class MetricsMiddleware:
+    """Answers before everything else: Prometheus asks a web server by any host name, and without TLS."""
+
+    def __init__(self, get_response: Respond) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return metrics(request) if request.path_info == PATH else self.get_response(request)
+
+
 @never_cache
 @require_GET
 def metrics(request: HttpRequest) -> HttpResponse:
@@ -64,11 +78,28 @@ def metrics(request: HttpRequest) -> HttpResponse:
 def exposition() -> bytes:
     """All of it, in the text format of Prometheus."""
     registry = CollectorRegistry()
-    registry.register(Installation())
+    registry.register(InZone(Installation(), _requests()))
+    return generate_latest(registry)
+
+
+def _requests() -> Collector:
     if os.environ.get(FOLDER):
-        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry)
-    return generate_latest(registry) + generate_latest(own_registry())
+        return MultiProcessCollector(None)  # type: ignore[no-untyped-call]
+    return own_registry()
+
+
+class InZone(Collector):
+    """What others tell, each sample with the zone that it is of."""
+
+    def __init__(self, *parts: Collector) -> None:
+        self._parts = parts
+
+    def collect(self) -> Iterable[Metric]:
+        zone = {"zone": str(settings.MOBILITY_ZONE)}
+        for part in self._parts:
+            for family in part.collect():
+                family.samples = [each._replace(labels={**each.labels, **zone}) for each in family.samples]
+                yield family
 
 
 class Installation(Collector):
@@ -142,9 +173,8 @@ def _facts(findings: tuple[Finding, ...]) -> Families:
 
 
 def _info() -> Metric:
-    labels = {"version": str(software()["version"]), "zone": str(settings.MOBILITY_ZONE)}
-    family = GaugeMetricFamily("mobility_info", "Version and zone.", labels=tuple(labels))
-    family.add_metric(tuple(labels.values()), 1)
+    family = GaugeMetricFamily("mobility_info", "Version and zone.", labels=("version",))
+    family.add_metric((str(software()["version"]),), 1)
     return family
 
 

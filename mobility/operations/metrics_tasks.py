@@ -7,6 +7,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final
 
 import redis
@@ -31,7 +32,7 @@ def _begins(task_id: str = "", **_: Any) -> None:
 def _ends(task_id: str = "", task: Any = None, state: str | None = None, **_: Any) -> None:
     began = _began.pop(task_id, None)
     if began is not None and str(task.name).startswith(OWN):
-        add(str(task.name).rpartition(".")[2], state=state or "", seconds=time.perf_counter() - began)
+        add(_short(task.name), state=state or "", seconds=time.perf_counter() - began)
 
 
 task_prerun.connect(_begins)
@@ -54,6 +55,9 @@ def add(task: str, *, state: str, seconds: float) -> None:
 def totals() -> Iterator[tuple[str, str, list[tuple[str, float]], float]]:
     """Of each task and outcome: (limit in seconds, how many took no longer) and the sum of seconds.
 
+    Every task has its failures, also where there were none: for Prometheus a number that begins above 0 has
+    not grown.
+
     Raises
     ------
     redis.RedisError, OSError : the broker does not answer
@@ -63,12 +67,28 @@ def totals() -> Iterator[tuple[str, str, list[tuple[str, float]], float]]:
     for name, n in found.items():
         task, outcome, what = name.decode().split("|")
         counts[task, outcome][what] = int(n)
+    for task in known():
+        counts.setdefault((task, OUTCOMES["FAILURE"]), {})
     for (task, outcome), by_limit in sorted(counts.items()):
         buckets, so_far = [], 0
         for limit in (*map(str, BUCKETS_S), INFINITE):
             so_far += by_limit.get(limit, 0)
             buckets.append((limit, float(so_far)))
         yield task, outcome, buckets, by_limit.get("ms", 0) / 1000
+
+
+@cache
+def known() -> frozenset[str]:
+    """Names of all tasks of this software."""
+    from mobility import tasks as _ours  # noqa: F401 - importing makes them known
+    from mobility.celery import app
+    from reports import tasks as _theirs  # noqa: F401
+
+    return frozenset(_short(name) for name in app.tasks if name.startswith(OWN))
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _key() -> str:

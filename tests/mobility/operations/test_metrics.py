@@ -25,6 +25,7 @@ LABELS = {
     "code", "subject", "queue", "worker", "job", "folder", "database", "study", "version", "zone", "level",
     "state", "task", "outcome", "view", "method", "status", "le",
 }  # fmt: skip
+ZONE = "zone"
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +46,11 @@ def families(text: bytes) -> dict[str, Any]:
 
 
 def values(family: Any) -> dict[tuple[str, ...], float]:
-    return {tuple(sample.labels.values()): sample.value for sample in family.samples}
+    """By values of labels, without the zone."""
+    return {
+        tuple(value for name, value in sample.labels.items() if name != ZONE): sample.value
+        for sample in family.samples
+    }
 
 
 def test_there_is_none_without_a_token(client: Client, settings: Settings) -> None:
@@ -67,6 +72,24 @@ def test_the_web_server_itself_is_asked_without_tls(client: Client, settings: Se
     settings.SECURE_SSL_REDIRECT = True
     assert client.get("/sign-in/").status_code == 301
     assert client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+
+
+def test_it_is_asked_by_any_host_name(client: Client) -> None:
+    """As `web:8000` or by an address, which no visitor's browser would name."""
+    told = {"Authorization": f"Bearer {TOKEN}", "Host": "web:8000"}
+    assert client.get("/sign-in/", headers={"Host": "web:8000"}).status_code == 400
+    assert client.get("/metrics", headers=told).status_code == 200
+    assert client.get("/metrics", headers=told | {"Authorization": ""}).status_code == 401
+    assert client.get("/metrics/", headers=told).status_code == 400
+
+
+def test_every_sample_has_its_zone(client: Client, batches: VaultStudy, settings: Settings) -> None:
+    client.get("/sign-in/")
+    settings.MOBILITY_ZONE = "operator"
+    found = scrape(client)
+    assert "mobility_http_request_seconds" in found
+    zones = {sample.labels[ZONE] for family in found.values() for sample in family.samples}
+    assert zones == {"operator"}
 
 
 def test_an_account_does_not_open_it(client: Client, administrator: Any) -> None:
@@ -145,7 +168,11 @@ def test_tasks_of_all_workers_are_added_up(with_broker: str, client: Client) -> 
     for seconds in (0.05, 0.5, 5000.0):
         metrics_tasks.add("read_chunk", state="SUCCESS", seconds=seconds)
     metrics_tasks.add("read_chunk", state="RETRY", seconds=0.05)
-    samples = scrape(client)["mobility_task_seconds"].samples
+    samples = [
+        each
+        for each in scrape(client)["mobility_task_seconds"].samples
+        if each.labels["task"] == "read_chunk"
+    ]
     done = {
         (sample.name.rpartition("_")[2], sample.labels.get("le")): sample.value
         for sample in samples
@@ -171,10 +198,21 @@ def test_a_task_is_counted_when_it_ends_and_only_with_a_token(with_broker: str, 
 
     settings.MOBILITY_METRICS_TOKEN = ""
     run()
-    assert list(metrics_tasks.totals()) == []
+    assert failures() == dict.fromkeys(metrics_tasks.known(), 0)
     settings.MOBILITY_METRICS_TOKEN = TOKEN
     run()
-    assert [(task, outcome) for task, outcome, *_ in metrics_tasks.totals()] == [("sweep", "failed")]
+    assert failures() == {**dict.fromkeys(metrics_tasks.known(), 0), "sweep": 1}
+
+
+def failures() -> dict[str, float]:
+    """How often each task has failed; no other outcome is known."""
+    found = list(metrics_tasks.totals())
+    assert {outcome for _, outcome, *_ in found} == {"failed"}
+    return {task: buckets[-1][1] for task, _, buckets, _ in found}
+
+
+def test_tasks_are_known_before_they_first_run() -> None:
+    assert {"advance", "sweep", "compute_density"} <= metrics_tasks.known()
 
 
 def test_a_task_ends_well_without_a_broker(settings: Settings) -> None:

@@ -171,7 +171,6 @@ ELSEWHERE = {
     *SIGN_IN,
     "set_language",  # for everybody: tests/test_language_choice.py
     "access:shared",  # its end is the secret: tests/reports/views/test_shares.py, and below
-    "metrics",  # a token of its own: tests/mobility/operations/test_metrics.py
     "intake",  # a signature: tests/reports/api/test_intake.py
     "reading:answer",  # its paths are in READING
 }
