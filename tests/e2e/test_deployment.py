@@ -1,5 +1,6 @@
 """From empty databases to a served deployment of two zones, by the commands of docs/deployment.md alone.
 
+Then an upgrade, by those of docs/upgrading.md.
 Three machines: the vault, the operator's and the analysts'. The last one has no way to the first.
 """
 
@@ -21,8 +22,10 @@ from tests.e2e.documented import (
     ADDRESSES,
     ANALYSTS,
     CA,
+    HEADER,
     OPERATOR,
     STUDY,
+    UPGRADING,
     VAULT,
     Deployment,
     batch_done,
@@ -107,6 +110,31 @@ def test_the_analyst_machine_has_no_way_to_the_vault(deployment: Deployment) -> 
         assert connecting(reports, ADDRESSES[VAULT], 5432) != "open"
     finally:
         reports.shell(f"ip route delete {ADDRESSES[VAULT]}")
+
+
+def test_the_vault_is_reached_by_tls_only(deployment: Deployment) -> None:
+    ask = "runuser -u postgres -- psql --tuples-only --no-align --command"
+    query = (
+        "SELECT count(*), bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) "
+        "WHERE usename = 'mobility'"
+    )
+    n_connections, are_tls = deployment.vault.shell(f'{ask} "{query}"').strip().split("|")
+    assert int(n_connections) > 0
+    assert are_tls == "t"
+    url = (deployment.north.root / "etc/mobility-reports/secrets/vault_url").read_text().strip()
+    plain = url.replace("sslmode=verify-full", "sslmode=disable")
+    assert plain != url
+    told = deployment.north.shell(f"psql '{plain}' --command 'SELECT 1' 2>&1", exit_code=2)
+    assert "no pg_hba.conf entry" in told
+    assert "no encryption" in told
+
+
+def test_the_broker_saves_nothing(deployment: Deployment) -> None:
+    for host in (deployment.north, deployment.reports):
+        password = (host.root / "etc/mobility-reports/secrets/redis.conf").read_text().split()[1]
+        words = f"AUTH {password}\\r\\nCONFIG GET save\\r\\nQUIT\\r\\n"
+        told = host.shell(f"exec 3<>/dev/tcp/127.0.0.1/6379; printf '{words}' >&3; cat <&3")
+        assert told.splitlines() == ["+OK", "*2", "$4", "save", "$0", "", "+OK"]
 
 
 LOADED: Final = """
@@ -205,6 +233,7 @@ def test_the_proxy_passes_a_body_on_while_it_comes_and_writes_none(
     body = "".join([lines[0], marked, *lines[1:] * 10]).encode()  # each row counts once
     north = deployment.north
     half = len(body) // 2
+    header = (north.root / HEADER.lstrip("/")).read_text().strip()
     sent: dict[str, Any] = {}
 
     def send() -> dict[str, Any]:
@@ -214,7 +243,7 @@ def test_the_proxy_passes_a_body_on_while_it_comes_and_writes_none(
             line.sendall(
                 f"PUT /api/v1/studies/{STUDY}/extracts/{NAME_OF_FILE}?profile=default HTTP/1.1\r\n"
                 f"Host: {OPERATOR}\r\n"
-                f"Authorization: Bearer {deployment.found['TOKEN']}\r\nContent-Length: {len(body)}\r\n"
+                f"{header}\r\nContent-Length: {len(body)}\r\n"
                 "Connection: close\r\n\r\n".encode()
             )
             line.sendall(body[:half])
@@ -309,3 +338,18 @@ def test_a_worker_with_a_guessable_secret_is_refused(deployment: Deployment) -> 
     finally:
         file.write_text(before)
     assert "mobility.E010" in host.log("mobility-worker@9.service.log")
+
+
+# --- afterwards, since it stops what the others ask ------------------------------------------------------
+
+
+def test_an_upgrade_by_the_commands_of_its_page_loses_nothing(deployment: Deployment) -> None:
+    """docs/upgrading.md, to the same code."""
+    before = reports_of(deployment.north)
+    deployment.follow(UPGRADING)
+    for host in (deployment.north, deployment.reports):
+        host.wait("curl --silent --fail http://127.0.0.1:8000/healthz/ready", what="the web server")
+        (backup,) = (host.root / "var/backups/mobility-reports").glob("backup-*")
+        assert [path for path in backup.iterdir() if path.stat().st_size]
+        assert reports_of(host) == before
+    assert "gender" in page_as_ana(deployment, f"/studies/{STUDY}/gender/")
