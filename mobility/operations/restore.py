@@ -61,7 +61,8 @@ def restore(
 
     Raises
     ------
-    OperationsError : nothing was changed, or restoring broke off in the middle and has to be repeated
+    OperationsError : nothing was changed, or, if it says so, one database was replaced and it has to be
+        repeated
     """
     manifest = verify_backup(folder)
     _check_fits(manifest)
@@ -209,14 +210,14 @@ def _replace(folder: Path, manifest: Manifest, *, stays_other: bool) -> None:
 
 def _load_all(folder: Path, manifest: Manifest) -> None:
     """Main first: should it break off then, a main database older than its vault does no harm."""
+    left = "the databases are as they were"
     for part in sorted(manifest.parts, key=lambda part: part.alias):
         try:
             load(folder / part.file, alias=part.alias)
         except (OperationsError, DatabaseError) as error:
             why = str(error) if isinstance(error, OperationsError) else type(error).__name__
-            raise OperationsError(
-                f"{part.alias}: {why}. Nothing may work before restore has ended well"
-            ) from None
+            raise OperationsError(f"{part.alias}: {why}; {left}") from None
+        left = f"{part.alias} is that of the backup already: nothing may work before restore has ended well"
         if count_rows(part.alias) != dict(part.rows):
             raise OperationsError(f"{part.alias}: rows are not those of the backup: restore it again")
     for part in manifest.parts:

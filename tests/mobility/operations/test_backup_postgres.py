@@ -3,9 +3,8 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import psycopg
 import pytest
@@ -23,7 +22,10 @@ pytestmark = [
     pytest.mark.django_db(databases=["default", "vault"], transaction=True),
     pytest.mark.skipif("postgresql" not in live.DATABASES["default"]["ENGINE"], reason="PostgreSQL only"),
 ]
-Shim = Callable[[str], None]
+
+
+class Shim(Protocol):
+    def __call__(self, words: str, *, of: str = "vault") -> None: ...
 
 
 @pytest.fixture
@@ -33,22 +35,23 @@ def place(tmp_path: Path, data_dir: Path) -> Path:
 
 @pytest.fixture
 def as_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shim:
-    """What becomes of the SQL that the real pg_restore writes: `$real "$@"` and what follows."""
+    """What becomes of the SQL that the real pg_restore writes of a database: it, and `words`."""
+    real = shutil.which("pg_restore")
 
-    def put(words: str) -> None:
+    def put(words: str, *, of: str = "vault") -> None:
         text = f"""#!/bin/sh
-real={shutil.which("pg_restore")}
-case "$*" in *--file=-*) $real "$@" {words}; exit ;; esac
+real={real}
+case "$*" in *--file=-*/{of}.dump) $real "$@" {words}; exit ;; esac
 exec $real "$@"
 """
         _program(tmp_path / "bin" / "pg_restore", text)
-        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
 
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     return put
 
 
 def _program(path: Path, text: str) -> None:
-    path.parent.mkdir()
+    path.parent.mkdir(exist_ok=True)
     path.write_text(text)
     path.chmod(0o700)
 
@@ -83,6 +86,22 @@ def test_a_load_that_breaks_off_leaves_what_was_there(
         load(dump, alias="vault")
     assert slugs() == {"before", "since"}
     assert count_rows("vault") == rows
+
+
+def test_a_restore_that_breaks_off_says_what_it_left(
+    place: Path, as_script: Shim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(restoring, "_check_nobody_works", lambda: None)
+    folder = make_backup(place, by="olga").folder
+    a_study("since")
+    as_script("; echo 'SELECT 1 / 0;'")
+    with pytest.raises(OperationsError, match=r"vault: .*; default is that of the backup already"):
+        restoring.restore(folder, by="olga", replaces=True)
+    assert slugs() == {"since"}
+    as_script("; echo 'SELECT 1 / 0;'", of="default")
+    with pytest.raises(OperationsError, match=r"default: .*; the databases are as they were"):
+        restoring.restore(folder, by="olga", replaces=True)
+    assert count_rows("default")["operations_backup"] == 0  # that of the backup, from before it was noted
 
 
 def test_what_the_dump_does_not_know_goes(place: Path) -> None:
