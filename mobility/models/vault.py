@@ -7,6 +7,13 @@ from django.db.models import Q
 class VaultStudy(models.Model):
     """What the operator zone approved: it sanitises by this copy only, whatever the main database says."""
 
+    class Stopped(models.TextChoices):
+        """Why; `mobility.services.fitting` has the words."""
+
+        PRESENCE = "presence"  # a day may have crossed that is open here: only people can end that
+        AHEAD = "ahead"  # analysts have more than the vault knows
+        CLOSED = "closed"  # analysts know it as closed
+
     slug = models.SlugField(unique=True, max_length=64)
     definition = models.JSONField(help_text="reports.studyfile.StudyDefinition")
     plan = models.JSONField(help_text="ldp.PlanSpec")
@@ -20,8 +27,9 @@ class VaultStudy(models.Model):
         help_text="the batch that may change presence now: one at a time",
     )  # fmt: skip
     stopped = models.CharField(
-        max_length=500, blank=True, help_text="why nothing can be added since a restore; empty: it can"
-    )
+        max_length=16, blank=True, choices=Stopped,
+        help_text="why nothing can be added since a restore; empty: it can",
+    )  # fmt: skip
     created_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True, blank=True)
     certificate = models.JSONField(null=True, blank=True, help_text="what was erased when the study closed")

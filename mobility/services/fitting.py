@@ -15,8 +15,21 @@ from mobility.models import VaultDay, VaultPublication, VaultStudy
 
 log = logging.getLogger(__name__)
 
-# Nothing that can be compared shows whether a day has crossed: so it ends by a decision of people only.
-PRESENCE: Final = (
+# What ends by itself when databases that fit are there. Whether a day has crossed, nothing that can be
+# compared shows: that ends by a decision of people only, and so does what this release does not know.
+PASSING: Final = (VaultStudy.Stopped.AHEAD, VaultStudy.Stopped.CLOSED)
+_WORDS: Final = {
+    VaultStudy.Stopped.AHEAD: (
+        "the study is stopped, so that nobody is counted twice: analysts have publications of it that this "
+        "vault does not know, since the vault was restored from an older backup. Restore both from backups "
+        "that fit (docs/backup.md), or end the study with close_study --after-restore"
+    ),
+    VaultStudy.Stopped.CLOSED: (
+        "the study is stopped: analysts know it as closed, and the vault was restored from a backup of "
+        "before. End it again with close_study --after-restore"
+    ),
+}
+_PRESENCE_WORDS: Final = (
     "the study is stopped: it has presence noise and days that are open in the backup. If one of them was "
     "closed since, closing it again would publish it with the same noise and other counts, and the "
     "difference would show who opted out. End the study with close_study --after-restore; or, if no day of "
@@ -24,14 +37,18 @@ PRESENCE: Final = (
 )
 
 
-def check(study: VaultStudy, known: Collection[UUID], *, where: str, is_closed: bool = False) -> None:
+def why(stopped: str) -> str:
+    """Why a study is stopped, in words, and what to do; `stopped` is what its row says, and not empty."""
+    return _WORDS.get(stopped, _PRESENCE_WORDS)
+
+
+def check(study: VaultStudy, known: Collection[UUID], *, is_closed: bool = False) -> None:
     """Stop the study if its vault is older than what analysts have.
 
     Parameters
     ----------
     known : publications that analysts have; they were read before this is called
-    where : who has them, as people call it
-    is_closed : whether the study is closed there
+    is_closed : whether analysts know the study as closed
 
     Raises
     ------
@@ -44,15 +61,15 @@ def check(study: VaultStudy, known: Collection[UUID], *, where: str, is_closed: 
     # Closing decides first and then forgets publications: of a closed study there is nothing to compare.
     if not VaultStudy.objects.filter(pk=study.pk, certificate__isnull=True).exists():
         return
-    reason = _closed_words(where) if is_closed else _ahead_words(where, len(unknown))
+    reason = VaultStudy.Stopped.CLOSED if is_closed else VaultStudy.Stopped.AHEAD
     _stop(study, reason)
     log.error("study_stopped study=%s unknown=%s closed=%s", study.slug, len(unknown), is_closed)
-    raise StudyStoppedError(reason)
+    raise StudyStoppedError(why(reason))
 
 
 def let_go_on(study: VaultStudy) -> None:
     """Everything fits: a study that was stopped goes on, unless people have to decide."""
-    if VaultStudy.objects.filter(pk=study.pk).exclude(stopped__in=["", PRESENCE]).update(stopped=""):
+    if VaultStudy.objects.filter(pk=study.pk).filter(stopped__in=PASSING).update(stopped=""):
         log.info("study_goes_on study=%s", study.slug)
     study.refresh_from_db(fields=["stopped"])
 
@@ -69,28 +86,13 @@ def stop_noisy() -> list[str]:
             continue
         closed = VaultDay.objects.filter(study=study, state=VaultDay.State.CLOSED)
         if max([0, *closed.values_list("day", flat=True)]) < study.definition["days"]:
-            _stop(study, PRESENCE)
+            _stop(study, VaultStudy.Stopped.PRESENCE)
             stopped.append(study.slug)
             log.warning("study_stopped study=%s presence=True", study.slug)
     return stopped
 
 
-def _stop(study: VaultStudy, reason: str) -> None:
+def _stop(study: VaultStudy, reason: VaultStudy.Stopped) -> None:
     """Note why a study is stopped; nothing takes the place of what only people can end."""
-    VaultStudy.objects.filter(pk=study.pk).exclude(stopped=PRESENCE).update(stopped=reason)
+    VaultStudy.objects.filter(pk=study.pk, stopped__in=["", *PASSING]).update(stopped=reason)
     study.refresh_from_db(fields=["stopped"])
-
-
-def _ahead_words(where: str, n: int) -> str:
-    return (
-        f"the study is stopped, so that nobody is counted twice: {where} has {n} publications of it that "
-        "this vault does not know, since the vault was restored from an older backup. Restore both from "
-        "backups that fit (docs/backup.md), or end the study with close_study --after-restore"
-    )
-
-
-def _closed_words(where: str) -> str:
-    return (
-        f"the study is stopped: {where} says that it was closed, and the vault was restored from a backup of "
-        "before. End it again with close_study --after-restore"
-    )

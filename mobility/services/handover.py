@@ -120,7 +120,7 @@ def _deliver(study: VaultStudy, server: AnalystServer) -> None:
         server.send_study(study.slug, _study_body(study))
         state = server.state(study.slug)
     known = _known(state)
-    fitting.check(study, known, where="the analyst server", is_closed=bool(state.get("is_closed")))
+    fitting.check(study, known, is_closed=bool(state.get("is_closed")))
     publications = VaultPublication.objects.filter(study=study)
     # Those that a server has lost wait again.
     publications.exclude(pk__in=known).update(handed_over_at=None)

@@ -96,7 +96,7 @@ def send_missing(study: VaultStudy) -> None:
     StudyStoppedError : the analyst zone has totals that the vault does not know: nothing was added to them
     """
     known = known_publications(study.slug)
-    fitting.check(study, known, where="the main database")
+    fitting.check(study, known)
     for publication in VaultPublication.objects.filter(study=study).exclude(pk__in=known).order_by("number"):
         apply_publication(
             study_slug=study.slug,

@@ -16,7 +16,7 @@ from mobility.errors import MobilityError, StudyStoppedError
 from mobility.handover import AnalystServer, HandoverError, HandoverWaitsError
 from mobility.keystore import keystore
 from mobility.models import Batch, VaultStudy
-from mobility.services import endings, staging
+from mobility.services import endings, fitting, staging
 from mobility.services.closing import Leave, close_study
 from mobility.services.publishing import send_missing
 from mobility.services.receipts import closed_event, record_missing
@@ -134,7 +134,7 @@ def _compare() -> tuple[dict[str, str], dict[str, str]]:
             waiting[study.slug] = str(error)
         else:
             if study.stopped:  # it fits, and people have to decide
-                stopped[study.slug] = study.stopped
+                stopped[study.slug] = fitting.why(study.stopped)
     return stopped, waiting
 
 

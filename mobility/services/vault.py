@@ -32,6 +32,7 @@ from mobility.presence import Presence
 from mobility.profiles import Profile
 from mobility.sanitise import StudySanitiser
 from mobility.sealing import seal, unseal
+from mobility.services import fitting
 from reports.statement import closed_on
 from reports.studyfile import StudyDefinition
 
@@ -188,7 +189,7 @@ def open_study(row: VaultStudy) -> OpenStudy:
     """
     if row.closed_at is None:
         if row.stopped:
-            raise StudyStoppedError(row.stopped)
+            raise StudyStoppedError(fitting.why(row.stopped))
         try:
             return OpenStudy(row=row, master_key=keystore().read(row.key_id))
         except KeyMissingError:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mobility.models import VaultStudy
 from mobility.operations.findings import Finding, Level
-from mobility.services.fitting import PRESENCE
+from mobility.services.fitting import PASSING
 
 
 def stopped() -> Iterator[Finding]:
@@ -15,7 +15,7 @@ def stopped() -> Iterator[Finding]:
             code="study_stopped",
             level=Level.ERROR,
             subject=slug,
-            facts={"why": "presence"} if why == PRESENCE else {},
+            facts={} if why in PASSING else {"why": "presence"},
         )
         for slug, why in studies.values_list("slug", "stopped")
     ]

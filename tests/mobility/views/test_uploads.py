@@ -189,7 +189,7 @@ class TestOpen:
         self, client: Client, study: VaultStudy
     ) -> None:
         """It goes on by itself when the analyst zone is back to what the vault knows."""
-        VaultStudy.objects.update(stopped="the analyst zone is ahead")
+        VaultStudy.objects.update(stopped=VaultStudy.Stopped.AHEAD)
         response = begin(client, 11)
         assert (response.status_code, response["Retry-After"]) == (503, "60")
 
