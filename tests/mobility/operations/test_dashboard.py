@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ ROOT: Path = settings.BASE_DIR
 DASHBOARD = ROOT / "docker" / "grafana" / "mobility.json"
 RULES = ROOT / "docker" / "prometheus-rules.yml"
 PAGE = ROOT / "docs" / "metrics.md"
-OF_PROMETHEUS = {"job", "le"}
+OF_PROMETHEUS = {"job", "le", "instance"}
 LABELS = {
     "code", "subject", "level", "queue", "worker", "job", "state", "study", "folder", "database", "version",
     "zone", "view", "method", "status", "task", "outcome",
@@ -71,10 +73,43 @@ def test_page_lists_what_is_exported(exported: set[str]) -> None:
 
 def test_every_query_uses_labels_that_there_are() -> None:
     for text in expressions():
-        used = {name for group in re.findall(r"\bby \(([^)]*)\)", text) for name in re.split(r",\s*", group)}
+        used = {
+            name
+            for group in re.findall(r"\b(?:by|without) \(([^)]*)\)", text)
+            for name in re.split(r",\s*", group)
+        }
         used |= set(re.findall(r"[{,]\s*(\w+)\s*(?:=|!|=~)", text))
         assert used <= LABELS | OF_PROMETHEUS, text
         assert text.count("(") == text.count(")")
+
+
+# Of all but requests and versions, the web servers of one zone tell the same.
+OF_THE_ZONE = r"\bmobility_(?!http_request_seconds|info\b)\w+"
+TAKEN_ONCE = r"(max|min) without \(instance[^)]*\) \((mobility_\w+ / |(rate|increase|predict_linear)\()?$"
+
+
+def test_what_two_web_servers_tell_is_taken_once() -> None:
+    taken = 0
+    for text in expressions():
+        for found in re.finditer(OF_THE_ZONE, text):
+            assert re.search(TAKEN_ONCE, text[: found.start()]), text
+            taken += 1
+    assert taken > 30
+
+
+def test_zones_are_told_apart() -> None:
+    """An alert, or a failing zone, is not hidden by what another zone says."""
+    for rule in rules():
+        assert not re.search(r"\bby \(|\b(max|min|sum)\(|without \([^)]*zone", rule["expr"]), rule["alert"]
+        if "mobility_" in rule["expr"]:
+            assert rule["annotations"]["summary"].startswith("{{ $labels.zone }}: "), rule["alert"]
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool, of Debian's package prometheus")
+def test_rules_fire_when_they_should() -> None:
+    told = Path(__file__).with_name("prometheus_rules_test.yml")
+    done = subprocess.run(["promtool", "test", "rules", told], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_panels_have_titles_of_their_own_and_lie_side_by_side() -> None:
@@ -96,7 +131,7 @@ def test_rules_know_levels_and_name_pages() -> None:
         page = rule["annotations"]["runbook"]
         if "{{" in page:
             assert page == 'docs/runbook/{{ reReplaceAll "_" "-" $labels.code }}.md'
-            assert "code" in rule["expr"]
+            assert re.search(r"without \(instance\) \(mobility_finding\)", rule["expr"])  # so it has its code
         else:
             assert (ROOT / page).is_file(), page
     assert all((ROOT / f"docs/runbook/{code.replace('_', '-')}.md").is_file() for code in CODES)
