@@ -209,6 +209,15 @@ def test_a_dump_that_cannot_be_read_is_none(place: Path) -> None:
         verify_backup(folder)
 
 
+def test_one_that_cannot_be_loaded_leaves_what_was_there(tmp_path: Path) -> None:
+    a_study()
+    path = tmp_path / "vault"
+    path.write_bytes(b"no database" * 200)
+    with pytest.raises(OperationsError, match=r"vault cannot be loaded|pg_restore --list failed"):
+        load(path, alias="vault")
+    assert VaultStudy.objects.count() == 1
+
+
 def test_old_ones_go_and_the_newest_stay(place: Path) -> None:
     made = make_backup(place, by="olga")
     for days in range(10, 90, 10):
