@@ -71,14 +71,19 @@ def deployment(extracts: list[Path]) -> Iterator[Deployment]:
         yield made
 
 
-def test_what_a_feed_sends_is_read_by_an_analyst(deployment: Deployment) -> None:
+def published(deployment: Deployment) -> Any:
+    """Reports of the first file, once both zones have the same."""
     told = batch_done(deployment, deployment.found["BATCH"])
     assert told["state"] == "done"
     ours = reports_of(deployment.north)
-    assert ours[0]["n_visitors"] > 0
     deadline = time.monotonic() + 60
     while (theirs := reports_of(deployment.reports)) != ours:
         assert time.monotonic() < deadline, theirs
+    return ours
+
+
+def test_what_a_feed_sends_is_read_by_an_analyst(deployment: Deployment) -> None:
+    assert published(deployment)[0]["n_visitors"] > 0
     assert "gender" in page_as_ana(deployment, f"/studies/{STUDY}/gender/")
 
 
@@ -294,13 +299,13 @@ def staged_bytes(host: Machine) -> int:
     return sum(path.stat().st_size for path in staging.rglob("*") if path.is_file())
 
 
-def test_names_of_share_links_are_in_no_log(deployment: Deployment) -> None:
+def test_names_of_share_links_and_who_opens_them_are_in_no_log(deployment: Deployment) -> None:
     secret = "a-secret-of-a-share-link"
     host = deployment.reports
     host.shell(
         f"curl --silent --insecure --header 'Host: {ANALYSTS}' https://127.0.0.1/shared/{secret}/?q={secret}"
     )
-    assert "GET /shared/- " in (host.root / "var/log/nginx/access.log").read_text()
+    assert " - GET /shared/- " in (host.root / "var/log/nginx/access.log").read_text()
     assert Search((secret,)).in_files(host.written / "var/up/log") == []
 
 
@@ -345,7 +350,7 @@ def test_a_worker_with_a_guessable_secret_is_refused(deployment: Deployment) -> 
 
 def test_an_upgrade_by_the_commands_of_its_page_loses_nothing(deployment: Deployment) -> None:
     """docs/upgrading.md, to the same code."""
-    before = reports_of(deployment.north)
+    before = published(deployment)
     deployment.follow(UPGRADING)
     for host in (deployment.north, deployment.reports):
         host.wait("curl --silent --fail http://127.0.0.1:8000/healthz/ready", what="the web server")
