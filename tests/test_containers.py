@@ -237,6 +237,12 @@ def test_the_proxy_asks_anew_where_the_web_server_is() -> None:
     assert "zone" in told
 
 
+def test_addresses_that_pages_name_have_the_port_that_was_asked() -> None:
+    """Share links, origins of forms and the way back from a provider would lead to another server."""
+    assert "proxy_set_header Host $http_host;" in NGINX
+    assert 'ports: ["443:443", "80:80"]' in (DOCKER / "base.yaml").read_text()  # where http:// leads to
+
+
 def test_image_says_the_version_of_the_software() -> None:
     told = re.search(r"^ARG VERSION=(\S+)$", (DOCKER / "Dockerfile").read_text(), flags=re.MULTILINE)
     project = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
