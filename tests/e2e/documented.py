@@ -155,7 +155,7 @@ def put_broker(host: Machine) -> None:
     """What matters here of Redis as the distribution installs it: it saves to a folder of its own."""
     host.shell("id redis || useradd --system redis")
     host.shell(f"install -d -o redis /etc/redis /{BROKER}")
-    host.write("/etc/redis/redis.conf", f"bind 127.0.0.1\ndir /{BROKER}\nsave 3600 1 60 10000\n")
+    host.write("/etc/redis/redis.conf", f"bind 127.0.0.1\ndir /{BROKER}\nsave 60 10000\nsave 3600 1\n")
 
 
 def start_redis(host: Machine) -> None:
