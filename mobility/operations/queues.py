@@ -70,6 +70,19 @@ def depth(queue: str) -> Depth:
     )
 
 
+def waits_since(queue: str, *, level: int) -> float | None:
+    """When the oldest message of a level was sent, in seconds since 1970; None: none waits.
+
+    Raises
+    ------
+    redis.RedisError, OSError : the broker does not answer
+    """
+    options: dict[str, Any] = settings.CELERY_BROKER_TRANSPORT_OPTIONS
+    name = _lists(queue)[sorted(options.get("priority_steps", STEPS)).index(level)]
+    oldest: Any = _client(settings.CELERY_BROKER_URL).lindex(name, -1)
+    return _sent_at(oldest)
+
+
 def _lists(queue: str) -> list[str]:
     options: dict[str, Any] = settings.CELERY_BROKER_TRANSPORT_OPTIONS
     separator = options.get("sep", SEPARATOR)

@@ -1,6 +1,7 @@
 """Asking workers for work. A message holds ids only; what is lost in the queue, the sweep asks for again."""
 
 import logging
+from datetime import UTC, datetime
 
 import redis
 from django.conf import settings
@@ -32,6 +33,20 @@ def ask_next(study_id: int) -> None:
     waiting = Batch.objects.filter(study_id=study_id, state=Batch.State.QUEUED).order_by("created_at").first()
     if waiting is not None:
         ask("advance", str(waiting.pk))
+
+
+def waits_since() -> datetime | None:
+    """When the chunk or shard was asked for that has waited longest in the broker; None: none waits.
+
+    They are fetched in their order: what was asked for before it, and has not begun, waits no more.
+    """
+    level = settings.CELERY_TASK_ROUTES["mobility.tasks.read_chunk"]["priority"]
+    try:
+        sent_at = queues.waits_since(settings.CELERY_TASK_DEFAULT_QUEUE, level=level)
+    except (redis.RedisError, OSError) as error:
+        log.warning("broker_not_asked error=%s", type(error).__name__)
+        return None
+    return None if sent_at is None else datetime.fromtimestamp(sent_at, UTC)
 
 
 def has_forgotten() -> bool:

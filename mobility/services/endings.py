@@ -16,7 +16,7 @@ from django.utils import timezone
 from mobility import memory
 from mobility.errors import CancelError, DiskFullError, MobilityError, SupersededError
 from mobility.models import Batch, VaultDay
-from mobility.services import staging
+from mobility.services import sharing, staging
 from mobility.services.dispatching import ask_next
 from mobility.services.liveness import deactivate, show_waiting
 from mobility.services.receipts import record_ended
@@ -151,6 +151,7 @@ def cancel(batch: Batch, *, by: str) -> None:
     ------
     CancelError : it has ended, or parts of it are merged already
     """
+    was_long = sharing.is_long(batch)
     # The state goes first: it stops the tasks that are at work.
     nothing_is_kept = Q(state__in=Batch.CANCELLABLE) | Q(validate_only=True)
     unended = Batch.objects.filter(nothing_is_kept, pk=batch.pk, failure="").exclude(state__in=Batch.FINAL)
@@ -168,6 +169,8 @@ def cancel(batch: Batch, *, by: str) -> None:
     log.info("batch_cancelled batch=%s", batch.pk)
     staging.destroy(batch)
     _make_room(batch)
+    if was_long:
+        sharing.let_long_go_on(batch)
     record_ended(batch)
 
 

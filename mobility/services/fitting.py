@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 # What ends by itself when databases that fit are there. Whether a day has crossed, nothing that can be
 # compared shows: that ends by a decision of people only, and so does what this release does not know.
 PASSING: Final = (VaultStudy.Stopped.AHEAD, VaultStudy.Stopped.CLOSED)
-_WORDS: Final = {
+_WORDS: Final[dict[str, str]] = {
     VaultStudy.Stopped.AHEAD: (
         "the study is stopped, so that nobody is counted twice: analysts have publications of it that this "
         "vault does not know, since the vault was restored from an older backup. Restore both from backups "

@@ -133,13 +133,15 @@ def read_chunk(batch: Batch, chunk: Chunk, study: OpenStudy) -> None:
             watched=partial(_living, batch=batch, chunk=chunk, stream=stream),
         )
         segments = _staged(reading, name)
-    Chunk.objects.filter(pk=chunk.pk, is_done=False).update(
+    kept = Chunk.objects.filter(pk=chunk.pk, is_done=False).update(
         is_done=True,
         staged=name,
         segments=segments,
         counts={"rows": counts.to_json(), "source": source.facts(), "encoding": source.encoding},
         peak_rss_mb=memory.peak_mb(),
     )
+    if not kept:  # another task was first, or the file is read in another way by now
+        _delete(batch, name, len(segments))
 
 
 def _staged(reading: Reading, name: str) -> list[dict[str, list[list[int]]]]:
@@ -150,11 +152,16 @@ def _staged(reading: Reading, name: str) -> list[dict[str, list[list[int]]]]:
             packed = ((shard, piece.pack()) for shard, pieces in parts.items() for piece in pieces)
             segments.append(staging.write_chunk(batch, f"{name}-{number}", packed))
     except Exception:
-        with suppress(OSError):
-            for number in range(len(segments)):
-                staging.delete_chunk(batch, f"{name}-{number}")
+        _delete(batch, name, len(segments))
         raise
     return segments
+
+
+def _delete(batch: Batch, name: str, n_segments: int) -> None:
+    """Remove what was staged in vain; what cannot be removed now goes when the batch ends."""
+    for number in range(n_segments):
+        with suppress(OSError):
+            staging.delete_chunk(batch, f"{name}-{number}")
 
 
 def _living(
@@ -183,7 +190,7 @@ def _living(
 
 
 def judge(batch: Batch, study: OpenStudy) -> bool:
-    """Add up all chunks and note what the file is; False if it has to be read in another way.
+    """Add up all chunks and note what the file is; False if it has to be read, or is read, in another way.
 
     Raises
     ------
@@ -191,6 +198,8 @@ def judge(batch: Batch, study: OpenStudy) -> bool:
     TooManyBadRowsError : the batch is refused whole
     """
     chunks = list(batch.chunks.all())
+    if not all(chunk.is_done for chunk in chunks):  # another task has judged it, and begun anew
+        return False
     # A chunk that is all ASCII says nothing about the file.
     encodings = {chunk.counts["encoding"] for chunk in chunks} - {""}
     if len(encodings) > 1:

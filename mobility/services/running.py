@@ -26,9 +26,9 @@ from mobility.services.endings import (
 )
 from mobility.services.liveness import activate, next_sign, show_life, sign_of_waiting
 from mobility.services.publishing import publish
+from mobility.services.sharing import MAX_ATTEMPTS
 from mobility.services.vault import OpenStudy, open_study
 
-MAX_ATTEMPTS = 5
 State = Batch.State
 
 
@@ -59,6 +59,7 @@ def read_chunk(batch_id: str, index: int) -> None:
     batch = Batch.objects.select_related("study").get(pk=batch_id)
     if batch.state != State.READING:
         return
+    was_long = sharing.is_long(batch)
     with failing_with_a_reason(batch):
         chunk = Chunk.objects.filter(batch=batch, index=index).first()
         if chunk is None:  # the file is read in another way by now
@@ -72,7 +73,8 @@ def read_chunk(batch_id: str, index: int) -> None:
                     raise
                 reading.read_as_a_whole(batch)
                 return
-    sharing.let_long_go_on(batch)
+    if was_long:  # however it ended
+        sharing.let_long_go_on(batch)
     if _is_still(batch) and not sharing.ask_for_chunks(batch):
         advance(batch_id)
 
@@ -104,9 +106,12 @@ def _attempt(batch: Batch, work: Batch | Chunk | ShardRun) -> Iterator[None]:
     Raises
     ------
     MobilityError : it has begun too often, or met its time limit in the last try
-    SupersededError : it has to wait, and another task has begun the same since, and will try again
+    SupersededError : others are at it, and nobody knows yet that they died; or it has to wait, and another
+        task has begun the same since, and will try again
     """
     if work.attempts >= MAX_ATTEMPTS:
+        if work is not batch and work.alive_until and work.alive_until > timezone.now():
+            raise SupersededError("other tasks work on it")
         raise MobilityError(stopped(batch, death_problem(tries=work.attempts)))
     table: Any = type(work).objects
     row = table.filter(pk=work.pk)

@@ -8,8 +8,8 @@ import pytest
 
 from mobility.errors import StagingUnavailableError
 from mobility.models import Batch, DayState, VaultDay, VaultStudy
-from mobility.services import endings, publishing, running, staging
-from mobility.services.vault import open_study
+from mobility.services import endings, publishing, reading, running, staging
+from mobility.services.vault import OpenStudy, open_study
 from tests.mobility.services.conftest import Pipeline
 from tests.mobility.services.test_totals import _only, _present_on
 
@@ -135,6 +135,21 @@ def test_chunks_that_disagree_on_the_encoding_are_read_in_order(
     assert batch.source == in_order.source
     assert (batch.rows_rejected, batch.rejected_lines) == (in_order.rows_rejected, in_order.rejected_lines)
     assert pipeline.tallies() == whole.tallies()
+
+
+def test_two_last_tasks_may_both_judge_the_file(
+    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them begins anew while the other has all chunks before it."""
+    judge = reading.judge
+
+    def late(batch: Batch, study: OpenStudy) -> bool:
+        reading.read_as_a_whole(batch)
+        return judge(batch, study)
+
+    monkeypatch.setattr(reading, "judge", late)
+    (batch,) = pipeline.upload(extract[0])
+    assert (batch.state, batch.failure, batch.reads_whole) == (Batch.State.DONE, "", True)
 
 
 def test_undoing_a_day_that_was_published_by_half_counts(pipeline: Pipeline, extract: list[Path]) -> None:

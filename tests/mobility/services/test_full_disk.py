@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from mobility.errors import DiskFullError
+from mobility.errors import DiskFullError, StagingUnavailableError
 from mobility.models import Batch, Chunk
 from mobility.services import reading, running, staging
+from mobility.services.vault import open_study
 from tests.mobility.services.conftest import Pipeline
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -48,6 +49,31 @@ def test_full_disk_is_waited_for(
     monkeypatch.setattr(staging, "write_chunk", write)
     pipeline.finished(batch)
     assert batch.state == Batch.State.DONE
+
+
+def test_what_is_read_in_vain_is_removed_as_far_as_can_be(
+    pipeline: Pipeline, extract: list[Path], data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two tasks read the same chunk: what the second one staged belongs to nobody."""
+    batch = pipeline.receive(extract[0])
+    study = open_study(batch.study)
+    reading.begin(batch, study)
+    chunk, folder = Chunk.objects.get(batch=batch), data_dir / "staging" / str(batch.pk)
+    parts_of, delete, kept = reading.parts_of, staging.delete_chunk, []
+
+    def failing_once(batch: Batch, name: str) -> None:
+        if name.endswith("-0"):
+            kept.append(name)
+            raise StagingUnavailableError("no answer")
+        delete(batch, name)
+
+    monkeypatch.setattr(reading, "parts_of", lambda given: [*parts_of(given), {}])
+    monkeypatch.setattr(staging, "delete_chunk", failing_once)
+    reading.read_chunk(batch, chunk, study)
+    of_the_first = sorted(path.name for path in folder.iterdir())
+    reading.read_chunk(batch, chunk, study)
+    assert len(kept) == 1
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*of_the_first, *kept])
 
 
 def test_other_problem_of_a_disk_is_named(

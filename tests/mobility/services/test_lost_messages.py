@@ -1,11 +1,13 @@
 """A real Redis loses its messages while a batch is at work: what has not begun is asked for again at once."""
 
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from kombu import Connection
 from kombu.message import Message
 from redis import Redis
@@ -14,7 +16,7 @@ from mobility import tasks
 from mobility.celery import app
 from mobility.models import Batch, Chunk
 from mobility.operations import queues
-from mobility.services import dispatching, reading, running
+from mobility.services import dispatching, reading, running, sharing
 from mobility.services.sweeping import sweep
 from scripts import services
 from tests.mobility.services.conftest import Pipeline
@@ -54,6 +56,12 @@ class Broker:
                 while not done and self.length():
                     connection.drain_events(timeout=5)
         return done[0] if done else None
+
+    def work_steps(self) -> None:
+        """What has the first level alone: chunks and shards go on waiting."""
+        with Redis(port=self._port) as redis:
+            while redis.llen("celery"):
+                self.work_one()
 
     def work(self) -> None:
         while self.work_one():
@@ -125,6 +133,29 @@ def test_a_batch_goes_on_with_the_next_sweep(
     broker.send("advance", str(again.pk))
     broker.work()
     assert pipeline.tallies() == expected.tallies()
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_what_only_waits_for_longer_than_a_lease_is_not_asked_for_twice(
+    broker: Broker, pipeline: Pipeline, extract: list[Path], settings: Any
+) -> None:
+    """Nobody takes chunks for eight leases; then one is lost though others wait."""
+    settings.MOBILITY_BATCH_LEASE_S = 0.1
+    batch = pipeline.receive(extract[0])
+    sweep()
+    broker.work_steps()
+    waiting = broker.length()
+    for _ in range(8):
+        time.sleep(0.15)
+        sweep()
+        broker.work_steps()
+        assert broker.length() == waiting == 4
+    asked_long_ago = timezone.now() - 2 * sharing.CLOCKS_DIFFER
+    Chunk.objects.filter(batch=batch, index=2).update(alive_until=asked_long_ago)
+    time.sleep(0.15)
+    sweep()
+    broker.work_steps()
+    assert broker.length() == waiting + 1
 
 
 def test_what_has_begun_is_not_asked_for_again(

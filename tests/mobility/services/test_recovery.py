@@ -242,7 +242,7 @@ def test_no_day_crosses_twice_with_the_same_presence_noise(
 def why_stopped() -> dict[str, Any]:
     (found,) = fitting.stopped()
     assert found.level == Level.ERROR
-    return found.facts
+    return dict(found.facts)
 
 
 OF_PEOPLE = (

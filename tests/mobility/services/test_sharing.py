@@ -1,26 +1,41 @@
 """Batches take turns: whatever their sizes, each gets its share of the workers' processes."""
 
 import gzip
+import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.db import InterfaceError, OperationalError, connections
 from django.utils import timezone
 
-from mobility.errors import StagingUnavailableError
+from mobility.errors import BatchFormatError, StagingUnavailableError
 from mobility.models import Batch, Chunk, ShardRun
 from mobility.operations.models import WorkerSign
 from mobility.operations.signs import SILENT_S
 from mobility.services import merging, reading, running, sharing, sweeping
+from mobility.services.endings import cancel
 from mobility.services.liveness import next_sign
+from mobility.services.vault import open_study
 from tests.mobility.services.conftest import Pipeline
 
 MakePipeline = Callable[..., Pipeline]
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
+
+
+@pytest.fixture(autouse=True)
+def _main_database_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test before has learned of it does not count."""
+    monkeypatch.setitem(sharing._away, "until", 0.0)
 
 
 @pytest.fixture
@@ -162,6 +177,46 @@ def test_an_outage_multiplies_no_messages_and_fails_nothing(
     assert state_of(batch) == Batch.State.DONE
 
 
+def test_who_reads_a_chunk_for_long_shows_that_it_is_at_work(
+    pipeline: Pipeline, small_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = pipeline.receive(small_file)
+    study = open_study(batch.study)
+    reading.begin(batch, study)
+    began = timezone.now()
+    Chunk.objects.filter(batch=batch).update(alive_until=began)
+    minutes = count(step=60)
+    monkeypatch.setattr(reading, "time", SimpleNamespace(monotonic=lambda: next(minutes)))
+    reading.read_chunk(batch, batch.chunks.get(), study)
+    assert batch.chunks.get().alive_until > began
+
+
+@pytest.mark.parametrize("task", ["read_chunk", "apply_shard"])
+def test_many_tasks_at_once_on_the_same_fail_no_healthy_batch(
+    pipeline: Pipeline, small_file: Path, monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    """Messages came double, and all of them are at work: nobody has died."""
+    batch = ask_for(pipeline, small_file)
+    while pipeline.queue[0][0] != task:
+        take_one(pipeline)
+    message = pipeline.queue[0][1:]
+    module = {"read_chunk": reading, "apply_shard": merging}[task]
+    real, began = getattr(module, task), 0
+
+    def at_once(*given: Any) -> None:
+        nonlocal began
+        began += 1
+        getattr(running, task)(*message)
+        real(*given)
+
+    monkeypatch.setattr(module, task, at_once)
+    take_one(pipeline)
+    assert began == sharing.MAX_ATTEMPTS
+    monkeypatch.setattr(module, task, real)
+    pipeline.finished(batch)
+    assert (batch.state, batch.failure) == (Batch.State.DONE, "")
+
+
 @pytest.mark.database
 def test_of_tasks_that_wait_for_the_same_only_the_last_is_tried_again(
     pipeline: Pipeline, huge_file: Path, monkeypatch: pytest.MonkeyPatch
@@ -227,18 +282,83 @@ def test_what_is_at_work_is_not_asked_for_twice(
     assert [ids[1] for _, *ids in pipeline.queue] == [0, 1, 0]
 
 
-@pytest.mark.database
-def test_long_tasks_leave_a_process_to_all_others(
-    make_pipeline: MakePipeline, settings: Any, extract: list[Path], tmp_path: Path,
+@dataclass
+class Long:
+    """Two batches with compressed text, which is one task however long it takes; and two processes."""
+
+    pipelines: list[Pipeline]
+    batches: list[Batch]
+
+
+@pytest.fixture
+def long(
+    make_pipeline: MakePipeline, settings: Any, small_file: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    """Compressed text is one task, however long it takes."""
+) -> Long:  # fmt: skip
     settings.MOBILITY_WORKER_PROCESSES = 2
     packed = tmp_path / "day.csv.gz"
-    packed.write_bytes(gzip.compress(extract[0].read_bytes()))
+    packed.write_bytes(gzip.compress(small_file.read_bytes()))
     monkeypatch.setattr(sharing, "LONG_BYTES", 1000)
     pipelines = [make_pipeline(slug=slug) for slug in ("first", "second")]
-    batches = [ask_for(pipeline, packed) for pipeline in pipelines]
+    return Long(pipelines, [ask_for(pipeline, packed) for pipeline in pipelines])
+
+
+def damaged(*_: Any) -> None:
+    raise BatchFormatError("no such column")
+
+
+@pytest.mark.parametrize("end", ["failed", "cancelled"])
+def test_a_long_task_that_ends_badly_wakes_the_next(
+    long: Long, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    queue, (first, second) = long.pipelines[0].queue, long.batches
+    take_one(long.pipelines[0])
+    take_one(long.pipelines[0])
+    assert list(queue) == [("read_chunk", str(first.pk), 0)]
+    if end == "failed":
+        monkeypatch.setattr(reading, "read_chunk", damaged)
+        take_one(long.pipelines[0])
+    else:
+        cancel(first, by="olga")
+    assert state_of(first) == end
+    assert ("advance", str(second.pk)) in queue
+
+
+@pytest.mark.database
+@pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+def test_of_two_long_batches_that_ask_at_the_same_time_one_waits(
+    long: Long, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has counted waits for the other before it claims: both would find nobody at work."""
+    for batch in long.batches:
+        reading.begin(batch, open_study(batch.study))
+    queue, count_long = long.pipelines[0].queue, sharing._long_at_work
+    queue.clear()
+    both = Barrier(2, timeout=1)
+
+    def slowly(batch: Batch) -> int:
+        found = count_long(batch)
+        with suppress(BrokenBarrierError):
+            both.wait()
+        return found
+
+    def ask(batch: Batch) -> None:
+        for _ in range(100):  # as a task tries again what a database in memory refuses, instead of waiting
+            with suppress(OperationalError):
+                sharing.ask_for_chunks(batch)
+                break
+            time.sleep(0.05)
+        connections.close_all()
+
+    monkeypatch.setattr(sharing, "_long_at_work", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(ask, long.batches))
+    assert len(queue) == 1
+
+
+@pytest.mark.database
+def test_long_tasks_leave_a_process_to_all_others(long: Long) -> None:
+    pipelines, batches = long.pipelines, long.batches
     take_one(pipelines[0])
     take_one(pipelines[0])
     assert [in_queue(pipelines[0], batch) for batch in batches] == [1, 0]
@@ -276,6 +396,26 @@ def test_processes_are_those_of_workers_that_live(db: None, settings: Any) -> No
             name=name, zone=zone, processes=processes, started_at=now, seen_at=now - timedelta(seconds=age_s)
         )
     assert sharing.processes() == 12
+
+
+def test_a_main_database_that_is_away_is_not_asked_each_time(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+
+    def away(*_: Any) -> None:
+        nonlocal asked
+        asked += 1
+        raise OperationalError("no answer after five seconds")
+
+    with connections["default"].execute_wrapper(away):
+        for _ in range(3):
+            assert sharing.processes() >= 1
+        assert asked == 1
+        later = time.monotonic() + sharing.AWAY_S
+        monkeypatch.setattr(time, "monotonic", lambda: later)
+        sharing.processes()
+        assert asked == 2
 
 
 @pytest.mark.parametrize("problem", [OperationalError, InterfaceError])
