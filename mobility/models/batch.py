@@ -94,6 +94,9 @@ class Batch(models.Model):
     alive_until = models.DateTimeField(
         null=True, blank=True, help_text="somebody works on it until then; after it the sweep looks"
     )
+    heard_at = models.DateTimeField(
+        null=True, blank=True, help_text="of an upload: when its sender last showed life"
+    )
     attempts = models.PositiveSmallIntegerField(default=0, help_text="times that the sweep took it up again")
 
     class Meta:

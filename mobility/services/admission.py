@@ -6,7 +6,7 @@ Who sends it keeps it, and is told when to come again; so nothing is lost.
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, F, Sum
 from django.utils import timezone
 
 from mobility.errors import NoRoomError, QueueFullError, UploadTooLargeError
@@ -88,14 +88,9 @@ def check_room() -> None:
 
 def _announced() -> int:
     """Bytes that uploads under way have announced and not brought yet; one that rests closes no door."""
-    now = timezone.now()
-    # Of an upload that may rest, `alive_until` is its last sign of life plus MOBILITY_UPLOAD_EXPIRES_S; one
-    # that comes in a single stream never has more than a lease.
-    lately = now + timedelta(seconds=settings.MOBILITY_UPLOAD_EXPIRES_S - RESTS_AFTER_S)
-    in_one_stream = now + timedelta(seconds=settings.MOBILITY_BATCH_LEASE_S)
     coming = Batch.objects.filter(
-        Q(alive_until__gt=lately) | Q(alive_until__lte=in_one_stream),
         state=Batch.State.RECEIVING,
         bytes_total__isnull=False,
+        heard_at__gt=timezone.now() - timedelta(seconds=RESTS_AFTER_S),
     )
     return coming.aggregate(all=Sum(F("bytes_total") - F("bytes_received")))["all"] or 0

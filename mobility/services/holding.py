@@ -1,6 +1,6 @@
 """One sender at a time: who may add bytes to an upload.
 
-No column of its own is needed. The time up to which a receiving batch is taken for alive is its last sign
+Who holds it needs no column of its own. The time up to which a receiving batch is taken for alive is its last sign
 of life plus what the upload may rest. Every sign is a compare-and-swap on it: of two senders, one goes on.
 """
 
@@ -69,7 +69,7 @@ class Hold:
 
     def _swap(self, until: datetime, progress: dict[str, object]) -> None:
         mine = Batch.objects.filter(pk=self._batch.pk, state=Batch.State.RECEIVING, alive_until=self._until)
-        if not mine.update(alive_until=until, **progress):
+        if not mine.update(alive_until=until, heard_at=timezone.now(), **progress):
             raise self._superseded()
         self._until = until
 

@@ -17,6 +17,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Protocol
 
 from django.conf import settings
+from django.utils import timezone
 
 from mobility.errors import (
     KeyMissingError,
@@ -132,6 +133,7 @@ def begin(
         bytes_total=bytes_total,
         content_hash=_chained(opened.content_key, b"", b"").hex(),
         alive_until=free_until(settings.MOBILITY_UPLOAD_EXPIRES_S if rest_s is None else rest_s),
+        heard_at=timezone.now(),
     )
     try:
         staging.create_key(batch)

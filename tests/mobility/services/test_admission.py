@@ -59,10 +59,12 @@ def test_an_upload_under_way_keeps_what_has_arrived_while_staging_is_full(
     assert uploads.append(batch, io.BytesIO(b"987654321098765"), offset=10) == 25
 
 
+@pytest.mark.parametrize("expires_s", [24 * 3600, 60])
 def test_an_upload_that_rests_closes_no_door(
-    pipeline: Pipeline, settings: Any, monkeypatch: pytest.MonkeyPatch
+    pipeline: Pipeline, settings: Any, monkeypatch: pytest.MonkeyPatch, expires_s: int
 ) -> None:
     settings.MOBILITY_STAGING_RESERVE_BYTES = 5_000
+    settings.MOBILITY_UPLOAD_EXPIRES_S = expires_s
     monkeypatch.setattr(staging, "free_bytes", lambda: 25_000)
     huge = begin(pipeline, bytes_total=19_000)
     refusal = r"reserve of 5,000 bytes \(MOBILITY_STAGING_RESERVE_BYTES\) and the uploads"
@@ -77,5 +79,22 @@ def test_an_upload_that_rests_closes_no_door(
         begin(pipeline, bytes_total=18_000)
 
 
+def test_an_upload_at_rest_closes_no_door_right_before_its_end(
+    pipeline: Pipeline, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MOBILITY_STAGING_RESERVE_BYTES = 5_000
+    monkeypatch.setattr(staging, "free_bytes", lambda: 25_000)
+    huge = begin(pipeline, bytes_total=19_000)
+    let_rest(huge, seconds=settings.MOBILITY_UPLOAD_EXPIRES_S - 60)
+    second = begin(pipeline, bytes_total=18_000)
+    Batch.objects.filter(pk=second.pk).update(heard_at=None)
+    uploads.append(huge, io.BytesIO(b""), offset=0)  # its sender is back
+    with pytest.raises(NoRoomError):
+        begin(pipeline, bytes_total=2_000)
+
+
 def let_rest(batch: Batch, *, seconds: float) -> None:
-    Batch.objects.filter(pk=batch.pk).update(alive_until=F("alive_until") - timedelta(seconds=seconds))
+    back = timedelta(seconds=seconds)
+    Batch.objects.filter(pk=batch.pk).update(
+        alive_until=F("alive_until") - back, heard_at=F("heard_at") - back
+    )
