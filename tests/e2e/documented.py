@@ -244,7 +244,7 @@ def page_as_ana(deployment: Deployment, path: str) -> str:
         "--cookie-jar /tmp/jar --cookie /tmp/jar"
     )
     site, host = f"https://{ANALYSTS}", deployment.north
-    form = host.shell(f"{curl} {site}/sign-in/")
+    form = host.shell(f"rm --force /tmp/jar; {curl} {site}/sign-in/")
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', form)
     assert token is not None
     password = deployment.found["password of ana"]
