@@ -1,7 +1,7 @@
 """One sender at a time: who may add bytes to an upload.
 
-Who holds it needs no column of its own. The time up to which a receiving batch is taken for alive is its last sign
-of life plus what the upload may rest. Every sign is a compare-and-swap on it: of two senders, one goes on.
+No column says who holds it. The time up to which a receiving batch is taken for alive is its last sign of
+life plus what the upload may rest. Every sign is a compare-and-swap on it: of two senders, one goes on.
 """
 
 from datetime import datetime, timedelta
