@@ -67,23 +67,58 @@ def test_a_process_has_a_limit_of_memory_that_threads_and_arrow_live_with(megaby
 
 
 BEHAVE = """
-import os, django
-from celery.signals import worker_process_init
+import os, django, resource
+from celery.signals import task_prerun, worker_process_init
 import mobility.celery
+from mobility import memory
 django.setup()
 before = os.nice(0)
 worker_process_init.send(None)
-import resource
-print(os.nice(0) - before, resource.getrlimit(resource.RLIMIT_DATA)[0] > 500_000_000)
+limit = lambda: resource.getrlimit(resource.RLIMIT_DATA)[0]
+given = limit()
+memory.lift_limit()
+lifted = limit()
+task_prerun.send(None)
+print(os.nice(0) - before, given > 500_000_000, lifted != given, limit() == given)
+"""
+CONNECTIONS = """
+import django
+from celery.fixups.django import DjangoWorkerFixup
+from celery.signals import task_postrun, task_prerun
+from mobility.celery import app
+django.setup()
+from django.db import connections
+vault = connections["vault"]
+vault.ensure_connection()
+first = vault.connection
+vault.close_at = None
+after_task = DjangoWorkerFixup(app).close_database
+for moment in (after_task, lambda: task_prerun.send(None), lambda: task_postrun.send(None)):
+    moment()
+    print(vault.connection is first)
+for signal in (task_prerun, task_postrun):
+    vault.ensure_connection()
+    vault.close_at = 0
+    signal.send(None)
+    print(vault.connection is None)
 """
 
 
-def test_processes_of_a_worker_step_back_and_have_their_limit(tmp_path: Path) -> None:
+def behaviour(tmp_path: Path, program: str) -> list[str]:
     environment = os.environ | {
         "MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_WORKER_NICE": "3", "MOBILITY_TASK_MEMORY_MB": "500",
         "DJANGO_SETTINGS_MODULE": "mobility.settings",
     }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-c", BEHAVE], capture_output=True, text=True, check=True, env=environment
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
     )
-    assert done.stdout.split() == ["3", "True"]
+    return done.stdout.split()
+
+
+def test_processes_of_a_worker_step_back_and_have_their_limit_in_each_task(tmp_path: Path) -> None:
+    """The limit of a task that has met it was lifted."""
+    assert behaviour(tmp_path, BEHAVE) == ["3", "True", "True", "True"]
+
+
+def test_tasks_keep_connections_that_are_not_too_old(tmp_path: Path) -> None:
+    assert behaviour(tmp_path, CONNECTIONS) == ["True"] * 5

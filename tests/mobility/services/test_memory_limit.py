@@ -1,5 +1,7 @@
 """A task that needs more memory than it may have ends its batch, with that reason."""
 
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +17,32 @@ from tests.mobility.services.conftest import Pipeline
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 
 
-def too_much(*_: Any, **__: Any) -> None:
-    np.ones(1 << 60, np.uint8)
+@pytest.fixture(autouse=True)
+def _limit(settings: Any) -> Iterator[None]:
+    """This process has a limit, as one of a worker has."""
+    settings.MOBILITY_TASK_MEMORY_MB = 400
+    memory.limit(settings.MOBILITY_TASK_MEMORY_MB)
+    yield
+    memory.lift_limit()
+    memory._limit.clear()
+
+
+def too_much(*_: Any, **__: Any) -> Iterator[Any]:
+    np.empty(1 << 30, np.uint8)  # what every machine gives that sets no limit
+    return iter(())
 
 
 def test_a_chunk_that_needs_too_much_fails_its_batch(
-    pipeline: Pipeline, extract: list[Path], settings: Any, monkeypatch: pytest.MonkeyPatch
+    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lifted = []
-    monkeypatch.setattr(memory, "lift_limit", lambda: lifted.append(True))
     monkeypatch.setattr(reading, "parts_of", too_much)
     (batch,) = pipeline.upload(extract[0])
     assert batch.state == Batch.State.FAILED
     assert (
-        "stopped while reading: it needs more memory than 2,048 MB (MOBILITY_TASK_MEMORY_MB)" in batch.failure
+        "stopped while reading: it needs more memory than 400 MB (MOBILITY_TASK_MEMORY_MB)" in batch.failure
     )
-    assert lifted == [True]
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    assert soft == hard  # to say so takes memory, too
 
 
 def test_what_is_taken_for_a_damaged_file_is_not_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
