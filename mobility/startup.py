@@ -9,8 +9,8 @@ from django.db import DatabaseError, connections
 
 from mobility.embedded import locks
 
-# With this code or 3 of a process gunicorn ends, with others it starts another one, for ever. 3 is also that of
-# any exception in a start, which may pass: units start the server again after 3, and never after this one.
+# With this code or 3 of a process gunicorn ends, with others it starts another one, for ever. 3 is also what
+# any exception in a start gives, which may pass: units start again after 3, and never after this one.
 EXIT_CODE = 4
 
 
