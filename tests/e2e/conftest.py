@@ -27,7 +27,15 @@ CHROMIUM = {
         "--disable-background-networking", "--disable-component-update",
     ],
 }  # fmt: skip
+HERE = Path(__file__).parent
 ROLES = ("operator", "analyst", "administrator", "privacy_officer")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole installations take long: `make test-long` runs all that is here."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.long)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,6 @@ RUN_AXE = """async () => {
 }"""
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("role", ROLES)
 def test_no_page_has_a_serious_barrier_or_is_heavy(
     site: Site, report_study: str, sign_in: Callable[..., Page], role: str

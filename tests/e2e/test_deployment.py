@@ -40,7 +40,6 @@ from tests.e2e.traces import Search
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.slow,
-    pytest.mark.long,
     pytest.mark.skipif(bool(why_not()), reason=f"{why_not()}; test_zones_postgres.py has roles instead"),
 ]
 

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.conftest import ROOT, STUDY_FILE, Site
 from tests.e2e.test_upload_to_report import upload
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]
+pytestmark = pytest.mark.e2e
 SLUG = "walk-2017"
 SEEN: list[str] = []
 

@@ -41,7 +41,6 @@ FOCUS = """() => {
 }"""
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("role", ROLES)
 def test_every_control_of_every_page_is_reached_and_seen(
     site: Site, report_study: str, sign_in: Callable[..., Page], role: str

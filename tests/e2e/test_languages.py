@@ -76,7 +76,6 @@ def test_the_switch_works_without_scripts(site: Site, watched: Callable[..., Pag
     expect(page.locator("h1")).to_have_text("Se connecter")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("role", ROLES)
 def test_no_page_mixes_languages(
     site: Site, report_study: str, sign_in: Callable[..., Page], role: str

@@ -11,7 +11,7 @@ from scripts import services
 from tests.e2e.deployment import Deployment
 from tests.e2e.test_no_trace import MARKERS, STAGES, VALUE, VISITOR, planted, staged_files, study
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 __all__ = ["planted"]  # the fixture
 
 

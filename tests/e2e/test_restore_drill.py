@@ -21,7 +21,7 @@ from scripts import services
 from tests.e2e.conftest import STUDY, STUDY_FILE
 from tests.e2e.deployment import URLS, Deployment
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 SECOND = "second-2017"
 
 

@@ -98,7 +98,6 @@ def add_key_device(page: Page) -> None:
     devices.send("WebAuthn.addVirtualAuthenticator", {"options": options})
 
 
-@pytest.mark.long
 def test_provider_lets_people_in_who_may_do_nothing_yet(visitor: Callable[..., Page], door: Site) -> None:
     page = visitor()
     page.click("button:has-text('Sign in with Staff login')")

@@ -12,7 +12,7 @@ from mobility.demo.extract import write_extract
 from scripts import services
 from tests.e2e.earlier import RELEASES, CommitMissingError, Upgraded, code_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.slow]
 STUDY = "fimu-2017"
 OPENED = (
     "import json; from django.contrib.auth.models import User; from reports.models import *; "

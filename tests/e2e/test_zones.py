@@ -34,7 +34,7 @@ from tests.e2e.zones import (
     totals_of,
 )
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
 @dataclass

@@ -19,7 +19,7 @@ from scripts import services
 from tests.e2e.conftest import STUDY, STUDY_FILE
 from tests.e2e.zones import AnalystServer
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 ROLES = """
 CREATE ROLE analyst LOGIN;

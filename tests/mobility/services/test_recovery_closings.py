@@ -217,7 +217,7 @@ def test_an_analyst_server_that_is_ahead_gets_nothing(
         "receipts": [],
         "is_closed": is_closed,
     }
-    with pytest.raises(StudyStoppedError, match="it was closed" if is_closed else "does not know"):
+    with pytest.raises(StudyStoppedError, match="know it as closed" if is_closed else "does not know"):
         handover.deliver(pipeline.study)
     assert analysts.asked == ["GET state"]
     assert "stopped" in Handover.objects.get().problem
