@@ -36,8 +36,10 @@ def start(page: Page, site: Site, file: Path) -> None:
     page.goto(f"{site.address}/operator/{STUDY}/")
     page.get_by_role("link", name="What these read").click()
     page.get_by_role("link", name="New profile").click()
+    page.wait_for_load_state()  # the script listens to the field from then on
     page.set_input_files("#profile-file", file)
-    expect(page.get_by_role("heading", name="How its first rows are read")).to_be_visible()
+    # The first file of a server loads what reads it.
+    expect(page.get_by_role("heading", name="How its first rows are read")).to_be_visible(timeout=30_000)
 
 
 def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(
