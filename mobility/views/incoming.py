@@ -1,7 +1,5 @@
 """What the addresses to which files are sent have in common."""
 
-import errno
-
 from django.http import HttpRequest, HttpResponse
 
 from mobility.errors import (
@@ -18,6 +16,7 @@ from mobility.errors import (
     UploadBusyError,
     UploadTooLargeError,
 )
+from mobility.services.endings import FULL
 
 SILENCE_S = (
     60.0  # after which a sender is taken for gone: without it a dead connection holds a thread for hours
@@ -35,13 +34,12 @@ STATUS: dict[type[MobilityError], int] = {
     StudyStoppedError: 503,
     NoRoomError: 507,
 }
-FULL = (errno.ENOSPC, errno.EDQUOT)  # found out while the file arrived
 
 
 def status_of(error: MobilityError) -> int:
     """HTTP status of a refusal; of an upload that broke off, that of its cause."""
     cause = error.__cause__ if isinstance(error, UploadBrokenError) else error
-    if isinstance(cause, OSError) and cause.errno in FULL:
+    if isinstance(cause, OSError) and cause.errno in FULL:  # found out while the file arrived
         return STATUS[NoRoomError]
     return next((STATUS[kind] for kind in type(cause).__mro__ if kind in STATUS), 400)
 
