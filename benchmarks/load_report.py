@@ -5,8 +5,8 @@ is judged with all others only, and '-' stands in its place.
 """
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from benchmarks.load_feeds import Sent
@@ -119,6 +119,21 @@ def speeds(asked: Sequence[Asked]) -> Iterator[Speed]:
             )  # fmt: skip
 
 
+def phases(run: Run) -> Iterator[Speed]:
+    """A line for each part of the run, by when a page was asked for: `page` names the part."""
+    received = max((sent.received for sent in run.sent), default=0.0)
+    ended = max((sent.ended for sent in run.sent), default=0.0)
+    began = min((sent.began for sent in run.sent), default=0.0)
+    parts = {
+        "files come in": (began, received),
+        "batches are at work": (received, ended),
+        "batches have ended": (ended, float("inf")),
+    }
+    for name, (since, until) in parts.items():
+        asked = [each for each in undisturbed(run) if since <= each.at < until]
+        yield from (replace(each, page=name) for each in speeds(asked) if each.page == "all")
+
+
 def rows_per_second(run: Run) -> float:
     """Of all batches together, from the first byte that was sent to the end of the last one."""
     ends = [sent.ended for sent in run.sent if sent.ended]
@@ -152,19 +167,14 @@ def missed(run: Run) -> list[str]:
 
 def tables(run: Run) -> str:
     """For a person."""
-    quiet = undisturbed(run)
     lines = [
         f"{run.analysts} analysts, {run.think_s:g} s between an answer and the next page on average; "
         f"{len(run.sent)} batches of {run.rows_per_file:,} rows; {len(run.asked):,} requests, "
         f"{len(errors(run))} went wrong.",
         "",
-        "| page | requests | p50 ms | p95 ms | p99 ms | longest ms |",
-        "| --- | --- | --- | --- | --- | --- |",
-        *(
-            f"| {each.page} | {each.count} | {_ms(each.p50)} | {_ms(each.p95)} | {_ms(each.p99)} | "
-            f"{_ms(each.longest)} |"
-            for each in speeds(quiet)
-        ),
+        *_speed_lines("page", speeds(undisturbed(run))),
+        "",
+        *_speed_lines("while", phases(run)),
         "",
         "| batch | received after s | ended after s | state | sent again |",
         "| --- | --- | --- | --- | --- |",
@@ -177,6 +187,14 @@ def tables(run: Run) -> str:
         *(f"| {each.name} | {_seconds(each.cpu_s)} | {each.peak_mb:,.0f} |" for each in run.used),
     ]
     return "\n".join([*lines, *_outage_lines(run)])
+
+
+def _speed_lines(title: str, found: Iterable[Speed]) -> Iterator[str]:
+    yield f"| {title} | requests | p50 ms | p95 ms | p99 ms | longest ms |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for each in found:
+        figures = " | ".join(map(_ms, (each.p50, each.p95, each.p99, each.longest)))
+        yield f"| {each.page} | {each.count} | {figures} |"
 
 
 def _seconds(value: float | None) -> str:
@@ -240,6 +258,7 @@ def as_json(run: Run) -> Mapping[str, Any]:
         "requests": len(run.asked),
         "errors": len(errors(run)),
         "speeds": [asdict(each) for each in speeds(undisturbed(run))],
+        "phases": [asdict(each) for each in phases(run)],
         "rows_per_second": rows_per_second(run),
         "batches": [
             {

@@ -175,7 +175,9 @@ def visitor_unions(study: Study) -> Counts:
 
     Without the small-cell rule: `shown_visitors` applies it.
     """
-    return unions_of(VisitorTally.objects.select_related("study").get(study=study))
+    tally = VisitorTally.objects.get(study=study)
+    tally.study = study
+    return unions_of(tally)
 
 
 def unions_of(tally: VisitorTally) -> Counts:

@@ -10,7 +10,7 @@ from ninja.errors import AuthenticationError
 from ninja.security import APIKeyCookie, HttpBearer
 
 from reports.models import Study
-from reports.policies import EXPORTERS, OPENERS, Role, may_export, studies_for
+from reports.policies import EXPORTERS, OPENERS, Role, fetch_rights, may_export, studies_for
 from reports.services import access
 
 
@@ -58,6 +58,7 @@ class Session(APIKeyCookie):
         user = request.user
         if not isinstance(user, User):
             return None
+        fetch_rights(user)
         if not may_export(user):
             raise Http404  # as on every page: who has no business here does not learn what there is
         return Reader(user=user)

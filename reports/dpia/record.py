@@ -7,7 +7,7 @@ from django.utils.translation import gettext, ngettext
 from reports import wording
 from reports.dpia.parts import Section, Table
 from reports.models import Area, Indicator, ShareLink, Study
-from reports.policies import Role, is_open_to, roles_among
+from reports.policies import Role, is_open_to, roles_of
 from reports.retention import retention
 from reports.wording_roles import ROLE_WORDS
 
@@ -106,7 +106,7 @@ def _recipients(study: Study) -> Section:
     by_role = dict.fromkeys(Role, 0)
     for person in people:
         if is_open_to(person, study.pk):
-            for role in roles_among(person):
+            for role in roles_of(person):
                 by_role[Role(role)] += 1
     links = [
         link

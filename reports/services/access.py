@@ -21,7 +21,7 @@ from django.utils.translation import gettext
 from reports.ledger_chain import Json
 from reports.models import ApiToken, Indicator, LedgerKind, SavedView, ShareLink, ShareView, Study
 from reports.models.access import Opening
-from reports.policies import OPENERS, Role, is_open_to, may_open, roles_among, roles_of, studies_for
+from reports.policies import OPENERS, Role, fetch_rights, is_open_to, may_open, roles_of
 from reports.selectors import Window
 from reports.services.ledger import record
 from reports.studyfile.table import is_one_line
@@ -84,7 +84,10 @@ def create_token(*, name: str, days: int, study: Study | None, by: User) -> tupl
 def token_of(text: str) -> ApiToken | None:
     """The valid token with this text, whose use is noted to the minute."""
     found = _opening(ApiToken.objects.select_related("owner"), text)
-    if found is None or not _opens(found.owner, found.study_id):
+    if found is None:
+        return None
+    fetch_rights(found.owner)
+    if not _opens(found.owner, found.study_id):
         return None
     now = timezone.now()
     if found.last_used_at is None or now - found.last_used_at > USE_NOTED_EVERY:
@@ -102,7 +105,7 @@ def state_of(opening: Opening, *, maker: User, study_id: int | None) -> str:
     if not opening.is_valid:
         return "expired"
     if study_id is None:
-        return "valid" if roles_among(maker) & OPENERS else "suspended"
+        return "valid" if roles_of(maker) & OPENERS else "suspended"
     return "valid" if is_open_to(maker, study_id, *OPENERS) else "suspended"
 
 
@@ -306,7 +309,7 @@ def _opens(maker: User, study_id: int | None) -> bool:
     """Whether what a person opens to others is open now; None: studies that reading looks up one by one."""
     if study_id is None:
         return may_open(maker)
-    return studies_for(maker, *OPENERS).filter(pk=study_id).exists()
+    return is_open_to(maker, study_id, *OPENERS)
 
 
 def _sees_all(user: User) -> bool:

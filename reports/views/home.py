@@ -15,6 +15,7 @@ from reports.views.access import account, readable
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
     """What a person can do here, and how far each study is."""
+    policies.fetch_rights(request.user)
     is_reader = settings.HAS_REPORTS and bool(policies.roles_of(request.user) & READERS)
     context = {
         "rows": study_overviews(readable(request)) if is_reader else [],

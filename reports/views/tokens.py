@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from reports.models import Study
-from reports.policies import OPENERS, Role, roles_among, roles_of, studies_for
+from reports.policies import OPENERS, Role, roles_of, studies_for
 from reports.services import access
 from reports.views.access import account, openers_only
 from reports.wording_roles import role_words
@@ -81,7 +81,7 @@ def _context(user: User, form: TokenForm, text: str) -> dict[str, Any]:
         "rows": [
             {
                 "token": token,
-                "roles": role_words(roles_among(token.owner)),
+                "roles": role_words(roles_of(token.owner)),
                 "state": access.state_of(token, maker=token.owner, study_id=token.study_id),
             }
             for token in access.tokens_of(user)

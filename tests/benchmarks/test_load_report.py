@@ -85,3 +85,16 @@ def test_slow_pages_and_batches_that_do_not_end_well_miss_the_goal() -> None:
 
 def test_habits_are_shares_of_a_hundred() -> None:
     assert sum(HABITS.values()) == 100
+
+
+def test_each_part_of_a_run_has_its_own_times() -> None:
+    """A file came in from second 11 to 12, its batch ended at 200."""
+    requests = [
+        asked(at, seconds=seconds) for at, seconds in ((11.5, 0.4), (11.6, 0.4), (201, 0.2), (202, 0.2))
+    ]
+    found = load_report.phases(run(*requests, outages=()))
+    assert [(each.page, each.count, each.longest) for each in found] == [
+        ("files come in", 2, 0.4),
+        ("batches are at work", 2, 0.1),
+        ("batches have ended", 2, 0.2),
+    ]

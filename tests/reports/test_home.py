@@ -114,5 +114,5 @@ def test_home_takes_as_many_queries_for_many_studies(
     client.force_login(analyst)
     for n in range(3):
         factory.create(slug=f"fair-{n}")
-        with django_assert_num_queries(4 + 3):  # session, user, roles twice; studies, notes, kept views
+        with django_assert_num_queries(4 + 3):  # session, user, groups, grants; studies, notes, kept views
             client.get(reverse("home"))

@@ -105,13 +105,13 @@ def test_days_page_without_data(reader: Client, db: None) -> None:
 @pytest.mark.parametrize(
     ("name", "args", "queries"),
     [
-        # each: session, user, roles for access and for the navigation
+        # each: session, user, groups, grants
         ("studies", (), 4 + 2 + 1),  # studies, notes; kept views
-        ("study", ("fair-2024",), 4 + 7),  # study, plan, visitors, notes, area, roles, indicators
+        ("study", ("fair-2024",), 4 + 6),  # study, plan, visitors, notes, area, indicators
         ("indicator", ("fair-2024", "gender"), 4 + 6),  # study, indicators, visitors, zones, tally, notes
         ("days", ("fair-2024", "gender"), 4 + 4),  # study, indicators, tally, notes
-        # study, plan, indicators (3), area, typed epsilons, versions, studies and plans of the people, roles
-        ("statement", ("fair-2024",), 4 + 12),
+        # study, plan, indicators (3), area, typed epsilons, versions, studies and plans of the people
+        ("statement", ("fair-2024",), 4 + 11),
     ],
 )
 def test_number_of_queries_does_not_grow(

@@ -278,9 +278,9 @@ class TestUse:
         self, program: Program, fair: Study, django_assert_max_num_queries: Any
     ) -> None:
         program.get("studies")
-        with django_assert_max_num_queries(16):  # 7 of them for the ledger
+        with django_assert_max_num_queries(17):  # 7 of them for the ledger
             program.get(f"{GENDER}/windows", {"limit": 1})
-        with django_assert_max_num_queries(16):
+        with django_assert_max_num_queries(17):
             program.get(f"{GENDER}/windows")
 
 
