@@ -42,9 +42,9 @@ SECRET: Final = "not-a-secret-anywhere"  # noqa: S105 - of a server that lives f
 STORE: Final = 0  # the host of the S3 server; workers come after it
 WARM: Final = (400_000, 20)
 # Rows of a file, and how many of them are of one subscriber in the week. The model of capacity is fitted to
-# the first three. The last two are far larger: one with shards as full as they get, one with more shards.
+# the first three: the smallest, the one with most subscribers for its rows, and the largest.
 FILES: Final = (
-    (500_000, 20), (2_000_000, 20), (1_000_000, 5), (1_500_000, 10), (4_000_000, 10), (6_000_000, 12),
+    (500_000, 20), (1_000_000, 5), (6_000_000, 12), (2_000_000, 20), (1_500_000, 10), (4_000_000, 10),
 )  # fmt: skip
 STATISTICS_S: Final = 11.0  # a resting connection of PostgreSQL tells what it did after ten seconds
 REST_S: Final = 33.0

@@ -1,6 +1,7 @@
 """The model of capacity: it finds the constants that costs were made of, and says how wrong it is."""
 
 import io
+import json
 from typing import Any
 
 import pytest
@@ -104,3 +105,10 @@ def test_a_file_has_as_many_chunks_as_the_model_says(size: int) -> None:
 def test_each_file_of_a_day_is_cut_by_itself() -> None:
     work = Work(workers=1, rows=1, file_bytes=4 * 9_000_000, subscribers=1, shards=4, files=4)
     assert work.tasks == 4 * (2 + 4)
+
+
+def test_the_tasks_of_the_model_are_those_that_were_measured() -> None:
+    measured = json.loads(capacity.MEASURED.read_text())
+    assert measured
+    for each in measured:
+        assert Work.of(each).tasks == each["chunks"] + each["shards"]

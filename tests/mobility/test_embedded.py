@@ -22,6 +22,8 @@ from mobility.runtime import RuntimePaths
 from reports.policies import Role
 from tests.mobility.data_folder import HOLD, Folder
 
+pytestmark = pytest.mark.long  # each test starts an installation of its own
+
 FOREIGN = "settings.EMBEDDED_REDIS = False\nsettings.CELERY_BROKER_URL = 'redis://127.0.0.1:1/0'\n"
 
 
