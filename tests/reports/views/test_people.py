@@ -286,7 +286,7 @@ def test_many_accounts_take_as_many_queries_as_one(
     for n in range(2):
         for m in range(1 + 10 * n):
             person(f"p-{n}-{m}", Role.ANALYST, studies=[fair])
-        with django_assert_num_queries(8) as captured:  # session, user, two of rights; accounts, groups, grants
+        with django_assert_num_queries(8) as captured:  # session, user, rights; accounts and theirs
             assert boss.get(url("people")).status_code == 200
         counts.append(len(captured))
     assert counts[0] == counts[1]
