@@ -99,7 +99,7 @@ def _append(entry: LedgerEntry, head: LedgerHead) -> None:
     )
     key = signing_key(may_make=head.number == 0)
     signed = SignedHead.signed(number=entry.number, entry=entry.hash, at=moment(entry.at), key=key)
-    entry.save(force_insert=True)
+    entry.save()
     head.number, head.hash, head.at = entry.number, entry.hash, entry.at
     head.public_key, head.signature = signed.public_key, signed.signature
     head.save(update_fields=["number", "hash", "at", "public_key", "signature"])
