@@ -4,10 +4,9 @@
     python -m benchmarks.scale_out --json benchmarks/capacity_measured.json    # measure again
 
 Constants are not typed here: they are fitted to three of the measured batches, and their predictions are
-compared with all others, whose files, subscribers or workers are different (docs/capacity.md says which of
-them are larger). Prints the constants, the errors and the needs. Ends with 1 if a prediction of the work
-(processor time, log of the databases) is off by more than a third. A country is far outside of what was
-measured: the last lines say how far.
+compared with all others, whose files, subscribers or workers are different. Prints the constants, the errors
+and the needs. Ends with 1 if a prediction of the work (processor time of workers, log of the databases) is off
+by more than a third. A country is far outside of what was measured: the last lines say how far.
 """
 
 import argparse
@@ -330,7 +329,7 @@ def main() -> int:
     sys.stdout.write(tables(model, checked, day, hours=options.hours) + "\n")
     worst = max((abs(relative[name]) for _, relative in checked for name in JUDGED), default=math.inf)
     sys.stdout.write(f"\n{reach(day, batches, subscribers=options.subscribers)}")
-    sys.stdout.write(f"\nworst error of processor time and log: {100 * worst:.0f} %\n")
+    sys.stdout.write(f"\nworst error of processor time of workers and log: {100 * worst:.0f} %\n")
     return 0 if worst <= TOLERANCE else 1
 
 

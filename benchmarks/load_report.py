@@ -120,10 +120,13 @@ def speeds(asked: Sequence[Asked]) -> Iterator[Speed]:
 
 
 def phases(run: Run) -> Iterator[Speed]:
-    """A line for each part of the run, by when a page was asked for: `page` names the part."""
-    received = max((sent.received for sent in run.sent), default=0.0)
-    ended = max((sent.ended for sent in run.sent), default=0.0)
-    began = min((sent.began for sent in run.sent), default=0.0)
+    """A line for each part of the run since the first byte of a file, by when a page was asked for.
+
+    `page` names the part. What never came to its end lasts to the end of the run.
+    """
+    began = min((sent.began for sent in run.sent), default=float("inf"))
+    received = max((sent.received or float("inf") for sent in run.sent), default=began)
+    ended = max((sent.ended or float("inf") for sent in run.sent), default=received)
     parts = {
         "files come in": (began, received),
         "batches are at work": (received, ended),

@@ -3,7 +3,6 @@
 `GUNICORN_CMD_ARGS` comes after this file: `--bind 0.0.0.0:8000 --workers 4`.
 """
 
-import gc
 import sys
 
 bind = "127.0.0.1:8000"
@@ -16,19 +15,14 @@ worker_tmp_dir = "/dev/shm"  # noqa: S108 - a file that tells that a process liv
 control_socket_disable = True
 umask = 0o077
 
-SWITCH_S = 0.03
+SWITCH_S = 0.03  # Python's own is 0.005
 
 
 def post_worker_init(_worker: object) -> None:
-    """Let pages be computed without needless stops.
+    """Let a thread that computes a page go on for longer before another has its turn.
 
-    Python stops a thread after 5 ms, often while it holds a lock that all others ask for at each translated
-    word: then they queue, and 50 readers wait half as long again. A page seldom takes longer than SWITCH_S.
-    Garbage collection goes through all modules, too, and stops every page for a tenth of a second meanwhile.
+    One that is stopped often holds a lock that all others ask for at each translated word (asgiref's, of the
+    active language): then they queue for it. In turn a page waits longer, at each statement, for one that computes
+    without a statement: measured beside each other, the first weighs more (docs/benchmarks.md, Under load).
     """
-    from django.urls import get_resolver
-
     sys.setswitchinterval(SWITCH_S)
-    _ = get_resolver().url_patterns  # imports the pages before the first one is asked for
-    gc.collect()
-    gc.freeze()

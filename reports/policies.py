@@ -42,9 +42,10 @@ OVERSEERS = SEES_ALL
 
 
 def fetch_rights(user: Somebody) -> None:
-    """Read groups and grants of an account once: whatever asks for them with this `user` does not ask again.
+    """Read groups and grants of an account: whatever asks for them with this `user` does not ask again.
 
-    For lists of people: `prefetch_related("groups", "study_grants")`.
+    What changes later is not seen: who must know after a long time reads the account anew. For lists of
+    people: `prefetch_related("groups", "study_grants")`.
     """
     if isinstance(user, User):
         prefetch_related_objects([user], "groups", Prefetch("study_grants", StudyGrant.objects.order_by()))

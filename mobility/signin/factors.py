@@ -4,7 +4,7 @@ from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 
-from reports.policies import Role, roles_of
+from reports.policies import Role, fetch_rights, roles_of
 
 # Who can change what is promised, or see all of it.
 STRONG_ROLES = frozenset({Role.ADMINISTRATOR, Role.PRIVACY_OFFICER})
@@ -18,7 +18,10 @@ def factors_of(user: User) -> list[Authenticator]:
 
 def is_required(user: User | AnonymousUser) -> bool:
     """Whether a role of `user` needs a second factor here."""
-    return settings.MOBILITY_SECOND_FACTOR == "required" and bool(roles_of(user) & STRONG_ROLES)
+    if settings.MOBILITY_SECOND_FACTOR != "required":
+        return False
+    fetch_rights(user)  # a page asks for them again
+    return bool(roles_of(user) & STRONG_ROLES)
 
 
 def is_missing(user: User | AnonymousUser) -> bool:

@@ -26,7 +26,7 @@ from mobility.profiles import DEFAULT
 from mobility.services import uploads
 from mobility.views.access import vault_study_or_404
 from mobility.views.incoming import notice_silence, say_when, status_of
-from reports.policies import Role, roles_of
+from reports.policies import Role, fetch_rights, roles_of
 
 VERSION = "1.0.0"
 EXTENSIONS = "creation,termination,expiration"
@@ -140,6 +140,7 @@ def _ended_if_whole(batch: Batch) -> Batch:
 def _stranger(request: HttpRequest) -> HttpResponse | None:
     if not request.user.is_authenticated:
         return _refused(gettext("You are signed out: sign in and choose the file again."), status=401)
+    fetch_rights(request.user)
     if Role.OPERATOR not in roles_of(request.user):
         raise Http404
     return None

@@ -10,14 +10,6 @@ from django.utils import timezone
 from reports.models.study import Study
 
 
-class GrantQuerySet(models.QuerySet["StudyGrant"]):
-    """Grants, and which of them count."""
-
-    def in_force(self) -> "GrantQuerySet":
-        """Those that have not ended."""
-        return self.filter(Q(until=None) | Q(until__gte=today()))
-
-
 class StudyGrant(models.Model):
     """Opens one study, or all of them, to an account; what it may do there its roles say."""
 
@@ -34,8 +26,6 @@ class StudyGrant(models.Model):
     granted_by = models.CharField(max_length=150, help_text="name of an account, or of a command")
     granted_at = models.DateTimeField(auto_now=True)
     until = models.DateField(null=True, blank=True, help_text="last day, in UTC; empty: no end")
-
-    objects = GrantQuerySet.as_manager()
 
     class Meta:
         ordering = ["user", "study__slug"]

@@ -1,5 +1,7 @@
 """What counts as an error of the load, and what as an answer while something is away."""
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks import load_report
@@ -98,3 +100,14 @@ def test_each_part_of_a_run_has_its_own_times() -> None:
         ("batches are at work", 2, 0.1),
         ("batches have ended", 2, 0.2),
     ]
+
+
+def test_what_never_comes_to_its_end_lasts_to_the_end_of_the_run() -> None:
+    unfinished = replace(
+        run(asked(201), asked(202), outages=()), sent=[Sent(study="load-1", began=11, received=12)]
+    )
+    assert [(each.page, each.count) for each in load_report.phases(unfinished)] == [
+        ("batches are at work", 4)
+    ]
+    broken = replace(unfinished, sent=[Sent(study="load-1", began=11)])
+    assert [(each.page, each.count) for each in load_report.phases(broken)] == [("files come in", 4)]

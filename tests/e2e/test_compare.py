@@ -40,7 +40,7 @@ def test_two_windows_are_compared_by_keyboard_alone(
     if any(verdicts.values()):
         assert re.search(r"^(More|Fewer) (\w+) than on Wed 31 May 2017|by itself|by themselves", sentence)
     else:
-        assert sentence.startswith("No difference")
+        assert re.match("No difference|Not reliable", sentence)  # it is random which: the keys are
 
 
 def verdict_of(row: str) -> bool:

@@ -22,8 +22,6 @@ from mobility.runtime import RuntimePaths
 from reports.policies import Role
 from tests.mobility.data_folder import HOLD, Folder
 
-pytestmark = pytest.mark.long  # each test starts an installation of its own
-
 FOREIGN = "settings.EMBEDDED_REDIS = False\nsettings.CELERY_BROKER_URL = 'redis://127.0.0.1:1/0'\n"
 
 
@@ -39,6 +37,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.long
 class TestDatabases:
     def test_first_command_migrates_both_and_creates_the_roles(self, folder: Folder) -> None:
         _, messages = folder.shell().communicate(timeout=60)
@@ -85,6 +84,7 @@ class TestDatabases:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 class TestWorkers:
     def test_answer_on_a_socket_only_and_leave_nothing(self, folder: Folder) -> None:
         with folder.holding() as process:
@@ -133,6 +133,7 @@ class TestWorkers:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 class TestRun:
     def test_serves_pages_with_their_styles_until_ctrl_c(self, folder: Folder) -> None:
         with folder.command("run") as process:
