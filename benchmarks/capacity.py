@@ -5,8 +5,8 @@
 
 Constants are not typed here: they are fitted to three of the measured batches, and their predictions are
 compared with all others, whose files, subscribers or workers are different. Prints the constants, the errors
-and the needs. Ends with 1 if a prediction of the work (processor time of workers, log of the databases) is off
-by more than a third. A country is far outside of what was measured: the last lines say how far.
+and the needs. Ends with 1 if a prediction of the work (processor time of workers, log of the databases) is
+off by more than a third. A country is far outside of what was measured: the last lines say how far.
 """
 
 import argparse

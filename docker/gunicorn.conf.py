@@ -22,7 +22,7 @@ def post_worker_init(_worker: object) -> None:
     """Let a thread that computes a page go on for longer before another has its turn.
 
     One that is stopped often holds a lock that all others ask for at each translated word (asgiref's, of the
-    active language): then they queue for it. In turn a page waits longer, at each statement, for one that computes
-    without a statement: measured beside each other, the first weighs more (docs/benchmarks.md, Under load).
+    active language): then they queue for it. In turn a page waits longer, at each statement, for one that
+    computes without any. Measured beside each other, the first weighs more (docs/benchmarks.md, Under load).
     """
     sys.setswitchinterval(SWITCH_S)
