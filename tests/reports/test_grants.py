@@ -16,7 +16,7 @@ from django.utils import timezone
 from reports.models import Study, StudyGrant
 from reports.models.grant import today
 from reports.models.ledger import LedgerEntry
-from reports.policies import READERS, Role, is_open_to, studies_for, study_for
+from reports.policies import READERS, Role, fetch_rights, is_open_to, roles_of, studies_for, study_for
 from reports.services.grants import give_grant, withdraw_grant
 from reports.services.people import AccessChangeError
 from reports.services.studies import delete_study_rows
@@ -170,3 +170,15 @@ def test_an_upgrade_takes_nothing_away(fair: Study, person: Person, stranger: Us
     assert {grant.user.username for grant in StudyGrant.objects.all()} == {"an-operator", "an-analyst"}
     assert not stranger.study_grants.exists()
     assert Group.objects.filter(name__in=["viewer", "privacy_officer"]).count() == 2
+
+
+def test_rights_that_were_fetched_are_those_of_that_moment(
+    person: Person, fair: Study, django_assert_num_queries: Any
+) -> None:
+    vera = person("vera", Role.VIEWER, studies=[fair])
+    fetch_rights(vera)
+    StudyGrant.objects.all().delete()
+    with django_assert_num_queries(0):
+        assert roles_of(vera) == {Role.VIEWER}
+        assert is_open_to(vera, fair.pk)
+    assert not studies_for(User.objects.get(pk=vera.pk)).exists()
