@@ -10,7 +10,7 @@ _RESET_PEAK = "5"
 # Parameters of the C library's mallopt.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _KEPT_BYTES = 256 << 20
-_limit: dict[str, int] = {}  # of this process, in bytes
+_limit: dict[str, int] = {}  # of this process: what it was given in MB, and where that ends in bytes
 
 
 def reset_peak() -> None:
@@ -44,8 +44,14 @@ def limit(megabytes: int) -> None:
         return
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     wanted = held + megabytes * 10**6
+    _limit["given_mb"] = megabytes
     _limit["soft"] = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     hold_limit()
+
+
+def limit_mb() -> int | None:
+    """MB that this process was given by `limit`; None where it has no limit."""
+    return _limit.get("given_mb")
 
 
 def hold_limit() -> None:

@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 
 from mobility.operations.alerts_telling import runbook_of
 from mobility.operations.channels import channels
-from mobility.operations.findings import Finding, Level
+from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.jobs import NOT_PLANNED, jobs
 from mobility.operations.models import Alert, Backup, JobRun, WorkerSign
 from mobility.operations.probes import UNREACHABLE, look_lately, worst
@@ -251,7 +251,7 @@ def _backups(found: Iterable[Finding], now: datetime) -> Iterable[Line]:
 
 def _alerts(now: datetime) -> Iterable[Line]:
     nobody = _("told to nobody yet") if channels() else _("told to nobody: no channel is set up")
-    for alert in Alert.objects.filter(zone=settings.MOBILITY_ZONE, ended_at=None):
+    for alert in Alert.objects.filter(zone=settings.MOBILITY_ZONE, ended_at=None, code__in=CODES):
         level = Level[alert.level.upper()]
         finding = Finding(code=alert.code, level=level, subject=alert.subject, facts=alert.facts)
         names = ", ".join(subject_words(channel) for channel in sorted(alert.told))

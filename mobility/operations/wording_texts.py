@@ -131,6 +131,16 @@ TEXTS: Final[dict[str, Text]] = {
             _("Free: %(free_bytes)s of %(total_bytes)s (%(free_percent)s)."),
             _("Make room or add a disk. While it is full, uploads and backups fail, and databases may stop."),
         ),
+        variants={
+            "silent": Trouble(
+                _("No answer from its disk: %(subject)s"),
+                _("Asked how much is free, it has said nothing for %(silent_s)s."),
+                _(
+                    "Is it a network disk? Bring its server back, or mount it anew. Until then whatever "
+                    "needs this folder waits."
+                ),
+            ),
+        },
     ),
     "keystore_unusable": Text(
         component=_("Keystore"),

@@ -67,7 +67,7 @@ def failing_with_a_reason(batch: Batch) -> Iterator[None]:
         fail(batch, str(error))
     except MemoryError:
         memory.lift_limit()
-        log.error("memory_exceeded batch=%s limit_mb=%s", batch.pk, settings.MOBILITY_TASK_MEMORY_MB)
+        log.error("memory_exceeded batch=%s limit_mb=%s", batch.pk, memory.limit_mb())
         fail(batch, stopped(batch, memory_problem()))
     except OSError as error:
         log.error("storage_failed batch=%s errno=%s", batch.pk, error.errno)
@@ -81,10 +81,10 @@ def failing_with_a_reason(batch: Batch) -> Iterator[None]:
 
 def memory_problem() -> str:
     """That a task needs more memory than it may have."""
-    limit = settings.MOBILITY_TASK_MEMORY_MB
-    if not limit:
+    limit_mb = memory.limit_mb()
+    if limit_mb is None:
         return "it needs more memory than this machine has"
-    return f"it needs more memory than {limit:,} MB (MOBILITY_TASK_MEMORY_MB)"
+    return f"it needs more memory than {limit_mb:,} MB (MOBILITY_TASK_MEMORY_MB)"
 
 
 def time_problem(*, tries: int) -> str:

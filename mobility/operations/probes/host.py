@@ -1,28 +1,79 @@
 """What lies on this host: disks. Each host sees its own."""
 
 import shutil
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from django.conf import settings
 
-from mobility.operations.findings import Finding, Level
+from mobility.operations.findings import Fact, Finding, Level
 
 GB: Final = 1_000_000_000
 ERROR_SHARE: Final = 5  # a fifth of what warns
+ANSWER_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Space:
+    device: int
+    total: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One to a folder: a network disk whose server is away answers nobody, for ever."""
+
+    answer: Future[_Space] = field(default_factory=Future)
+    asked_at: float = field(default_factory=time.monotonic)
+
+
+_unanswered: dict[Path, _Question] = {}  # asked again, each would hold a thread
 
 
 def disks() -> Iterator[Finding]:
     """Free space, once for each disk: folders that share one are told by the first of them."""
     seen: set[int] = set()
-    for subject, folder in _folders().items():
-        existing = _nearest(folder)
-        device = existing.stat().st_dev
-        if device not in seen:
-            seen.add(device)
-            yield _disk(subject, existing)
+    for subject, question in [(subject, _ask(folder)) for subject, folder in _folders().items()]:
+        try:
+            space = question.answer.result(max(question.asked_at + ANSWER_S - time.monotonic(), 0))
+        except TimeoutError:
+            silent_s = round(time.monotonic() - question.asked_at)
+            facts: dict[str, Fact] = {"why": "silent", "silent_s": silent_s}
+            yield Finding(code="disk_low", level=Level.ERROR, subject=subject, facts=facts)
+            continue
+        if space.device not in seen:
+            seen.add(space.device)
+            yield _disk(subject, space)
+
+
+def _ask(folder: Path) -> _Question:
+    """The question that a folder has not answered yet, or else a new one."""
+    waiting = _unanswered.get(folder)
+    if waiting is not None and not waiting.answer.done():
+        return waiting
+    question = _unanswered[folder] = _Question()
+    threading.Thread(target=_answer, args=(folder, question.answer), name="disk", daemon=True).start()
+    return question
+
+
+def _answer(folder: Path, answer: Future[_Space]) -> None:
+    try:
+        answer.set_result(_space(folder))
+    except Exception as error:  # noqa: BLE001 - raised to whoever waits
+        answer.set_exception(error)
+
+
+def _space(folder: Path) -> _Space:
+    existing = _nearest(folder)
+    usage = shutil.disk_usage(existing)
+    return _Space(device=existing.stat().st_dev, total=usage.total, free=usage.free)
 
 
 def _folders() -> dict[str, Path]:
@@ -45,15 +96,14 @@ def _nearest(folder: Path) -> Path:
     return Path(folder.anchor)
 
 
-def _disk(subject: str, folder: Path) -> Finding:
-    usage = shutil.disk_usage(folder)
+def _disk(subject: str, space: _Space) -> Finding:
     wanted = settings.MOBILITY_DISK_FREE_GB * GB
     level = Level.OK
-    if usage.free < wanted:
-        level = Level.ERROR if usage.free < wanted / ERROR_SHARE else Level.WARNING
+    if space.free < wanted:
+        level = Level.ERROR if space.free < wanted / ERROR_SHARE else Level.WARNING
     facts = {
-        "free_bytes": usage.free,
-        "total_bytes": usage.total,
-        "free_percent": round(100 * usage.free / usage.total, 1),
+        "free_bytes": space.free,
+        "total_bytes": space.total,
+        "free_percent": round(100 * space.free / space.total, 1),
     }
     return Finding(code="disk_low", level=level, subject=subject, facts=facts)

@@ -13,6 +13,7 @@ from pytest_django.fixtures import Settings
 from mobility.operations import alerts, health, probes
 from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.models import Alert, AlertWatch
+from mobility.operations.status import status
 
 pytestmark = [
     pytest.mark.database,
@@ -68,6 +69,17 @@ def test_it_is_over_when_it_was_gone_for_a_while_and_that_is_told() -> None:
     assert looks(FINE, begin_s=660) == ["ended: warning: Little space is left: data folder"]
     assert looks(FINE, FINE, begin_s=720) == []
     assert Alert.objects.get().ended_at is not None
+
+
+def test_what_only_an_older_release_could_find_stops_nothing_and_ends() -> None:
+    """After an upgrade: no words are left for it, and what is found today is told all the same."""
+    now = timezone.now()
+    old = {"zone": "all", "level": "error", "since": now - timedelta(hours=1), "told": {}}
+    Alert.objects.create(code="of_an_older_release", seen_at=START - timedelta(minutes=5), **old)
+    assert looks(disk(), disk()) == ["opened: warning: Little space is left: data folder"]
+    assert [str(line.name) for line in status().alerts] == ["Little space is left: data folder"]
+    looks(disk(), begin_s=600)
+    assert Alert.objects.get(code="of_an_older_release").ended_at is not None
 
 
 def test_after_it_is_over_it_opens_anew() -> None:

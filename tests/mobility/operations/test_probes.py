@@ -1,10 +1,13 @@
 """Looks at what every zone has; of databases and brokers with real servers that stop and start again."""
 
+import errno
 import json
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.db import OperationalError, connections
@@ -143,6 +146,37 @@ def test_a_look_that_breaks_is_told_and_stops_no_other(monkeypatch: pytest.Monke
     failed = only(each for each in found if each.code == "look_failed")
     assert (failed.level, failed.subject, failed.facts) == (Level.ERROR, "disks", {"error": "ValueError"})
     assert "backup_old" in {each.code for each in found}
+
+
+def test_a_disk_that_does_not_answer_holds_up_no_look_and_is_asked_by_one_thread(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    """As a network disk whose server is away: whoever asks is not even told that it failed."""
+    monkeypatch.setattr(host, "ANSWER_S", 0.1)
+    comes_back, ask, asked = threading.Event(), host.shutil.disk_usage, []
+
+    def hangs(folder: Path) -> Any:
+        asked.append(folder)
+        comes_back.wait()
+        return ask(folder)
+
+    monkeypatch.setattr(host.shutil, "disk_usage", hangs)
+    found = [*host.disks(), *host.disks()]
+    assert {each.facts["why"] for each in found} == {"silent"}
+    assert len(asked) == len(found) / 2
+    assert words(found[0]).title == "No answer from its disk: data folder"
+    comes_back.set()
+    host._unanswered[Path(settings.MOBILITY_DATA_DIR)].answer.result()
+    assert only(host.disks()).facts["free_bytes"] > 0
+
+
+def test_a_disk_that_fails_is_a_look_that_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stale(folder: Path) -> Any:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    monkeypatch.setattr(host.shutil, "disk_usage", stale)
+    failed = only(each for each in probes.look() if each.code == "look_failed")
+    assert (failed.subject, failed.facts) == ("disks", {"error": "OSError"})
 
 
 def test_without_a_database_what_needs_it_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

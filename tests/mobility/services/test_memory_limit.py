@@ -12,6 +12,7 @@ from mobility import memory
 from mobility.models import Batch
 from mobility.readers import parquet
 from mobility.services import reading
+from mobility.services.endings import memory_problem
 from tests.mobility.services.conftest import Pipeline
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -43,6 +44,12 @@ def test_a_chunk_that_needs_too_much_fails_its_batch(
     )
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     assert soft == hard  # to say so takes memory, too
+
+
+def test_a_process_without_a_limit_names_none() -> None:
+    """As a web server, whatever MOBILITY_TASK_MEMORY_MB says: that is for workers."""
+    memory._limit.clear()
+    assert memory_problem() == "it needs more memory than this machine has"
 
 
 def test_what_is_taken_for_a_damaged_file_is_not_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
