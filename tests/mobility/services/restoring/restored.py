@@ -7,7 +7,7 @@ from typing import Any
 from mobility.operations.backup import make_backup
 from mobility.operations.restore import restore
 
-SCHEMA = json.loads((Path(__file__).parents[3] / "docs/certificate.schema.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[4] / "docs/certificate.schema.json").read_text())
 SMALL = {"expected_subscribers": 100, "min_publication": 10}
 
 

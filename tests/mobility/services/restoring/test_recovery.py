@@ -19,7 +19,6 @@ from django.test import Client
 from mobility.errors import StudyStoppedError
 from mobility.keystore import keystore
 from mobility.models import Applied, Batch, OptOutShard, PresenceShard, VaultStudy
-from mobility.operations import restore as restoring
 from mobility.operations.backup import make_backup
 from mobility.operations.backup_dumps import load
 from mobility.operations.backup_folder import read_manifest
@@ -34,28 +33,12 @@ from reports.ledger_check import check_tables
 from reports.models import LedgerEntry, Publication
 from reports.studyfile import StudyDefinition
 from tests.mobility.services.conftest import Pipeline
-from tests.mobility.services.restored import SCHEMA, SMALL, back_up, put_back, tenth_of_the_people
+from tests.mobility.services.restoring.restored import SCHEMA, back_up, put_back
 
 pytestmark = [
     pytest.mark.database,
     pytest.mark.django_db(databases=["default", "vault"], transaction=True),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _nobody_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether workers answer is for tests/e2e/test_restore_drill.py, which has some."""
-    monkeypatch.setattr(restoring, "_check_nobody_works", lambda: None)
-
-
-@pytest.fixture
-def few(extract: list[Path], tmp_path: Path) -> list[Path]:
-    return tenth_of_the_people(extract, tmp_path)
-
-
-@pytest.fixture
-def pipeline(make_pipeline: Callable[..., Pipeline]) -> Pipeline:
-    return make_pipeline(**SMALL)
 
 
 def test_what_came_after_the_backup_is_sent_again_and_counts_once(

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,7 +20,6 @@ from mobility.errors import StudyStoppedError
 from mobility.handover import sender_key
 from mobility.keystore import keystore
 from mobility.models import Handover, PresenceShard, VaultPublication, VaultStudy
-from mobility.operations import restore as restoring
 from mobility.operations.backup_folder import read_manifest
 from mobility.operations.errors import OperationsError
 from mobility.operations.escrow import make_escrow
@@ -36,28 +35,12 @@ from reports.ledger_key import read_public_pem
 from reports.models import LedgerKind, Publication, Study
 from reports.services.ledger import record
 from tests.mobility.services.conftest import Pipeline
-from tests.mobility.services.restored import SCHEMA, SMALL, back_up, put_back, tenth_of_the_people
+from tests.mobility.services.restoring.restored import SCHEMA, back_up, put_back
 
 pytestmark = [
     pytest.mark.database,
     pytest.mark.django_db(databases=["default", "vault"], transaction=True),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _nobody_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether workers answer is for tests/e2e/test_restore_drill.py, which has some."""
-    monkeypatch.setattr(restoring, "_check_nobody_works", lambda: None)
-
-
-@pytest.fixture
-def few(extract: list[Path], tmp_path: Path) -> list[Path]:
-    return tenth_of_the_people(extract, tmp_path)
-
-
-@pytest.fixture
-def pipeline(make_pipeline: Callable[..., Pipeline]) -> Pipeline:
-    return make_pipeline(**SMALL)
 
 
 def test_a_study_closed_since_stays_closed(pipeline: Pipeline, few: list[Path], tmp_path: Path) -> None:
