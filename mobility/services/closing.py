@@ -151,7 +151,8 @@ def _check_ended(study: VaultStudy) -> None:
     listed = ", ".join(f"{n} {state}" for state, n in sorted(states.items()))
     cancel = " or cancel them (--cancel-batches)" if set(states) & set(Batch.CANCELLABLE) else ""
     raise StudyNotClosedError(
-        f"batches of the study have not ended ({listed}): wait for their end{cancel}; nothing was erased"
+        f"batches of the study have not ended ({listed}): wait for their end{cancel}; one that waits for "
+        "what is lost for good is given up with manage.py cancel_batch BATCH --give-up. Nothing was erased"
     )
 
 

@@ -14,7 +14,14 @@ from django.db.models import Q
 from django.utils import timezone
 
 from mobility import memory
-from mobility.errors import CancelError, DiskFullError, MobilityError, SupersededError
+from mobility.errors import (
+    CancelError,
+    DiskFullError,
+    MobilityError,
+    StagingUnavailableError,
+    StudyKeyMissingError,
+    SupersededError,
+)
 from mobility.models import Batch, VaultDay
 from mobility.services import sharing, staging
 from mobility.services.dispatching import ask_next
@@ -24,25 +31,39 @@ from mobility.services.receipts import record_ended
 log = logging.getLogger(__name__)
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-# The database or the network went away, a disk is full, or the task's time is over: the same work can be
-# tried again.
-PASSING_ERRORS = (OperationalError, InterfaceError, ConnectionError, DiskFullError, SoftTimeLimitExceeded)
+# Not mounted, mounted read-only or for others, or its server is away.
+AWAY = (
+    errno.EACCES, errno.EHOSTDOWN, errno.EIO, errno.ENODEV, errno.ENOTCONN, errno.ENXIO, errno.EPERM,
+    errno.EROFS, errno.ESTALE, errno.ETIMEDOUT,
+)  # fmt: skip
+# The database, the network or the keystore went away, a disk is full, or the task's time is over: the same
+# work can be tried again. Nothing staged may be destroyed for it: it is all that is left of the file.
+PASSING_ERRORS = (
+    OperationalError,
+    InterfaceError,
+    ConnectionError,
+    DiskFullError,
+    StudyKeyMissingError,
+    SoftTimeLimitExceeded,
+)
 
 
 @contextmanager
-def waiting_for_room() -> Iterator[None]:
-    """A full disk is nothing that the work in this block did: an alert tells people, and it is tried again.
+def waiting_for_storage() -> Iterator[None]:
+    """A disk that is full or away is nothing that the work in this block did: it is tried again.
 
     Raises
     ------
-    DiskFullError
+    DiskFullError, StagingUnavailableError
     """
     try:
         yield
-    except OSError as error:
-        if error.errno not in FULL:
-            raise
-        raise DiskFullError(storage_problem(error)) from None  # the error itself names a path
+    except OSError as error:  # which itself names a path
+        if error.errno in FULL:
+            raise DiskFullError(storage_problem(error)) from None
+        if error.errno in AWAY:
+            raise StagingUnavailableError(storage_problem(error)) from None
+        raise
 
 
 @contextmanager
@@ -54,7 +75,7 @@ def failing_with_a_reason(batch: Batch) -> Iterator[None]:
     PASSING_ERRORS : try again later; nothing is lost
     """
     try:
-        with waiting_for_room():
+        with waiting_for_storage():
             yield
     except SupersededError as error:
         log.info("work_dropped batch=%s reason=%s", batch.pk, error)
@@ -109,9 +130,10 @@ def storage_problem(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno else type(error).__name__
 
 
-def stopped(batch: Batch, problem: str) -> str:
+def stopped(batch: Batch, problem: str, *, see_log: bool = True) -> str:
     """Why a batch failed that no rule refused, and what to do."""
-    text = f"stopped while {batch.state}: {problem}; the worker's log says where. "
+    where = "; the worker's log says where" if see_log else ""
+    text = f"stopped while {batch.state}: {problem}{where}. "
     if batch.validate_only or batch.state in Batch.CANCELLABLE:
         return text + "Nothing was published: start it again"
     if batch.kind in Batch.FILES:
@@ -142,6 +164,21 @@ def end_failed(batch: Batch) -> None:
     if batch.state == Batch.State.MERGING and batch.kind == Batch.Kind.EXTRACT and not batch.validate_only:
         _keep_for_later(batch)
     _end(batch, Batch.State.FAILED)
+
+
+def give_up(batch: Batch, *, by: str) -> None:
+    """End a batch that waits for what does not come back, whatever of it is merged.
+
+    Raises
+    ------
+    CancelError : it has ended, or has just moved on
+    """
+    if batch.state in Batch.FINAL:
+        raise CancelError(f"the batch cannot be given up: it has ended ({batch.state})")
+    fail(batch, stopped(batch, f"given up by {by}", see_log=False))
+    batch.refresh_from_db()
+    if batch.state not in Batch.FINAL:
+        raise CancelError("the batch goes on, and has just moved on: look whether it is still to be given up")
 
 
 def cancel(batch: Batch, *, by: str) -> None:

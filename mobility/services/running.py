@@ -22,7 +22,7 @@ from mobility.services.endings import (
     failing_with_a_reason,
     stopped,
     time_problem,
-    waiting_for_room,
+    waiting_for_storage,
 )
 from mobility.services.liveness import activate, next_sign, show_life, sign_of_waiting
 from mobility.services.publishing import publish
@@ -118,7 +118,7 @@ def _attempt(batch: Batch, work: Batch | Chunk | ShardRun) -> Iterator[None]:
     work.alive_until = next_sign()
     row.update(attempts=F("attempts") + 1, alive_until=work.alive_until)
     try:
-        with waiting_for_room():
+        with waiting_for_storage():
             yield
     except SoftTimeLimitExceeded:
         if work.attempts + 1 >= MAX_ATTEMPTS:

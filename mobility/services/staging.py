@@ -107,6 +107,7 @@ class UploadReader(io.RawIOBase):
     ------
     KeyMissingError : at construction; the batch has ended
     SealBrokenError : on read, if a frame was altered or is gone; then on every read that follows
+    StagingUnavailableError : on read, if nothing of the batch is there
     """
 
     def __init__(self, batch: Batch) -> None:
@@ -194,7 +195,10 @@ class UploadReader(io.RawIOBase):
         try:
             unseal_into(self._sealed_frame(index), target, key=self._key, context=context)
         except (SealBrokenError, FileNotFoundError) as error:
-            what = "is gone" if isinstance(error, FileNotFoundError) else "is damaged"
+            what = "is damaged"
+            if isinstance(error, FileNotFoundError):
+                _check_mounted(self._batch)
+                what = "is gone"
             self._broken = f"frame {index} of the staged upload {what}: send the file again"
             raise SealBrokenError(self._broken) from None
 
@@ -258,12 +262,14 @@ def read_segments(batch: Batch, name: str, places: Sequence[Sequence[int]], *, k
     Raises
     ------
     SealBrokenError : the object was altered or is gone
+    StagingUnavailableError : nothing of the batch is there
     """
     found = []
     for offset, length in places:
         try:
             sealed = staging_storage().read_range(f"{batch.pk}/{name}", offset, length)
         except FileNotFoundError:
+            _check_mounted(batch)
             raise SealBrokenError(f"the staged object {name} is gone: send the file again") from None
         found.append(unseal(sealed, key=key, context=_segment_context(batch, name, offset)))
     return found
@@ -277,6 +283,19 @@ def delete_chunk(batch: Batch, name: str) -> None:
 def sealed_bytes(size: int) -> int:
     """Room that an upload of `size` bytes takes."""
     return size + SEAL_BYTES * -(-size // FRAME_BYTES)
+
+
+def _check_mounted(batch: Batch) -> None:
+    """Raise StagingUnavailableError where nothing is staged of a batch that has not ended.
+
+    One object may be lost. If all are, it is more likely that this host has not mounted what the others have:
+    then the batch must not fail, which would destroy what they see.
+    """
+    _, names = staging_storage().listdir(str(batch.pk))
+    if not names and keystore().exists(batch.key_id):
+        raise StagingUnavailableError(
+            "staging, as this host sees it, holds nothing of the batch: is MOBILITY_STAGING_DIR mounted?"
+        )
 
 
 def _frame_name(batch: Batch, index: int) -> str:

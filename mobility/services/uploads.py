@@ -121,7 +121,7 @@ def begin(
     opened = open_study(study)
     kind = KINDS[find_profile(study, profile, opened.definition).kind]
     admission.check_queue(study)
-    admission.check_size(bytes_total)
+    admission.check_size(bytes_total, study=study, filename=filename)
     batch = Batch.objects.create(
         study=study,
         kind=kind,
@@ -230,7 +230,7 @@ def _read_frames(stream: Readable, batch: Batch, show_life: Callable[[], None]) 
             return
         at += count
         if total is None:
-            admission.check_size(at, stored=at - count)
+            admission.check_size(at, study=batch.study, filename=batch.filename, stored=at - count)
         yield frame[:count]
 
 

@@ -14,7 +14,14 @@ from ldp.tallies import Delta
 from mobility.answers import KnownAnswers
 from mobility.daily import DailyValues
 from mobility.daystate import DaySightings
-from mobility.errors import KeyMissingError, StudyClosedError, StudyMissingError, StudyStoppedError
+from mobility.errors import (
+    KeyDestroyedError,
+    KeyMissingError,
+    StudyClosedError,
+    StudyKeyMissingError,
+    StudyMissingError,
+    StudyStoppedError,
+)
 from mobility.ingest.rows import RowCoder
 from mobility.ingest.subscribers import SubscriberCoder
 from mobility.keystore import keystore
@@ -185,17 +192,20 @@ def open_study(row: VaultStudy) -> OpenStudy:
     ------
     StudyClosedError : the study was closed
     StudyStoppedError : after a restore it does not fit what analysts have
-    KeyMissingError : another keystore is mounted, or the key was lost
+    KeyDestroyedError : its key was destroyed
+    StudyKeyMissingError : no keystore is mounted, or another one, or the key was lost or damaged
     """
     if row.closed_at is None:
         if row.stopped:
             raise StudyStoppedError(fitting.why(row.stopped))
         try:
             return OpenStudy(row=row, master_key=keystore().read(row.key_id))
-        except KeyMissingError:
+        except KeyMissingError as error:
             row.refresh_from_db(fields=["closed_at"])  # it may have been closed since the row was read
             if row.closed_at is None:
-                raise
+                if isinstance(error, KeyDestroyedError):
+                    raise
+                raise StudyKeyMissingError(f"{error}; or another keystore is mounted") from None
     raise closed_error(row.closed_at)
 
 

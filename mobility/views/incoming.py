@@ -10,13 +10,14 @@ from mobility.errors import (
     QueueFullError,
     StagingUnavailableError,
     StudyClosedError,
+    StudyKeyMissingError,
     StudyStoppedError,
     SupersededError,
     UploadBrokenError,
     UploadBusyError,
     UploadTooLargeError,
 )
-from mobility.services.endings import FULL
+from mobility.services.endings import AWAY, FULL
 
 SILENCE_S = (
     60.0  # after which a sender is taken for gone: without it a dead connection holds a thread for hours
@@ -31,6 +32,7 @@ STATUS: dict[type[MobilityError], int] = {
     UploadBusyError: 423,
     QueueFullError: 503,
     StagingUnavailableError: 503,
+    StudyKeyMissingError: 503,
     StudyStoppedError: 503,
     NoRoomError: 507,
 }
@@ -41,6 +43,8 @@ def status_of(error: MobilityError) -> int:
     cause = error.__cause__ if isinstance(error, UploadBrokenError) else error
     if isinstance(cause, OSError) and cause.errno in FULL:  # found out while the file arrived
         return STATUS[NoRoomError]
+    if isinstance(cause, OSError) and cause.errno in AWAY and not isinstance(cause, TimeoutError):
+        return STATUS[StagingUnavailableError]  # and not what the sender did
     return next((STATUS[kind] for kind in type(cause).__mro__ if kind in STATUS), 400)
 
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from mobility.errors import MobilityError
 from mobility.management.batch_command import ACTOR
 from mobility.models import Batch
-from mobility.services.endings import cancel
+from mobility.services import endings
 
 
 class Command(BaseCommand):
@@ -18,13 +18,21 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("batch", type=UUID)
+        parser.add_argument(
+            "--give-up",
+            action="store_true",
+            help="end it as failed, also when parts of it are merged: for one that waits for a key or a "
+            "storage that is lost for good; what is merged counts, and sending the file again completes it",
+        )
 
-    def handle(self, *args: Any, batch: UUID, **options: Any) -> None:
+    def handle(self, *args: Any, batch: UUID, give_up: bool, **options: Any) -> None:
         found = Batch.objects.filter(pk=batch).first()
         if found is None:
             raise CommandError(f"there is no batch {batch}")
         try:
-            cancel(found, by=ACTOR)
+            end = endings.give_up if give_up else endings.cancel
+            end(found, by=ACTOR)
+            found.refresh_from_db()
         except MobilityError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(json.dumps({"batch": str(batch), "state": Batch.State.CANCELLED.value}))
+        self.stdout.write(json.dumps({"batch": str(batch), "state": found.state}))

@@ -5,10 +5,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.db.models import F
 
 from mobility.errors import NoRoomError, QueueFullError
+from mobility.ingest.events import Events, packed_row_bytes
 from mobility.models import Batch
 from mobility.services import admission, staging, uploads
 from tests.mobility.services.conftest import Pipeline
@@ -65,9 +67,9 @@ def test_an_upload_that_rests_closes_no_door(
 ) -> None:
     settings.MOBILITY_STAGING_RESERVE_BYTES = 5_000
     settings.MOBILITY_UPLOAD_EXPIRES_S = expires_s
-    monkeypatch.setattr(staging, "free_bytes", lambda: 25_000)
+    monkeypatch.setattr(staging, "free_bytes", lambda: 35_000)
     huge = begin(pipeline, bytes_total=19_000)
-    refusal = r"reserve of 5,000 bytes \(MOBILITY_STAGING_RESERVE_BYTES\) and the uploads"
+    refusal = r"reserve of 5,000 bytes \(MOBILITY_STAGING_RESERVE_BYTES\), the uploads"
     with pytest.raises(NoRoomError, match=refusal):
         begin(pipeline, bytes_total=2_000)
     let_rest(huge, seconds=admission.RESTS_AFTER_S - 20)
@@ -76,20 +78,63 @@ def test_an_upload_that_rests_closes_no_door(
     let_rest(huge, seconds=30)
     begin(pipeline, bytes_total=2_000, rest_s=settings.MOBILITY_BATCH_LEASE_S)
     with pytest.raises(NoRoomError):  # that one, in a single stream, is under way
-        begin(pipeline, bytes_total=18_000)
+        begin(pipeline, bytes_total=19_500)
 
 
 def test_an_upload_at_rest_closes_no_door_right_before_its_end(
     pipeline: Pipeline, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MOBILITY_STAGING_RESERVE_BYTES = 5_000
-    monkeypatch.setattr(staging, "free_bytes", lambda: 25_000)
+    monkeypatch.setattr(staging, "free_bytes", lambda: 35_000)
     huge = begin(pipeline, bytes_total=19_000)
     let_rest(huge, seconds=settings.MOBILITY_UPLOAD_EXPIRES_S - 60)
     second = begin(pipeline, bytes_total=18_000)
     Batch.objects.filter(pk=second.pk).update(heard_at=None)
     uploads.append(huge, io.BytesIO(b""), offset=0)  # its sender is back
     with pytest.raises(NoRoomError):
+        begin(pipeline, bytes_total=2_000)
+
+
+class TestRoomForReading:
+    """A file grows when it is read: what would not fit then is not let in."""
+
+    @pytest.fixture(autouse=True)
+    def _room(self, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        settings.MOBILITY_STAGING_RESERVE_BYTES = 0
+        monkeypatch.setattr(staging, "free_bytes", lambda: 10_000)
+
+    def test_packed_rows_have_the_length_that_is_reckoned_with(self) -> None:
+        for slots in (0, 7):
+            rows = {"codes": np.zeros((100, slots), np.uint16), "day": np.zeros(100, np.uint8)}
+            rows |= {"second": np.zeros(100, np.uint32), "cell": np.zeros(100, np.uint32)}
+            packed = Events(pseudonym=np.zeros(100, np.uint64), **rows).pack()
+            assert len(packed) - 16 == 100 * packed_row_bytes(slots)
+
+    def test_a_compressed_file_grows_more_than_text(self, pipeline: Pipeline) -> None:
+        # Seven indicators: 31 bytes a row, of 60 as text and 7 compressed.
+        assert admission.reading_bytes("a.CSV", 600, n_indicators=7) == 310
+        for name in ("a.csv.gz", "a.parquet", "extract"):
+            assert admission.reading_bytes(name, 700, n_indicators=7) == 3_100
+        with pytest.raises(NoRoomError, match="needs 5,028 bytes of staging, and 0 are left"):
+            uploads.begin(pipeline.study, filename="a.parquet", by="olga", bytes_total=5_000)
+        begin(pipeline, bytes_total=5_000)
+
+    def test_of_a_study_one_file_is_read_at_a_time_and_of_others_one_each(
+        self, pipeline: Pipeline, make_pipeline: Any, extract: list[Path]
+    ) -> None:
+        state = {"kind": Batch.Kind.EXTRACT, "filename": "b.parquet", "bytes_total": 1_400}  # 6,200 read
+        Batch.objects.create(study=pipeline.study, state=State.QUEUED, **state)
+        begin(pipeline, bytes_total=3_000)
+        Batch.objects.filter(state=State.RECEIVING).delete()
+        with pytest.raises(NoRoomError, match="7,750 bytes for reading them and this one"):
+            begin(make_pipeline(slug="other"), bytes_total=3_000)
+
+    def test_what_was_read_has_grown_already(self, pipeline: Pipeline) -> None:
+        state = {"kind": Batch.Kind.EXTRACT, "filename": "b.parquet", "bytes_total": 14_000}
+        batch = Batch.objects.create(study=pipeline.study, state=State.READING, **state)
+        with pytest.raises(NoRoomError, match="62,000 bytes for reading"):
+            begin(pipeline, bytes_total=2_000)
+        Batch.objects.filter(pk=batch.pk).update(bytes_read=13_000)
         begin(pipeline, bytes_total=2_000)
 
 

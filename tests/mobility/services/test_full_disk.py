@@ -82,9 +82,9 @@ def test_other_problem_of_a_disk_is_named(
     batch = pipeline.receive(extract[0])
 
     def broken(*_: Any, **__: Any) -> None:
-        raise OSError(errno.EROFS, "a path that nobody should read")
+        raise OSError(errno.EFBIG, "a path that nobody should read")
 
     monkeypatch.setattr(staging, "write_chunk", broken)
     pipeline.finished(batch)
-    assert "Read-only file system" in batch.failure
+    assert "File too large" in batch.failure
     assert "nobody should read" not in batch.failure

@@ -24,7 +24,7 @@ from mobility.errors import (
 from mobility.keystore import keystore
 from mobility.models import Batch, VaultStudy
 from mobility.profiles.errors import ProfileMissingError
-from mobility.services import dispatching, holding, staging, sweeping, uploads
+from mobility.services import admission, dispatching, holding, staging, sweeping, uploads
 from mobility.services.staging import UploadReader
 from mobility.services.vault import open_study
 from mobility.storages import staging_storage
@@ -204,15 +204,17 @@ class TestRefused:
     def test_a_file_that_would_not_fit(
         self, study: VaultStudy, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        needed = staging.sealed_bytes(len(FILE))
-        settings.MOBILITY_STAGING_RESERVE_BYTES = 1000
-        monkeypatch.setattr(staging, "free_bytes", lambda: 1000 + needed)
+        needed, reserve = staging.sealed_bytes(len(FILE)), 1000
+        n_indicators = len(study.definition["indicators"])
+        reading = admission.reading_bytes("a.csv", len(FILE), n_indicators=n_indicators)
+        settings.MOBILITY_STAGING_RESERVE_BYTES = reserve
+        monkeypatch.setattr(staging, "free_bytes", lambda: reserve + reading + needed)
         with pytest.raises(NoRoomError, match=f"needs {needed:,} bytes of staging, and {needed:,} are left"):
             begin(study)
         assert not Batch.objects.exists()
-        monkeypatch.setattr(staging, "free_bytes", lambda: 1000 + needed + 1)
+        monkeypatch.setattr(staging, "free_bytes", lambda: reserve + reading + needed + 1)
         begin(study)
-        with pytest.raises(NoRoomError, match=r"beside the reserve of .* and the uploads that are under way"):
+        with pytest.raises(NoRoomError, match=r"beside the reserve of .* the uploads that are under way"):
             begin(study)  # what the first one has announced is spoken for
 
     def test_a_profile_that_the_study_does_not_have(self, study: VaultStudy) -> None:

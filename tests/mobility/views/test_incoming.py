@@ -13,6 +13,7 @@ from mobility.errors import (
     OffsetError,
     QueueFullError,
     StagingUnavailableError,
+    StudyKeyMissingError,
     UploadBrokenError,
 )
 from mobility.views import incoming
@@ -43,6 +44,7 @@ class KindOfMissing(KeyMissingError):
         (KindOfMissing("gone"), 410),
         (QueueFullError("many"), 503),
         (StagingUnavailableError("down"), 503),
+        (StudyKeyMissingError("another keystore"), 503),
         (MobilityError("other"), 400),
     ],
 )
@@ -57,7 +59,11 @@ def test_refusals_have_a_status(error: MobilityError, status: int) -> None:
         (NoRoomError("full"), 507),
         (OSError(errno.ENOSPC, "full"), 507),
         (OSError(errno.EDQUOT, "full"), 507),
+        (OSError(errno.EROFS, "read-only"), 503),
+        (OSError(errno.EACCES, "closed"), 503),
+        (OSError(errno.ESTALE, "stale"), 503),
         (OSError(errno.ECONNRESET, "reset"), 400),
+        (TimeoutError(errno.ETIMEDOUT, "silent"), 400),
         (UploadBrokenError("early"), 400),
         (None, 400),
     ],
