@@ -11,9 +11,13 @@ def main() -> None:
 
     from mobility.embedded import prepare, unread, zones
     from mobility.runtime import dump_no_core
+    from mobility.startup import refuse_unreadable
 
     dump_no_core()
-    if why_not := unread.refusal(sys.argv) or zones.refusal(sys.argv):
+    if why_not := unread.refusal(sys.argv):
+        sys.exit(why_not)
+    refuse_unreadable()
+    if why_not := zones.refusal(sys.argv):
         sys.exit(why_not)
     os.umask(0o077)  # databases, logs and sockets are for this user alone
     try:

@@ -21,6 +21,13 @@ app.add_defaults({"CELERY_DB_REUSE_MAX": sys.maxsize})
 app.autodiscover_tasks(["mobility", "reports"])
 
 
+@app.on_configure.connect
+def _refuse_unreadable(**_: Any) -> None:
+    from mobility.startup import refuse_unreadable
+
+    refuse_unreadable()  # before Celery itself reads the settings
+
+
 @celeryd_init.connect
 def _dump_no_core(**_: Any) -> None:
     dump_no_core()  # the processes of its pool inherit it

@@ -43,17 +43,6 @@ def keystore(**_: Any) -> list[CheckMessage]:
 
 
 @register
-def retention(**_: Any) -> list[CheckMessage]:
-    """Nothing is forgotten before it was looked at: wrong passwords of share links count for an hour."""
-    names = ("MOBILITY_SHARE_LOG_DAYS", "MOBILITY_KEEP_HISTORY_DAYS", "MOBILITY_KEEP_DETAIL_DAYS")
-    return [
-        Error(f"{name} must be at least 1, got {days}", id="mobility.E004")
-        for name in names
-        if (days := getattr(settings, name)) < 1
-    ]
-
-
-@register
 def databases(**_: Any) -> list[CheckMessage]:
     """The vault is a database of its own: an analyst's server must never hold it."""
     if not settings.HAS_VAULT:

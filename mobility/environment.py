@@ -3,16 +3,57 @@
 from typing import ClassVar
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
 from environ.fileaware_mapping import FileAwareMapping
 
 
 class _Files(FileAwareMapping):  # type: ignore[misc]
     def __getitem__(self, key: str) -> str:
         """Editors and `echo` end a file with a line feed, which belongs to no secret."""
-        return str(super().__getitem__(key)).rstrip("\r\n")
+        try:
+            return str(super().__getitem__(key)).rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            problem = getattr(error, "strerror", None) or "it is not text in UTF-8"
+            file = self.env[f"{key}_FILE"]
+            raise ImproperlyConfigured(f"{key}_FILE names {file}, which cannot be read: {problem}") from None
 
 
 class Env(environ.FileAwareEnv):  # type: ignore[misc]
-    """As `environ.Env`; `NAME_FILE=/path` stands for `NAME`, without the line end of the file."""
+    """As `environ.Env`; `NAME_FILE=/path` stands for `NAME`, without the line end of the file.
+
+    What means nothing is refused with its name: as a traceback nobody would find the line to mend.
+    """
 
     ENVIRON: ClassVar[_Files] = _Files()
+
+    def whole(self, name: str, *, default: int, least: int) -> int:
+        """A whole number, `least` or more."""
+        text = self.str(name, default=str(default))
+        try:
+            number = int(text)
+        except ValueError:
+            raise ImproperlyConfigured(f"{name} must be a whole number, got {text!r}") from None
+        return int(_at_least(number, least, name))
+
+    def number(self, name: str, *, default: float, least: float) -> float:
+        """A number, `least` or more."""
+        text = self.str(name, default=str(default))
+        try:
+            number = float(text)
+        except ValueError:
+            raise ImproperlyConfigured(f"{name} must be a number, got {text!r}") from None
+        return _at_least(number, least, name)
+
+    def choice(self, name: str, *, default: str, among: tuple[str, ...]) -> str:
+        """One of a few words."""
+        text = str(self.str(name, default=default))
+        if text not in among:
+            listed = f"{', '.join(among[:-1])} or {among[-1]}"
+            raise ImproperlyConfigured(f"{name} must be {listed}, got {text!r}")
+        return text
+
+
+def _at_least(number: float, least: float, name: str) -> float:
+    if not least <= number < float("inf"):
+        raise ImproperlyConfigured(f"{name} must be at least {least}, got {number}")
+    return number

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from csp.constants import NONE, SELF
-from django.core.exceptions import ImproperlyConfigured
 
 from mobility.environment import Env
 from mobility.runtime import RuntimePaths, stored_secret
@@ -24,9 +23,7 @@ MOBILITY_STAGING_DIR = Path(env.str("MOBILITY_STAGING_DIR", default=str(PATHS.st
 MOBILITY_LEDGER_KEY_FILE = Path(env.str("MOBILITY_LEDGER_KEY_FILE", default=str(PATHS.ledger_key)))
 
 # --- zones (design: two zones) ----------------------------------------------------------------
-MOBILITY_ZONE = env.str("MOBILITY_ZONE", default="all")
-if MOBILITY_ZONE not in ("all", "operator", "analyst"):
-    raise ImproperlyConfigured(f"MOBILITY_ZONE must be all, operator or analyst, got {MOBILITY_ZONE!r}")
+MOBILITY_ZONE = env.choice("MOBILITY_ZONE", default="all", among=("all", "operator", "analyst"))
 HAS_VAULT = MOBILITY_ZONE != "analyst"
 HAS_REPORTS = MOBILITY_ZONE != "operator"  # the pages and the API of analysts
 # The operator zone alone: where its totals go, and with which key they are signed.
@@ -35,11 +32,11 @@ MOBILITY_ANALYST_URL = ANALYST_URL.rstrip("/")
 MOBILITY_ANALYST_CA_FILE = env.str("MOBILITY_ANALYST_CA_FILE", default="")
 MOBILITY_SENDER_NAME = env.str("MOBILITY_SENDER_NAME", default="operator")
 MOBILITY_SENDER_KEY_FILE = Path(env.str("MOBILITY_SENDER_KEY_FILE", default=str(PATHS.sender_key)))
-MOBILITY_HANDOVER_TIMEOUT_S = env.int("MOBILITY_HANDOVER_TIMEOUT_S", default=30)
-MOBILITY_HANDOVER_RETRY_S = env.int("MOBILITY_HANDOVER_RETRY_S", default=60)
+MOBILITY_HANDOVER_TIMEOUT_S = env.whole("MOBILITY_HANDOVER_TIMEOUT_S", default=30, least=1)
+MOBILITY_HANDOVER_RETRY_S = env.whole("MOBILITY_HANDOVER_RETRY_S", default=60, least=1)
 HANDS_OVER = MOBILITY_ZONE == "operator" and bool(MOBILITY_ANALYST_URL)
 # Where there are reports: what is taken from operator zones that run apart.
-MOBILITY_INTAKE_MAX_BYTES = env.int("MOBILITY_INTAKE_MAX_BYTES", default=100_000_000)
+MOBILITY_INTAKE_MAX_BYTES = env.whole("MOBILITY_INTAKE_MAX_BYTES", default=100_000_000, least=1)
 
 # --- Django -----------------------------------------------------------------------------------
 DEBUG = env.bool("DEBUG", default=False)
@@ -145,7 +142,7 @@ CELERY_TASK_IGNORE_RESULT = True  # the state of a batch is its row, not a messa
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_TASK_TIME_LIMIT = env.int("MOBILITY_TASK_TIME_LIMIT_S", default=3600)
+CELERY_TASK_TIME_LIMIT = env.whole("MOBILITY_TASK_TIME_LIMIT_S", default=3600, least=60)
 # A chunk or shard that is stopped here is tried again, until it has been tried too often.
 CELERY_TASK_SOFT_TIME_LIMIT = CELERY_TASK_TIME_LIMIT * 9 // 10
 CELERY_BROKER_TRANSPORT_OPTIONS = {
@@ -168,59 +165,58 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives any outage of the broker
 # What a task has computed counts, whether or not the broker hears of its end.
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CORES = os.cpu_count() or 1
+MOBILITY_WORKER_PROCESSES = env.whole("MOBILITY_WORKER_PROCESSES", default=max(CORES, 2), least=1)
+CELERY_WORKER_CONCURRENCY = MOBILITY_WORKER_PROCESSES
 # With REMAP_SIGTERM=SIGQUIT: a worker that is told to stop goes on for so long, and gives the rest back.
-CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = env.float("MOBILITY_WORKER_GRACE_S", default=5.0)
-MOBILITY_WORKER_NICE = env.int("MOBILITY_WORKER_NICE", default=10)  # of its processes
-MOBILITY_TASK_MEMORY_MB = env.int("MOBILITY_TASK_MEMORY_MB", default=2048)  # 0: unlimited
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = env.number("MOBILITY_WORKER_GRACE_S", default=5.0, least=0.0)
+MOBILITY_WORKER_NICE = env.whole("MOBILITY_WORKER_NICE", default=10, least=0)  # of its processes
+MOBILITY_TASK_MEMORY_MB = env.whole("MOBILITY_TASK_MEMORY_MB", default=2048, least=0)  # 0: unlimited
 if MOBILITY_TASK_MEMORY_MB:  # a process that ever had more is replaced after its task; in kB
     CELERY_WORKER_MAX_MEMORY_PER_CHILD = MOBILITY_TASK_MEMORY_MB * 1000
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 # --- pipeline ---------------------------------------------------------------------------------
-MOBILITY_MIN_PUBLICATION = env.int("MOBILITY_MIN_PUBLICATION", default=100)  # subscribers a delta must cover
-MOBILITY_BATCH_LEASE_S = env.int("MOBILITY_BATCH_LEASE_S", default=120)  # without a sign of life
-MOBILITY_SWEEP_S = env.int("MOBILITY_SWEEP_S", default=15)
-CORES = os.cpu_count() or 1
-MOBILITY_WORKER_PROCESSES = env.int("MOBILITY_WORKER_PROCESSES", default=max(CORES, 2))  # embedded
-MOBILITY_READ_THREADS = env.int("MOBILITY_READ_THREADS", default=min(CORES + 1, 4))
-MOBILITY_CHUNK_BYTES = env.int("MOBILITY_CHUNK_BYTES", default=64 << 20)  # of a file, read by one task
-MOBILITY_CHUNK_ROWS = env.int("MOBILITY_CHUNK_ROWS", default=1_000_000)  # that a task holds in memory
+MOBILITY_MIN_PUBLICATION = env.whole("MOBILITY_MIN_PUBLICATION", default=100, least=1)
+MOBILITY_BATCH_LEASE_S = env.whole("MOBILITY_BATCH_LEASE_S", default=120, least=1)  # without a sign of life
+MOBILITY_SWEEP_S = env.whole("MOBILITY_SWEEP_S", default=15, least=1)
+MOBILITY_READ_THREADS = env.whole("MOBILITY_READ_THREADS", default=min(CORES + 1, 4), least=1)
+MOBILITY_CHUNK_BYTES = env.whole("MOBILITY_CHUNK_BYTES", default=64 << 20, least=1)
+MOBILITY_CHUNK_ROWS = env.whole("MOBILITY_CHUNK_ROWS", default=1_000_000, least=1)
 
 # --- looking after it (mobility.operations): what is too little, too late, too old ----------------
-MOBILITY_DISK_FREE_GB = env.float("MOBILITY_DISK_FREE_GB", default=10.0)
-MOBILITY_WAITING_MAX_S = env.int("MOBILITY_WAITING_MAX_S", default=3600)  # of a task, or of a batch
-MOBILITY_FEED_GRACE_H = env.int("MOBILITY_FEED_GRACE_H", default=24)
-MOBILITY_DAY_OPEN_DAYS = env.int("MOBILITY_DAY_OPEN_DAYS", default=3)
-MOBILITY_KEY_DUE_DAYS = env.int("MOBILITY_KEY_DUE_DAYS", default=14)
-MOBILITY_BACKUP_DAYS = env.int("MOBILITY_BACKUP_DAYS", default=2)
-MOBILITY_ESCROW = env.str("MOBILITY_ESCROW", default="expected")
-if MOBILITY_ESCROW not in ("expected", "none"):
-    raise ImproperlyConfigured(f"MOBILITY_ESCROW must be expected or none, got {MOBILITY_ESCROW!r}")
+MOBILITY_DISK_FREE_GB = env.number("MOBILITY_DISK_FREE_GB", default=10.0, least=0.0)
+MOBILITY_WAITING_MAX_S = env.whole("MOBILITY_WAITING_MAX_S", default=3600, least=1)
+MOBILITY_FEED_GRACE_H = env.whole("MOBILITY_FEED_GRACE_H", default=24, least=0)
+MOBILITY_DAY_OPEN_DAYS = env.whole("MOBILITY_DAY_OPEN_DAYS", default=3, least=0)
+MOBILITY_KEY_DUE_DAYS = env.whole("MOBILITY_KEY_DUE_DAYS", default=14, least=0)
+MOBILITY_BACKUP_DAYS = env.whole("MOBILITY_BACKUP_DAYS", default=2, least=1)
+MOBILITY_ESCROW = env.choice("MOBILITY_ESCROW", default="expected", among=("expected", "none"))
 
 # --- plans ------------------------------------------------------------------------------------
 # Whether what may weaken the protection needs the approval of somebody who wrote nothing of it.
 MOBILITY_SECOND_PERSON = env.bool("MOBILITY_SECOND_PERSON", default=True)
 
 # --- ways in ----------------------------------------------------------------------------------
-MOBILITY_MAX_UPLOAD_BYTES = env.int("MOBILITY_MAX_UPLOAD_BYTES", default=200_000_000_000)
-MOBILITY_UPLOAD_EXPIRES_S = env.int("MOBILITY_UPLOAD_EXPIRES_S", default=24 * 3600)  # that rests unfinished
-MOBILITY_STAGING_RESERVE_BYTES = env.int("MOBILITY_STAGING_RESERVE_BYTES", default=1_000_000_000)
-MOBILITY_MAX_WAITING_BATCHES = env.int("MOBILITY_MAX_WAITING_BATCHES", default=1000)  # files of one study
-MOBILITY_MAX_WAITING_BYTES = env.int("MOBILITY_MAX_WAITING_BYTES", default=1_000_000_000_000)
+MOBILITY_MAX_UPLOAD_BYTES = env.whole("MOBILITY_MAX_UPLOAD_BYTES", default=200_000_000_000, least=1)
+MOBILITY_UPLOAD_EXPIRES_S = env.whole("MOBILITY_UPLOAD_EXPIRES_S", default=24 * 3600, least=1)
+MOBILITY_STAGING_RESERVE_BYTES = env.whole("MOBILITY_STAGING_RESERVE_BYTES", default=1_000_000_000, least=0)
+MOBILITY_MAX_WAITING_BATCHES = env.whole("MOBILITY_MAX_WAITING_BATCHES", default=1000, least=1)
+MOBILITY_MAX_WAITING_BYTES = env.whole("MOBILITY_MAX_WAITING_BYTES", default=1_000_000_000_000, least=1)
 MOBILITY_WATCH_DIR = env.str("MOBILITY_WATCH_DIR", default="")
-MOBILITY_WATCH_SETTLE_S = env.int("MOBILITY_WATCH_SETTLE_S", default=10)
+MOBILITY_WATCH_SETTLE_S = env.whole("MOBILITY_WATCH_SETTLE_S", default=10, least=0)
 
 # --- ways out ---------------------------------------------------------------------------------
-MOBILITY_SHARE_LOG_DAYS = env.int("MOBILITY_SHARE_LOG_DAYS", default=400)  # of openings of share links
+MOBILITY_SHARE_LOG_DAYS = env.whole("MOBILITY_SHARE_LOG_DAYS", default=400, least=1)
 
 # --- what is kept, in days (docs/retention.md) ---------------------------------------------------
-MOBILITY_KEEP_HISTORY_DAYS = env.int("MOBILITY_KEEP_HISTORY_DAYS", default=400)
-MOBILITY_KEEP_DETAIL_DAYS = env.int("MOBILITY_KEEP_DETAIL_DAYS", default=90)
+MOBILITY_KEEP_HISTORY_DAYS = env.whole("MOBILITY_KEEP_HISTORY_DAYS", default=400, least=1)
+MOBILITY_KEEP_DETAIL_DAYS = env.whole("MOBILITY_KEEP_DETAIL_DAYS", default=90, least=1)
 MOBILITY_CLOSE_AT_KEY_UNTIL = env.bool("MOBILITY_CLOSE_AT_KEY_UNTIL", default=False)
 
 # --- backups ----------------------------------------------------------------------------------
 MOBILITY_BACKUP_DIR = Path(env.str("MOBILITY_BACKUP_DIR", default=str(PATHS.backups)))
-MOBILITY_BACKUP_KEEP_DAYS = env.int("MOBILITY_BACKUP_KEEP_DAYS", default=35)
+MOBILITY_BACKUP_KEEP_DAYS = env.whole("MOBILITY_BACKUP_KEEP_DAYS", default=35, least=1)
 
 # --- staging: a folder, or a bucket that all hosts reach -----------------------------------------
 
@@ -245,12 +241,10 @@ def _staging() -> dict[str, object]:
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
-SESSION_COOKIE_AGE = env.int("MOBILITY_SESSION_HOURS", default=12) * 3600
-MOBILITY_SECOND_FACTOR = env.str("MOBILITY_SECOND_FACTOR", default="optional")
-if MOBILITY_SECOND_FACTOR not in ("optional", "required"):
-    raise ImproperlyConfigured(
-        f"MOBILITY_SECOND_FACTOR must be optional or required, got {MOBILITY_SECOND_FACTOR!r}"
-    )
+SESSION_COOKIE_AGE = env.whole("MOBILITY_SESSION_HOURS", default=12, least=1) * 3600
+MOBILITY_SECOND_FACTOR = env.choice(
+    "MOBILITY_SECOND_FACTOR", default="optional", among=("optional", "required")
+)
 # Counts of guesses, and codes that were used: one cache for all web processes, and one that a restart keeps.
 CACHES = {
     "default": {
@@ -259,7 +253,7 @@ CACHES = {
         "OPTIONS": {"MAX_ENTRIES": 100_000},  # too many for a flood to push counts out
     }
 }
-ALLAUTH_TRUSTED_PROXY_COUNT = env.int("MOBILITY_TRUSTED_PROXIES", default=0)
+ALLAUTH_TRUSTED_PROXY_COUNT = env.whole("MOBILITY_TRUSTED_PROXIES", default=0, least=0)
 ACCOUNT_ADAPTER = "mobility.signin.adapters.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "mobility.signin.forms.SignInForm",
@@ -347,9 +341,7 @@ FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
 
 # --- logs, alerts and metrics -----------------------------------------------------------------
-LOG_FORMAT = env.str("LOG_FORMAT", default="line")
-if LOG_FORMAT not in ("line", "json"):
-    raise ImproperlyConfigured(f"LOG_FORMAT must be line or json, got {LOG_FORMAT!r}")
+LOG_FORMAT = env.choice("LOG_FORMAT", default="line", among=("line", "json"))
 LOG_REQUESTS = env.bool("LOG_REQUESTS", default=False)
 LOGGING = {
     "version": 1,
@@ -373,14 +365,12 @@ LOGGING = {
 MOBILITY_METRICS_TOKEN = env.str("MOBILITY_METRICS_TOKEN", default="")
 SITE_URL = env.str("MOBILITY_SITE_URL", default="")
 MOBILITY_SITE_URL = SITE_URL.rstrip("/")  # in messages
-MOBILITY_ALERT_LEVEL = env.str("MOBILITY_ALERT_LEVEL", default="warning")
-if MOBILITY_ALERT_LEVEL not in ("note", "warning", "error"):
-    raise ImproperlyConfigured(
-        f"MOBILITY_ALERT_LEVEL must be note, warning or error, got {MOBILITY_ALERT_LEVEL!r}"
-    )
-MOBILITY_ALERT_EVERY_S = env.int("MOBILITY_ALERT_EVERY_S", default=60)
-MOBILITY_ALERT_SETTLE_S = env.int("MOBILITY_ALERT_SETTLE_S", default=600)  # gone for so long: it is over
-MOBILITY_ALERT_REPEAT_H = env.int("MOBILITY_ALERT_REPEAT_H", default=24)
+MOBILITY_ALERT_LEVEL = env.choice(
+    "MOBILITY_ALERT_LEVEL", default="warning", among=("note", "warning", "error")
+)
+MOBILITY_ALERT_EVERY_S = env.whole("MOBILITY_ALERT_EVERY_S", default=60, least=1)
+MOBILITY_ALERT_SETTLE_S = env.whole("MOBILITY_ALERT_SETTLE_S", default=600, least=0)
+MOBILITY_ALERT_REPEAT_H = env.whole("MOBILITY_ALERT_REPEAT_H", default=24, least=1)
 MOBILITY_ALERT_EMAIL_TO = env.list("MOBILITY_ALERT_EMAIL_TO", default=[])
 DEFAULT_FROM_EMAIL = env.str("MOBILITY_ALERT_EMAIL_FROM", default="mobility@localhost")
 if env.str("MOBILITY_ALERT_EMAIL_URL", default=""):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.core.checks import ERROR, run_checks
+from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connections
 
 from mobility.embedded import locks
@@ -12,6 +13,20 @@ from mobility.embedded import locks
 # With this code or 3 of a process gunicorn ends, with others it starts another one, for ever. 3 is also what
 # any exception in a start gives, which may pass: units start again after 3, and never after this one.
 EXIT_CODE = 4
+
+
+def refuse_unreadable() -> None:
+    """End this process where a setting means nothing, or names a file that cannot be read.
+
+    Raises
+    ------
+    SystemExit : standard error then names the variable; a secret is never in it
+    """
+    try:
+        hasattr(settings, "MOBILITY_ZONE")  # the first look at any reads them all
+    except ImproperlyConfigured as error:
+        print(f"refusing to start: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        raise SystemExit(EXIT_CODE) from None
 
 
 def refuse_unsafe() -> None:

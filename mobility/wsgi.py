@@ -7,10 +7,11 @@ from django.core.wsgi import get_wsgi_application
 
 from mobility.operations import metrics_folder
 from mobility.runtime import dump_no_core
-from mobility.startup import hold_files, refuse_outdated, refuse_unsafe
+from mobility.startup import hold_files, refuse_outdated, refuse_unreadable, refuse_unsafe
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mobility.settings")
 dump_no_core()
+refuse_unreadable()
 metrics_folder.prepare()
 application = get_wsgi_application()
 refuse_unsafe()

@@ -114,7 +114,7 @@ def _redis_command() -> list[str]:
 def _worker_command() -> list[str]:
     return [
         sys.executable, "-m", "celery", "-A", "mobility", "worker",
-        "--concurrency", str(settings.MOBILITY_WORKER_PROCESSES), "--pool", "prefork",
+        "--pool", "prefork",
         "--loglevel", "INFO", "--without-gossip", "--without-mingle",
     ]  # fmt: skip
 

@@ -48,12 +48,3 @@ def counting(**_: Any) -> list[CheckMessage]:
         text = f"MOBILITY_METRICS_TOKEN must have at least {MIN_TOKEN} characters, got {len(token)}"
         return [Error(text, hint="openssl rand -base64 36", id="mobility.E033")]
     return []
-
-
-@register
-def looking(**_: Any) -> list[CheckMessage]:
-    """Looks come now and then."""
-    every_s = settings.MOBILITY_ALERT_EVERY_S
-    if every_s < 1:
-        return [Error(f"MOBILITY_ALERT_EVERY_S must be at least 1, got {every_s}", id="mobility.E034")]
-    return []

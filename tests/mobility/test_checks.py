@@ -37,12 +37,6 @@ def test_keys_must_be_outside_of_the_code(folder: str, expected: list[str]) -> N
         assert ids(checks.keystore()) == expected
 
 
-@pytest.mark.parametrize(("days", "expected"), [(400, []), (1, []), (0, ["mobility.E004"])])
-def test_log_of_share_links_outlives_the_counting_of_wrong_passwords(days: int, expected: list[str]) -> None:
-    with override_settings(MOBILITY_SHARE_LOG_DAYS=days):
-        assert ids(checks.retention()) == expected
-
-
 def test_zones_must_not_share_a_database(monkeypatch: pytest.MonkeyPatch) -> None:
     for alias in ("default", "vault"):
         monkeypatch.setitem(settings.DATABASES[alias], "NAME", "mobility")

@@ -1,5 +1,6 @@
 """Web servers and workers of a new version do not serve with databases of an earlier one."""
 
+import json
 import os
 import re
 import shutil
@@ -59,6 +60,38 @@ def test_a_database_that_is_away_stops_nothing(tmp_path: Path) -> None:
         {"MOBILITY_DATA_DIR": str(tmp_path), "DATABASE_URL": nowhere, "VAULT_DATABASE_URL": nowhere + "2"},
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [SERVER, WORKER, (sys.executable, "manage.py", "check")],
+    ids=["server", "worker", "command"],
+)
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("MOBILITY_SWEEP_S", "15s", "MOBILITY_SWEEP_S must be a whole number, got '15s'"),
+        ("SECRET_KEY_FILE", "/nowhere", "SECRET_KEY_FILE names /nowhere, which cannot be read: No such file"),
+    ],
+)
+def test_what_means_nothing_is_refused_with_its_name(
+    command: tuple[str, ...], name: str, value: str, said: str, tmp_path: Path
+) -> None:
+    done = start(command, {"MOBILITY_DATA_DIR": str(tmp_path), name: value})
+    assert done.returncode == startup.EXIT_CODE, done.stderr
+    assert f"refusing to start: {said}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_settings_that_stop_servers_are_told_all_the_same(tmp_path: Path) -> None:
+    """A timer looks for alerts also while neither server nor worker starts."""
+    unsafe = {"MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_METRICS_TOKEN": "short"}
+    assert "mobility.E033" in start(SERVER, unsafe).stderr
+    done = start((sys.executable, "manage.py", "check_alerts", "--now"), unsafe)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["looked"]
+    assert told["open"] >= 1
 
 
 # --- by systemd ---------------------------------------------------------------------------------------

@@ -272,18 +272,18 @@ def test_a_worker_that_has_something_else(data_dir: Path, monkeypatch: pytest.Mo
 
 
 def test_settings_that_are_unsafe(settings: Settings, data_dir: Path) -> None:
-    settings.MOBILITY_KEEP_DETAIL_DAYS = 0
-    assert ("settings_unsafe", "mobility.E004", E) in wrong(doctor.system_checks)
-    settings.MOBILITY_KEEP_DETAIL_DAYS = 90
+    settings.MOBILITY_METRICS_TOKEN = "short"
+    assert ("settings_unsafe", "mobility.E033", E) in wrong(doctor.system_checks)
+    settings.MOBILITY_METRICS_TOKEN = ""
     assert not [each for each in wrong(doctor.system_checks) if each[2] == E]
 
 
 def test_a_setting_is_told_once(settings: Settings, data_dir: Path) -> None:
-    settings.MOBILITY_KEEP_DETAIL_DAYS = 0
+    settings.MOBILITY_METRICS_TOKEN = "short"
     settings.DEBUG = True
     safety._found.cache_clear()
     told = [each.subject for each in doctor.examine(deep=False) if each.code == "settings_unsafe"]
-    assert {"mobility.E004", "DEBUG"} <= set(told)
+    assert {"mobility.E033", "DEBUG"} <= set(told)
     assert len(told) == len(set(told))
     safety._found.cache_clear()
 

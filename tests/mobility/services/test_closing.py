@@ -170,7 +170,7 @@ def test_upload_that_begins_while_the_study_is_closed_leaves_no_key(
 ) -> None:
     """It was open when the upload looked, and its batch was not there yet when closing looked."""
 
-    def closed_meanwhile(_: int | None) -> None:
+    def closed_meanwhile(*_: object, **__: object) -> None:
         close(filled, drop_unpublished=True)
 
     monkeypatch.setattr(admission, "check_size", closed_meanwhile)
@@ -237,7 +237,7 @@ def test_batch_that_comes_at_the_last_moment_stands_against_it(
 
 def test_batch_that_is_being_merged_is_never_cancelled(filled: Pipeline) -> None:
     Batch.objects.filter(more_to_come=True).update(state=Batch.State.MERGING)
-    with pytest.raises(StudyNotClosedError, match=r"\(1 merging\): wait for their end; nothing was erased"):
+    with pytest.raises(StudyNotClosedError, match=r"\(1 merging\): wait for their end; one that waits for"):
         close(filled, drop_unpublished=True, cancel_batches=True)
     assert open_study(filled.study)
 

@@ -13,8 +13,9 @@ from mobility.operations import alerts
 
 class Command(BaseCommand):
     help = "Compare what is found with what people were told of, and tell them."
-    # A database that does not answer is what this is to tell.
+    # A database that does not answer, and settings that keep servers from starting, are what this is to tell.
     requires_migrations_checks = False
+    requires_system_checks: tuple[str, ...] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--now", action="store_true", help="also when somebody has just looked")
