@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from django.conf import settings
 
 from mobility.operations.alerts_telling import runbook_of
@@ -16,12 +17,24 @@ HEADINGS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_page_of_each_code_answers_every_question(code: str) -> None:
-    page = settings.BASE_DIR / runbook_of(code)
-    title, *sections = re.split(r"^## ", page.read_text(), flags=re.MULTILINE)
+def rules() -> dict[str, str]:
+    """Rules of Prometheus by the name of their page, where that is of no code."""
+    text = (settings.BASE_DIR / "docker" / "prometheus-rules.yml").read_text()
+    found = [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
+    pages = {Path(rule["annotations"]["runbook"]).stem: rule["alert"] for rule in found}
+    of_codes = {code.replace("_", "-") for code in CODES}
+    return {page: name for page, name in pages.items() if page not in of_codes and "$" not in page}
+
+
+NAMED = [*((runbook_of(code), code) for code in CODES)]
+NAMED += [(f"docs/runbook/{page}.md", name) for page, name in rules().items()]
+
+
+@pytest.mark.parametrize(("path", "name"), NAMED)
+def test_page_of_each_code_and_rule_answers_every_question(path: str, name: str) -> None:
+    title, *sections = re.split(r"^## ", (settings.BASE_DIR / path).read_text(), flags=re.MULTILINE)
     assert title.startswith("# ")
-    assert f"`{code}`" in title
+    assert f"`{name}`" in title
     assert [section.partition("\n")[0] for section in sections] == HEADINGS
     for section in sections:
         heading, _, body = section.partition("\n")
@@ -30,13 +43,15 @@ def test_page_of_each_code_answers_every_question(code: str) -> None:
     assert re.search(r"^1\. ", steps, flags=re.MULTILINE), "steps have numbers"
 
 
-def test_there_is_no_page_of_a_code_that_there_is_not() -> None:
-    pages = {page.stem.replace("-", "_") for page in FOLDER.glob("*.md")} - {"index"}
-    assert pages == set(CODES)
+def test_there_is_no_page_of_a_code_or_rule_that_there_is_not() -> None:
+    pages = {page.stem for page in FOLDER.glob("*.md")} - {"index"}
+    assert pages == {Path(path).stem for path, _ in NAMED}
+    assert set(rules()) == {"web-gone", "pages-fail", "pages-slow", "tasks-fail"}
 
 
 def test_index_leads_to_every_page_once() -> None:
     led_to = re.findall(
         r"^\| \[[\w-]+\]\(([\w-]+)\.md\)", (FOLDER / "index.md").read_text(), flags=re.MULTILINE
     )
-    assert [name.replace("-", "_") for name in led_to] == list(CODES)
+    assert led_to[: len(CODES)] == [code.replace("_", "-") for code in CODES]
+    assert sorted(led_to) == sorted(Path(path).stem for path, _ in NAMED)
