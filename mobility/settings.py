@@ -216,7 +216,7 @@ MOBILITY_CLOSE_AT_KEY_UNTIL = env.bool("MOBILITY_CLOSE_AT_KEY_UNTIL", default=Fa
 
 # --- backups ----------------------------------------------------------------------------------
 MOBILITY_BACKUP_DIR = Path(env.str("MOBILITY_BACKUP_DIR", default=str(PATHS.backups)))
-MOBILITY_BACKUP_KEEP_DAYS = env.whole("MOBILITY_BACKUP_KEEP_DAYS", default=35, least=1)
+MOBILITY_BACKUP_KEEP_DAYS = env.whole("MOBILITY_BACKUP_KEEP_DAYS", default=35, least=0)
 
 # --- staging: a folder, or a bucket that all hosts reach -----------------------------------------
 

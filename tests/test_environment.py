@@ -25,10 +25,19 @@ def variables_read() -> set[str]:
     return names
 
 
+def compose_defaults() -> dict[str, str]:
+    """Variables that compose files read, with their defaults."""
+    text = "".join(file.read_text() for file in (settings.BASE_DIR / "docker").glob("*.yaml"))
+    return dict(re.findall(r"\$\{(\w+):-([^}]*)\}", text))
+
+
 def test_example_lists_every_variable_and_no_other() -> None:
-    listed = re.findall(r"^([A-Z][A-Z0-9_]*)=", EXAMPLE_FILE.read_text(), flags=re.MULTILINE)
-    assert len(listed) == len(set(listed))
-    assert set(listed) == variables_read()
+    listed = re.findall(r"^([A-Z][A-Z0-9_]*)=(.*)$", EXAMPLE_FILE.read_text(), flags=re.MULTILINE)
+    assert len(listed) == len(dict(listed))
+    assert set(dict(listed)) == variables_read() | set(compose_defaults())
+    own = {name: value for name, value in compose_defaults().items() if name not in variables_read()}
+    assert own.items() <= dict(listed).items()
+    assert "WORKER_MEMORY" in own
 
 
 def test_variables_are_found_in_the_settings() -> None:
