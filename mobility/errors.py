@@ -29,8 +29,8 @@ class KeyDestroyedError(KeyMissingError):
     """The key was destroyed, and a tombstone in the keystore says so."""
 
 
-class StudyKeyMissingError(KeyMissingError):
-    """An open study's key is not in the keystore that this host sees; the same work can be tried again."""
+class KeyAwayError(KeyMissingError):
+    """A key that is needed is not in the keystore that this host sees; the same work can be tried again."""
 
 
 class SealBrokenError(MobilityError):

@@ -50,7 +50,10 @@ class RequestIdMiddleware:
         if settings.MOBILITY_METRICS_TOKEN:
             from mobility.operations.metrics_requests import observe
 
-            observe(view=view, method=method_of(request), status=response.status_code, seconds=seconds)
+            observe(
+                view=view, method=method_of(request), status=response.status_code, seconds=seconds,
+                come_again="Retry-After" in response.headers,
+            )  # fmt: skip
         if settings.LOG_REQUESTS:
             log.info(
                 "request_answered method=%s view=%s status=%s ms=%.0f",

@@ -46,6 +46,11 @@ class _Coded(NamedTuple):
     values: NDArray[np.int32]
 
 
+def code_slots(n_static: int, *, is_sampled: bool) -> int:
+    """How many codes a row carries: where one indicator is answered, only that one's."""
+    return min(n_static, 1) if is_sampled else n_static
+
+
 class RowCoder:
     """Turns blocks of rows of one batch into events; may be used by several threads at once.
 
@@ -94,7 +99,7 @@ class RowCoder:
         self._closed = np.zeros(256, np.bool_)
         self._closed[sorted(closed_days)] = True
         self._opted_out = PseudonymSet(opted_out)
-        self.slots = min(len(static), 1) if plan.is_sampled else len(static)
+        self.slots = code_slots(len(static), is_sampled=plan.is_sampled)
 
     @property
     def columns(self) -> list[str]:

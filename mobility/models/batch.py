@@ -98,6 +98,8 @@ class Batch(models.Model):
         null=True, blank=True, help_text="of an upload: when its sender last showed life"
     )
     attempts = models.PositiveSmallIntegerField(default=0, help_text="times that the sweep took it up again")
+    waits_since = models.DateTimeField(null=True, blank=True, help_text="for a key or a storage")
+    waits_for = models.CharField(max_length=200, blank=True, help_text="which one, in words")
 
     class Meta:
         ordering = ["-created_at"]

@@ -13,9 +13,10 @@ BUCKETS_S: Final = (0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 disable_created_metrics()  # type: ignore[no-untyped-call] # as it is with several processes
 
 
-def observe(*, view: str, method: str, status: int, seconds: float) -> None:
-    """Count a request; `view` is a name, never an address."""
-    _histogram().labels(view=view, method=method, status=f"{status // 100}xx").observe(seconds)
+def observe(*, view: str, method: str, status: int, seconds: float, come_again: bool = False) -> None:
+    """Count a request; `view` is a name, never an address; who is told to come again has not met a fault."""
+    label = "again" if come_again else f"{status // 100}xx"
+    _histogram().labels(view=view, method=method, status=label).observe(seconds)
 
 
 @cache

@@ -231,7 +231,15 @@ TEXTS: Final[dict[str, Text]] = {
                     "Look whether workers run and reach the broker and both databases. Then it goes on by "
                     "itself."
                 ),
-            )
+            ),
+            "held_up": Trouble(
+                _("A batch of %(subject)s is held up"),
+                _("Batches that wait for a key or a storage: %(batches)s, the oldest for %(oldest_s)s."),
+                _(
+                    "Its page says which. Mount it on every host of workers: then it goes on by itself. Is "
+                    "it lost for good? manage.py cancel_batch BATCH --give-up."
+                ),
+            ),
         },
     ),
     "feed_late": Text(

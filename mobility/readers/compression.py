@@ -37,6 +37,11 @@ REFUSED = {
 Buffered: TypeAlias = "io.BufferedReader[io.RawIOBase]"
 
 
+def is_storages(error: OSError) -> bool:
+    """Whether what holds the file has failed, and not the file: readers of formats raise OSError, too."""
+    return error.errno is not None or isinstance(error, ConnectionError)
+
+
 def buffered(stream: BinaryIO | io.RawIOBase) -> Buffered:
     return io.BufferedReader(cast(io.RawIOBase, stream), BUFFER_BYTES)
 
@@ -122,7 +127,7 @@ class _Checked(io.RawIOBase):
         except (EOFError, IsalError, gzip.BadGzipFile):  # type: ignore[misc]
             raise self._damaged() from None
         except OSError as error:
-            if error.errno is not None:  # the disk's, not the decompressor's
+            if is_storages(error):
                 raise
             if "too much memory" in str(error):
                 raise BatchFormatError(

@@ -17,9 +17,9 @@ from mobility import memory
 from mobility.errors import (
     CancelError,
     DiskFullError,
+    KeyAwayError,
     MobilityError,
     StagingUnavailableError,
-    StudyKeyMissingError,
     SupersededError,
 )
 from mobility.models import Batch, VaultDay
@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 FULL = (errno.ENOSPC, errno.EDQUOT)
 # Not mounted, mounted read-only or for others, or its server is away.
 AWAY = (
-    errno.EACCES, errno.EHOSTDOWN, errno.EIO, errno.ENODEV, errno.ENOTCONN, errno.ENXIO, errno.EPERM,
-    errno.EROFS, errno.ESTALE, errno.ETIMEDOUT,
+    errno.EACCES, errno.EHOSTDOWN, errno.EIO, errno.ENODEV, errno.ENOENT, errno.ENOTCONN, errno.ENXIO,
+    errno.EPERM, errno.EROFS, errno.ESTALE, errno.ETIMEDOUT,
 )  # fmt: skip
 # The database, the network or the keystore went away, a disk is full, or the task's time is over: the same
 # work can be tried again. Nothing staged may be destroyed for it: it is all that is left of the file.
@@ -43,7 +43,7 @@ PASSING_ERRORS = (
     InterfaceError,
     ConnectionError,
     DiskFullError,
-    StudyKeyMissingError,
+    KeyAwayError,
     SoftTimeLimitExceeded,
 )
 
@@ -80,9 +80,10 @@ def failing_with_a_reason(batch: Batch) -> Iterator[None]:
     except SupersededError as error:
         log.info("work_dropped batch=%s reason=%s", batch.pk, error)
     except PASSING_ERRORS as error:
+        is_told = isinstance(error, MobilityError)
         log.warning("work_interrupted batch=%s error=%s", batch.pk, type(error).__name__)
         with suppress(*PASSING_ERRORS):
-            show_waiting(batch)
+            show_waiting(batch, waits_for=str(error) if is_told else "")
         raise
     except MobilityError as error:
         fail(batch, str(error))
@@ -159,11 +160,16 @@ def fail(batch: Batch, reason: str) -> None:
         end_failed(batch)
 
 
-def end_failed(batch: Batch) -> None:
-    """End a batch whose failure is noted."""
+def end_failed(batch: Batch, *, leaves_remains: bool = False) -> None:
+    """End a batch whose failure is noted.
+
+    Parameters
+    ----------
+    leaves_remains : also where its key and what was staged cannot be destroyed now: the sweep comes back
+    """
     if batch.state == Batch.State.MERGING and batch.kind == Batch.Kind.EXTRACT and not batch.validate_only:
         _keep_for_later(batch)
-    _end(batch, Batch.State.FAILED)
+    _end(batch, Batch.State.FAILED, leaves_remains=leaves_remains)
 
 
 def give_up(batch: Batch, *, by: str) -> None:
@@ -171,14 +177,15 @@ def give_up(batch: Batch, *, by: str) -> None:
 
     Raises
     ------
-    CancelError : it has ended, or has just moved on
+    CancelError : it has ended
     """
     if batch.state in Batch.FINAL:
         raise CancelError(f"the batch cannot be given up: it has ended ({batch.state})")
-    fail(batch, stopped(batch, f"given up by {by}", see_log=False))
+    reason = stopped(batch, f"given up by {by}", see_log=False)
+    Batch.objects.filter(pk=batch.pk, failure="").exclude(state__in=Batch.FINAL).update(failure=reason)
     batch.refresh_from_db()
-    if batch.state not in Batch.FINAL:
-        raise CancelError("the batch goes on, and has just moved on: look whether it is still to be given up")
+    end_failed(batch, leaves_remains=True)
+    batch.refresh_from_db()
 
 
 def cancel(batch: Batch, *, by: str) -> None:
@@ -211,8 +218,14 @@ def cancel(batch: Batch, *, by: str) -> None:
     record_ended(batch)
 
 
-def _end(batch: Batch, state: str) -> None:
-    staging.destroy(batch)
+def _end(batch: Batch, state: str, *, leaves_remains: bool = False) -> None:
+    try:
+        with waiting_for_storage():
+            staging.destroy(batch)
+    except PASSING_ERRORS as error:
+        if not leaves_remains:
+            raise
+        log.warning("remains_left batch=%s error=%s", batch.pk, type(error).__name__)
     now = timezone.now()
     fresh = Batch.objects.get(pk=batch.pk)
     seconds = (now - fresh.started_at).total_seconds() if fresh.started_at else None

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from mobility.errors import SupersededError
@@ -26,11 +27,24 @@ def sign_of_waiting() -> datetime:
     return next_sign() + timedelta(seconds=LONGEST_WAIT_S)
 
 
-def show_waiting(batch: Batch) -> None:
-    """Note that a task of the batch will be tried again: until then the sweep asks for nothing of it."""
+def show_waiting(batch: Batch, *, waits_for: str = "") -> None:
+    """Note that a task of the batch will be tried again: until then the sweep asks for nothing of it.
+
+    Parameters
+    ----------
+    waits_for : a key or a storage, in words; empty for what passes by itself
+    """
     # An upload has signs of its own.
-    at_work = Batch.objects.exclude(state__in=(*Batch.FINAL, Batch.State.RECEIVING))
-    at_work.filter(pk=batch.pk).update(alive_until=sign_of_waiting())
+    at_work = Batch.objects.exclude(state__in=(*Batch.FINAL, Batch.State.RECEIVING)).filter(pk=batch.pk)
+    at_work.update(alive_until=sign_of_waiting())
+    if waits_for:
+        at_work.update(waits_since=Coalesce("waits_since", timezone.now()), waits_for=waits_for[:200])
+
+
+def goes_on(batch: Batch) -> None:
+    """Note that what the batch waited for was there."""
+    if batch.waits_since is not None:
+        Batch.objects.filter(pk=batch.pk).update(waits_since=None, waits_for="")
 
 
 def show_life(batch: Batch, *, state: str, **progress: object) -> None:

@@ -24,7 +24,7 @@ from mobility.services.endings import (
     time_problem,
     waiting_for_storage,
 )
-from mobility.services.liveness import activate, next_sign, show_life, sign_of_waiting
+from mobility.services.liveness import activate, goes_on, next_sign, show_life, sign_of_waiting
 from mobility.services.publishing import publish
 from mobility.services.sharing import MAX_ATTEMPTS
 from mobility.services.vault import OpenStudy, open_study
@@ -120,6 +120,7 @@ def _attempt(batch: Batch, work: Batch | Chunk | ShardRun) -> Iterator[None]:
     try:
         with waiting_for_storage():
             yield
+        goes_on(batch)
     except SoftTimeLimitExceeded:
         if work.attempts + 1 >= MAX_ATTEMPTS:
             raise MobilityError(stopped(batch, time_problem(tries=MAX_ATTEMPTS))) from None

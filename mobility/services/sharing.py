@@ -143,7 +143,8 @@ def _long_at_work(batch: Batch) -> int:
     """Other batches that are read by one long task now, or will be by a task that was asked for."""
     unread = Chunk.objects.filter(is_done=False)
     asked = unread.filter(~_free(unread))
-    return Batch.objects.filter(_long(), chunks__in=asked).exclude(pk=batch.pk).count()
+    busy = Batch.objects.filter(_long(), chunks__in=asked, waits_since=None)  # who waits keeps no process
+    return busy.exclude(pk=batch.pk).count()
 
 
 def _free(rows: QuerySet[Any]) -> Q:

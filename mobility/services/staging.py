@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from uuid import UUID
 
-from mobility.errors import KeyMissingError, SealBrokenError, StagingUnavailableError
+from mobility.errors import KeyAwayError, KeyMissingError, SealBrokenError, StagingUnavailableError
 from mobility.keystore import keystore
 from mobility.models import Batch
 from mobility.sealing import SEAL_BYTES, seal, seal_into, stream_key, unseal, unseal_into
@@ -81,7 +81,7 @@ def write_frame(batch: Batch, index: int, plain: bytes | memoryview) -> None:
 
     Raises
     ------
-    KeyMissingError : the batch has ended
+    KeyMissingError : the batch `has_ended`, or another keystore is mounted; what is stored by then stays
     """
     # The key is read for each frame: an upload whose batch was cancelled stops here.
     key = stream_key(keystore().read(batch.key_id), UPLOAD)
@@ -90,7 +90,6 @@ def write_frame(batch: Batch, index: int, plain: bytes | memoryview) -> None:
     sealed = seal_into(plain, _scratch.buffer, key=key, context=_frame_context(batch, index))
     staging_storage().save(_frame_name(batch, index), Pieces([sealed], is_read_once=True))
     if not keystore().exists(batch.key_id):  # cancelled meanwhile: its folder was deleted before
-        discard(batch.pk)
         raise KeyMissingError(f"key {batch.key_id} was destroyed while a frame was stored")
 
 
@@ -106,6 +105,7 @@ class UploadReader(io.RawIOBase):
     Raises
     ------
     KeyMissingError : at construction; the batch has ended
+    KeyAwayError : at construction; another keystore is mounted, or none
     SealBrokenError : on read, if a frame was altered or is gone; then on every read that follows
     StagingUnavailableError : on read, if nothing of the batch is there
     """
@@ -113,7 +113,7 @@ class UploadReader(io.RawIOBase):
     def __init__(self, batch: Batch) -> None:
         super().__init__()
         self._batch = batch
-        self._key = stream_key(keystore().read(batch.key_id), UPLOAD)
+        self._key = stream_key(_one_time_key(batch), UPLOAD)
         self._storage = staging_storage()
         self._length = batch.bytes_total or 0
         self._at = 0
@@ -197,7 +197,7 @@ class UploadReader(io.RawIOBase):
         except (SealBrokenError, FileNotFoundError) as error:
             what = "is damaged"
             if isinstance(error, FileNotFoundError):
-                _check_mounted(self._batch)
+                check_mounted(self._batch)
                 what = "is gone"
             self._broken = f"frame {index} of the staged upload {what}: send the file again"
             raise SealBrokenError(self._broken) from None
@@ -228,8 +228,9 @@ def chunk_key(batch: Batch) -> bytes:
     Raises
     ------
     KeyMissingError : the batch has ended
+    KeyAwayError : another keystore is mounted, or none
     """
-    return stream_key(keystore().read(batch.key_id), CHUNKS)
+    return stream_key(_one_time_key(batch), CHUNKS)
 
 
 def write_chunk(batch: Batch, name: str, segments: Iterable[tuple[int, bytes]]) -> dict[str, list[list[int]]]:
@@ -240,11 +241,16 @@ def write_chunk(batch: Batch, name: str, segments: Iterable[tuple[int, bytes]]) 
     name : of the object, among those of the batch
     segments : (shard, bytes); a shard may have several, whose order is kept
 
+    Raises
+    ------
+    StagingUnavailableError : the upload of the batch is not there
+
     Returns
     -------
     {shard: [[offset, length], ...]} for `read_segments`
     """
     key = chunk_key(batch)
+    check_mounted(batch)  # what is written beside the storage of the others is lost when that is mounted
     places: dict[str, list[list[int]]] = {}
     sealed: list[bytes] = []
     offset = 0
@@ -269,7 +275,7 @@ def read_segments(batch: Batch, name: str, places: Sequence[Sequence[int]], *, k
         try:
             sealed = staging_storage().read_range(f"{batch.pk}/{name}", offset, length)
         except FileNotFoundError:
-            _check_mounted(batch)
+            check_mounted(batch)
             raise SealBrokenError(f"the staged object {name} is gone: send the file again") from None
         found.append(unseal(sealed, key=key, context=_segment_context(batch, name, offset)))
     return found
@@ -285,17 +291,49 @@ def sealed_bytes(size: int) -> int:
     return size + SEAL_BYTES * -(-size // FRAME_BYTES)
 
 
-def _check_mounted(batch: Batch) -> None:
-    """Raise StagingUnavailableError where nothing is staged of a batch that has not ended.
+def check_mounted(batch: Batch) -> None:
+    """Raise StagingUnavailableError where the upload of a batch is not there, which stays until it ends.
 
-    One object may be lost. If all are, it is more likely that this host has not mounted what the others have:
-    then the batch must not fail, which would destroy what they see.
+    One object may be lost. If the first and the last frame are, it is more likely that this host has not
+    mounted what the others have: then the batch must not fail, which would destroy what they see.
     """
-    _, names = staging_storage().listdir(str(batch.pk))
-    if not names and keystore().exists(batch.key_id):
+    n_frames = _frame_count(batch)
+    is_there = any(staging_storage().size(_frame_name(batch, index)) for index in {0, n_frames - 1})
+    if n_frames and not is_there and keystore().exists(batch.key_id):
         raise StagingUnavailableError(
-            "staging, as this host sees it, holds nothing of the batch: is MOBILITY_STAGING_DIR mounted?"
+            "the file is not in staging as this host sees it: is MOBILITY_STAGING_DIR mounted?"
         )
+
+
+def check_whole(batch: Batch) -> None:
+    """Raise StagingUnavailableError unless all frames of an upload are there: its sender is to keep it."""
+    _, names = staging_storage().listdir(str(batch.pk))
+    found, wanted = sum(name.startswith(f"{UPLOAD}-") for name in names), _frame_count(batch)
+    if found < wanted:
+        raise StagingUnavailableError(
+            f"{found} of {wanted} frames of the upload are in staging as this host sees it: is "
+            "MOBILITY_STAGING_DIR mounted?"
+        )
+
+
+def _frame_count(batch: Batch) -> int:
+    return -(-(batch.bytes_total or 0) // FRAME_BYTES)
+
+
+def _one_time_key(batch: Batch) -> bytes:
+    """Key of a batch; only of one that has ended it may be gone."""
+    try:
+        return keystore().read(batch.key_id)
+    except KeyMissingError as error:
+        if not has_ended(batch):
+            raise KeyAwayError(f"{error}; or another keystore is mounted") from None
+        raise
+
+
+def has_ended(batch: Batch) -> bool:
+    """Whether a batch has ended, or is about to: before that, a missing key is in another keystore."""
+    unended = Batch.objects.exclude(state__in=Batch.FINAL).filter(pk=batch.pk, failure="")
+    return not unended.exists()
 
 
 def _frame_name(batch: Batch, index: int) -> str:

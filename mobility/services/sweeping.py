@@ -4,17 +4,19 @@ Any number of workers may sweep at once: each step happens under a condition tha
 """
 
 import logging
+from contextlib import suppress
 from uuid import UUID
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from mobility.errors import DiskFullError, StagingUnavailableError
 from mobility.keystore import keystore
 from mobility.models import Batch, VaultStudy
 from mobility.models.batch import KEY_PREFIX
 from mobility.services import sharing, staging, watching
 from mobility.services.dispatching import ask, ask_next, has_forgotten
-from mobility.services.endings import fail
+from mobility.services.endings import end_failed, fail
 from mobility.services.liveness import next_sign
 from mobility.services.plan_publishing import finish_interrupted
 
@@ -67,10 +69,20 @@ def _take_up(chosen: Q) -> None:
         if not as_seen.update(alive_until=next_sign()):
             continue
         if batch.state == State.RECEIVING:
-            fail(batch, "the upload stopped before its end and was not taken up again: send the file again")
+            _end_upload(batch)
         else:
             sharing.forget_asked(batch)
             ask("advance", str(batch.pk))
+
+
+def _end_upload(batch: Batch) -> None:
+    with suppress(
+        DiskFullError, StagingUnavailableError
+    ):  # its key cannot be destroyed now: the next sweep does
+        if batch.failure:
+            end_failed(batch)
+        else:
+            fail(batch, "the upload stopped before its end and was not taken up again: send the file again")
 
 
 def _free_studies() -> None:

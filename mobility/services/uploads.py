@@ -20,6 +20,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from mobility.errors import (
+    KeyAwayError,
     KeyMissingError,
     MobilityError,
     OffsetError,
@@ -184,12 +185,14 @@ def complete(batch: Batch) -> Batch:
     Raises
     ------
     UploadBrokenError : some are missing
+    StagingUnavailableError : they are not where they were stored
     """
     if batch.bytes_total is None:
         batch.bytes_total = batch.bytes_received
         batch.save(update_fields=["bytes_total"])
     if batch.bytes_received != batch.bytes_total:
         raise UploadBrokenError(f"expected {batch.bytes_total} bytes, got {batch.bytes_received}")
+    staging.check_whole(batch)
     intake.queue(batch)
     return batch
 
@@ -206,13 +209,20 @@ def abandon(batch: Batch, *, by: str) -> None:
 
 def _append(batch: Batch, stream: Readable, hold: Hold) -> None:
     """Seal and note frames until the stream ends; whatever breaks it, those that are whole are noted."""
-    with ThreadPoolExecutor(WRITERS, thread_name_prefix="seal", initializer=step_back) as pool:
-        frames = _Frames(batch, hold, pool)
-        try:
-            for frame in _read_frames(stream, batch, frames.show_life):
-                frames.add(frame)
-        finally:
-            frames.finish()
+    try:
+        with ThreadPoolExecutor(WRITERS, thread_name_prefix="seal", initializer=step_back) as pool:
+            frames = _Frames(batch, hold, pool)
+            try:
+                for frame in _read_frames(stream, batch, frames.show_life):
+                    frames.add(frame)
+            finally:
+                frames.finish()
+    except (KeyMissingError, SupersededError) as error:
+        if staging.has_ended(batch):
+            staging.discard(batch.pk)  # what was stored since it was cancelled
+        elif isinstance(error, KeyMissingError):
+            raise KeyAwayError(f"{error}; or another keystore is mounted") from None
+        raise
 
 
 def _read_frames(stream: Readable, batch: Batch, show_life: Callable[[], None]) -> Iterator[memoryview]:

@@ -15,10 +15,10 @@ from mobility.answers import KnownAnswers
 from mobility.daily import DailyValues
 from mobility.daystate import DaySightings
 from mobility.errors import (
+    KeyAwayError,
     KeyDestroyedError,
     KeyMissingError,
     StudyClosedError,
-    StudyKeyMissingError,
     StudyMissingError,
     StudyStoppedError,
 )
@@ -193,7 +193,7 @@ def open_study(row: VaultStudy) -> OpenStudy:
     StudyClosedError : the study was closed
     StudyStoppedError : after a restore it does not fit what analysts have
     KeyDestroyedError : its key was destroyed
-    StudyKeyMissingError : no keystore is mounted, or another one, or the key was lost or damaged
+    KeyAwayError : no keystore is mounted, or another one, or the key was lost or damaged
     """
     if row.closed_at is None:
         if row.stopped:
@@ -205,7 +205,7 @@ def open_study(row: VaultStudy) -> OpenStudy:
             if row.closed_at is None:
                 if isinstance(error, KeyDestroyedError):
                     raise
-                raise StudyKeyMissingError(f"{error}; or another keystore is mounted") from None
+                raise KeyAwayError(f"{error}; or another keystore is mounted") from None
     raise closed_error(row.closed_at)
 
 

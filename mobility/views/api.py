@@ -17,6 +17,7 @@ from mobility.errors import MobilityError
 from mobility.models import Batch, FeedToken
 from mobility.profiles import DEFAULT
 from mobility.services import feeds, outcomes, uploads
+from mobility.services.endings import waiting_for_storage
 from mobility.services.uploads import Readable
 from mobility.views.incoming import notice_silence, say_when, status_of
 from reports.api.problems import problem
@@ -46,7 +47,8 @@ def feed(*methods: str) -> Callable[[View[P]], Callable[Concatenate[HttpRequest,
                 refusal["WWW-Authenticate"] = 'Bearer realm="mobility"'
                 return refusal
             try:
-                return view(request, token, *args, **kwargs)
+                with waiting_for_storage():
+                    return view(request, token, *args, **kwargs)
             except MobilityError as error:
                 refusal = problem(status_of(error), str(error))
                 say_when(refusal)

@@ -3,6 +3,8 @@
 from django.http import HttpRequest, HttpResponse
 
 from mobility.errors import (
+    DiskFullError,
+    KeyAwayError,
     KeyMissingError,
     MobilityError,
     NoRoomError,
@@ -10,7 +12,6 @@ from mobility.errors import (
     QueueFullError,
     StagingUnavailableError,
     StudyClosedError,
-    StudyKeyMissingError,
     StudyStoppedError,
     SupersededError,
     UploadBrokenError,
@@ -28,11 +29,12 @@ STATUS: dict[type[MobilityError], int] = {
     StudyClosedError: 410,
     SupersededError: 410,
     KeyMissingError: 410,
+    DiskFullError: 507,
     UploadTooLargeError: 413,
     UploadBusyError: 423,
     QueueFullError: 503,
     StagingUnavailableError: 503,
-    StudyKeyMissingError: 503,
+    KeyAwayError: 503,
     StudyStoppedError: 503,
     NoRoomError: 507,
 }

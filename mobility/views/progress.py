@@ -73,6 +73,8 @@ def _running(batch: Batch) -> tuple[str, str]:
             sentence = gettext("Visits are merged into the days of the study, and answers sanitised.")
         case _:
             sentence = gettext("Sanitised totals cross to the analyst zone.")
+    if batch.waits_since is not None:
+        return sentence, _held_up(batch)
     return sentence, "" if batch.is_alive else _stalled()
 
 
@@ -81,6 +83,14 @@ def _stalled() -> str:
         "The worker has not reported for a while. Another one goes on where it stopped; "
         "if nothing moves for minutes, ask the people who run this site whether a worker is running."
     )
+
+
+def _held_up(batch: Batch) -> str:
+    """In words for people; what it waits for is the pipeline's own text."""
+    return gettext(
+        "It waits for a key or a storage, is tried again every minute, and loses nothing. Tell the people "
+        "who run this site: %(what)s."
+    ) % {"what": batch.waits_for.rstrip(".?")}
 
 
 def _queued(batch: Batch) -> tuple[str, str]:
@@ -92,6 +102,8 @@ def _queued(batch: Batch) -> tuple[str, str]:
             "No worker has taken it yet. It is safe and will not be lost; if this lasts, ask the people "
             "who run this site whether a worker is running."
         )
+    if batch.waits_since is not None:
+        hint = _held_up(batch)
     if batch.kind in Batch.FILES:
         return gettext("The file has arrived completely."), hint
     return gettext("The change is asked for."), hint

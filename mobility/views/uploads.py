@@ -24,6 +24,7 @@ from mobility.errors import MobilityError, SupersededError
 from mobility.models import Batch, VaultStudy
 from mobility.profiles import DEFAULT
 from mobility.services import uploads
+from mobility.services.endings import waiting_for_storage
 from mobility.views.access import vault_study_or_404
 from mobility.views.incoming import notice_silence, say_when, status_of
 from reports.policies import Role, fetch_rights, roles_of
@@ -44,7 +45,8 @@ def tus(view: View[P]) -> View[P]:
         response = _stranger(request)
         if response is None:
             try:
-                response = view(request, *args, **kwargs)
+                with waiting_for_storage():
+                    response = view(request, *args, **kwargs)
             except MobilityError as error:
                 response = _refused(str(error), status=status_of(error))
                 say_when(response)

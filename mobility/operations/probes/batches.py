@@ -45,21 +45,25 @@ def failed() -> Iterator[Finding]:
 
 
 def waiting() -> Iterator[Finding]:
-    """Batches that wait long for their turn, or that nobody works on any more."""
+    """Batches that wait long for their turn, are held up by a key or a storage, or have no worker."""
     now = timezone.now()
     lease = timedelta(seconds=settings.MOBILITY_BATCH_LEASE_S)
     unfinished = Batch.objects.exclude(state__in=Batch.FINAL)
     stuck = _oldest(
         unfinished.filter(state__in=WORKING, alive_until__lt=now - (STUCK_LEASES - 1) * lease), "alive_until"
     )
+    held_up = _oldest(unfinished.filter(waits_since__lt=now - STUCK_LEASES * lease), "waits_since")
     queued = _oldest(unfinished.filter(state=State.QUEUED), "created_at")
-    found = [
-        _batches(slug, n, oldest=at - lease, now=now, level=Level.ERROR) for slug, (n, at) in stuck.items()
+    found = [_batches(slug, n, oldest=at, now=now, why="held_up") for slug, (n, at) in held_up.items()]
+    found += [
+        _batches(slug, n, oldest=at - lease, now=now, why="stuck")
+        for slug, (n, at) in stuck.items()
+        if slug not in held_up
     ]
     limit = now - timedelta(seconds=settings.MOBILITY_WAITING_MAX_S)
     for slug, (n, at) in queued.items():
-        if at < limit and slug not in stuck:
-            found.append(_batches(slug, n, oldest=at, now=now, level=Level.WARNING))
+        if at < limit and slug not in stuck and slug not in held_up:
+            found.append(_batches(slug, n, oldest=at, now=now))
     yield from found or [Finding(code="batch_waiting", level=Level.OK, facts={"batches": unfinished.count()})]
 
 
@@ -124,8 +128,9 @@ def _oldest(batches: Any, moment: str) -> dict[str, tuple[int, datetime]]:
     return {slug: (n, oldest) for slug, n, oldest in rows.order_by("study__slug")}
 
 
-def _batches(slug: str, n: int, *, oldest: datetime, now: datetime, level: Level) -> Finding:
+def _batches(slug: str, n: int, *, oldest: datetime, now: datetime, why: str = "") -> Finding:
     facts: dict[str, Fact] = {"batches": n, "oldest_s": round((now - oldest).total_seconds())}
-    if level == Level.ERROR:
-        facts["why"] = "stuck"
+    level = Level.WARNING
+    if why:
+        level, facts["why"] = Level.ERROR, why
     return Finding(code="batch_waiting", level=level, subject=slug, facts=facts)

@@ -53,6 +53,12 @@ def disks() -> Iterator[Finding]:
             yield _disk(subject, space)
 
 
+def is_silent(folder: Path) -> bool:
+    """Whether a folder was asked, and has not answered: whoever touches it then hangs with it."""
+    waiting = _unanswered.get(folder)
+    return waiting is not None and not waiting.answer.done()
+
+
 def _ask(folder: Path) -> _Question:
     """The question that a folder has not answered yet, or else a new one."""
     waiting = _unanswered.get(folder)

@@ -16,6 +16,7 @@ from mobility.errors import MobilityError
 from mobility.keystore import keystore
 from mobility.models import VaultStudy
 from mobility.operations.findings import Finding, Level
+from mobility.operations.probes.host import is_silent
 
 ERASED_WITHIN: Final = timedelta(minutes=10)  # a closing that goes well takes seconds
 
@@ -23,6 +24,8 @@ ERASED_WITHIN: Final = timedelta(minutes=10)  # a closing that goes well takes s
 def usable() -> Iterator[Finding]:
     """Whether the folder of keys can be used, and by this account alone."""
     folder = Path(settings.MOBILITY_KEYSTORE_DIR)
+    if is_silent(folder):  # its disk is told of
+        return
     open_studies = VaultStudy.objects.filter(closed_at=None)
     if why := _why_unusable(folder, is_needed=open_studies.exists()):
         yield Finding(code="keystore_unusable", level=Level.ERROR, facts={"why": why})

@@ -11,7 +11,6 @@ import pytest
 import yaml
 from django.conf import settings
 from django.test import Client
-from django.urls import get_resolver
 from prometheus_client.parser import text_string_to_metric_families
 
 from mobility.operations.findings import CODES, Level
@@ -104,15 +103,6 @@ def test_zones_are_told_apart() -> None:
         assert not re.search(r"\bby \(|\b(max|min|sum)\(|without \([^)]*zone", rule["expr"]), rule["alert"]
         if "mobility_" in rule["expr"]:
             assert rule["annotations"]["summary"].startswith("{{ $labels.zone }}: "), rule["alert"]
-
-
-def test_views_that_a_rule_leaves_out_are_those_to_which_files_are_sent() -> None:
-    (left_out,) = {found for rule in rules() for found in re.findall(r'view!~"([^"]+)"', rule["expr"])}
-    views = {name for name in get_resolver().reverse_dict if isinstance(name, str)}
-    for space, (_, resolver) in get_resolver().namespace_dict.items():
-        views |= {f"{space}:{name}" for name in resolver.reverse_dict if isinstance(name, str)}
-    matched = {name for name in views if re.fullmatch(left_out, name)}
-    assert matched == {"api:extract", "operator:uploads", "operator:upload"}
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool, of Debian's package prometheus")

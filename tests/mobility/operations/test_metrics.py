@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from django.conf import settings as current
-from django.test import Client
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django.fixtures import Settings
@@ -16,6 +17,7 @@ from pytest_django.fixtures import Settings
 from mobility.models import Batch, VaultStudy
 from mobility.operations import metrics_folder, metrics_requests, metrics_tasks, queues
 from mobility.operations.metrics import exposition
+from mobility.requests import RequestIdMiddleware
 from tests.mobility.profiles.made_profiles import definition
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
@@ -282,6 +284,17 @@ def test_without_a_token_nothing_is_counted_or_written(
     monkeypatch.setattr(metrics_requests, "observe", lambda **given: counted.append(given))
     client.get("/sign-in/")
     assert counted == []
+
+
+def test_who_is_told_to_come_again_has_met_no_fault(
+    monkeypatch: pytest.MonkeyPatch, rf: RequestFactory, settings: Settings
+) -> None:
+    settings.MOBILITY_METRICS_TOKEN = "t" * 40
+    counted: list[Any] = []
+    monkeypatch.setattr(metrics_requests, "observe", lambda **given: counted.append(given))
+    for headers in ({}, {"Retry-After": "60"}):
+        RequestIdMiddleware(lambda _, headers=headers: HttpResponse(status=503, headers=headers))(rf.get("/"))
+    assert [each["come_again"] for each in counted] == [False, True]
 
 
 def test_a_vault_that_is_away_is_told_and_the_rest_is_there(

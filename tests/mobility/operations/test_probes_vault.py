@@ -11,8 +11,9 @@ from mobility.keystore import keystore
 from mobility.models import Batch, FeedToken, VaultDay, VaultPublication, VaultStudy
 from mobility.operations.findings import Level
 from mobility.operations.models import Backup
-from mobility.operations.probes import backups, batches, crossing, feeds, keys
+from mobility.operations.probes import backups, batches, crossing, feeds, host, keys
 from mobility.operations.wording import words
+from mobility.services.liveness import goes_on, show_waiting
 from tests.mobility.operations.probe_world import make_batch, make_study, only, trouble
 
 pytestmark = [
@@ -110,6 +111,35 @@ def test_a_batch_that_nobody_works_on_is_an_error(settings: Settings) -> None:
     found = only(batches.waiting())
     assert (found.code, found.level, found.facts["why"]) == ("batch_waiting", Level.ERROR, "stuck")
     assert found.facts["oldest_s"] == pytest.approx(350, abs=10)
+
+
+def test_a_batch_that_a_key_or_a_storage_holds_up_is_an_error_although_it_is_tried_again(
+    settings: Settings,
+) -> None:
+    settings.MOBILITY_BATCH_LEASE_S = 100
+    batch = make_batch(make_study(), State.READING)
+    show_waiting(batch, waits_for="staging")
+    assert trouble(batches.waiting()) == []  # most comes back soon
+    since = timezone.now() - timedelta(seconds=310)
+    Batch.objects.filter(pk=batch.pk).update(waits_since=since)
+    show_waiting(batch, waits_for="staging")  # the next try, and the first one counts
+    found = only(batches.waiting())
+    assert (found.code, found.level, found.facts["why"]) == ("batch_waiting", Level.ERROR, "held_up")
+    assert found.facts["oldest_s"] == pytest.approx(310, abs=10)
+    batch.refresh_from_db()
+    goes_on(batch)
+    assert trouble(batches.waiting()) == []
+
+
+def test_a_keystore_whose_disk_does_not_answer_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    """Who touched it would hang with it, and could tell nobody that its disk is silent."""
+    question = host._Question()
+    monkeypatch.setitem(host._unanswered, Path(settings.MOBILITY_KEYSTORE_DIR), question)
+    assert list(keys.usable()) == []
+    question.answer.set_result(host._Space(device=1, total=1, free=1))
+    assert list(keys.usable())
 
 
 def test_days_that_are_over_and_open(settings: Settings) -> None:

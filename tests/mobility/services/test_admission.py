@@ -67,7 +67,7 @@ def test_an_upload_that_rests_closes_no_door(
 ) -> None:
     settings.MOBILITY_STAGING_RESERVE_BYTES = 5_000
     settings.MOBILITY_UPLOAD_EXPIRES_S = expires_s
-    monkeypatch.setattr(staging, "free_bytes", lambda: 35_000)
+    monkeypatch.setattr(staging, "free_bytes", lambda: 31_000)
     huge = begin(pipeline, bytes_total=19_000)
     refusal = r"reserve of 5,000 bytes \(MOBILITY_STAGING_RESERVE_BYTES\), the uploads"
     with pytest.raises(NoRoomError, match=refusal):
@@ -85,7 +85,7 @@ def test_an_upload_at_rest_closes_no_door_right_before_its_end(
     pipeline: Pipeline, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MOBILITY_STAGING_RESERVE_BYTES = 5_000
-    monkeypatch.setattr(staging, "free_bytes", lambda: 35_000)
+    monkeypatch.setattr(staging, "free_bytes", lambda: 31_000)
     huge = begin(pipeline, bytes_total=19_000)
     let_rest(huge, seconds=settings.MOBILITY_UPLOAD_EXPIRES_S - 60)
     second = begin(pipeline, bytes_total=18_000)
@@ -111,10 +111,15 @@ class TestRoomForReading:
             assert len(packed) - 16 == 100 * packed_row_bytes(slots)
 
     def test_a_compressed_file_grows_more_than_text(self, pipeline: Pipeline) -> None:
-        # Seven indicators: 31 bytes a row, of 60 as text and 7 compressed.
-        assert admission.reading_bytes("a.CSV", 600, n_indicators=7) == 310
-        for name in ("a.csv.gz", "a.parquet", "extract"):
-            assert admission.reading_bytes(name, 700, n_indicators=7) == 3_100
+        # Seven answers: 31 bytes a row.
+        for name, row_bytes in (
+            ("a.CSV", 60),
+            ("extract", 60),
+            ("a.csv.gz", 12),
+            ("a.zst", 10),
+            ("a.parquet", 7),
+        ):
+            assert admission.reading_bytes(name, 10 * row_bytes, slots=7) == 310
         with pytest.raises(NoRoomError, match="needs 5,028 bytes of staging, and 0 are left"):
             uploads.begin(pipeline.study, filename="a.parquet", by="olga", bytes_total=5_000)
         begin(pipeline, bytes_total=5_000)
@@ -122,17 +127,21 @@ class TestRoomForReading:
     def test_of_a_study_one_file_is_read_at_a_time_and_of_others_one_each(
         self, pipeline: Pipeline, make_pipeline: Any, extract: list[Path]
     ) -> None:
-        state = {"kind": Batch.Kind.EXTRACT, "filename": "b.parquet", "bytes_total": 1_400}  # 6,200 read
+        state = {
+            "kind": Batch.Kind.EXTRACT,
+            "filename": "b.parquet",
+            "bytes_total": 2_400,
+        }  # of 19 bytes a row: 6,514
         Batch.objects.create(study=pipeline.study, state=State.QUEUED, **state)
         begin(pipeline, bytes_total=3_000)
         Batch.objects.filter(state=State.RECEIVING).delete()
-        with pytest.raises(NoRoomError, match="7,750 bytes for reading them and this one"):
+        with pytest.raises(NoRoomError, match="7,464 bytes for reading them and this one"):
             begin(make_pipeline(slug="other"), bytes_total=3_000)
 
     def test_what_was_read_has_grown_already(self, pipeline: Pipeline) -> None:
         state = {"kind": Batch.Kind.EXTRACT, "filename": "b.parquet", "bytes_total": 14_000}
         batch = Batch.objects.create(study=pipeline.study, state=State.READING, **state)
-        with pytest.raises(NoRoomError, match="62,000 bytes for reading"):
+        with pytest.raises(NoRoomError, match="38,000 bytes for reading"):
             begin(pipeline, bytes_total=2_000)
         Batch.objects.filter(pk=batch.pk).update(bytes_read=13_000)
         begin(pipeline, bytes_total=2_000)

@@ -18,6 +18,7 @@ from mobility.services.staging import UploadReader
 from mobility.storages import Pieces, staging_storage
 from tests.mobility.staged import staged
 
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 FRAME = 48
 PLAIN = bytes(range(3 * FRAME + 5))  # four frames, no two alike
 
@@ -309,20 +310,3 @@ def test_a_key_dies_even_when_the_storage_does_not_answer(
     staging.destroy(batch)
     assert not keystore().exists(batch.key_id)
     assert staging.staged_batches() == {batch.pk}  # the sweep's
-
-
-def test_a_frame_that_is_stored_while_its_batch_is_cancelled_does_not_stay(
-    data_dir: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batch = staged(PLAIN)
-    storage = type(staging_storage())
-    save = storage.save
-
-    def cancelled_first(self: object, name: str, content: Pieces) -> object:
-        staging.destroy(batch)
-        return save(self, name, content)
-
-    monkeypatch.setattr(storage, "save", cancelled_first)
-    with pytest.raises(KeyMissingError):
-        staging.write_frame(batch, 4, PLAIN)
-    assert staging.staged_batches() == set()

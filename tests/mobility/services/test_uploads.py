@@ -27,7 +27,7 @@ from mobility.profiles.errors import ProfileMissingError
 from mobility.services import admission, dispatching, holding, staging, sweeping, uploads
 from mobility.services.staging import UploadReader
 from mobility.services.vault import open_study
-from mobility.storages import staging_storage
+from mobility.storages import Pieces, staging_storage
 from tests.mobility.services.conftest import Pipeline
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
@@ -171,6 +171,32 @@ class TestOneStream:
         assert Batch.objects.get().state == State.CANCELLED
         assert not keystore().exists(Batch.objects.get().key_id)
 
+    def test_what_is_stored_while_its_batch_is_cancelled_does_not_stay(
+        self, study: VaultStudy, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun, cancelled, storage = threading.Event(), threading.Event(), type(staging_storage())
+        save, late = storage.save, []
+
+        class Cancelling(Connection):
+            def read(self, size: int, /) -> bytes:
+                if self.tell() > 5 * FRAME:
+                    begun.wait(30)
+                    uploads.abandon(Batch.objects.get(), by="oscar")
+                    cancelled.set()
+                return super().read(size)
+
+        def after_it(self: object, name: str, content: Pieces) -> object:
+            if name.endswith("-000005"):
+                begun.set()
+                late.append(cancelled.wait(30))
+            return save(self, name, content)
+
+        monkeypatch.setattr(storage, "save", after_it)
+        with pytest.raises(UploadBrokenError, match=r"^cancelled by oscar"):
+            receive(Cancelling(FILE), study)
+        assert late == [True]
+        assert staging.staged_batches() == set()
+
 
 @pytest.mark.parametrize(
     ("given", "kept"),
@@ -205,8 +231,7 @@ class TestRefused:
         self, study: VaultStudy, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         needed, reserve = staging.sealed_bytes(len(FILE)), 1000
-        n_indicators = len(study.definition["indicators"])
-        reading = admission.reading_bytes("a.csv", len(FILE), n_indicators=n_indicators)
+        reading = admission.reading_bytes("a.csv", len(FILE), slots=1)  # one answer each: Smp
         settings.MOBILITY_STAGING_RESERVE_BYTES = reserve
         monkeypatch.setattr(staging, "free_bytes", lambda: reserve + reading + needed)
         with pytest.raises(NoRoomError, match=f"needs {needed:,} bytes of staging, and {needed:,} are left"):

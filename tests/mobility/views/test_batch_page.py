@@ -49,6 +49,16 @@ class TestBatch:
         run_batches()
         assert "hx-" not in self.fragment(client, batch)
 
+    def test_a_batch_that_is_held_up_says_by_what(self, client: Client, study: VaultStudy) -> None:
+        batch = put(client)
+        for state in ("queued", "reading", "merging"):
+            Batch.objects.filter(pk=batch.pk).update(
+                state=state, waits_since=timezone.now(), waits_for="is MOBILITY_STAGING_DIR mounted?"
+            )
+            shown = self.show(client, batch)
+            assert "is tried again every minute, and loses nothing" in shown
+            assert "is MOBILITY_STAGING_DIR mounted." in shown
+
     def test_a_published_batch_shows_its_numbers_and_the_way_on(
         self, client: Client, study: VaultStudy, run_batches: Run
     ) -> None:

@@ -7,13 +7,13 @@ import pytest
 from django.test import RequestFactory
 
 from mobility.errors import (
+    KeyAwayError,
     KeyMissingError,
     MobilityError,
     NoRoomError,
     OffsetError,
     QueueFullError,
     StagingUnavailableError,
-    StudyKeyMissingError,
     UploadBrokenError,
 )
 from mobility.views import incoming
@@ -44,7 +44,7 @@ class KindOfMissing(KeyMissingError):
         (KindOfMissing("gone"), 410),
         (QueueFullError("many"), 503),
         (StagingUnavailableError("down"), 503),
-        (StudyKeyMissingError("another keystore"), 503),
+        (KeyAwayError("another keystore"), 503),
         (MobilityError("other"), 400),
     ],
 )
