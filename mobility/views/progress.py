@@ -89,8 +89,8 @@ def _held_up(batch: Batch) -> str:
     """In words for people; what it waits for is the pipeline's own text."""
     return gettext(
         "It waits for a key or a storage, is tried again every minute, and loses nothing. Tell the people "
-        "who run this site: %(what)s."
-    ) % {"what": batch.waits_for.rstrip(".?")}
+        "who run this site: %(what)s"
+    ) % {"what": batch.waits_for}
 
 
 def _queued(batch: Batch) -> tuple[str, str]:

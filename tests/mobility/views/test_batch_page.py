@@ -57,7 +57,7 @@ class TestBatch:
             )
             shown = self.show(client, batch)
             assert "is tried again every minute, and loses nothing" in shown
-            assert "is MOBILITY_STAGING_DIR mounted." in shown
+            assert "is MOBILITY_STAGING_DIR mounted?" in shown
 
     def test_a_published_batch_shows_its_numbers_and_the_way_on(
         self, client: Client, study: VaultStudy, run_batches: Run
