@@ -236,8 +236,8 @@ TEXTS: Final[dict[str, Text]] = {
                 _("A batch of %(subject)s is held up"),
                 _("Batches that wait for a key or a storage: %(batches)s, the oldest for %(oldest_s)s."),
                 _(
-                    "Its page says what it waits for. Mount that on every host of workers: then it goes on by "
-                    "itself. If it is lost for good: manage.py cancel_batch BATCH --give-up."
+                    "Its page says what it waits for. Mount that on every host of workers: then it goes on "
+                    "by itself. If it is lost for good: manage.py cancel_batch BATCH --give-up."
                 ),
             ),
         },
