@@ -162,7 +162,7 @@ def outlook(
     ----------
     without : slug of a study that does not count: what is asked for replaces it
     """
-    others = [each for each in studies_of(population) if each.study.slug != without]
+    others = [each for each in studies_of(population) if each.is_deleted or each.study.slug != without]
     lines = []
     for (unit, period), cap in sorted(caps_in_force(population).items(), key=lambda item: order_of(*item[0])):
         for span in spans_of(first_day, last_day, period=period):

@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 
 from ldp import PlanSpec, certify
 from ldp.accounting import certify_presence
-from reports.models import BudgetCap, Plan, Publication, Study
+from reports.models import BudgetCap, DeletedStudy, Plan, Publication, Study
 
 Unit = BudgetCap.Unit
 METRES = Fraction(1000)  # to which the epsilon of places refers
@@ -86,20 +86,22 @@ class StudyLosses:
     """A study with what it reveals of a person, or could: it counts from its creation on.
 
     is_counted : False once it was closed without having published anything: then nothing was revealed
+    is_deleted : its rows are gone, and what it revealed stays spent
     """
 
     study: Study
     plan: Plan
     losses: Losses
     is_counted: bool
+    is_deleted: bool = False
 
 
 def studies_of(population: str) -> list[StudyLosses]:
-    """Studies of a population, by their first day and slug; two statements."""
+    """Studies of a population, by their first day and slug, then deleted ones; three statements."""
     published = Publication.objects.filter(study=OuterRef("pk"))
     studies = Study.objects.filter(population=population).annotate(has_published=Exists(published))
     newest = {plan.study_id: plan for plan in Plan.objects.filter(study__in=studies).order_by("version")}
-    return [
+    there = [
         StudyLosses(
             study=study,
             plan=newest[study.pk],
@@ -110,6 +112,18 @@ def studies_of(population: str) -> list[StudyLosses]:
         )
         for study in studies.order_by("first_day", "slug")
     ]
+    gone = DeletedStudy.objects.filter(population=population).order_by("first_day", "pk")
+    return there + [_of_deleted(each) for each in gone]
+
+
+def _of_deleted(row: DeletedStudy) -> StudyLosses:
+    return StudyLosses(
+        study=Study(slug=row.slug, name=row.name, first_day=row.first_day, days=row.days, state="deleted"),
+        plan=Plan(spec=row.spec, spec_hash=row.spec_hash, voided_days=row.voided_days),
+        losses=losses_of(PlanSpec.from_json(row.spec), voided_days=row.voided_days),
+        is_counted=True,
+        is_deleted=True,
+    )
 
 
 def counted(studies: Iterable[StudyLosses]) -> Losses:
@@ -139,7 +153,7 @@ def composition_facts(study: Study, *, with_names: bool) -> dict[str, Any]:
 
 
 def _row(found: StudyLosses, *, this: Study, with_names: bool) -> dict[str, Any]:
-    is_this = found.study.pk == this.pk
+    is_this = found.study == this
     return {
         "study": found.study.slug if is_this or with_names else None,
         "first_day": found.study.first_day.isoformat(),

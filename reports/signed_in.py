@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.dispatch import receiver
 
+from reports.models.account import find_account
 from reports.models.ledger import LedgerKind
 from reports.services.ledger import record
 
@@ -18,9 +19,10 @@ def _succeeded(user: User, **_: Any) -> None:
 @receiver(user_login_failed, dispatch_uid="ledger")
 def _failed(credentials: dict[str, Any], **_: Any) -> None:
     """A name that is no account is not kept: people type their password into the wrong field."""
-    typed = str(credentials.get("username") or "")
-    known = User.objects.filter(username=typed).exists()
-    record(LedgerKind.SIGN_IN_FAILED, actor=typed if known else "", facts={"account_exists": known})
+    found = find_account(str(credentials.get("username") or ""))
+    known = found is not None
+    actor = found.get_username() if found else ""
+    record(LedgerKind.SIGN_IN_FAILED, actor=actor, facts={"account_exists": known})
 
 
 @receiver(user_logged_out, dispatch_uid="ledger")

@@ -109,7 +109,7 @@ def fact_lines(facts: Facts, *, prefix: str = "") -> list[tuple[str, str]]:
 def _batch(facts: Facts) -> str:
     parts = [str(BATCH_STATES.get(facts.get("state", ""), ""))]
     if facts.get("counts_withheld"):
-        parts.append(gettext("Counts are left out: the study's totals are noisy."))
+        parts.append(gettext("Counts are left out: they could say something about single people."))
     if "duplicate_of" in facts:
         parts.append(gettext("The same file was taken in before."))
     if facts.get("only_checked"):

@@ -9,7 +9,7 @@ from django.db import transaction
 from mobility.runtime import write_private
 from reports.policies import SEES_ALL, Role
 from reports.services.grants import give_grant
-from reports.services.people import create_account, new_password
+from reports.services.people import create_account, new_password, replace_password
 
 
 def ensure_demo_accounts(file: Path) -> dict[str, str]:
@@ -25,13 +25,14 @@ def ensure_demo_accounts(file: Path) -> dict[str, str]:
         passwords = json.loads(file.read_text())
         present = set(User.objects.filter(username__in=passwords).values_list("username", flat=True))
         # Of a demo that was made before there were as many roles.
-        added = {role.value: new_password() for role in Role if role.value not in passwords}
+        added = [role for role in Role if role.value not in passwords]
     else:
         passwords, present = {}, set()
-        added = {role.value: new_password() for role in Role}
+        added = list(Role)
     if added:
-        present |= _with_new_passwords(added)
-        passwords |= added
+        found = {role.value: _password_of(role) for role in added}
+        present |= {name for name, (_, is_there) in found.items() if is_there}
+        passwords |= {name: password for name, (password, _) in found.items()}
         write_private(file, json.dumps(passwords, indent=1))
     for username in passwords.keys() - present:
         _create(Role(username), password=passwords[username])
@@ -45,10 +46,7 @@ def _create(role: Role, *, password: str) -> None:
         give_grant(account, study=None)
 
 
-def _with_new_passwords(passwords: dict[str, str]) -> set[str]:
-    """Let the accounts that there are sign in with these; what they have made stays theirs. Their names."""
-    found = list(User.objects.filter(username__in=passwords))
-    for user in found:
-        user.set_password(passwords[user.username])
-        user.save(update_fields=["password"])
-    return {user.username for user in found}
+def _password_of(role: Role) -> tuple[str, bool]:
+    """Make the password of an account, and say whether it is there: what it has made stays its own."""
+    there = User.objects.filter(username=role.value).first()
+    return (new_password(), False) if there is None else (replace_password(there), True)

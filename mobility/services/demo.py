@@ -18,7 +18,7 @@ from mobility.services import intake, uploads
 from mobility.services.studies import create_study
 from reports.exports.records import render
 from reports.models import Study
-from reports.models.study import DEMO_ACTOR as ACTOR
+from reports.names import DEMO_ACTOR as ACTOR
 from reports.selectors import study_reports, visitor_unions
 
 SEED = 1
@@ -48,10 +48,21 @@ def accounts_file() -> Path:
 
 
 def ensure_study() -> VaultStudy:
-    """The demo study, created from its file when it is new."""
+    """Return the demo study, created from its file when it is new.
+
+    Raises
+    ------
+    DemoError : another study has its name, and would get the demo's people
+    """
     definition = load_study()
-    if not Study.objects.filter(slug=definition.slug).exists():
-        create_study(definition, by=ACTOR)
+    found = Study.objects.filter(slug=definition.slug).first()
+    if found is None:
+        create_study(definition, by=ACTOR, is_demo=True)
+    elif not found.is_demo:
+        raise DemoError(
+            f'the slug "{definition.slug}" belongs to a study that is not the demo: nothing was written. '
+            "Run the demo with another data folder, set MOBILITY_DATA_DIR"
+        )
     return VaultStudy.objects.get(slug=definition.slug)
 
 

@@ -17,7 +17,6 @@ from mobility.services.closing import OF_BATCH, OF_STUDY, Leave, close_study
 from mobility.services.compaction import compact
 from mobility.services.receipts import record_missing
 from reports.models import LedgerKind, Study
-from reports.models.study import DEMO_SLUG
 from reports.services.access import forget_views_of_study
 from reports.services.ledger import record
 from reports.services.studies import delete_study_rows
@@ -26,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class NoDemoError(MobilityError):
-    """There is no demo to remove; a study that somebody else created under its name is none."""
+    """There is no demo to remove; a study that a person created under its name is none."""
 
 
 def demo_study() -> Study:
@@ -36,8 +35,8 @@ def demo_study() -> Study:
     ------
     NoDemoError
     """
-    found = Study.objects.filter(slug=DEMO_SLUG).first()
-    if found is None or not found.is_demo:
+    found = Study.objects.filter(is_demo=True).first()
+    if found is None:
         raise NoDemoError("there is no demo: no study was created by `make demo`")
     return found
 
@@ -64,5 +63,5 @@ def remove_demo(*, by: str) -> None:
     # Last: without the study there is no demo whose removal could be repeated.
     with transaction.atomic():
         delete_study_rows(study)
-        record(LedgerKind.STUDY_DELETED, actor=by, study=DEMO_SLUG)
+        record(LedgerKind.STUDY_DELETED, actor=by, study=study.slug)
     log.info("demo_removed")

@@ -14,7 +14,7 @@ from mobility.errors import DiskFullError, StagingUnavailableError
 from mobility.keystore import keystore
 from mobility.models import Batch, VaultStudy
 from mobility.models.batch import KEY_PREFIX
-from mobility.services import sharing, staging, watching
+from mobility.services import feeds, sharing, staging, watching
 from mobility.services.dispatching import ask, ask_next, has_forgotten
 from mobility.services.endings import end_failed, fail
 from mobility.services.liveness import next_sign
@@ -35,6 +35,7 @@ def sweep() -> None:
     _remove_orphans()
     finish_interrupted()
     watching.scan()
+    feeds.end_without_maker()
 
 
 def resume_at_once() -> None:
@@ -76,9 +77,8 @@ def _take_up(chosen: Q) -> None:
 
 
 def _end_upload(batch: Batch) -> None:
-    with suppress(
-        DiskFullError, StagingUnavailableError
-    ):  # its key cannot be destroyed now: the next sweep does
+    # Where its key cannot be destroyed now, the next sweep does.
+    with suppress(DiskFullError, StagingUnavailableError):
         if batch.failure:
             end_failed(batch)
         else:

@@ -23,6 +23,8 @@ from django.utils.translation import gettext_lazy as _
 from mobility.signin import limits, newcomers
 from mobility.signin.factors import is_last_of_required
 from mobility.signin.issuer import provider_id
+from reports.models.account import find_account
+from reports.names import folded
 
 log = logging.getLogger(__name__)
 QUIET = ("account/messages/logged_in.txt", "account/messages/logged_out.txt")
@@ -48,8 +50,16 @@ class AccountAdapter(DefaultAccountAdapter):
         return limits.client_address(request)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        account = credentials.get("username", "").casefold()
+        account = folded(credentials.get("username", ""))
         self._login_failed_rl_usage = limits.take_one(request, account=account)
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
+        """Find the account by its folded name, as nobody else can have it."""
+        found = find_account(credentials.get("username", ""))
+        if found is not None:
+            credentials["username"] = found.get_username()
+        user: User | None = super().authenticate(request, **credentials)
+        return user
 
     def validation_error(self, code: str, *args: Any) -> ValidationError:
         """Say how long to wait, also where codes and keys were wrong."""

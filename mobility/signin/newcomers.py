@@ -8,8 +8,9 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 
 from mobility.signin.events import note_change
+from reports.models.account import find_account
+from reports.names import SIGN_IN, name_problem, normalised
 from reports.policies import Role
-from reports.services.people import RESERVED, SIGN_IN
 
 NOT_IN_A_NAME = re.compile(r"[^\w.@+-]+")
 LONGEST = 140  # of 150, for a number behind it
@@ -18,11 +19,13 @@ LONGEST = 140  # of 150, for a number behind it
 def free_username(wanted: str) -> str:
     """A user name that nobody has, like `wanted`: "ada", then "ada-2".
 
-    Names that differ in capitals only count as the same, so that nobody passes for somebody else.
+    Names that fold to the same text count as the same, so that nobody passes for another account.
     """
-    base = NOT_IN_A_NAME.sub("-", wanted)[:LONGEST].strip("-") or "person"
+    base = NOT_IN_A_NAME.sub("-", normalised(wanted))[:LONGEST].strip("-")
+    if name_problem(f"{base}-2"):  # with a number behind it, a reserved name is none any more
+        base = "person"
     name, number = base, 1
-    while name.casefold() in RESERVED or User.objects.filter(username__iexact=name).exists():
+    while name_problem(name) or find_account(name) is not None:
         number += 1
         name = f"{base}-{number}"
     return name

@@ -1,7 +1,8 @@
 """The main database: studies, indicators, plans and their tallies. Nothing here is raw."""
 
 from reports.models.access import ApiToken, SavedView, ShareLink, ShareView
-from reports.models.budget import BudgetCap, BudgetPopulation, CapDecision
+from reports.models.account import AccountName
+from reports.models.budget import BudgetCap, BudgetPopulation, CapDecision, DeletedStudy
 from reports.models.density import DensityMap
 from reports.models.grant import StudyGrant
 from reports.models.intake import Sender, SentStudy
@@ -13,12 +14,14 @@ from reports.models.study import Area, Indicator, Study
 from reports.models.tally import Publication, Tally, VisitorTally
 
 __all__ = [
+    "AccountName",
     "ApiToken",
     "Area",
     "BudgetCap",
     "BudgetPopulation",
     "CapDecision",
     "DayNote",
+    "DeletedStudy",
     "DensityMap",
     "Indicator",
     "LedgerEntry",

@@ -64,6 +64,23 @@ class BudgetCap(models.Model):
         return f"{self.population_id}: {self.epsilon} per {self.unit} and {self.period}"
 
 
+class DeletedStudy(models.Model):
+    """What a study that was deleted had spent: deleting it gives nothing back."""
+
+    population = models.SlugField(max_length=64)
+    slug = models.SlugField(max_length=64)
+    name = models.CharField(max_length=200)
+    first_day = models.DateField()
+    days = models.PositiveSmallIntegerField()
+    spec = models.JSONField(help_text="ldp.PlanSpec of its last plan")
+    spec_hash = models.CharField(max_length=64)
+    voided_days = models.PositiveSmallIntegerField()
+    deleted_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.slug}, deleted on {self.deleted_at:%Y-%m-%d}"
+
+
 class CapDecision(models.Model):
     """What a second person said of a cap that needs one; refused also by the person who asked for it."""
 

@@ -10,9 +10,6 @@ from django.utils import timezone
 from reports.geography.stored import GridMap
 from reports.studyfile.definition import DEFAULT_POPULATION
 
-DEMO_SLUG = "fimu-2017"
-DEMO_ACTOR = "demo"
-
 
 class Study(models.Model):
     """One place over consecutive days; its days are numbered from 1."""
@@ -45,6 +42,9 @@ class Study(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.CharField(max_length=150, blank=True)
+    is_demo = models.BooleanField(
+        default=False, help_text="made-up people, written by `manage.py demo` alone: it can be removed"
+    )
     population = models.SlugField(
         max_length=64,
         default=DEFAULT_POPULATION,
@@ -73,11 +73,6 @@ class Study(models.Model):
 
     def __str__(self) -> str:
         return self.slug
-
-    @property
-    def is_demo(self) -> bool:
-        """Whether this is the demo's study: made-up people, and never to be taken for a measurement."""
-        return (self.slug, self.created_by) == (DEMO_SLUG, DEMO_ACTOR)
 
     @property
     def is_key_overdue(self) -> bool:

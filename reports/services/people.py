@@ -4,23 +4,17 @@ import secrets
 from collections.abc import Collection
 
 from django.contrib.auth.models import Group, User
-from django.contrib.auth.validators import UnicodeUsernameValidator
-from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext
 
+from reports.models.account import find_account
 from reports.models.ledger import LedgerKind
-from reports.models.study import DEMO_ACTOR
+from reports.names import name_problem, normalised
 from reports.policies import Role, roles_of
 from reports.services.ledger import record
 
 PASSWORD_BYTES = 12
-NAME_MAX = 150
 COMMAND_LINE = "command line"  # whoever has the shell of the server is trusted
-SIGN_IN = "sign-in"  # the actor of what a first sign-in does
-# What acts without an account has these names in the ledger, and a study of "demo" may be removed. Others
-# that act so have a blank in theirs, which no account has.
-RESERVED = frozenset({DEMO_ACTOR, SIGN_IN})
 
 
 class AccessChangeError(ValueError):
@@ -51,7 +45,7 @@ def create_account(
     _check_administrator(by)
     _check_name(username)
     text = password or new_password()
-    account = User.objects.create_user(username, password=text)
+    account = User.objects.create_user(normalised(username), password=text)
     account.groups.set(_groups(roles))
     _record(account, by=by, change="created", roles=sorted(roles))
     return account, text
@@ -149,19 +143,12 @@ def _check_others_administer(account: User) -> None:
 
 
 def _check_name(username: str) -> None:
-    try:
-        UnicodeUsernameValidator()(username)
-    except ValidationError as error:
-        raise AccessChangeError(error.messages[0]) from error
-    if len(username) > NAME_MAX:
-        raise AccessChangeError(gettext("A name must have at most %(n)d characters.") % {"n": NAME_MAX})
-    if username.casefold() in RESERVED:
-        text = gettext("The name %(name)s stands for the software itself: choose another one.")
-        raise AccessChangeError(text % {"name": username})
-    # Two people whose names differ in capitals would be taken for each other.
-    if User.objects.filter(username__iexact=username).exists():
+    problem = name_problem(username)
+    if problem:
+        raise AccessChangeError(problem)
+    if find_account(username) is not None:
         text = gettext("There is an account of the name %(name)s already: choose another one.")
-        raise AccessChangeError(text % {"name": username})
+        raise AccessChangeError(text % {"name": normalised(username)})
 
 
 def _groups(roles: Collection[Role]) -> list[Group]:

@@ -11,7 +11,17 @@ from typing import Any
 from django.db import transaction
 
 from ldp import Delta, PlanSpec
-from reports.models import Indicator, LocationTally, Plan, PlanIndicator, Study, Tally, VisitorTally
+from reports.models import (
+    DeletedStudy,
+    Indicator,
+    LocationTally,
+    Plan,
+    PlanIndicator,
+    Publication,
+    Study,
+    Tally,
+    VisitorTally,
+)
 from reports.services.areas import create_area
 from reports.studyfile import StudyDefinition
 
@@ -45,7 +55,12 @@ def plan_hash(spec: PlanSpec) -> str:
 
 @transaction.atomic
 def create_study_rows(
-    definition: StudyDefinition, *, by: str, approval: Approval = ON_SERVER, version: int = FIRST_VERSION
+    definition: StudyDefinition,
+    *,
+    by: str,
+    approval: Approval = ON_SERVER,
+    version: int = FIRST_VERSION,
+    is_demo: bool = False,
 ) -> Study:
     """Write study, area, indicators, plan and tallies of zero.
 
@@ -59,7 +74,9 @@ def create_study_rows(
     """
     if Study.objects.filter(slug=definition.slug).exists():
         raise StudyExistsError(definition.slug)
-    study = Study.objects.create(slug=definition.slug, created_by=by, **study_fields(definition))
+    study = Study.objects.create(
+        slug=definition.slug, created_by=by, is_demo=is_demo, **study_fields(definition)
+    )
     if definition.area is not None:
         create_area(study, definition.area, location=definition.location)
     indicators = create_indicators(study, definition)
@@ -95,7 +112,22 @@ def mark_closed(*, study_slug: str, closed_at: datetime) -> None:
 
 @transaction.atomic
 def delete_study_rows(study: Study) -> None:
-    """Delete a study with its plans, tallies and everything else of the analyst zone; for ever."""
+    """Delete a study with its plans, tallies and everything else of the analyst zone; for ever.
+
+    What it has revealed stays spent: the budget of its population keeps a row of it.
+    """
+    plan = study.plans.order_by("version").last()
+    if plan is not None and Publication.objects.filter(study=study).exists():
+        DeletedStudy.objects.create(
+            population=study.population,
+            slug=study.slug,
+            name=study.name,
+            first_day=study.first_day,
+            days=study.days,
+            spec=plan.spec,
+            spec_hash=plan.spec_hash,
+            voided_days=plan.voided_days,
+        )
     study.plans.all().delete()  # they protect the indicators
     study.delete()
 

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from reports.budget import BudgetLine, Period, Unit, in_force_since, standing
 from reports.composition import counted, studies_of
-from reports.models import BudgetCap, Study
+from reports.models import BudgetCap, DeletedStudy, Study
 from reports.policies import OVERSEERS, Role, require_role, roles_of
 from reports.services.budgets import BudgetChangeError, decide_cap, propose_cap
 from reports.studyfile.definition import DEFAULT_POPULATION
@@ -131,6 +131,7 @@ def _populations() -> list[str]:
     """Those of studies and of caps; the default one first."""
     found = set(Study.objects.values_list("population", flat=True))
     found |= set(BudgetCap.objects.values_list("population", flat=True))
+    found |= set(DeletedStudy.objects.values_list("population", flat=True))
     return [DEFAULT_POPULATION, *sorted(found - {DEFAULT_POPULATION})]
 
 

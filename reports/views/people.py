@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from reports.access_matrix import Account, accounts_with_rights
 from reports.models import Study, StudyGrant
 from reports.models.grant import today
+from reports.names import NAME_MAX
 from reports.policies import OVERSEERS, SEES_ALL, Role, require_role, roles_of
 from reports.services import grants, people
 from reports.services.people import AccessChangeError
@@ -45,7 +46,7 @@ class AccountForm(RolesForm):
 
     username = forms.CharField(
         label=_("Name"),
-        max_length=people.NAME_MAX,
+        max_length=NAME_MAX,
         help_text=_("What the person types to sign in: letters, digits and @ . + - _"),
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
     )

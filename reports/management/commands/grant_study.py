@@ -10,6 +10,7 @@ from django.db import transaction
 
 from reports.management.grant_options import Asked, add_grant_arguments, asked_of
 from reports.models import StudyGrant
+from reports.models.account import find_account
 from reports.services.grants import give_grant, withdraw_grant
 from reports.services.people import AccessChangeError
 
@@ -23,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("--withdraw", action="store_true", help="close what was granted")
 
     def handle(self, *args: Any, username: str, withdraw: bool, **options: Any) -> None:
-        account = User.objects.filter(username=username).first()
+        account = find_account(username)
         if account is None:
             raise CommandError(f"there is no account {username!r}: create_account makes one")
         asked = asked_of(options)

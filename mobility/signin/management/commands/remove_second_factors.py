@@ -5,11 +5,11 @@ from argparse import ArgumentParser
 from typing import Any
 
 from allauth.mfa.models import Authenticator
-from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from mobility.signin.events import COMMAND_LINE, note_change
+from reports.models.account import find_account
 
 
 class Command(BaseCommand):
@@ -21,7 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("username")
 
     def handle(self, *args: Any, username: str, **options: Any) -> None:
-        user = User.objects.filter(username=username).first()
+        user = find_account(username)
         if user is None:
             raise CommandError(f"username must be of an account, got {username!r}")
         with transaction.atomic():
