@@ -44,6 +44,10 @@ class HandoverRefusedError(HandoverError):
     """The analyst server refuses a message: somebody has to do something."""
 
 
+class HandoverAheadError(HandoverRefusedError):
+    """The analyst server claims what this vault does not know of; nothing is sent, and intake goes on."""
+
+
 def check_analyst_url(url: str) -> None:
     """Raise ValueError unless nobody between here and there can read or change what is sent."""
     if not url:

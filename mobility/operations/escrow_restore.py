@@ -38,7 +38,8 @@ class Outcome:
     """Ids of keys by what became of them.
 
     refused : they were destroyed; the copy in the escrow must be destroyed, too
-    disputed : the list of the escrow alone says so, and an open study needs them: as they were, here or not
+    disputed : the list of the escrow alone says so, and an open study needs them; or only the analysts'
+        server calls their study closed: as they were, here or not
     unasked : the analysts' server, which runs apart, did not say whether their studies were closed
     present : the same key is there already
     differs : another key is there under that name, and stays
@@ -78,9 +79,11 @@ def restore_keys(
     outcome = Outcome()
     for key_id in sorted(set(opened) & set(signing_files())):
         _put_signing(key_id, signing_files()[key_id], opened.pop(key_id), outcome)
-    closed_there, unasked = _asked(opened)  # signed with the key that has just come back
-    closed = {*closed, *closed_there}
-    outcome.disputed = sorted(_bury(listed, closed=closed))
+    disputed = _bury(listed, closed=closed)
+    called_closed, unasked = _asked(opened)  # signed with the key that has just come back
+    if not without_asking:
+        disputed |= called_closed - set(keystore().destroyed())
+    outcome.disputed = sorted(disputed)
     for key_id in sorted(set(opened) - set(outcome.disputed)):
         _put(key_id, opened[key_id], outcome, waits=key_id in unasked and not without_asking)
     _note(folder, listed)
@@ -131,7 +134,7 @@ def _destroyed(listed: EscrowList, *, closed: Collection[str]) -> set[str]:
 
 
 def _asked(key_ids: Collection[str]) -> tuple[set[str], set[str]]:
-    """Studies that an analyst server that runs apart knows as closed; keys of those it says nothing of."""
+    """Keys of studies that an analyst server that runs apart calls closed, and those it says nothing of."""
     if not settings.HANDS_OVER:
         return set(), set()
     from mobility.models import VaultStudy
@@ -140,7 +143,8 @@ def _asked(key_ids: Collection[str]) -> tuple[set[str], set[str]]:
     known = dict(VaultStudy.objects.values_list("key_id", "slug"))
     slugs = {key_id: {known[key_id]} if key_id in known else _slugs(key_id) for key_id in key_ids}
     closed, unanswered = closed_there(set().union(*slugs.values()))
-    return closed, {key_id for key_id in key_ids if slugs[key_id] & unanswered and not slugs[key_id] & closed}
+    called_closed = {key_id for key_id in key_ids if slugs[key_id] & closed}
+    return called_closed, {key_id for key_id in key_ids if slugs[key_id] & unanswered} - called_closed
 
 
 def _slugs(key_id: str) -> set[str]:

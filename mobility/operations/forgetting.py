@@ -19,7 +19,7 @@ from reports.services.access import forget_old_views
 
 JOBS_FORGOTTEN_AFTER: Final = timedelta(days=30)  # that no worker runs any more
 BATCHES_AT_ONCE: Final = 500
-ACTOR: Final = "retention"
+ACTOR: Final = "data retention"
 log = logging.getLogger(__name__)
 
 

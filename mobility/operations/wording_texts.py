@@ -175,13 +175,13 @@ TEXTS: Final[dict[str, Text]] = {
         trouble=Trouble(
             _("The key of %(subject)s is missing"),
             _("The study is open, and its key is not in the keystore: its files cannot be taken in."),
-            _("Mount the right keystore, or restore the key from its escrow. Without one, close the study."),
+            _("Mount the right keystore, or restore the key from its escrow."),
         ),
         variants={
             "damaged": Trouble(
                 _("The key of %(subject)s is damaged"),
                 _("Its file has another length than a key, or cannot be read."),
-                _("Restore the key from its escrow. Without one, close the study."),
+                _("Restore the key from its escrow."),
             )
         },
     ),
@@ -284,6 +284,19 @@ TEXTS: Final[dict[str, Text]] = {
             ),
             _("Look whether it runs and knows this sender. What waits is sent by itself."),
         ),
+        variants={
+            "ahead": Trouble(
+                _("The analysts' server claims what was never sent of %(subject)s"),
+                _(
+                    "It lists publications that this vault does not know, or calls the study closed. Nothing "
+                    "is sent to it, so that nobody is counted twice. Files are taken in as before."
+                ),
+                _(
+                    "If the vault was restored, restore the analysts' server from a backup of the same time "
+                    "or before. If not, ask the people who run that server: somebody may have changed it."
+                ),
+            )
+        },
     ),
     "study_stopped": Text(
         component=_("Vault and totals"),
@@ -291,18 +304,15 @@ TEXTS: Final[dict[str, Text]] = {
         trouble=Trouble(
             _("%(subject)s has stopped after a restore"),
             _("Analysts have totals of it that the vault does not know: going on would count people twice."),
-            _(
-                "Restore both from backups that fit, or give the study up: manage.py close_study "
-                "%(subject)s --after-restore."
-            ),
+            _("Restore both databases from backups that fit (docs/backup.md)."),
         ),
         variants={
             "presence": Trouble(
                 _("%(subject)s has stopped after a restore"),
                 _("A day that was published before could be published again, with the same noise."),
                 _(
-                    "Close the study with --after-restore. If no day of it was closed since the backup, "
-                    "restore again with --no-day-closed-since."
+                    "If no day of it was closed since the backup, restore again with --no-day-closed-since. "
+                    "Otherwise its reports stay as they are, and nothing can be added."
                 ),
             )
         },

@@ -80,10 +80,9 @@ def failing_with_a_reason(batch: Batch) -> Iterator[None]:
     except SupersededError as error:
         log.info("work_dropped batch=%s reason=%s", batch.pk, error)
     except PASSING_ERRORS as error:
-        is_told = isinstance(error, MobilityError)
         log.warning("work_interrupted batch=%s error=%s", batch.pk, type(error).__name__)
         with suppress(*PASSING_ERRORS):
-            show_waiting(batch, waits_for=str(error) if is_told else "")
+            show_waiting(batch, waits_for=str(error) if isinstance(error, MobilityError) else "")
         raise
     except MobilityError as error:
         fail(batch, str(error))

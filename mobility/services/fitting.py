@@ -1,6 +1,6 @@
-"""Whether the vault fits what analysts have: after a restore one of them may be older than the other.
+"""Whether the vault fits the main database of its zone: after a restore one may be older than the other.
 
-A vault that is newer hands over again what is missing. One that is older does not know which rows are in the
+A vault that is newer applies again what is missing. One that is older does not know which rows are in the
 totals already: whatever it added might count twice, and totals hold no history to look it up in. So its study
 stops until databases that fit are there.
 """
@@ -18,53 +18,44 @@ log = logging.getLogger(__name__)
 # What ends by itself when databases that fit are there. Whether a day has crossed, nothing that can be
 # compared shows: that ends by a decision of people only, and so does what this release does not know.
 PASSING: Final = (VaultStudy.Stopped.AHEAD, VaultStudy.Stopped.CLOSED)
-_WORDS: Final[dict[str, str]] = {
-    VaultStudy.Stopped.AHEAD: (
-        "the study is stopped, so that nobody is counted twice: analysts have publications of it that this "
-        "vault does not know, since the vault was restored from an older backup. Restore both from backups "
-        "that fit (docs/backup.md), or end the study with close_study --after-restore"
-    ),
-    VaultStudy.Stopped.CLOSED: (
-        "the study is stopped: analysts know it as closed, and the vault was restored from a backup of "
-        "before. End it again with close_study --after-restore"
-    ),
-}
+_AHEAD_WORDS: Final = (
+    "the study is stopped, so that nobody is counted twice: the main database has publications of it that "
+    "this vault does not know, since the vault was restored from an older backup. Restore both from backups "
+    "that fit (docs/backup.md)"
+)
 _PRESENCE_WORDS: Final = (
     "the study is stopped: it has presence noise and days that are open in the backup. If one of them was "
     "closed since, closing it again would publish it with the same noise and other counts, and the "
-    "difference would show who opted out. End the study with close_study --after-restore; or, if no day of "
-    "it was closed since the backup, restore again with --no-day-closed-since"
+    "difference would show who opted out. If no day of it was closed since the backup, restore again with "
+    "--no-day-closed-since; otherwise its reports stay as they are, and nothing is added (docs/backup.md)"
 )
 
 
 def why(stopped: str) -> str:
     """Why a study is stopped, in words, and what to do; `stopped` is what its row says, and not empty."""
-    return _WORDS.get(stopped, _PRESENCE_WORDS)
+    return _AHEAD_WORDS if stopped in PASSING else _PRESENCE_WORDS
 
 
-def check(study: VaultStudy, known: Collection[UUID], *, is_closed: bool = False) -> None:
-    """Stop the study if its vault is older than what analysts have.
+def check(study: VaultStudy, known: Collection[UUID]) -> None:
+    """Stop the study if its vault is older than the main database of this zone.
+
+    An analyst server that runs apart stops nothing: see `handover`.
 
     Parameters
     ----------
-    known : publications that analysts have; they were read before this is called
-    is_closed : whether analysts know the study as closed
+    known : publications that the main database has; they were read before this is called
 
     Raises
     ------
     StudyStoppedError : nothing may be added to the study now
     """
-    own = set(VaultPublication.objects.filter(study=study).values_list("pk", flat=True))
-    unknown = set(known) - own
-    if not unknown and not is_closed:
-        return
+    unknown = set(known) - set(VaultPublication.objects.filter(study=study).values_list("pk", flat=True))
     # Closing decides first and then forgets publications: of a closed study there is nothing to compare.
-    if not VaultStudy.objects.filter(pk=study.pk, certificate__isnull=True).exists():
+    if not unknown or not VaultStudy.objects.filter(pk=study.pk, certificate__isnull=True).exists():
         return
-    reason = VaultStudy.Stopped.CLOSED if is_closed else VaultStudy.Stopped.AHEAD
-    _stop(study, reason)
-    log.error("study_stopped study=%s unknown=%s closed=%s", study.slug, len(unknown), is_closed)
-    raise StudyStoppedError(why(reason))
+    _stop(study, VaultStudy.Stopped.AHEAD)
+    log.error("study_stopped study=%s unknown=%s", study.slug, len(unknown))
+    raise StudyStoppedError(why(VaultStudy.Stopped.AHEAD))
 
 
 def let_go_on(study: VaultStudy) -> None:

@@ -6,6 +6,7 @@ catches up. Where the analyst zone is not apart (MOBILITY_ANALYST_URL is empty) 
 """
 
 import logging
+from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
@@ -14,10 +15,14 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from mobility import certificate as certificates
-from mobility.errors import StudyStoppedError
-from mobility.handover import AnalystServer, HandoverError, HandoverRefusedError, HandoverWaitsError
+from mobility.handover import (
+    AnalystServer,
+    HandoverAheadError,
+    HandoverError,
+    HandoverRefusedError,
+    HandoverWaitsError,
+)
 from mobility.models import Handover, VaultPublication, VaultStudy
-from mobility.services import fitting
 from reports import handover as messages
 from reports.ledger_chain import moment
 from reports.models import LedgerEntry, LedgerKind, Plan
@@ -51,25 +56,27 @@ def deliver(study: VaultStudy) -> None:
     Raises
     ------
     HandoverError : not everything is there now; it is tried again
-    StudyStoppedError : the server has totals that the vault does not know: nothing was sent
     """
     if not settings.HANDS_OVER:
         return
     at = timezone.now()
     try:
         _deliver(study, AnalystServer())
-    except (HandoverError, StudyStoppedError) as error:
+    except HandoverError as error:
         log.warning("handover_waits study=%s error=%s", study.slug, type(error).__name__)
-        _note(study, at=at, problem=str(error))
+        # Of a server that does not answer it is not known whether it still claims what it did.
+        claims = isinstance(error, HandoverAheadError)
+        known = {} if isinstance(error, HandoverWaitsError) else {"is_ahead": claims}
+        _note(study, at=at, problem=str(error), **known)
         raise
-    _note(study, at=at, problem="", plan_hash=study.plan_hash)
+    _note(study, at=at, problem="", plan_hash=study.plan_hash, is_ahead=False)
 
 
 def try_to_deliver(study: VaultStudy) -> bool:
     """As `deliver`; False when something waits."""
     try:
         deliver(study)
-    except (HandoverError, StudyStoppedError):
+    except HandoverError:
         return False
     return True
 
@@ -81,7 +88,7 @@ def deliver_what_waits() -> None:
     for study in _waiting():
         try:
             deliver(study)
-        except (HandoverRefusedError, StudyStoppedError):
+        except HandoverRefusedError:
             continue  # of this study; others may pass
         except HandoverWaitsError:
             return  # a worker must not wait for it once for each study
@@ -120,7 +127,7 @@ def _deliver(study: VaultStudy, server: AnalystServer) -> None:
         server.send_study(study.slug, _study_body(study))
         state = server.state(study.slug)
     known = _known(state)
-    fitting.check(study, known, is_closed=bool(state.get("is_closed")))
+    _check_claims(study, known, is_closed=bool(state.get("is_closed")))
     publications = VaultPublication.objects.filter(study=study)
     # Those that a server has lost wait again.
     publications.exclude(pk__in=known).update(handed_over_at=None)
@@ -132,6 +139,34 @@ def _deliver(study: VaultStudy, server: AnalystServer) -> None:
         if not state.get("is_closed"):
             server.send_closed(study.slug, _closed_body(study))
         Handover.objects.filter(study=study).update(is_closed=True)
+
+
+def _check_claims(study: VaultStudy, known: Collection[UUID], *, is_closed: bool) -> None:
+    """Refuse to send anything to a server that claims what the vault does not know.
+
+    Either the vault was restored from an older backup, and what it sends might count people twice, or the
+    server is wrong, or not to be trusted. It never decides what this zone takes in.
+
+    Raises
+    ------
+    HandoverAheadError
+    """
+    unknown = set(known) - set(VaultPublication.objects.filter(study=study).values_list("pk", flat=True))
+    if not unknown and not is_closed:
+        return
+    # Closing decides first and then forgets publications: of a closed study there is nothing to compare.
+    if not VaultStudy.objects.filter(pk=study.pk, certificate__isnull=True).exists():
+        return
+    claim = (
+        f"lists {len(unknown)} publication(s) of this study that this vault never made, as {min(unknown)}"
+        if unknown
+        else "calls this study closed, and it is open here"
+    )
+    log.error("handover_ahead study=%s unknown=%s closed=%s", study.slug, len(unknown), is_closed)
+    raise HandoverAheadError(
+        f"the analyst server {claim}. Nothing is sent to it, so that nobody is counted twice; files are "
+        "taken in as before. Was one of the two restored from a backup? Read docs/zones.md"
+    )
 
 
 def _send(study: VaultStudy, publication: VaultPublication, server: AnalystServer) -> None:
@@ -191,5 +226,5 @@ def _closed_body(study: VaultStudy) -> bytes:
     return messages.to_body({"closed_at": closed_at.isoformat(), "certificate": study.certificate})
 
 
-def _note(study: VaultStudy, *, at: datetime, **values: str) -> None:
+def _note(study: VaultStudy, *, at: datetime, **values: str | bool) -> None:
     Handover.objects.update_or_create(study=study, defaults={"tried_at": at, **values})

@@ -93,7 +93,7 @@ def send_missing(study: VaultStudy) -> None:
     Raises
     ------
     HandoverError : an analyst server that runs apart does not have everything
-    StudyStoppedError : the analyst zone has totals that the vault does not know: nothing was added to them
+    StudyStoppedError : the main database has totals that the vault does not know: nothing was added to them
     """
     known = known_publications(study.slug)
     fitting.check(study, known)
@@ -105,8 +105,8 @@ def send_missing(study: VaultStudy) -> None:
             delta=Delta.unpack(bytes(publication.delta)),
             voided_days=publication.voided_days,
         )
-    handover.deliver(study)
     fitting.let_go_on(study)
+    handover.deliver(study)
 
 
 def catch_up() -> None:

@@ -98,8 +98,8 @@ class OpenStudy:
     def pseudonym_key(self) -> bytes:
         return derive_subkey(self.master_key, purpose="pseudonym")
 
-    def row_coder(self, profile: Profile) -> RowCoder:
-        """Of files of events."""
+    def row_coder(self, profile: Profile, *, is_blind: bool = False) -> RowCoder:
+        """Of files of events; a blind one does not know who has opted out, which merging looks at."""
         closed = VaultDay.objects.filter(study=self.row, state=VaultDay.State.CLOSED)
         return RowCoder(
             self.definition,
@@ -108,21 +108,22 @@ class OpenStudy:
             pseudonym_key=self.pseudonym_key,
             prf=self.prf,
             closed_days=frozenset(closed.values_list("day", flat=True)),
-            opted_out=self.opted_out(),
+            opted_out=self.opted_out(is_blind=is_blind),
         )
 
-    def subscriber_coder(self, profile: Profile) -> SubscriberCoder:
-        """Of files of attributes."""
+    def subscriber_coder(self, profile: Profile, *, is_blind: bool = False) -> SubscriberCoder:
+        """Of files of attributes; as `row_coder`."""
         return SubscriberCoder(
             profile,
             sanitiser=self.sanitiser,
             pseudonym_key=self.pseudonym_key,
-            opted_out=self.opted_out(),
+            opted_out=self.opted_out(is_blind=is_blind),
         )
 
-    def opted_out(self) -> NDArray[np.uint64]:
-        """Pseudonyms that must not be counted, sorted: shards are ranges of them."""
-        rows = OptOutShard.objects.filter(study=self.row).order_by("shard")
+    def opted_out(self, *, is_blind: bool = False) -> NDArray[np.uint64]:
+        """Pseudonyms that must not be counted, sorted: shards are ranges of them. None if `is_blind`."""
+        known = OptOutShard.objects.filter(study=self.row).order_by("shard")
+        rows = [] if is_blind else known
         parts = [self.unseal_opt_outs(row).pseudonym for row in rows]
         return np.concatenate([np.empty(0, np.uint64), *parts])
 
@@ -205,7 +206,7 @@ def open_study(row: VaultStudy) -> OpenStudy:
             if row.closed_at is None:
                 if isinstance(error, KeyDestroyedError):
                     raise
-                raise KeyAwayError(f"{error}; or another keystore is mounted") from None
+                raise KeyAwayError(error) from None
     raise closed_error(row.closed_at)
 
 

@@ -20,7 +20,6 @@ from reports.handover import Envelope, MessageError
 from reports.ledger_chain import Json, canonical_hash
 from reports.models import Area, Plan, Publication, Sender, SentStudy, Study
 from reports.models.ledger import LedgerEntry, LedgerKind
-from reports.models.study import DEMO_ACTOR
 from reports.services.budgets import BudgetExceededError, check_budget
 from reports.services.ledger import LedgerFactsError, record
 from reports.services.publications import PublicationError, apply_publication
@@ -231,12 +230,14 @@ def _create(sender: Sender, *, slug: str, content: dict[str, Any]) -> Study:
     spec = definition.plan_spec(version=version)
     if plan_hash(spec) != content["plan_hash"]:
         raise MessageError("plan_hash must be that of the plan in the definition, got another")
-    by = DEMO_ACTOR if content["is_demo"] is True else sender.name
+    by = _actor(sender)  # no account is called so
     with transaction.atomic():  # a refusal by the database leaves the outer transaction usable
         # The operator zone has caps of its own; those of here hold for all senders together.
-        check_budget(definition, by=_actor(sender))
+        check_budget(definition, by=by)
         approval = handover.approval_of(content["approval"])
-        study = create_study_rows(definition, by=by, version=version, approval=approval)
+        study = create_study_rows(
+            definition, by=by, version=version, approval=approval, is_demo=content["is_demo"] is True
+        )
         study.full_clean(validate_unique=False, validate_constraints=False)
         fields = handover.area_of(content["area"])
         if fields is not None:

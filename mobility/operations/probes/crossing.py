@@ -7,7 +7,7 @@ from typing import Final
 from django.db.models import Count, Min
 from django.utils import timezone
 
-from mobility.models import VaultPublication
+from mobility.models import Handover, VaultPublication
 from mobility.operations.findings import Finding, Level
 
 LATE_AFTER: Final = timedelta(hours=1)
@@ -15,13 +15,18 @@ ERROR_AFTER: Final = timedelta(days=1)
 
 
 def waiting() -> Iterator[Finding]:
-    """Publications that the analysts' server has not taken."""
+    """Publications that the analysts' server has not taken, or claims although they were never sent."""
     now = timezone.now()
     waits = VaultPublication.objects.filter(handed_over_at=None).order_by()
     rows = waits.values_list("study__slug").annotate(n=Count("pk"), oldest=Min("created_at"))
-    found = []
+    ahead = Handover.objects.filter(is_ahead=True, study__certificate__isnull=True).order_by("study__slug")
+    slugs = list(ahead.values_list("study__slug", flat=True))
+    found = [
+        Finding(code="handover_waiting", level=Level.ERROR, subject=slug, facts={"why": "ahead"})
+        for slug in slugs
+    ]
     for slug, n, oldest in rows.order_by("study__slug"):
-        if now - oldest > LATE_AFTER:
+        if now - oldest > LATE_AFTER and slug not in slugs:
             level = Level.ERROR if now - oldest > ERROR_AFTER else Level.WARNING
             facts = {"publications": n, "oldest_s": round((now - oldest).total_seconds())}
             found.append(Finding(code="handover_waiting", level=level, subject=slug, facts=facts))

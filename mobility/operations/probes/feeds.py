@@ -22,13 +22,13 @@ from django.db.models import Max, Q
 from django.utils import timezone
 
 from mobility.models import Batch, FeedToken, VaultStudy
+from mobility.models.batch import BY_FEED
 from mobility.operations.findings import Fact, Finding, Level
 from mobility.operations.probes.batches import end_of
 from mobility.quality.deliveries import calendar_of, closed_days
 from mobility.services.watching import ACTOR
 
 FORGOTTEN_AFTER: Final = timedelta(days=7)  # people have been reminded each day until then
-BY_FEED: Final = "feed "  # how whoever sent a batch by a token is named; no account has a name with a space
 
 
 def late() -> Iterator[Finding]:

@@ -61,9 +61,8 @@ def is_silent(folder: Path) -> bool:
 
 def _ask(folder: Path) -> _Question:
     """The question that a folder has not answered yet, or else a new one."""
-    waiting = _unanswered.get(folder)
-    if waiting is not None and not waiting.answer.done():
-        return waiting
+    if is_silent(folder):
+        return _unanswered[folder]
     question = _unanswered[folder] = _Question()
     threading.Thread(target=_answer, args=(folder, question.answer), name="disk", daemon=True).start()
     return question

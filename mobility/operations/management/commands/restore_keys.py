@@ -70,9 +70,10 @@ def _problems(told: dict[str, Any]) -> list[str]:
     problems = []
     if told["disputed"]:
         problems.append(
-            "the escrow alone calls these keys destroyed, and they are here or their studies are "
-            f"open here: {', '.join(told['disputed'])}. They were left as they are. If a study was "
-            "closed, close it again (close_study); if not, somebody changed the escrow"
+            "the escrow alone calls these keys destroyed, or the analysts' server alone calls their studies "
+            f"closed, and they are open here: {', '.join(told['disputed'])}. They were left as they are. "
+            "Compare with a ledger kept elsewhere: --ledger destroys the keys of the studies that it names. "
+            "Against the server's word alone, --without-asking puts them back"
         )
     if told["unasked"]:
         problems.append(
