@@ -1,5 +1,6 @@
 """Variables of the environment, or the files that they name."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import environ
@@ -28,21 +29,11 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
 
     def whole(self, name: str, *, default: int, least: int) -> int:
         """A whole number, `least` or more."""
-        text = self.str(name, default=str(default))
-        try:
-            number = int(text)
-        except ValueError:
-            raise ImproperlyConfigured(f"{name} must be a whole number, got {text!r}") from None
-        return int(_at_least(number, least, name))
+        return int(self._parsed(name, int, "a whole number", default=default, least=least))
 
     def number(self, name: str, *, default: float, least: float) -> float:
         """A number, `least` or more."""
-        text = self.str(name, default=str(default))
-        try:
-            number = float(text)
-        except ValueError:
-            raise ImproperlyConfigured(f"{name} must be a number, got {text!r}") from None
-        return _at_least(number, least, name)
+        return self._parsed(name, float, "a number", default=default, least=least)
 
     def choice(self, name: str, *, default: str, among: tuple[str, ...]) -> str:
         """One of a few words."""
@@ -52,8 +43,14 @@ class Env(environ.FileAwareEnv):  # type: ignore[misc]
             raise ImproperlyConfigured(f"{name} must be {listed}, got {text!r}")
         return text
 
-
-def _at_least(number: float, least: float, name: str) -> float:
-    if not least <= number < float("inf"):
-        raise ImproperlyConfigured(f"{name} must be at least {least}, got {number}")
-    return number
+    def _parsed(
+        self, name: str, parse: Callable[[str], float], what: str, *, default: float, least: float
+    ) -> float:
+        text = self.str(name, default=str(default))
+        try:
+            number = parse(text)
+        except ValueError:
+            raise ImproperlyConfigured(f"{name} must be {what}, got {text!r}") from None
+        if not least <= number < float("inf"):
+            raise ImproperlyConfigured(f"{name} must be at least {least}, got {number}")
+        return number

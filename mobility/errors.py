@@ -17,6 +17,10 @@ class UploadBrokenError(MobilityError):
     """The upload ended before all bytes had arrived."""
 
 
+class UploadLapsedError(MobilityError):
+    """The upload paused for longer than it may, and was ended; the same file can be sent again."""
+
+
 class DayStateError(MobilityError):
     """A day cannot be closed or undone in its state."""
 
@@ -31,6 +35,9 @@ class KeyDestroyedError(KeyMissingError):
 
 class KeyAwayError(KeyMissingError):
     """A key that is needed is not in the keystore that this host sees; the same work can be tried again."""
+
+    def __init__(self, missing: object) -> None:
+        super().__init__(f"{missing}; or another keystore is mounted")
 
 
 class SealBrokenError(MobilityError):
@@ -66,7 +73,7 @@ class DiskFullError(MobilityError):
 
 
 class UploadTooLargeError(MobilityError):
-    """The file is larger than this site takes."""
+    """The file is larger than this site accepts, or than its sender announced."""
 
 
 class NoRoomError(MobilityError):
@@ -91,3 +98,7 @@ class OffsetError(MobilityError):
 
 class FeedTokenError(MobilityError):
     """A token cannot be made like that."""
+
+
+class FeedEndedError(MobilityError):
+    """The account that made a token may no longer send files of its study."""

@@ -7,6 +7,7 @@ from django.views.i18n import set_language
 from mobility.operations.views import status
 from reports.views.home import home
 
+handler404 = "reports.outages.missing"
 handler500 = "reports.outages.failed"
 urlpatterns = [
     path("", home, name="home"),

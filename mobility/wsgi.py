@@ -6,6 +6,7 @@ import os
 from django.core.wsgi import get_wsgi_application
 
 from mobility.operations import metrics_folder
+from mobility.refusals import refuse_as_problems
 from mobility.runtime import dump_no_core
 from mobility.startup import hold_files, refuse_outdated, refuse_unreadable, refuse_unsafe
 
@@ -14,6 +15,7 @@ dump_no_core()
 refuse_unreadable()
 metrics_folder.prepare()
 application = get_wsgi_application()
+refuse_as_problems()
 refuse_unsafe()
 hold_files()
 refuse_outdated()

@@ -8,9 +8,9 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template import loader
 from django.utils.translation import gettext
-from django.views.defaults import server_error
+from django.views.defaults import page_not_found, server_error
 
-from reports.api.problems import problem
+from reports.api.problems import missing_problem, problem
 
 AWAY: Final = (OperationalError, InterfaceError)  # a database did not answer, or broke the connection off
 RETRY_AFTER_S: Final = 5
@@ -27,6 +27,11 @@ def failed(request: HttpRequest) -> HttpResponse:
     if request.path_info.startswith(API):
         return come_again_problem()
     return come_again_page(request_id=request.META.get("HTTP_X_REQUEST_ID", ""))
+
+
+def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer that an address leads nowhere, to programs as a problem."""
+    return missing_problem() if request.path_info.startswith(API) else page_not_found(request, exception)
 
 
 def come_again_page(*, request_id: str = "") -> HttpResponse:

@@ -114,8 +114,7 @@ def _redis_command() -> list[str]:
 def _worker_command() -> list[str]:
     return [
         sys.executable, "-m", "celery", "-A", "mobility", "worker",
-        "--pool", "prefork",
-        "--loglevel", "INFO", "--without-gossip", "--without-mingle",
+        "--pool", "prefork", "--loglevel", "INFO", "--without-gossip", "--without-mingle",
     ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from mobility.keystore import ONE_TIME_PREFIX
 from mobility.models.vault import VaultStudy
 
 KEY_PREFIX = ONE_TIME_PREFIX
+BY_FEED = "feed "  # how the sender of a batch by a token is named; no account has a name with a space
 
 
 class Batch(models.Model):
@@ -126,6 +127,19 @@ class Batch(models.Model):
     def key_id(self) -> str:
         """Name of the one-time key of everything staged for this batch."""
         return f"{KEY_PREFIX}{self.id}"
+
+    @property
+    def is_of_feed(self) -> bool:
+        """Whether a program sent it by a token."""
+        return self.created_by.startswith(BY_FEED)
+
+    @property
+    def is_read_blindly(self) -> bool:
+        """Whether its rows are counted without regard to the people that the vault knows.
+
+        The sender of a feed, and anyone who only checks a file, must not learn who was there or opted out.
+        """
+        return self.validate_only or self.is_of_feed
 
     @property
     def is_alive(self) -> bool:

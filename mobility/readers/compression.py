@@ -37,7 +37,7 @@ REFUSED = {
 Buffered: TypeAlias = "io.BufferedReader[io.RawIOBase]"
 
 
-def is_storages(error: OSError) -> bool:
+def is_of_storage(error: OSError) -> bool:
     """Whether what holds the file has failed, and not the file: readers of formats raise OSError, too."""
     return error.errno is not None or isinstance(error, ConnectionError)
 
@@ -127,7 +127,7 @@ class _Checked(io.RawIOBase):
         except (EOFError, IsalError, gzip.BadGzipFile):  # type: ignore[misc]
             raise self._damaged() from None
         except OSError as error:
-            if is_storages(error):
+            if is_of_storage(error):
                 raise
             if "too much memory" in str(error):
                 raise BatchFormatError(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mobility.errors import BatchFormatError
 from mobility.readers import Column, Layout, RowBlock, Texts
-from mobility.readers.compression import Buffered, is_storages
+from mobility.readers.compression import Buffered, is_of_storage
 from mobility.readers.parquet_pages import NoPageError, check_pages
 from mobility.readers.text import UTF8, is_bad, is_plain, kinds_of_rows
 from reports.studyfile.formats import EPOCH_MS, EPOCH_S, ISO
@@ -36,7 +36,7 @@ def read_parquet(file: Buffered, *, layout: Layout, groups: range | None = None)
     except MemoryError:  # Arrow's is one of both: the file may be sound
         raise
     except (pa.ArrowException, NoPageError, OSError) as error:
-        if isinstance(error, OSError) and is_storages(error):
+        if isinstance(error, OSError) and is_of_storage(error):
             raise
         raise BatchFormatError(DAMAGED) from None
 
@@ -58,7 +58,7 @@ def group_sizes(file: Buffered) -> list[tuple[int, int]]:
     except MemoryError:
         raise
     except (pa.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and is_storages(error):
+        if isinstance(error, OSError) and is_of_storage(error):
             raise
         raise BatchFormatError(DAMAGED) from None
 

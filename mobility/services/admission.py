@@ -104,9 +104,9 @@ def reading_bytes(filename: str, size: int, *, slots: int) -> int:
     return size * packed_row_bytes(slots) // row_bytes
 
 
-def _slots(indicators: list[dict[str, Any]], mechanism: str | None) -> int:
+def _slots(indicators: list[dict[str, Any]], mechanism: str) -> int:
     n_static = sum(indicator.get("kind", "static") == "static" for indicator in indicators)
-    return code_slots(n_static, is_sampled=(mechanism or "").startswith("smp-"))
+    return code_slots(n_static, is_sampled=mechanism.startswith("smp-"))
 
 
 def _announced() -> int:
@@ -133,7 +133,7 @@ def _reading_takes(study: VaultStudy, filename: str, size: int) -> int:
     files += (unread | _coming()).values_list("study", "filename", F("bytes_total") - F("bytes_read"))
     owners = VaultStudy.objects.filter(pk__in={owner for owner, _, _ in files})
     # Not whole definitions: lists of cells can be long.
-    found = owners.values_list("pk", "definition__indicators", "definition__plan__mechanism")
+    found = owners.values_list("pk", "definition__indicators", "plan__mechanism")
     slots = {pk: _slots(indicators, mechanism) for pk, indicators, mechanism in found}
     largest: dict[int, int] = {}
     for owner, name, unread_bytes in files:

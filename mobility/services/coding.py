@@ -74,7 +74,7 @@ def parts_of(reading: Reading) -> Iterator[Parts]:
 
 
 def _events(reading: Reading) -> Iterator[Parts]:
-    coder = reading.study.row_coder(reading.profile)
+    coder = reading.study.row_coder(reading.profile, is_blind=reading.batch.is_read_blindly)
     threads = reading.threads
     blocks = reading.blocks(coder.layout, in_use=blocks_in_use(threads))
     for held in _held(coded(blocks, coder, reading.counts, threads=threads)):
@@ -84,7 +84,7 @@ def _events(reading: Reading) -> Iterator[Parts]:
 
 
 def _subscribers(reading: Reading) -> Iterator[Parts]:
-    coder = reading.study.subscriber_coder(reading.profile)
+    coder = reading.study.subscriber_coder(reading.profile, is_blind=reading.batch.is_read_blindly)
     people = (coder.rows_of(block, reading.counts) for block in reading.blocks(coder.layout))
     for held in _held(people):
         rows = join_rows(held, words=coder.words)

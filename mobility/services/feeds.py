@@ -1,21 +1,30 @@
-"""Tokens of unattended feeds: each opens one study to one program, for a limited time, and can be revoked."""
+"""Tokens of unattended feeds: each opens one study to one program, for a limited time, and can be revoked.
+
+A token acts for the account that made it, and ends when that account may no longer send files of the study.
+One that was made on the command line acts for no account.
+"""
 
 import hashlib
 import hmac
 import secrets
 from datetime import timedelta
 
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from mobility.errors import FeedTokenError
+from mobility.errors import FeedEndedError, FeedTokenError
 from mobility.models import FeedToken, VaultStudy
 from mobility.services.receipts import record_feed, record_feed_revoked
 from mobility.services.vault import open_study
+from reports.models import Study
+from reports.policies import Role, fetch_rights, studies_for
+from reports.services.people import COMMAND_LINE
 
 PREFIX = "mobility-feed-"  # so that scanners of leaked secrets, and people, know what they have found
 TOKEN_BYTES = 32
 DAYS_MAX = 3650
+MAKERS = (Role.OPERATOR, Role.ADMINISTRATOR)
 
 
 def create_token(study: VaultStudy, *, name: str, days: int, by: str) -> tuple[FeedToken, str]:
@@ -50,11 +59,24 @@ def create_token(study: VaultStudy, *, name: str, days: int, by: str) -> tuple[F
 
 
 def token_of(text: str) -> FeedToken | None:
-    """The valid token with this text, whose use is noted."""
+    """The valid token with this text, whose use is noted.
+
+    Raises
+    ------
+    FeedEndedError : the account that made it may no longer send files of its study
+    """
     digest = _digest(text)
     # Whoever measures how long this takes learns of digests, not of tokens.
     found = FeedToken.objects.select_related("study").filter(digest=digest).first()
-    if found is None or not hmac.compare_digest(found.digest, digest) or not found.is_valid:
+    if found is None or not hmac.compare_digest(found.digest, digest):
+        return None
+    if not _may_send(found):
+        _end(found)
+        raise FeedEndedError(
+            "this token has ended: the account that made it may no longer send files of this study. Ask an "
+            "operator of the study for a new token"
+        )
+    if not found.is_valid:
         return None
     FeedToken.objects.filter(pk=found.pk).update(last_used_at=timezone.now())
     return found
@@ -66,9 +88,34 @@ def revoke(token: FeedToken, *, by: str) -> None:
     record_feed_revoked(token, by=by)
 
 
+def end_without_maker() -> None:
+    """Revoke tokens whose maker may no longer send: what comes back is the account, not its tokens."""
+    for token in FeedToken.objects.filter(revoked_at=None).select_related("study"):
+        if not _may_send(token):
+            _end(token)
+
+
 def tokens_of(study: VaultStudy) -> QuerySet[FeedToken]:
     """Every token of a study, newest first."""
     return FeedToken.objects.filter(study=study).order_by("-created_at")
+
+
+def _may_send(token: FeedToken) -> bool:
+    """Whether the account that made a token may send files of its study now."""
+    if token.created_by == COMMAND_LINE:
+        return True
+    maker = User.objects.filter(username=token.created_by).first()
+    if maker is None:
+        return False
+    fetch_rights(maker)
+    return studies_for(maker, *MAKERS).filter(slug=token.study.slug).exists()
+
+
+def _end(token: FeedToken) -> None:
+    # An account or a study that is missing may be in a dump that is about to be restored.
+    has_maker = User.objects.filter(username=token.created_by).exists()
+    if has_maker and Study.objects.filter(slug=token.study.slug).exists():
+        revoke(token, by="")
 
 
 def _digest(text: str) -> str:

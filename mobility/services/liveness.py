@@ -47,6 +47,12 @@ def goes_on(batch: Batch) -> None:
         Batch.objects.filter(pk=batch.pk).update(waits_since=None, waits_for="")
 
 
+def has_ended(batch: Batch) -> bool:
+    """Whether a batch has ended, or is about to: before that, a key of it that is missing is elsewhere."""
+    unended = Batch.objects.exclude(state__in=Batch.FINAL).filter(pk=batch.pk, failure="")
+    return not unended.exists()
+
+
 def show_life(batch: Batch, *, state: str, **progress: object) -> None:
     """Note that somebody works on the batch, and how far it is; call it every few seconds.
 

@@ -10,6 +10,15 @@ from mobility.quality.facts import Facts
 from mobility.services import handover
 from mobility.services.presence_crossing import is_noisy
 
+# Of `summary`, and of its `checks`: what is not listed here is not shown to feeds.
+TOLD_TO_FEEDS = frozenset({
+    "batch", "profile", "validate_only", "source", "timezone", "rows_read", "rows_accepted", "rows_ignored",
+    "rows_rejected", "duplicate",
+})  # fmt: skip
+CHECKS_TOLD_TO_FEEDS = frozenset({
+    "empty", "columns", "unmatched_cells", "unmatched_more", "unmatched_hidden", "located", "locatable_of",
+    "first_event", "last_event", "hours", "duplicates", "duplicates_of",
+})  # fmt: skip
 LATE_SHARE = 0.01  # of the subscriber-days of a file, above which its late changes are worth a word
 
 
@@ -37,6 +46,17 @@ def summary(batch: Batch) -> dict[str, Any]:
         "checks": batch.checks,
         "published": is_published(batch),
     }
+
+
+def summary_for_feed(batch: Batch) -> dict[str, Any]:
+    """What a feed learns of a batch that it sent: what its file's bytes decide.
+
+    Never what the vault holds, by no number and no combination of files: who was there before, who has opted
+    out, whether others sent the same file, or whether the change covers `min_publication` subscribers.
+    """
+    told = {name: value for name, value in summary(batch).items() if name in TOLD_TO_FEEDS}
+    checks = {name: value for name, value in batch.checks.items() if name in CHECKS_TOLD_TO_FEEDS}
+    return told | {"checks": checks}
 
 
 def change(batch: Batch) -> dict[str, Any]:

@@ -42,9 +42,11 @@ def same_content(batch: Batch) -> Batch | None:
     """An earlier batch with the same bytes that has published at least as much as this one would."""
     if batch.validate_only:  # whoever asks for a check wants to see it
         return None
+    # A feed must not learn which files others have sent: only its own count as the same.
+    of_whom = {"created_by": batch.created_by} if batch.is_of_feed else {}
     earlier = Batch.objects.filter(
         study_id=batch.study_id, kind=batch.kind, content_hash=batch.content_hash, profile=batch.profile,
-        state=State.DONE, validate_only=False, duplicate_of__isnull=True,
+        state=State.DONE, validate_only=False, duplicate_of__isnull=True, **of_whom,
     )  # fmt: skip
     if not batch.more_to_come:
         earlier = earlier.filter(more_to_come=False)

@@ -130,16 +130,24 @@ def _receipt(batch: Batch) -> Iterator[tuple[str, Json]]:
         yield "only_checked", True
     if batch.duplicate_of_id is not None:
         yield "duplicate_of", str(batch.duplicate_of_id)
-    if batch.study.plan.get("presence") is not None:
-        # Exact counts would show what the noise on the study's totals hides.
+    if _says_of_few(batch):
         yield "counts_withheld", True
-        return
-    if batch.kind in Batch.FILES:
+    elif batch.kind in Batch.FILES:
+        # Nothing that depends on what the vault holds: neither answers added, nor rows of who has opted out.
+        ignored = _sorted(batch.rows_ignored)
         yield "rows_read", batch.rows_read
-        yield "rows_accepted", batch.rows_accepted
-        yield "rows_ignored", _sorted(batch.rows_ignored)
+        yield "rows_accepted", batch.rows_accepted + ignored.pop("opted_out", 0)
+        yield "rows_ignored", ignored
         yield "rows_rejected", _sorted(batch.rows_rejected)
-    yield "reports", batch.reports
+
+
+def _says_of_few(batch: Batch) -> bool:
+    """Whether counts of rows could say something about a few people, or show what noise on totals hides."""
+    if batch.study.plan.get("presence") is not None or batch.kind == Batch.Kind.OPT_OUT:
+        return True
+    is_file = batch.kind in Batch.FILES and batch.duplicate_of_id is None
+    least = batch.study.definition.get("min_publication", 0)
+    return is_file and (batch.checks.get("subscribers") or 0) < least
 
 
 def _sorted(counts: dict[str, int]) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from mobility.answers import KnownAnswers
@@ -35,6 +36,7 @@ from mobility.services.moves import DayMoves
 from mobility.services.vault import OpenStudy
 
 Days = dict[int, DaySightings]
+Held = TypeVar("Held", PresenceShard, AnswerShard, OptOutShard, DayState)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +49,21 @@ class Outcome:
 
 
 class ShardState:
-    """What the vault holds of one shard of a study, opened where it is asked for."""
+    """What the vault holds of one shard of a study, opened where it is asked for.
 
-    def __init__(self, study: OpenStudy, shard: int) -> None:
+    Parameters
+    ----------
+    is_empty : as if it held nobody: a check counts what is in its file alone
+    """
+
+    def __init__(self, study: OpenStudy, shard: int, *, is_empty: bool = False) -> None:
         self.study = study
         self.shard = shard
+        self.is_empty = is_empty
         self.place = {"study": study.row, "shard": shard}
-        self.presence_row = PresenceShard.objects.filter(**self.place).first()
-        self.answers_row = AnswerShard.objects.filter(**self.place).first()
-        self.opt_outs_row = OptOutShard.objects.filter(**self.place).first()
+        self.presence_row = self._held(PresenceShard).first()
+        self.answers_row = self._held(AnswerShard).first()
+        self.opt_outs_row = self._held(OptOutShard).first()
         self.presence: Presence = study.unseal_presence(self.presence_row)
         self.answers: KnownAnswers = study.unseal_answers(self.answers_row)
         self.opt_outs: OptOuts = study.unseal_opt_outs(self.opt_outs_row)
@@ -68,10 +76,14 @@ class ShardState:
 
     def days(self, only: set[int] | None = None) -> dict[int, DaySightings]:
         """Day state of `only`, or of all days that have any."""
-        rows = DayState.objects.filter(**self.place)
+        rows = self._held(DayState)
         rows = rows if only is None else rows.filter(day__in=only)
         self._day_rows = {row.day: row for row in rows}
         return {day: self.study.unseal_day(row) for day, row in self._day_rows.items()}
+
+    def _held(self, table: type[Held]) -> QuerySet[Held]:
+        rows = table._default_manager.filter(**self.place)
+        return rows.none() if self.is_empty else rows
 
     def next_days(self, days: dict[int, DaySightings]) -> list[Successor]:
         """Day states as they will be; those that were read before."""
@@ -107,7 +119,7 @@ def outcome_of(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> O
 
 
 def _outcome(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> Outcome:
-    state = ShardState(study, shard)
+    state = ShardState(study, shard, is_empty=batch.validate_only)
     match batch.kind:
         case Batch.Kind.SUBSCRIBERS:
             return _of_subscribers(batch, state)
@@ -126,7 +138,8 @@ def _of_events(batch: Batch, state: ShardState, moves: DayMoves) -> Outcome:
     """Visits go into the day state, and visitors of the days that are published into presence."""
     study = state.study
     # Readers leave them out; those of a list that has arrived since then are left out here.
-    grouped = _grouped(batch, state).without(state.opt_outs.pseudonym)
+    in_file = _grouped(batch, state)
+    grouped = in_file.without(state.opt_outs.pseudonym)
     final, conflicting = _final_answers(state, grouped)
     later = {day: seen for day, seen in day_states(grouped, final).items() if day not in moves.closed}
     nobody = study.unseal_day(None)
@@ -149,7 +162,7 @@ def _of_events(batch: Batch, state: ShardState, moves: DayMoves) -> Outcome:
         counts={
             "duplicates": grouped.duplicates,
             "conflicting_value": grouped.values.conflicting + conflicting,
-            "subscribers": len(grouped.values.pseudonym),
+            "subscribers": len(in_file.values.pseudonym),
             "day_subscribers": {str(day): len(seen) for day, seen in later.items()},
         },
     )
@@ -219,6 +232,7 @@ def _of_subscribers(batch: Batch, state: ShardState) -> Outcome:
     packed = _Pieces(batch, state.shard).plain(0)
     rows = join_rows([SubscriberRows.unpack(part) for part in packed], words=sanitiser.words("static"))
     fresh, repeated, conflicting = rows.first_answers(starts=starts)
+    n_in_file, fresh = len(fresh), fresh.without(state.opt_outs.pseudonym)
     final = final_answers(state.presence, state.answers, fresh.pseudonym)
     known = state.answers.merge(fresh)
     change = add_answers(state.presence, known, number=state.number, sanitiser=sanitiser)
@@ -228,7 +242,7 @@ def _of_subscribers(batch: Batch, state: ShardState) -> Outcome:
         counts={
             "duplicates": repeated,
             "conflicting_value": differing_reports(final, fresh.static, starts=starts) + conflicting,
-            "subscribers": len(fresh),
+            "subscribers": n_in_file,
         },
     )
 

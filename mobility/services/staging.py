@@ -17,6 +17,7 @@ from mobility.errors import KeyAwayError, KeyMissingError, SealBrokenError, Stag
 from mobility.keystore import keystore
 from mobility.models import Batch
 from mobility.sealing import SEAL_BYTES, seal, seal_into, stream_key, unseal, unseal_into
+from mobility.services.liveness import has_ended
 from mobility.storages import Pieces, staging_storage
 
 log = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ def write_frame(batch: Batch, index: int, plain: bytes | memoryview) -> None:
 
     Raises
     ------
-    KeyMissingError : the batch `has_ended`, or another keystore is mounted; what is stored by then stays
+    KeyMissingError : the batch has ended, or another keystore is mounted; what is stored by then stays
     """
     # The key is read for each frame: an upload whose batch was cancelled stops here.
     key = stream_key(keystore().read(batch.key_id), UPLOAD)
@@ -125,7 +126,7 @@ class UploadReader(io.RawIOBase):
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="fetch")
         self._ahead: tuple[int, Future[int]] | None = None  # frame that is being fetched
         self._last = -1  # frame that was opened last
-        self._came_out = [0] * -(-self._length // FRAME_BYTES)  # how far into each frame
+        self._came_out = [0] * _frame_count(self._length)  # how far into each frame
         self.bytes_read = 0
 
     def readable(self) -> bool:
@@ -197,7 +198,7 @@ class UploadReader(io.RawIOBase):
         except (SealBrokenError, FileNotFoundError) as error:
             what = "is damaged"
             if isinstance(error, FileNotFoundError):
-                check_mounted(self._batch)
+                _check_mounted(self._batch)
                 what = "is gone"
             self._broken = f"frame {index} of the staged upload {what}: send the file again"
             raise SealBrokenError(self._broken) from None
@@ -250,7 +251,7 @@ def write_chunk(batch: Batch, name: str, segments: Iterable[tuple[int, bytes]]) 
     {shard: [[offset, length], ...]} for `read_segments`
     """
     key = chunk_key(batch)
-    check_mounted(batch)  # what is written beside the storage of the others is lost when that is mounted
+    _check_mounted(batch)  # what is written beside the storage of the others is lost when that is mounted
     places: dict[str, list[list[int]]] = {}
     sealed: list[bytes] = []
     offset = 0
@@ -275,7 +276,7 @@ def read_segments(batch: Batch, name: str, places: Sequence[Sequence[int]], *, k
         try:
             sealed = staging_storage().read_range(f"{batch.pk}/{name}", offset, length)
         except FileNotFoundError:
-            check_mounted(batch)
+            _check_mounted(batch)
             raise SealBrokenError(f"the staged object {name} is gone: send the file again") from None
         found.append(unseal(sealed, key=key, context=_segment_context(batch, name, offset)))
     return found
@@ -288,27 +289,13 @@ def delete_chunk(batch: Batch, name: str) -> None:
 
 def sealed_bytes(size: int) -> int:
     """Room that an upload of `size` bytes takes."""
-    return size + SEAL_BYTES * -(-size // FRAME_BYTES)
-
-
-def check_mounted(batch: Batch) -> None:
-    """Raise StagingUnavailableError where the upload of a batch is not there, which stays until it ends.
-
-    One object may be lost. If the first and the last frame are, it is more likely that this host has not
-    mounted what the others have: then the batch must not fail, which would destroy what they see.
-    """
-    n_frames = _frame_count(batch)
-    is_there = any(staging_storage().size(_frame_name(batch, index)) for index in {0, n_frames - 1})
-    if n_frames and not is_there and keystore().exists(batch.key_id):
-        raise StagingUnavailableError(
-            "the file is not in staging as this host sees it: is MOBILITY_STAGING_DIR mounted?"
-        )
+    return size + SEAL_BYTES * _frame_count(size)
 
 
 def check_whole(batch: Batch) -> None:
     """Raise StagingUnavailableError unless all frames of an upload are there: its sender is to keep it."""
     _, names = staging_storage().listdir(str(batch.pk))
-    found, wanted = sum(name.startswith(f"{UPLOAD}-") for name in names), _frame_count(batch)
+    found, wanted = sum(name.startswith(f"{UPLOAD}-") for name in names), _frame_count(batch.bytes_total)
     if found < wanted:
         raise StagingUnavailableError(
             f"{found} of {wanted} frames of the upload are in staging as this host sees it: is "
@@ -316,8 +303,22 @@ def check_whole(batch: Batch) -> None:
         )
 
 
-def _frame_count(batch: Batch) -> int:
-    return -(-(batch.bytes_total or 0) // FRAME_BYTES)
+def _check_mounted(batch: Batch) -> None:
+    """Raise StagingUnavailableError where the upload of a batch is not there, which stays until it ends.
+
+    One object may be lost. If the first and the last frame are, it is more likely that this host has not
+    mounted what the others have: then the batch must not fail, which would destroy what they see.
+    """
+    n_frames = _frame_count(batch.bytes_total)
+    is_there = any(staging_storage().size(_frame_name(batch, index)) for index in {0, n_frames - 1})
+    if n_frames and not is_there and keystore().exists(batch.key_id):
+        raise StagingUnavailableError(
+            "the file is not in staging as this host sees it: is MOBILITY_STAGING_DIR mounted?"
+        )
+
+
+def _frame_count(size: int | None) -> int:
+    return -(-(size or 0) // FRAME_BYTES)
 
 
 def _one_time_key(batch: Batch) -> bytes:
@@ -326,14 +327,8 @@ def _one_time_key(batch: Batch) -> bytes:
         return keystore().read(batch.key_id)
     except KeyMissingError as error:
         if not has_ended(batch):
-            raise KeyAwayError(f"{error}; or another keystore is mounted") from None
+            raise KeyAwayError(error) from None
         raise
-
-
-def has_ended(batch: Batch) -> bool:
-    """Whether a batch has ended, or is about to: before that, a missing key is in another keystore."""
-    unended = Batch.objects.exclude(state__in=Batch.FINAL).filter(pk=batch.pk, failure="")
-    return not unended.exists()
 
 
 def _frame_name(batch: Batch, index: int) -> str:

@@ -57,6 +57,7 @@ def create_study(
     approval: Approval = ON_SERVER,
     version: int = FIRST_VERSION,
     with_copy: Callable[[], None] = lambda: None,
+    is_demo: bool = False,
 ) -> Created:
     """Create a study in both zones, or nothing; after a crash the same file again completes it.
 
@@ -76,7 +77,9 @@ def create_study(
     HandoverRefusedError : an analyst server that runs apart refuses the study
     BudgetExceededError : a cap of its population forbids it
     """
-    _create_in_both(definition, by=by, approval=approval, version=version, with_copy=with_copy)
+    _create_in_both(
+        definition, by=by, approval=approval, version=version, with_copy=with_copy, is_demo=is_demo
+    )
     return {
         "study": definition.slug,
         "indicators": len(definition.indicators),
@@ -91,6 +94,7 @@ def _create_in_both(
     approval: Approval,
     version: int,
     with_copy: Callable[[], None],
+    is_demo: bool,
 ) -> None:
     copy: VaultStudy | None = None
     try:
@@ -98,7 +102,7 @@ def _create_in_both(
             if Study.objects.filter(slug=definition.slug).exists():  # its budget is spent already
                 raise StudyExistsError(definition.slug)
             check_budget(definition, by=by)
-            create_study_rows(definition, by=by, approval=approval, version=version)
+            create_study_rows(definition, by=by, approval=approval, version=version, is_demo=is_demo)
             copy = _keep_in_vault(definition, version=version, with_copy=with_copy)
             handover.announce(copy)
             _record(copy, definition, by=by)

@@ -24,8 +24,11 @@ from mobility.errors import (
     KeyMissingError,
     MobilityError,
     OffsetError,
+    StagingUnavailableError,
     SupersededError,
     UploadBrokenError,
+    UploadLapsedError,
+    UploadTooLargeError,
 )
 from mobility.models import Batch, VaultStudy
 from mobility.profiles import DEFAULT
@@ -34,6 +37,7 @@ from mobility.runtime import step_back
 from mobility.services import admission, intake, staging
 from mobility.services.endings import cancel, fail
 from mobility.services.holding import Hold, free_until
+from mobility.services.liveness import has_ended
 from mobility.services.vault import open_study
 
 log = logging.getLogger(__name__)
@@ -76,7 +80,8 @@ def receive(
 
     Raises
     ------
-    UploadBrokenError : the stream broke off, its cause says of what; nothing of the batch is left
+    UploadBrokenError : the stream broke off, its cause says of what (UploadLapsedError: the sweep ended it,
+        since its sender paused for too long); nothing of the batch is left
     MobilityError : as `begin`
     """
     rest_s = settings.MOBILITY_BATCH_LEASE_S
@@ -88,11 +93,11 @@ def receive(
         _append(batch, stream, Hold(batch, rest_s=rest_s))
         return complete(batch)
     except BaseException as error:  # whatever breaks an upload, nothing of it may stay
-        reason = _why_broken(error, batch)
+        reason, has_lapsed = _why_broken(error, batch), _has_lapsed(error, batch)
         fail(batch, reason)
         if not isinstance(error, Exception):  # Ctrl-C
             raise
-        raise UploadBrokenError(reason) from error
+        raise UploadBrokenError(reason) from (UploadLapsedError(reason) if has_lapsed else error)
 
 
 def begin(
@@ -156,15 +161,20 @@ def file_name(given: str) -> str:
     return "upload" if shown in ("", ".", "..") else shown
 
 
-def append(batch: Batch, stream: Readable, *, offset: int) -> int:
+def append(batch: Batch, stream: Readable, *, offset: int, length: int | None = None) -> int:
     """Add what a connection brings to an upload; returns the byte at which the next one goes on.
 
     What has not filled a frame, when the stream ends before the file does, has to be sent again. Whole frames
     stay, however the stream breaks.
 
+    Parameters
+    ----------
+    length : announced bytes of the stream, if any
+
     Raises
     ------
     OffsetError : the upload goes on elsewhere
+    UploadTooLargeError : the stream has more bytes than the file was announced with; none is taken
     UploadBusyError : another connection is at it
     SupersededError, KeyMissingError : the upload is complete, or has ended
     NoRoomError : staging is full; whole frames stay
@@ -175,6 +185,12 @@ def append(batch: Batch, stream: Readable, *, offset: int) -> int:
     if offset != batch.bytes_received:
         hold.release()
         raise OffsetError(batch.bytes_received)
+    if batch.bytes_total is not None and offset + (length or 0) > batch.bytes_total:
+        hold.release()
+        raise UploadTooLargeError(
+            f"the file was announced with {batch.bytes_total:,} bytes, and this part would end at byte "
+            f"{offset + (length or 0):,}: nothing of it was kept. If the file has grown, upload it again"
+        )
     _append(batch, stream, hold)
     return batch.bytes_received
 
@@ -218,10 +234,10 @@ def _append(batch: Batch, stream: Readable, hold: Hold) -> None:
             finally:
                 frames.finish()
     except (KeyMissingError, SupersededError) as error:
-        if staging.has_ended(batch):
+        if has_ended(batch):
             staging.discard(batch.pk)  # what was stored since it was cancelled
         elif isinstance(error, KeyMissingError):
-            raise KeyAwayError(f"{error}; or another keystore is mounted") from None
+            raise KeyAwayError(error) from None
         raise
 
 
@@ -319,6 +335,12 @@ def _chained(key: bytes, before: bytes, frame: bytes | memoryview) -> bytes:
     state = hmac.new(key, before, "sha256")
     state.update(frame)
     return state.digest()
+
+
+def _has_lapsed(error: BaseException, batch: Batch) -> bool:
+    """Whether the sweep ended the upload before its sender went on."""
+    met_its_end = isinstance(error, SupersededError | KeyMissingError | StagingUnavailableError)
+    return met_its_end and Batch.objects.filter(pk=batch.pk, state=Batch.State.FAILED).exists()
 
 
 def _why_broken(error: BaseException, batch: Batch) -> str:

@@ -15,6 +15,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from mobility.errors import MobilityError
 from mobility.models import Batch, FeedToken
+from mobility.models.batch import BY_FEED
 from mobility.profiles import DEFAULT
 from mobility.services import feeds, outcomes, uploads
 from mobility.services.endings import waiting_for_storage
@@ -27,6 +28,7 @@ View = Callable[Concatenate[HttpRequest, FeedToken, P], HttpResponse]
 FLAGS = ("more_to_come", "validate_only")
 PARAMETERS = ("profile", *FLAGS)
 ON = ("1", "true", "yes", "on")
+LENGTH_DIGITS = 20
 OFF = ("0", "false", "no", "off", "")
 
 
@@ -41,12 +43,12 @@ def feed(*methods: str) -> Callable[[View[P]], Callable[Concatenate[HttpRequest,
                 refusal["Allow"] = ", ".join(methods)
                 return refusal
             scheme, _, text = request.headers.get("Authorization", "").partition(" ")
-            token = feeds.token_of(text.strip()) if scheme.lower() == "bearer" else None
-            if token is None:
-                refusal = problem(401, gettext("The token is missing, unknown, expired or revoked."))
-                refusal["WWW-Authenticate"] = 'Bearer realm="mobility"'
-                return refusal
             try:
+                token = feeds.token_of(text.strip()) if scheme.lower() == "bearer" else None
+                if token is None:
+                    refusal = problem(401, gettext("The token is missing, unknown, expired or revoked."))
+                    refusal["WWW-Authenticate"] = 'Bearer realm="mobility"'
+                    return refusal
                 with waiting_for_storage():
                     return view(request, token, *args, **kwargs)
             except MobilityError as error:
@@ -77,7 +79,7 @@ def extract(request: HttpRequest, token: FeedToken, slug: str, filename: str) ->
         stream,
         study=token.study,
         filename=filename,
-        by=f"feed {token.name}",
+        by=_sender(token),
         profile=profile,
         bytes_total=length,
         **flags,
@@ -88,14 +90,19 @@ def extract(request: HttpRequest, token: FeedToken, slug: str, filename: str) ->
 
 @feed("GET")
 def batch(_request: HttpRequest, token: FeedToken, batch_id: UUID) -> HttpResponse:
-    """State of a batch of the token's study, and what `manage.py ingest` would print of it."""
-    found = Batch.objects.select_related("study").filter(pk=batch_id, study=token.study_id).first()
+    """State of a batch that this feed sent, and what its own file decides; never what the vault holds."""
+    mine = Batch.objects.filter(study=token.study_id, created_by=_sender(token))
+    found = mine.select_related("study").filter(pk=batch_id).first()
     if found is None or found.kind not in Batch.FILES:
         return problem(404, gettext("This token opens no batch of that name."))
     state = {"state": found.state, "is_final": found.is_final, "failure": found.failure}
-    response = JsonResponse({**state, **outcomes.summary(found)})
+    response = JsonResponse({**state, **outcomes.summary_for_feed(found)})
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _sender(token: FeedToken) -> str:
+    return f"{BY_FEED}{token.name}"
 
 
 def _options(request: HttpRequest) -> tuple[str, dict[str, bool]]:
@@ -121,10 +128,17 @@ def _flag(request: HttpRequest, name: str) -> bool:
 
 
 def _body(request: HttpRequest) -> tuple[Readable, int | None] | None:
-    """Where the body comes from and its length; None if where it ends cannot be told."""
+    """Where the body comes from and its length; None if its end is unknown.
+
+    Raises
+    ------
+    MobilityError : the length is not a whole number
+    """
     length = request.headers.get("Content-Length", "")
-    if length.isascii() and length.isdigit():
+    if length.isascii() and length.isdigit() and len(length) < LENGTH_DIGITS:
         return request, int(length)
+    if length:
+        raise MobilityError(gettext("Content-Length must be a whole number of bytes."))
     # Of a body in chunks the server knows the end; the framework would take it for empty.
     if request.headers.get("Transfer-Encoding", "").lower() == "chunked" and request.META.get(
         "wsgi.input_terminated"

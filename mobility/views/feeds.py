@@ -16,8 +16,7 @@ from mobility.services import feeds as service
 from mobility.views.access import vault_study_or_404
 from reports.policies import Role, require_role, studies_for
 
-PEOPLE = (Role.OPERATOR, Role.ADMINISTRATOR)
-people = require_role(*PEOPLE)
+people = require_role(*service.MAKERS)
 
 
 class FeedForm(forms.Form):
@@ -34,7 +33,7 @@ class FeedForm(forms.Form):
 @never_cache
 def feeds(request: HttpRequest, slug: str) -> HttpResponse:
     """List the tokens of a study, and make one, whose text is shown this once."""
-    study = vault_study_or_404(request, slug, *PEOPLE)
+    study = vault_study_or_404(request, slug, *service.MAKERS)
     form, text = FeedForm(), ""
     if request.method == "POST":
         form = FeedForm(request.POST)
@@ -51,7 +50,9 @@ def feeds(request: HttpRequest, slug: str) -> HttpResponse:
 @people
 def revoke_feed(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
     """Close the door to a token."""
-    token = get_object_or_404(FeedToken, pk=token_id, study=vault_study_or_404(request, slug, *PEOPLE))
+    token = get_object_or_404(
+        FeedToken, pk=token_id, study=vault_study_or_404(request, slug, *service.MAKERS)
+    )
     service.revoke(token, by=request.user.get_username())
     messages.success(request, gettext("The token of “{name}” was revoked.").format(name=token.name))
     return redirect("operator:feeds", slug=slug)

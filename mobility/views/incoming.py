@@ -4,6 +4,7 @@ from django.http import HttpRequest, HttpResponse
 
 from mobility.errors import (
     DiskFullError,
+    FeedEndedError,
     KeyAwayError,
     KeyMissingError,
     MobilityError,
@@ -16,6 +17,7 @@ from mobility.errors import (
     SupersededError,
     UploadBrokenError,
     UploadBusyError,
+    UploadLapsedError,
     UploadTooLargeError,
 )
 from mobility.services.endings import AWAY, FULL
@@ -25,6 +27,7 @@ SILENCE_S = (
 )
 RETRY_AFTER_S = 60
 STATUS: dict[type[MobilityError], int] = {
+    FeedEndedError: 403,
     OffsetError: 409,
     StudyClosedError: 410,
     SupersededError: 410,
@@ -32,6 +35,7 @@ STATUS: dict[type[MobilityError], int] = {
     DiskFullError: 507,
     UploadTooLargeError: 413,
     UploadBusyError: 423,
+    UploadLapsedError: 503,
     QueueFullError: 503,
     StagingUnavailableError: 503,
     KeyAwayError: 503,

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec
 from uuid import UUID
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.http import http_date
@@ -27,6 +27,7 @@ from mobility.services import uploads
 from mobility.services.endings import waiting_for_storage
 from mobility.views.access import vault_study_or_404
 from mobility.views.incoming import notice_silence, say_when, status_of
+from reports.api.problems import missing_problem, problem
 from reports.policies import Role, fetch_rights, roles_of
 
 VERSION = "1.0.0"
@@ -42,14 +43,18 @@ def tus(view: View[P]) -> View[P]:
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        response = _stranger(request)
-        if response is None:
-            try:
+        try:
+            response = _stranger(request)
+            if response is None:
                 with waiting_for_storage():
                     response = view(request, *args, **kwargs)
-            except MobilityError as error:
-                response = _refused(str(error), status=status_of(error))
-                say_when(response)
+        except MobilityError as error:
+            response = problem(status_of(error), str(error))
+            say_when(response)
+        except Http404:
+            if request.method == "GET":  # a person follows a link
+                raise
+            response = missing_problem()
         response["Tus-Resumable"] = VERSION
         response["Cache-Control"] = "no-store"
         return response
@@ -72,12 +77,12 @@ def collection(request: HttpRequest, slug: str) -> HttpResponse:
         return _other_version()
     length = _whole_number(request.headers.get("Upload-Length", ""))
     if length is None:
-        return _refused(gettext("The length of the file must be announced (Upload-Length)."), status=400)
+        return problem(400, gettext("The length of the file must be announced (Upload-Length)."))
     if length == 0:
-        return _refused(gettext("The file is empty: choose another one."), status=400)
+        return problem(400, gettext("The file is empty: choose another one."))
     given = _metadata(request.headers.get("Upload-Metadata", ""))
     if given is None:
-        return _refused(gettext("The description of the file cannot be read (Upload-Metadata)."), status=400)
+        return problem(400, gettext("The description of the file cannot be read (Upload-Metadata)."))
     batch = uploads.begin(
         study,
         filename=given.get("filename", ""),
@@ -104,7 +109,7 @@ def upload(request: HttpRequest, slug: str, upload_id: UUID) -> HttpResponse:
     if request.headers.get("Tus-Resumable") != VERSION:
         return _other_version()
     if batch.state in (Batch.State.FAILED, Batch.State.CANCELLED):
-        return _refused(batch.failure, status=410)
+        return problem(410, batch.failure)
     if request.method == "HEAD":
         return _with_progress(HttpResponse(), _ended_if_whole(batch))
     if request.method == "DELETE":
@@ -115,20 +120,21 @@ def upload(request: HttpRequest, slug: str, upload_id: UUID) -> HttpResponse:
 
 def _append(request: HttpRequest, batch: Batch) -> HttpResponse:
     if request.content_type != BODY_TYPE:
-        return _refused(gettext("The body must be of type {type}.").format(type=BODY_TYPE), status=415)
+        return problem(415, gettext("The body must be of type {type}.").format(type=BODY_TYPE))
     offset = _whole_number(request.headers.get("Upload-Offset", ""))
     if offset is None:
-        return _refused(gettext("The offset must be a whole number (Upload-Offset)."), status=400)
+        return problem(400, gettext("The offset must be a whole number (Upload-Offset)."))
     notice_silence(request)
+    length = _whole_number(request.headers.get("Content-Length", ""))
     try:
-        uploads.append(batch, request, offset=offset)
+        uploads.append(batch, request, offset=offset, length=length)
     except UnreadablePostError:
-        return _refused(gettext("The connection broke."), status=400)  # to nobody
+        return problem(400, gettext("The connection broke."))  # to nobody
     except SupersededError:
         batch.refresh_from_db()
         if batch.state not in (Batch.State.FAILED, Batch.State.CANCELLED):
             raise
-        return _refused(batch.failure, status=410)
+        return problem(410, batch.failure)
     return _with_progress(HttpResponse(status=204), _ended_if_whole(batch))
 
 
@@ -141,7 +147,7 @@ def _ended_if_whole(batch: Batch) -> Batch:
 
 def _stranger(request: HttpRequest) -> HttpResponse | None:
     if not request.user.is_authenticated:
-        return _refused(gettext("You are signed out: sign in and choose the file again."), status=401)
+        return problem(401, gettext("You are signed out: sign in and choose the file again."))
     fetch_rights(request.user)
     if Role.OPERATOR not in roles_of(request.user):
         raise Http404
@@ -173,13 +179,9 @@ def _whole_number(text: str) -> int | None:
 
 
 def _other_version() -> HttpResponse:
-    response = _refused(gettext("Another version of the tus protocol is wanted."), status=412)
+    response = problem(412, gettext("Another version of the tus protocol is wanted."))
     response["Tus-Version"] = VERSION
     return response
-
-
-def _refused(text: str, *, status: int) -> JsonResponse:
-    return JsonResponse({"error": text}, status=status)
 
 
 def _url(study: VaultStudy, batch: Batch) -> str:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_noop
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from reports.api.problems import CONTENT_TYPE, ProblemError, problem
+from reports.api.problems import CONTENT_TYPE, ProblemError, missing_problem, problem
 from reports.outages import AWAY, come_again_problem
 from reports.selectors import WindowError
 from reports.version import software
@@ -98,7 +98,7 @@ def _invalid(_request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _missing(_request: HttpRequest, _error: Any) -> HttpResponse:
-    return problem(404, gettext("There is no such address, or it is not open to you."))
+    return missing_problem()
 
 
 def _other(_request: HttpRequest, error: Any) -> HttpResponse:

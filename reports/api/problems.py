@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 
 from django.http import JsonResponse
+from django.utils.translation import gettext
 
 CONTENT_TYPE = "application/problem+json"
 
@@ -27,3 +28,8 @@ def problem(status: int, detail: str, *, errors: Sequence[dict[str, str]] = ()) 
     if errors:
         content["errors"] = list(errors)
     return JsonResponse(content, status=status, content_type=CONTENT_TYPE)
+
+
+def missing_problem() -> JsonResponse:
+    """Answer that an address leads nowhere, in the same words whether it exists and is closed or does not."""
+    return problem(404, gettext("There is no such address, or it is not open to you."))

@@ -70,7 +70,7 @@ function pause(text) {
 // What our server says is wrong; empty of a page that is not an answer of ours.
 function reasonOf(error) {
   try {
-    return JSON.parse(error.originalResponse.getBody()).error ?? "";
+    return JSON.parse(error.originalResponse.getBody()).detail ?? "";
   } catch {
     return "";
   }
