@@ -4,7 +4,7 @@ python := .venv/bin/python
 compile := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 PORT ?= 8000
 
-.PHONY: help setup setup-dev demo run test test-long lint audit bench soak fuzz reproduce mutate screens messages docs lock clean
+.PHONY: help setup setup-dev demo run test test-long lint audit bench soak fuzz reproduce mutate mutants screens messages docs lock clean
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
@@ -61,6 +61,9 @@ fuzz: setup-dev  ## any files, for MINUTES=10: none may crash a reader, hang it,
 
 mutate: setup-dev  ## what no test notices: one number or operator changed at a time (ARGS: modules of ldp/)
 	@$(python) scripts/mutate.py $(ARGS)
+
+mutants: setup-dev  ## break each important rule, one at a time: its test must fail (ARGS="--only NAME")
+	@$(python) -m scripts.mutants $(ARGS)
 
 reproduce: setup-dev  ## docs/reproduction.md: what the papers claim, recomputed; some minutes (ARGS: options)
 	@$(python) -m benchmarks.reproduce $(ARGS)

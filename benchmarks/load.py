@@ -124,8 +124,9 @@ class Load:
     def _feed_token(self, slug: str) -> str:
         from mobility.services.feeds import create_token
         from mobility.services.vault import find_study
+        from reports.services.people import COMMAND_LINE
 
-        return create_token(find_study(slug), name="load", days=1, by="load")[1]
+        return create_token(find_study(slug), name="load", days=1, by=COMMAND_LINE)[1]
 
     @contextmanager
     def _people(self) -> "Iterator[People]":

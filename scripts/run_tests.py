@@ -1,7 +1,8 @@
-"""Run tests with the services that they need; start what is missing, and stop it afterwards.
+"""Run the tests with the services that they need, then say what they cost; leave nothing behind.
 
-`--long` runs those that take long, and without it the others. Other options go to pytest:
-`make test ARGS="-k upload"`.
+`--long` runs the tests that take long; without it the others run. `--long --changed-since REVISION` runs only
+those that guard what changed since that revision. `--set-budget` writes tests/budget.toml. Other options go
+to pytest: `make test ARGS="-k upload"`.
 """
 
 import logging
@@ -10,66 +11,203 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
+import psutil
+
+from scripts import test_costs
+from scripts.long_tests import guarding
 from scripts.services import install, postgres
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT: Final = Path(__file__).resolve().parent.parent
 log = logging.getLogger("run_tests")
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-NOTHING_COLLECTED = 5
-LONG = "--long"
+BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
+E2E: Final = "tests/e2e"
+NOTHING_COLLECTED: Final = 5
+INTERRUPTED: Final = 130
+# Long tests of a file share an installation, and some build on those before them (xdist_group).
+DISTRIBUTION: Final = {True: "loadgroup", False: "worksteal"}
+GRACE_S: Final = 30
+
+
+@dataclass
+class Run:
+    """One call: what is run, where it may write, and what it cost so far."""
+
+    options: list[str]
+    folder: Path
+    is_long: bool
+    postgres_url: str
+    costs: dict[str, list[test_costs.Cost]] = field(default_factory=dict)
+
+    @property
+    def chosen(self) -> str:
+        """Expression for pytest's marks."""
+        return "long" if self.is_long else "not long"
+
+    def default(self) -> int:
+        """Run those that are chosen, on SQLite."""
+        modules = modules_with("long") if self.is_long else ["tests"]
+        return self._pytest("long" if self.is_long else "fast", self.chosen, modules, {})
+
+    def on_postgres(self) -> int:
+        """Run the tests of what the databases must guarantee, again on PostgreSQL."""
+        server = self.postgres_url.rpartition("/")[0]
+        names = {"DATABASE_URL": "main", "VAULT_DATABASE_URL": "vault"}
+        # Another run may use the same server.
+        databases = {key: f"{server}/mobility_{name}_{os.getpid()}" for key, name in names.items()}
+        name = "long_postgres" if self.is_long else "postgres"
+        modules = [
+            path for path in modules_with("database") if not self.is_long or path in modules_with("long")
+        ]
+        return self._pytest(name, f"database and {self.chosen}", modules, databases)
+
+    def _pytest(self, name: str, marks: str, modules: list[str], databases: dict[str, str]) -> int:
+        costs = self.folder / f"{name}.jsonl"
+        log.info("tests that are %s%s", marks, ", on PostgreSQL" if databases else ", on SQLite")
+        command = [
+            sys.executable, "-m", "pytest", "-n", "2", "--dist", DISTRIBUTION[self.is_long], "-m", marks,
+            "-p", "tests.costs", "--costs", str(costs), "-o", f"cache_dir={self.folder / 'cache'}",
+            "--basetemp", str(self.folder / str(len(self.costs))), *self.options,
+            *([] if any(map(is_path, self.options)) else modules),
+        ]  # fmt: skip
+        changes = {"TEST_POSTGRES_URL": self.postgres_url}
+        if not self.is_long:  # those are processes of installations, which keep the settings of this machine
+            # Without compiled modules, tests take three times as long to collect, and processes to start.
+            changes["PYTHONDONTWRITEBYTECODE"] = ""
+        started = time.monotonic()
+        code = call(command, os.environ | changes | databases)
+        self.costs[name] = test_costs.read_tests(costs)
+        self._report(name, elapsed_s=time.monotonic() - started)
+        return 0 if code == NOTHING_COLLECTED else code
+
+    def _report(self, name: str, *, elapsed_s: float) -> None:
+        for line in test_costs.report(name, self.costs[name], elapsed_s=elapsed_s):
+            sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
 
 
 def main(words: list[str]) -> int:
-    chosen = "long" if LONG in words else "not long"
-    options = [word for word in words if word != LONG]
+    logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s", stream=sys.stderr)
     # In the background of a script Ctrl-C is ignored, also by every process that the tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s", stream=sys.stderr)
-    ensure_browser()
-    if chosen == "long":
-        ensure_proxy()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # stop the services all the same
-    with ExitStack() as services:
-        environment = os.environ | {"TEST_POSTGRES_URL": services.enter_context(postgres())}
-        return max(
-            run_default(options, environment, chosen=chosen),
-            run_on_postgres(options, environment, chosen=chosen),
-        )
+    is_long, sets_budget = "--long" in words, "--set-budget" in words
+    options = [word for word in words if word not in ("--long", "--set-budget")]
+    if "--changed-since" in options:
+        place = options.index("--changed-since")
+        options[place : place + 2] = guarding(options[place + 1])
+        if not options:
+            log.info("nothing that a long test guards has changed")
+            return 0
+    ensure_programs(is_long=is_long)
+    try:
+        with nothing_left_behind() as folder, ExitStack() as services:
+            run = Run(options, folder, is_long, services.enter_context(postgres()))
+            loop_s = test_costs.reference_s()
+            code = max(run.default(), run.on_postgres())
+            loop_s = (loop_s + test_costs.reference_s()) / 2
+            judge(run, loop_s=loop_s, sets_budget=sets_budget)
+            return code
+    except KeyboardInterrupt:
+        log.info("interrupted; everything that was started is stopped")
+        return INTERRUPTED
 
 
-def run_default(options: list[str], environment: dict[str, str], *, chosen: str) -> int:
-    """Those that are chosen, on SQLite."""
-    log.info("tests that are %s, on SQLite", chosen)
-    return pytest(["-m", chosen, *options], environment)
+def modules_with(mark: str) -> list[str]:
+    """Return the modules of tests that name a mark, so that no others are collected; all of E2E are long."""
+    found = {path for path in ROOT.glob("tests/**/test_*.py") if f"mark.{mark}" in path.read_text("utf-8")}
+    if mark == "long":
+        found.update((ROOT / E2E).glob("test_*.py"))
+    return sorted(path.relative_to(ROOT).as_posix() for path in found)
 
 
-def run_on_postgres(options: list[str], environment: dict[str, str], *, chosen: str) -> int:
-    """The tests of what the databases must guarantee, again on PostgreSQL."""
-    log.info("tests that are database and %s, on PostgreSQL", chosen)
-    server = environment["TEST_POSTGRES_URL"].rpartition("/")[0]
-    databases = {"DATABASE_URL": f"{server}/mobility_main", "VAULT_DATABASE_URL": f"{server}/mobility_vault"}
-    return pytest(["-m", f"database and {chosen}", *options], environment | databases)
+def is_path(word: str) -> bool:
+    """Whether an option for pytest says where the tests are."""
+    return (ROOT / word.partition("::")[0]).exists()
 
 
-def pytest(options: list[str], environment: dict[str, str]) -> int:
-    """Two processes; the tests of a file stay together, because some share a running server."""
-    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", *options]
-    code = subprocess.run(command, check=False, env=environment, cwd=ROOT).returncode
-    return 0 if code == NOTHING_COLLECTED else code
+def judge(run: Run, *, loop_s: float, sets_budget: bool) -> None:
+    """Warn of folders above their budget; a part of the tests has none."""
+    if sets_budget:
+        test_costs.write_budget(run.costs, loop_s=loop_s)
+    elif not run.options:
+        for name, tests in run.costs.items():
+            for line in test_costs.over_budget(name, tests, loop_s=loop_s):
+                log.warning("%s", line)
 
 
-def ensure_browser() -> None:
+def call(command: list[str], environment: dict[str, str]) -> int:
+    """Run a command; a Ctrl-C is left to it for a while, so that its fixtures can stop what they started."""
+    process = subprocess.Popen(command, env=environment, cwd=ROOT)
+    try:
+        return process.wait()
+    except BaseException:
+        try:
+            process.send_signal(signal.SIGINT)
+            process.wait(GRACE_S)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            process.kill()
+        raise
+
+
+@contextmanager
+def nothing_left_behind() -> Iterator[Path]:
+    """A folder for all that is written; at the end it and every process that was started are gone."""
+    folder = Path(tempfile.mkdtemp(prefix="mt-"))  # short: paths of sockets must be
+    folder.chmod(0o755)  # PostgreSQL runs under an account of its own
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+    try:
+        yield folder
+    finally:
+        end_children()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def end_children() -> None:
+    """End every process that was started here, also one whose parent has died: it has our TMPDIR."""
+    left = [each for each in psutil.process_iter() if each.pid != os.getpid() and _is_ours(each)]
+    for process in left:
+        if words := _words(process):
+            log.info("ending process %s, which was left: %s", process.pid, " ".join(words)[:100])
+            _signal(process, signal.SIGTERM)
+    _, alive = psutil.wait_procs(left, timeout=5)
+    for process in alive:
+        _signal(process, signal.SIGKILL)
+    psutil.wait_procs(alive, timeout=5)
+
+
+def _is_ours(process: psutil.Process) -> bool:
+    try:
+        return bool(process.environ().get("TMPDIR") == os.environ["TMPDIR"])
+    except (psutil.Error, OSError):
+        return False
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
+
+
+def _signal(process: psutil.Process, number: signal.Signals) -> None:
+    with suppress(psutil.NoSuchProcess):
+        process.send_signal(number)
+
+
+def ensure_programs(*, is_long: bool) -> None:
+    """Install what the tests need and is missing; nginx, for the test of a deployment, takes root."""
     if not any(shutil.which(name) for name in BROWSERS):
         install("chromium")
-
-
-def ensure_proxy() -> None:
-    """For the test of a deployment. It takes root: nothing is installed for others."""
-    if os.getuid() == 0 and not shutil.which("nginx"):
+    if is_long and os.getuid() == 0 and not shutil.which("nginx"):
         install("nginx-light")
 
 

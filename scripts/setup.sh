@@ -33,6 +33,22 @@ if ! is_new_enough .venv/bin/python || ! .venv/bin/python -m pip --version >/dev
   fi
 fi
 
+# The hashed lines of one package in a lock file.
+locked() {
+  sed -n "/^$1==/,/[^\\\\]\$/p" "$2"
+}
+
+pip() {
+  .venv/bin/python -m pip install -qq --disable-pip-version-check --require-hashes "$@"
+}
+
+# uv takes a third of the time of pip, but reads no pip.conf: where only that says how to reach packages, pip
+# installs them.
+with_uv() {
+  pip -r <(locked uv requirements-dev.txt) &&
+    VIRTUAL_ENV=.venv .venv/bin/uv pip install --quiet --compile-bytecode --require-hashes -r "$1"
+}
+
 echo "setup: installing the packages of $1" >&2
-.venv/bin/python -m pip install -qq --disable-pip-version-check --require-hashes -r "$1" ||
+with_uv "$1" 2>/dev/null || pip -r "$1" ||
   fail "the packages of $1 could not be installed: the reason stands above"

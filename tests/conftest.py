@@ -87,8 +87,7 @@ def person(db: None) -> Callable[..., User]:
         username: str, *roles: Role, studies: Iterable[Study] | None = None, until: date | None = None
     ) -> User:
         user = User.objects.create_user(username, password=PASSWORD)
-        # A test that empties the tables also removes what migrations put there.
-        user.groups.set([Group.objects.get_or_create(name=role)[0] for role in roles])
+        user.groups.set(Group.objects.filter(name__in=roles))
         granted = [None] if studies is None and roles else studies or []
         for study in granted:
             StudyGrant.objects.create(user=user, study=study, granted_by="test", until=until)

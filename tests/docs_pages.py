@@ -3,18 +3,17 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
-ROOT: Final = Path(__file__).parents[1]
-SHELLS: Final = ("console", "sh", "bash", "shell")
-COMMANDS: Final = (
+ROOT = Path(__file__).parents[1]
+SHELLS = ("console", "sh", "bash", "shell")
+COMMANDS = (
     r"sudo|docker|systemctl|curl|psql|createdb|openssl|apt(-get)?|make|(\S*/)?python3?|(\S*/)?manage\.py"
 )
-LOOKS_LIKE_A_COMMAND: Final = re.compile(rf"\s*(\$|{COMMANDS}) \S")
-START: Final = re.compile(
+LOOKS_LIKE_A_COMMAND = re.compile(rf"\s*(\$|{COMMANDS}) \S")
+START = re.compile(
     r"(?P<indent> *)(?P<fence>`{3,})(?P<language>\w*) *(title=\"(?P<title>[^\"]+)\")?(?P<rest>.*)"
 )
-MARK: Final = re.compile(r"\s*<!-- (.*) -->\s*")
+MARK = re.compile(r"\s*<!-- (.*) -->\s*")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,8 @@
 """How tests empty the tables after real transactions.
 
 Also the ledger, which refuses it: no way that the product has. Rows are deleted: TRUNCATE of many small
-tables takes PostgreSQL a second. What Django itself writes about models stays, so nobody need write it anew.
+tables takes PostgreSQL a second. What Django writes about models stays, and the groups of roles, which a
+migration makes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from django.core.management.commands import flush as command
 from django.db.backends.base.operations import BaseDatabaseOperations
 
 TABLE: Final = "reports_ledgerentry"
-KEPT: Final = {"django_content_type", "auth_permission"}
+KEPT: Final = {"django_content_type", "auth_permission", "auth_group"}
 
 
 @contextmanager

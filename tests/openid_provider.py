@@ -23,9 +23,7 @@ PEOPLE = [
     ("anna", "anna@example.org", ["staff"]),
     ("olga", "olga@example.org", ["staff", "ops"]),
 ]
-LOGIN = (
-    """<h1>Provider</h1><form method="post">{% csrf_token %}{{ form.as_p }}<button>Log in</button></form>"""
-)
+LOGIN = "<h1>Provider</h1><form method='post'>{% csrf_token %}{{ form.as_p }}<button>Log in</button></form>"
 CONSENT = """<h1>Allow it?</h1><form method="post">{% csrf_token %}
 {% for field in form %}{{ field.as_hidden }}{% endfor %}
 <button name="cancel" value="Cancel" type="submit">Cancel</button>
@@ -71,24 +69,18 @@ class _Server(ThreadingMixIn, WSGIServer):
 
 
 class _Quiet(WSGIRequestHandler):
-    def log_message(self, *args: Any) -> None:
-        """Say nothing."""
+    log_message = staticmethod(lambda *_: None)
 
 
 def _configure(folder: Path, issuer: str) -> None:
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import rsa
+    from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
     from django.conf import settings
 
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    loader = (
-        "django.template.loaders.locmem.Loader",
-        {"in.html": LOGIN, "oauth2_provider/authorize.html": CONSENT},
-    )
+    made = generate_private_key(public_exponent=65537, key_size=2048)
+    key = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    pages = {"in.html": LOGIN, "oauth2_provider/authorize.html": CONSENT}
+    loader = ("django.template.loaders.locmem.Loader", pages)
     settings.configure(
         SECRET_KEY="of the provider",
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],  # of tests: fast
@@ -98,8 +90,7 @@ def _configure(folder: Path, issuer: str) -> None:
         DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": folder / "provider.sqlite3"}},
         INSTALLED_APPS=[
-            "django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions",
-            "oauth2_provider",
+            *(f"django.contrib.{app}" for app in ("auth", "contenttypes", "sessions")), "oauth2_provider",
         ],
         MIDDLEWARE=[
             "django.contrib.sessions.middleware.SessionMiddleware",
@@ -165,15 +156,10 @@ def _fill(redirect_addresses: list[str]) -> None:
     for name, address, groups in PEOPLE:
         user = User.objects.create_user(name, address, name)
         user.groups.set([Group.objects.get_or_create(name=group)[0] for group in groups])
-    application = get_application_model()
-    application.objects.create(
-        client_id=CLIENT_ID,
-        client_secret=CLIENT_SECRET,
-        client_type="confidential",
-        authorization_grant_type="authorization-code",
-        redirect_uris=" ".join(redirect_addresses),
-        algorithm="RS256",
-    )
+    get_application_model().objects.create(
+        client_id=CLIENT_ID, client_secret=CLIENT_SECRET, client_type="confidential", algorithm="RS256",
+        authorization_grant_type="authorization-code", redirect_uris=" ".join(redirect_addresses),
+    )  # fmt: skip
 
 
 def main(folder: Path, redirect_addresses: list[str]) -> None:

@@ -6,23 +6,24 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Final
 
 import pytest
 import yaml
+from django.core.management import get_commands
 
 from tests.test_environment import variables_read
 
-ROOT: Final = Path(__file__).parents[1]
-DOCKER: Final = ROOT / "docker"
-UNITS: Final = DOCKER / "systemd"
-ZONES: Final = {"all": "compose.yaml", "operator": "compose.operator.yaml", "analyst": "compose.analyst.yaml"}
-BASE: Final[dict[str, Any]] = yaml.safe_load((DOCKER / "base.yaml").read_text())["services"]
-TOOLS: Final = Path(sys.executable).parent
-EXPOSURE_MAX: Final = 2.0  # as `systemd-analyze security` counts: 0 is best, 10 is worst
+ROOT = Path(__file__).parents[1]
+DOCKER = ROOT / "docker"
+UNITS = DOCKER / "systemd"
+ZONES = {"all": "compose.yaml", "operator": "compose.operator.yaml", "analyst": "compose.analyst.yaml"}
+BASE = yaml.safe_load((DOCKER / "base.yaml").read_text())["services"]
+TOOLS = Path(sys.executable).parent
+READ = variables_read()
+EXPOSURE_MAX = 2.0  # as `systemd-analyze security` counts: 0 is best, 10 is worst
 
 
-def services(zone: str) -> dict[str, dict[str, Any]]:
+def services(zone):
     """Services of a zone with what they take from base.yaml, as the Compose specification merges it."""
     content = yaml.safe_load((DOCKER / ZONES[zone]).read_text())
     merged = {}
@@ -37,26 +38,17 @@ def services(zone: str) -> dict[str, dict[str, Any]]:
     return merged
 
 
-# --- well formed ------------------------------------------------------------------------------------
-
-
-def test_dockerfile_has_no_complaint() -> None:
-    done = subprocess.run(
-        [TOOLS / "hadolint", DOCKER / "Dockerfile"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (0, "")
-
-
-def test_compose_files_follow_the_specification() -> None:
-    done = subprocess.run(
+def test_dockerfile_and_compose_files_are_well_formed():
+    for words in (
+        [TOOLS / "hadolint", DOCKER / "Dockerfile"],
         [TOOLS / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", *DOCKER.glob("*.yaml")],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    ):
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
-def test_units_are_well_formed_and_shut_in(tmp_path: Path) -> None:
+def test_units_are_well_formed_and_shut_in(tmp_path):
     """With this folder in the place of /opt/mobility-reports, so that programs are found."""
     for file in UNITS.iterdir():
         text = file.read_text().replace("/opt/mobility-reports/.venv", sys.prefix)
@@ -64,10 +56,8 @@ def test_units_are_well_formed_and_shut_in(tmp_path: Path) -> None:
     for file in sorted(tmp_path.glob("*.*")):
         words = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(file)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert (done.returncode, [line for line in done.stderr.splitlines() if "mobility-" in line]) == (
-            0,
-            [],
-        )
+        assert done.returncode == 0, done.stderr
+        assert not [line for line in done.stderr.splitlines() if "mobility-" in line]
     for file in sorted(tmp_path.glob("*.service")):
         words = ["systemd-analyze", "security", "--offline=true", "--no-pager", str(file)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -76,11 +66,8 @@ def test_units_are_well_formed_and_shut_in(tmp_path: Path) -> None:
         assert float(level[1]) <= EXPOSURE_MAX, file.name
 
 
-# --- what they promise ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("zone", ZONES)
-def test_every_container_is_shut_in(zone: str) -> None:
+def test_every_container_is_shut_in_its_secrets_are_files_and_its_logs_do_not_fill_the_disk(zone):
     for name, service in services(zone).items():
         assert service["read_only"], name
         assert service["cap_drop"] == ["ALL"], name
@@ -89,15 +76,11 @@ def test_every_container_is_shut_in(zone: str) -> None:
         assert service["mem_limit"], name
         assert not service.get("privileged"), name
         assert not any("docker.sock" in str(volume) for volume in service.get("volumes", [])), name
-
-
-@pytest.mark.parametrize("zone", ZONES)
-def test_secrets_are_files(zone: str) -> None:
-    for name, service in services(zone).items():
+        assert service["logging"]["options"].keys() == {"max-size", "max-file"}, name
         for variable, value in service.get("environment", {}).items():
             if Path(value).parent == Path("/proc/sys/kernel/random"):
                 continue  # nobody knows it
-            if variable in variables_read() and variable.endswith("_FILE"):
+            if variable in READ and variable.endswith("_FILE"):
                 continue  # the software makes it, on a volume
             if re.search(r"KEY|PASSWORD|SECRET|TOKEN|URL", variable) and not variable.endswith("_DIR"):
                 assert variable.endswith("_FILE"), (name, variable)
@@ -105,8 +88,28 @@ def test_secrets_are_files(zone: str) -> None:
                 assert Path(value).name in service["secrets"], (name, variable)
 
 
+def test_redis_refuses_before_it_is_killed():
+    command = BASE["redis"]["command"]
+    most_mb = int(command[command.index("--maxmemory") + 1].removesuffix("mb"))
+    assert 0 < most_mb < int(BASE["redis"]["mem_limit"].removesuffix("m"))
+
+
+def test_variables_of_compose_files_are_documented():
+    page = (ROOT / "docs" / "deployment.md").read_text()
+    used = {name for file in DOCKER.glob("*.yaml") for name in re.findall(r"\$\{(\w+)", file.read_text())}
+    assert "WORKER_MEMORY" in used
+    assert [name for name in sorted(used) if f"`{name}`" not in page] == []
+
+
 @pytest.mark.parametrize("zone", ZONES)
-def test_the_application_is_no_administrator_of_postgresql(zone: str) -> None:
+def test_only_the_proxy_is_reached_from_elsewhere_and_the_application_is_no_administrator(zone):
+    assert [name for name, service in services(zone).items() if service.get("ports")] == ["proxy"]
+    networks = yaml.safe_load((DOCKER / ZONES[zone]).read_text())["networks"]
+    inside = {name for name, own in networks.items() if (own or {}).get("internal")}
+    assert inside == {"front", "inside", "vault"} - ({"vault"} if zone == "analyst" else set())
+    for name in ("main", "vault", "redis"):
+        if name in services(zone):
+            assert set(services(zone)[name]["networks"]) <= inside
     for name in {"main", "vault"} & services(zone).keys():
         service = services(zone)[name]
         told = service["environment"]
@@ -119,37 +122,7 @@ def test_the_application_is_no_administrator_of_postgresql(zone: str) -> None:
             assert (DOCKER / script).stat().st_mode & 0o111 == 0o111, script
 
 
-@pytest.mark.parametrize("zone", ZONES)
-def test_what_containers_say_does_not_fill_the_disk(zone: str) -> None:
-    for name, service in services(zone).items():
-        assert service["logging"]["options"].keys() == {"max-size", "max-file"}, name
-
-
-def test_redis_refuses_before_it_is_killed() -> None:
-    command = BASE["redis"]["command"]
-    most_mb = int(command[command.index("--maxmemory") + 1].removesuffix("mb"))
-    assert 0 < most_mb < int(BASE["redis"]["mem_limit"].removesuffix("m"))
-
-
-def test_variables_of_compose_files_are_documented() -> None:
-    page = (ROOT / "docs" / "deployment.md").read_text()
-    used = {name for file in DOCKER.glob("*.yaml") for name in re.findall(r"\$\{(\w+)", file.read_text())}
-    assert "WORKER_MEMORY" in used
-    assert [name for name in sorted(used) if f"`{name}`" not in page] == []
-
-
-@pytest.mark.parametrize("zone", ZONES)
-def test_only_the_proxy_is_reached_from_elsewhere(zone: str) -> None:
-    assert [name for name, service in services(zone).items() if service.get("ports")] == ["proxy"]
-    networks = yaml.safe_load((DOCKER / ZONES[zone]).read_text())["networks"]
-    inside = {name for name, own in networks.items() if (own or {}).get("internal")}
-    assert inside == {"front", "inside", "vault"} - ({"vault"} if zone == "analyst" else set())
-    for name in ("main", "vault", "redis"):
-        if name in services(zone):
-            assert set(services(zone)[name]["networks"]) <= inside
-
-
-def test_the_analyst_zone_is_told_nothing_of_a_vault() -> None:
+def test_the_analyst_zone_is_told_nothing_of_a_vault():
     text = re.sub(r"#.*", "", (DOCKER / ZONES["analyst"]).read_text())
     assert not re.search(r"vault|keys:", text, flags=re.IGNORECASE)
     for zone in ("all", "operator"):
@@ -159,9 +132,9 @@ def test_the_analyst_zone_is_told_nothing_of_a_vault() -> None:
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_folders_of_containers_are_on_volumes(zone: str) -> None:
+def test_folders_of_containers_are_on_volumes(zone):
     """Whatever the file of settings says: data and keys would die with their container."""
-    folders = {name for name in variables_read() if name.endswith("_DIR")} - {"MOBILITY_WATCH_DIR"}
+    folders = {name for name in READ if name.endswith("_DIR")} - {"MOBILITY_WATCH_DIR"}
     folders |= {"MOBILITY_LEDGER_KEY_FILE", "MOBILITY_SENDER_KEY_FILE"}
     for name in ("web", "worker"):
         service = services(zone)[name]
@@ -174,28 +147,29 @@ def test_folders_of_containers_are_on_volumes(zone: str) -> None:
             assert is_in_the_image or is_no_key_here or f"/{folder.parts[1]}" in mounted, variable
 
 
-def test_images_have_a_version() -> None:
-    bases = re.findall(r"^FROM (\S+)", (DOCKER / "Dockerfile").read_text(), flags=re.MULTILINE)
+def test_images_have_versions_what_the_code_needs_and_nothing_else():
+    dockerfile = (DOCKER / "Dockerfile").read_text()
+    bases = re.findall(r"^FROM (\S+)", dockerfile, flags=re.MULTILINE)
     assert len(set(bases)) == 1
     for image in (*bases, *(BASE[name]["image"] for name in ("postgres", "redis", "proxy"))):
         assert re.search(r":\d+\.\d+(\.\d+)?-[a-z]", image), image
-
-
-def test_image_has_what_the_code_needs_and_nothing_else() -> None:
-    allowed = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), flags=re.MULTILINE)
-    assert (ROOT / ".dockerignore").read_text().split("\n")[1] == "*"
-    for name in allowed:
-        assert (ROOT / name).exists(), name
-    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (DOCKER / "Dockerfile").read_text(), flags=re.MULTILINE)
+    ignored = (ROOT / ".dockerignore").read_text()
+    allowed = re.findall(r"^!(\S+)$", ignored, flags=re.MULTILINE)
+    assert ignored.split("\n")[1] == "*"
+    assert [name for name in allowed if not (ROOT / name).exists()] == []
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", dockerfile, flags=re.MULTILINE)
     assert {word for line in copied for word in line.split()} == set(allowed)
+    told = re.findall(r"^ARG VERSION=(\S+)$", dockerfile, flags=re.MULTILINE)
+    project = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
+    assert told == [project[1]]
 
 
-WEB: Final = runpy.run_path(str(DOCKER / "gunicorn.conf.py"))
-THREADS: Final = WEB["workers"] * WEB["threads"]
-NGINX: Final = (DOCKER / "nginx" / "mobility.conf").read_text()
-FORMS: Final = ("/sign-in/", "/operator/batches/x/cancel/", "/operator/s/profiles/new/",
+WEB = runpy.run_path(str(DOCKER / "gunicorn.conf.py"))
+THREADS = WEB["workers"] * WEB["threads"]
+NGINX = (DOCKER / "nginx" / "mobility.conf").read_text()
+FORMS = ("/sign-in/", "/operator/batches/x/cancel/", "/operator/s/profiles/new/",
                 "/administrator/drafts/", "/api/v1/studies/s/reports/")  # fmt: skip
-STREAMS: Final = ("/operator/s/uploads/", "/operator/s/uploads/1/", "/api/v1/studies/s/extracts/a.csv",
+STREAMS = ("/operator/s/uploads/", "/operator/s/uploads/1/", "/api/v1/studies/s/extracts/a.csv",
                   "/api/v1/intake/studies/s", "/administrator/create/")  # fmt: skip
 
 
@@ -211,7 +185,7 @@ def location_of(path: str) -> str:
     return next(text for own, pattern, text in found if (own, pattern) == ("", "/"))
 
 
-def test_who_sends_a_form_slowly_holds_no_thread() -> None:
+def test_who_sends_a_form_slowly_holds_no_thread_and_the_proxy_asks_anew_where_the_server_is():
     """A body is whole before a thread is given it, in memory; uploads come through, a few of each address."""
     server = NGINX[NGINX.index("listen 443") : NGINX.index("    location ")]
     assert "proxy_request_buffering" not in server
@@ -229,32 +203,15 @@ def test_who_sends_a_form_slowly_holds_no_thread() -> None:
         (most,) = re.findall(r"limit_conn mobility_all_uploads (\d+);", location_of(path))
         assert int(most) <= THREADS * 3 / 4, "pages would wait for uploads"
     assert "proxy_set_header X-Request-ID $request_id;" in server
-
-
-def test_the_proxy_asks_anew_where_the_web_server_is() -> None:
-    """An upgrade makes a container anew, with another address; nginx asks for a name once, unless told to."""
+    # An upgrade makes a container with another address; nginx asks for a name once, unless told to.
     words = [line.split() for line in (DOCKER / "nginx" / "upstream.conf").read_text().splitlines()]
     told = {line[0]: [word.rstrip(";") for word in line[1:]] for line in words}
     assert told["server"] == ["web:8000", "resolve"]
     assert told["resolver"][0] == "127.0.0.11"  # Docker's
     assert "zone" in told
-
-
-def test_addresses_that_pages_name_have_the_port_that_was_asked() -> None:
-    """Share links, origins of forms and the way back from a provider would lead to another server."""
+    # Share links, origins of forms and the way back from a provider would lead to another server.
     assert "proxy_set_header Host $http_host;" in NGINX
     assert 'ports: ["443:443", "80:80"]' in (DOCKER / "base.yaml").read_text()  # where http:// leads to
-
-
-def test_image_says_the_version_of_the_software() -> None:
-    told = re.search(r"^ARG VERSION=(\S+)$", (DOCKER / "Dockerfile").read_text(), flags=re.MULTILINE)
-    project = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
-    assert told is not None
-    assert project is not None
-    assert told[1] == project[1]
-
-
-# --- the same programs ------------------------------------------------------------------------------
 
 
 def started_by(unit: str) -> list[str]:
@@ -264,7 +221,7 @@ def started_by(unit: str) -> list[str]:
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_units_start_what_containers_start(zone: str) -> None:
+def test_units_start_what_containers_start(zone):
     found = services(zone)
     assert started_by("mobility-web.service") == found["web"]["command"]
     worker = started_by("mobility-worker@.service")
@@ -272,22 +229,17 @@ def test_units_start_what_containers_start(zone: str) -> None:
     assert worker[len(found["worker"]["command"]) :] == ["--hostname", "worker%i@%H"]
 
 
-def test_what_makes_backups_cannot_see_keys() -> None:
+def test_what_makes_backups_cannot_see_keys_and_commands_of_units_exist():
     unit = (UNITS / "mobility-backup.service").read_text()
     assert "InaccessiblePaths=-/var/lib/mobility-reports-keys\n" in unit
     assert "StateDirectory=mobility-reports\n" in unit
-
-
-def test_commands_of_units_exist() -> None:
-    from django.core.management import get_commands
-
     started = [started_by(unit.name) for unit in UNITS.glob("*.service")]
     named = {words[2] for words in started if words[1] == "manage.py"}
     assert named == {"backup", "check_alerts"}
     assert named <= set(get_commands())
 
 
-def test_threads_of_the_web_server_have_longer_turns() -> None:
+def test_threads_of_the_web_server_have_longer_turns():
     before = sys.getswitchinterval()
     try:
         WEB["post_worker_init"](None)

@@ -3,7 +3,6 @@
 import ast
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -18,7 +17,7 @@ LOADED = {"script": "src", "img": "src", "iframe": "src", "link": "href", "sourc
 class Page(HTMLParser):
     """What a built page loads, where it leads, and the places in it that others lead to."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file):
         super().__init__()
         self.loaded: list[str] = []
         self.links: list[str] = []
@@ -36,7 +35,7 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Where the site was built."""
     made = tmp_path_factory.mktemp("docs") / "site"
     assert docs.build(made) == 0
@@ -44,49 +43,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(folder: Path) -> dict[Path, Page]:
+def site(folder):
     """The pages of the built site by their files."""
     return {file: Page(file) for file in folder.rglob("*.html")}
 
 
-def test_generated_pages_are_what_the_code_says() -> None:
+def test_generated_pages_are_what_the_code_says_and_the_study_file_page_names_every_key():
     """`make docs` writes those that are not."""
     assert docs.outdated() == []
-
-
-def test_nothing_is_loaded_from_another_host(folder: Path, site: dict[Path, Page]) -> None:
-    loaded = {address for page in site.values() for address in page.loaded}
-    assert loaded
-    assert {address for address in loaded if urlsplit(address).scheme or urlsplit(address).netloc} == set()
-    styles = [file.read_text() for file in folder.rglob("*.css")]
-    assert styles
-    assert not [found for text in styles for found in re.findall(r"url\(['\"]?(?:https?:)?//[^)]*", text)]
-
-
-def test_search_works_without_a_server(folder: Path, site: dict[Path, Page]) -> None:
-    """The index is a script, and the theme loads what stands for workers where there are none."""
-    assert (folder / "search" / "search_index.js").read_text().startswith("var __index = ")
-    assert "vendor/iframe-worker/iframe-worker.js" in site[folder / "index.html"].loaded
-
-
-def test_every_link_within_the_site_leads_somewhere(site: dict[Path, Page]) -> None:
-    """MkDocs looks at links in Markdown; this looks at what it made of them."""
-    wrong = []
-    for file, page in site.items():
-        for address in page.links:
-            parts = urlsplit(address)
-            target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
-            is_there = target.is_file() and (
-                not parts.fragment or target not in site or unquote(parts.fragment) in site[target].anchors
-            )
-            # The page for wrong addresses is served at any of them, and has links from the root.
-            if not parts.scheme and file.name != "404.html" and not is_there:
-                wrong.append(f"{file.name}: {address}")
-    assert wrong == []
-
-
-def test_study_file_page_names_every_key() -> None:
-    """Keys that the reader of study files asks for, by its own calls."""
     calls = {"text", "slug", "day", "integer", "decimal", "choice", "clock", "table", "raw"}
     keys = {
         str(call.args[0].value)
@@ -102,3 +66,27 @@ def test_study_file_page_names_every_key() -> None:
     assert len(keys) > 40
     text = (ROOT / "docs" / "reference" / "study-file.md").read_text()
     assert {key for key in keys if not re.search(rf"[`.\[]{key}[`\]]", text)} == set()
+
+
+def test_nothing_is_loaded_from_another_host_search_needs_no_server_and_links_lead_somewhere(folder, site):
+    """The index is a script, and the theme loads what stands for workers where there are none."""
+    loaded = {address for page in site.values() for address in page.loaded}
+    assert loaded
+    assert {address for address in loaded if urlsplit(address).scheme or urlsplit(address).netloc} == set()
+    styles = [file.read_text() for file in folder.rglob("*.css")]
+    assert styles
+    assert not [found for text in styles for found in re.findall(r"url\(['\"]?(?:https?:)?//[^)]*", text)]
+    assert (folder / "search" / "search_index.js").read_text().startswith("var __index = ")
+    assert "vendor/iframe-worker/iframe-worker.js" in site[folder / "index.html"].loaded
+    wrong = []
+    for file, page in site.items():
+        for address in page.links:
+            parts = urlsplit(address)
+            target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
+            is_there = target.is_file() and (
+                not parts.fragment or target not in site or unquote(parts.fragment) in site[target].anchors
+            )
+            # The page for wrong addresses is served at any of them, and has links from the root.
+            if not parts.scheme and file.name != "404.html" and not is_there:
+                wrong.append(f"{file.name}: {address}")
+    assert wrong == []

@@ -6,19 +6,20 @@ software, in order, on an installation that has the studies `my-study` (two days
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 from django.core.management import get_commands, load_command_class
 
 from mobility.demo.extract import write_extract
-from tests.docs_pages import LOOKS_LIKE_A_COMMAND, ROOT, SHELLS, Block, Command, blocks, pages
+from tests.docs_pages import LOOKS_LIKE_A_COMMAND, ROOT, SHELLS, Command, blocks, pages
 from tests.mobility.data_folder import Folder
 
 DEMO = ROOT / "mobility" / "demo"
@@ -27,23 +28,18 @@ PATIENCE_S = 240
 WITH_COMMANDS = [page for page in pages() if any(block.is_run_here for block in blocks(page))]
 
 
-def name(page: Path) -> str:
+def name(page):
     return str(page.relative_to(ROOT))
 
 
-# --- what is said of blocks -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("page", pages(), ids=name)
-def test_every_command_is_run_or_says_why_not(page: Path) -> None:
+def test_every_command_is_run_or_says_why_not():
     wrong = []
-    for block in blocks(page):
+    for block in (block for page in pages() for block in blocks(page)):
         if not block.language:
             wrong.append(f"{block.where}: name the language of this block (text, if none)")
         elif block.language not in SHELLS:
-            if block.language != "markdown" and any(
-                LOOKS_LIKE_A_COMMAND.match(line) for line in block.text.splitlines()
-            ):
+            lines = [] if block.language == "markdown" else block.text.splitlines()
+            if any(LOOKS_LIKE_A_COMMAND.match(line) for line in lines):
                 wrong.append(f"{block.where}: commands belong into a console block")
         elif not block.is_run_here and not is_explained(block):
             wrong.append(f"{block.where}: neither run, nor a mark that tells why not")
@@ -52,7 +48,7 @@ def test_every_command_is_run_or_says_why_not(page: Path) -> None:
     assert wrong == []
 
 
-def is_explained(block: Block) -> bool:
+def is_explained(block):
     """Whether a mark gives a reason, or names a test that knows the page."""
     if (test := block.mark("run by")) is not None:
         file = ROOT / test
@@ -60,21 +56,17 @@ def is_explained(block: Block) -> bool:
     return bool(block.mark("not run:"))
 
 
-def parsers() -> dict[str, set[str]]:
+def parsers():
     """Options by name of the project's commands, and of Django's."""
-    return {
-        command: {
-            option
-            for action in load_command_class(app, command).create_parser("manage.py", command)._actions
-            for option in action.option_strings
-        }
-        for command, app in get_commands().items()
-    }
+    found = {}
+    for command, app in get_commands().items():
+        actions = load_command_class(app, command).create_parser("manage.py", command)._actions
+        found[command] = {option for action in actions for option in action.option_strings}
+    return found
 
 
-def test_every_command_and_option_that_is_named_exists() -> None:
-    known = parsers()
-    wrong = []
+def test_every_command_and_option_that_is_named_exists():
+    known, wrong = parsers(), []
     for page in pages():
         if page.name == "CHANGELOG.md":  # tells of what there was
             continue
@@ -87,20 +79,85 @@ def test_every_command_and_option_that_is_named_exists() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-# --- running them -----------------------------------------------------------------------------------
+# A process that has loaded the software once, and becomes a command of manage.py when it is asked to.
+LOADED = """
+import json, os, runpy, socket, sys
+import django
+django.setup()
+from django.core.management import get_commands, load_command_class
+from django.urls import get_resolver
+for name, app in get_commands().items():
+    load_command_class(app, name)
+get_resolver().url_patterns
+with socket.socket(socket.AF_UNIX) as listener:
+    listener.bind(sys.argv[1] + ".new")
+    listener.listen()
+    os.rename(sys.argv[1] + ".new", sys.argv[1])
+    while True:
+        asking, _ = listener.accept()
+        arguments, files, _, _ = socket.recv_fds(asking, 1 << 16, 3)
+        child = os.fork()
+        if not child:
+            break
+        for file in files:
+            os.close(file)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        asking.sendall(str(code).encode())
+        asking.close()
+asking.close()
+for number, file in enumerate(files):
+    os.dup2(file, number)
+    os.close(file)
+folder, *sys.argv = json.loads(arguments)
+os.chdir(folder)
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+# `.venv/bin/python` of a clone: asks that process with own input, output and exit code, while it is there.
+# What runs until Ctrl-C must be in the session of its terminal.
+PYTHON = """#!{python} -IS
+import os, socket, sys
+if sys.argv[1] != "manage.py" or sys.argv[2] in ("run", "demo") or not os.path.exists("{address}"):
+    os.execv("{python}", ["{python}", *sys.argv[1:]])
+import json
+with socket.socket(socket.AF_UNIX) as asked:
+    asked.connect("{address}")
+    socket.send_fds(asked, [json.dumps([os.getcwd(), *sys.argv[1:]]).encode()], [0, 1, 2])
+    sys.exit(int(asked.recv(16)))
+"""
 
 
 class Clone:
     """A folder that looks like a fresh clone of the software, with a data folder of its own in var/."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root):
         self.root = root
         self.left_running: list[subprocess.Popen[str]] = []
+        shutil.rmtree(root, ignore_errors=True)
         root.mkdir()
         for path in ROOT.iterdir():
             if path.name not in ("var", ".git", ".env", ".venv"):
                 (root / path.name).symlink_to(path)
-        (root / ".venv").symlink_to(sys.prefix)
+        self.address = root.parent / "loaded"
+        python = root / ".venv" / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        (root / ".venv" / ".installed").symlink_to(Path(sys.prefix) / ".installed")
+        python.write_text(PYTHON.format(python=sys.executable, address=self.address))
+        python.chmod(0o700)
+
+    @contextmanager
+    def loaded(self):
+        """Run commands in a process that has loaded the software, with the settings of this data folder."""
+        with subprocess.Popen(
+            [sys.executable, "-c", LOADED, str(self.address)],
+            cwd=self.root, env=self.environment, stdin=subprocess.DEVNULL, start_new_session=True,
+        ) as process:  # fmt: skip
+            until = time.monotonic() + PATIENCE_S
+            while not self.address.exists():
+                assert process.poll() is None and time.monotonic() < until
+                time.sleep(0.05)
+            yield
+            self.address.unlink()
+            process.kill()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -108,7 +165,7 @@ class Clone:
         told = re.findall(r"^([A-Z][A-Z0-9_]*)=", (ROOT / ".env.example").read_text(), flags=re.MULTILINE)
         kept = {name: value for name, value in os.environ.items() if name not in told}
         own = {"MOBILITY_DATA_DIR": str(self.root / "var"), "DJANGO_SETTINGS_MODULE": "mobility.settings"}
-        return kept | own | {"PATH": f"{sys.prefix}/bin:{kept['PATH']}"}
+        return kept | own | {"PATH": f"{self.root}/.venv/bin:{sys.prefix}/bin:{kept['PATH']}"}
 
     def _addressed(self, line: str) -> str:
         """The line, with the address at which what was left running serves: its port may be another."""
@@ -157,7 +214,7 @@ class Clone:
             process.wait(timeout=60)
         Folder(self.root / "var").stop_all()
 
-    def follow(self, page: Path) -> None:
+    def follow(self, page):
         """Do what a page says: write its files, run its commands."""
         for block in blocks(page):
             if block.title:
@@ -176,50 +233,145 @@ class Clone:
                 self.run(last, exit_code=int(block.mark("exits with") or 0))
 
 
-def put_files(root: Path, slug: str) -> None:
+def put_files(root, slug):
     """The files that pages speak of: study.toml with what it names, and a day's extract."""
     text = (DEMO / "study.toml").read_text().replace('slug = "fimu-2017"', f'slug = "{slug}"')
     (root / "study.toml").write_text(text)
     for file in ("cells.csv", "zones.geojson"):
         shutil.copy(DEMO / file, root)
+    return root / "study.toml"
 
 
 @pytest.fixture(scope="module")
-def days(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def days(tmp_path_factory):
     """Seven daily files of 1,000 people."""
     folder = tmp_path_factory.mktemp("days")
     write_extract(folder, seed=7, n_subscribers=1_000, is_compressed=True)
     return sorted(folder.glob("*.csv.gz"))
 
 
+PREPARE = """
+from django.core.management import call_command
+from mobility.embedded import workers
+with workers():
+    for study in ("other-study", "my-study"):
+        call_command("create_study", study + ".toml")
+    for day in {days}:
+        call_command("ingest", "my-study", day)
+"""
+
+
 @pytest.fixture(scope="module")
-def prepared(days: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared(days, tmp_path_factory):
     """A data folder with `my-study`, two days of it, and `other-study`; nothing runs in it."""
-    clone = Clone(tmp_path_factory.mktemp("prepared") / "clone")
+    clone = Clone(tmp_path_factory.mktemp("pages") / "clone")
     try:
         for slug in ("other-study", "my-study"):
-            put_files(clone.root, slug)
-            clone.run(Command(line="python manage.py create_study study.toml"))
-        for file in days[:2]:
-            clone.run(Command(line=f"python manage.py ingest my-study {file}"))
+            put_files(clone.root, slug).rename(clone.root / f"{slug}.toml")
+        code = PREPARE.format(days=[str(day) for day in days[:2]])
+        clone.run(Command(line=f"python manage.py shell --no-imports -c {shlex.quote(code)}"))
     finally:
         clone.stop()
-    return clone.root / "var"
-
-
-@pytest.fixture
-def clone(tmp_path: Path, days: list[Path]) -> Iterator[Clone]:
-    made = Clone(tmp_path / "clone")
-    put_files(made.root, "my-study")
-    shutil.copy(days[2], made.root / "extract.csv.gz")
-    yield made
-    made.stop()
+    kept = clone.root.with_name("prepared")
+    shutil.copytree(clone.root / "var", kept, symlinks=True)
+    with clone.loaded():
+        yield kept
 
 
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name)
-def test_commands_of_a_page_do_what_it_says(page: Path, clone: Clone, prepared: Path) -> None:
-    if FROM_NOTHING not in page.read_text():
+def test_commands_of_a_page_do_what_it_says(page, prepared, days, tmp_path):
+    text, is_held = page.read_text(), False
+    # Settings have read secrets of the data folder: what makes or restores one must read them itself.
+    has_own_secrets = FROM_NOTHING in text or "manage.py restore " in text
+    clone = Clone((tmp_path if has_own_secrets else prepared.parent) / "clone")
+    put_files(clone.root, "my-study")
+    shutil.copy(days[2], clone.root / "extract.csv.gz")
+    if FROM_NOTHING not in text:
         shutil.copytree(prepared, clone.root / "var", symlinks=True)
-    clone.follow(page)
+        is_held = len(re.findall(r"\$ \S+ manage\.py (?:ingest|close_days|void_day)", text)) > 2
+    try:
+        # One worker for many commands: each would start its own.
+        with Folder(clone.root / "var").holding() if is_held else nullcontext():
+            clone.follow(page)
+    finally:
+        clone.stop()
+
+
+PAGE = """\
+Text.
+
+```toml title="var/study.toml"
+[study]
+```
+
+<!-- exits with 1 -->
+```console
+$ first --option \\
+  more
+$ second
+[
+...
+]
+```
+
+- In a list:
+
+  <!-- not run: needs a container engine -->
+  ```sh
+  docker compose up
+  ```
+
+````markdown
+```console
+$ never
+```
+````
+"""
+
+
+def test_blocks_have_their_language_their_marks_their_text_and_their_commands(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    found = blocks(page)
+    assert [block.language for block in found] == ["toml", "console", "sh", "markdown"]
+    assert [block.is_run_here for block in found] == [False, True, False, False]
+    file, run, containers, _ = found
+    assert (file.title, file.text) == ("var/study.toml", "[study]\n")
+    assert run.mark("exits with") == "1"
+    assert containers.text == "docker compose up\n"
+    assert containers.mark("not run:") == "needs a container engine"
+    assert run.commands == [
+        Command(line="first --option \\\n  more"), Command(line="second", expected="[\n...\n]"),
+    ]  # fmt: skip
+
+
+def test_a_mark_must_give_a_reason_or_a_test_that_knows_the_page(tmp_path):
+    page = tmp_path / "page.md"
+    for mark, is_enough in (
+        ("not run: needs a container engine", True), ("not run:", False),
+        ("run by tests/test_docs_commands.py", True),  # it names page.md
+        ("run by tests/test_environment.py", False), ("run by tests/test_nowhere.py", False),
+    ):  # fmt: skip
+        page.write_text(f"<!-- {mark} -->\n```sh\ndocker compose up\n```\n")
+        (block,) = blocks(page)
+        assert is_explained(block) == is_enough, mark
+
+
+@pytest.mark.parametrize(
+    ("line", "expected", "exit_code", "is_right"),
+    [
+        ("echo a b", "a b", 0, True),
+        ("echo a b; echo c", "a ...", 0, True),
+        ("exit 1", "", 1, True),
+        ("echo a b", "a", 0, False),
+        ("echo a; exit 3", "a", 0, False),
+        ("false | cat", "", 0, False),
+        ("exit 0", "", 1, False),
+    ],
+)
+def test_a_command_must_exit_and_print_as_its_page_says(tmp_path, line, expected, exit_code, is_right):
+    clone, command = Clone(tmp_path / "clone"), Command(line=line, expected=expected)
+    with nullcontext() if is_right else pytest.raises(AssertionError):
+        clone.run(command, exit_code=exit_code)

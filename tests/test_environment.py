@@ -1,7 +1,11 @@
 """`.env.example` explains exactly the variables that the settings read."""
 
 import ast
+import os
+import pwd
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,7 +18,7 @@ SETTINGS_FILE = settings.BASE_DIR / "mobility" / "settings.py"
 EXAMPLE_FILE = settings.BASE_DIR / ".env.example"
 
 
-def variables_read() -> set[str]:
+def variables_read():
     """First argument of every call of `env.something(...)` and `_database(...)`."""
     names = set()
     for call in ast.walk(ast.parse(SETTINGS_FILE.read_text())):
@@ -25,72 +29,143 @@ def variables_read() -> set[str]:
     return names
 
 
-def compose_defaults() -> dict[str, str]:
-    """Variables that compose files read, with their defaults."""
-    text = "".join(file.read_text() for file in (settings.BASE_DIR / "docker").glob("*.yaml"))
-    return dict(re.findall(r"\$\{(\w+):-([^}]*)\}", text))
-
-
-def test_example_lists_every_variable_and_no_other() -> None:
+def test_example_lists_every_variable_and_no_other_and_every_number_has_a_least_value():
+    compose = "".join(file.read_text() for file in (settings.BASE_DIR / "docker").glob("*.yaml"))
+    of_compose = dict(re.findall(r"\$\{(\w+):-([^}]*)\}", compose))  # with their defaults
     listed = re.findall(r"^([A-Z][A-Z0-9_]*)=(.*)$", EXAMPLE_FILE.read_text(), flags=re.MULTILINE)
     assert len(listed) == len(dict(listed))
-    assert set(dict(listed)) == variables_read() | set(compose_defaults())
-    own = {name: value for name, value in compose_defaults().items() if name not in variables_read()}
+    read = variables_read()
+    assert {"SECRET_KEY", "DATABASE_URL", "VAULT_DATABASE_URL", "REDIS_URL"} <= read
+    assert set(dict(listed)) == read | set(of_compose)
+    own = {name: value for name, value in of_compose.items() if name not in read}
     assert own.items() <= dict(listed).items()
     assert "WORKER_MEMORY" in own
+    assert re.findall(r"env\.(int|float)\b", SETTINGS_FILE.read_text()) == []
 
 
-def test_variables_are_found_in_the_settings() -> None:
-    assert {"SECRET_KEY", "DATABASE_URL", "VAULT_DATABASE_URL", "REDIS_URL"} <= variables_read()
+def whole():
+    return Env().whole("N", default=3, least=1)
 
 
-class TestValues:
-    """What means nothing, or switches off what nobody wants to be without, is refused with its name."""
+def number():
+    return Env().number("N", default=5.0, least=0.0)
 
-    @pytest.mark.parametrize(
-        ("text", "said"),
-        [("0", "must be at least 1, got 0"), ("-5", "must be at least 1, got -5"),
-         ("1.5", "must be a whole number, got '1.5'"), ("", "must be a whole number, got ''")],
-    )  # fmt: skip
-    def test_whole_numbers(self, monkeypatch: pytest.MonkeyPatch, text: str, said: str) -> None:
-        assert Env().whole("N", default=3, least=1) == 3
-        monkeypatch.setenv("N", "1")
-        assert Env().whole("N", default=3, least=1) == 1
+
+def choice():
+    return Env().choice("N", default="a", among=("a", "b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [
+        (whole, None, 3), (whole, "1", 1), (number, None, 5.0), (number, "0.5", 0.5), (choice, None, "a"),
+        (choice, "c", "c"),
+    ],
+)  # fmt: skip
+def test_values_are_taken(monkeypatch, read, text, value):
+    if text is not None:
         monkeypatch.setenv("N", text)
-        with pytest.raises(ImproperlyConfigured, match=f"^N {re.escape(said)}$"):
-            Env().whole("N", default=3, least=1)
+    assert read() == value
 
-    @pytest.mark.parametrize(
-        ("text", "said"),
-        [("-0.5", "must be at least 0.0, got -0.5"), ("nan", "must be at least 0.0, got nan"),
-         ("inf", "must be at least 0.0, got inf"), ("5s", "must be a number, got '5s'")],
-    )  # fmt: skip
-    def test_numbers(self, monkeypatch: pytest.MonkeyPatch, text: str, said: str) -> None:
-        monkeypatch.setenv("X", "0.5")
-        assert Env().number("X", default=5.0, least=0.0) == 0.5
-        monkeypatch.setenv("X", text)
-        with pytest.raises(ImproperlyConfigured, match=f"^X {re.escape(said)}$"):
-            Env().number("X", default=5.0, least=0.0)
 
-    def test_choices(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert Env().choice("C", default="a", among=("a", "b", "c")) == "a"
-        monkeypatch.setenv("C", "B")
-        with pytest.raises(ImproperlyConfigured, match=r"^C must be a, b or c, got 'B'$"):
-            Env().choice("C", default="a", among=("a", "b", "c"))
+@pytest.mark.parametrize(
+    ("read", "text", "said"),
+    [
+        (whole, "0", "must be at least 1, got 0"), (whole, "-5", "must be at least 1, got -5"),
+        (whole, "1.5", "must be a whole number, got '1.5'"), (whole, "", "must be a whole number, got ''"),
+        (number, "-0.5", "must be at least 0.0, got -0.5"), (number, "nan", "must be at least 0.0, got nan"),
+        (number, "inf", "must be at least 0.0, got inf"), (number, "5s", "must be a number, got '5s'"),
+        (choice, "B", "must be a, b or c, got 'B'"),
+    ],
+)  # fmt: skip
+def test_what_means_nothing_is_refused_with_its_name(monkeypatch, read, text, said):
+    monkeypatch.setenv("N", text)
+    with pytest.raises(ImproperlyConfigured, match=f"^N {re.escape(said)}$"):
+        read()
 
-    @pytest.mark.parametrize(
-        ("content", "said"), [(None, "No such file or directory"), (b"\xff\xfe", "it is not text in UTF-8")]
-    )
-    def test_a_secret_in_a_file_that_cannot_be_read(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes | None, said: str
-    ) -> None:
-        file = tmp_path / "secret"
-        if content is not None:
-            file.write_bytes(content)
-        monkeypatch.setenv("S_FILE", str(file))
-        with pytest.raises(ImproperlyConfigured, match=f"^S_FILE names {file}, which cannot be read: {said}"):
-            Env().str("S")
 
-    def test_every_number_of_the_settings_has_a_least_value(self) -> None:
-        read = re.findall(r"env\.(int|float)\b", SETTINGS_FILE.read_text())
-        assert read == []
+@pytest.mark.parametrize(
+    ("content", "said"), [(None, "No such file or directory"), (b"\xff\xfe", "it is not text in UTF-8")]
+)
+def test_a_secret_in_a_file_that_cannot_be_read(monkeypatch, tmp_path, content, said):
+    file = tmp_path / "secret"
+    if content is not None:
+        file.write_bytes(content)
+    monkeypatch.setenv("S_FILE", str(file))
+    with pytest.raises(ImproperlyConfigured, match=f"^S_FILE names {file}, which cannot be read: {said}"):
+        Env().str("S")
+
+
+ROOT = Path(__file__).parents[1]
+ACCOUNT = pwd.getpwuid(os.getuid())
+
+
+@pytest.fixture
+def run(tmp_path):
+    """The script beside a `manage.py` that prints one variable: real shell, no Django."""
+    (tmp_path / "docker").mkdir()
+    shutil.copy(ROOT / "docker" / "manage.sh", tmp_path / "docker")
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\nshift\nprintenv ${PRINT:-VALUE}\n")
+    python.chmod(0o755)
+
+    def run(text, **environment):
+        (tmp_path / "settings").write_text(text)
+        told = {"MOBILITY_SETTINGS": str(tmp_path / "settings"), "MOBILITY_ACCOUNT": ACCOUNT.pw_name}
+        words = [str(tmp_path / "docker" / "manage.sh"), "check"]
+        environment = {"PATH": os.environ["PATH"]} | told | environment
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        assert not (tmp_path / "run").exists()
+        return done
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("VALUE=plain", "plain"),
+        ("# a comment\n\nVALUE=two words; and $HOME", "two words; and $HOME"),
+        ("VALUE=$(touch run)`touch run`", "$(touch run)`touch run`"),
+        ('VALUE="in quotes"', "in quotes"),
+        ("  VALUE=a=b  ", "a=b"),
+    ],
+)
+def test_values_are_taken_as_they_stand(run, line, expected):
+    done = run(line)
+    assert (done.returncode, done.stdout) == (0, f"{expected}\n"), done.stderr
+
+
+@pytest.mark.parametrize("line", ["touch run", "VALUE=it's secret-word", "A B=secret-word", "VALUE=a\\"])
+def test_a_line_that_systemd_may_read_otherwise_is_refused(run, line):
+    done = run(line)
+    assert done.returncode == 2
+    assert "line 1" in done.stderr
+    assert "secret-word" not in done.stderr
+
+
+def test_the_home_folder_is_that_of_the_account(run):
+    """Root's is closed to the service: libpq would fail there, or go on without TLS."""
+    assert run("PRINT=HOME", HOME="/nowhere").stdout.strip() == ACCOUNT.pw_dir
+
+
+def made(folder, **variables):
+    """Secrets of an operator zone, by file."""
+    words = ["sh", "-c", f"umask 077; {ROOT}/docker/make_secrets.sh operator {folder}/etc/secrets"]
+    subprocess.run(words, env={"PATH": os.environ["PATH"]} | variables, check=True)
+    return {file.name: file.read_text() for file in (folder / "etc" / "secrets").iterdir()}
+
+
+def test_secrets_are_for_the_service_only_fit_each_other_and_a_vault_elsewhere_is_spoken_to_by_tls(tmp_path):
+    found = made(tmp_path)
+    assert (tmp_path / "etc").stat().st_mode & 0o777 == 0o755  # the service passes it
+    assert (tmp_path / "etc" / "secrets").stat().st_mode & 0o777 == 0o700
+    first, *others = found["redis.conf"].splitlines()
+    assert others == ['save ""', "appendonly no"]  # it keeps nothing
+    assert found["redis_url"] == f"redis://:{first.removeprefix('requirepass ')}@redis:6379/0\n"
+    assert made(tmp_path) == found
+    found = made(tmp_path / "elsewhere", VAULT_HOST="vault:1", VAULT_AUTHORITY="/etc/authority.pem")
+    tls = "sslmode=verify-full&sslrootcert=/etc/authority.pem"
+    assert found["vault_url"].endswith(f"@vault:1/mobility?{tls}\n")
+    assert found["main_url"].endswith("@main:5432/mobility\n")

@@ -17,13 +17,8 @@ SCRIPTS = sorted((ROOT / "static" / "js").glob("*.js"))
 SAME_EVERYWHERE = {
     *("CSV", "JSON", "XLSX", "Parquet", "PNG", "SVG", "PDF", "SDMX", "ZIP"),  # names of formats
     *("GET", "POST"),  # methods of HTTP
-    "UTC",
-    "95 %",
-    "SHA-256",
-    "MB",  # part of code, in a sentence of its own
-    "curl",
-    "pandas",
-    "Python",
+    *("UTC", "95 %", "SHA-256", "MB"),  # MB: part of code, in a sentence of its own
+    *("curl", "pandas", "Python"),
 }
 SHOWN_ATTRIBUTES = ("title", "aria-label", "aria-description", "aria-roledescription", "placeholder", "alt")
 # Text that a browser shows as it stands: code, and what is no text at all.
@@ -93,32 +88,39 @@ def untranslated(source: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def template() -> Catalog:
+def template():
     return messages.extract()
 
 
 @pytest.mark.parametrize("language", messages.LANGUAGES)
-def test_every_string_is_translated_with_the_same_placeholders(language: str, template: Catalog) -> None:
+def test_every_string_is_translated_with_the_same_placeholders_and_compiled(language, template):
     assert messages.faults(language, template) == [], "run make messages, and translate what is new"
-
-
-@pytest.mark.parametrize("language", messages.LANGUAGES)
-def test_the_compiled_catalogue_is_what_the_text_says(language: str) -> None:
     assert messages.mo_path(language).read_bytes() == messages.compiled(messages.read_catalog(language))
 
 
-def test_strings_are_found_in_modules_and_templates(template: Catalog) -> None:
+def test_strings_are_found_in_modules_and_templates_and_those_that_came_or_went(template, monkeypatch):
     assert template.get("Sign in") is not None  # {% translate %}
     assert template.get("The file is arriving") is not None  # gettext_lazy
     assert template.get("to", context="dates") is not None  # {% translate %} with a context
     assert template.get("%(n)s cell") is not None  # plural of {% blocktranslate %}
     assert template.get("median of %(n)s earlier day of the same weekday") is not None  # ngettext
     assert len(template) > 700
+    source, translations = Catalog(), Catalog(locale="fr")
+    source.add("New")
+    translations.add("Old", "Vieux")
+    monkeypatch.setattr(messages, "read_catalog", lambda _: translations)
+    went = ["not in the catalogue: 'New'", "not in the source any more: 'Old'"]
+    assert messages.faults("fr", source) == went
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.relative_to(ROOT / "templates").as_posix())
-def test_a_template_shows_no_words_outside_a_tag_for_translations(path: Path) -> None:
-    assert untranslated(path.read_text("utf-8")) == []
+def test_templates_and_scripts_have_no_words_outside_translations():
+    found = {path.name: words for path in TEMPLATES if (words := untranslated(path.read_text("utf-8")))}
+    assert found == {}
+    # Texts of scripts come with the page: what they write into it is never a literal.
+    written = [
+        (path.name, text) for path in SCRIPTS for text in LITERAL_TEXT.findall(path.read_text("utf-8"))
+    ]
+    assert [each for each in written if re.search(r"[A-Za-z]{2,}", re.sub(r"\$\{.*?\}", "", each[1]))] == []
 
 
 @pytest.mark.parametrize(
@@ -136,15 +138,8 @@ def test_a_template_shows_no_words_outside_a_tag_for_translations(path: Path) ->
         ('<option value="{{ day }}"{% if day == first %} selected{% endif %}>{{ day }}</option>', []),
     ],
 )
-def test_the_check_of_templates_sees_words(source: str, found: list[str]) -> None:
+def test_the_check_of_templates_sees_words(source, found):
     assert untranslated(source) == found
-
-
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
-def test_a_script_has_no_words_of_its_own(path: Path) -> None:
-    """Texts come with the page, in its language: what is written into a page is never a literal."""
-    written = LITERAL_TEXT.findall(path.read_text("utf-8"))
-    assert [text for text in written if re.search(r"[A-Za-z]{2,}", re.sub(r"\$\{.*?\}", "", text))] == []
 
 
 def _faults(monkeypatch: pytest.MonkeyPatch, **changed: Text) -> list[str]:
@@ -162,10 +157,6 @@ def _faults(monkeypatch: pytest.MonkeyPatch, **changed: Text) -> list[str]:
     return messages.faults("fr", source)
 
 
-def test_a_whole_catalogue_has_no_faults(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _faults(monkeypatch) == []
-
-
 @pytest.mark.parametrize(
     ("changed", "fault"),
     [
@@ -179,17 +170,7 @@ def test_a_whole_catalogue_has_no_faults(monkeypatch: pytest.MonkeyPatch) -> Non
         ({"rows": "Lignes du %(day)s "}, "spaces at an end differ"),
     ],
 )
-def test_faults_are_found(monkeypatch: pytest.MonkeyPatch, changed: dict[str, Text], fault: str) -> None:
+def test_faults_are_found(monkeypatch, changed, fault):
+    assert _faults(monkeypatch) == []
     (found,) = _faults(monkeypatch, **changed)
     assert found.startswith(fault)
-
-
-def test_strings_that_came_or_went_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    source, translations = Catalog(), Catalog(locale="fr")
-    source.add("New")
-    translations.add("Old", "Vieux")
-    monkeypatch.setattr(messages, "read_catalog", lambda _: translations)
-    assert messages.faults("fr", source) == [
-        "not in the catalogue: 'New'",
-        "not in the source any more: 'Old'",
-    ]

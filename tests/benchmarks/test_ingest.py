@@ -1,73 +1,117 @@
-"""The ingest benchmark compares every batch with the truth, and its tables say what was measured."""
+"""The ingest benchmark: files hold what their truth says, batches are compared with it, tables are right."""
 
+import gzip
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from importlib import import_module
+from itertools import pairwise
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from django.conf import settings
 
-from benchmarks import ingest, ingest_report, ingest_stages
-from benchmarks.ingest_files import FORMATS, Truth, write_csv
+from benchmarks import ingest, ingest_files, ingest_report, ingest_stages
+from benchmarks.ingest_files import BAD_TIMESTAMP, FORMATS, REJECTED, Truth, days_of, write_csv
 from benchmarks.ingest_peers import GROUPERS, JOBS, PARSERS
 from benchmarks.ingest_report import Ingested, Parsed
 from benchmarks.ingest_stages import Timers
+from benchmarks.ingest_study import COLUMNS, DAYS, write_study
 from benchmarks.memory import Watch, watched
+from tests.reference import read_extract, read_study
 
-ROWS = 20_000
+ROWS = 5_003  # no multiple of the days
 TRUTH = Truth(
     rows=10, rejected={"bad_timestamp": 1}, ignored={"duplicate": 2}, subscribers=3, visitors=(2, 1)
 )
-BATCH: dict[str, Any] = {
-    "rows_read": 10,
-    "rows_accepted": 7,
-    "rows_ignored": {"duplicate": 2},
-    "rows_rejected": {"bad_timestamp": 1},
-    "subscriber_days": 3,
-    "subscribers_new": 3,
-}
+BATCH = {
+    "rows_read": 10, "rows_accepted": 7, "rows_ignored": {"duplicate": 2},
+    "rows_rejected": {"bad_timestamp": 1}, "subscriber_days": 3, "subscribers_new": 3,
+}  # fmt: skip
 OURS = Ingested(
-    name="csv",
-    rows=20_000_000,
-    file_bytes=1_480_000_000,
-    batch_s=2.0,
-    end_to_end_s=4.0,
-    cpu_s=3.6,
-    idle_mb=300,
-    peak_mb=400,
-)
+    name="csv", rows=20_000_000, file_bytes=1_480_000_000, batch_s=2.0, end_to_end_s=4.0, cpu_s=3.6,
+    idle_mb=300, peak_mb=400,
+)  # fmt: skip
 
 
-def test_batch_that_holds_the_truth_passes() -> None:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("ingest-files")
+
+
+@pytest.fixture(scope="module")
+def plain(folder):
+    """A file, and its truth."""
+    path = folder / "extract.csv"
+    return path, write_csv(path, rows=ROWS)
+
+
+def test_truth_is_what_the_reference_finds_and_rows_are_as_announced_and_the_same_bytes_again(folder, plain):
+    path, truth = plain
+    found = read_extract([path], read_study(write_study(folder, slug="bench", subscribers=1000)))
+    assert found["rows_read"] == truth.rows == ROWS
+    assert found["accepted"] == truth.accepted
+    assert (found["ignored"], found["rejected"]) == (truth.ignored, truth.rejected)
+    assert set(truth.rejected) == set(REJECTED)
+    per_day = Counter(day for days in found["presence"].values() for day in days)
+    assert tuple(per_day[day] for day in range(1, DAYS + 1)) == truth.visitors
+    assert len(found["presence"]) == truth.subscribers
+    days = days_of(path)
+    assert (len(days), sum(map(len, days.values()))) == (DAYS, truth.rows)
+    with pytest.raises(ValueError, match=r"rows must be >= 200, got 199"):
+        write_csv(folder / "small.csv", rows=199)
+    lines = path.read_text().splitlines()
+    assert lines[0] == ",".join(COLUMNS)
+    assert len(lines) == truth.rows + 1
+    assert 73 < path.stat().st_size / truth.rows < 75
+    times = [time for line in lines[1:] if (time := line.split(",")[1]) != BAD_TIMESTAMP]
+    assert times == sorted(times)
+    neighbours = sum(a.split(",")[0] == b.split(",")[0] for a, b in pairwise(lines))
+    assert neighbours < truth.rows / 100
+    assert write_csv(folder / "again.csv", rows=ROWS) == truth
+    assert (folder / "again.csv").read_bytes() == path.read_bytes()
+
+
+def test_every_format_holds_the_plain_file(plain, monkeypatch):
+    monkeypatch.setattr(ingest_files, "_COPY_BYTES", 50_000)  # several pieces
+    path, truth = plain
+    assert gzip.decompress(FORMATS["gzip"].make(path).read_bytes()) == path.read_bytes()
+    with pa.input_stream(FORMATS["zstd"].make(path), compression="zstd") as stream:
+        assert stream.read() == path.read_bytes()
+    table, expected = pq.read_table(FORMATS["parquet"].make(path)), FORMATS["parquet"].truth_of(truth)
+    assert table.num_rows == expected.rows == truth.rows - truth.rejected["wrong_columns"]
+    assert table["timestamp"].null_count == expected.rejected["bad_timestamp"]
+    assert expected.accepted == truth.accepted
+    row = table.slice(0, 1).to_pylist()[0]
+    first = path.read_text().splitlines()[1].split(",")
+    assert [row["msisdn"], row["cell_id"], row["sleeping_area"]] == [first[0], first[2], first[8]]
+    assert row["timestamp"].isoformat() == first[1]
+
+
+def test_only_a_batch_that_holds_the_truth_passes():
     ingest.check(BATCH, TRUTH)
+    for name, value in BATCH.items():
+        other = {"duplicate": 5} if isinstance(value, dict) else value + 1
+        with pytest.raises(SystemExit, match=name):
+            ingest.check(BATCH | {name: other}, TRUTH)
 
 
-@pytest.mark.parametrize("name", BATCH)
-def test_batch_that_holds_anything_else_is_refused(name: str) -> None:
-    other = {"duplicate": 5} if isinstance(BATCH[name], dict) else BATCH[name] + 1
-    with pytest.raises(SystemExit, match=name):
-        ingest.check(BATCH | {name: other}, TRUTH)
-
-
-@pytest.mark.parametrize("name", JOBS)
-def test_peers_read_all_rows(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "extract.csv"
-    truth = write_csv(path, rows=ROWS)
-    expected = truth.without_misshapen() if name == "pyarrow parse" else truth
-    assert JOBS[name](path) == expected.rows
-
-
-@pytest.mark.parametrize("name", [*PARSERS, *GROUPERS])
-def test_peers_read_every_format(name: str, tmp_path: Path) -> None:
-    plain = tmp_path / "extract.csv"
-    truth = write_csv(plain, rows=ROWS)
-    for form in FORMATS.values():
-        rows = JOBS[name](form.make(plain))
-        assert form.truth_of(truth).without_misshapen().rows <= rows <= truth.rows
+@pytest.mark.parametrize(
+    "names",
+    [["polars parse", "pyarrow parse"], pytest.param(JOBS, marks=pytest.mark.long)],
+    ids=["few", "all"],
+)
+def test_peers_read_all_rows_of_every_format(names, plain):
+    path, truth = plain
+    for name in names:
+        expected = truth.without_misshapen() if name == "pyarrow parse" else truth
+        assert JOBS[name](path) == expected.rows, name
+        for form in FORMATS.values() if name in (*PARSERS, *GROUPERS) else ():
+            rows = JOBS[name](form.make(path))
+            assert form.truth_of(truth).without_misshapen().rows <= rows <= truth.rows, name
 
 
 CHILD = """
@@ -80,12 +124,10 @@ sys.stdin.readline()
 """
 
 
-def test_memory_of_a_child_counts_above_what_was_there() -> None:
+def test_memory_of_a_child_counts_above_what_was_there():
     with subprocess.Popen(
         [sys.executable, "-c", CHILD], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         with watched(Watch([process.pid])) as peak:
             process.stdin.write("\n")
@@ -98,24 +140,24 @@ def test_memory_of_a_child_counts_above_what_was_there() -> None:
     assert 75 < peak.above_idle_mb < 85
 
 
-def burn(steps: int) -> int:
-    return sum(range(steps))
-
-
-def test_timers_count_a_stage_without_those_inside_it() -> None:
+def test_stages_are_functions_of_the_pipeline_and_timers_count_one_without_those_inside_it():
     timers = Timers()
-    inner = timers.around("inner", lambda: burn(3_000_000))
+    inner = timers.around("inner", lambda: sum(range(3_000_000)))
 
-    def blocks() -> Iterator[int]:
+    def blocks():
         for _ in range(2):
             yield inner()
 
     outer = timers.around("outer", lambda: list(timers.around("blocks", blocks)()))
-    assert outer() == [burn(3_000_000)] * 2
+    assert outer() == [sum(range(3_000_000))] * 2
     assert timers.seconds["inner"] > 10 * (timers.seconds["outer"] + timers.seconds["blocks"]) > 0
+    for place, name in (function for _, functions in ingest_stages.STAGES for function in functions):
+        module, _, kind = place.partition(":")
+        owner = import_module(module)
+        assert callable(getattr(getattr(owner, kind) if kind else owner, name)), name
 
 
-def test_table_of_formats_has_speeds_and_ratios() -> None:
+def test_tables_have_speeds_and_ratios():
     peers = [
         Parsed(name=name, form="csv", rows=20_000_000, seconds=1.0, peak_mb=3000)
         for name in (*PARSERS, *GROUPERS)
@@ -124,18 +166,14 @@ def test_table_of_formats_has_speeds_and_ratios() -> None:
     table = ingest_report.formats([OURS], [*peers, job])
     assert "| csv | 1,480 | 10.0 | 5.0 | 180 | 400 | 20.0 (2.0x, 3,000 MB) |" in table
     assert "0.10 M rows/s, 700 MB; ours (csv) is 100 times as fast" in table
-
-
-def test_tables_of_growth_and_processes_compare_with_the_first() -> None:
     larger = replace(OURS, rows=100_000_000, batch_s=11.0, peak_mb=440)
     assert "5.5x for 5x the rows | 1.1x |" in ingest_report.growth([OURS, larger])
-    assert "| 2 | 20.0 | 5.0 | 180 | 400 | 2.00x |" in ingest_report.processes(
-        [OURS, replace(OURS, batch_s=1.0)]
-    )
+    processes = ingest_report.processes([OURS, replace(OURS, batch_s=1.0)])
+    assert "| 2 | 20.0 | 5.0 | 180 | 400 | 2.00x |" in processes
 
 
-@pytest.mark.slow
-def test_stages_are_those_of_the_pipeline(tmp_path: Path) -> None:
+@pytest.mark.long
+def test_each_stage_takes_time(tmp_path):
     timed, rows = ingest_stages.measure(tmp_path / "stages", rows=ROWS)
     assert rows == ROWS
     names = [name for name, _ in timed]
@@ -144,8 +182,7 @@ def test_stages_are_those_of_the_pipeline(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.slow
-def test_small_benchmark_runs_from_end_to_end() -> None:
+def test_small_benchmark_runs_from_end_to_end():
     """Real workers and commands; totals that differ from the truth of a file would end it."""
     options = ["--rows", str(ROWS), "--parts", "formats", "--formats", "parquet"]
     done = subprocess.run(

@@ -7,14 +7,14 @@ import pytest
 
 from benchmarks import sanitise
 from benchmarks.jobs import DOMAIN_SIZES, JOBS, Subscribers, make_subscribers
-from benchmarks.peers import Library, libraries
+from benchmarks.peers import libraries
 from ldp import KeyedPrf
 
 N = 20_000
 PEOPLE = make_subscribers(N)
 
 
-def same_value(value: int, *, n: int) -> Subscribers:
+def same_value(value, *, n):
     return Subscribers(
         pseudonyms=PEOPLE.pseudonyms[:n],
         profiles=np.full((6, n), value, np.uint16),
@@ -23,7 +23,7 @@ def same_value(value: int, *, n: int) -> Subscribers:
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_each_job_counts_the_value_that_all_have_most(name: str) -> None:
+def test_each_job_counts_the_value_that_all_have_most(name):
     counts = JOBS[name](same_value(2, n=N), KeyedPrf(bytes(16)))
     assert [column.size for column in counts] == list(DOMAIN_SIZES)
     assert [int(column.argmax()) for column in counts] == [2] * 6
@@ -33,33 +33,30 @@ def test_each_job_counts_the_value_that_all_have_most(name: str) -> None:
         assert [int(column.sum()) for column in counts] == [N] * 6
 
 
-@pytest.mark.parametrize("name", JOBS)
-def test_threads_count_what_one_counts(name: str) -> None:
-    expected = JOBS[name](PEOPLE, KeyedPrf(sanitise.KEY))
-    for together, alone in zip(sanitise.on_threads(JOBS[name], PEOPLE), expected, strict=True):
-        assert np.array_equal(together, alone)
-
-
-@pytest.mark.parametrize("library", libraries(), ids=lambda library: library.name.split()[0])
-def test_other_libraries_do_the_same_job(library: Library) -> None:
-    people = same_value(1, n=12_000)  # the value that all have stands out by 7 standard errors
-    for name, job in library.jobs.items():
-        found = job(people)
-        assert [len(column) for column in found] == list(DOMAIN_SIZES), name
-        if name != "Spl[GRR]":  # a sixth of epsilon: it would take ten times as many
-            assert [int(np.argmax(column)) for column in found] == [1] * 6, name
-
-
-def test_blocks_are_counted() -> None:
+def test_threads_count_what_one_counts():
+    for job in JOBS.values():
+        expected = job(PEOPLE, KeyedPrf(sanitise.KEY))
+        for together, alone in zip(sanitise.on_threads(job, PEOPLE), expected, strict=True):
+            assert np.array_equal(together, alone)
     assert sanitise.blocks_each(JOBS["Smp[GRR]"], PEOPLE) == 2
     assert sanitise.blocks_each(JOBS["Spl[GRR]"], PEOPLE) == 6
 
 
+@pytest.mark.long
+def test_other_libraries_do_the_same_job():
+    people = same_value(1, n=12_000)  # the value that all have stands out by 7 standard errors
+    for library in libraries():
+        for name, job in library.jobs.items():
+            found = job(people)
+            assert [len(column) for column in found] == list(DOMAIN_SIZES), name
+            if name != "Spl[GRR]":  # a sixth of epsilon: it would take ten times as many
+                assert [int(np.argmax(column)) for column in found] == [1] * 6, name
+
+
 @pytest.mark.parametrize("markdown", [False, True])
-def test_table_has_a_row_for_each_job(
-    *, markdown: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_table_has_a_row_for_each_job(markdown, monkeypatch, capsys):
     monkeypatch.setattr(sanitise, "cold_start", lambda **_: 1.0)
+    monkeypatch.setattr(sanitise, "libraries", list)
     arguments = ["sanitise", "--subscribers", "1000", "--few", "60", "--runs", "1"]
     monkeypatch.setattr(sys, "argv", [*arguments, *(["--markdown"] if markdown else [])])
     sanitise.main()
@@ -67,4 +64,5 @@ def test_table_has_a_row_for_each_job(
     for name in JOBS:
         assert sum(line.removeprefix("| ").startswith(f"{name} ") for line in lines) == 1
     assert lines[0].startswith("| million subscribers/s |" if markdown else "million subscribers/s ")
-    assert (lines[1] == "|" + "---|" * 8) == markdown
+    if markdown:
+        assert set(lines[1]) == {"|", "-"}

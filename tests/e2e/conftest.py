@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
 
 from mobility.demo.extract import write_extract
+from tests.e2e.several import values
 
 ROOT = Path(__file__).parents[2]
 STUDY_FILE = ROOT / "mobility" / "demo" / "study.toml"
@@ -24,18 +26,24 @@ CHROMIUM = {
     "executable_path": os.environ.get("CHROMIUM", "/usr/bin/chromium"),
     "args": [
         "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-        "--disable-background-networking", "--disable-component-update",
-    ],
+        "--disable-background-networking", "--disable-component-update"
+    ]
 }  # fmt: skip
 HERE = Path(__file__).parent
+LONGEST = ("no_trace", "deployment", "restore_drill", "upgrade", "zones", "accessibility")
 ROLES = ("operator", "analyst", "administrator", "privacy_officer")
+GRANTED = {"operator": ["--all-studies"], "analyst": ["--all-studies"]}  # the others need no grant
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole installations take long: `make test-long` runs all that is here."""
+    """Whole installations take long: `make test-long` runs all that is here, the longest files first."""
+    places = {HERE / f"test_{name}.py": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.long)
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))  # tests of a file share what is started
 
 
 @dataclass(frozen=True)
@@ -48,40 +56,50 @@ class Installation:
     @property
     def environment(self) -> dict[str, str]:
         own = {"MOBILITY_DATA_DIR": str(self.data_dir), "DJANGO_SETTINGS_MODULE": "mobility.settings"}
-        inherited = {
-            name: value
-            for name, value in os.environ.items()
-            # The run on PostgreSQL is for the tests of services; here everything is embedded.
-            if name not in ("DATABASE_URL", "VAULT_DATABASE_URL", "REDIS_URL")
-        }
+        # The run on PostgreSQL is for the tests of services; here everything is embedded.
+        inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
         return inherited | own | self.extra
 
-    def start(self, *words: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [sys.executable, "manage.py", *words],
-            cwd=ROOT, env=self.environment, text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "manage.py", *words],
-            cwd=ROOT, env=self.environment, text=True, capture_output=True, check=False, timeout=300,
-        )  # fmt: skip
+    def values(self, *commands: tuple[str, ...]) -> list[Any]:
+        """The JSON values that commands print, in one process; they must succeed."""
+        return values(commands, self.environment)
 
     def value(self, *words: str) -> Any:
-        """The JSON value that a command prints; the command must succeed."""
-        done = self.run(*words)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        (printed,) = self.values(words)
+        return printed
+
+    def create_accounts(self, *roles: str) -> dict[str, str]:
+        """An account per role, under the name of the role; their passwords."""
+        words = {role: ("create_account", role, "--role", role, *GRANTED.get(role, ())) for role in roles}
+        return {
+            role: each["password"] for role, each in zip(roles, self.values(*words.values()), strict=True)
+        }
+
+    @contextmanager
+    def served(self, *, port: int = 0) -> Iterator[str]:
+        """The address at which it is served inside this block."""
+        server = subprocess.Popen(
+            [sys.executable, "manage.py", "run", "--port", str(port)],
+            cwd=ROOT, env=self.environment, text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )  # fmt: skip
+        try:
+            line = server.stdout.readline()
+            if not line:
+                pytest.fail(f"the server did not start\n{server.communicate()[1]}")
+            yield json.loads(line)["address"].rstrip("/")
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.communicate(timeout=60)
 
 
 @dataclass(frozen=True)
 class Site(Installation):
-    """An installation that is being served."""
+    """An installation that is being served; `sessions` are cookies of those who have signed in already."""
 
     address: str = ""
     accounts: dict[str, str] = field(default_factory=dict)
+    sessions: dict[str, Any] = field(default_factory=dict)
 
 
 @pytest.fixture(scope="session")
@@ -97,35 +115,28 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A served installation with the demo's study, still empty, and an account per role."""
     bare = Installation(tmp_path_factory.mktemp("site"))
     bare.value("create_study", str(STUDY_FILE))
-    accounts = {}
-    for role in ROLES:
-        granted = [] if role in ("administrator", "privacy_officer") else ["--all-studies"]
-        accounts[role] = bare.value("create_account", role, "--role", role, *granted)["password"]
-    server = bare.start("run", "--port", "8100")
-    assert server.stdout is not None
-    line = server.stdout.readline()
-    if not line:
-        _, errors = server.communicate()
-        pytest.fail(f"the server did not start\n{errors}")
-    try:
-        yield Site(data_dir=bare.data_dir, address=json.loads(line)["address"].rstrip("/"), accounts=accounts)
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.communicate(timeout=60)
+    accounts = bare.create_accounts(*ROLES)
+    with bare.served() as address:
+        yield Site(data_dir=bare.data_dir, address=address, accounts=accounts)
+
+
+def copy_of_study(folder: Path, slug: str, *, more: str = "") -> str:
+    """A file of the demo's study under another slug, with `more` at its end; its path."""
+    for file in STUDY_FILE.parent.iterdir():
+        if file.suffix in (".csv", ".geojson"):
+            shutil.copy(file, folder)
+    text = STUDY_FILE.read_text().replace(f'slug = "{STUDY}"', f'slug = "{slug}"')
+    (folder / "study.toml").write_text(text + more)
+    return str(folder / "study.toml")
 
 
 @pytest.fixture(scope="session")
 def report_study(site: Site, extract: list[Path], tmp_path_factory: pytest.TempPathFactory) -> str:
     """Slug of a second study of the site, with three published days of seven."""
-    folder = tmp_path_factory.mktemp("study")
-    for name in ("cells.csv", "zones.geojson"):
-        shutil.copy(STUDY_FILE.parent / name, folder)
-    text = STUDY_FILE.read_text().replace(f'slug = "{STUDY}"', 'slug = "with-reports"')
-    (folder / "study.toml").write_text(text)
-    site.value("create_study", str(folder / "study.toml"))
-    for path in extract[:3]:
-        site.value("ingest", "with-reports", str(path))
-    return "with-reports"
+    slug = "with-reports"
+    created = "create_study", copy_of_study(tmp_path_factory.mktemp("study"), slug)
+    site.values(created, *(("ingest", slug, str(path)) for path in extract[:3]))
+    return slug
 
 
 @pytest.fixture(scope="module")
@@ -145,24 +156,22 @@ class Watch:
     complaints: list[str] = field(default_factory=list)
 
     def on(self, page: Page) -> None:
-        page.on("console", lambda message: self._note(self._is_bad(page, message), message.text))
-        page.on("pageerror", lambda error: self._note(True, str(error)))
-        page.on("request", self._check_host)
+        def note(is_bad: bool, text: str) -> None:
+            if is_bad:
+                self.complaints.append(f"{page.url}: {text}")
+
+        page.on("console", lambda message: note(self._is_bad(page, message), message.text))
+        page.on("pageerror", lambda error: note(True, str(error)))
+        page.on("request", lambda request: note(self._is_elsewhere(request), f"asked {request.url}"))
 
     def _is_bad(self, page: Page, message: ConsoleMessage) -> bool:
         """Whether it is an error; that the page itself answers with 404 is for its test to judge."""
         is_its_status = message.text.startswith("Failed to load") and message.location["url"] == page.url
         return message.type == "error" and not is_its_status
 
-    def _check_host(self, request: Request) -> None:
+    def _is_elsewhere(self, request: Request) -> bool:
         parts = urlsplit(request.url)
-        self._note(
-            parts.scheme in ("http", "https", "ws") and parts.netloc != self.host, f"asked {request.url}"
-        )
-
-    def _note(self, is_bad: bool, text: str) -> None:
-        if is_bad:
-            self.complaints.append(text)
+        return parts.scheme in ("http", "https", "ws") and parts.netloc != self.host
 
 
 @pytest.fixture
@@ -186,15 +195,22 @@ def watched(site: Site, browser: Browser) -> Iterator[Callable[..., Page]]:
 
 @pytest.fixture
 def sign_in(site: Site, watched: Callable[..., Page]) -> Callable[..., Page]:
-    """Open the site as a person with a role: `sign_in("analyst")`; the page is watched."""
+    """A page of a person with a role, watched: `sign_in("analyst")`; they sign in once for all tests."""
 
     def open_as(role: str, **options: Any) -> Page:
-        page = watched(**options)
-        page.goto(f"{site.address}/sign-in/")
-        page.fill("input[name=username]", role)
-        page.fill("input[name=password]", site.accounts[role])
-        page.click("main button[type=submit]")
-        page.wait_for_url(f"{site.address}/")
+        page = watched(storage_state=site.sessions.get(role), **options)
+        if role not in site.sessions:
+            page.goto(f"{site.address}/sign-in/")
+            fill_in(page, role, site.accounts[role])
+            page.wait_for_url(f"{site.address}/")
+            site.sessions[role] = page.context.storage_state()
         return page
 
     return open_as
+
+
+def fill_in(page: Page, username: str, password: str) -> None:
+    """Sign in on the page of the sign-in."""
+    page.fill("input[name=username]", username)
+    page.fill("input[name=password]", password)
+    page.press("input[name=password]", "Enter")

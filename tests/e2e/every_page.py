@@ -1,37 +1,75 @@
-"""Every page of a site that a role can reach by links, one address for each view."""
+"""Every page of a site that a role can reach by links, one address for each view; and the Tab key there."""
 
+import re
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
+from html import unescape
+from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+import pytest
 from django.conf import settings
 from django.urls import Resolver404, resolve
 from playwright.sync_api import Page
 
+MOST_STEPS = 600
+# Some forms have the cursor in their first field: the way through a page begins above it.
+TO_THE_TOP = """() => {
+    document.body.tabIndex = -1;
+    document.body.focus();
+    document.body.removeAttribute('tabindex');
+}"""
+# What a person can act on. Of a group of radio buttons, and of a grid, one member is in the order of tabs.
+REACHABLE = """() => {
+  const shown = (node) => node.checkVisibility({ visibilityProperty: true }) && !node.closest("[inert]");
+  const nodes = document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]");
+  const acted = [...nodes].filter((node) =>
+    shown(node) && !node.disabled && node.type !== "hidden" && node.tabIndex >= 0
+    && !(node.type === "radio" && !node.checked));
+  acted.forEach((node, place) => { node.dataset.place = place; });
+  return acted.map((node) => `${node.tagName} ${node.innerText || node.name || node.className}`.slice(0, 60));
+}"""
+# Where the focus is, and whether it can be seen: an outline, within the screen, not below anything else.
+FOCUS = """() => {
+  const node = document.activeElement;
+  if (!node || node === document.body) return null;
+  const style = getComputedStyle(node);
+  const box = node.getBoundingClientRect();
+  const outline = parseFloat(style.outlineWidth) >= 2 && style.outlineStyle !== "none";
+  const inside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+  return { place: node.dataset.place ?? null, text: node.outerHTML.slice(0, 120), seen: outline && inside };
+}"""
 
-class _Links(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = dict(attrs)
-        if tag == "a" and values.get("href") and "download" not in values:
-            self.found.append(values["href"] or "")
+LINK = re.compile(r'<a\b(?![^>]*\bdownload\b)[^>]*\bhref="([^"]+)"')
+# What is not the same at the next visit: tokens of forms, addresses of shares and batches, times of day.
+PASSING = re.compile(r'value="\w{64}"|/shared/[\w-]+|[0-9a-f]{8}-[0-9a-f-]{27}|\b\d\d:\d\d\b')
 
 
-def pages_of(page: Page, site: str, *, study: str, role: str) -> dict[str, str]:
-    """Addresses of what a role can open by links, and of the states of report pages, by a name for each."""
-    if role == "operator":
-        return Walk(page, site, study).pages()
+class Stop(NamedTuple):
+    """A page to look at: its name, its address, and what it says, whoever reads it."""
+
+    name: str
+    address: str
+    says: str
+
+
+def pages_of(page: Page, site: str, *, study: str, role: str) -> list[Stop]:
+    """What a role can open by links, and the states of report pages."""
+    walk = Walk(page, site, study)
+    found = {}
+    if role == "nobody":
+        found = {"sign-in": "/sign-in/", "nothing": "/nothing-here/"}
     if role == "administrator":
         _draft(page, site, study)
-    simulated = states_of_simulator(study) if role == "administrator" else {}
-    # First: it fills the lists that the walk finds. A privacy officer reads, and opens nothing to others.
-    opened = {} if role == "privacy_officer" else opened_to_others(page, site, study)
-    return Walk(page, site, study).pages() | states_of_reports(study) | simulated | opened
+        found |= states_of_simulator(study)
+    if role not in ("nobody", "operator"):
+        found |= states_of_reports(study)
+        # A privacy officer reads, and opens nothing to others.
+        # Before the walk: it fills the lists that the walk finds.
+        found |= {} if role == "privacy_officer" else opened_to_others(page, site, study)
+    found = walk.pages() | found
+    return [Stop(name, address, walk.says(address)) for name, address in found.items()]
 
 
 def _draft(page: Page, site: str, study: str) -> None:
@@ -68,28 +106,23 @@ def _send(page: Page, form: str, **values: str) -> None:
 
 def states_of_reports(study: str) -> dict[str, str]:
     """Pages that look quite different by what their address asks for."""
-    gender = f"/studies/{study}/gender/"
     first, second = "from=2017-05-31&to=2017-05-31", "with_from=2017-06-01&with_to=2017-06-02"
     queries = {
-        "report of days outside the study": "?from=2030-01-01",
-        "report of no date": "?from=soon",
-        "report of a day without data": "?from=2017-06-05",
-        "report as a table of visitors": "?view=table&measure=visitors&order=sorted&values=consistent",
-        "days, small charts of cumulated visitors": "days/?show=cumulative&form=multiples&measure=visitors",
-        "movements of one day's visitors": "movement/?show=there_again",
-        "movements of a window": "movement/?show=window",
-        "movements of no figure": "movement/?show=nothing",
-        "windows compared": f"compare/?kind=windows&{first}&{second}",
-        "categories compared": f"compare/?kind=categories&{first}&category=0&reference=1",
-        "a day compared with the others": f"compare/?kind=baseline&{first}",
+        "report of days outside the study": "gender/?from=2030-01-01",
+        "report of no date": "gender/?from=soon",
+        "report of a day without data": "gender/?from=2017-06-05",
+        "report as a table of visitors": "gender/?view=table&measure=visitors&order=sorted&values=consistent",
+        "days, cumulated": "gender/days/?show=cumulative&form=multiples&measure=visitors",
+        "movements of one day's visitors": "gender/movement/?show=there_again",
+        "movements of a window": "gender/movement/?show=window",
+        "movements of no figure": "gender/movement/?show=nothing",
+        "windows compared": f"gender/compare/?kind=windows&{first}&{second}",
+        "categories compared": f"gender/compare/?kind=categories&{first}&category=0&reference=1",
+        "a day compared with the others": f"gender/compare/?kind=baseline&{first}",
+        "zones on a map": "sleeping_area/?view=map",
+        "uncertainty of a day on a map": "sleeping_area/?view=map&layer=uncertainty&from=2017-06-01",
     }
-    maps = {
-        "zones on a map": "?view=map",
-        "uncertainty of a day on a map": "?view=map&layer=uncertainty&from=2017-06-01",
-    }
-    sleeping = f"/studies/{study}/sleeping_area/"
-    on_maps = {name: sleeping + query for name, query in maps.items()}
-    return {name: gender + query for name, query in queries.items()} | on_maps
+    return {name: f"/studies/{study}/{query}" for name, query in queries.items()}
 
 
 def states_of_simulator(study: str) -> dict[str, str]:
@@ -116,6 +149,12 @@ class Walk:
     site: str
     preferred: str = ""
     found: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+
+    def says(self, address: str) -> str:
+        """What a page says below its header, which differs by role, but for what passes."""
+        source = self.sources.get(address) or self.page.context.request.get(self.site + address).text()
+        return PASSING.sub("", source[source.index("<main") : source.index("</main>")])
 
     def pages(self) -> dict[str, str]:
         """Addresses by the name of their view, in the order of discovery."""
@@ -130,21 +169,13 @@ class Walk:
             answer = self.page.context.request.get(self.site + address)
             if not answer.ok or "text/html" not in answer.headers.get("content-type", ""):
                 continue
-            self.found[name] = address
-            for link in self._links(answer.text(), at=answer.url):
-                if self.preferred and self.preferred in link:
-                    waiting.appendleft(link)
-                else:
-                    waiting.append(link)
+            self.found[name], self.sources[address] = address, answer.text()
+            for link in LINK.findall(self.sources[address]):
+                at, _, query = urljoin(answer.url, unescape(link)).partition("#")[0].partition("?")
+                if at.startswith(f"{self.site}/"):
+                    onwards = at.removeprefix(self.site) + (query and f"?{query}")
+                    (waiting.appendleft if self.preferred in onwards else waiting.append)(onwards)
         return self.found
-
-    def _links(self, source: str, *, at: str) -> Iterator[str]:
-        links = _Links()
-        links.feed(source)
-        for link in links.found:
-            parts = urlsplit(urljoin(at, link))
-            if f"{parts.scheme}://{parts.netloc}" == self.site:
-                yield parts.path + (f"?{parts.query}" if parts.query else "")
 
 
 def view_name(address: str) -> str | None:
@@ -153,3 +184,43 @@ def view_name(address: str) -> str | None:
         return resolve(urlsplit(address).path, urlconf=settings.ROOT_URLCONF).view_name
     except Resolver404:
         return None
+
+
+def unreachable(page: Page) -> list[str]:
+    """Controls that the Tab key does not reach, or on which the focus does not show."""
+    wanted: list[str] = page.evaluate(REACHABLE)
+    page.evaluate(TO_THE_TOP)
+    reached: set[int] = set()
+    unseen, last = [], None
+    for _ in range(MOST_STEPS):
+        page.keyboard.press("Tab")
+        focus: dict[str, Any] | None = page.evaluate(FOCUS)
+        if focus is None:
+            break
+        if focus["place"] is not None:
+            # A date has a stop for its day, month and year: the same control again is no second round.
+            if int(focus["place"]) in reached and focus["place"] != last:
+                break
+            last = focus["place"]
+            reached.add(int(last))
+        if not focus["seen"]:
+            unseen.append(f"focus is not seen on {focus['text']}")
+    missed = [f"not reached: {text}" for place, text in enumerate(wanted) if place not in reached]
+    return missed + unseen
+
+
+def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until the focus is there, and shows."""
+    target = page.locator(selector).first
+    for _ in range(MOST_STEPS):
+        page.keyboard.press("Tab")
+        if target.evaluate("element => element === document.activeElement"):
+            assert target.evaluate("element => getComputedStyle(element).outlineStyle") != "none", selector
+            return
+    pytest.fail(f"Tab never reaches {selector}")
+
+
+def press_on(page: Page, tag: str, text: str) -> None:
+    """Go to a link or button by the Tab key and press Enter."""
+    tab_to(page, f"main {tag}:text-is('{text}')")
+    page.keyboard.press("Enter")

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -36,7 +36,7 @@ def why_not() -> str:
         return f"needs {', '.join(missing)}"
     tried = subprocess.run(
         ["unshare", "--mount", "--net", "--propagation", "private", "sh", "-c", _own_folder("etc", "/mnt")],
-        capture_output=True, check=False,
+        capture_output=True, check=False
     )  # fmt: skip
     return "" if tried.returncode == 0 else "needs overlay file systems in namespaces"
 
@@ -69,7 +69,7 @@ class Machine:
             *(_own_folder(top, "/mnt") for top in self._tops),
             f"mkdir {CODE}; mount --bind {shlex.quote(str(ROOT))} {CODE}",
             f"printf '127.0.0.1 localhost\\n{known}' > /etc/hosts; : > /etc/resolv.conf",
-            *(f"chmod a+x {shlex.quote(str(folder))}" for path in _needed() for folder in _above(path)),
+            *(f"chmod a+x {shlex.quote(str(folder))}" for folder in _closed()),
             # The account of the service reads the code; a checkout may be private. Files that come and go
             # meanwhile, as kernels that another test compiles, are no failure.
             f"find {CODE} '(' -name .git -o -name var ')' -prune -o ! -type l ! -perm -o=r "
@@ -81,9 +81,8 @@ class Machine:
         self._keeper = subprocess.Popen(
             ["ip", "netns", "exec", self.namespace, "unshare", "--mount", "--propagation", "private",
              "sh", "-c", "\n".join(script)],
-            stdout=subprocess.PIPE, start_new_session=True,
+            stdout=subprocess.PIPE, start_new_session=True
         )  # fmt: skip
-        assert self._keeper.stdout is not None
         assert self._keeper.stdout.readline() == b"ready\n", name
         self.root = Path(f"/proc/{self._keeper.pid}/root")
 
@@ -107,14 +106,12 @@ class Machine:
         into = ["nsenter", f"--target={self._keeper.pid}", "--mount", "--net"]
         return [*into, "env", f"--chdir={CODE}", *words]
 
-    def shell(
-        self, line: str, *, exit_code: int | None = 0, environment: Mapping[str, str] | None = None
-    ) -> str:
+    def shell(self, line, *, exit_code=0, environment=None) -> str:
         """Run a line as root would type it there, and return what it prints."""
         path = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/postgresql/bin", "HOME": HOME}
         done = subprocess.run(
             self.inside("bash", "-o", "pipefail", "-c", line), env=path | dict(environment or {}),
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300
         )  # fmt: skip
         assert exit_code is None or done.returncode == exit_code, (
             f"{self.name}$ {line}\n{done.stdout}{done.stderr}"
@@ -132,7 +129,7 @@ class Machine:
         with (self.root / "var" / "log" / log).open("ab") as output:
             process = subprocess.Popen(
                 self.inside(*words), stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                start_new_session=True, env={"PATH": os.environ["PATH"]},
+                start_new_session=True, env={"PATH": os.environ["PATH"]}
             )  # fmt: skip
         self._running.append(process)
         return process
@@ -156,12 +153,12 @@ class Machine:
         as_service = [
             "setpriv", "--reuid", unit.value("User"), "--regid", unit.value("Group"), "--init-groups",
             "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all",
-            "env", *unit.environment(), unit.value("ExecStart"),
+            "env", *unit.environment(), unit.value("ExecStart")
         ]  # fmt: skip
         script = "\n".join(["set -e", *protect, "exec " + " ".join(as_service)])
         self._units[name] = self.start(
             "unshare", "--mount", "--propagation", "private", "env", "--ignore-environment", "HOME=/var/lib",
-            "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "sh", "-c", script, log=f"{name}.log",
+            "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "sh", "-c", script, log=f"{name}.log"
         )  # fmt: skip
         return self._units[name]
 
@@ -179,12 +176,10 @@ class Machine:
         deadline = time.monotonic() + START_S
         while subprocess.run(self.inside("bash", "-c", line), capture_output=True, check=False).returncode:
             if time.monotonic() > deadline:
-                logs = {each.name: each.read_text(errors="replace")[-3000:] for each in self._logs()}
+                files = (self.written / "var" / "up" / "log").glob("*.log")
+                logs = {each.name: each.read_text(errors="replace")[-3000:] for each in files}
                 raise AssertionError(f"{self.name}: waited {START_S} s for {what}\n{logs}")
             time.sleep(0.3)
-
-    def _logs(self) -> Iterator[Path]:
-        return (self.written / "var" / "up" / "log").glob("*.log")
 
     def stop(self) -> None:
         """End all that runs there, and forget all that it wrote."""
@@ -197,7 +192,8 @@ class Machine:
             ["ip", "netns", "pids", self.namespace], capture_output=True, text=True, check=False
         )
         for pid in found.stdout.split():
-            os.kill(int(pid), signal.SIGKILL)
+            with suppress(ProcessLookupError):  # ended meanwhile
+                os.kill(int(pid), signal.SIGKILL)
         _run("ip", "netns", "delete", self.namespace)
 
 
@@ -236,8 +232,10 @@ def _needed() -> list[Path]:
     return [interpreter, interpreter.resolve()]
 
 
-def _above(path: Path) -> list[Path]:
-    return [parent for parent in path.parents if len(parent.parts) > 1 and not parent.stat().st_mode & 0o001]
+def _closed() -> list[Path]:
+    """Folders above them that are not open to that account."""
+    above = [folder for path in _needed() for folder in path.parents if len(folder.parts) > 1]
+    return [folder for folder in above if not folder.stat().st_mode & 0o001]
 
 
 def _run(*words: str) -> None:

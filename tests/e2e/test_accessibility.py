@@ -1,26 +1,32 @@
-"""Every page in both themes, wide and narrow: no serious barrier, nothing too wide, nothing heavy."""
+"""Every page as each role sees it: barriers, mixed languages, width, weight, and the way through by keyboard.
+
+A page is looked at twice, in opposite settings: once in English and once in French, once wide and once
+narrow, once light and once dark. Which of them go together changes from page to page, so that all pairs of
+(page, language, width, scheme) are seen, and not their whole product. Both languages are measured narrow.
+What a page says is looked at once, whichever role reads it first.
+"""
 
 import itertools
-from collections.abc import Callable
+import json
+import re
+import tomllib
 from pathlib import Path
-from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Page, Response, ViewportSize
 
-from tests.e2e.conftest import ROLES, Site
-from tests.e2e.every_page import pages_of
+from tests.e2e.conftest import ROLES, STUDY_FILE
+from tests.e2e.every_page import pages_of, unreachable
 
 pytestmark = pytest.mark.e2e
 
-AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
-SIZES: dict[str, ViewportSize] = {
-    "wide": {"width": 1440, "height": 900},
-    "narrow": {"width": 390, "height": 844},
-}
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+AXE = (Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js").read_text("utf-8")
+SIZES = {"wide": {"width": 1440, "height": 900}, "narrow": {"width": 390, "height": 844}}
+SCHEMES = ("light", "dark")
+LOOKS = list(itertools.product(SIZES, SCHEMES))  # the first and the last are opposite, and the two between
 GRAVE = ("serious", "critical")
 MAX_PAGE_BYTES = 500_000  # as it is sent, without the library of charts
+# Words of English that no French page may show; data of the study (its categories) is not translated.
+ENGLISH = re.compile(r"\b(the|of|and|this|which|with|from|days|visitors|there|not|each|share)\b")
 # The whole report of axe is long; this says what to mend and where.
 RUN_AXE = """async () => {
   const { violations } = await axe.run(document, { resultTypes: ["violations"] });
@@ -28,61 +34,83 @@ RUN_AXE = """async () => {
     id, impact, help, nodes: nodes.map((node) => `${node.target.join(" ")} | ${node.failureSummary}`),
   }));
 }"""
+BYTES = """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+  .filter(({ name }) => !name.includes("/plotly"))
+  .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)"""
+TEXT = """() => {
+  const copy = document.body.cloneNode(true);
+  copy.querySelectorAll("code, pre, script, svg, textarea, option, [lang=en], [translate=no]")
+    .forEach((node) => node.remove());
+  document.body.append(copy);
+  const text = copy.innerText;
+  copy.remove();
+  return text;
+}"""
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_no_page_has_a_serious_barrier_or_is_heavy(
-    site: Site, report_study: str, sign_in: Callable[..., Page], role: str
-) -> None:
-    page = sign_in(role)
+@pytest.fixture(scope="module")
+def seen():
+    """What the pages said that were looked at."""
+    return set()
+
+
+@pytest.mark.parametrize("role", [*ROLES, "nobody"])
+def test_no_page_has_a_barrier_or_mixes_languages_or_is_too_wide_or_heavy(
+    site, report_study, sign_in, watched, seen, role
+):
+    pages = {}
+    for locale in ("en-GB", "fr-FR"):
+        pages[locale] = watched(locale=locale) if role == "nobody" else sign_in(role, locale=locale)
+    stops = pages_of(pages["en-GB"], site.address, study=report_study, role=role)
+    new = {stop.says: stop for stop in stops if stop.says not in seen}
+    seen |= new.keys()
+    assert new
     found = []
-    for name, address in pages_of(page, site.address, study=report_study, role=role).items():
-        weight = weight_of(page, site.address + address)
-        if weight > MAX_PAGE_BYTES:
-            found.append(f"{name}: {weight} bytes")
-        for size, scheme in itertools.product(SIZES, SCHEMES):
+    for number, stop in enumerate(new.values()):
+        looks = LOOKS[number % 4], LOOKS[3 - number % 4]
+        for (locale, page), (size, scheme) in zip(pages.items(), looks, strict=True):
             page.set_viewport_size(SIZES[size])
             page.emulate_media(color_scheme=scheme)
-            found += [f"{name}, {size}, {scheme}: {line}" for line in barriers(page)]
-            if is_wider_than_the_screen(page):
-                found.append(f"{name}, {size}: the page scrolls sideways")
+            open_page(page, site.address + stop.address)
+            wrong = shortcomings(page, is_wide=size == "wide", is_french=locale == "fr-FR", slug=report_study)
+            found += [f"{stop.name}, {locale}, {size}, {scheme}: {line}" for line in wrong]
     assert found == []
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("address", ["/", "/sign-in/", "/nothing-here/"])
-def test_pages_before_signing_in_have_no_serious_barrier(
-    site: Site, watched: Callable[..., Page], address: str, scheme: str
-) -> None:
-    page = watched(color_scheme=scheme, viewport=SIZES["narrow"])
-    page.goto(site.address + address)
-    assert barriers(page) == []
+def shortcomings(page, *, is_wide, is_french, slug):
+    """All that is wrong with the page as it stands there."""
+    weight = page.evaluate(BYTES)
+    found = [f"{weight} bytes"] if weight > MAX_PAGE_BYTES else []
+    found += barriers(page)
+    found += english_lines(page, slug=slug) if is_french else []
+    found += unreachable(page) if is_wide else []
+    for size in ("wide", "narrow") if is_wide else ("narrow",):
+        page.set_viewport_size(SIZES[size])
+        if is_wider_than_the_screen(page):
+            found.append(f"the page scrolls sideways when it is {size}")
+    return found
 
 
-def test_the_check_sees_barriers(site: Site, watched: Callable[..., Page]) -> None:
+def test_the_checks_see_what_is_wrong(site, watched):
     page = watched()
     page.goto(f"{site.address}/sign-in/")
     page.evaluate("document.querySelectorAll('label').forEach((label) => label.remove())")
     assert any(line.startswith("label (critical)") for line in barriers(page))
-
-
-def weight_of(page: Page, address: str) -> int:
-    """Open a page; bytes that this visit fetches, as sent, without the library of charts."""
-    answers: list[Response] = []
-
-    def note(answer: Response) -> None:  # a bound method of a list is no listener to Playwright
-        answers.append(answer)
-
-    page.on("response", note)
-    open_page(page, address)
-    page.wait_for_load_state("networkidle")
-    page.remove_listener("response", note)
-    return sum(
-        answer.request.sizes()["responseBodySize"] for answer in answers if "/plotly" not in answer.url
+    assert english_lines(page, slug="")
+    assert page.evaluate(BYTES) > 10_000
+    page.evaluate("document.querySelector('main').style.width = '3000px'")
+    assert is_wider_than_the_screen(page)
+    page.reload()
+    page.evaluate(
+        "document.querySelector('main button').addEventListener('focus', (event) => event.target.blur())"
     )
+    assert any("not reached" in line for line in unreachable(page))
+    page.reload()
+    page.evaluate("document.querySelector('main button').style.setProperty('outline', 'none', 'important')")
+    assert any("not seen" in line for line in unreachable(page))
 
 
-def open_page(page: Page, address: str) -> None:
+def open_page(page, address):
     """Load a page, and wait for its charts."""
     page.goto(address)
     page.wait_for_function(
@@ -90,12 +118,12 @@ def open_page(page: Page, address: str) -> None:
     )
 
 
-def barriers(page: Page) -> list[str]:
+def barriers(page):
     """What axe-core calls serious or critical, with the element and what to do."""
     if page.evaluate("typeof axe === 'undefined'"):
         # By the debugger: the content policy of the page stays as it is.
-        page.evaluate(AXE.read_text("utf-8"))
-    violations: list[dict[str, Any]] = page.evaluate(RUN_AXE)
+        page.evaluate(AXE)
+    violations = page.evaluate(RUN_AXE)
     return [
         f"{each['id']} ({each['impact']}): {each['help']}: {node}"
         for each in violations
@@ -104,10 +132,28 @@ def barriers(page: Page) -> list[str]:
     ]
 
 
-def is_wider_than_the_screen(page: Page) -> bool:
+def is_wider_than_the_screen(page):
     """Whether it stays so: charts follow a change of the screen's width after a moment."""
     for _ in range(40):
         if not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
             return False
         page.wait_for_timeout(100)
     return True
+
+
+def english_lines(page, *, slug):
+    """Lines of a page in English that do not say so (`lang`), and are neither code nor names of the study."""
+    text = page.evaluate(TEXT)
+    for name in (slug, *names_of_the_study()):
+        text = text.replace(name, "")
+    return [line for line in text.split("\n") if ENGLISH.search(line)]
+
+
+def names_of_the_study():
+    """What the study's author wrote: the same in every language. The longest first, as some hold others."""
+    indicators = tomllib.loads(STUDY_FILE.read_text())["indicator"]
+    zones = json.loads((STUDY_FILE.parent / "zones.geojson").read_text())["features"]
+    names = [each["name"] for each in indicators]
+    names += [category for each in indicators for category in each.get("categories", [])]
+    names += [each["properties"]["zone"] for each in zones]
+    return sorted(set(names), key=len, reverse=True)

@@ -1,4 +1,7 @@
-"""Every file of the downloads menu, fetched in Chromium and read back with another library."""
+"""Maps and files of an analyst: computed by the worker, fetched in Chromium, with the numbers of the command.
+
+That other libraries read each kind of file: tests/reports/exports.
+"""
 
 import csv
 import io
@@ -6,81 +9,74 @@ import json
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
-import openpyxl
-import polars
-import pypdf
+import geopandas
 import pytest
-from defusedxml import ElementTree
-from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.e2e.conftest import STUDY, Site
+from tests.e2e.conftest import STUDY, copy_of_study
 
 pytestmark = pytest.mark.e2e
 WINDOW = "from=2017-05-31&to=2017-06-01"
+BEGINNINGS = {
+    "xlsx": b"PK\3\4", "parquet": b"PAR1", "png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF-", "json": b"[",
+    "csv": b"study,", "sdmx.csv": b"FREQ,",
+}  # fmt: skip
+LOCATION = """
+[location]
+level = "ln 4"
+radius_m = 400
+grid_m = 1000
+"""
+RIVER = {"type": "LineString", "coordinates": [[6.86, 47.72], [6.87, 47.65], [6.84, 47.55]]}
 
 
 @pytest.fixture(scope="module")
-def two_days(site: Site, extract: list[Path]) -> list[dict[str, Any]]:
+def two_days(site, extract):
     """What the command line says of gender in the first two days."""
-    for path in extract[:2]:
-        site.value("ingest", STUDY, str(path))
-    window = ("--from", "2017-05-31", "--to", "2017-06-01")
-    exported = site.value("export_report", STUDY, "--indicator", "gender", *window)
-    return list(exported[0]["estimates"])
+    exported = ("export_report", STUDY, "--indicator", "gender", "--from", "2017-05-31", "--to", "2017-06-01")
+    *_, reports = site.values(*(("ingest", STUDY, str(path)) for path in extract[:2]), exported)
+    return reports[0]["estimates"]
 
 
-def fetched(page: Page, label: str) -> tuple[str, bytes]:
+@pytest.fixture(scope="module")
+def place_study(site, extract, tmp_path_factory):
+    """Slug of a study of the site in which everyone reports a place, with two published days of seven."""
+    slug, folder = "places-2017", tmp_path_factory.mktemp("places")
+    river = {"type": "Feature", "properties": {}, "geometry": RIVER}
+    (folder / "Savoureuse.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [river]}))
+    created = "create_study", copy_of_study(folder, slug, more=f'layers = ["Savoureuse.geojson"]\n{LOCATION}')
+    site.values(created, *(("ingest", slug, str(path)) for path in extract[:2]))
+    return slug
+
+
+def fetched(page, label):
     """Name and content of a file of the menu."""
     with page.expect_download() as waiting:
         page.locator(".downloads").get_by_role("link", name=label, exact=True).click()
     return waiting.value.suggested_filename, waiting.value.path().read_bytes()
 
 
-def frequencies(ending: str, content: bytes) -> list[float]:
-    """Shares of a table, read by a library that did not write it."""
-    if ending == "json":
-        return [estimate["frequency"] for estimate in json.loads(content)[0]["estimates"]]
-    if ending == "parquet":
-        return polars.read_parquet(io.BytesIO(content))["frequency"].to_list()
-    if ending == "xlsx":
-        head, *rows = openpyxl.load_workbook(io.BytesIO(content))["gender"].iter_rows(values_only=True)
-        return [float(str(row[head.index("frequency")])) for row in rows]
-    column = "OBS_VALUE" if ending == "sdmx.csv" else "frequency"
-    return [float(row[column]) for row in csv.DictReader(io.StringIO(content.decode()))]
-
-
-def test_each_file_of_a_window_has_its_numbers(
-    site: Site, two_days: list[dict[str, Any]], sign_in: Callable[..., Page]
-) -> None:
+def test_each_file_of_a_window_is_fetched_by_keyboard_and_has_its_numbers(site, two_days, sign_in):
     page = sign_in("analyst")
     page.goto(f"{site.address}/studies/{STUDY}/gender/?{WINDOW}")
-    menu = page.locator(".downloads summary")
-    menu.focus()
+    page.locator(".downloads summary").focus()
     page.keyboard.press("Enter")
     expect(page.locator(".downloads").get_by_role("link", name="PDF", exact=True)).to_be_visible()
-    shares = [estimate["frequency"] for estimate in two_days]
-    tables = {"CSV": "csv", "XLSX": "xlsx", "JSON": "json", "Parquet": "parquet", "SDMX-CSV": "sdmx.csv"}
-    for label, ending in tables.items():
+    contents = {}
+    for label in page.locator(".downloads a").all_inner_texts():
         name, content = fetched(page, label)
-        assert name == f"{STUDY}_gender_2017-05-31_2017-06-01.{ending}"
-        assert frequencies(ending, content) == pytest.approx(shares, rel=1e-15, abs=0)
-    _, picture = fetched(page, "PNG")
-    assert Image.open(io.BytesIO(picture)).width == 1520
-    _, drawing = fetched(page, "SVG")
-    assert ElementTree.fromstring(drawing).tag.endswith("svg")
-    _, report = fetched(page, "PDF")
-    text = "".join(sheet.extract_text() for sheet in pypdf.PdfReader(io.BytesIO(report)).pages)
-    assert f"{shares[0]:.1%}".rstrip("%") in text
+        stem, _, ending = name.partition(".")
+        assert stem == f"{STUDY}_gender_2017-05-31_2017-06-01"
+        contents[ending] = content
+    assert {ending: contents[ending][: len(BEGINNINGS[ending])] for ending in contents} == BEGINNINGS
+    shares = [estimate["frequency"] for estimate in two_days]
+    rows = list(csv.DictReader(io.StringIO(contents["csv"].decode())))
+    assert [float(row["frequency"]) for row in rows] == pytest.approx(shares, rel=1e-15, abs=0)
+    assert [each["frequency"] for each in json.loads(contents["json"])[0]["estimates"]] == shares
 
 
-def test_files_of_the_days_and_of_the_study(
-    site: Site, two_days: list[dict[str, Any]], sign_in: Callable[..., Page]
-) -> None:
+def test_files_of_the_days_and_of_the_study(site, two_days, sign_in):
     page = sign_in("analyst")
     for path, n_windows in ((f"/studies/{STUDY}/gender/days/", 7), (f"/studies/{STUDY}/", 7 * 28)):
         page.goto(site.address + path)
@@ -92,9 +88,7 @@ def test_files_of_the_days_and_of_the_study(
                 assert len(json.loads(content)) == n_windows
 
 
-def test_bundle_recomputes_what_the_command_exports(
-    site: Site, two_days: list[dict[str, Any]], sign_in: Callable[..., Page], tmp_path: Path
-) -> None:
+def test_bundle_recomputes_what_the_command_exports(site, two_days, sign_in, tmp_path):
     page = sign_in("analyst")
     page.goto(f"{site.address}/studies/{STUDY}/")
     page.locator(".downloads summary").click()
@@ -103,7 +97,48 @@ def test_bundle_recomputes_what_the_command_exports(
     zipfile.ZipFile(io.BytesIO(content)).extractall(tmp_path / "bundle")
     done = subprocess.run(
         [sys.executable, "recompute.py", "--out", str(tmp_path / "computed.json")],
-        cwd=tmp_path / "bundle", env={}, text=True, capture_output=True, check=False, timeout=120,
+        cwd=tmp_path / "bundle", env={}, text=True, capture_output=True, check=False, timeout=120
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads((tmp_path / "computed.json").read_text()) == site.value("export_report", STUDY)
+    exported, again = site.values(("export_report", STUDY), ("export_report", STUDY))
+    assert json.loads((tmp_path / "computed.json").read_text()) == exported == again
+    assert len(exported) == 7 * 28
+
+
+def test_reported_places_become_a_density(site, place_study, sign_in):
+    page = sign_in("analyst")
+    page.goto(f"{site.address}/studies/{place_study}/")
+    page.get_by_role("link", name="Maps of places").click()
+    page.goto(f"{page.url}?{WINDOW}")
+    expect(page.get_by_text("where it predicts held-out reports best")).to_be_visible(timeout=120_000)
+    expect(page.locator(".map__plot image")).to_have_count(2)
+    expect(page.get_by_text("Savoureuse")).to_be_visible()
+    row = page.get_by_role("row", name="City of Belfort")
+    # Most of the demo's people are in the city, and noise takes some of them out of it.
+    subscribers, noisy = (
+        int("".join(c for c in row.locator("td").nth(place).inner_text().split("\n")[0] if c.isdigit()))
+        for place in (0, 1)
+    )
+    assert subscribers > noisy > 0
+    expect(page.get_by_text("reported places are the better view here")).to_be_visible()
+    page.get_by_role("button", name="Compute the maps of all days").press("Enter")
+    page.wait_for_url("**/maps/?**")
+    page.locator(".map__frame").first.focus()
+    page.keyboard.press("+")
+    page.get_by_role("button", name="Day after").press("Enter")
+    expect(page.locator("[data-title]")).to_have_text("Wed 31 May 2017")
+
+
+def test_zones_are_downloaded_as_the_map_has_them(site, place_study, sign_in):
+    page = sign_in("analyst")
+    page.goto(f"{site.address}/studies/{place_study}/sleeping_area/?{WINDOW}")
+    page.get_by_role("link", name="Map", exact=True).click()
+    page.wait_for_selector(".map__plot .shapelayer path, .map__plot .scatterlayer path")
+    page.get_by_text("Download these numbers").click()
+    _, content = fetched(page, "GeoJSON")
+    frame = geopandas.read_file(io.BytesIO(content))
+    assert set(frame["category"]) >= {"City of Belfort", "NR"}
+    table = page.locator(".table tbody tr").filter(has_text="City of Belfort")
+    reports = int(table.locator("td").last.inner_text().replace("\u202f", ""))
+    assert frame.set_index("category").loc["City of Belfort", "reports"] == reports
+    assert b'id="zone-0"' in fetched(page, "SVG")[1]

@@ -1,13 +1,11 @@
-"""Everything is lost, and comes back from a backup and an escrow; what was destroyed does not.
+"""Everything is lost (databases, keys, secrets, staged files, the queue), and comes back from a backup.
 
-Real processes, on PostgreSQL and on SQLite. What is lost: both databases, the data folder with its keys,
-staged files and secrets, and what Redis holds.
+What was destroyed does not. Real processes, on PostgreSQL and on SQLite.
 """
 
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,14 +13,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from mobility.demo.extract import write_extract
 from mobility.runtime import RuntimePaths
 from scripts import services
-from tests.e2e.conftest import STUDY, STUDY_FILE
+from tests.e2e.conftest import STUDY, STUDY_FILE, copy_of_study
 from tests.e2e.deployment import URLS, Deployment
+from tests.e2e.several import outcomes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 SECOND = "second-2017"
+TOTALS = ("export_report", STUDY)
 
 
 @dataclass
@@ -33,24 +32,14 @@ class Drill:
     safe: Path
     files: list[Path]
 
-    def manage(self, *words: str) -> Any:
-        return json.loads(self.site.manage_text(*words))
-
-    def refused(self, *words: str) -> str:
+    def refused(self, *words):
         """What a command says that must fail."""
-        with self.site.command(*words) as process:
-            output, errors = process.communicate(timeout=120)
-        assert process.returncode != 0, output
-        return errors
+        (done,) = outcomes([words], self.site.environment)
+        assert done.code != 0, done.output
+        return done.errors
 
-    def totals(self) -> str:
-        return self.site.manage_text("export_report", STUDY)
-
-    def stop(self) -> None:
+    def lose_everything(self):
         self.site.worker.stop()
-
-    def lose_everything(self) -> None:
-        self.stop()
         with self.site.client() as redis:
             redis.flushall()
         shutil.rmtree(self.site.data)
@@ -60,23 +49,17 @@ class Drill:
                 connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
                 connection.execute(f"CREATE DATABASE {name}".encode())
 
-    def study_keys(self) -> list[str]:
+    def study_keys(self):
         return sorted(path.stem for path in RuntimePaths(self.site.data).keystore.glob("study-*.key"))
 
-    def escrow(self) -> str:
-        made = self.manage(
-            "escrow_keys", "--to", str(self.safe), "--recipient", str(self.safe / "public.pem")
-        )
-        return str(made["escrow"])
-
-    def restore_keys(self, escrow: str) -> Any:
-        return self.manage("restore_keys", escrow, "--private-key", str(self.safe / "private.pem"))
+    def restore_keys(self, escrow):
+        """The command that does so."""
+        return ("restore_keys", escrow, "--private-key", str(self.safe / "private.pem"))
 
 
 @pytest.fixture(scope="module", params=["postgresql", "sqlite"])
-def drill(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drill]:
-    safe, extract = (tmp_path_factory.mktemp(name) for name in ("safe", "extract"))
-    write_extract(extract, seed=17, n_subscribers=1_000)
+def drill(request, extract, tmp_path_factory):
+    safe = tmp_path_factory.mktemp("safe")
     for words in (
         ["genpkey", "-algorithm", "X25519", "-out", "private.pem"],
         ["pkey", "-in", "private.pem", "-pubout", "-out", "public.pem"],
@@ -87,18 +70,7 @@ def drill(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         services.private_folder("drill") as root,
         Deployment(root, is_postgres=request.param == "postgresql") as started,
     ):
-        yield Drill(started, safe, sorted(extract.glob("*.csv")))
-
-
-def create_studies(drill: Drill) -> None:
-    drill.manage("create_study", str(STUDY_FILE))
-    folder = drill.safe / "second"
-    folder.mkdir()
-    for name in ("cells.csv", "zones.geojson"):
-        shutil.copy(STUDY_FILE.parent / name, folder)
-    text = STUDY_FILE.read_text().replace(f'slug = "{STUDY}"', f'slug = "{SECOND}"')
-    (folder / "study.toml").write_text(text)
-    drill.manage("create_study", str(folder / "study.toml"))
+        yield Drill(started, safe, extract)
 
 
 @dataclass(frozen=True)
@@ -108,15 +80,15 @@ class Kept:
     backup: str
     escrow: str
     head: Path
-    totals: str
+    totals: list[Any]
     keys: list[str]
 
 
-def test_everything_comes_back_but_what_was_destroyed(drill: Drill) -> None:
-    create_studies(drill)
+def test_everything_comes_back_but_what_was_destroyed(drill):
     kept = keep_two_days(drill)
-    with_third = take_in_a_third_day(drill)
-    what_is_at_work_is_not_replaced(drill, kept)
+    # After the backup, so it is lost, and sent again later.
+    _, with_third = drill.site.values(("ingest", STUDY, str(drill.files[2])), TOTALS)
+    assert "a worker answers" in drill.refused("restore", kept.backup, "--yes", "--replace")
     drill.lose_everything()
     all_that_was_kept_comes_back(drill, kept)
     what_came_later_is_sent_again(drill, kept, with_third=with_third)
@@ -124,84 +96,88 @@ def test_everything_comes_back_but_what_was_destroyed(drill: Drill) -> None:
     a_ledger_kept_elsewhere_tells_what_was_closed(drill, kept)
 
 
-def keep_two_days(drill: Drill) -> Kept:
-    assert drill.manage("create_account", "ana", "--role", "analyst", "--all-studies")["password"]
-    for path in drill.files[:2]:
-        drill.manage("ingest", STUDY, str(path))
-    drill.manage("ingest", SECOND, str(drill.files[0]))
+def keep_two_days(drill):
+    folder = drill.safe / "second"
+    folder.mkdir()
+    drill.site.values(
+        ("create_study", str(STUDY_FILE)),
+        ("create_study", copy_of_study(folder, SECOND)),
+        ("create_account", "ana", "--role", "analyst", "--all-studies"),
+        ("ingest", STUDY, str(drill.files[0])),
+        ("ingest", STUDY, str(drill.files[1])),
+        ("ingest", SECOND, str(drill.files[0])),
+    )
     keys = drill.study_keys()
     assert len(keys) == 2
-    backup = drill.manage("backup", "--out", str(drill.safe))
+    backup = drill.site.manage("backup", "--out", str(drill.safe))
     assert backup["keys"] == keys
     _nothing_secret_is_in(Path(backup["backup"]), drill)
+    verified, escrow, totals = drill.site.values(
+        ("verify_backup", backup["backup"]),
+        ("escrow_keys", "--to", str(drill.safe), "--recipient", str(drill.safe / "public.pem")),
+        TOTALS,
+    )
     head = drill.safe / "head.json"
-    head.write_text(json.dumps(drill.manage("verify_backup", backup["backup"])["ledger_head"]))
-    return Kept(backup=backup["backup"], escrow=drill.escrow(), head=head, totals=drill.totals(), keys=keys)
+    head.write_text(json.dumps(verified["ledger_head"]))
+    return Kept(backup=backup["backup"], escrow=escrow["escrow"], head=head, totals=totals, keys=keys)
 
 
-def take_in_a_third_day(drill: Drill) -> str:
-    """After the backup, so it is lost, and sent again later."""
-    drill.manage("ingest", STUDY, str(drill.files[2]))
-    return drill.totals()
-
-
-def what_is_at_work_is_not_replaced(drill: Drill, kept: Kept) -> None:
-    assert "a worker answers" in drill.refused("restore", kept.backup, "--yes", "--replace")
-
-
-def all_that_was_kept_comes_back(drill: Drill, kept: Kept) -> None:
-    told = drill.manage("restore", kept.backup, "--yes")
+def all_that_was_kept_comes_back(drill, kept):
+    told = drill.site.manage("restore", kept.backup, "--yes")
     assert told["waits_for"] == "restore_keys"  # without the key of the ledger nothing can be settled
     assert told["openings"]["accounts"] == ["ana"]
-    told = drill.restore_keys(kept.escrow)
+    told, totals = drill.site.values(drill.restore_keys(kept.escrow), TOTALS)
     assert told["restored"] == sorted([*kept.keys, "ledger"])
     assert (told["refused"], told["keys_missing"], told["waits_for"]) == ([], [], None)
-    assert drill.totals() == kept.totals
+    assert totals == kept.totals
 
 
-def what_came_later_is_sent_again(drill: Drill, kept: Kept, *, with_third: str) -> None:
+def what_came_later_is_sent_again(drill, kept, *, with_third):
     drill.site.worker.start()
-    again = drill.manage("ingest", STUDY, str(drill.files[1]))
+    files = [("ingest", STUDY, str(file)) for file in drill.files[1:3]]
+    again, _, totals, ledger = drill.site.values(*files, TOTALS, ("verify_ledger", "--head", str(kept.head)))
     assert again["duplicate"]  # the key is the old one: the file is known by its keyed hash
-    drill.manage("ingest", STUDY, str(drill.files[2]))
-    assert drill.totals() == with_third
-    assert drill.manage("verify_ledger", "--head", str(kept.head))["ok"]
+    assert totals == with_third
+    assert ledger["ok"]
 
 
-def a_closed_study_stays_closed(drill: Drill, kept: Kept) -> None:
+def a_closed_study_stays_closed(drill, kept):
     """Whatever is restored."""
-    certificate = drill.manage("close_study", SECOND)
+    certificate = drill.site.manage("close_study", SECOND)
     (closed,) = (key["id"] for key in certificate["keys"])
     assert "escrow" in [row["name"] for row in certificate["not_reached"]]
-    drill.stop()
-    told = drill.manage("restore", kept.backup, "--yes", "--replace")
+    drill.site.worker.stop()
+    told = drill.site.manage("restore", kept.backup, "--yes", "--replace")
     assert told["studies_closed_again"] == [SECOND]
-    assert drill.restore_keys(kept.escrow)["refused"] == [closed]
+    told, totals = drill.site.values(drill.restore_keys(kept.escrow), TOTALS)
+    assert told["refused"] == [closed]
+    assert totals == kept.totals
     assert closed not in drill.study_keys()
     state = "SELECT COUNT(*) FROM mobility_vaultstudy WHERE certificate IS NULL"
     assert drill.site.query("vault", state) == [(1,)]
     assert drill.site.query("vault", "SELECT COUNT(DISTINCT study_id) FROM mobility_presenceshard") == [(1,)]
-    assert drill.totals() == kept.totals
 
 
-def a_ledger_kept_elsewhere_tells_what_was_closed(drill: Drill, kept: Kept) -> None:
+def a_ledger_kept_elsewhere_tells_what_was_closed(drill, kept):
     """Also when the keystore with its tombstones is gone as well."""
-    drill.manage("close_study", STUDY, "--drop-unpublished")
+    drill.site.manage("close_study", STUDY, "--drop-unpublished")
     ledger = drill.safe / "ledger.jsonl"
-    drill.site.manage_text("export_ledger", "--out", str(ledger))
+    drill.site.run_text("export_ledger", "--out", str(ledger))
     drill.lose_everything()
-    drill.manage("restore", kept.backup, "--yes", "--ledger", str(ledger))
-    told = drill.restore_keys(kept.escrow)
+    drill.site.manage("restore", kept.backup, "--yes", "--ledger", str(ledger))
+    told, checked = drill.site.values(
+        drill.restore_keys(kept.escrow), ("verify_ledger", "--head", str(kept.head))
+    )
     assert told["refused"] == kept.keys
     assert told["restored"] == ["ledger"]
     assert sorted(told["studies_closed_again"]) == [STUDY, SECOND]
+    assert checked["ok"]
     assert drill.study_keys() == []
-    assert drill.manage("verify_ledger", "--head", str(kept.head))["ok"]
     drill.site.worker.start()
     assert "closed" in drill.refused("ingest", STUDY, str(drill.files[0]))
 
 
-def _nothing_secret_is_in(backup: Path, drill: Drill) -> None:
+def _nothing_secret_is_in(backup, drill):
     paths = RuntimePaths(drill.site.data)
     secrets = [path.read_bytes() for path in paths.keystore.glob("*.key")]
     secrets += [paths.ledger_key.read_bytes(), paths.secret_key.read_bytes()]

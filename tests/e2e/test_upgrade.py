@@ -1,19 +1,19 @@
 """Data that an earlier release made are read, continued and ended by today's code."""
 
+import itertools
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+import subprocess
 
 import pytest
 
-from benchmarks.installation import ROOT
-from mobility.demo.extract import write_extract
+from benchmarks.installation import ROOT, Installation, Worker
 from scripts import services
-from tests.e2e.earlier import RELEASES, CommitMissingError, Upgraded, code_of
+from tests.e2e.several import outcomes, texts, values
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+RELEASES = json.loads((ROOT / "docs" / "releases.json").read_text())["releases"]
 STUDY = "fimu-2017"
+SHELL = ("shell", "--no-imports", "--command")
 OPENED = (
     "import json; from django.contrib.auth.models import User; from reports.models import *; "
     "from reports.selectors import Window; from reports.services.access import create_link, create_token; "
@@ -32,32 +32,52 @@ STILL_OPEN = (
 )
 
 
-@pytest.fixture(scope="module", params=RELEASES, ids=[release["version"] for release in RELEASES])
-def code(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of an earlier release."""
-    release = request.param
-    try:
-        return code_of(release["commit"], tmp_path_factory.mktemp("code") / release["version"])
-    except CommitMissingError as missing:
-        pytest.skip(str(missing))
+class Upgraded(Installation):
+    """An installation that begins with the code of an earlier release, and goes on with today's."""
+
+    def values(self, *commands):
+        """JSON values that these commands print, in one process of the present code; all must succeed."""
+        return values(commands, self.environment, code=self.code)
+
+    def upgrade(self):
+        """As docs/upgrading.md says: stop, new code, migrate both databases, static files, start."""
+        self.workers[0].stop()
+        self.code = ROOT
+        quietly = ("--verbosity", "0")
+        migrations = (("migrate", "--database", alias, *quietly) for alias in ("default", "vault"))
+        texts([*migrations, ("collectstatic", "--no-input", *quietly)], self.environment)
+        folder = self.workers[0].log.parent
+        self.workers = [Worker(1, processes=1, environment=self.environment, folder=folder, code=ROOT)]
+        self.workers[0].start()
 
 
-@pytest.fixture(scope="module")
-def extract(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Daily files of a few hundred visitors, with raw identifiers."""
-    folder = tmp_path_factory.mktemp("extract")
-    write_extract(folder, seed=7, n_subscribers=1_200)
-    return sorted(folder.glob("*.csv"))
+def code_of(commit, folder):
+    """The files of a commit, in `folder`."""
+    known = subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, check=False)
+    if known.returncode != 0:
+        pytest.skip(f"commit {commit[:12]} is not in this clone: `git fetch --unshallow`")
+    folder.mkdir(parents=True)
+    with subprocess.Popen(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE) as archive:
+        subprocess.run(["tar", "--extract", "--directory", folder], stdin=archive.stdout, check=True)
+    assert archive.returncode == 0
+    return folder
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def installation(request: pytest.FixtureRequest, code: Path) -> Iterator[Upgraded]:
-    """One that runs the earlier release."""
+# Oldest first. Each release on the database that the one before it did not have: what migrations do since the
+# last but one is seen on both.
+CASES = list(zip(RELEASES, itertools.cycle(["postgresql", "sqlite"]), strict=False))
+
+
+@pytest.fixture(params=CASES, ids=[f"{release['version']}-{database}" for release, database in CASES])
+def installation(request, tmp_path):
+    """One that runs an earlier release."""
+    release, database = request.param
+    code = code_of(release["commit"], tmp_path / release["version"])
     with (
         services.private_folder("upgrade") as folder,
         Upgraded(
             folder,
-            is_postgres=request.param == "postgresql",
+            is_postgres=database == "postgresql",
             processes=1,
             environment={"MOBILITY_MIN_PUBLICATION": "1"},  # so that an opt-out is published at once
             code=code,
@@ -66,7 +86,7 @@ def installation(request: pytest.FixtureRequest, code: Path) -> Iterator[Upgrade
         yield running
 
 
-def test_upgrade(installation: Upgraded, extract: list[Path], tmp_path: Path) -> None:
+def test_upgrade(installation, extract, tmp_path):
     before = _life(installation, extract, tmp_path)
     _refuses_to_serve(installation)
     installation.upgrade()
@@ -74,93 +94,71 @@ def test_upgrade(installation: Upgraded, extract: list[Path], tmp_path: Path) ->
     _goes_on(installation, extract, before)
 
 
-def _life(installation: Upgraded, extract: list[Path], tmp_path: Path) -> dict[str, Any]:
+def _life(installation, extract, tmp_path):
     """A published day, an open one, people who must not be counted, an account with what it opened."""
     code = installation.code
-    roles = ("--role", "analyst", "--all-studies") if _has_grants(code) else ("analyst",)
+    has_grants = (code / "reports" / "migrations" / "0012_grants.py").exists()
+    roles = ("--role", "analyst", "--all-studies") if has_grants else ("analyst",)
     people = tmp_path / "people.csv"
     numbers = [line.split(",")[0] for line in extract[0].read_text().splitlines()[1:40]]
     people.write_text("\n".join(["msisdn", *dict.fromkeys(numbers)]))
-    printed = installation.several(
+    printed = installation.values(
         ("create_study", str(code / "mobility" / "demo" / "study.toml")),
         ("create_account", "anna", *roles),
         ("ingest", STUDY, str(extract[0])),
         ("ingest", STUDY, str(extract[1]), "--more-to-come"),
         ("ingest", STUDY, str(people), "--profile", "opt-out"),
-        installation.python(OPENED),
+        (*SHELL, OPENED),
         ("export_report", STUDY),
         ("statement", STUDY),
     )
-    first, opted_out = json.loads(printed[2]), json.loads(printed[4])
+    first, opted_out = printed[2], printed[4]
     assert first["published"]
     assert first["subscriber_days"] > 100
     assert opted_out["subscriber_days"] < 0
-    token, link = json.loads(printed[5])
-    return {
-        "password": json.loads(printed[1])["password"],
-        "token": token,
-        "link": link,
-        "reports": json.loads(printed[6]),
-        "plan": json.loads(printed[7])["plan"],
-    }
+    password, (token, link), plan = printed[1]["password"], printed[5], printed[7]["plan"]
+    return {"password": password, "token": token, "link": link, "reports": printed[6], "plan": plan}
 
 
-def _has_grants(code: Path) -> bool:
-    return (code / "reports" / "migrations" / "0012_grants.py").exists()
+def _doctor(installation, *words, code=None, **environment):
+    """Exit code of the doctor, and what it finds, as (level, code, subject)."""
+    settings = installation.environment | environment
+    (done,) = outcomes([("doctor", "--json", *words)], settings, code=code or installation.code)
+    found = json.loads(done.output)["findings"]
+    return done.code, {(each["level"], each["code"], each["subject"]) for each in found}
 
 
-def _refuses_to_serve(installation: Upgraded) -> None:
+def _refuses_to_serve(installation):
     """Today's code with yesterday's databases says what is missing, and touches nothing.
 
     The embedded databases are migrated by any command, so that only those of a server can be behind.
     """
-    if not installation.postgres:
-        return
-    earlier, installation.code = installation.code, ROOT
-    refused = installation.run("doctor", "--json")
-    installation.code = earlier
-    found = json.loads(refused.stdout)
-    pending = {finding["subject"] for finding in found["findings"] if finding["code"] == "migrations_pending"}
-    assert refused.returncode == 1, refused.stderr
-    assert pending == {"default", "vault"}
+    if installation.postgres:
+        exit_code, found = _doctor(installation, code=ROOT)
+        assert exit_code == 1
+        assert {who for _, code, who in found if code == "migrations_pending"} == {"default", "vault"}
 
 
-def _is_found_again(installation: Upgraded, before: dict[str, Any]) -> None:
+def _is_found_again(installation, before):
     """Nothing published has changed, and what was open to somebody still is."""
     opened = STILL_OPEN.format(**before)
     reports, statement, may, ledger = installation.values(
-        ("export_report", STUDY), ("statement", STUDY), installation.python(opened), ("verify_ledger",)
+        ("export_report", STUDY), ("statement", STUDY), (*SHELL, opened), ("verify_ledger",)
     )
-    assert [_without_version(each) for each in reports] == [
-        _without_version(each) for each in before["reports"]
-    ]
+    for each in (*reports, *before["reports"]):
+        del each["software_version"]  # which release wrote the file: the only thing that may change
+    assert reports == before["reports"]
     assert statement["plan"].items() >= before["plan"].items()  # later releases say more, never otherwise
     assert may == [True, [STUDY], True]
     assert ledger["ok"]
 
 
-def _without_version(report: dict[str, Any]) -> dict[str, Any]:
-    """Everything that a release may not change: which one wrote the file is the only other thing it says."""
-    return {name: value for name, value in report.items() if name != "software_version"}
-
-
-def _worker_is_asked(installation: Upgraded) -> None:
-    """The doctor asks the running worker, which does not see what is staged somewhere else."""
-    elsewhere = {"MOBILITY_STAGING_DIR": str(installation.data / "elsewhere")}
-    usual = installation.environment
-    installation.environment = usual | elsewhere
-    looked = installation.run("doctor", "--json")
-    installation.environment = usual
-    codes = [each["code"] for each in json.loads(looked.stdout)["findings"] if each["level"] == "error"]
-    assert codes == ["storage_not_shared"], looked.stderr
-
-
-def _visitors(reports: list[dict[str, Any]], day: str) -> set[int]:
+def _visitors(reports, day):
     """Totals of one day: the same for all indicators."""
     return {each["n_visitors"] for each in reports if each["first_day"] == each["last_day"] == day}
 
 
-def _goes_on(installation: Upgraded, extract: list[Path], before: dict[str, Any]) -> None:
+def _goes_on(installation, extract, before):
     """The open day is closed, later days come in, the doctor finds nothing wrong, and the study ends."""
     closed, again, later = installation.values(
         ("close_days", STUDY, "--through", "2017-06-01"),
@@ -174,10 +172,11 @@ def _goes_on(installation: Upgraded, extract: list[Path], before: dict[str, Any]
     (reports,) = installation.values(("export_report", STUDY))
     assert _visitors(before["reports"], "2017-06-01") == {0}
     assert min(_visitors(reports, "2017-06-01")) > 100
-    looked = installation.run("doctor", "--deep", "--json")
-    wrong = [each for each in json.loads(looked.stdout)["findings"] if each["level"] == "error"]
-    assert not wrong, looked.stderr
-    _worker_is_asked(installation)
+    _, found = _doctor(installation, "--deep")
+    assert [each for each in found if each[0] == "error"] == []
+    # It asks the running worker, which does not see what is staged somewhere else.
+    _, found = _doctor(installation, MOBILITY_STAGING_DIR=str(installation.data / "elsewhere"))
+    assert [code for level, code, _ in found if level == "error"] == ["storage_not_shared"]
     certificate, ledger = installation.values(
         ("close_study", STUDY, "--drop-unpublished"), ("verify_ledger",)
     )

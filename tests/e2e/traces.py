@@ -2,11 +2,13 @@
 
 import base64
 import json
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
+SETTLED_S = 2.0  # longer than any tick of a file system's clock
 SHORTEST = 6  # bytes of a form: a shorter one would be found by chance
 
 
@@ -15,9 +17,11 @@ class Search:
     """Finds any of `texts` in any of its forms.
 
     What is compressed or encrypted is opaque to it: the servers around it are told to compress nothing.
+    A file that holds none is not read again before it changes.
     """
 
     texts: tuple[str, ...]
+    _clean: dict[Path, tuple[int, ...]] = field(default_factory=dict, compare=False)
 
     def in_bytes(self, content: bytes) -> list[str]:
         """Texts that `content` holds, each with the form it was found in."""
@@ -33,7 +37,13 @@ class Search:
         """Files below `folders` that hold a text, each with what was found."""
         found = []
         for path in files_below(*folders):
-            found += [f"{path}: {what}" for what in self.in_bytes(content_of(path))]
+            state = state_of(path)
+            if state is not None and self._clean.get(path) == state:
+                continue
+            here = self.in_bytes(content_of(path))
+            found += [f"{path}: {what}" for what in here]
+            if state is not None and not here:
+                self._clean[path] = state
         return found
 
 
@@ -75,6 +85,16 @@ def files_below(*folders: Path) -> Iterator[Path]:
         for path in sorted(folder.rglob("*")):
             if path.is_file() and not path.is_symlink():
                 yield path
+
+
+def state_of(path: Path) -> tuple[int, ...] | None:
+    """What differs when a file has changed; None of one that changed just now, and may again unnoticed."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    is_old = time.time() - found.st_mtime > SETTLED_S
+    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns) if is_old else None
 
 
 def content_of(path: Path) -> bytes:

@@ -5,35 +5,37 @@ import struct
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
-from math import factorial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from ldp import IndicatorRequest, KeyedPrf, PlanSpec, build_plan
+from ldp import IndicatorRequest, KeyedPrf, LdpError, PlanSpec, build_plan
 from ldp.entropy import BlockBuffer
 from ldp.params import Kind
 
-VECTORS: dict[str, Any] = json.loads(
+VECTORS = json.loads(
     (Path(__file__).parents[1] / "data" / "privacy_vectors.json").read_text(encoding="utf-8")
 )
 
 
 def exp_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
-    """Rational bounds of exp(x), 0 <= x <= 16, from its Taylor series and the bound of its remainder."""
-    n = 120
-    a, b = x.numerator, x.denominator
-    terms = (a**i * b ** (n - i) * (factorial(n) // factorial(i)) for i in range(n))
-    low = Fraction(sum(terms), b**n * factorial(n))
-    return low, low + x**n / factorial(n) / (1 - x / (n + 1))
+    """Rational bounds of exp(x), 0 <= x <= 16, from its Taylor series in 600 bits, rounded down and up."""
+    one = 1 << 600
+    x_low = x.numerator * one // x.denominator
+    terms = [(one, one)]
+    for i in range(1, 170):
+        low, high = terms[-1]
+        terms.append((low * x_low // (one * i), -(-high * (x_low + 1) // (one * i))))
+    # Each term is less than a tenth of the one before it in the end: the rest is less than the last one.
+    return Fraction(sum(t for t, _ in terms), one), Fraction(sum(t for _, t in terms) + terms[-1][1] + 1, one)
 
 
-def keyed_block(
-    *, pseudonym: int, purpose: int, indicator: int, plan_version: int, value: int, counter: int
-) -> bytes:
+def keyed_block(*, pseudonym, purpose, indicator, plan_version, value, counter) -> bytes:
     """The frozen block of design.md 3, written out by hand."""
     return (
         struct.pack(">QBBB", pseudonym, purpose, indicator, plan_version)
@@ -61,6 +63,15 @@ def reference_numbers(key: bytes, n_lanes: int, *, counter: int, **fields: int) 
     return numbers
 
 
+def reference_lanes(key: bytes, n_lanes: int, *, counter: int = 0, **fields: int) -> list[int]:
+    """Random numbers of any number of lanes: 64 to a group, whose blocks follow each other."""
+    return [
+        number
+        for start in range(0, n_lanes, 64)
+        for number in reference_numbers(key, min(64, n_lanes - start), counter=counter + start // 2, **fields)
+    ]
+
+
 def packed(bits: list[int]) -> list[int]:
     """Bits as words of 64, the first one lowest."""
     return [
@@ -71,6 +82,19 @@ def packed(bits: list[int]) -> list[int]:
 def has_bit(words: NDArray[np.uint64], value: int) -> NDArray[np.bool_]:
     """Whether each row of words has the bit of a value."""
     return (words[:, value // 64] >> np.uint64(value % 64) & np.uint64(1)).astype(bool)
+
+
+def digest(*arrays) -> str:
+    """Of reports that are frozen: another layout of the bits would give everybody a second answer."""
+    return sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
+
+
+def refuses(
+    message: str, call: Callable[..., Any], *args: Any, error: type = LdpError, **arguments: Any
+) -> None:
+    """Check that a call ends with an error whose text this regular expression finds."""
+    with pytest.raises(error, match=message):
+        call(*args, **arguments)
 
 
 class FixedBuffer(BlockBuffer):
@@ -99,17 +123,15 @@ class FixedPrf(KeyedPrf):
     def buffer(self, n_blocks: int) -> BlockBuffer:
         return FixedBuffer(self._bits, n_blocks)
 
-    def runs(
-        self, pseudonyms: NDArray[np.uint64], **fields: Any
-    ) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
+    def runs(self, pseudonyms, **fields) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
         """Fields that the bits do not depend on may be left out."""
         unused = {"purpose": 0, "indicator": 0, "plan_version": 0}
         return super().runs(pseudonyms, **unused | fields)
 
 
-def make_plan(*indicators: tuple[Kind, int], **changes: Any) -> PlanSpec:
+def make_plan(*indicators: tuple[Kind, int], **changes) -> PlanSpec:
     """Plan of (kind, domain_size) indicators, "i0", "i1", ...; static keywords may be changed."""
-    settings: dict[str, Any] = {
+    settings = {
         "mechanism": "smp-grr",
         "unit": "profile",
         "version": 1,

@@ -13,29 +13,32 @@ Report = FakedChannel | PriorFakedChannel
 Law = dict[tuple[Any, ...], Fraction]
 
 
+def prior(*parts: int) -> tuple[int, ...]:
+    """Weights out of 2**64 in these proportions; the first takes what rounding leaves."""
+    rest = [WORD * part // sum(parts) for part in parts[1:]]
+    return (WORD - sum(rest), *rest)
+
+
 def outputs(report: Report) -> Iterator[Any]:
     k = report.domain_size
     return iter(range(k)) if report.fake == "code" else product((0, 1), repeat=k)
 
 
-def supports(report: Report, output: Any, value: int) -> bool:
+def supports(report: Report, output, value: int) -> bool:
     return bool(output == value if report.fake == "code" else output[value])
 
 
 def answer_probability(report: Report, output: Any, value: int | None) -> Fraction:
-    """Of an answer, from the thresholds; unary encoding of no value has no true bit."""
+    """Of an answer; unary encoding of no value has no true bit."""
     answer = report.answer
     if isinstance(answer, GrrChannel):
-        others = Fraction(WORD - answer.threshold, WORD * (answer.domain_size - 1))
-        return Fraction(answer.threshold, WORD) if output == value else others
-    ones = [answer.threshold_p if j == value else answer.threshold_q for j in range(answer.domain_size)]
-    return Fraction(
-        prod(one if bit else WORD - one for one, bit in zip(ones, output, strict=True)),
-        WORD**answer.domain_size,
-    )
+        return answer.p if output == value else answer.q
+    ones = [answer.p if j == value else answer.q for j in range(answer.domain_size)]
+    terms = (one if bit else 1 - one for bit, one in zip(output, ones, strict=True))
+    return prod(terms, start=Fraction(1))
 
 
-def fake_probability(report: Report, output: Any) -> Fraction:
+def fake_probability(report: Report, output) -> Fraction:
     k = report.domain_size
     if report.fake == "no value":
         return answer_probability(report, output, None)
@@ -48,6 +51,27 @@ def fake_probability(report: Report, output: Any) -> Fraction:
         return prior[output]
     terms = (weight * answer_probability(report, output, value) for value, weight in enumerate(prior))
     return sum(terms, Fraction(0))
+
+
+def as_report(channel) -> Report:
+    """An answer alone is a report that is never a fake."""
+    if hasattr(channel, "fake"):
+        return channel
+    fake = "code" if isinstance(channel, GrrChannel) else "no value"
+    return FakedChannel(answer=channel, fake=fake, share=Fraction(1))
+
+
+def chances(channel) -> dict[Any, list[Fraction]]:
+    """Probability of each report on one indicator, for each value."""
+    report = as_report(channel)
+    share = report.share
+    return {
+        y: [
+            share * answer_probability(report, y, value) + (1 - share) * fake_probability(report, y)
+            for value in range(report.domain_size)
+        ]
+        for y in outputs(report)
+    }
 
 
 def law(channel: FakeDataChannel | PriorFakeDataChannel, profile: tuple[int, ...]) -> Law:

@@ -16,6 +16,7 @@ from ldp.families.bit_flip import bit_flip_channel
 from ldp.families.two_round import TwoRoundGrr, lgrr_channel, loloha_channel
 from ldp.families.two_round_unary import TwoRoundUnary, lue_channel
 from ldp.families.unary import UnaryChannel, sue_channel
+from tests.ldp.exact import refuses
 
 Law = dict[Hashable, Fraction]
 Step = Callable[[Any], Law]
@@ -102,16 +103,6 @@ def test_reports_of_one_value(name: str, t: int) -> None:
         assert certificate.epsilon_value <= 1 < 2 * certificate.epsilon_report
 
 
-def test_three_values_in_a_unary_report_leave_the_third_bit_out() -> None:
-    channel = lue_channel("l-osue", **NOMINAL, domain_size=3)
-    laws = [law_of_reports((value, value), channel) for value in range(3)]
-    assert worst(product(laws, repeat=2)) == channel.ratio_of(reports=2)
-
-
-def splits(t: int, m: int) -> list[tuple[int, ...]]:
-    return [counts for counts in product(range(t + 1), repeat=m) if sum(counts) == t]
-
-
 @pytest.mark.parametrize(
     ("name", "t"), [("l-grr-2", 3), ("l-grr-3", 3), ("l-grr-4", 2), ("l-osue", 3), ("l-oue", 2)]
 )
@@ -150,23 +141,11 @@ def test_all_bits_of_two_kept_answers_may_differ(p: int, q: int) -> None:
     assert worst(product(laws, repeat=2)) == TwoRoundUnary(first=first, second=second).second_ratio
 
 
-def test_when_values_change_is_not_within_the_promise_on_values() -> None:
-    """A nearly plain second round shows whether the kept answer changed."""
-    channel = lgrr_channel(epsilon_inf=Fraction(1), epsilon_1=Fraction(999, 1000), domain_size=3)
-    any_two = worst_of_sequences(channel, t=2, same_pattern=False)
-    assert any_two > 10 * certify_reports(channel, reports=[1, 1]).ratio
-    assert any_two <= channel.second_ratio**2
-
-
-def all_hashes(k: int, g: int) -> Iterable[tuple[int, ...]]:
-    return product(range(g), repeat=k)
-
-
 @pytest.mark.parametrize(("k", "g", "t"), [(3, 2, 2), (3, 3, 1), (4, 2, 1), (2, 3, 2)])
 def test_loloha_over_every_hash(k: int, g: int, t: int) -> None:
     channel = loloha_channel(**NOMINAL, domain_size=k, buckets=g)
     laws: list[Law] = [{} for _ in range(k)]
-    for hashed in all_hashes(k, g):
+    for hashed in product(range(g), repeat=k):
         for value, law in enumerate(laws):
             for reports, p in law_of_reports((hashed[value],) * t, channel.rounds).items():
                 law[hashed, reports] = p / g**k
@@ -198,7 +177,7 @@ def test_one_round_loses_the_same_however_often_it_is_repeated() -> None:
 
 @pytest.mark.parametrize("tuning", ["exact", "paper"])
 @pytest.mark.parametrize("sampled", [1, 2, 3])
-def test_bit_flip_over_every_choice_of_values(sampled: int, tuning: Any) -> None:
+def test_bit_flip_over_every_choice_of_values(sampled: int, tuning) -> None:
     channel = bit_flip_channel(epsilon=Fraction(1), domain_size=3, sampled=sampled, tuning=tuning)
     laws: list[Law] = [{} for _ in range(3)]
     step = bits_step(channel.bits)
@@ -218,19 +197,11 @@ def test_horizon_of_a_study_may_be_long() -> None:
     assert epsilon_of_study(channel, reports=62, n_values=37) <= 37 * 4
 
 
-@pytest.mark.parametrize("reports", [[], [1] * 4])
-def test_number_of_values_out_of_range_is_refused(reports: list[int]) -> None:
-    channel = TINY["l-grr-3"]
-    message = rf"number of distinct values must be in \[1, 3\], got {len(reports)}"
-    with pytest.raises(LdpError, match=message):
-        certify_reports(channel, reports=reports)
-    with pytest.raises(LdpError, match=message):
-        epsilon_of_study(channel, reports=5, n_values=len(reports))
-
-
-@pytest.mark.parametrize("channel", [TINY["l-grr-3"], TINY["l-sue"], Memoised(channel=TINY["l-grr-3"])])
-def test_no_report_is_refused(channel: Any) -> None:
-    with pytest.raises(LdpError, match="reports must be >= 1, got 0"):
-        certify_reports(channel, reports=[1, 0])
-    with pytest.raises(LdpError, match="reports must be >= 1, got 0"):
-        epsilon_of_study(channel, reports=0, n_values=1)
+def test_numbers_of_values_and_reports_out_of_range_are_refused() -> None:
+    for channel in (TINY["l-grr-3"], TINY["l-sue"], Memoised(channel=TINY["l-grr-3"])):
+        refuses("reports must be >= 1, got 0", certify_reports, channel, reports=[1, 0])
+        refuses("reports must be >= 1, got 0", epsilon_of_study, channel, reports=0, n_values=1)
+    for n in (0, 4):
+        message = rf"number of distinct values must be in \[1, 3\], got {n}"
+        refuses(message, certify_reports, TINY["l-grr-3"], reports=[1] * n)
+        refuses(message, epsilon_of_study, TINY["l-grr-3"], reports=5, n_values=n)

@@ -1,15 +1,17 @@
 """Two values, a day and a mean of days, two studies: exact by enumeration, or bounded in many runs."""
 
-from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
-from typing import Any
+from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ldp import LdpError, grr_channel, olh_channel, pure_frequencies, pure_variance
+from ldp import olh_channel, pure_frequencies, pure_variance
 from ldp.channels import WORD, GrrChannel, PureChannel
 from ldp.contrasts import (
     Sample,
@@ -22,8 +24,12 @@ from ldp.contrasts import (
 )
 from ldp.families.faked_reports import FakedChannel
 from ldp.families.unary import UnaryChannel
-from ldp.windows import IndicatorTallies, Window, shared_reports
-from tests.ldp.test_windows import tallies_of
+from ldp.multiple import holm
+from ldp.windows import Window, shared_reports
+from tests.ldp.exact import refuses
+from tests.ldp.fakes import as_report, chances, supports
+from tests.ldp.test_windows import CHANNEL as KEPT
+from tests.ldp.test_windows import DAYS, people, run, tallies_of, truth
 
 K = 3
 CODE = GrrChannel(domain_size=K, threshold=WORD // 2)
@@ -39,33 +45,16 @@ CHANNELS: dict[str, PureChannel] = {
 Support = tuple[int, ...]
 
 
-def reports_on(channel: Any, value: int | None) -> dict[Support, Fraction]:
-    """Which values a report supports, and how probably; None: the code or bits of no value."""
-    if isinstance(channel, GrrChannel):
-        chances = [
-            Fraction(1, K) if value is None else channel.p if v == value else channel.q for v in range(K)
-        ]
-        return {tuple(int(v == code) for v in range(K)): chance for code, chance in enumerate(chances)}
-    if isinstance(channel, UnaryChannel):
-        found = {}
-        for bits in product((0, 1), repeat=K):
-            chance = Fraction(1)
-            for v, bit in enumerate(bits):
-                one = channel.p if v == value else channel.q
-                chance *= one if bit else 1 - one
-            found[bits] = chance
-        return found
-    mixed: dict[Support, Fraction] = defaultdict(Fraction)
-    for support, chance in reports_on(channel.answer, value).items():
-        mixed[support] += channel.share * chance
-    origins = [0, 1, 2] if channel.fake == "any value" else [None]
-    for origin in origins:
-        for support, chance in reports_on(channel.answer, origin).items():
-            mixed[support] += (1 - channel.share) * chance / len(origins)
-    return mixed
+def reports_on(channel, value: int) -> dict[Support, Fraction]:
+    """Which values a report supports, and how probably."""
+    report = as_report(channel)
+    return {
+        tuple(int(supports(report, y, v)) for v in range(K)): row[value]
+        for y, row in chances(channel).items()
+    }
 
 
-def moments(channel: Any, values: Support, n: int) -> tuple[list[Fraction], list[list[Fraction]]]:
+def moments(channel, values: Support, n: int) -> tuple[list[Fraction], list[list[Fraction]]]:
     """Mean and covariances of the estimates over every sample and every report, in fractions."""
     samples = list(combinations(values, n))
     mean = [Fraction(0)] * K
@@ -85,8 +74,7 @@ def moments(channel: Any, values: Support, n: int) -> tuple[list[Fraction], list
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-@pytest.mark.parametrize("values", [(0, 0, 1), (0, 1, 2), (2, 2, 2)])
-@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize(("values", "n"), [((0, 0, 1), 2), ((0, 1, 2), 2), ((0, 0, 1), 3)])
 def test_covariance_of_two_values_is_exact(name: str, values: Support, n: int) -> None:
     channel = CHANNELS[name]
     mean, covariances = moments(channel, values, n)
@@ -116,57 +104,24 @@ def test_error_of_a_difference_of_two_values_is_the_root_of_its_variance() -> No
         assert getattr(visitors, name) == pytest.approx(400 * getattr(found, name), abs=1e-5)
 
 
-def test_two_values_of_two_are_one_number_seen_twice() -> None:
-    channel = grr_channel(epsilon=Fraction(1), domain_size=2)
-    sample = Sample(counts=np.array([60, 40]), n_reports=100, n_population=300, channel=channel)
-    found = value_difference(sample, reference=1, of="frequency").estimate()
-    one = sample.estimates()
-    assert found.std_error[0] == pytest.approx(2 * one.std_error[0])
-    assert found.ci_low[0] == pytest.approx(2 * one.ci_low[0] - 1)
-    assert found.ci_high[0] == pytest.approx(2 * one.ci_high[0] - 1)
-
-
 # --- days -----------------------------------------------------------------------------------------
 
-DAYS = 5
-RUNS = 250
-KEPT = grr_channel(epsilon=Fraction(2), domain_size=4)
+RUNS = 150
 
 
-def people(rng: np.random.Generator, *, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Presence, and values that go with it: the parts of a day differ."""
-    presence = rng.integers(1, 2**DAYS, 2400)
-    values = rng.choice(4, 2400, p=[0.55, 0.42, 0.02, 0.01])
-    values = np.where(presence % 8 == 3, 1, values)
-    if kind == "static":
-        return presence, values
-    changed = rng.random((2400, DAYS)) < 0.3
-    return presence, np.where(changed, (values[:, np.newaxis] + 1) % 4, values[:, np.newaxis])
+def day_truth(presence, values, day, *, of) -> np.ndarray:
+    return truth(presence, values, Window(day, day), of=of)
 
 
-def run(rng: np.random.Generator, presence: np.ndarray, values: np.ndarray) -> IndicatorTallies:
-    """One study: a third is asked; a value keeps its answer, another one gets another."""
-    asked = np.flatnonzero(rng.random(presence.size) < 1 / 3)
-    kept = rng.random((asked.size, 4)) < float(KEPT.p)
-    answers = np.where(kept, np.arange(4), (np.arange(4) + rng.integers(1, 4, (asked.size, 4))) % 4)
-    codes = np.take_along_axis(answers, values[asked].reshape(asked.size, -1), axis=1)
-    codes = codes.reshape(values[asked].shape)
-    return tallies_of(presence[asked], codes, days=DAYS, channel=KEPT, population=presence)
-
-
-def day_truth(presence: np.ndarray, values: np.ndarray, day: int, *, of: str) -> np.ndarray:
-    there = presence >> day - 1 & 1 == 1
-    seen = values[there] if values.ndim == 1 else values[there, day - 1]
-    counts = np.bincount(seen, minlength=4)
-    return counts / counts.sum() if of == "frequency" else counts
-
-
-@pytest.mark.parametrize("of", ["frequency", "visitors"])
-@pytest.mark.parametrize("kind", ["static", "daily"])
-@pytest.mark.parametrize(("day", "baseline"), [(3, (2, 4)), (2, (1, 3, 4, 5)), (1, (3, 5))])
-def test_error_of_a_day_against_a_baseline_is_bounded(
-    kind: str, day: int, baseline: tuple[int, ...], of: Any
-) -> None:
+@pytest.mark.parametrize(
+    ("kind", "of", "day", "baseline"),
+    [
+        ("static", "frequency", 3, (2, 4)),
+        ("daily", "frequency", 2, (1, 3, 4, 5)),
+        ("static", "visitors", 1, (3, 5)),
+    ],
+)
+def test_error_of_a_day_against_a_baseline_is_bounded(kind, of, day, baseline) -> None:
     rng = np.random.default_rng(29)
     presence, values = people(rng, kind=kind)
     mean = np.mean([day_truth(presence, values, other, of=of) for other in baseline], axis=0)
@@ -193,27 +148,11 @@ def test_error_of_a_day_against_a_baseline_is_bounded(
         assert np.mean(covered[place]) > 0.95 - 4 * doubt
 
 
-def test_days_that_touch_have_the_covariance_of_their_shared_visitors() -> None:
-    """The difference of two such days: the stated error is the true one, not a bound of it."""
-    rng = np.random.default_rng(5)
-    presence, values = people(rng, kind="static")
-    truth = day_truth(presence, values, 3, of="frequency") - day_truth(presence, values, 2, of="frequency")
-    squares, stated = [], []
-    for _ in range(RUNS):
-        contrast = day_difference(run(rng, presence, values), day=3, baseline=[2], of="frequency")
-        found = contrast.estimate()
-        squares.append(((found.value - truth) ** 2).sum())
-        stated.append((found.std_error**2).sum())
-    ratio = np.array(squares) / np.mean(stated)
-    assert ratio.std() / np.sqrt(RUNS) < 0.08
-    assert abs(ratio.mean() - 1) < 4 * ratio.std() / np.sqrt(RUNS)
-
-
 def test_days_with_the_same_visitors_share_their_noise() -> None:
     """Everybody is there every day: a day is the mean of the others, and neighbours prove it."""
     presence = np.full(600, 0b111)
     codes = np.arange(600) % 4
-    tallies = tallies_of(presence, codes, days=3, channel=KEPT, population=presence)
+    tallies = tallies_of(presence, codes, days=3, channel=KEPT)
     alone = sample_of(tallies, Window(2, 2)).estimates()
     difference = day_difference(tallies, day=2, baseline=[1, 3], of="frequency")
     same = difference.estimate()
@@ -224,7 +163,7 @@ def test_days_with_the_same_visitors_share_their_noise() -> None:
 
 def test_days_without_a_shared_visitor_are_independent_where_they_touch() -> None:
     presence = np.array([0b01] * 300 + [0b10] * 300)
-    tallies = tallies_of(presence, np.arange(600) % 4, days=2, channel=KEPT, population=presence)
+    tallies = tallies_of(presence, np.arange(600) % 4, days=2, channel=KEPT)
     found = day_difference(tallies, day=1, baseline=[2], of="frequency").estimate()
     one, two = (sample_of(tallies, Window(day, day)).estimates() for day in (1, 2))
     assert found.std_error == pytest.approx(np.hypot(one.std_error, two.std_error))
@@ -232,7 +171,7 @@ def test_days_without_a_shared_visitor_are_independent_where_they_touch() -> Non
 
 def test_one_day_is_its_own_mean() -> None:
     presence = np.array([0b01] * 30 + [0b10] * 30)
-    tallies = tallies_of(presence, np.arange(60) % 4, days=2, channel=KEPT, population=presence)
+    tallies = tallies_of(presence, np.arange(60) % 4, days=2, channel=KEPT)
     contrast = baseline_mean(day_difference(tallies, day=1, baseline=[2], of="visitors"))
     found, one = contrast.estimate(level=0.9), sample_of(tallies, Window(2, 2)).estimates(level=0.9)
     assert contrast.is_exact
@@ -260,47 +199,6 @@ def test_variances_of_two_studies_add_up() -> None:
     assert found.is_exact
 
 
-@pytest.mark.parametrize(
-    ("days", "message"),
-    [
-        ((1, []), r"day and baseline must be at least two different days, got \[1\]"),
-        ((1, [2, 1]), r"must be at least two different days, got \[1, 2, 1\]"),
-        ((1, [3]), r"window 3\.\.3 must have reports, got 0"),
-        ((4, [1]), r"window must lie within days 1\.\.3, got 4\.\.4"),
-    ],
-)
-def test_days_that_cannot_be_are_refused(days: tuple[int, list[int]], message: str) -> None:
-    presence = np.array([0b001] * 5 + [0b010] * 5)
-    tallies = tallies_of(presence, np.zeros(10), days=3, channel=KEPT, population=presence)
-    with pytest.raises(LdpError, match=message):
-        day_difference(tallies, day=days[0], baseline=days[1], of="frequency")
-    fine = day_difference(tallies, day=1, baseline=[2], of="frequency")
-    with pytest.raises(LdpError, match=r"level must be in \(0, 1\), got 0.0"):
-        fine.estimate(level=0.0)
-
-
-def test_values_and_studies_that_cannot_be_are_refused() -> None:
-    three, four = (
-        Sample(counts=np.ones(k, np.int64), n_reports=1, n_population=1, channel=channel)
-        for k, channel in ((3, CODE), (4, KEPT))
-    )
-    with pytest.raises(LdpError, match=r"reference must be in \[0, 3\), got 3"):
-        value_difference(three, reference=3, of="frequency")
-    with pytest.raises(LdpError, match="second must have 4 values as the first, got 3"):
-        independent_difference(four, three, of="visitors")
-    hashed = replace(three, channel=olh_channel(epsilon=Fraction(1), domain_size=3))
-    with pytest.raises(LdpError, match="channel must be GRR, unary or faked to compare two of its values"):
-        value_covariance(0.1, 0.2, sample=hashed)
-
-
-def test_sampling_is_what_remains_without_noise() -> None:
-    sample = Sample(counts=np.zeros(3, np.int64), n_reports=10, n_population=40, channel=CODE)
-    whole = pure_variance(0.3, n_reports=10, n_population=40, channel=CODE)
-    noise = pure_variance(0.3, n_reports=10, n_population=10, channel=CODE)
-    assert sample.sampling_variance(0.3) == pytest.approx(float(whole - noise))
-    assert sample.sampling_variance(0.3) == pytest.approx(0.3 * 0.7 / 10 * 30 / 39)
-
-
 def test_days_share_what_windows_of_one_day_share() -> None:
     """The correlation of days apart is that of the bounds on their shared reports."""
     rng = np.random.default_rng(8)
@@ -322,3 +220,58 @@ def test_days_share_what_windows_of_one_day_share() -> None:
         assert contrast.correlation[i, j] == pytest.approx(np.minimum(expected, 1))
         assert contrast.correlation[j, i] == pytest.approx(np.minimum(expected, 1))
         assert expected.min() < 1
+
+
+def test_what_cannot_be_is_refused() -> None:
+    tallies = tallies_of(np.array([0b001] * 5 + [0b010] * 5), np.zeros(10), days=3, channel=KEPT)
+    for day, baseline, message in (
+        (1, [], r"day and baseline must be at least two different days, got \[1\]"),
+        (1, [2, 1], r"must be at least two different days, got \[1, 2, 1\]"),
+        (1, [3], r"window 3\.\.3 must have reports, got 0"),
+        (4, [1], r"window must lie within days 1\.\.3, got 4\.\.4"),
+    ):
+        refuses(message, day_difference, tallies, day=day, baseline=baseline, of="frequency")
+    fine = day_difference(tallies, day=1, baseline=[2], of="frequency")
+    refuses(r"level must be in \(0, 1\), got 0.0", fine.estimate, level=0.0)
+    three, four = (
+        Sample(counts=np.ones(k, np.int64), n_reports=1, n_population=1, channel=channel)
+        for k, channel in ((3, CODE), (4, KEPT))
+    )
+    refuses(r"reference must be in \[0, 3\), got 3", value_difference, three, reference=3, of="frequency")
+    refuses(
+        "second must have 4 values as the first, got 3", independent_difference, four, three, of="visitors"
+    )
+    hashed = replace(three, channel=olh_channel(epsilon=Fraction(1), domain_size=3))
+    refuses("channel must be GRR, unary or faked to compare", value_covariance, 0.1, 0.2, sample=hashed)
+
+
+# --- many rows: Holm by intervals ---------------------------------------------------------------------
+
+
+class Bounds(NamedTuple):
+    ci_low: np.ndarray
+    ci_high: np.ndarray
+
+
+def around(values: np.ndarray, level: float) -> Bounds:
+    """Intervals of values with standard error 1."""
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    return Bounds(values - z, values + z)
+
+
+def by_p_values(values: np.ndarray, *, alpha: float) -> list[bool]:
+    p = [2 * NormalDist().cdf(-abs(value)) for value in values]
+    order = sorted(range(len(p)), key=lambda place: p[place])
+    found = [False] * len(p)
+    for rank, place in enumerate(order):
+        if p[place] >= alpha / (len(p) - rank):
+            break
+        found[place] = True
+    return found
+
+
+@given(values=st.lists(st.floats(-5, 5), min_size=1, max_size=12), alpha=st.sampled_from([0.01, 0.05, 0.3]))
+def test_intervals_find_what_p_values_find(values: list[float], alpha: float) -> None:
+    numbers = np.array(values)
+    found = holm(lambda level: around(numbers, level), rows=np.ones(len(values), bool), level=1 - alpha)
+    assert found.tolist() == by_p_values(numbers, alpha=alpha)

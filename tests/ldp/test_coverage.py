@@ -3,58 +3,28 @@
 The long form of this is `benchmarks/soak.py`.
 """
 
-from dataclasses import dataclass
-from typing import get_args
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from ldp import (
-    Delta,
-    KeyedPrf,
-    KeyedStream,
-    PlanSpec,
-    Sanitiser,
-    all_unions,
-    pure_frequencies,
-    pure_variance,
-    tally_visitors,
-)
-from ldp.params import Mechanism
+import ldp
 from ldp.tallies import tally_reports
 from tests.ldp.exact import make_plan
 
 DAYS = 3
-N_KEYS = 400
+N_KEYS = 250
 WINDOWS = [(a, b) for a in range(1, DAYS + 1) for b in range(a, DAYS + 1)]
 INDICATORS = [("static", 3), ("static", 12), ("daily", 5)]  # ADP takes GRR and OUE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class People:
-    """True values of 3,000 subscribers."""
-
-    pseudonyms: np.ndarray
-    presence: np.ndarray
-    static: list[np.ndarray]
-    daily: np.ndarray
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Errors:
-    """Of one key and indicator, over windows and categories."""
-
-    squared: float
-    expected: float
-    covered: float
-
-
 @pytest.fixture(scope="module")
-def people() -> People:
+def people() -> SimpleNamespace:
+    """True values of 3,000 subscribers."""
     rng = np.random.default_rng(11)
     n = 3000
     presence = rng.integers(1, 2**DAYS, n).astype(np.uint64)
-    return People(
+    return SimpleNamespace(
         pseudonyms=rng.integers(0, 2**63, n, dtype=np.uint64),
         presence=presence,
         static=[rng.choice(3, n, p=[0.6, 0.39, 0.01]).astype(np.int32), (presence.astype(np.int32) + 3) % 8],
@@ -62,7 +32,7 @@ def people() -> People:
     )
 
 
-def reports_of(people: People, sanitiser: Sanitiser) -> list[np.ndarray]:
+def reports_of(people, sanitiser: ldp.Sanitiser) -> list[np.ndarray]:
     """What everybody reports, as words; of the daily indicator on each day."""
     nothing = np.full(people.presence.size, -1, np.int32)
     *static, _ = sanitiser.reports(people.pseudonyms, [*people.static, nothing])
@@ -73,28 +43,28 @@ def reports_of(people: People, sanitiser: Sanitiser) -> list[np.ndarray]:
     return [*static, np.stack(daily, axis=1)]
 
 
-def tally(people: People, reports: list[np.ndarray], *, plan: PlanSpec, unary: set[int]) -> Delta:
-    delta = Delta.zero(plan)
-    tally_visitors(people.presence, delta.visitors, sign=1)
+def tally(people, reports: list[np.ndarray], *, plan: ldp.PlanSpec, unary: set[int]) -> ldp.Delta:
+    delta = ldp.Delta.zero(plan)
+    ldp.tally_visitors(people.presence, delta.visitors, sign=1)
     for index, words in enumerate(reports):
         tally_reports(people.presence, words, delta, index=index, is_unary=index in unary, sign=1)
     return delta
 
 
-def truth_of(people: People, plan: PlanSpec) -> Delta:
+def truth_of(people, plan: ldp.PlanSpec) -> ldp.Delta:
     codes = [values.astype(np.uint16)[..., np.newaxis] for values in (*people.static, people.daily)]
     return tally(people, codes, plan=plan, unary=set())
 
 
-def sanitised(people: People, *, plan: PlanSpec, key: bytes) -> Delta:
-    reports = reports_of(people, Sanitiser(plan, KeyedPrf(key)))
+def sanitised(people, *, plan: ldp.PlanSpec, key: bytes) -> ldp.Delta:
+    reports = reports_of(people, ldp.Sanitiser(plan, ldp.KeyedPrf(key)))
     unary = {index for index in range(plan.d) if plan.is_unary(index)}
     return tally(people, reports, plan=plan, unary=unary)
 
 
-def errors_of(delta: Delta, *, truth: Delta, index: int, plan: PlanSpec) -> Errors:
-    visitors, n_reports = all_unions(delta.visitors), all_unions(delta.n_reports[index])
-    counts, true_counts = all_unions(delta.counts[index]), all_unions(truth.counts[index])
+def errors_of(delta: ldp.Delta, *, truth: ldp.Delta, index: int, plan: ldp.PlanSpec) -> tuple[float, ...]:
+    visitors, n_reports = ldp.all_unions(delta.visitors), ldp.all_unions(delta.n_reports[index])
+    counts, true_counts = ldp.all_unions(delta.counts[index]), ldp.all_unions(truth.counts[index])
     squared = expected = covered = 0.0
     for a, b in WINDOWS:
         f = true_counts[:, a, b] / visitors[a, b]
@@ -103,41 +73,29 @@ def errors_of(delta: Delta, *, truth: Delta, index: int, plan: PlanSpec) -> Erro
             "n_population": int(visitors[a, b]),
             "channel": plan.channel(index),
         }
-        estimates = pure_frequencies(counts[:, a, b], **sizes)
+        estimates = ldp.pure_frequencies(counts[:, a, b], **sizes)
         squared += float(((estimates.frequency - f) ** 2).sum())
-        expected += float(pure_variance(f, **sizes).sum())
+        expected += float(ldp.pure_variance(f, **sizes).sum())
         covered += float(((estimates.ci_low <= f) & (f <= estimates.ci_high)).mean())
-    return Errors(squared=squared, expected=expected, covered=covered / len(WINDOWS))
+    return squared, expected, covered / len(WINDOWS)
 
 
-@pytest.mark.parametrize("mechanism", get_args(Mechanism))
-def test_errors_and_coverage_are_as_stated(people: People, mechanism: str) -> None:
+@pytest.mark.parametrize("mechanism", ["smp-adp", "rsfd-adp"])
+def test_errors_and_coverage_are_as_stated(people, mechanism: str) -> None:
     plan = make_plan(*INDICATORS, mechanism=mechanism, days=DAYS)
     truth = truth_of(people, plan)
-    stream = KeyedStream(b"coverage of keys")
-    found: list[list[Errors]] = [[] for _ in INDICATORS]
+    stream = ldp.KeyedStream(b"coverage of keys")
+    found = [[] for _ in INDICATORS]
     for _ in range(N_KEYS):
         delta = sanitised(people, plan=plan, key=stream.words(2).tobytes())
         for index in range(plan.d):
             found[index].append(errors_of(delta, truth=truth, index=index, plan=plan))
     for errors in found:
-        expected = np.array([e.expected for e in errors])
-        excess = np.array([e.squared for e in errors]) - expected
+        squared, expected, covered = np.array(errors).T
+        excess = squared - expected
         standard_error = excess.std() / np.sqrt(N_KEYS)
-        assert standard_error < 0.06 * expected.mean()
+        assert standard_error < 0.07 * expected.mean()  # finds a variance that is off by a third
         assert abs(excess.mean()) < 4 * standard_error
-        covered = np.array([e.covered for e in errors])
         standard_error = covered.std() / np.sqrt(N_KEYS)
         assert standard_error < 0.01
         assert abs(covered.mean() - 0.95) < 4 * standard_error
-
-
-def test_answers_of_all_indicators_add_up_to_the_visitors_under_sampling(people: People) -> None:
-    delta = sanitised(people, plan=make_plan(*INDICATORS, days=DAYS), key=bytes(16))
-    visitors = all_unions(delta.visitors)
-    n_reports = np.stack([all_unions(reports) for reports in delta.n_reports])
-    assert np.array_equal(n_reports.sum(axis=0), visitors)
-    for a, b in WINDOWS:
-        n = visitors[a, b]
-        standard_error = np.sqrt(n * (1 / 3) * (2 / 3))
-        assert np.all(np.abs(n_reports[:, a, b] - n / 3) < 5 * standard_error)

@@ -10,7 +10,6 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.cmac import CMAC
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
 
 from ldp import KeyedPrf, KeyedStream, LdpError, SystemEntropy, cmac64, derive_subkey, kernels
 from ldp.entropy import ANSWER, BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR, last_accepted
@@ -31,24 +30,6 @@ def test_block_layout_is_that_of_the_aes_standard_vector() -> None:
     assert [hex(word) for word in words[0]] == ["0x69c4e0d86a7b0430", "0xd8cdb78070b4c55a"]
 
 
-def test_golden_words_of_each_purpose() -> None:
-    golden = {
-        CHOOSE_INDICATOR: ("0x797975cdf7ffdeb9", "0xebe9c1e42d6aa476"),
-        CHOOSE_DAYS: ("0x5ade6d87f52a9a4e", "0xf559a00af88c9e70"),
-        ANSWER: ("0x9981c151a59b2f58", "0x9d0a10d36be1676d"),
-    }
-    for purpose, expected in golden.items():
-        words = KeyedPrf(KEY).words(
-            np.array([2**64 - 2], np.uint64),
-            purpose=purpose,
-            indicator=6,
-            plan_version=1,
-            values=36,
-            counter=0,
-        )
-        assert tuple(hex(word) for word in words[0]) == expected
-
-
 @given(
     pseudonyms=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=20),
     data=st.data(),
@@ -58,9 +39,7 @@ def test_golden_words_of_each_purpose() -> None:
     plan_version=st.integers(0, 255),
     counter=st.integers(0, 2**16 - 1),
 )
-def test_words_are_one_aes_call_each(
-    pseudonyms: list[int], data: st.DataObject, key: bytes, **fields: int
-) -> None:
+def test_words_are_one_aes_call_each(pseudonyms, data, key, **fields) -> None:
     n = len(pseudonyms)
     values = data.draw(st.lists(st.integers(0, 2**24 - 1), min_size=n, max_size=n))
     words = KeyedPrf(key).words(np.array(pseudonyms, np.uint64), values=np.array(values, np.uint32), **fields)
@@ -69,18 +48,6 @@ def test_words_are_one_aes_call_each(
         for pseudonym, value in zip(pseudonyms, values, strict=True)
     ]
     assert [tuple(row) for row in words.tolist()] == expected
-
-
-def test_words_do_not_depend_on_the_buffer() -> None:
-    n = 2 * BUFFER_BLOCKS + 3
-    pseudonyms = np.arange(n, dtype=np.uint64)
-    values = np.arange(n, dtype=np.uint32) % 7
-    prf = KeyedPrf(KEY)
-    words = prf.words(pseudonyms, values=values, **FIELDS)
-    for i in (0, BUFFER_BLOCKS - 1, BUFFER_BLOCKS, 2 * BUFFER_BLOCKS, n - 1):
-        alone = prf.words(pseudonyms[i : i + 1], values=int(values[i]), **FIELDS)
-        assert np.array_equal(words[i], alone[0])
-    assert np.unique(words[:, 0]).size == n
 
 
 @pytest.mark.parametrize("n_blocks", [1, 3, 20_000])
@@ -105,10 +72,6 @@ def test_runs_are_the_words_of_consecutive_counters(n_blocks: int, one_value: bo
 def test_runs_end_with_the_last_counter() -> None:
     with pytest.raises(LdpError, match=r"counter must be in \[0, 65535\], got 65536"):
         next(KeyedPrf(KEY).runs(WORDS, values=0, n_blocks=2, **FIELDS | {"counter": 2**16 - 1}))
-
-
-def test_no_subscribers_no_words() -> None:
-    assert KeyedPrf(KEY).words(WORDS[:0], values=0, **FIELDS).shape == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -142,13 +105,11 @@ def test_key_of_another_size_is_refused(use: Callable[[bytes], object]) -> None:
         use(bytes(32))
 
 
-@njit
-def remainders(words: np.ndarray, bound: np.uint64, reciprocal: np.uint64) -> np.ndarray:
-    return np.array([kernels.remainder(word, bound, reciprocal) for word in words])
-
-
 def check_remainders(words: list[int], bound: int) -> None:
-    found = remainders(np.array(words, np.uint64), np.uint64(bound), kernels.reciprocal(bound))
+    sealed = np.repeat(np.array(words, np.uint64).byteswap(), 2)
+    found = np.empty(len(words), np.uint64)
+    every_word = np.uint64(2**64 - 1)  # the last one that is accepted
+    kernels.reduce_words(sealed, np.uint64(bound), kernels.reciprocal(bound), every_word, found)
     assert found.tolist() == [word % bound for word in words]
 
 
@@ -162,13 +123,16 @@ BOUNDS = [
 ]
 
 
-@pytest.mark.parametrize("bound", BOUNDS)
-def test_remainder_is_exact_at_every_edge_of_a_bound(bound: int) -> None:
+def test_remainder_is_exact_at_every_edge_of_a_bound() -> None:
     """Where a quotient begins and ends: the lowest, the highest, and about the middle and powers of two."""
-    highest = (2**64 - 1) // bound
-    quotients = {0, 1, 2, highest // 2, highest - 1, highest, *(highest >> bits for bits in range(64))}
-    edges = {quotient * bound + step for quotient in quotients for step in (-1, 0, 1)}
-    check_remainders(sorted(word for word in edges | {2**63, 2**64 - 1} if 0 <= word < 2**64), bound)
+    for bound in BOUNDS:
+        highest = (2**64 - 1) // bound
+        quotients = {0, 1, 2, highest // 2, highest - 1, highest, *(highest >> bits for bits in range(64))}
+        edges = {quotient * bound + step for quotient in quotients for step in (-1, 0, 1)} | {
+            2**63,
+            2**64 - 1,
+        }
+        check_remainders([word for word in edges if 0 <= word < 2**64], bound)
 
 
 @given(words=st.lists(st.integers(0, 2**64 - 1), min_size=1), bound=st.integers(1, 2**64 - 1))
@@ -228,12 +192,8 @@ def test_cmac_of_rfc_4493() -> None:
         "30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710"
     )
     tags = cmac64(key, *_joined([text[:size] for size in (0, 16, 40, 64)]))
-    assert [f"{tag:016x}" for tag in tags] == [
-        "bb1d6929e9593728",
-        "070a16b46b4d4144",
-        "dfa66747de9ae630",
-        "51f0bebf7e3b9d92",
-    ]
+    expected = "bb1d6929e9593728 070a16b46b4d4144 dfa66747de9ae630 51f0bebf7e3b9d92"
+    assert " ".join(f"{tag:016x}" for tag in tags) == expected
 
 
 def _cmac(key: bytes, message: bytes) -> int:
@@ -270,13 +230,6 @@ def test_stream_is_aes_in_counter_mode_and_goes_on() -> None:
     assert stream.words(7).tolist() == expected[3:]
 
 
-@given(n=st.integers(0, 50), low=st.integers(-(2**40), 2**40), size=st.integers(1, 2**40))
-def test_uniform_integers_stay_in_range(n: int, low: int, size: int) -> None:
-    drawn = KeyedStream(KEY).uniform_int(n, low, low + size)
-    assert drawn.shape == (n,)
-    assert all(low <= x < low + size for x in drawn.tolist())
-
-
 def test_uniform_integers_reject_biased_words() -> None:
     bound = 2**62 + 2**61  # a quarter of all words is biased
     words = iter(KeyedStream(KEY).words(400).tolist())
@@ -289,18 +242,6 @@ def test_uniform_integers_reject_biased_words() -> None:
     assert drawn.tolist() == [word % bound - 5 for word in expected]
     with pytest.raises(LdpError, match="high must be > low = 3, got 3"):
         KeyedStream(KEY).uniform_int(1, 3, 3)
-
-
-def test_permutation_is_uniform() -> None:
-    stream = KeyedStream(KEY)
-    counts: dict[tuple[int, ...], int] = {}
-    n = 6000
-    for _ in range(n):
-        order = tuple(stream.permutation(3).tolist())
-        counts[order] = counts.get(order, 0) + 1
-    assert len(counts) == 6
-    standard_error = np.sqrt(n * (1 / 6) * (5 / 6))
-    assert all(abs(count - n / 6) < 4 * standard_error for count in counts.values())
 
 
 def test_shuffled_keeps_the_rows_and_the_input() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq
 from scipy.stats import binom
 
 from ldp import GrrChannel, LdpError, grr_channel, grr_frequencies, project_simplex, pure_variance
@@ -76,13 +76,6 @@ def test_estimate_is_unbiased_and_its_variance_exact(truth: int, population: int
     assert float(formula) == pytest.approx(float(variance), rel=1e-12)
 
 
-def test_variance_broadcasts() -> None:
-    f = np.array([[0.1], [0.9]])
-    variance = pure_variance(f, n_reports=np.array([5, 10, 20]), n_population=20, channel=CHANNEL)
-    assert variance.shape == (2, 3)
-    assert variance[1, 1] == pure_variance(0.9, n_reports=10, n_population=20, channel=CHANNEL)
-
-
 windows = st.tuples(
     st.sampled_from([2, 3, 8, 37]),
     st.fractions(Fraction(1, 10), 4, max_denominator=50),
@@ -93,9 +86,8 @@ windows = st.tuples(
 
 
 @given(window=windows, level=st.sampled_from([0.5, 0.9, 0.95, 0.999]))
-def test_interval_holds_all_frequencies_that_the_estimate_does_not_contradict(
-    window: tuple[int, Fraction, int, int, float], level: float
-) -> None:
+@settings(max_examples=40)
+def test_interval_holds_all_frequencies_that_the_estimate_does_not_contradict(window, level) -> None:
     k, epsilon, n, others, share = window
     channel = grr_channel(epsilon=epsilon, domain_size=k)
     counts = counts_with(round(share * n), n=n, k=k)
@@ -125,9 +117,7 @@ def _root(excess: Callable[[float], float], *, start: float, direction: int) -> 
 @pytest.mark.parametrize("k", [2, 37, 65534])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1), Fraction(40)])
 @pytest.mark.parametrize(("n", "population"), [(1, 1), (1, 10**8), (10**6, 10**6), (10**6, 10**6 + 1)])
-def test_interval_holds_the_most_extreme_estimates(
-    k: int, epsilon: Fraction, n: int, population: int
-) -> None:
+def test_interval_holds_the_most_extreme_estimates(k, epsilon, n, population) -> None:
     """All reports say the same: one estimate is far above 1, the others as low as can be."""
     channel = grr_channel(epsilon=epsilon, domain_size=k)
     estimates = grr_frequencies(
@@ -153,15 +143,6 @@ def test_interval_covers_a_value_that_nobody_has(n: int, epsilon: int) -> None:
         )
         covered += probability * (estimates.ci_low[0] <= 0 <= estimates.ci_high[0])
     assert 0.93 < covered < 0.98
-
-
-def test_all_of_the_population_answering_leaves_only_the_noise() -> None:
-    counts = np.array([400, 300, 300])
-    channel = grr_channel(epsilon=Fraction(30), domain_size=3)
-    everyone = grr_frequencies(counts, n_reports=1000, n_population=1000, channel=channel)
-    some = grr_frequencies(counts, n_reports=1000, n_population=10**6, channel=channel)
-    assert np.all(everyone.std_error < 1e-6)
-    assert some.std_error[0] == pytest.approx(sqrt(0.4 * 0.6 / 1000), rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -201,19 +182,6 @@ def test_projection_is_the_nearest_distribution(f: list[float], total: float) ->
     assert np.all(shift[out == 0] <= common[0] + tolerance)
 
 
-def test_projection_agrees_with_a_numeric_optimiser() -> None:
-    f = np.array([0.5, 0.3, -0.2, 0.1])
-    found = minimize(
-        lambda x: np.sum((x - f) ** 2),
-        np.full(4, 0.25),
-        bounds=[(0, None)] * 4,
-        constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
-        options={"ftol": 1e-15},
-    )
-    assert found.success
-    assert project_simplex(f) == pytest.approx(found.x, abs=1e-6)
-
-
 def test_projection_survives_entries_that_dwarf_the_total() -> None:
     assert project_simplex([1e20, 0.0, -1e20]).tolist() == [1.0, 0.0, 0.0]
 
@@ -226,12 +194,9 @@ def test_consistent_frequencies_are_the_projected_ones() -> None:
 
 
 @pytest.mark.parametrize("f", [[], [[1.0]], [float("nan"), 1.0], [float("inf")]])
-def test_projection_of_no_vector_is_refused(f: list[Any]) -> None:
+def test_projection_of_no_vector_or_to_no_total_is_refused(f) -> None:
     with pytest.raises(LdpError, match="f must be finite with shape"):
         project_simplex(f)
-
-
-@pytest.mark.parametrize("total", [0.0, -1.0, float("inf"), float("nan")])
-def test_projection_needs_a_positive_total(total: float) -> None:
-    with pytest.raises(LdpError, match="total must be > 0, got"):
-        project_simplex([0.5], total=total)
+    for total in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(LdpError, match="total must be > 0, got"):
+            project_simplex([0.5], total=total)

@@ -4,163 +4,88 @@ A run is 400 subscribers with fixed values, of which one is rare and one is nobo
 pseudonyms only. The bounds are five and a half standard errors.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from ldp import (
-    BitFlipReporter,
-    Estimates,
-    GrrReporter,
-    HashReporter,
-    KeyedPrf,
-    UnaryReporter,
-    adp_channel,
-    allomfree_channel,
-    bit_flip_channel,
-    blh_channel,
-    fake_data_channel,
-    fake_data_counts,
-    grr_channel,
-    hadamard_channel,
-    histogram_channel,
-    histogram_frequencies,
-    histogram_sums,
-    histogram_variance,
-    lgrr_channel,
-    loloha_channel,
-    lue_channel,
-    olh_channel,
-    oue_channel,
-    prior_fake_data_channel,
-    pure_frequencies,
-    pure_variance,
-    subset_channel,
-    sue_channel,
-    support_counts,
-    the_channel,
-)
+import ldp
 from ldp.channels import WORD
 from ldp.families.two_round import TwoRoundGrr
 
 N = 400
-RUNS = 200
+RUNS = 120
 BOUND = 5.5
-KEY = bytes(range(16))
-FIELDS: dict[str, Any] = {"prf": KeyedPrf(KEY), "indicator": 2, "plan_version": 1}
+FIELDS = {"prf": ldp.KeyedPrf(bytes(range(16))), "indicator": 2, "plan_version": 1}
 
-Values = NDArray[np.int32]
-Words = NDArray[np.uint64]
-Floats = NDArray[np.float64]
-Run = Callable[[Values, Words], tuple[Estimates, Floats]]  # with the exact variance at the truth
+# Each gives a channel, and a function of values and pseudonyms that gives counts and numbers of reports.
 
 
-def frequencies(values: Values, k: int) -> Floats:
-    return np.bincount(values, minlength=k) / N
-
-
-def estimated(
-    counts: NDArray[np.int64], *, values: Values, channel: Any, n_reports: Any = N
-) -> tuple[Estimates, Floats]:
-    sizes = {"n_reports": n_reports, "n_population": N, "channel": channel}
-    truth = frequencies(values, channel.domain_size)
-    return pure_frequencies(counts, **sizes), pure_variance(truth, **sizes)
-
-
-def one_round(make: Callable[..., Any], epsilon: Fraction, k: int) -> Run:
+def one_round(make, epsilon, k):
     channel = make(epsilon=epsilon, domain_size=k)
-
-    def run(values: Values, pseudonyms: Words) -> tuple[Estimates, Floats]:
-        counts = support_counts(values, pseudonyms=pseudonyms, channel=channel, **FIELDS)
-        return estimated(counts, values=values, channel=channel)
-
-    return run
+    count = ldp.histogram_sums if make is ldp.histogram_channel else ldp.support_counts
+    return channel, lambda values, people: (count(values, pseudonyms=people, channel=channel, **FIELDS), N)
 
 
-def noisy_counts(epsilon: Fraction, k: int) -> Run:
-    channel = histogram_channel(epsilon=epsilon, domain_size=k)
-
-    def run(values: Values, pseudonyms: Words) -> tuple[Estimates, Floats]:
-        sums = histogram_sums(values, pseudonyms=pseudonyms, channel=channel, **FIELDS)
-        estimates = histogram_frequencies(sums, n_reports=N, n_population=N, channel=channel)
-        truth = frequencies(values, k)
-        return estimates, histogram_variance(truth, n_reports=N, n_population=N, channel=channel)
-
-    return run
+def counted(support):
+    return support.counts, support.n_reports
 
 
-def two_rounds(make: Callable[..., Any], reporter: type | None, epsilon: Fraction, k: int) -> Run:
+def two_rounds(make, reporter, epsilon, k):
     channel = make(epsilon_inf=2 * epsilon, epsilon_1=epsilon, domain_size=k)
-    kind: Any = reporter or (GrrReporter if isinstance(channel, TwoRoundGrr) else UnaryReporter)
+    kind = reporter or (ldp.GrrReporter if isinstance(channel, TwoRoundGrr) else ldp.UnaryReporter)
     reports = kind(channel=channel, **FIELDS)
-
-    def run(values: Values, pseudonyms: Words) -> tuple[Estimates, Floats]:
-        support = reports.support(values, pseudonyms=pseudonyms, report=3)
-        return estimated(support.counts, values=values, channel=channel, n_reports=support.n_reports)
-
-    return run
+    return channel, lambda values, people: counted(reports.support(values, pseudonyms=people, report=3))
 
 
-def some_bits(epsilon: Fraction, k: int) -> Run:
-    channel = bit_flip_channel(epsilon=epsilon, domain_size=k, sampled=max(1, k // 2))
-    reports = BitFlipReporter(channel=channel, **FIELDS)
-
-    def run(values: Values, pseudonyms: Words) -> tuple[Estimates, Floats]:
-        support = reports.support(values, pseudonyms=pseudonyms)
-        return estimated(support.counts, values=values, channel=channel, n_reports=support.n_reports)
-
-    return run
+def some_bits(epsilon, k):
+    channel = ldp.bit_flip_channel(epsilon=epsilon, domain_size=k, sampled=max(1, k // 2))
+    reports = ldp.BitFlipReporter(channel=channel, **FIELDS)
+    return channel, lambda values, people: counted(reports.support(values, pseudonyms=people))
 
 
-def among_fakes(channel: Any) -> Run:
-    """Estimate the last of two indicators; the first has two values."""
+def among_fakes(channel):
+    """The last of two indicators; the first has two values."""
+    settings = {"prf": FIELDS["prf"], "channel": channel, "plan_version": 1}
 
-    def run(values: Values, pseudonyms: Words) -> tuple[Estimates, Floats]:
-        columns = [values % 2, values]
-        counts = fake_data_counts(
-            columns, pseudonyms=pseudonyms, prf=FIELDS["prf"], channel=channel, plan_version=1
-        )
-        return estimated(counts[1], values=values, channel=channel.reports[1])
+    def run(values, people):
+        return ldp.fake_data_counts([values % 2, values], pseudonyms=people, **settings)[1], N
 
-    return run
+    return channel.reports[1], run
 
 
-def fake_data(protocol: Any, shares: Any, epsilon: Fraction, k: int) -> Run:
-    return among_fakes(
-        fake_data_channel(protocol, epsilon=epsilon, unit="attribute", domain_sizes=[2, k], shares=shares)
-    )
+def fake_data(protocol, shares, epsilon, k):
+    settings = {"epsilon": epsilon, "unit": "attribute", "domain_sizes": [2, k], "shares": shares}
+    return among_fakes(ldp.fake_data_channel(protocol, **settings))
 
 
-def realistic_fake_data(protocol: Any, epsilon: Fraction, k: int) -> Run:
+def realistic_fake_data(protocol, epsilon, k):
     rising = [WORD * 2 * (x + 1) // (k * (k + 1)) for x in range(k)]
     priors = [[WORD // 4, WORD - WORD // 4], [WORD - sum(rising[1:]), *rising[1:]]]
-    return among_fakes(prior_fake_data_channel(protocol, epsilon=epsilon, unit="attribute", priors=priors))
+    settings = {"epsilon": epsilon, "unit": "attribute", "priors": priors}
+    return among_fakes(ldp.prior_fake_data_channel(protocol, **settings))
 
 
-MECHANISMS: dict[str, Callable[[Fraction, int], Run]] = {
-    "grr": partial(one_round, grr_channel),
-    "sue": partial(one_round, sue_channel),
-    "oue": partial(one_round, oue_channel),
-    "the": partial(one_round, the_channel),
-    "she": noisy_counts,
-    "blh": partial(one_round, blh_channel),
-    "olh": partial(one_round, olh_channel),
-    "subset": partial(one_round, subset_channel),
-    "hadamard": partial(one_round, hadamard_channel),
-    "adp": partial(one_round, adp_channel),
-    "l-grr": partial(two_rounds, lgrr_channel, GrrReporter),
-    "l-sue": partial(two_rounds, partial(lue_channel, "l-sue"), UnaryReporter),
-    "l-oue": partial(two_rounds, partial(lue_channel, "l-oue"), UnaryReporter),
-    "l-osue": partial(two_rounds, partial(lue_channel, "l-osue"), UnaryReporter),
-    "l-soue": partial(two_rounds, partial(lue_channel, "l-soue"), UnaryReporter),
-    "allomfree": partial(two_rounds, allomfree_channel, None),
-    "biloloha": partial(two_rounds, partial(loloha_channel, buckets=2), HashReporter),
-    "ololoha": partial(two_rounds, loloha_channel, HashReporter),
+MECHANISMS = {
+    "grr": partial(one_round, ldp.grr_channel),
+    "sue": partial(one_round, ldp.sue_channel),
+    "oue": partial(one_round, ldp.oue_channel),
+    "the": partial(one_round, ldp.the_channel),
+    "she": partial(one_round, ldp.histogram_channel),
+    "blh": partial(one_round, ldp.blh_channel),
+    "olh": partial(one_round, ldp.olh_channel),
+    "subset": partial(one_round, ldp.subset_channel),
+    "hadamard": partial(one_round, ldp.hadamard_channel),
+    "adp": partial(one_round, ldp.adp_channel),
+    "l-grr": partial(two_rounds, ldp.lgrr_channel, ldp.GrrReporter),
+    "l-sue": partial(two_rounds, partial(ldp.lue_channel, "l-sue"), ldp.UnaryReporter),
+    "l-oue": partial(two_rounds, partial(ldp.lue_channel, "l-oue"), ldp.UnaryReporter),
+    "l-osue": partial(two_rounds, partial(ldp.lue_channel, "l-osue"), ldp.UnaryReporter),
+    "l-soue": partial(two_rounds, partial(ldp.lue_channel, "l-soue"), ldp.UnaryReporter),
+    "allomfree": partial(two_rounds, ldp.allomfree_channel, None),
+    "biloloha": partial(two_rounds, partial(ldp.loloha_channel, buckets=2), ldp.HashReporter),
+    "ololoha": partial(two_rounds, ldp.loloha_channel, ldp.HashReporter),
     "dbitflippm": some_bits,
     "rsfd-grr": partial(fake_data, "grr", "equal"),
     "rsfd-grr-balanced": partial(fake_data, "grr", "balanced"),
@@ -175,21 +100,26 @@ MECHANISMS: dict[str, Callable[[Fraction, int], Run]] = {
 }
 
 
-@pytest.mark.parametrize(("epsilon", "k"), [(Fraction(3, 4), 3), (Fraction(1), 10), (Fraction(5, 2), 70)])
+@pytest.mark.parametrize(("epsilon", "k"), [(Fraction(3, 4), 3), (Fraction(5, 2), 70)])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_estimates_are_unbiased_with_the_stated_error_and_intervals_cover(
-    mechanism: str, epsilon: Fraction, k: int
-) -> None:
-    run = MECHANISMS[mechanism](epsilon, k)
+def test_estimates_are_unbiased_with_the_stated_error_and_intervals_cover(mechanism, epsilon, k) -> None:
+    """Finds a bias of 0.7 standard errors of a run; variances off by 70 % (3 values) or 15 % (70 values)."""
+    channel, run = MECHANISMS[mechanism](epsilon, k)
+    frequencies, variance_of = ldp.pure_frequencies, ldp.pure_variance
+    if mechanism == "she":
+        frequencies, variance_of = ldp.histogram_frequencies, ldp.histogram_variance
     values = (np.arange(N) % (k - 1)).astype(np.int32)  # nobody has the last value
     values[values == k - 2] = 0
     values[7] = k - 2  # one person has the last but one
-    truth = frequencies(values, k)
-    found = [run(values, np.arange(N * i, N * (i + 1), dtype=np.uint64)) for i in range(RUNS)]
-    z = np.array([(estimates.frequency - truth) / np.sqrt(variance) for estimates, variance in found])
-    covered = np.array([(estimates.ci_low <= truth) & (truth <= estimates.ci_high) for estimates, _ in found])
-    assert np.abs(z.mean(axis=0)).max() < BOUND / np.sqrt(RUNS)
-    squares = z**2
-    assert (np.abs(squares.mean(axis=0) - 1) / (squares.std(axis=0) / np.sqrt(RUNS))).max() < BOUND
-    spread = np.sqrt(0.95 * 0.05 / RUNS)
-    assert np.abs(covered.mean(axis=0) - 0.95).max() < BOUND * spread
+    truth = np.bincount(values, minlength=k) / N
+    z, covered = [], []
+    for i in range(RUNS):
+        counts, n_reports = run(values, np.arange(N * i, N * (i + 1), dtype=np.uint64))
+        sizes = {"n_reports": n_reports, "n_population": N, "channel": channel}
+        found = frequencies(counts, **sizes)
+        z.append((found.frequency - truth) / np.sqrt(variance_of(truth, **sizes)))
+        covered.append((found.ci_low <= truth) & (truth <= found.ci_high))
+    assert np.abs(np.mean(z, axis=0)).max() < BOUND / np.sqrt(RUNS)
+    for each, stated in ((np.square(z), 1), (np.array(covered), 0.95)):
+        of_runs = each.mean(axis=1)
+        assert abs(of_runs.mean() - stated) < BOUND * of_runs.std() / np.sqrt(RUNS)

@@ -1,103 +1,76 @@
-"""RS+FD: closed forms against the sheet and against every profile and report of tiny domains."""
+"""RS+FD and RS+RFD: closed forms against the sheet and against every profile and report of tiny domains."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import chain, combinations
 from math import exp, log
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
-from ldp import LdpError, epsilon_of, grr_channel, noise_at_zero, oue_channel, pure_frequencies, pure_variance
-from ldp.channels import MAX_EPSILON, MIN_EPSILON, WORD, GrrChannel, exp_down
-from ldp.families.fake_data import FakeDataChannel, FakedChannel, fake_data_channel, hidden_epsilon
-from ldp.families.unary import UnaryChannel
+from ldp import LdpError, epsilon_of, grr_channel, oue_channel, pure_frequencies, pure_variance
+from ldp.channels import MAX_EPSILON, MIN_EPSILON, WORD, exp_down
+from ldp.families import fake_data as family
+from ldp.families.fake_data import FakeDataChannel, fake_data_channel, hidden_epsilon, prior_fake_data_channel
+from ldp.families.faked_reports import FakedChannel, PriorFakedChannel
 from tests.ldp.exact import VECTORS, exp_bounds
-from tests.ldp.fakes import law, losses
+from tests.ldp.fakes import chances, losses, prior, supports_alone
 
 SIZES = (3, 3, 8, 12, 37, 11)
 TABLE = VECTORS["A_rsfd_mse"]
 PROTOCOLS = ["grr", "ouez", "suez", "adp", "ouer", "suer"]
+PRIOR_PROTOCOLS = get_args(family.PriorFakeProtocol)
+PRIORS = (prior(1, 3), prior(5, 2, 1), prior(4, 2))
+ZEROS = (prior(2, 1), prior(4, 0, 1))
 rows = pytest.mark.parametrize("row", TABLE, ids=lambda row: str(row["eps"]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdealGrr(GrrChannel):
-    """GRR with a ratio that no integer threshold has."""
-
-    exact: Fraction
-
-    @property
-    def p(self) -> Fraction:
-        return self.exact
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdealOue(UnaryChannel):
-    """OUE with a ratio that no integer threshold has."""
-
-    exact: Fraction
-
-    @property
-    def q(self) -> Fraction:
-        return self.exact
-
-
-def ideal(kind: str, *, ratio: Fraction, sizes: Sequence[int]) -> FakeDataChannel:
-    """Channel of the published formulas."""
-    reports = []
-    for k in sizes:
-        answer: GrrChannel | UnaryChannel
-        if kind == "GRR":
-            p = ratio / (ratio + k - 1)
-            answer = IdealGrr(domain_size=k, threshold=round(WORD * p), exact=p)
-        else:
-            q = 1 / (ratio + 1)
-            answer = IdealOue(domain_size=k, threshold_p=WORD // 2, threshold_q=round(WORD * q), exact=q)
-        fakes: dict[str, Any] = {"GRR": "code", "OUEz": "no value", "OUEr": "any value"}
-        reports.append(FakedChannel(answer=answer, fake=fakes[kind], share=Fraction(1, len(sizes))))
+def mixed() -> FakeDataChannel:
+    """Different protocols, ratios and shares in one channel."""
+    answers = [
+        (grr_channel(epsilon=Fraction(1), domain_size=2), "code", Fraction(1, 2)),
+        (oue_channel(epsilon=Fraction(2), domain_size=4), "any value", Fraction(1, 6)),
+        (oue_channel(epsilon=Fraction(1, 2), domain_size=3), "any value", Fraction(1, 3)),
+    ]
+    reports = [FakedChannel(answer=answer, fake=fake, share=share) for answer, fake, share in answers]
     return FakeDataChannel(reports=tuple(reports))
 
 
-def mixed(*, sizes: tuple[int, ...] = (2, 4, 3)) -> FakeDataChannel:
-    """Different protocols, ratios and shares in one channel."""
-    answers: list[Any] = [
-        (grr_channel(epsilon=Fraction(1), domain_size=sizes[0]), "code"),
-        (oue_channel(epsilon=Fraction(2), domain_size=sizes[1]), "any value"),
-        (oue_channel(epsilon=Fraction(1, 2), domain_size=sizes[2]), "any value"),
+def mixed_priors() -> family.PriorFakeDataChannel:
+    """The same with priors, and a code that is never a fake."""
+    answers = [
+        (grr_channel(epsilon=Fraction(1), domain_size=3), prior(2, 0, 1), Fraction(1, 2)),
+        (oue_channel(epsilon=Fraction(2), domain_size=3), prior(1, 6, 2), Fraction(1, 6)),
+        (grr_channel(epsilon=Fraction(3, 2), domain_size=2), prior(4, 1), Fraction(1, 3)),
     ]
-    shares = (Fraction(1, 2), Fraction(1, 6), Fraction(1, 3))
-    return FakeDataChannel(
-        reports=tuple(
-            FakedChannel(answer=answer, fake=fake, share=share)
-            for (answer, fake), share in zip(answers, shares, strict=True)
-        )
-    )
+    reports = [PriorFakedChannel(answer=answer, prior=prior, share=share) for answer, prior, share in answers]
+    return family.PriorFakeDataChannel(reports=tuple(reports))
 
 
 def cases() -> Iterator[Any]:
     yield pytest.param(mixed(), id="mixed")
+    yield pytest.param(mixed_priors(), id="mixed priors")
+    common = {"epsilon": Fraction(7, 10)}
     for protocol in PROTOCOLS:
-        for sizes, unit in [((2, 3), "attribute"), ((2, 3, 3), "attribute"), ((4, 2), "profile")]:
-            for shares in ("equal", "balanced"):
-                channel = fake_data_channel(
-                    protocol,  # type: ignore[arg-type]
-                    epsilon=Fraction(7, 10),
-                    unit=unit,  # type: ignore[arg-type]
-                    domain_sizes=sizes,
-                    shares=shares,  # type: ignore[arg-type]
-                )
-                yield pytest.param(channel, id=f"{protocol}-{sizes}-{unit}-{shares}")
+        for unit, shares, sizes in (("attribute", "balanced", (2, 3, 2)), ("profile", "equal", (4, 2))):
+            channel = fake_data_channel(protocol, **common, unit=unit, shares=shares, domain_sizes=sizes)
+            yield pytest.param(channel, id=f"{protocol}-{unit}")
+    for protocol in PRIOR_PROTOCOLS:
+        for unit, shares, priors in (("attribute", "balanced", PRIORS), ("profile", "equal", ZEROS)):
+            channel = prior_fake_data_channel(protocol, **common, unit=unit, shares=shares, priors=priors)
+            yield pytest.param(channel, id=f"{protocol}-{unit}-priors")
+
+
+every_channel = pytest.mark.parametrize("channel", list(cases()))
 
 
 def subsets(d: int) -> Iterator[tuple[int, ...]]:
     return chain.from_iterable(combinations(range(d), size) for size in range(1, d + 1))
 
 
-@pytest.mark.parametrize("channel", list(cases()))
-def test_losses_are_those_of_every_profile_and_report(channel: FakeDataChannel) -> None:
+@every_channel
+def test_losses_are_those_of_every_profile_and_report(channel) -> None:
     d = len(channel.reports)
     worst = losses(channel)
     assert {differing: channel.ratio_of(differing) for differing in subsets(d)} == worst
@@ -107,70 +80,28 @@ def test_losses_are_those_of_every_profile_and_report(channel: FakeDataChannel) 
     assert channel.epsilon_attribute == epsilon_of(max(channel.ratios_attribute))
 
 
-@pytest.mark.parametrize("channel", list(cases()))
-def test_reports_on_their_own_are_pure(channel: FakeDataChannel) -> None:
-    profile = tuple(0 for _ in channel.reports)
-    joint = law(channel, profile)
+@every_channel
+def test_support_is_that_of_every_profile_and_report(channel) -> None:
     for i, report in enumerate(channel.reports):
-        alone: dict[Any, Fraction] = {}
-        for tuple_, probability in joint.items():
-            alone[tuple_[i]] = alone.get(tuple_[i], Fraction(0)) + probability
-        support = [
-            sum(
-                (x for y, x in alone.items() if (y == value if report.fake == "code" else y[value])),
-                Fraction(0),
-            )
-            for value in range(report.domain_size)
-        ]
-        assert support == [report.p] + [report.q] * (report.domain_size - 1)
-        swapped = {
-            y: (1 if y == 0 else 0 if y == 1 else y) if report.fake == "code" else (y[1], y[0], *y[2:])
-            for y in alone
-        }
-        assert report.ratio == max(alone[y] / alone[swapped[y]] for y in alone)
-        assert report.epsilon == epsilon_of(report.ratio)
+        supports = report.of_values if hasattr(report, "of_values") else [report] * report.domain_size
+        for truth in range(report.domain_size):
+            expected = [support.p if value == truth else support.q for value, support in enumerate(supports)]
+            assert supports_alone(channel, i, truth) == expected
 
 
-@pytest.mark.parametrize("vector", VECTORS["A_rsfd_exact"], ids=lambda v: "-".join(map(str, v["c"])))
-@pytest.mark.parametrize("kind", ["GRR", "OUEz", "OUEr"])
-def test_losses_are_those_of_the_sheet(vector: dict[str, Any], kind: str) -> None:
-    channel = ideal(kind, ratio=Fraction(vector["exp_eps_prime"]), sizes=vector["c"])
-    assert channel.ratio_profile == Fraction(vector[f"tuple_ratio_{kind}"])
-    assert channel.ratios_attribute == tuple(map(Fraction, vector[f"attr_ratio_{kind}"]))
-    if kind == "GRR" and vector["c"] == [2, 3, 4]:
-        assert channel.ratio_of((0, 1)) == Fraction(119, 53)
-
-
-@pytest.mark.parametrize(
-    ("kind", "estimate"),
-    [("GRR", 0.749186024121596), ("OUEz", 0.403255903513617), ("OUEr", -0.0967440964863834)],
-)
-def test_estimates_are_those_of_the_sheet(kind: str, estimate: float) -> None:
-    low, _ = exp_bounds(Fraction(1))
-    report = ideal(kind, ratio=low, sizes=(4, 4, 4)).reports[0]
-    found = pure_frequencies(np.array([300, 0, 0, 700]), n_reports=1000, n_population=1000, channel=report)
-    assert found.frequency[0] == pytest.approx(estimate, rel=1e-13)
-
-
-@rows
-@pytest.mark.parametrize(
-    ("protocol", "column"),
-    [("grr", "RSFD_GRR"), ("ouez", "RSFD_OUEz"), ("ouer", "RSFD_OUEr"), ("adp", "RSFD_ADP")],
-)
-@pytest.mark.parametrize("at", ["eps", "eps_prime"])
-def test_noise_is_that_of_the_sheet(row: dict[str, Any], protocol: Any, column: str, at: str) -> None:
-    channel = fake_data_channel(protocol, epsilon=Fraction(row[at]), unit="profile", domain_sizes=SIZES)
-    mean = float(sum(map(noise_at_zero, channel.reports)) / len(SIZES))
-    assert mean == pytest.approx(row["nVar"][f"{column}@{at}"], rel=1e-11)
+@every_channel
+def test_ratio_of_one_report_is_that_of_all_its_outputs(channel) -> None:
+    for report in channel.reports:
+        worst = max(max(found) / min(found) for found in chances(report).values())
+        assert report.ratio == worst
+        assert report.epsilon == epsilon_of(worst)
 
 
 @rows
 @pytest.mark.parametrize(
     ("protocol", "column"), [("grr", "attr_grr"), ("ouer", "attr_ouer"), ("adp", "attr_adp")]
 )
-def test_published_epsilon_reveals_what_the_sheet_says(
-    row: dict[str, Any], protocol: Any, column: str
-) -> None:
+def test_published_epsilon_reveals_what_the_sheet_says(row, protocol, column) -> None:
     """The published epsilon' is what a profile loses, and large domains lose more than epsilon too."""
     channel = fake_data_channel(
         protocol, epsilon=Fraction(row["eps_prime"]), unit="profile", domain_sizes=SIZES
@@ -184,7 +115,7 @@ def test_published_epsilon_reveals_what_the_sheet_says(
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("sizes", [(2, 3, 37), (4,)])
-def test_balanced_shares_make_all_values_lose_the_same(protocol: Any, sizes: tuple[int, ...]) -> None:
+def test_balanced_shares_make_all_values_lose_the_same(protocol, sizes: tuple[int, ...]) -> None:
     channel = fake_data_channel(
         protocol, epsilon=Fraction(1), unit="profile", domain_sizes=sizes, shares="balanced"
     )
@@ -195,7 +126,7 @@ def test_balanced_shares_make_all_values_lose_the_same(protocol: Any, sizes: tup
 
 @pytest.mark.parametrize("vector", VECTORS["A_eps_prime"], ids=lambda v: f"{v['d']}-{v['eps']}")
 @pytest.mark.parametrize("protocol", ["ouez", "suez", "grr"])
-def test_hidden_epsilon_is_that_of_the_vectors(vector: dict[str, Any], protocol: Any) -> None:
+def test_hidden_epsilon_is_that_of_the_vectors(vector: dict[str, Any], protocol) -> None:
     hidden = hidden_epsilon(
         protocol, epsilon=Fraction(vector["eps"]), unit="attribute", domain_sizes=(5,) * int(vector["d"])
     )
@@ -211,11 +142,11 @@ def test_hidden_epsilon_is_rounded_down(epsilon: Fraction) -> None:
         assert exp_bounds(hidden)[1] <= largest < exp_bounds(hidden + Fraction(1, 10**57))[0]
 
 
-@rows
+@pytest.mark.parametrize("row", TABLE[1:2], ids=lambda row: str(row["eps"]))
 def test_uneven_domains_hide_less_unless_balanced(row: dict[str, Any]) -> None:
-    common: dict[str, Any] = {"epsilon": Fraction(row["eps"]), "unit": "attribute", "domain_sizes": SIZES}
+    common = {"epsilon": Fraction(row["eps"]), "unit": "attribute", "domain_sizes": SIZES}
     for protocol, column in (("grr", "grr"), ("ouer", "ouer")):
-        hidden = hidden_epsilon(protocol, **common)  # type: ignore[arg-type]
+        hidden = hidden_epsilon(protocol, **common)
         assert float(hidden) == pytest.approx(row[f"eps_prime_attr_max_eq_eps_{column}"], abs=2e-9)
     assert float(hidden_epsilon("grr", shares="balanced", **common)) == pytest.approx(
         row["eps_prime"], abs=2e-9
@@ -228,47 +159,97 @@ def test_uneven_domains_hide_less_unless_balanced(row: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("unit", ["profile", "attribute"])
-@pytest.mark.parametrize("shares", ["equal", "balanced"])
-@pytest.mark.parametrize("epsilon", [MIN_EPSILON, Fraction(1, 10), Fraction(2), Fraction(12)])
-def test_loss_never_exceeds_its_nominal_and_comes_close(
-    protocol: Any, unit: Any, shares: Any, epsilon: Fraction
-) -> None:
-    for sizes in [(4,), (2, 2), (3, 2, 60)]:
-        channel = fake_data_channel(protocol, epsilon=epsilon, unit=unit, domain_sizes=sizes, shares=shares)
+@pytest.mark.parametrize(("unit", "shares"), [("profile", "equal"), ("attribute", "balanced")])
+@pytest.mark.parametrize("epsilon", [MIN_EPSILON, Fraction(2)])
+def test_loss_never_exceeds_its_nominal_and_comes_close(protocol, unit, shares, epsilon) -> None:
+    channels = [
+        fake_data_channel(protocol, epsilon=epsilon, unit=unit, domain_sizes=sizes, shares=shares)
+        for sizes in [(4,), (3, 2, 60)]
+    ]
+    if protocol in PRIOR_PROTOCOLS:
+        channels += [
+            prior_fake_data_channel(protocol, epsilon=epsilon, unit=unit, priors=priors, shares=each)
+            for priors, each in [(PRIORS, shares), (ZEROS, "equal"), ((prior(1, 1),), "equal")]
+        ]
+    for channel in channels:
         ratios = [channel.ratio_profile] if unit == "profile" else channel.ratios_attribute
         assert max(ratios) <= exp_bounds(epsilon)[0]
+        # A code that is never a fake gives its answer away: no larger answer keeps the promise.
         assert float(epsilon_of(max(ratios))) == pytest.approx(float(epsilon), abs=2e-9)
         assert channel.ratio_profile >= max(channel.ratios_attribute)
 
 
 def test_budgets_at_the_upper_end_are_cut() -> None:
     for protocol in ("ouez", "grr"):
-        common: dict[str, Any] = {"epsilon": MAX_EPSILON, "unit": "attribute", "domain_sizes": (4, 4)}
+        common = {"epsilon": MAX_EPSILON, "unit": "attribute", "domain_sizes": (4, 4)}
         assert hidden_epsilon(protocol, **common) == MAX_EPSILON
     assert hidden_epsilon("ouez", epsilon=Fraction(1), unit="attribute", domain_sizes=(4,)) == 1
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_variance_is_that_of_a_draw_of_everyone(protocol: Any) -> None:
-    """g (1 - g) / (n w^2 (p - q)^2) where each person is drawn anew: g the probability of support."""
-    channel = fake_data_channel(
-        protocol, epsilon=Fraction(1), unit="attribute", domain_sizes=SIZES, shares="balanced"
+def test_hidden_epsilon_is_the_largest_that_keeps_the_promise() -> None:
+    hidden = family.prior_hidden_epsilon("grr", epsilon=Fraction(1), unit="attribute", priors=PRIORS)
+    step = Fraction(1, 2**30)
+    assert hidden > Fraction(6, 5)
+    for answers, keeps in [(hidden, True), (hidden + step, False)]:
+        channel = prior_fake_data_channel("grr", epsilon=answers, unit="profile", priors=PRIORS)
+        assert (max(channel.ratios_attribute) <= exp_bounds(Fraction(1))[0]) is keeps
+
+
+def test_a_code_that_is_never_a_fake_hides_nothing() -> None:
+    hidden = family.prior_hidden_epsilon("grr", epsilon=Fraction(1), unit="attribute", priors=ZEROS)
+    assert hidden == 1
+    channel = prior_fake_data_channel("grr", epsilon=Fraction(1), unit="attribute", priors=ZEROS)
+    assert [report.is_telling for report in channel.reports] == [False, True]
+    assert channel.ratios_attribute[1] == channel.reports[1].answer.ratio
+    # Of the codes that may be fakes, the rarest comes first and the most frequent last.
+    report = channel.reports[1]
+    assert report.hits == tuple(
+        (report.answer.p * WORD / weight, report.answer.q * WORD / weight)
+        for weight in (ZEROS[1][2], ZEROS[1][0])
     )
-    n, f = 500, 0.2
-    for report in channel.reports:
-        w, p, q = float(report.share), float(report.answer.p), float(report.answer.q)
-        g = w * (q + f * (p - q)) + (1 - w) * float(report.fake_support)
-        expected = g * (1 - g) / (n * w**2 * (p - q) ** 2)
-        found = pure_variance(f, n_reports=n, n_population=10**15, channel=report)
-        assert found == pytest.approx(expected, rel=1e-9)
+    # Unary encoding makes every report of every fake, if perhaps rarely.
+    assert family.prior_hidden_epsilon("ouer", epsilon=Fraction(1), unit="attribute", priors=ZEROS) > 1
+    assert (
+        family.prior_hidden_epsilon("grr", epsilon=MAX_EPSILON, unit="attribute", priors=PRIORS)
+        == MAX_EPSILON
+    )
 
 
-def test_fakes_cost_a_factor_of_d() -> None:
-    """At the same profile epsilon, OUE-z has exactly d times the noise of Smp with OUE."""
-    channel = fake_data_channel("ouez", epsilon=Fraction(1), unit="profile", domain_sizes=SIZES)
-    for report in channel.reports:
-        assert noise_at_zero(report) == 36 * noise_at_zero(report.answer)
+@pytest.mark.parametrize("protocol", PRIOR_PROTOCOLS)
+def test_estimate_is_unbiased_and_its_variance_exact(protocol) -> None:
+    """By enumeration of what one person reports, in exact numbers."""
+    channel = prior_fake_data_channel(
+        protocol, epsilon=Fraction(1), unit="attribute", priors=PRIORS[:2], shares="balanced"
+    )
+    f = (Fraction(1, 2), Fraction(3, 8), Fraction(1, 8))
+    report, n = channel.reports[1], 40
+    g = [
+        sum((f[truth] * supports_alone(channel, 1, truth)[value] for truth in range(3)), Fraction(0))
+        for value in range(3)
+    ]
+    slope = report.share * (report.answer.p - report.answer.q)
+    drawn_anew = pure_variance(np.array(f, float), n_reports=n, n_population=10**15, channel=report)
+    fixed = pure_variance(np.array(f, float), n_reports=n, n_population=n, channel=report)
+    for value, support in enumerate(report.of_values):
+        assert (g[value] - support.q) / (support.p - support.q) == f[value]
+        assert drawn_anew[value] == pytest.approx(
+            float(g[value] * (1 - g[value]) / (n * slope**2)), rel=1e-12
+        )
+        own = f[value] * support.p * (1 - support.p) + (1 - f[value]) * support.q * (1 - support.q)
+        assert fixed[value] == pytest.approx(float(own / (n * slope**2)), rel=1e-12)
+    found = pure_frequencies(np.array([20, 15, 5]), n_reports=n, n_population=n, channel=report)
+    exact = [
+        (Fraction(count, n) - support.q) / slope
+        for count, support in zip((20, 15, 5), report.of_values, strict=True)
+    ]
+    assert found.frequency == pytest.approx([float(x) for x in exact], rel=1e-12)
+    clipped = np.clip(found.frequency, 0, 1)
+    errors = pure_variance(clipped, n_reports=n, n_population=n, channel=report) ** 0.5
+    assert found.std_error == pytest.approx(errors)
+    for ends in (found.ci_low, found.ci_high):
+        distances = (found.frequency - ends) ** 2
+        at_ends = pure_variance(ends, n_reports=n, n_population=n, channel=report)
+        assert distances == pytest.approx(1.959963984540054**2 * at_ends, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -280,28 +261,35 @@ def test_fakes_cost_a_factor_of_d() -> None:
         ({"domain_sizes": ()}, "domain_sizes must hold an indicator, got none"),
         ({"domain_sizes": (3, 1)}, "domain_size must be >= 2, got 1"),
         ({"epsilon": Fraction(0)}, "epsilon of one answer must be in"),
-        ({"epsilon": Fraction(65)}, "epsilon of one answer must be in"),
         ({"epsilon": Fraction(65), "protocol": "ouez"}, "epsilon of one answer must be in"),
+        ({"priors": PRIORS, "protocol": "ouez"}, r"protocol must be one of \('grr', .*got 'ouez'"),
+        ({"priors": ZEROS, "shares": "balanced"}, "shares must be equal if a code has prior 0"),
+        ({"priors": ()}, "priors must hold an indicator, got none"),
+        ({"priors": (PRIORS[0], (WORD,))}, "domain_size must be >= 2, got 1"),
+        (
+            {"priors": ((WORD // 2, WORD // 2 - 1),)},
+            f"prior must be >= 0 with sum {WORD}, got .* and {WORD - 1}",
+        ),
+        ({"priors": ((WORD + 1, -1),)}, f"prior must be >= 0 .*, got -1 and {WORD}"),
+        ({"priors": PRIORS, "epsilon": Fraction(65)}, "epsilon of one answer must be in"),
     ],
 )
 @pytest.mark.parametrize("unit", ["profile", "attribute"])
-def test_what_cannot_be_is_refused(changes: dict[str, Any], message: str, unit: str) -> None:
-    arguments: dict[str, Any] = {
-        "protocol": "grr",
-        "epsilon": Fraction(1),
-        "unit": unit,
-        "domain_sizes": (3, 8),
-    } | changes
+def test_what_cannot_be_is_refused(changes, message, unit) -> None:
+    arguments = {"protocol": "grr", "epsilon": Fraction(1), "unit": unit} | changes
+    make = prior_fake_data_channel if "priors" in changes else fake_data_channel
+    if "priors" not in changes:
+        arguments = {"domain_sizes": (3, 8)} | arguments
     with pytest.raises(LdpError, match=message):
-        fake_data_channel(arguments.pop("protocol"), **arguments)
+        make(arguments.pop("protocol"), **arguments)
 
 
 def test_channels_that_make_no_sense_are_refused() -> None:
     grr, oue = (make(epsilon=Fraction(1), domain_size=3) for make in (grr_channel, oue_channel))
-    half: dict[str, Any] = {"share": Fraction(1, 2)}
+    half = {"share": Fraction(1, 2)}
     for answer, fake in [(grr, "no value"), (grr, "any value"), (oue, "code"), (oue, "zeros")]:
         with pytest.raises(LdpError, match=f"fake must be one of .*got '{fake}'"):
-            FakedChannel(answer=answer, fake=fake, **half)  # type: ignore[arg-type]
+            FakedChannel(answer=answer, fake=fake, **half)
     for share in (Fraction(0), Fraction(3, 2)):
         with pytest.raises(LdpError, match=rf"share must be in \(0, 1\], got {share}"):
             FakedChannel(answer=grr, fake="code", share=share)
@@ -312,3 +300,10 @@ def test_channels_that_make_no_sense_are_refused() -> None:
     for differing in [(), (2,), (-1, 0)]:
         with pytest.raises(LdpError, match=r"differing must hold positions in \[0, 2\), got \["):
             channel.ratio_of(differing)
+    with pytest.raises(LdpError, match="prior must have 3 entries, got 2"):
+        PriorFakedChannel(answer=grr, prior=PRIORS[0], share=Fraction(1, 2))
+    with pytest.raises(LdpError, match=r"share must be in \(0, 1\], got 0"):
+        PriorFakedChannel(answer=grr, prior=PRIORS[1], share=Fraction(0))
+    report = PriorFakedChannel(answer=grr, prior=PRIORS[1], share=Fraction(1, 2))
+    with pytest.raises(LdpError, match="shares must add up to 1, got 3/2"):
+        family.PriorFakeDataChannel(reports=(report,) * 3)

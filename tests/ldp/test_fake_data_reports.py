@@ -12,68 +12,48 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ldp import (
-    FakeDataChannel,
-    FakedChannel,
-    KeyedPrf,
-    LdpError,
-    PriorFakeDataChannel,
-    choose_indicator,
-    fake_data_channel,
-    grr_channel,
-    oue_channel,
-    prior_fake_data_channel,
-    pure_frequencies,
-    pure_variance,
-    sue_channel,
-)
+import ldp
 from ldp.channels import WORD, GrrChannel
 from ldp.entropy import ANSWER, CHOOSE_INDICATOR, FAKE_BITS, FAKE_DATA, word_bounds
 from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import fake_data, fake_values
 from ldp.mechanisms.fake_values import FakeNumbers
-from tests.ldp.exact import FixedPrf, reference_words
-from tests.ldp.fakes import law, supports
+from tests.ldp.exact import FixedPrf, digest, reference_lanes, reference_words
+from tests.ldp.fakes import law, prior, supports
 
 KEY = bytes(range(70, 86))
-PRF = KeyedPrf(KEY)
+PRF = ldp.KeyedPrf(KEY)
 VERSION = 9
 SIZES = (2, 5, 70, 60, 3)
 N = 60_000
 PEOPLE = np.arange(N, dtype=np.uint64)
 
-Channel = FakeDataChannel | PriorFakeDataChannel
-
-
-def prior(*parts: int) -> tuple[int, ...]:
-    """Weights out of 2**64 in these proportions; the first takes what rounding leaves."""
-    rest = [WORD * part // sum(parts) for part in parts[1:]]
-    return (WORD - sum(rest), *rest)
+Channel = ldp.FakeDataChannel | ldp.PriorFakeDataChannel
 
 
 def made(protocol: str, *, sizes: Sequence[int] = SIZES, shares: str = "equal", epsilon: int = 1) -> Channel:
-    common: dict[str, Any] = {"epsilon": Fraction(epsilon), "unit": "attribute", "shares": shares}
+    common = {"epsilon": Fraction(epsilon), "unit": "attribute", "shares": shares}
     if protocol.startswith("prior-"):
         # The first value is never a fake code: then all shares must be equal.
         least = 0 if shares == "equal" else 1
         priors = [prior(*range(least, least + size)) for size in sizes]
-        return prior_fake_data_channel(protocol.removeprefix("prior-"), priors=priors, **common)  # type: ignore[arg-type]
-    return fake_data_channel(protocol, domain_sizes=sizes, **common)  # type: ignore[arg-type]
+        return ldp.prior_fake_data_channel(protocol.removeprefix("prior-"), priors=priors, **common)
+    return ldp.fake_data_channel(protocol, domain_sizes=sizes, **common)
 
 
-def mixed() -> FakeDataChannel:
+def mixed() -> ldp.FakeDataChannel:
     """All kinds of fakes, thresholds and shares in one channel."""
-    answers: list[tuple[Any, Any]] = [
-        (oue_channel(epsilon=Fraction(1), domain_size=2), "no value"),
-        (grr_channel(epsilon=Fraction(2), domain_size=5), "code"),
-        (sue_channel(epsilon=Fraction(3), domain_size=70), "no value"),
-        (sue_channel(epsilon=Fraction(1, 2), domain_size=60), "any value"),
-        (grr_channel(epsilon=Fraction(1), domain_size=3), "code"),
+    answers = [
+        (ldp.oue_channel(epsilon=Fraction(1), domain_size=2), "no value"),
+        (ldp.grr_channel(epsilon=Fraction(2), domain_size=5), "code"),
+        (ldp.sue_channel(epsilon=Fraction(3), domain_size=70), "no value"),
+        (ldp.sue_channel(epsilon=Fraction(1, 2), domain_size=60), "any value"),
+        (ldp.grr_channel(epsilon=Fraction(1), domain_size=3), "code"),
     ]
     weights = (1, 3, 5, 2, 5)
-    return FakeDataChannel(
+    return ldp.FakeDataChannel(
         reports=tuple(
-            FakedChannel(answer=answer, fake=fake, share=Fraction(weight, 16))
+            ldp.FakedChannel(answer=answer, fake=fake, share=Fraction(weight, 16))
             for (answer, fake), weight in zip(answers, weights, strict=True)
         )
     )
@@ -82,8 +62,8 @@ def mixed() -> FakeDataChannel:
 PROTOCOLS = ["grr", "ouez", "suez", "ouer", "suer", "adp", "prior-grr", "prior-ouer", "prior-suer"]
 CHANNELS: dict[str, Channel] = {"mixed": mixed()} | {
     f"{protocol}-{shares}": made(protocol, shares=shares)
-    for protocol in PROTOCOLS
-    for shares in ("equal", "balanced")
+    for shares, protocols in (("equal", PROTOCOLS[:4] + PROTOCOLS[6:7]), ("balanced", PROTOCOLS[3:]))
+    for protocol in protocols
 }
 every_channel = pytest.mark.parametrize("name", CHANNELS)
 
@@ -103,25 +83,9 @@ def picked(weights: Sequence[int], word: int) -> int:
     return next(i for i, total in enumerate(accumulate(weights)) if word < total)
 
 
-def numbers(n_lanes: int, **fields: int) -> list[int]:
-    """Random numbers of lanes: 64 to a group, whose words hold a binary digit of all, then the next one."""
-    found = []
-    for start in range(0, n_lanes, 64):
-        lanes = min(64, n_lanes - start)
-        blocks = [reference_words(KEY, **fields, counter=start // 2 + block) for block in range(32)]
-        for lane in range(lanes):
-            number = 0
-            for digit in range(64):
-                block, place = divmod(digit // 2, 64 // lanes)
-                word = int.from_bytes(blocks[block][digit % 2].to_bytes(8, "big"), "little")
-                number = number << 1 | word >> place * lanes + lane & 1
-            found.append(number)
-    return found
-
-
-def encoded(value: int, *, answer: Any, **fields: int) -> list[int]:
+def encoded(value: int, *, answer, **fields: int) -> list[int]:
     """Bits of one value, with a lane for each."""
-    drawn = numbers(answer.domain_size, value=value, **fields)
+    drawn = reference_lanes(KEY, answer.domain_size, value=value, **fields)
     return [
         int(number < (answer.threshold_p if lane == value else answer.threshold_q))
         for lane, number in enumerate(drawn)
@@ -136,7 +100,7 @@ def groups_of(channel: Channel) -> list[list[int]]:
         if report.fake == "no value":
             continue
         fits = bool(found) and prod(sizes[j] for j in found[-1]) * sizes[i] <= 4096
-        if fits and isinstance(channel, FakeDataChannel):
+        if fits and isinstance(channel, ldp.FakeDataChannel):
             found[-1].append(i)
         else:
             found.append([i])
@@ -148,7 +112,7 @@ def fake_value(channel: Channel, index: int, *, pseudonym: int) -> int:
     place = next(i for i, group in enumerate(groups) if index in group)
     fields = {"pseudonym": pseudonym, "purpose": FAKE_DATA, "indicator": 0, "plan_version": VERSION}
     fields |= {"value": place // 2}
-    if isinstance(channel, PriorFakeDataChannel):
+    if isinstance(channel, ldp.PriorFakeDataChannel):
         words = reference_words(KEY, counter=0, **fields)
         return picked(channel.reports[index].prior, words[place % 2])
     sizes = [channel.reports[i].domain_size for i in groups[place]]
@@ -163,7 +127,7 @@ def fake_value(channel: Channel, index: int, *, pseudonym: int) -> int:
 def reference(channel: Channel, index: int, *, asked: int, value: int, pseudonym: int) -> Any:
     """Report of one subscriber on one indicator: a code, or bits."""
     report = channel.reports[index]
-    answer: Any = report.answer
+    answer = report.answer
     fields = {"pseudonym": pseudonym, "indicator": index, "plan_version": VERSION}
     if value < 0:
         return NO_ANSWER if report.fake == "code" else [0] * report.domain_size
@@ -179,7 +143,7 @@ def reference(channel: Channel, index: int, *, asked: int, value: int, pseudonym
         first = sum(channel.reports[i].domain_size for i in empty if i < index)
         everything = sum(channel.reports[i].domain_size for i in empty)
         fields |= {"indicator": empty[0], "purpose": FAKE_BITS, "value": 0}
-        own = numbers(everything, **fields)[first : first + report.domain_size]
+        own = reference_lanes(KEY, everything, **fields)[first : first + report.domain_size]
         return [int(number < answer.threshold_q) for number in own]
     fake = fake_value(channel, index, pseudonym=pseudonym)
     return fake if report.fake == "code" else encoded(fake, answer=answer, purpose=FAKE_BITS, **fields)
@@ -208,20 +172,14 @@ def columns(rows: Sequence[tuple[int, ...]], d: int = len(SIZES)) -> list[NDArra
     return [column.copy() for column in np.array(rows, np.int32).reshape(-1, d).T]
 
 
-def answer_all(values: list[NDArray[np.int32]], pseudonyms: NDArray[np.uint64], **changes: Any) -> Any:
-    arguments: dict[str, Any] = {"prf": PRF, "plan_version": VERSION} | changes
+def answer_all(values: list[NDArray[np.int32]], pseudonyms: NDArray[np.uint64], **changes) -> Any:
+    arguments = {"prf": PRF, "plan_version": VERSION} | changes
     return fake_data.answers(values, pseudonyms=pseudonyms, **arguments)
 
 
-def count_all(values: list[NDArray[np.int32]], pseudonyms: NDArray[np.uint64], **changes: Any) -> Any:
-    arguments: dict[str, Any] = {"prf": PRF, "plan_version": VERSION} | changes
+def count_all(values: list[NDArray[np.int32]], pseudonyms: NDArray[np.uint64], **changes) -> Any:
+    arguments = {"prf": PRF, "plan_version": VERSION} | changes
     return fake_data.support_counts(values, pseudonyms=pseudonyms, **arguments)
-
-
-def population(sizes: Sequence[int] = SIZES) -> list[NDArray[np.int32]]:
-    """Values that depend on each other: a third of all persons have value 1 everywhere."""
-    third = PEOPLE % np.uint64(3) == 0
-    return [np.where(third, 1, PEOPLE % np.uint64(size)).astype(np.int32) for size in sizes]
 
 
 @every_channel
@@ -244,62 +202,25 @@ def test_reports_are_those_of_the_reference(name: str, people: list[tuple[int, t
     assert [reports.shape[0] for reports in found] == [len(people)] * len(SIZES)
 
 
-GOLDEN: dict[str, Any] = {
-    "mixed": [
-        [[3], [0], [2], [2], [0]],
-        [0, 3, 1, 3, 3],
-        [
-            [1127549731602466, 7],
-            [117942701328973952, 2],
-            [9799832789563212036, 0],
-            [433473680966698000, 2],
-            [9277468284356673536, 0],
-        ],
-        [[181204223510516748], [619711280561184782], [617768852961792549], [415864201506551972], [0]],
-        [2, 0, 1, 1, 1],
-    ],
-    "grr-equal": [
-        [1, 0, 0, 0, 65535],
-        [1, 4, 3, 4, 3],
-        [55, 41, 40, 3, 55],
-        [34, 10, 24, 54, 65535],
-        [1, 0, 0, 0, 0],
-    ],
-    "prior-grr-balanced": [
-        [1, 1, 1, 0, 65535],
-        [3, 4, 0, 2, 2],
-        [42, 44, 42, 23, 42],
-        [23, 49, 25, 54, 65535],
-        [2, 0, 2, 2, 2],
-    ],
+GOLDEN = {
+    "mixed": "a5a52378bf8373fe",
+    "grr-equal": "d6901a7ed2dddcd2",
+    "prior-grr-balanced": "0c52f3998cd7138e",
 }
 
 
-@pytest.mark.parametrize("name", ["mixed", "grr-equal", "prior-grr-balanced"])
+@pytest.mark.parametrize("name", GOLDEN)
 def test_golden_reports(name: str) -> None:
     """Frozen: another layout of the bits would give every subscriber a second answer."""
     rows = [(0, 1, 2, 3, 2), (1, 4, 69, 59, 0), (0, 0, 0, 0, 0), (1, 2, 20, 30, 1), (-1, 3, 64, -1, 2)]
     pseudonyms = np.array([0, 1, 2, 2**63, 2**64 - 1], np.uint64)
     found = answer_all(columns(rows), pseudonyms, channel=CHANNELS[name])
-    assert [reports.tolist() for reports in found] == GOLDEN[name]
-
-
-@every_channel
-def test_only_the_answer_depends_on_the_value(name: str) -> None:
-    channel = CHANNELS[name]
-    people = PEOPLE[:2000]
-    asked = np.array([asked_of(channel, int(pseudonym)) for pseudonym in people[:300]])
-    before = answer_all([np.zeros(2000, np.int32)] * 5, people, channel=channel)
-    after = answer_all([np.ones(2000, np.int32)] * 5, people, channel=channel)
-    for i, (old, new) in enumerate(zip(before, after, strict=True)):
-        changed = (old != new).reshape(2000, -1).any(axis=1)
-        assert not np.any(changed[:300][asked != i])
-        assert changed.any()
+    assert digest(*found) == GOLDEN[name]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("sizes", [(2, 3), (4, 2, 2)])
-def test_reports_of_many_follow_the_joint_law(protocol: str, sizes: tuple[int, ...]) -> None:
+def test_reports_of_many_follow_the_joint_law(protocol: str) -> None:
+    sizes = (4, 2, 2)
     channel = made(protocol, sizes=sizes, shares="balanced", epsilon=2)
     profile = tuple(size - 1 for size in sizes)
     found = answer_all([np.full(N, value, np.int32) for value in profile], PEOPLE, channel=channel)
@@ -319,34 +240,7 @@ def test_reports_of_many_follow_the_joint_law(protocol: str, sizes: tuple[int, .
     assert abs(sum(parts) - degrees) < 4.5 * (2 * degrees) ** 0.5
 
 
-def test_fakes_of_plans_are_independent() -> None:
-    channel = made("grr", sizes=(4, 4, 4))
-    values = [np.zeros(N, np.int32)] * 3
-    first = answer_all(values, PEOPLE, channel=channel)
-    second = answer_all(values, PEOPLE, channel=channel, plan_version=8)
-    fakes = choose_indicator(PEOPLE, prf=PRF, d=3) == 0
-    n = int(fakes.sum())
-    table = np.bincount(4 * first[1][fakes].astype(np.int64) + second[1][fakes], minlength=16)
-    assert np.all(np.abs(table - n / 16) < 5 * np.sqrt(n * 15 / 256))
-
-
-def test_groups_have_few_numbers_each() -> None:
-    plan = made("grr", sizes=(3, 3, 8, 12, 37, 11))
-    groups = FakeNumbers(plan.reports, plan_version=1).groups
-    assert [(group.indicators, group.sizes) for group in groups] == [
-        ((0, 1, 2, 3), (3, 3, 8, 12)),
-        ((4, 5), (37, 11)),
-    ]
-    exact = made("grr", sizes=(64, 64, 2, 5000, 3))
-    assert [group.sizes for group in FakeNumbers(exact.reports, plan_version=1).groups] == [
-        (64, 64),
-        (2,),
-        (5000,),
-        (3,),
-    ]
-
-
-def draw_numbers(sizes: Sequence[int], pseudonyms: NDArray[np.uint64], *, prf: KeyedPrf) -> Any:
+def draw_numbers(sizes: Sequence[int], pseudonyms: NDArray[np.uint64], *, prf: ldp.KeyedPrf) -> Any:
     numbers = FakeNumbers(made("grr", sizes=sizes).reports, plan_version=1)
     out = np.empty((len(numbers.groups), pseudonyms.shape[0]), np.uint16)
     numbers.draw(pseudonyms, buffer=prf.buffer(pseudonyms.shape[0]), out=out)
@@ -364,32 +258,9 @@ def test_biased_words_are_drawn_again_each_by_itself() -> None:
     assert drawn.tolist() == [[100, 101, 102, 103], [200 % 70, 201 % 70, 200 % 70, 200 % 70]]
 
 
-def test_a_biased_choice_is_drawn_again() -> None:
-    def bits(pseudonym: int, *, value: int, counter: int) -> tuple[int, int]:
-        return (WORD - 1 if (pseudonym, counter) == (1, 0) else 7 * pseudonym + counter), 0
-
-    channel = made("grr", sizes=(2, 3, 2))
-    reporter = fake_data._Reporter(channel, prf=FixedPrf(bits), plan_version=1)
-    part = next(reporter.parts([np.zeros(3, np.int32)] * 3, np.arange(3, dtype=np.uint64)))
-    assert part.asked.tolist() == [0, 8 % 3, 14 % 3]
-
-
-def test_numbers_of_the_largest_domain_are_told_from_biased_words() -> None:
-    drawn = draw_numbers((65534,), PEOPLE, prf=PRF)
-    assert drawn.max() <= 65533
-    assert abs(float(drawn.mean()) - 65533 / 2) < 5 * 65534 / (12 * N) ** 0.5
-
-
 @pytest.mark.parametrize(
     "exact",
-    [
-        prior(0, 3, 0, 1),
-        prior(*(1,) * 7, 0),
-        prior(0, 1),
-        prior(1, 0),
-        (WORD - 1, 1),
-        (1, WORD - 2, 0, 1),
-    ],
+    [prior(0, 3, 0, 1), prior(*(1,) * 7, 0), prior(0, 1), prior(1, 0), (WORD - 1, 1), (1, WORD - 2, 0, 1)],
     ids=str,
 )
 def test_words_pick_what_they_stand_for(exact: tuple[int, ...]) -> None:
@@ -406,7 +277,7 @@ def test_words_pick_what_they_stand_for(exact: tuple[int, ...]) -> None:
 def test_counts_are_those_of_the_reports(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fake_data, "_ROWS_AT_ONCE", 17)
     channel, people = CHANNELS[name], PEOPLE[:100]
-    values = [column[:100].copy() for column in population()]
+    values = [(people % np.uint64(size)).astype(np.int32) for size in SIZES]
     values[1][::3] = -1
     values[2][::7] = -1
     values[3][50:] = -1
@@ -426,40 +297,6 @@ def test_counts_are_those_of_the_reports(name: str, monkeypatch: pytest.MonkeyPa
             assert int(count.sum()) == int((values[i] >= 0).sum())
 
 
-@every_channel
-def test_estimates_are_near_the_truth(name: str) -> None:
-    channel = CHANNELS[name]
-    values = population()
-    counts = count_all(values, PEOPLE, channel=channel)
-    for column, count, report in zip(values, counts, channel.reports, strict=True):
-        truth = np.bincount(column, minlength=report.domain_size) / N
-        found = pure_frequencies(count, n_reports=N, n_population=N, channel=report)
-        errors = np.sqrt(pure_variance(truth, n_reports=N, n_population=N, channel=report))
-        assert np.abs((found.frequency - truth) / errors).max() < 4.5
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_errors_and_coverage_are_as_stated(protocol: str) -> None:
-    sizes, n, n_keys = (2, 6, 3), 1500, 250
-    channel = made(protocol, sizes=sizes, shares="balanced", epsilon=2)
-    values = [column[:n] for column in population(sizes)]
-    scores, covered = [], []
-    for key in range(n_keys):
-        counts = count_all(values, PEOPLE[:n], channel=channel, prf=KeyedPrf(key.to_bytes(16)))
-        for column, count, report in zip(values, counts, channel.reports, strict=True):
-            truth = np.bincount(column, minlength=report.domain_size) / n
-            sample: dict[str, Any] = {"n_reports": n, "n_population": n, "channel": report}
-            found = pure_frequencies(count, **sample)
-            scores.append((found.frequency - truth) / np.sqrt(pure_variance(truth, **sample)))
-            covered.append((found.ci_low <= truth) & (truth <= found.ci_high))
-    # Values of one indicator depend on each other: count keys, not values.
-    mean = np.concatenate(scores).reshape(n_keys, -1)
-    assert np.all(np.abs(mean.mean(axis=0)) < 4.5 / n_keys**0.5)
-    assert abs((mean**2).mean() - 1) < 4.5 * (mean**2).mean(axis=1).std() / n_keys**0.5
-    inside = np.concatenate(covered).reshape(n_keys, -1).mean(axis=1)
-    assert abs(inside.mean() - 0.95) < 4.5 * inside.std() / n_keys**0.5 + 0.005
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -475,17 +312,15 @@ def test_errors_and_coverage_are_as_stated(protocol: str) -> None:
     ],
 )
 @pytest.mark.parametrize("function", [answer_all, count_all])
-def test_what_cannot_be_is_refused(
-    function: Any, changes: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_is_refused(function, changes, message, monkeypatch) -> None:
     monkeypatch.setattr(fake_data, "_ROWS_AT_ONCE", 1)  # as many rows as there are persons
     reports = made("grr", sizes=(2, 5, 7)).reports
     shares = changes.get("shares", [report.share for report in reports])
-    channel = FakeDataChannel(
+    channel = ldp.FakeDataChannel(
         reports=tuple(
-            FakedChannel(answer=report.answer, fake="code", share=share)
+            ldp.FakedChannel(answer=report.answer, fake="code", share=share)
             for report, share in zip(reports, shares, strict=True)
         )
     )
-    with pytest.raises(LdpError, match=message):
+    with pytest.raises(ldp.LdpError, match=message):
         function(changes.get("values", columns([(0, 0, 0)], 3)), PEOPLE[:1], channel=channel)

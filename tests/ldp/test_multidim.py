@@ -1,10 +1,8 @@
 """Who answers what and when, and the sanitiser that ties plan, key and mechanism together."""
 
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -18,7 +16,7 @@ from ldp.entropy import BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR
 from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import grr
 from ldp.mechanisms.multidim import asked_answers, smp_answers, smp_counts, spl_answers, spl_counts
-from tests.ldp.exact import FixedPrf, make_plan, reference_words
+from tests.ldp.exact import FixedPrf, make_plan, reference_words, refuses
 
 KEY = bytes(range(50, 66))
 PRF = KeyedPrf(KEY)
@@ -62,21 +60,11 @@ def test_chosen_indicator_is_that_of_the_reference(pseudonyms: list[int], d: int
     ]
 
 
-@pytest.mark.parametrize("d", [2, 7])
-def test_each_indicator_is_chosen_equally_often(d: int) -> None:
-    counts = np.bincount(choose_indicator(PEOPLE, prf=PRF, d=d), minlength=d)
-    standard_error = np.sqrt(PEOPLE.size / d * (1 - 1 / d))
-    assert counts.size == d
-    assert np.all(np.abs(counts - PEOPLE.size / d) < 5 * standard_error)
-
-
 @given(
     words=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=20),
     parts=st.lists(st.integers(1, 2**40), min_size=1, max_size=6),
 )
-def test_chosen_indicator_is_where_the_word_falls_among_the_shares(
-    words: list[int], parts: list[int]
-) -> None:
+def test_chosen_indicator_is_where_the_word_falls_among_the_shares(words, parts) -> None:
     rest = [WORD * part // sum(parts) for part in parts[1:]]
     shares = [WORD - sum(rest), *rest]
     edges = [sum(shares[:i]) + step for i in range(1, len(shares) + 1) for step in (-1, 0)]
@@ -86,12 +74,6 @@ def test_chosen_indicator_is_where_the_word_falls_among_the_shares(
     assert asked.dtype == np.uint8
     for word, index in zip(words, asked.tolist(), strict=True):
         assert sum(shares[:index]) <= word < sum(shares[: index + 1])
-
-
-@pytest.mark.parametrize("shares", [[WORD], [WORD - 1, 2], [WORD, 0], [WORD // 2] * 3])
-def test_shares_that_do_not_fit_are_refused(shares: list[int]) -> None:
-    with pytest.raises(LdpError, match=f"shares must be 2 positive integers with sum {WORD}, got"):
-        choose_indicator(PEOPLE, prf=PRF, d=2, shares=shares)
 
 
 @given(pseudonym=st.integers(0, 2**64 - 1), days=st.integers(1, 62), data=st.data())
@@ -137,33 +119,6 @@ def test_choices_draw_biased_words_again() -> None:
     assert choose_days(PEOPLE[:1], prf=prf, days=7, max_values=1, indicator=0).tolist() == [0b1000]
 
 
-@pytest.mark.parametrize("d", [0, 256])
-def test_impossible_number_of_indicators_is_refused(d: int) -> None:
-    with pytest.raises(LdpError, match=rf"d must be in \[1, 255\], got {d}"):
-        choose_indicator(PEOPLE, prf=PRF, d=d)
-
-
-@pytest.mark.parametrize(("days", "m"), [(7, 0), (7, 8), (63, 2)])
-def test_impossible_number_of_days_is_refused(days: int, m: int) -> None:
-    with pytest.raises(LdpError, match=f"1 <= max_values <= days <= 62 must hold, got {m} and {days}"):
-        choose_days(PEOPLE, prf=PRF, days=days, max_values=m, indicator=0)
-
-
-def test_sanitiser_answers_with_the_channel_indicator_and_version_of_its_plan() -> None:
-    plan = make_plan(("static", 3), ("daily", 9), version=5, epsilon=Decimal("0.7"))
-    sanitiser = Sanitiser(plan, PRF)
-    values = (PEOPLE % np.uint64(9)).astype(np.int32)
-    expected = grr.answers(
-        values,
-        pseudonyms=PEOPLE,
-        prf=PRF,
-        channel=grr_channel(epsilon=plan.indicators[1].epsilon, domain_size=9),
-        indicator=1,
-        plan_version=5,
-    )
-    assert np.array_equal(sanitiser.answer(1, PEOPLE, values), expected)
-
-
 def test_who_is_asked_and_when_stays_across_plan_versions() -> None:
     old, new = (
         Sanitiser(make_plan(("static", 3), ("daily", 9), version=v, max_values=3), PRF) for v in (1, 2)
@@ -177,13 +132,6 @@ def test_who_is_asked_and_when_stays_across_plan_versions() -> None:
 
 def test_daily_indicator_without_a_limit_is_answered_every_day() -> None:
     assert set(Sanitiser(make_plan(("daily", 4)), PRF).answer_days(0, PEOPLE).tolist()) == {0b1111111}
-
-
-def test_questions_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(LdpError, match="asked needs a mechanism that samples, got spl-grr"):
-        Sanitiser(make_plan(("static", 3), mechanism="spl-grr"), PRF).asked(PEOPLE)
-    with pytest.raises(LdpError, match="answer_days needs a daily indicator, got i0, which is static"):
-        Sanitiser(make_plan(("static", 3)), PRF).answer_days(0, PEOPLE)
 
 
 SIZES = (3, 2, 8, 37, 65534)
@@ -221,31 +169,25 @@ ARGUMENTS = {"prf": PRF, "channels": CHANNELS, "plan_version": 7}
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5, BUFFER_BLOCKS, MANY])
-def test_whole_profiles_get_the_answers_of_each_indicator_alone(n: int) -> None:
+@pytest.mark.parametrize("shares", [None, [WORD // part for part in (2, 4, 8, 16, 16)]])
+def test_whole_profiles_get_the_answers_of_each_indicator_alone(n, shares) -> None:
     pseudonyms, profiles = KeyedStream(KEY).words(n), make_profiles(n)
     before = profiles.copy()
     expected = one_by_one(profiles, pseudonyms)
-    chosen = choose_indicator(pseudonyms, prf=PRF, d=5)
-    asked, answers = smp_answers(profiles, pseudonyms=pseudonyms, **ARGUMENTS)
+    chosen = choose_indicator(pseudonyms, prf=PRF, d=5, shares=shares)
+    asked, answers = smp_answers(profiles, pseudonyms=pseudonyms, **ARGUMENTS, shares=shares)
     assert (asked.dtype, answers.dtype) == (np.uint8, np.uint16)
     assert np.array_equal(asked, chosen)
     assert np.array_equal(answers, expected[chosen, np.arange(n)])
-    assert np.array_equal(spl_answers(profiles, pseudonyms=pseudonyms, **ARGUMENTS), expected)
+    everything = spl_answers(profiles, pseudonyms=pseudonyms, **ARGUMENTS)
+    assert np.array_equal(everything, expected)
+    sampled = smp_counts(profiles, pseudonyms=pseudonyms, **ARGUMENTS, shares=shares)
+    split = spl_counts(profiles, pseudonyms=pseudonyms, **ARGUMENTS)
+    for indicator, size in enumerate(SIZES):
+        found = np.bincount(answers[asked == indicator], minlength=NO_ANSWER + 1)
+        assert np.array_equal(sampled[indicator], found[:size])
+        assert np.array_equal(split[indicator], np.bincount(everything[indicator], minlength=2**16)[:size])
     assert np.array_equal(profiles, before)
-
-
-@pytest.mark.parametrize("n", [0, 5, MANY])
-def test_with_shares_the_same_indicator_is_asked_everywhere(n: int) -> None:
-    pseudonyms, profiles = KeyedStream(KEY).words(n), make_profiles(n)
-    shares = [WORD // 2, WORD // 4, WORD // 8, WORD // 16, WORD // 16]
-    chosen = choose_indicator(pseudonyms, prf=PRF, d=5, shares=shares)
-    asked, answers = smp_answers(profiles, pseudonyms=pseudonyms, **ARGUMENTS, shares=shares)
-    assert np.array_equal(asked, chosen)
-    assert np.array_equal(answers, one_by_one(profiles, pseudonyms)[chosen, np.arange(n)])
-    counts = smp_counts(profiles, pseudonyms=pseudonyms, **ARGUMENTS, shares=shares)
-    assert [int(of_one.sum()) for of_one in counts] == [
-        int(np.count_nonzero((asked == i) & (answers != NO_ANSWER))) for i in range(5)
-    ]
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, MANY])
@@ -267,31 +209,6 @@ def test_profiles_may_be_a_part_of_others() -> None:
         assert np.array_equal(spl_answers(part, pseudonyms=pseudonyms, **ARGUMENTS), expected)
         asked, answers = smp_answers(part, pseudonyms=pseudonyms, **ARGUMENTS)
         assert np.array_equal(answers, expected[asked, np.arange(50)])
-
-
-@pytest.mark.parametrize("n", [0, 3, MANY])
-def test_counts_are_those_of_the_answers(n: int) -> None:
-    pseudonyms, profiles = KeyedStream(KEY).words(n), make_profiles(n)
-    asked, answers = smp_answers(profiles, pseudonyms=pseudonyms, **ARGUMENTS)
-    everything = spl_answers(profiles, pseudonyms=pseudonyms, **ARGUMENTS)
-    sampled = smp_counts(profiles, pseudonyms=pseudonyms, **ARGUMENTS)
-    split = spl_counts(profiles, pseudonyms=pseudonyms, **ARGUMENTS)
-    assert [counts.size for counts in sampled] == [counts.size for counts in split] == list(SIZES)
-    for indicator, size in enumerate(SIZES):
-        found = np.bincount(answers[asked == indicator], minlength=NO_ANSWER + 1)
-        assert np.array_equal(sampled[indicator], found[:size])
-        assert np.array_equal(split[indicator], np.bincount(everything[indicator], minlength=2**16)[:size])
-
-
-@pytest.mark.parametrize("count", [smp_counts, spl_counts])
-def test_threads_with_a_part_each_count_what_one_counts(count: Callable[..., tuple[np.ndarray, ...]]) -> None:
-    pseudonyms, profiles = KeyedStream(KEY).words(4 * MANY), make_profiles(4 * MANY)
-    parts = [slice(begin * MANY, (begin + 1) * MANY) for begin in range(4)]
-    with ThreadPoolExecutor(4) as pool:
-        found = pool.map(lambda s: count(profiles[:, s], pseudonyms=pseudonyms[s], **ARGUMENTS), parts)
-    whole = count(profiles, pseudonyms=pseudonyms, **ARGUMENTS)
-    for together, *apart in zip(whole, *found, strict=True):
-        assert np.array_equal(together, sum(apart))
 
 
 def test_whole_profiles_draw_biased_words_again() -> None:
@@ -344,9 +261,7 @@ def test_whole_profiles_choose_again_where_the_word_is_biased() -> None:
     ],
     ids=str,
 )
-def test_profiles_that_do_not_fit_are_refused(
-    function: Callable[..., object], changes: dict[str, object], message: str
-) -> None:
+def test_profiles_that_do_not_fit_are_refused(function, changes, message) -> None:
     arguments = {"profiles": np.zeros((5, 4), np.uint16), "pseudonyms": PEOPLE[:4], **ARGUMENTS} | changes
     with pytest.raises(LdpError, match=message):
         function(arguments.pop("profiles"), **arguments)
@@ -354,9 +269,7 @@ def test_profiles_that_do_not_fit_are_refused(
 
 @pytest.mark.parametrize("function", [smp_answers, smp_counts, spl_answers, spl_counts])
 @pytest.mark.parametrize(("row", "size"), [*enumerate(SIZES)])
-def test_code_outside_its_domain_is_refused_asked_or_not(
-    function: Callable[..., object], row: int, size: int
-) -> None:
+def test_code_outside_its_domain_is_refused_asked_or_not(function, row, size) -> None:
     for column in (0, 5, MANY - 1):
         profiles = make_profiles(MANY)
         profiles[row, column] = size
@@ -365,22 +278,24 @@ def test_code_outside_its_domain_is_refused_asked_or_not(
             function(profiles, pseudonyms=PEOPLE[:MANY], **ARGUMENTS)
 
 
-@pytest.mark.parametrize(
-    ("codes", "asked", "message"),
-    [
-        (np.array([2, 8], np.uint16), np.array([0, 2], np.uint8), "code of indicator 2 must be < 8 or 65535"),
-        (np.zeros(2, np.uint16), np.array([0, 5], np.uint8), "asked must be < 5, got 5"),
-        (np.zeros(2, np.uint16), np.zeros(1, np.uint8), r"asked must be uint8 of shape \(2,\), got uint8 of"),
-        (
-            np.zeros(3, np.uint16),
-            np.zeros(2, np.uint8),
-            r"codes must be uint16 of shape \(2,\), got uint16 of",
-        ),
-    ],
-    ids=str,
-)
-def test_codes_that_do_not_fit_what_is_asked_are_refused(
-    codes: np.ndarray, asked: np.ndarray, message: str
-) -> None:
-    with pytest.raises(LdpError, match=message):
-        asked_answers(codes, asked=asked, pseudonyms=PEOPLE[:2], **ARGUMENTS)
+def test_what_cannot_be_chosen_is_refused() -> None:
+    for shares in ([WORD], [WORD - 1, 2], [WORD, 0], [WORD // 2] * 3):
+        message = f"shares must be 2 positive integers with sum {WORD}, got"
+        refuses(message, choose_indicator, PEOPLE, prf=PRF, d=2, shares=shares)
+    for d in (0, 256):
+        refuses(rf"d must be in \[1, 255\], got {d}", choose_indicator, PEOPLE, prf=PRF, d=d)
+    for days, m in ((7, 0), (7, 8), (63, 2)):
+        message = f"1 <= max_values <= days <= 62 must hold, got {m} and {days}"
+        refuses(message, choose_days, PEOPLE, prf=PRF, days=days, max_values=m, indicator=0)
+    split, sampled = (Sanitiser(make_plan(("static", 3), mechanism=m), PRF) for m in ("spl-grr", "smp-grr"))
+    refuses("asked needs a mechanism that samples, got spl-grr", split.asked, PEOPLE)
+    refuses("needs a daily indicator, got i0, which is static", sampled.answer_days, 0, PEOPLE)
+
+
+def test_codes_that_do_not_fit_what_is_asked_are_refused() -> None:
+    codes, asked = np.array([2, 8], np.uint16), np.array([0, 2], np.uint8)
+    answer = partial(asked_answers, pseudonyms=PEOPLE[:2], **ARGUMENTS)
+    refuses("code of indicator 2 must be < 8 or 65535", answer, codes, asked=asked)
+    refuses("asked must be < 5, got 5", answer, codes, asked=asked + np.uint8(3))
+    refuses(r"asked must be uint8 of shape \(2,\), got uint8 of", answer, codes, asked=asked[:1])
+    refuses(r"codes must be uint16 of shape \(2,\), got uint16 of", answer, codes[:1], asked=asked)

@@ -10,71 +10,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import (
-    FakedChannel,
-    GrrChannel,
-    IndicatorRequest,
-    IndicatorSpec,
-    InvalidBudgetError,
-    InvalidDomainError,
-    LdpError,
-    PlanError,
-    PlanSpec,
-    UnaryChannel,
-    adp_channel,
-    build_plan,
-    certify,
-    fake_data_channel,
-    grr_channel,
-    hidden_epsilon,
-    oue_channel,
-)
+import ldp
 from ldp.params import Mechanism
-from tests.ldp.exact import make_plan
+from tests.ldp.exact import make_plan, refuses
 
 FAKED = {"rsfd-grr": "grr", "rsfd-ouez": "ouez", "rsfd-adp": "adp"}
 SIZES = (3, 8, 37)
 STATIC = [("static", k) for k in SIZES]
 
-GENDER = IndicatorSpec(slug="gender", kind="static", domain_size=3, epsilon=Fraction(1))
-DURATION = IndicatorSpec(
+GENDER = ldp.IndicatorSpec(slug="gender", kind="static", domain_size=3, epsilon=Fraction(1))
+DURATION = ldp.IndicatorSpec(
     slug="visit_duration", kind="daily", domain_size=10, epsilon=Fraction(1, 2), max_values=4
 )
-PLAN = PlanSpec(mechanism="smp-grr", unit="profile", version=1, days=7, indicators=(GENDER, DURATION))
+PLAN = ldp.PlanSpec(mechanism="smp-grr", unit="profile", version=1, days=7, indicators=(GENDER, DURATION))
+
+
+def built(*indicators: dict, **changes) -> ldp.PlanSpec:
+    """Plan of indicators with three values each, "i0", "i1", ..., of which each may change some fields."""
+    requests = [
+        ldp.IndicatorRequest(**{"slug": f"i{i}", "kind": "static", "domain_size": 3} | fields)
+        for i, fields in enumerate(indicators)
+    ]
+    settings = {"mechanism": "smp-grr", "unit": "profile", "version": 1, "days": 7, "epsilon": Decimal(1)}
+    return ldp.build_plan(**settings | changes, indicators=requests)
 
 
 def test_decimals_become_exact_fractions() -> None:
-    plan = build_plan(
-        mechanism="smp-grr",
-        unit="attribute",
-        version=3,
-        days=7,
-        epsilon=Decimal("0.1"),
-        indicators=[
-            IndicatorRequest(slug="a", kind="static", domain_size=2),
-            IndicatorRequest(slug="b", kind="daily", domain_size=9, epsilon=Decimal("2.50"), max_values=3),
-        ],
-    )
+    daily = {"kind": "daily", "domain_size": 9, "epsilon": Decimal("2.50"), "max_values": 3}
+    plan = built({}, daily, epsilon=Decimal("0.1"))
     assert plan.indicators == (
-        IndicatorSpec(slug="a", kind="static", domain_size=2, epsilon=Fraction(1, 10)),
-        IndicatorSpec(slug="b", kind="daily", domain_size=9, epsilon=Fraction(5, 2), max_values=3),
+        ldp.IndicatorSpec(slug="i0", kind="static", domain_size=3, epsilon=Fraction(1, 10)),
+        ldp.IndicatorSpec(slug="i1", kind="daily", domain_size=9, epsilon=Fraction(5, 2), max_values=3),
     )
-    assert (plan.d, plan.index("b"), plan.is_sampled) == (2, 1, True)
+    assert (plan.d, plan.index("i1"), plan.is_sampled) == (2, 1, True)
     assert [plan.values_per_person(i) for i in range(2)] == [1, 3]
 
 
-def weighted(*weights: str | None, **changes: Any) -> PlanSpec:
-    requests = [
-        IndicatorRequest(
-            slug=f"i{i}",
-            kind="static",
-            domain_size=3,
-            weight=None if weight is None else Decimal(weight),
-        )
-        for i, weight in enumerate(weights)
-    ]
-    settings: dict[str, Any] = {"mechanism": "smp-oue", "unit": "profile", "version": 1, "days": 7}
-    return build_plan(**(settings | changes), epsilon=Decimal(1), indicators=requests)
+def weighted(*weights: str | None, mechanism: str = "smp-oue") -> ldp.PlanSpec:
+    return built(*[{"weight": weight and Decimal(weight)} for weight in weights], mechanism=mechanism)
 
 
 def test_weights_become_shares_that_add_up() -> None:
@@ -82,8 +55,8 @@ def test_weights_become_shares_that_add_up() -> None:
     assert plan.shares == (2**63, round(Fraction(2**64, 3)), round(Fraction(2**64, 6)))
     assert sum(plan.shares) == 2**64
     assert [plan.asked_share(i) for i in range(3)] == [Fraction(share, 2**64) for share in plan.shares]
-    assert PlanSpec.from_json(json.loads(json.dumps(plan.to_json()))) == plan
-    assert certify(plan) == certify(replace(plan, shares=None))
+    assert ldp.PlanSpec.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+    assert ldp.certify(plan) == ldp.certify(replace(plan, shares=None))
 
 
 def test_without_weights_all_are_asked_alike() -> None:
@@ -94,24 +67,21 @@ def test_without_weights_all_are_asked_alike() -> None:
     assert make_plan(*STATIC, mechanism="spl-grr").asked_share(0) == 1
 
 
-@pytest.mark.parametrize("weight", ["0", "-1", "NaN", "Infinity"])
-def test_weight_must_be_positive(weight: str) -> None:
-    with pytest.raises(PlanError, match=f"weight of i1 must be > 0, got {weight}"):
-        weighted(None, weight)
-
-
-def test_weights_need_a_mechanism_that_samples() -> None:
-    with pytest.raises(PlanError, match="weight of i1 must be absent: spl-grr asks all alike"):
-        weighted(None, "2", mechanism="spl-grr")
-    plan = make_plan(*STATIC, mechanism="spl-grr")
-    with pytest.raises(PlanError, match="shares of a spl-grr plan must be absent"):
-        replace(plan, shares=(2**64 // plan.d,) * plan.d)
-
-
-@pytest.mark.parametrize("shares", [(2**64,), (2**64, 0), (2**63, 2**63 - 1)])
-def test_shares_must_add_up(shares: tuple[int, ...]) -> None:
-    with pytest.raises(PlanError, match="shares must be 2 positive integers with sum 18446744073709551616"):
-        replace(PLAN, shares=shares)
+def test_weights_shares_and_epsilons_that_cannot_be_are_refused() -> None:
+    for weight in ("0", "-1", "NaN", "Infinity"):
+        refuses(f"weight of i1 must be > 0, got {weight}", weighted, None, weight)
+    message = "weight of i1 must be absent: spl-grr asks all alike"
+    refuses(message, weighted, None, "2", mechanism="spl-grr")
+    split = make_plan(*STATIC, mechanism="spl-grr")
+    refuses("shares of a spl-grr plan must be absent", replace, split, shares=(2**64 // 3,) * 3)
+    for shares in ((2**64,), (2**64, 0), (2**63, 2**63 - 1)):
+        refuses(f"shares must be 2 positive integers with sum {2**64}", replace, PLAN, shares=shares)
+    for epsilon in ("NaN", "sNaN", "Infinity", "-Infinity"):
+        message = f"epsilon must be a finite number, got {epsilon}"
+        refuses(message, make_plan, ("static", 2), epsilon=Decimal(epsilon), error=ldp.InvalidBudgetError)
+    faked = make_plan(*STATIC, mechanism="rsfd-ouez")
+    other = (*faked.indicators[:2], replace(faked.indicators[2], epsilon=Fraction(1, 2)))
+    refuses("epsilon of the indicators must be one under rsfd-ouez, got", replace, faked, indicators=other)
 
 
 def test_splitting_shares_epsilon_exactly() -> None:
@@ -120,38 +90,26 @@ def test_splitting_shares_epsilon_exactly() -> None:
     assert not plan.is_sampled
 
 
-def test_splitting_refuses_an_epsilon_of_its_own() -> None:
-    requests = [IndicatorRequest(slug="a", kind="static", domain_size=2, epsilon=Decimal("0.5"))]
-    with pytest.raises(PlanError, match=r"epsilon of a must be absent: spl-grr shares one, got 0\.5"):
-        build_plan(
-            mechanism="spl-grr", unit="profile", version=1, days=7, epsilon=Decimal(1), indicators=requests
-        )
+@pytest.mark.parametrize(("mechanism", "why"), [("spl-grr", "shares one"), ("rsfd-adp", "has one for all")])
+def test_an_epsilon_of_an_indicator_is_refused_where_there_is_one_for_all(mechanism: str, why: str) -> None:
+    with pytest.raises(ldp.PlanError, match=rf"epsilon of i0 must be absent: {mechanism} {why}, got 0\.5"):
+        built({"epsilon": Decimal("0.5")}, mechanism=mechanism)
 
 
-def test_channel_of_an_answer_is_that_of_the_oracle() -> None:
-    requests = [
-        IndicatorRequest(slug=f"i{k}", kind="static", domain_size=k, epsilon=e)
-        for k, e in zip(SIZES, (None, Decimal("0.5"), Decimal(2)), strict=True)
-    ]
-    epsilons = (Fraction(1), Fraction(1, 2), Fraction(2))
-    for mechanism, oracle in (("smp-grr", grr_channel), ("smp-oue", oue_channel), ("smp-adp", adp_channel)):
-        plan = build_plan(
-            mechanism=mechanism, unit="profile", version=1, days=7, epsilon=Decimal(1), indicators=requests
-        )
-        assert (plan.is_sampled, plan.has_fakes, plan.epsilon) == (True, False, None)
-        for index, (k, epsilon) in enumerate(zip(SIZES, epsilons, strict=True)):
-            channel = oracle(epsilon=epsilon, domain_size=k)
-            assert plan.channel(index) == plan.answer_channel(index) == channel
-        with pytest.raises(PlanError, match=f"fake_data needs a mechanism with fake data, got {mechanism}"):
-            _ = plan.fake_data
-
-
-@pytest.mark.parametrize(("k", "kind"), [(10, GrrChannel), (11, UnaryChannel)])
-def test_adaptive_plan_changes_the_oracle_where_the_variance_does(k: int, kind: type) -> None:
-    """GRR up to 3 e + 2 = 10.15 values at epsilon 1."""
-    plan = make_plan(("static", k), mechanism="smp-adp")
-    assert type(plan.channel(0)) is kind
-    assert plan.is_unary(0) == (kind is UnaryChannel)
+@pytest.mark.parametrize(
+    ("mechanism", "oracle"),
+    [("smp-grr", ldp.grr_channel), ("smp-oue", ldp.oue_channel), ("smp-adp", ldp.adp_channel)],
+)
+def test_channel_of_an_answer_is_that_of_the_oracle(mechanism, oracle) -> None:
+    own = [{}, {"epsilon": Decimal("0.5")}, {"epsilon": Decimal(2)}]
+    sizes = [{"domain_size": k} for k in SIZES]
+    plan = built(*[one | size for one, size in zip(own, sizes, strict=True)], mechanism=mechanism)
+    assert (plan.is_sampled, plan.has_fakes, plan.epsilon) == (True, False, None)
+    for index, (k, epsilon) in enumerate(zip(SIZES, (1, Fraction(1, 2), 2), strict=True)):
+        channel = oracle(epsilon=Fraction(epsilon), domain_size=k)
+        assert plan.channel(index) == plan.answer_channel(index) == channel
+    with pytest.raises(ldp.PlanError, match=f"fake_data needs a mechanism with fake data, got {mechanism}"):
+        _ = plan.fake_data
 
 
 @pytest.mark.parametrize("mechanism", FAKED)
@@ -159,14 +117,14 @@ def test_adaptive_plan_changes_the_oracle_where_the_variance_does(k: int, kind: 
 def test_plan_with_fake_data_promises_epsilon_for_its_unit(mechanism: str, unit: str) -> None:
     plan = make_plan(*STATIC, mechanism=mechanism, unit=unit)
     protocol = FAKED[mechanism]
-    answers = hidden_epsilon(protocol, epsilon=Fraction(1), unit=unit, domain_sizes=SIZES)
+    answers = ldp.hidden_epsilon(protocol, epsilon=Fraction(1), unit=unit, domain_sizes=SIZES)
     assert plan.epsilon == 1
     assert {spec.epsilon for spec in plan.indicators} == {answers}
     assert (answers == 1) == (unit == "profile")
-    expected = fake_data_channel(protocol, epsilon=Fraction(1), unit=unit, domain_sizes=SIZES)
+    expected = ldp.fake_data_channel(protocol, epsilon=Fraction(1), unit=unit, domain_sizes=SIZES)
     assert plan.fake_data == expected
     for index, report in enumerate(expected.reports):
-        assert type(plan.channel(index)) is FakedChannel
+        assert type(plan.channel(index)) is ldp.FakedChannel
         assert (plan.channel(index), plan.answer_channel(index)) == (report, report.answer)
     assert (plan.is_sampled, plan.has_fakes) == (False, True)
     if mechanism != "rsfd-adp":
@@ -174,23 +132,13 @@ def test_plan_with_fake_data_promises_epsilon_for_its_unit(mechanism: str, unit:
 
 
 @pytest.mark.parametrize("mechanism", FAKED)
-def test_fake_data_refuse_an_epsilon_of_an_indicator(mechanism: str) -> None:
-    requests = [IndicatorRequest(slug="a", kind="static", domain_size=2, epsilon=Decimal("0.5"))]
-    message = rf"epsilon of a must be absent: {mechanism} has one for all, got 0\.5"
-    with pytest.raises(PlanError, match=message):
-        build_plan(
-            mechanism=mechanism, unit="profile", version=1, days=7, epsilon=Decimal(1), indicators=requests
-        )
-
-
-@pytest.mark.parametrize("mechanism", FAKED)
 def test_fake_data_that_hide_a_value_refuse_values_that_change(mechanism: str) -> None:
     message = f"kind of i1 must be static: under {mechanism} with the unit attribute .* got 'daily'"
     indicators = [("static", 3), ("daily", 10)]
-    with pytest.raises(PlanError, match=message):
+    with pytest.raises(ldp.PlanError, match=message):
         make_plan(*indicators, mechanism=mechanism, unit="attribute")
     by_profile = make_plan(*indicators, mechanism=mechanism)
-    with pytest.raises(PlanError, match=message):
+    with pytest.raises(ldp.PlanError, match=message):
         replace(by_profile, unit="attribute")
     assert [by_profile.values_per_person(i) for i in range(2)] == [1, 7]
 
@@ -205,37 +153,10 @@ def test_fake_data_that_hide_a_value_refuse_values_that_change(mechanism: str) -
         ("attribute", {"unit": "profile"}, "epsilon of the answers must be 1, got"),
     ],
 )
-def test_fake_data_that_keep_less_than_promised_are_refused(
-    unit: str, changes: dict[str, Any], message: str
-) -> None:
+def test_fake_data_that_keep_less_than_promised_are_refused(unit, changes, message) -> None:
     plan = make_plan(*STATIC, mechanism="rsfd-grr", unit=unit)
-    with pytest.raises(PlanError, match=message):
+    with pytest.raises(ldp.PlanError, match=message):
         replace(plan, **changes)
-
-
-def test_fake_data_with_two_epsilons_are_refused() -> None:
-    plan = make_plan(*STATIC, mechanism="rsfd-ouez")
-    other = replace(plan.indicators[2], epsilon=Fraction(1, 2))
-    with pytest.raises(PlanError, match="epsilon of the indicators must be one under rsfd-ouez, got"):
-        replace(plan, indicators=(*plan.indicators[:2], other))
-
-
-@pytest.mark.parametrize("epsilon", ["NaN", "sNaN", "Infinity", "-Infinity"])
-def test_epsilon_must_be_a_number(epsilon: str) -> None:
-    with pytest.raises(InvalidBudgetError, match=f"epsilon must be a finite number, got {epsilon}"):
-        make_plan(("static", 2), epsilon=Decimal(epsilon))
-
-
-@pytest.mark.parametrize("epsilon", ["0", "-1", "1e-7", "64.1"])
-def test_epsilon_must_be_realisable(epsilon: str) -> None:
-    with pytest.raises(InvalidBudgetError, match="epsilon of one answer must be in"):
-        make_plan(("static", 2), epsilon=Decimal(epsilon))
-
-
-@pytest.mark.parametrize("domain_size", [1, 65535])
-def test_domain_size_must_fit(domain_size: int) -> None:
-    with pytest.raises(InvalidDomainError, match=f"domain_size must be .* got {domain_size}"):
-        make_plan(("static", domain_size))
 
 
 @pytest.mark.parametrize(
@@ -258,7 +179,7 @@ def test_domain_size_must_fit(domain_size: int) -> None:
     ],
 )
 def test_plan_that_contradicts_itself_is_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(PlanError, match=message):
+    with pytest.raises(ldp.PlanError, match=message):
         replace(PLAN, **changes)
 
 
@@ -270,21 +191,18 @@ def test_plan_that_contradicts_itself_is_refused(changes: dict[str, Any], messag
         ({"max_values": 2}, "max_values of gender must be absent for a static indicator, got 2"),
     ],
 )
-def test_indicator_that_contradicts_itself_is_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(PlanError, match=message):
+def test_indicator_that_contradicts_itself_is_refused(changes, message) -> None:
+    with pytest.raises(ldp.PlanError, match=message):
         replace(GENDER, **changes)
+    with pytest.raises(ldp.PlanError, match="indicator must be one of the plan's, got 'age'"):
+        PLAN.index("age")
 
 
 @pytest.mark.parametrize("mechanism", get_args(Mechanism))
 @pytest.mark.parametrize("unit", ["profile", "attribute"])
 def test_plan_of_nothing_is_refused(mechanism: str, unit: str) -> None:
-    with pytest.raises(LdpError, match=r"number of indicators must be|must hold an indicator"):
+    with pytest.raises(ldp.LdpError, match=r"number of indicators must be|must hold an indicator"):
         make_plan(mechanism=mechanism, unit=unit)
-
-
-def test_unknown_indicator_is_named() -> None:
-    with pytest.raises(PlanError, match="indicator must be one of the plan's, got 'age'"):
-        PLAN.index("age")
 
 
 @given(
@@ -294,11 +212,9 @@ def test_unknown_indicator_is_named() -> None:
         st.tuples(st.sampled_from(["static", "daily"]), st.integers(2, 65534)), min_size=1, max_size=9
     ),
 )
-def test_json_round_trip_is_exact(
-    mechanism: str, epsilon: Decimal, indicators: list[tuple[str, int]]
-) -> None:
+def test_json_round_trip_is_exact(mechanism, epsilon, indicators) -> None:
     plan = make_plan(*indicators, mechanism=mechanism, epsilon=epsilon, max_values=2)
-    assert PlanSpec.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+    assert ldp.PlanSpec.from_json(json.loads(json.dumps(plan.to_json()))) == plan
 
 
 @pytest.mark.parametrize("mechanism", FAKED)
@@ -306,10 +222,10 @@ def test_json_round_trip_keeps_what_is_promised_and_what_answers_have(mechanism:
     plan = make_plan(*STATIC, mechanism=mechanism, unit="attribute", epsilon=Decimal("0.7"))
     stored = json.loads(json.dumps(plan.to_json()))
     assert stored["epsilon"] == "7/10"
-    assert PlanSpec.from_json(stored) == plan
+    assert ldp.PlanSpec.from_json(stored) == plan
     del stored["epsilon"]
-    with pytest.raises(PlanError, match="must be present"):
-        PlanSpec.from_json(stored)
+    with pytest.raises(ldp.PlanError, match="must be present"):
+        ldp.PlanSpec.from_json(stored)
 
 
 def test_json_of_plans_without_fake_data_is_as_it_was() -> None:
@@ -318,7 +234,7 @@ def test_json_of_plans_without_fake_data_is_as_it_was() -> None:
     stored = {"mechanism": "smp-grr", "unit": "profile", "version": 1, "days": 7, "indicators": [indicator]}
     plan = replace(PLAN, indicators=(GENDER,))
     assert plan.to_json() == stored
-    assert PlanSpec.from_json(stored) == plan
+    assert ldp.PlanSpec.from_json(stored) == plan
 
 
 @pytest.mark.parametrize(
@@ -335,10 +251,5 @@ def test_json_of_plans_without_fake_data_is_as_it_was() -> None:
     ],
 )
 def test_json_of_another_shape_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(PlanError, match="plan must be an object as to_json writes it"):
-        PlanSpec.from_json(PLAN.to_json() | change)
-
-
-def test_json_that_breaks_a_rule_names_the_rule() -> None:
-    with pytest.raises(LdpError, match=r"version must be in \[1, 255\], got 300"):
-        PlanSpec.from_json(PLAN.to_json() | {"version": 300})
+    with pytest.raises(ldp.PlanError, match="plan must be an object as to_json writes it"):
+        ldp.PlanSpec.from_json(PLAN.to_json() | change)

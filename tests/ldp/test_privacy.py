@@ -80,33 +80,8 @@ def worst_pair(plan: PlanSpec, *, differing: int | None = None) -> Fraction:
     )
 
 
-STATIC = [("static", 2), ("static", 4), ("static", 3)]
-
-
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
-@pytest.mark.parametrize("domain_size", [2, 3, 5])
-def test_one_answer(domain_size: int, epsilon: str) -> None:
-    channel = grr_channel(epsilon=Fraction(epsilon), domain_size=domain_size)
-    laws = [law_of_answers((value,), channel) for value in range(domain_size)]
-    worst = worst_ratio(product(laws, repeat=2))
-    assert worst == channel.ratio
-    assert epsilon_of(worst) == channel.epsilon <= Fraction(epsilon)
-
-
 @pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
-def test_static_indicators(mechanism: str) -> None:
-    plan = make_plan(*STATIC, mechanism=mechanism)
-    certificate = certify(plan)
-    assert epsilon_of(worst_pair(plan)) == certificate.epsilon_profile <= 1
-    assert epsilon_of(worst_pair(plan, differing=1)) == certificate.epsilon_attribute
-    if mechanism == "spl-grr":
-        assert certificate.epsilon_attribute <= Fraction(1, 3) < certificate.epsilon_profile
-
-
-@pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
-@pytest.mark.parametrize(
-    ("domain_size", "days", "max_values"), [(3, 2, None), (3, 3, None), (2, 5, 2), (3, 4, 2)]
-)
+@pytest.mark.parametrize(("domain_size", "days", "max_values"), [(3, 2, None), (2, 5, 2), (3, 4, 2)])
 def test_daily_indicator_adds_up(mechanism: str, domain_size: int, days: int, max_values: int | None) -> None:
     plan = make_plan(
         ("daily", domain_size), ("static", 3), mechanism=mechanism, days=days, max_values=max_values

@@ -4,29 +4,20 @@ import resource
 import struct
 import zlib
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldp import (
-    NO_ANSWER,
-    Delta,
-    LdpError,
-    all_unions,
-    kernels,
-    tally_daily,
-    tally_static,
-    tally_visitors,
-    union,
-)
+import ldp
+from ldp import kernels
 from ldp.tallies import tally_asked
-from tests.ldp.exact import VECTORS, make_plan
+from tests.ldp.exact import make_plan, refuses
 
 K = 4
-codes_st = st.one_of(st.integers(0, K - 1), st.just(NO_ANSWER))
+codes_st = st.one_of(st.integers(0, K - 1), st.just(ldp.NO_ANSWER))
 
 
 @st.composite
@@ -51,49 +42,30 @@ def squares(days: int, *shape: int) -> np.ndarray:
 
 def tally_of(days: int, presences: list[set[int]], codes: list[int]) -> np.ndarray:
     out = squares(days, K)
-    tally_static(bitmaps(presences), np.array(codes, np.uint16), out, sign=1)
+    ldp.tally_static(bitmaps(presences), np.array(codes, np.uint16), out, sign=1)
     return out
 
 
-def test_the_example_of_the_sheet() -> None:
-    example = VECTORS["J_example"]
-    names = ["m", "f"]
-    days = example["Nb"]
-    out = tally_of(
-        days, [set(present) for _, present in example["users"]], [names.index(x) for x, _ in example["users"]]
-    )
-    expected = squares(days, K)
-    for cell, count in example["G"].items():
-        name, gap = cell.split("|")
-        previous, day = gap.split("->")
-        expected[names.index(name), int(previous), int(day)] = count
-    assert np.array_equal(out, expected)
-    for window, counts in example["U"].items():
-        first_day, last_day = map(int, window.split(".."))
-        found = union(out, first_day=first_day, last_day=last_day)
-        assert found.tolist() == [counts.get("m", 0), counts.get("f", 0), 0, 0]
-
-
 @given(rows=people())
+@settings(max_examples=50)
 def test_unions_count_each_subscriber_once(rows: tuple[int, list[set[int]], list[int]]) -> None:
     days, presences, codes = rows
     out = tally_of(days, presences, codes)
     visitors = squares(days)
-    tally_visitors(bitmaps(presences), visitors, sign=1)
-    everything, all_visitors = all_unions(out), all_unions(visitors)
+    ldp.tally_visitors(bitmaps(presences), visitors, sign=1)
+    everything, all_visitors = ldp.all_unions(out), ldp.all_unions(visitors)
     for a in range(1, days + 1):
         for b in {a, min(a + 1, days), days}:
             inside = [bool(present & set(range(a, b + 1))) for present in presences]
             brute = [sum(i and c == x for i, c in zip(inside, codes, strict=True)) for x in range(K)]
-            assert union(out, first_day=a, last_day=b).tolist() == brute
+            assert ldp.union(out, first_day=a, last_day=b).tolist() == brute
             assert everything[:, a, b].tolist() == brute
-            assert union(visitors, first_day=a, last_day=b) == all_visitors[a, b] == sum(inside)
+            assert ldp.union(visitors, first_day=a, last_day=b) == all_visitors[a, b] == sum(inside)
 
 
 @given(rows=people(), data=st.data())
-def test_daily_unions_count_the_value_of_the_first_day(
-    rows: tuple[int, list[set[int]], list[int]], data: st.DataObject
-) -> None:
+@settings(max_examples=30)
+def test_daily_unions_count_the_value_of_the_first_day(rows, data) -> None:
     days, presences, _ = rows
     daily = data.draw(
         st.lists(
@@ -101,52 +73,16 @@ def test_daily_unions_count_the_value_of_the_first_day(
         )
     )
     out = squares(days, K)
-    tally_daily(bitmaps(presences), np.array(daily, np.uint16).reshape(len(presences), days), out, sign=1)
+    ldp.tally_daily(bitmaps(presences), np.array(daily, np.uint16).reshape(len(presences), days), out, sign=1)
     for a in range(1, days + 1):
         for b in {a, days}:
             first_days = [min(present & set(range(a, b + 1)), default=None) for present in presences]
             first_codes = [
                 row[day - 1] for row, day in zip(daily, first_days, strict=True) if day is not None
             ]
-            assert union(out, first_day=a, last_day=b).tolist() == [first_codes.count(x) for x in range(K)]
-
-
-@given(rows=people())
-def test_gaps_and_unions_carry_the_same_information(rows: tuple[int, list[set[int]], list[int]]) -> None:
-    days, presences, codes = rows
-    out = tally_of(days, presences, codes)
-    u = np.zeros((K, days + 2, days + 1), np.int64)
-    u[:, : days + 1] = all_unions(out)
-    for p in range(days + 1):
-        for t in range(p + 1, days + 1):
-            u_p_t = u[:, p, t] if p else 0
-            u_p_before = u[:, p, t - 1] if p else 0
-            assert np.array_equal(out[:, p, t], (u[:, p + 1, t] - u[:, p + 1, t - 1]) - (u_p_t - u_p_before))
-
-
-@given(
-    days=st.integers(1, 12),
-    present=st.sets(st.integers(1, 12)),
-    late=st.integers(1, 12),
-    code=st.integers(0, K - 1),
-)
-def test_change_of_a_subscriber_is_the_late_day_rule(
-    days: int, present: set[int], late: int, code: int
-) -> None:
-    late = min(late, days)
-    present = {day for day in present if day <= days and day != late}
-    codes = np.array([code], np.uint16)
-    difference = squares(days, K)
-    tally_static(bitmaps([present]), codes, difference, sign=-1)
-    tally_static(bitmaps([present | {late}]), codes, difference, sign=1)
-    rule = squares(days, K)
-    p = max((day for day in present if day < late), default=0)
-    s = min((day for day in present if day > late), default=None)
-    rule[code, p, late] += 1
-    if s is not None:
-        rule[code, p, s] -= 1
-        rule[code, late, s] += 1
-    assert np.array_equal(difference, rule)
+            assert ldp.union(out, first_day=a, last_day=b).tolist() == [
+                first_codes.count(x) for x in range(K)
+            ]
 
 
 @given(
@@ -154,33 +90,35 @@ def test_change_of_a_subscriber_is_the_late_day_rule(
     present=st.sets(st.integers(1, 12)),
     late=st.integers(1, 12),
     daily=st.lists(st.integers(0, K - 1), min_size=12, max_size=12),
+    is_static=st.booleans(),
 )
-def test_late_day_of_a_daily_indicator_moves_the_next_days_value(
-    days: int, present: set[int], late: int, daily: list[int]
-) -> None:
+def test_late_day_moves_what_the_next_day_counts(days, present, late, daily, is_static) -> None:
+    """What a subscriber's change adds up to is the rule of privacy_math.md J."""
     late = min(late, days)
     present = {day for day in present if day <= days and day != late}
-    codes = np.array([daily[:days]], np.uint16)
-    difference = squares(days, K)
-    tally_daily(bitmaps([present]), codes, difference, sign=-1)
-    tally_daily(bitmaps([present | {late}]), codes, difference, sign=1)
-    rule = squares(days, K)
+    values = [daily[0]] * days if is_static else daily[:days]
+    codes = np.array([values[0]] if is_static else [values], np.uint16)
+    tally = ldp.tally_static if is_static else ldp.tally_daily
+    difference, rule = squares(days, K), squares(days, K)
+    tally(bitmaps([present]), codes, difference, sign=-1)
+    tally(bitmaps([present | {late}]), codes, difference, sign=1)
     p = max((day for day in present if day < late), default=0)
     s = min((day for day in present if day > late), default=None)
-    rule[daily[late - 1], p, late] += 1
+    rule[values[late - 1], p, late] += 1
     if s is not None:
-        rule[daily[s - 1], p, s] -= 1
-        rule[daily[s - 1], late, s] += 1
+        rule[values[s - 1], p, s] -= 1
+        rule[values[s - 1], late, s] += 1
     assert np.array_equal(difference, rule)
 
 
 @given(rows=people(), sign=st.sampled_from([1, -1]))
+@settings(max_examples=50)
 def test_both_kernels_and_plain_python_agree(rows: tuple[int, list[set[int]], list[int]], sign: int) -> None:
     days, presences, codes = rows
     expected = squares(days, K)
     for present, code in zip(presences, codes, strict=True):
         for previous, day in pairwise([0, *sorted(present)]):
-            if code != NO_ANSWER:
+            if code != ldp.NO_ANSWER:
                 expected[code, previous, day] += sign
     chosen = [kernels.tally_static] if days > 12 else [kernels.tally_static, kernels.tally_patterns]
     for kernel in chosen:
@@ -189,91 +127,28 @@ def test_both_kernels_and_plain_python_agree(rows: tuple[int, list[set[int]], li
         assert np.array_equal(out, expected)
 
 
-def test_many_subscribers_of_a_long_study() -> None:
-    rng = np.random.default_rng(3)
-    masks = rng.integers(0, 2**62, 5000, dtype=np.uint64)
-    codes = rng.integers(0, K, 5000).astype(np.uint16)
-    out, visitors = squares(62, K), squares(62)
-    tally_static(masks, codes, out, sign=1)
-    tally_visitors(masks, visitors, sign=1)
-    assert np.array_equal(out.sum(axis=0), visitors)
-    assert visitors.sum() == np.bitwise_count(masks).sum()
-    assert union(visitors, first_day=62, last_day=62) == (masks >> np.uint64(61)).sum()
-    assert union(visitors, first_day=1, last_day=62) == np.count_nonzero(masks)
-
-
-def test_fast_path_of_many_subscribers_equals_the_slow_one() -> None:
-    rng = np.random.default_rng(4)
-    masks = rng.integers(0, 2**7, 5000, dtype=np.uint64)
-    codes = np.where(rng.random(5000) < 0.1, NO_ANSWER, rng.integers(0, K, 5000)).astype(np.uint16)
-    whole, parts = squares(7, K), squares(7, K)
-    tally_static(masks, codes, whole, sign=-1)
-    for i in range(0, 5000, 100):  # too few each for the fast path
-        tally_static(masks[i : i + 100], codes[i : i + 100], parts, sign=-1)
-    assert np.array_equal(whole, parts)
-    assert whole.sum() < 0
-
-
-@pytest.mark.parametrize(
-    ("masks", "codes", "message"),
-    [
-        ([8], [0], r"bitmap must have days 1\.\.3 only, got 0x8"),
-        ([1], [K], "code must be < domain_size 4 or 65535, got 4"),
-        ([1], [0, 0], r"codes must be uint16 of shape \(1,\), got uint16 of \(2,\)"),
-    ],
-)
-def test_day_or_code_outside_the_tally_is_refused_and_nothing_counted(
-    masks: list[int], codes: list[int], message: str
-) -> None:
-    out = squares(3, K)
-    with pytest.raises(LdpError, match=message):
-        tally_static(np.array(masks, np.uint64), np.array(codes, np.uint16), out, sign=1)
-    assert not out.any()
-
-
-def test_arrays_of_another_kind_are_refused() -> None:
-    masks, codes, out = np.ones(2, np.uint64), np.zeros(2, np.uint16), squares(3, K)
-    with pytest.raises(LdpError, match=r"codes must be uint16 of shape \(2, 3\), got uint16 of \(2,\)"):
-        tally_daily(masks, codes, out, sign=1)
-    with pytest.raises(LdpError, match=r"codes must be uint16 .* got int64"):
-        tally_static(masks, codes.astype(np.int64), out, sign=1)
-    with pytest.raises(LdpError, match=r"bitmaps must be uint64 .* got int64"):
-        tally_visitors(masks.astype(np.int64), out[0], sign=1)
-    with pytest.raises(LdpError, match="tally must be int64 with 3 axes"):
-        tally_static(masks, codes, out[0], sign=1)
-    with pytest.raises(LdpError, match=r"tally must be int64 with 2 axes, .* got float64"):
-        tally_visitors(masks, out[0].astype(np.float64), sign=1)
-    with pytest.raises(LdpError, match="sign must be 1 or -1, got 2"):
-        tally_visitors(masks, out[0], sign=2)
-    assert not out.any()
-
-
-@pytest.mark.parametrize(("first_day", "last_day"), [(0, 2), (3, 2), (1, 4)])
-def test_window_outside_the_study_is_refused(first_day: int, last_day: int) -> None:
-    with pytest.raises(LdpError, match=rf"window must lie within days 1\.\.3, got {first_day}\.\.{last_day}"):
-        union(squares(3), first_day=first_day, last_day=last_day)
-
-
-def filled(plan_days: int, sizes: list[int], *, seed: int) -> Delta:
+def filled(plan_days: int, sizes: list[int], *, seed: int) -> ldp.Delta:
     rng = np.random.default_rng(seed)
-    delta = Delta.zero(make_plan(*[("static", size) for size in sizes], days=plan_days))
+    delta = ldp.Delta.zero(make_plan(*[("static", size) for size in sizes], days=plan_days))
     for array in (delta.visitors, *delta.counts, *delta.n_reports):
         array[...] = rng.integers(-(2**62), 2**62, array.shape)
     return delta
 
 
-def arrays(delta: Delta) -> list[np.ndarray]:
+def arrays(delta: ldp.Delta) -> list[np.ndarray]:
     return [delta.visitors, *delta.counts, *delta.n_reports]
 
 
 @given(
-    days=st.integers(1, 62),
-    sizes=st.lists(st.integers(2, 40), min_size=1, max_size=5),
+    days=st.integers(1, 20),
+    sizes=st.lists(st.integers(2, 20), min_size=1, max_size=3),
     seed=st.integers(0, 2**32),
 )
 def test_pack_round_trip_is_exact(days: int, sizes: list[int], seed: int) -> None:
     delta = filled(days, sizes, seed=seed)
-    again = Delta.unpack(delta.pack())
+    plan = make_plan(*[("static", size) for size in sizes], days=days)
+    assert ldp.Delta.unpack(delta.pack(), plan=plan).pack() == delta.pack()
+    again = ldp.Delta.unpack(delta.pack())
     for ours, theirs in zip(arrays(delta), arrays(again), strict=True):
         assert ours.dtype == theirs.dtype
         assert np.array_equal(ours, theirs)
@@ -290,19 +165,13 @@ def test_deltas_add_up_and_keep_their_terms() -> None:
 
 def test_zero_delta_is_zero_until_one_cell_is_not() -> None:
     plan = make_plan(("static", 3), ("daily", 5), days=7)
-    zero = Delta.zero(plan)
+    zero = ldp.Delta.zero(plan)
     assert zero.is_zero
     assert [x.shape for x in arrays(zero)] == [(8, 8), (3, 8, 8), (5, 8, 8), (8, 8), (8, 8)]
     for i in range(5):
-        delta = Delta.zero(plan)
+        delta = ldp.Delta.zero(plan)
         arrays(delta)[i][..., 0, 1] = -1
         assert not delta.is_zero
-
-
-@pytest.mark.parametrize("other", [filled(6, [3], seed=0), filled(7, [4], seed=0), filled(7, [3, 3], seed=0)])
-def test_deltas_of_different_plans_do_not_add(other: Delta) -> None:
-    with pytest.raises(LdpError, match="deltas must have the same shape"):
-        filled(7, [3], seed=0) + other
 
 
 PACKED = filled(3, [2, 5], seed=9).pack()
@@ -323,8 +192,8 @@ PACKED = filled(3, [2, 5], seed=9).pack()
     ],
 )
 def test_damaged_bytes_are_refused(damaged: bytes) -> None:
-    with pytest.raises(LdpError, match="packed delta must"):
-        Delta.unpack(damaged)
+    with pytest.raises(ldp.LdpError, match="packed delta must"):
+        ldp.Delta.unpack(damaged)
 
 
 @pytest.mark.parametrize(
@@ -333,48 +202,27 @@ def test_damaged_bytes_are_refused(damaged: bytes) -> None:
 def test_bytes_of_another_plan_are_refused_before_they_take_memory(days: int, sizes: list[int]) -> None:
     header = struct.pack(f">5sBB{len(sizes)}H", b"LDPD\x01", days, len(sizes), *sizes)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(LdpError, match="of the plan"):
-        Delta.unpack(header + zlib.compress(b""), plan=make_plan(("static", 3), ("daily", 5), days=7))
+    with pytest.raises(ldp.LdpError, match="of the plan"):
+        ldp.Delta.unpack(header + zlib.compress(b""), plan=make_plan(("static", 3), ("daily", 5), days=7))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kilobytes
 
 
-def test_bytes_of_the_plan_are_unpacked() -> None:
-    plan = make_plan(("static", 3), ("daily", 5), days=7)
-    packed = filled(7, [3, 5], seed=4).pack()
-    assert Delta.unpack(packed, plan=plan).pack() == packed
-
-
 @given(data=st.data(), days=st.one_of(st.integers(1, 6), st.integers(1, 62)), sign=st.sampled_from([1, -1]))
-def test_one_answer_each_is_tallied_as_indicator_by_indicator(
-    data: st.DataObject, days: int, sign: Literal[1, -1]
-) -> None:
+def test_one_answer_each_is_tallied_as_indicator_by_indicator(data, days, sign) -> None:
     sizes = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
     n = data.draw(st.sampled_from([0, 1, 20, 3000]))
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     present = rng.integers(0, 2**days, n, dtype=np.uint64)
     asked = rng.integers(0, len(sizes), n).astype(np.uint8)
     codes = (rng.integers(0, 60, n) % np.take(sizes, asked)).astype(np.uint16)
-    codes[rng.random(n) < 0.2] = NO_ANSWER
+    codes[rng.random(n) < 0.2] = ldp.NO_ANSWER
     out = [squares(days, size) + 7 for size in sizes]
     tally_asked(present, asked, codes, out, sign=sign)
     for indicator, size in enumerate(sizes):
         expected = squares(days, size) + 7
         rows = asked == indicator
-        tally_static(present[rows], codes[rows], expected, sign=sign)
+        ldp.tally_static(present[rows], codes[rows], expected, sign=sign)
         assert np.array_equal(out[indicator], expected)
-
-
-def test_both_ways_to_tally_one_answer_each_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    n = 3 * 2**4
-    arguments = np.full(n, 0b1010, np.uint64), np.zeros(n, np.uint8), np.full(n, 1, np.uint16)
-    jointly, apart = [squares(4, 2), squares(4, 1)], [squares(4, 2), squares(4, 1)]
-    tally_asked(*arguments, jointly, sign=1)
-    monkeypatch.setattr(kernels, "count_patterns", None)
-    with pytest.raises(TypeError):
-        tally_asked(*arguments, jointly, sign=1)
-    tally_asked(*(array[:-1] for array in arguments), apart, sign=1)
-    assert apart[0][1, 0, 2] == apart[0][1, 2, 4] == n - 1
-    assert jointly[0].sum() == 2 * n
 
 
 @pytest.mark.parametrize(
@@ -394,7 +242,7 @@ def test_both_ways_to_tally_one_answer_each_are_used(monkeypatch: pytest.MonkeyP
     ids=str,
 )
 def test_answers_that_do_not_fit_what_is_asked_are_refused(changes: dict[str, Any], message: str) -> None:
-    arguments: dict[str, Any] = {
+    arguments = {
         "bitmaps": np.array([1, 3], np.uint64),
         "asked": np.array([0, 1], np.uint8),
         "codes": np.array([2, 2], np.uint16),
@@ -402,6 +250,29 @@ def test_answers_that_do_not_fit_what_is_asked_are_refused(changes: dict[str, An
         "sign": 1,
     }
     arguments |= changes
-    with pytest.raises(LdpError, match=message):
+    with pytest.raises(ldp.LdpError, match=message):
         tally_asked(**arguments)
     assert not any(counts.any() for counts in arguments["out"])
+
+
+def test_days_codes_and_arrays_that_do_not_fit_are_refused_and_nothing_counted() -> None:
+    masks, codes, out = np.ones(2, np.uint64), np.zeros(2, np.uint16), squares(3, K)
+    static = ldp.tally_static
+    refuses(r"bitmap must have days 1\.\.3 only, got 0x8", static, masks * np.uint64(8), codes, out, sign=1)
+    refuses("code must be < domain_size 4 or 65535, got 4", static, masks, codes + np.uint16(K), out, sign=1)
+    refuses(
+        r"codes must be uint16 of shape \(2,\), got uint16 of \(1,\)", static, masks, codes[:1], out, sign=1
+    )
+    refuses("codes must be uint16 .* got int64", static, masks, codes.astype(np.int64), out, sign=1)
+    refuses("tally must be int64 with 3 axes", static, masks, codes, out[0], sign=1)
+    refuses(r"codes must be uint16 of shape \(2, 3\), got .*", ldp.tally_daily, masks, codes, out, sign=1)
+    visitors = ldp.tally_visitors
+    refuses("bitmaps must be uint64 .* got int64", visitors, masks.astype(np.int64), out[0], sign=1)
+    refuses("int64 with 2 axes, .* got float64", visitors, masks, out[0].astype(np.float64), sign=1)
+    refuses("sign must be 1 or -1, got 2", visitors, masks, out[0], sign=2)
+    assert not out.any()
+    for first_day, last_day in ((0, 2), (3, 2), (1, 4)):
+        message = rf"window must lie within days 1\.\.3, got {first_day}\.\.{last_day}"
+        refuses(message, ldp.union, squares(3), first_day=first_day, last_day=last_day)
+    for other in (filled(6, [3], seed=0), filled(7, [4], seed=0), filled(7, [3, 3], seed=0)):
+        refuses("deltas must have the same shape", filled(7, [3], seed=0).add, other)

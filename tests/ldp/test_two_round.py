@@ -1,24 +1,24 @@
 """Parameters of two rounds: integers that keep both promises, and are the best that do."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from itertools import product
-from math import exp, log
+from math import exp
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ldp.channels import WORD, GrrChannel, epsilon_of, grr_channel
-from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError
+from ldp.errors import InvalidBudgetError
 from ldp.families.bit_flip import bit_flip_channel
 from ldp.families.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
 from ldp.families.two_round_unary import TwoRoundUnary, allomfree_channel, lue_channel
 from ldp.families.unary import sue_channel
-from tests.ldp.exact import VECTORS, exp_bounds
+from tests.ldp.exact import VECTORS, exp_bounds, refuses
 
 Channel = TwoRoundGrr | TwoRoundUnary | TwoRoundHash
 
@@ -33,7 +33,7 @@ def noise(channel: Channel) -> float:
     return float(channel.q * (1 - channel.q) / (channel.p - channel.q) ** 2)
 
 
-def near(value: Any, expected: Any, rel: float = 5e-15) -> bool:
+def near(value, expected, rel: float = 5e-15) -> bool:
     return float(value) == pytest.approx(float(expected), rel=rel)
 
 
@@ -64,20 +64,6 @@ def test_lgrr_as_published_is_that_of_the_vectors(vector: dict[str, Any]) -> Non
     assert near(noise(paper), vector["nVar_thesis"], rel=1e-13)
     for t, epsilon in vector["eps_t_thesis"].items():
         assert near(epsilon_of(paper.ratio_of(reports=int(t))), epsilon)
-
-
-@pytest.mark.parametrize("vector", VECTORS["B_lgrr_rational"], ids=lambda v: str(v["k"]))
-def test_losses_are_the_rationals_of_the_vectors(vector: dict[str, Any]) -> None:
-    k, e = vector["k"], Fraction(vector["exp_eps_inf"])
-    first = GrrChannel(domain_size=k, threshold=round(WORD * e / (e + k - 1)))
-    for rho, losses in (
-        (Fraction(vector["rho"]), vector["exp_eps_t"]),
-        (Fraction(vector["thesis_rho"]), {"1": vector["thesis_true_exp_eps1"]}),
-    ):
-        second = GrrChannel(domain_size=k, threshold=round(WORD * rho / (rho + k - 1)))
-        channel = TwoRoundGrr(first=first, second=second)
-        for t, loss in losses.items():
-            assert abs(channel.ratio_of(reports=int(t)) - Fraction(loss)) < Fraction(1, 10**17)
 
 
 @pytest.mark.parametrize("vector", VECTORS["C_lue_D_eps_t"], ids=lambda v: f"{v['kind']}-{v['eps_inf']}")
@@ -159,49 +145,12 @@ def test_loloha_is_that_of_the_vectors(vector: dict[str, Any]) -> None:
     assert near(epsilon_of(best.ratio_of(reports=7)), vector["eps7_paper"], rel=1e-13)
 
 
-@pytest.mark.parametrize("epsilon_1", ["0.1", "1", "2.5", "4"])
-def test_one_report_is_the_one_round_protocol_of_epsilon_1(epsilon_1: str) -> None:
-    nominal = {"epsilon_inf": Fraction(5), "epsilon_1": Fraction(epsilon_1)}
-    f = exp(float(epsilon_1))
-    for k in (2, 8, 1000):
-        one_round = grr_channel(epsilon=nominal["epsilon_1"], domain_size=k)
-        two_rounds = lgrr_channel(**nominal, domain_size=k)
-        assert near(two_rounds.p, one_round.p, rel=1e-15) and near(two_rounds.q, one_round.q, rel=1e-15)
-    oue = lue_channel("l-osue", **nominal, domain_size=8)
-    assert oue.p == Fraction(1, 2)
-    assert near(oue.q, 1 / (f + 1), rel=1e-14)
-    sue = lue_channel("l-sue", **nominal, domain_size=8)
-    assert sue.p + sue.q == 1
-    assert near(sue.p, f**0.5 / (f**0.5 + 1), rel=1e-14)
-    for buckets in (2, 5, None):
-        olh = loloha_channel(**nominal, domain_size=100, buckets=buckets)
-        g = olh.buckets
-        assert near(olh.p, f / (f + g - 1), rel=1e-14)
-        assert near(noise(olh), (f + g - 1) ** 2 / ((f - 1) ** 2 * (g - 1)), rel=1e-12)
-
-
 @given(epsilon_1=st.fractions(Fraction(1, 1000), 7, max_denominator=1000))
 def test_no_other_number_of_buckets_is_better(epsilon_1: Fraction) -> None:
     f = exp(float(epsilon_1))
     best = best_buckets(epsilon_inf=Fraction(8), epsilon_1=epsilon_1)
     cost = {g: (f + g - 1) ** 2 / (g - 1) for g in range(2, 2 * int(f) + 8)}
     assert cost[best] <= min(cost.values()) * (1 + 1e-12)
-
-
-@pytest.mark.parametrize(
-    ("epsilon_inf", "epsilon_1", "published", "best"),
-    [(4, "2.4", 9, 9), (2, "0.8", 2, 3), (3, "0.6", 2, 3), (3, "1.2", 3, 4)],
-)
-def test_published_number_of_buckets_is_that_of_equation_6_and_not_always_the_best(
-    epsilon_inf: int, epsilon_1: str, published: int, best: int
-) -> None:
-    """Rounding the real optimum misses the integer one, even of the paper's own variance."""
-    nominal = {"epsilon_inf": Fraction(epsilon_inf), "epsilon_1": Fraction(epsilon_1)}
-    assert best_buckets(**nominal, tuning="paper") == published
-    noises = {
-        g: noise(loloha_channel(**nominal, domain_size=100, buckets=g, tuning="paper")) for g in range(2, 20)
-    }
-    assert min(noises, key=noises.__getitem__) == best
 
 
 nominals = st.tuples(
@@ -225,9 +174,8 @@ def stronger_unary(channel: TwoRoundUnary) -> TwoRoundUnary:
 
 
 @given(nominal=nominals, k=domain_sizes, horizon=horizons)
-def test_lgrr_keeps_both_promises_as_well_as_integers_can(
-    nominal: dict[str, Fraction], k: int, horizon: int
-) -> None:
+@settings(max_examples=40)
+def test_lgrr_keeps_both_promises_as_well_as_integers_can(nominal, k, horizon) -> None:
     channel = lgrr_channel(**nominal, domain_size=k, horizon=horizon)
     check_promises(channel, nominal, horizon=horizon, stronger=stronger_grr)
 
@@ -235,9 +183,8 @@ def test_lgrr_keeps_both_promises_as_well_as_integers_can(
 @given(
     nominal=nominals, k=domain_sizes, horizon=st.sampled_from([1, 2, 7]), protocol=st.sampled_from(PROTOCOLS)
 )
-def test_lue_keeps_both_promises_as_well_as_integers_can(
-    nominal: dict[str, Fraction], k: int, horizon: int, protocol: str
-) -> None:
+@settings(max_examples=40)
+def test_lue_keeps_both_promises_as_well_as_integers_can(nominal, k, horizon, protocol) -> None:
     if protocol in {"l-oue", "l-soue"}:
         nominal = nominal | {"epsilon_1": nominal["epsilon_1"] / 2}
     channel = lue_channel(protocol, **nominal, domain_size=k, horizon=horizon)
@@ -246,9 +193,7 @@ def test_lue_keeps_both_promises_as_well_as_integers_can(
     assert p == Fraction(1, 2) if protocol in {"l-oue", "l-soue"} else p + q == 1
 
 
-def check_promises(
-    channel: Any, nominal: dict[str, Fraction], *, horizon: int, stronger: Callable[[Any], Any]
-) -> None:
+def check_promises(channel, nominal, *, horizon, stronger) -> None:
     assert 0 < channel.q < channel.p < 1
     low_inf, _ = exp_bounds(nominal["epsilon_inf"])
     low, high = exp_bounds(nominal["epsilon_1"])
@@ -267,12 +212,6 @@ def test_published_lgrr_loses_no_more_than_it_says(nominal: dict[str, Fraction],
         assert channel.ratio_of(reports=t) <= low**t
 
 
-def test_exact_lgrr_may_lose_more_than_the_number_of_reports_times_epsilon_1() -> None:
-    channel = lgrr_channel(epsilon_inf=Fraction(4), epsilon_1=Fraction(2, 5), domain_size=1024)
-    assert near(epsilon_of(channel.ratio_of(reports=2)), 1.849, rel=3e-4)
-    assert near(epsilon_of(channel.ratio_of(reports=3)), 3.419, rel=3e-4)
-
-
 @given(
     epsilon=st.fractions(Fraction(1, 100), 8, max_denominator=100),
     sampled=st.integers(1, 8),
@@ -280,7 +219,7 @@ def test_exact_lgrr_may_lose_more_than_the_number_of_reports_times_epsilon_1() -
 )
 @example(epsilon=Fraction(1), sampled=1, tuning="paper")
 @example(epsilon=Fraction(1), sampled=1, tuning="exact")
-def test_bit_flip_keeps_its_promise(epsilon: Fraction, sampled: int, tuning: Any) -> None:
+def test_bit_flip_keeps_its_promise(epsilon: Fraction, sampled: int, tuning) -> None:
     channel = bit_flip_channel(epsilon=epsilon, domain_size=8, sampled=sampled, tuning=tuning)
     low, high = exp_bounds(epsilon)
     assert channel.ratio <= low
@@ -303,62 +242,20 @@ def test_largest_budgets_are_realised_as_far_as_64_bits_allow() -> None:
 GOOD = {"epsilon_inf": Fraction(2), "epsilon_1": Fraction(1), "domain_size": 8}
 
 
-@pytest.mark.parametrize("build", [lgrr_channel, loloha_channel, lambda **kw: lue_channel("l-osue", **kw)])
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        (
-            {"epsilon_1": Fraction(2)},
-            InvalidBudgetError,
-            r"must be in \[0.000001, 2\) for .*, got 2",
-        ),
-        ({"epsilon_1": Fraction(0)}, InvalidBudgetError, "epsilon of one answer must be in .*, got 0"),
-        ({"epsilon_inf": Fraction(65)}, InvalidBudgetError, "epsilon of one answer must be in .*, got 65"),
-        ({"domain_size": 1}, InvalidDomainError, "domain_size must be >= 2, got 1"),
-        ({"horizon": 0}, LdpError, "horizon must be >= 1, got 0"),
-    ],
-)
-def test_parameters_out_of_range_are_refused(
-    build: Callable[..., Any], changes: dict[str, Any], error: type[LdpError], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        build(**GOOD | changes)
-
-
-def test_tunings_that_do_not_exist_are_refused() -> None:
-    with pytest.raises(LdpError, match=r"tuning must be one of \('exact', 'paper'\), got 'best'"):
-        lgrr_channel(**GOOD, tuning="best")
-    with pytest.raises(LdpError, match="horizon must be 1 in paper tuning, got 7"):
-        lgrr_channel(**GOOD, tuning="paper", horizon=7)
-    with pytest.raises(LdpError, match=r"protocol must be one of .*, got 'l-the'"):
-        lue_channel("l-the", **GOOD)
-
-
-def test_rounds_that_do_not_fit_are_refused() -> None:
-    three, four = (grr_channel(epsilon=Fraction(1), domain_size=k) for k in (3, 4))
-    with pytest.raises(InvalidDomainError, match="domain_size of both rounds must be equal, got 3 and 4"):
-        TwoRoundGrr(first=three, second=four)
-    with pytest.raises(InvalidDomainError, match="domain_size of both rounds must be equal, got 3 and 4"):
-        TwoRoundUnary(
-            first=sue_channel(epsilon=Fraction(1), domain_size=3),
-            second=sue_channel(epsilon=Fraction(1), domain_size=4),
-        )
-    with pytest.raises(LdpError, match="reports must be >= 1, got 0"):
-        TwoRoundGrr(first=three, second=three).ratio_of(reports=0)
+def test_what_cannot_be_is_refused() -> None:
+    for build in (lgrr_channel, loloha_channel, partial(lue_channel, "l-osue")):
+        refuses(r"must be in \[0.000001, 2\) for .*, got 2", build, **GOOD | {"epsilon_1": Fraction(2)})
+        refuses("epsilon of one answer must be in .*, got 0", build, **GOOD | {"epsilon_1": Fraction(0)})
+        refuses("epsilon of one answer must be in .*, got 65", build, **GOOD | {"epsilon_inf": Fraction(65)})
+        refuses("domain_size must be >= 2, got 1", build, **GOOD | {"domain_size": 1})
+        refuses("horizon must be >= 1, got 0", build, **GOOD, horizon=0)
+    refuses(r"tuning must be one of \('exact', 'paper'\), got 'best'", lgrr_channel, **GOOD, tuning="best")
+    refuses("horizon must be 1 in paper tuning, got 7", lgrr_channel, **GOOD, tuning="paper", horizon=7)
+    refuses("protocol must be one of .*, got 'l-the'", lue_channel, "l-the", **GOOD)
+    for maker, rounds in ((grr_channel, TwoRoundGrr), (sue_channel, TwoRoundUnary)):
+        three, four = (maker(epsilon=Fraction(1), domain_size=k) for k in (3, 4))
+        refuses("domain_size of both rounds must be equal, got 3 and 4", rounds, first=three, second=four)
+        refuses("reports must be >= 1, got 0", rounds(first=three, second=three).ratio_of, reports=0)
     for sampled in (0, 9):
-        with pytest.raises(LdpError, match=rf"sampled must be in \[1, 8\], got {sampled}"):
-            bit_flip_channel(epsilon=Fraction(1), domain_size=8, sampled=sampled)
-
-
-def test_limits_of_the_published_shares() -> None:
-    """privacy_math.md C: epsilon_1 / epsilon_inf that L-OUE and L-SOUE reach."""
-    shares = {"l-oue": [0.719, 0.763, 0.830, 0.901], "l-soue": [0.666, 0.664, 0.655, 0.630]}
-    for protocol, row in shares.items():
-        for epsilon_inf, share in zip(["0.5", "1", "2", "4"], row, strict=True):
-            e = exp(float(epsilon_inf))
-            root = e**0.5
-            limit = (2 * e + 1) / 3 if protocol == "l-oue" else root * (2 * root + 1) / (root + 2)
-            assert log(limit) / float(epsilon_inf) == pytest.approx(share, abs=5e-4)
-            nominal = {"epsilon_inf": Fraction(epsilon_inf), "epsilon_1": Fraction(log(limit) * 1.000001)}
-            with pytest.raises(InvalidBudgetError, match="epsilon_1 must be in"):
-                lue_channel(protocol, **nominal, domain_size=3)
+        message = rf"sampled must be in \[1, 8\], got {sampled}"
+        refuses(message, bit_flip_channel, epsilon=Fraction(1), domain_size=8, sampled=sampled)

@@ -1,6 +1,9 @@
-"""Reports of two rounds: against plain Python, and against the exact law of several reports."""
+"""Reports of two rounds, LOLOHA and bit flip: against plain Python, and the exact law of several reports."""
 
+from collections import Counter
 from fractions import Fraction
+from functools import partial
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -8,24 +11,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import KeyedPrf, KeyedStream, pure_frequencies, pure_variance
+from ldp import KeyedPrf, KeyedStream
 from ldp.channels import WORD, GrrChannel
 from ldp.entropy import SECOND_ROUND
-from ldp.errors import InvalidDomainError, LdpError
-from ldp.families.two_round import TwoRoundGrr, lgrr_channel
-from ldp.families.two_round_unary import TwoRoundUnary, allomfree_channel, lue_channel
+from ldp.families.bit_flip import bit_flip_channel
+from ldp.families.two_round import TwoRoundGrr, TwoRoundHash, lgrr_channel, loloha_channel
+from ldp.families.two_round_unary import TwoRoundUnary, lue_channel
 from ldp.families.unary import UnaryChannel
 from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import lanes, two_round
-from ldp.mechanisms.two_round import GrrReporter, UnaryReporter
-from tests.ldp.exact import has_bit, packed, reference_numbers, reference_words
+from ldp.mechanisms.bit_flip import BitFlipReporter
+from ldp.mechanisms.hashing import hash_values
+from ldp.mechanisms.two_round import GrrReporter, HashReporter, UnaryReporter
+from tests.ldp.exact import digest, has_bit, packed, reference_lanes, reference_words, refuses
 
 KEY = bytes(range(30, 46))
 NOMINAL = {"epsilon_inf": Fraction(2), "epsilon_1": Fraction(1)}
 FIELDS = {"indicator": 3, "plan_version": 7}
 
 
-def reporter(channel: TwoRoundGrr | TwoRoundUnary, **changes: Any) -> Any:
+def reporter(channel: TwoRoundGrr | TwoRoundUnary, **changes) -> Any:
     kind = GrrReporter if isinstance(channel, TwoRoundGrr) else UnaryReporter
     return kind(channel=channel, **{"prf": KeyedPrf(KEY), **FIELDS} | changes)
 
@@ -80,22 +85,15 @@ def test_lgrr_reports_are_those_of_the_reference(people: list[tuple[int, int]], 
     assert codes.tolist() == expected
 
 
-def reference_bits(bits: list[int], *, channel: UnaryChannel, counter: int, **fields: int) -> list[int]:
-    """One lane after the other."""
-    out: list[int] = []
-    for start in range(0, len(bits), 64):
-        group = bits[start : start + 64]
-        numbers = reference_numbers(KEY, len(group), counter=counter + start // 2, **FIELDS, **fields)
-        out += [
-            int(number < (channel.threshold_p if bit else channel.threshold_q))
-            for number, bit in zip(numbers, group, strict=True)
-        ]
-    return out
+def reference_bits(bits: list[int], *, channel: UnaryChannel, **fields: int) -> list[int]:
+    numbers = reference_lanes(KEY, len(bits), **FIELDS, **fields)
+    thresholds = [channel.threshold_p if bit else channel.threshold_q for bit in bits]
+    return [int(number < threshold) for number, threshold in zip(numbers, thresholds, strict=True)]
 
 
 @pytest.mark.parametrize("protocol", ["l-sue", "l-oue", "l-osue", "l-soue"])
 @pytest.mark.parametrize(("k", "report"), [(2, 0), (3, 1), (12, 2), (21, 3), (37, 4), (64, 9), (86, 63)])
-def test_unary_reports_are_those_of_the_reference(protocol: Any, k: int, report: int) -> None:
+def test_unary_reports_are_those_of_the_reference(protocol, k: int, report: int) -> None:
     channel = lue_channel(protocol, **NOMINAL, domain_size=k)
     pseudonyms = KeyedStream(KEY).words(4)
     values = np.array([0, k - 1, -1, k // 2], np.int32)
@@ -112,28 +110,8 @@ def test_unary_reports_are_those_of_the_reference(protocol: Any, k: int, report:
         assert row == packed(bits)
 
 
-PEOPLE = np.arange(24, dtype=np.uint64)
-
-
-GOLDEN_CODES = [3, 1, 0, 2, 6, 5, 7, 3, 5, 7, 2, 7, 1, 7, 3, 3, 0, 2, 6, 3, 5, 5, 2, 2]
-GOLDEN_BITS = [
-    *[15, 36, 4, 234, 13, 1, 64, 45, 1, 1, 128, 96],
-    *[3, 40, 73, 128, 2, 74, 1, 192, 150, 135, 72, 104],
-]
-
-
-def test_golden_reports() -> None:
-    values = np.arange(24, dtype=np.int32) % 8
-    codes = reporter(lgrr(8)).reports(values, pseudonyms=PEOPLE, report=5)
-    bits = reporter(losue(8)).reports(values, pseudonyms=PEOPLE, report=5)
-    assert codes.tolist() == GOLDEN_CODES
-    assert bits[:, 0].tolist() == GOLDEN_BITS
-
-
 @pytest.mark.parametrize("channel", [lgrr(8), losue(8), losue(100)], ids=["l-grr", "l-osue", "wide"])
-def test_support_is_the_sum_of_the_reports_in_any_company(
-    channel: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_support_is_the_sum_of_the_reports_in_any_company(channel, monkeypatch) -> None:
     n, k = 3000, channel.domain_size
     rng = np.random.default_rng(3)
     pseudonyms, values = KeyedStream(KEY).words(n), rng.integers(-1, k, n).astype(np.int32)
@@ -152,104 +130,108 @@ def test_support_is_the_sum_of_the_reports_in_any_company(
     assert support.counts.tolist() == [int(count) for count in expected]
 
 
-def says(channel: Any, reports: np.ndarray, value: int) -> np.ndarray:
-    """Whether each report supports the value."""
-    if isinstance(channel, TwoRoundGrr):
-        return reports == value
-    return has_bit(reports, value)
+# --- LOLOHA and bit flip ------------------------------------------------------------------------------
+
+LOLOHA_NOMINAL = {"epsilon_inf": Fraction(3), "epsilon_1": Fraction(2)}
 
 
-def joint(channel: Any, *, is_true: bool, t: int) -> float:
-    """Exact probability that t reports all support a value, true or not."""
-    if isinstance(channel, TwoRoundGrr):
-        unit = Fraction(1, (WORD * (channel.domain_size - 1)) ** (t + 1))
-        return float(channel.weights(reports=t)[0 if is_true else 1] * unit)
-    kept = channel.first.p if is_true else channel.first.q
-    return float(kept * channel.second.p**t + (1 - kept) * channel.second.q**t)
+def loloha(k: int, buckets: int | None = None) -> TwoRoundHash:
+    return loloha_channel(**LOLOHA_NOMINAL, domain_size=k, buckets=buckets)
 
 
-@pytest.mark.parametrize(
-    "channel",
-    [
-        lgrr(5),
-        losue(70),
-        lue_channel("l-sue", **NOMINAL, domain_size=5),
-        lue_channel("l-oue", **NOMINAL, domain_size=5),
-    ],
-    ids=["l-grr", "l-osue", "l-sue", "l-oue"],
-)
-def test_reports_follow_the_exact_law_of_repeated_reports(channel: Any) -> None:
-    n, value = 100_000, channel.domain_size - 2
-    pseudonyms, values = KeyedStream(KEY).words(n), np.full(n, value, np.int32)
-    reports = [reporter(channel).reports(values, pseudonyms=pseudonyms, report=day) for day in (1, 2, 3)]
-    for candidate in (value, 0, channel.domain_size - 1):
-        support = np.stack([says(channel, day, candidate) for day in reports])
-        for t in (1, 2, 3):
-            expected = joint(channel, is_true=candidate == value, t=t)
-            found = support[:t].all(axis=0).mean()
-            assert abs(found - expected) < 5 * np.sqrt(expected * (1 - expected) / n)
+def hasher(channel: TwoRoundHash, **changes) -> HashReporter:
+    return HashReporter(channel=channel, **{"prf": KeyedPrf(KEY), **FIELDS} | changes)
 
 
-@pytest.mark.parametrize("channel", [lgrr(4), losue(4)], ids=["l-grr", "l-osue"])
-@pytest.mark.parametrize("changes", [{"indicator": 4}, {"plan_version": 8}, {"value": 1}], ids=str)
-def test_another_indicator_plan_or_value_gets_another_kept_answer(
-    channel: Any, changes: dict[str, int]
-) -> None:
-    """Independent reports: supporting the own value twice has probability p squared."""
-    n = 50_000
-    pseudonyms, value = KeyedStream(KEY).words(n), changes.get("value", 0)
-    fields = {name: field for name, field in changes.items() if name != "value"}
-    one = reporter(channel).reports(np.zeros(n, np.int32), pseudonyms=pseudonyms, report=1)
-    other = reporter(channel, **fields).reports(np.full(n, value, np.int32), pseudonyms=pseudonyms, report=2)
-    both = (says(channel, one, 0) & says(channel, other, value)).mean()
-    expected = float(channel.p) ** 2
-    assert abs(both - expected) < 5 * np.sqrt(expected * (1 - expected) / n)
+def flipper(k: int, sampled: int, **changes) -> BitFlipReporter:
+    channel = bit_flip_channel(epsilon=Fraction(2), domain_size=k, sampled=sampled)
+    return BitFlipReporter(channel=channel, **{"prf": KeyedPrf(KEY), **FIELDS} | changes)
 
 
-@pytest.mark.parametrize("domain_size", [3, 37])
-def test_estimates_are_unbiased_and_intervals_cover(domain_size: int) -> None:
-    """ALLOMFREE: L-GRR for the small domain, L-OSUE for the large one; 300 keys."""
-    channel = allomfree_channel(**NOMINAL, domain_size=domain_size)
-    assert isinstance(channel, TwoRoundGrr) == (domain_size == 3)
-    n, n_keys = 1500, 300
-    values = (np.arange(n) ** 2 % domain_size).astype(np.int32)
-    truth = np.bincount(values, minlength=domain_size) / n
-    sizes = {"n_reports": n, "n_population": n, "channel": channel}
-    stream = KeyedStream(KEY)
-    errors, covered = [], []
-    for _ in range(n_keys):
-        source = reporter(channel, prf=KeyedPrf(stream.words(2).tobytes()))
-        support = source.support(values, pseudonyms=np.arange(n, dtype=np.uint64), report=1)
-        estimates = pure_frequencies(support.counts, **sizes)
-        errors.append(estimates.frequency - truth)
-        covered.append(((estimates.ci_low <= truth) & (truth <= estimates.ci_high)).mean())
-    variance = pure_variance(truth, **sizes)
-    assert np.all(np.abs(np.mean(errors, axis=0)) < 5 * np.sqrt(variance / n_keys))
-    shares = (np.array(errors) ** 2 / variance).mean(axis=1)
-    assert abs(shares.mean() - 1) < 5 * shares.std() / np.sqrt(n_keys) < 0.3
-    assert abs(np.mean(covered) - 0.95) < 5 * np.std(covered) / np.sqrt(n_keys) < 0.05
+def ones(words: np.ndarray, k: int) -> np.ndarray:
+    """Bits, shape (n, k)."""
+    return np.stack([has_bit(words, v).astype(np.int64) for v in range(k)], axis=1)
 
 
-@pytest.mark.parametrize("channel", [lgrr(8), losue(8)], ids=["l-grr", "l-osue"])
+@pytest.mark.parametrize("buckets", [2, None])
+def test_loloha_is_lgrr_on_the_bucket_of_a_lasting_hash(buckets: int | None) -> None:
+    channel = loloha(100, buckets)
+    pseudonyms, values = KeyedStream(KEY).words(50), (np.arange(50) * 7 % 101 - 1).astype(np.int32)
+    days = [hasher(channel).reports(values, pseudonyms=pseudonyms, report=day) for day in (1, 2)]
+    seeds = [
+        reference_words(KEY, pseudonym=pseudonym, purpose=6, value=0, counter=0, **FIELDS)[0]
+        for pseudonym in pseudonyms.tolist()
+    ]
+    keyed = np.maximum(values, 0).view(np.uint32)
+    cells = hash_values(np.array(seeds, np.uint64), values=keyed, n_cells=channel.buckets)
+    rounds = GrrReporter(channel=channel.rounds, prf=KeyedPrf(KEY), **FIELDS)
+    kept = np.where(values < 0, -1, cells.astype(np.int64)).astype(np.int32)
+    for day, found in enumerate(days, start=1):
+        assert found.seeds.tolist() == seeds
+        assert np.array_equal(found.cells, rounds.reports(kept, pseudonyms=pseudonyms, report=day))
+        assert (found.cells == NO_ANSWER).tolist() == (values < 0).tolist()
+
+
+@pytest.mark.parametrize(("k", "sampled"), [(5, 2), (5, 1), (5, 5), (4, 3)])
+def test_every_set_of_values_is_chosen_equally_often(k: int, sampled: int) -> None:
+    n = 40_000
+    chosen = flipper(k, sampled).chosen(KeyedStream(KEY).words(n))[:, 0]
+    found = Counter(chosen.tolist())
+    assert len(found) == comb(k, sampled)
+    assert {word.bit_count() for word in found} == {sampled}
+    p = 1 / comb(k, sampled)
+    assert all(abs(count - n * p) <= 5 * np.sqrt(n * p * (1 - p)) for count in found.values())
+
+
+@pytest.mark.parametrize(("k", "sampled"), [(6, 1), (6, 3), (100, 40)])
+def test_bits_of_chosen_values_follow_the_channel_and_last(k: int, sampled: int) -> None:
+    n, value = 60_000, k - 2
+    source, pseudonyms = flipper(k, sampled), KeyedStream(KEY).words(n)
+    values = np.full(n, value, np.int32)
+    words = source.reports(values, pseudonyms=pseudonyms)
+    assert np.array_equal(words, source.reports(values, pseudonyms=pseudonyms))
+    chosen, bits = ones(source.chosen(pseudonyms), k).astype(bool), ones(words, k).astype(bool)
+    assert not bits[~chosen].any()
+    for v in (value, 0, k - 1):
+        p = float(source.channel.p if v == value else source.channel.q)
+        share = bits[chosen[:, v], v].mean()
+        assert abs(share - p) < 5 * np.sqrt(p * (1 - p) / chosen[:, v].sum())
+    changed = source.reports(np.full(n, 0, np.int32), pseudonyms=pseudonyms)
+    both = (bits & ones(changed, k).astype(bool))[chosen[:, k - 1], k - 1].mean()
+    q = float(source.channel.q) ** 2
+    assert abs(both - q) < 5 * np.sqrt(q * (1 - q) / chosen[:, k - 1].sum())
+
+
+def test_golden_reports() -> None:
+    people = np.arange(24, dtype=np.uint64)
+    values = np.arange(24, dtype=np.int32) % 8
+    found = {
+        "l-grr": reporter(lgrr(8)).reports(values, pseudonyms=people, report=5),
+        "l-osue": reporter(losue(8)).reports(values, pseudonyms=people, report=5),
+        "bit flip": flipper(70, 20).reports(values, pseudonyms=people),
+    }
+    golden = {"l-grr": "a96f131018821f30", "l-osue": "4422225a5401b7ef", "bit flip": "6ff344d922dc4d47"}
+    assert {name: digest(reports) for name, reports in found.items()} == golden
+
+
+def test_support_of_bits_is_the_sum_of_the_reports() -> None:
+    values, pseudonyms = (np.arange(300) % 71 - 1).astype(np.int32), KeyedStream(KEY).words(300)
+    source = flipper(70, 9)
+    support = source.support(values, pseudonyms=pseudonyms)
+    assert np.array_equal(support.counts, ones(source.reports(values, pseudonyms=pseudonyms), 70).sum(axis=0))
+    chosen = ones(source.chosen(pseudonyms), 70)[values >= 0]
+    assert np.array_equal(support.n_reports, chosen.sum(axis=0))
+
+
 @pytest.mark.parametrize("method", ["reports", "support"])
-@pytest.mark.parametrize(
-    ("value", "report", "message"),
-    [
-        (8, 0, r"value must be in \[-1, 8\), got 8 to 8"),
-        (0, 64, r"report must be in \[0, 63\], got 64"),
-        (0, -1, r"report must be in \[0, 63\], got -1"),
-    ],
-)
-def test_what_does_not_fit_is_refused(
-    channel: Any, method: str, value: int, report: int, message: str
-) -> None:
-    with pytest.raises(LdpError, match=message):
-        getattr(reporter(channel), method)(
-            np.array([value], np.int32), pseudonyms=np.zeros(1, np.uint64), report=report
-        )
-
-
-def test_unary_reports_of_too_many_values_are_refused() -> None:
+def test_what_does_not_fit_is_refused(method: str) -> None:
+    sources = (reporter(lgrr(8)), reporter(losue(8)), hasher(loloha(8)), flipper(8, 2))
+    for source in sources:
+        report = partial(getattr(source, method), pseudonyms=np.zeros(1, np.uint64))
+        more = {"report": 0} if source is not sources[-1] else {}
+        refuses(r"value must be in \[-1, 8\), got 8 to 8", report, np.array([8], np.int32), **more)
+        for number in (64, -1) if more else ():
+            message = rf"report must be in \[0, 63\], got {number}"
+            refuses(message, report, np.array([0], np.int32), report=number)
     assert reporter(losue(2048)).channel.domain_size == 2048
-    with pytest.raises(InvalidDomainError, match="domain_size of unary reports must be <= 2048, got 2049"):
-        reporter(losue(2049))
+    refuses("domain_size of unary reports must be <= 2048, got 2049", reporter, losue(2049))

@@ -2,27 +2,16 @@
 
 from collections import defaultdict
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldp import (
-    NO_ANSWER,
-    GrrChannel,
-    LdpError,
-    PureChannel,
-    grr_channel,
-    oue_channel,
-    pure_frequencies,
-    pure_variance,
-    tally_daily,
-    tally_static,
-    tally_visitors,
-)
+import ldp
 from ldp.channels import WORD
 from ldp.windows import (
     IndicatorTallies,
@@ -35,19 +24,18 @@ from ldp.windows import (
     window_sum,
 )
 
-SURE = grr_channel(epsilon=Fraction(40), domain_size=3)
+SURE = ldp.grr_channel(epsilon=Fraction(40), domain_size=3)
 
 
-def tallies_of(
-    presence: np.ndarray, codes: np.ndarray, *, days: int, channel: PureChannel, population: np.ndarray
-) -> IndicatorTallies:
+def tallies_of(presence, codes, *, days, channel, population=None) -> IndicatorTallies:
     """Tallies of the answers in `codes`, one per subscriber or one per day; `population` is all presence."""
+    population = presence if population is None else population
     square = (days + 1, days + 1)
     counts = np.zeros((channel.domain_size, *square), np.int64)
     visitors = np.zeros(square, np.int64)
-    tally_visitors(population.astype(np.uint64), visitors, sign=1)
+    ldp.tally_visitors(population.astype(np.uint64), visitors, sign=1)
     kind = "static" if codes.ndim == 1 else "daily"
-    tally = tally_static if kind == "static" else tally_daily
+    tally = ldp.tally_static if kind == "static" else ldp.tally_daily
     tally(presence.astype(np.uint64), codes.astype(np.uint16), counts, sign=1)
     return IndicatorTallies(
         counts=counts, n_reports=counts.sum(axis=0), visitors=visitors, kind=kind, channel=channel
@@ -62,7 +50,7 @@ def inside(presence: np.ndarray, window: Window) -> np.ndarray:
 # Six subscribers, three days; the value of each.
 PRESENCE = np.array([0b001, 0b011, 0b111, 0b110, 0b100, 0b010])
 VALUES = np.array([0, 1, 0, 1, 1, 0])
-COIN = GrrChannel(domain_size=2, threshold=3 * WORD // 4)
+COIN = ldp.GrrChannel(domain_size=2, threshold=3 * WORD // 4)
 ASKED = Fraction(2, 3)
 
 
@@ -72,15 +60,17 @@ def exact_variance(f: Fraction, *, n: int, population: int) -> Fraction:
     return noise + f * (1 - f) / n * Fraction(population - n, max(population - 1, 1))
 
 
-def outcomes() -> list[tuple[Fraction, np.ndarray]]:
+@cache
+def outcomes() -> list[tuple[Fraction, np.ndarray, IndicatorTallies]]:
     """All that can happen: who is asked, and what each answers; probabilities are exact."""
     found = []
-    for codes in product((NO_ANSWER, 0, 1), repeat=VALUES.size):
+    for codes in product((ldp.NO_ANSWER, 0, 1), repeat=VALUES.size):
         weight = Fraction(1)
         for code, value in zip(codes, VALUES, strict=True):
             answer = COIN.p if code == value else COIN.q
-            weight *= 1 - ASKED if code == NO_ANSWER else ASKED * answer
-        found.append((weight, np.array(codes)))
+            weight *= 1 - ASKED if code == ldp.NO_ANSWER else ASKED * answer
+        answers = np.array(codes)
+        found.append((weight, answers, tallies_of(PRESENCE, answers, days=3, channel=COIN)))
     return found
 
 
@@ -95,24 +85,25 @@ def factors_of(parts: list[np.ndarray], *, sign: int, of: str) -> list[Fraction]
     ]
 
 
-@pytest.mark.parametrize("of", ["frequency", "visitors"])
-@pytest.mark.parametrize("function", [window_difference, window_sum])
 @pytest.mark.parametrize(
-    "windows", [((1, 1), (2, 3)), ((1, 2), (2, 3)), ((2, 3), (1, 2)), ((1, 3), (2, 2)), ((1, 2), (1, 1))]
+    ("windows", "of_difference"),
+    [(((1, 2), (2, 3)), "visitors"), (((2, 3), (1, 2)), "frequency"), (((1, 3), (2, 2)), "visitors")],
 )
-def test_estimate_is_unbiased_and_its_variance_exact(windows: Any, function: Any, of: str) -> None:
+@pytest.mark.parametrize("function", [window_difference, window_sum])
+def test_estimate_is_unbiased_and_its_variance_exact(windows, function, of_difference) -> None:
     """Given the numbers of reports of the three parts: mean and variance over everything, in fractions."""
+    is_sum = function is window_sum
+    of = "visitors" if is_sum == (of_difference == "frequency") else "frequency"
     first, second = Window(*windows[0]), Window(*windows[1])
     in_first, in_second = inside(PRESENCE, first), inside(PRESENCE, second)
     parts = [in_first & ~in_second, in_first & in_second, in_second & ~in_first]
-    factors = factors_of(parts, sign=1 if function is window_sum else -1, of=of)
+    factors = factors_of(parts, sign=1 if is_sum else -1, of=of)
     needed = [bool(part.any() and factor) for part, factor in zip(parts, factors, strict=True)]
     moments: dict[tuple[int, ...], list[Fraction]] = defaultdict(lambda: [Fraction(0)] * 3)
-    for weight, codes in outcomes():
-        sizes = tuple(int((codes[part] != NO_ANSWER).sum()) for part in parts)
+    for weight, codes, tallies in outcomes():
+        sizes = tuple(int((codes[part] != ldp.NO_ANSWER).sum()) for part in parts)
         if not (sizes[0] + sizes[1] and sizes[1] + sizes[2]):
             continue
-        tallies = tallies_of(PRESENCE, codes, days=3, channel=COIN, population=PRESENCE)
         found = function(tallies, first=first, second=second, of=of)
         assert found.is_exact == all(n for n, used in zip(sizes, needed, strict=True) if used)
         if not found.is_exact:
@@ -140,30 +131,18 @@ def test_estimate_is_unbiased_and_its_variance_exact(windows: Any, function: Any
         assert second_moment / weight - truth**2 == variance
 
 
-def test_where_everyone_answers_it_is_the_difference_of_the_published_frequencies() -> None:
-    codes = np.array([0, 1, 1, 1, 0, 0])
-    tallies = tallies_of(PRESENCE, codes, days=3, channel=COIN, population=PRESENCE)
-    found = window_difference(tallies, first=Window(1, 2), second=Window(2, 3), of="frequency")
-    # Of those of days 1-2, three of five say 1; of days 2-3, three of five.
-    assert found.value == pytest.approx([0, 0], abs=1e-12)
-    with_itself = window_difference(tallies, first=Window(1, 2), second=Window(1, 2), of="visitors")
-    assert with_itself.value.tolist() == with_itself.std_error.tolist() == [0, 0]
-    assert with_itself.is_exact
-
-
 populations = st.lists(st.tuples(st.integers(1, 63), st.integers(0, 3)), min_size=1, max_size=60)
 day_pairs = st.tuples(st.integers(1, 6), st.integers(1, 6)).map(lambda pair: Window(*sorted(pair)))
 
 
 @given(people=populations, first=day_pairs, second=day_pairs)
-def test_shared_reports_lie_between_their_bounds(
-    people: list[tuple[int, int]], first: Window, second: Window
-) -> None:
+@settings(max_examples=50)
+def test_shared_reports_lie_between_their_bounds(people, first, second) -> None:
     presence = np.array([bits for bits, _ in people])
-    codes = np.array([NO_ANSWER if value == 3 else value for _, value in people])
-    tallies = tallies_of(presence, codes, days=6, channel=SURE, population=presence)
+    codes = np.array([ldp.NO_ANSWER if value == 3 else value for _, value in people])
+    tallies = tallies_of(presence, codes, days=6, channel=SURE)
     least, largest = shared_reports(tallies, first, second)
-    answered = codes != NO_ANSWER
+    answered = codes != ldp.NO_ANSWER
     shared = inside(presence, first) & inside(presence, second) & answered
     assert 0 <= least <= shared.sum() <= largest
     early, late = sorted((first, second))
@@ -175,12 +154,11 @@ def test_shared_reports_lie_between_their_bounds(
 
 
 @given(people=populations, first=day_pairs, second=day_pairs)
-def test_daily_reports_are_shared_where_the_first_day_is_the_same(
-    people: list[tuple[int, int]], first: Window, second: Window
-) -> None:
+@settings(max_examples=50)
+def test_daily_reports_are_shared_where_the_first_day_is_the_same(people, first, second) -> None:
     presence = np.array([bits for bits, _ in people])
     codes = np.tile(np.array([[value % 3] for _, value in people]), (1, 6))
-    tallies = tallies_of(presence, codes, days=6, channel=SURE, population=presence)
+    tallies = tallies_of(presence, codes, days=6, channel=SURE)
     least, largest = shared_reports(tallies, first, second)
 
     def first_days(window: Window) -> np.ndarray:
@@ -194,9 +172,8 @@ def test_daily_reports_are_shared_where_the_first_day_is_the_same(
 
 
 @given(people=populations, window=day_pairs, since=st.integers(1, 6), daily=st.booleans())
-def test_new_and_returning_visitors_are_counted_without_error(
-    people: list[tuple[int, int]], window: Window, since: int, daily: bool
-) -> None:
+@settings(max_examples=50)
+def test_new_and_returning_visitors_are_counted_without_error(people, window, since, daily) -> None:
     """Through a channel that hardly ever lies, everyone asked: the numbers are the true ones."""
     if since >= window.first_day:
         return
@@ -204,7 +181,7 @@ def test_new_and_returning_visitors_are_counted_without_error(
     days = np.arange(6)
     values = np.array([value % 3 for _, value in people])
     codes = (values[:, np.newaxis] + days) % 3 if daily else values
-    tallies = tallies_of(presence, codes, days=6, channel=SURE, population=presence)
+    tallies = tallies_of(presence, codes, days=6, channel=SURE)
     first_day = np.argmax(
         presence[:, np.newaxis] >> np.arange(window.first_day - 1, window.last_day) & 1, axis=1
     )
@@ -222,22 +199,33 @@ def test_new_and_returning_visitors_are_counted_without_error(
 
 def test_error_of_new_visitors_is_that_of_their_part() -> None:
     presence = np.array([0b01] * 50 + [0b10] * 30 + [0b11] * 20)
-    asked = np.array([0] * 25 + [NO_ANSWER] * 25 + [0, 1, 2] * 10 + [1] * 20)
-    channel = oue_channel(epsilon=Fraction(1), domain_size=3)
-    tallies = tallies_of(presence, asked, days=2, channel=channel, population=presence)
+    asked = np.array([0] * 25 + [ldp.NO_ANSWER] * 25 + [0, 1, 2] * 10 + [1] * 20)
+    channel = ldp.oue_channel(epsilon=Fraction(1), domain_size=3)
+    tallies = tallies_of(presence, asked, days=2, channel=channel)
     found = new_visitors(tallies, window=Window(2, 2), since=1)
     f = (1 / 3 - float(channel.q)) / float(channel.p - channel.q)
-    variance = 30**2 * pure_variance(f, n_reports=30, n_population=30, channel=channel)
+    variance = 30**2 * ldp.pure_variance(f, n_reports=30, n_population=30, channel=channel)
     assert found.std_error**2 == pytest.approx(np.full(3, variance))
     assert np.all(found.ci_low < found.value)
-    left = tallies_of(presence[:50], asked[:50], days=2, channel=channel, population=presence[:50])
+    left = tallies_of(presence[:50], asked[:50], days=2, channel=channel)
     nobody = new_visitors(left, window=Window(2, 2), since=1)
     assert nobody.value.tolist() == nobody.ci_high.tolist() == [0, 0, 0]
 
 
 DAYS = 5
-RUNS = 400
-CHANNEL = grr_channel(epsilon=Fraction(2), domain_size=4)
+RUNS = 250
+CHANNEL = ldp.grr_channel(epsilon=Fraction(2), domain_size=4)
+
+
+def people(rng, *, kind) -> tuple[np.ndarray, np.ndarray]:
+    """Presence, and values, also rare ones, that go with it: the parts of a window differ."""
+    presence = rng.integers(1, 2**DAYS, 2400)
+    values = rng.choice(4, 2400, p=[0.55, 0.42, 0.02, 0.01])
+    values = np.where(presence % 8 == 3, 1, values)
+    if kind == "static":
+        return presence, values
+    changed = rng.random((2400, DAYS)) < 0.3
+    return presence, np.where(changed, (values[:, np.newaxis] + 1) % 4, values[:, np.newaxis])
 
 
 def run(rng: np.random.Generator, presence: np.ndarray, values: np.ndarray) -> IndicatorTallies:
@@ -266,28 +254,12 @@ def truth(presence: np.ndarray, values: np.ndarray, window: Window, *, of: str) 
     return counts / counts.sum() if of == "frequency" else counts
 
 
-@pytest.mark.parametrize(
-    ("kind", "first", "second", "is_exact"),
-    [
-        ("static", (1, 2), (2, 4), True),
-        ("static", (1, 1), (2, 2), True),
-        ("static", (1, 1), (4, 5), False),
-        ("daily", (1, 2), (1, 4), True),
-        ("daily", (1, 3), (2, 4), False),
-        ("daily", (1, 2), (4, 5), False),
-    ],
-)
-def test_errors_and_coverage_are_as_stated(kind: str, first: Any, second: Any, is_exact: bool) -> None:
+@pytest.mark.parametrize(("kind", "first", "second"), [("static", (1, 1), (4, 5)), ("daily", (1, 3), (2, 4))])
+def test_errors_and_coverage_are_bounded_where_shared_reports_are_not_known(kind, first, second) -> None:
     rng = np.random.default_rng(17)
-    presence = rng.integers(1, 2**DAYS, 2400)
-    # Rare values too, and values that go with presence: parts of a window differ.
-    values = rng.choice(4, 2400, p=[0.55, 0.42, 0.02, 0.01])
-    values = np.where(presence % 8 == 3, 1, values)
-    if kind == "daily":
-        changed = rng.random((2400, DAYS)) < 0.3
-        values = np.where(changed, (values[:, np.newaxis] + 1) % 4, values[:, np.newaxis])
+    presence, values = people(rng, kind=kind)
     first, second = Window(*first), Window(*second)
-    targets: list[tuple[Any, str, np.ndarray]] = []
+    targets = []
     for of in ("frequency", "visitors"):
         begin, end = (truth(presence, values, window, of=of) for window in (first, second))
         targets += [(window_difference, of, end - begin), (window_sum, of, begin + end)]
@@ -297,25 +269,21 @@ def test_errors_and_coverage_are_as_stated(kind: str, first: Any, second: Any, i
         for estimates, (function, of, _) in zip(found, targets, strict=True):
             estimates.append(function(tallies, first=first, second=second, of=of))
     for estimates, (_, _, expected) in zip(found, targets, strict=True):
-        assert all(estimate.is_exact == is_exact for estimate in estimates)
-        check_runs(estimates, expected, is_exact=is_exact)
+        assert not any(estimate.is_exact for estimate in estimates)
+        check_runs(estimates, expected)
 
 
-def check_runs(estimates: list[WindowEstimate], expected: np.ndarray, *, is_exact: bool) -> None:
+def check_runs(estimates: list[WindowEstimate], expected: np.ndarray) -> None:
     errors = np.array([estimate.value - expected for estimate in estimates])
     assert np.all(np.abs(errors.mean(axis=0)) < 4.5 * errors.std(axis=0) / np.sqrt(RUNS))
     stated = np.array([(estimate.std_error**2).sum() for estimate in estimates])
     ratio = (errors**2).sum(axis=1) / stated.mean()
     standard_error = ratio.std() / np.sqrt(RUNS)
-    assert standard_error < 0.08
+    assert standard_error < 0.1
     covered = np.array([((e.ci_low <= expected) & (expected <= e.ci_high)).mean() for e in estimates])
     doubt = covered.std() / np.sqrt(RUNS)
-    if is_exact:
-        assert abs(ratio.mean() - 1) < 4 * standard_error
-        assert abs(covered.mean() - 0.95) < 4 * doubt
-    else:
-        assert 0.3 < ratio.mean() < 1 + 4 * standard_error
-        assert covered.mean() > 0.95 - 4 * doubt
+    assert 0.3 < ratio.mean() < 1 + 4 * standard_error
+    assert covered.mean() > 0.95 - 4 * doubt
 
 
 def test_swapped_daily_values_share_their_sampling_error_the_wrong_way() -> None:
@@ -324,17 +292,17 @@ def test_swapped_daily_values_share_their_sampling_error_the_wrong_way() -> None
     codes = np.stack([np.arange(400) % 2, np.zeros(400), 1 - np.arange(400) % 2], axis=1)
     tallies = tallies_of(presence[:100], codes[:100], days=3, channel=SURE, population=presence)
     found = window_difference(tallies, first=Window(1, 1), second=Window(3, 3), of="frequency")
-    one = pure_variance(0.5, n_reports=100, n_population=400, channel=SURE)
+    one = ldp.pure_variance(0.5, n_reports=100, n_population=400, channel=SURE)
     assert found.std_error[0] == pytest.approx(2 * np.sqrt(one), rel=1e-6)
 
 
 def test_interval_of_a_difference_reaches_as_far_as_those_of_its_parts() -> None:
     presence = np.array([0b01] * 50 + [0b10] * 80)
     codes = np.array([1] * 25 + [0] * 25 + [1] * 80)
-    tallies = tallies_of(presence, codes, days=2, channel=CHANNEL, population=presence)
+    tallies = tallies_of(presence, codes, days=2, channel=CHANNEL)
     found = window_difference(tallies, first=Window(1, 1), second=Window(2, 2), of="frequency")
     one, two = (
-        pure_frequencies(counts, n_reports=n, n_population=n, channel=CHANNEL)
+        ldp.pure_frequencies(counts, n_reports=n, n_population=n, channel=CHANNEL)
         for counts, n in ((np.array([25, 25, 0, 0]), 50), (np.array([0, 80, 0, 0]), 80))
     )
     down = np.hypot(one.ci_high - one.frequency, two.frequency - two.ci_low)
@@ -342,21 +310,6 @@ def test_interval_of_a_difference_reaches_as_far_as_those_of_its_parts() -> None
     assert found.ci_low == pytest.approx(two.frequency - one.frequency - down)
     assert found.ci_high == pytest.approx(two.frequency - one.frequency + up)
     assert np.all(np.abs(up - down) > 1e-3)
-
-
-def test_bounds_pay_where_shared_reports_are_known() -> None:
-    """Nobody is seen between: all who are in both are known, and the difference is far more certain."""
-    presence = np.array([0b101] * 900 + [0b001] * 50 + [0b100] * 50)
-    codes = np.arange(1000) % 3
-    channel = grr_channel(epsilon=Fraction(1), domain_size=3)
-    tallies = tallies_of(presence, codes, days=3, channel=channel, population=presence)
-    assert shared_reports(tallies, Window(1, 1), Window(3, 3)) == (900, 900)
-    windows = {"first": Window(1, 1), "second": Window(3, 3), "of": "frequency"}
-    apart = window_difference(tallies, **windows)
-    together = window_sum(tallies, **windows)
-    assert not apart.is_exact
-    assert np.all(apart.std_error < 0.6 * together.std_error)
-    assert np.all(apart.ci_high - apart.ci_low < 0.6 * (together.ci_high - together.ci_low))
 
 
 @pytest.mark.parametrize(
@@ -371,10 +324,10 @@ def test_bounds_pay_where_shared_reports_are_known() -> None:
         (new_visitors, {"window": Window(3, 3), "since": 1}, "new visitors must have reports, got 0 of 4"),
     ],
 )
-def test_what_cannot_be_is_refused(function: Any, changes: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_is_refused(function, changes: dict[str, Any], message: str) -> None:
     presence = np.array([0b001] * 5 + [0b010] * 5)
     everyone = np.concatenate([presence, [0b100] * 4])
     tallies = tallies_of(presence, np.zeros(10), days=3, channel=SURE, population=everyone)
     windows = {} if "window" in changes else {"first": Window(1, 1), "second": Window(2, 2), "of": "visitors"}
-    with pytest.raises(LdpError, match=message):
+    with pytest.raises(ldp.LdpError, match=message):
         function(tallies, **(windows | changes))

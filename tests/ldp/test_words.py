@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldp import NO_ANSWER, LdpError, grr_channel, oue_channel
 from ldp.kernels_words import BITS
 from ldp.mechanisms.words import n_words, plan_words, to_words
 from ldp.tallies import tally_daily_words, tally_static_words
-from tests.ldp.exact import make_plan
+from tests.ldp.exact import make_plan, refuses
 
 DAYS = 5
 SIZES = [2, 14, 15, 16, 30, 31, 63, 64, 65, 74, 75, 76, 200]
@@ -63,17 +63,6 @@ def test_codes_are_one_word() -> None:
     assert words.tolist() == [[0], [299], [NO_ANSWER]]
 
 
-def test_reports_of_another_channel_are_refused() -> None:
-    values = np.zeros(2, np.int32)
-    grr, oue = (make(epsilon=Fraction(1), domain_size=65) for make in (grr_channel, oue_channel))
-    with pytest.raises(LdpError, match=r"reports must be uint64 of \(2, 2\), got uint16 of \(2,\)"):
-        to_words(np.zeros(2, np.uint16), values=values, channel=oue)
-    with pytest.raises(LdpError, match=r"reports must be uint64 of \(2, 2\), got uint64 of \(2, 1\)"):
-        to_words(np.zeros((2, 1), np.uint64), values=values, channel=oue)
-    with pytest.raises(LdpError, match=r"reports must be uint16 of \(2,\), got uint64 of \(2, 2\)"):
-        to_words(np.zeros((2, 2), np.uint64), values=values, channel=grr)
-
-
 @pytest.mark.parametrize(
     ("mechanism", "static", "daily"),
     [("smp-grr", 1, 1), ("spl-grr", 3, 1), ("smp-oue", 5, 1), ("rsfd-ouez", 8, 1), ("rsfd-adp", 8, 1)],
@@ -103,9 +92,8 @@ def slow(people: list[tuple[int, list[int | None]]], k: int) -> tuple[np.ndarray
 
 
 @given(people=people_st, k=st.sampled_from(SIZES), sign=st.sampled_from([1, -1]))
-def test_tallies_count_each_bit_and_each_report_once(
-    people: list[tuple[int, list[int | None]]], k: int, sign: Any
-) -> None:
+@settings(max_examples=40)
+def test_tallies_count_each_bit_and_each_report_once(people, k, sign) -> None:
     fitting = [(b, [None if r is None else r % 2**k for r in reports]) for b, reports in people]
     bitmaps = np.array([bitmap for bitmap, _ in fitting], np.uint64)
     daily = np.stack([words_of([reports[day] for _, reports in fitting], k) for day in range(DAYS)], axis=1)
@@ -144,7 +132,7 @@ def test_report_without_a_bit_is_a_report() -> None:
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_and_nothing_counted(changes: dict[str, Any], message: str) -> None:
     counts, n_reports = slow([], 16)
-    given_values: dict[str, Any] = {
+    given_values = {
         "bitmaps": np.array([1, 2], np.uint64),
         "words": np.zeros((2, 2), np.uint16),
         "counts": counts,
@@ -156,3 +144,13 @@ def test_what_does_not_fit_is_refused_and_nothing_counted(changes: dict[str, Any
         tally_static_words(**arguments)
     assert not counts.any()
     assert not arguments["n_reports"].any()
+
+
+def test_reports_of_another_channel_are_refused() -> None:
+    values = np.zeros(2, np.int32)
+    grr, oue = (make(epsilon=Fraction(1), domain_size=65) for make in (grr_channel, oue_channel))
+    narrow, wide = np.zeros((2, 1), np.uint64), np.zeros((2, 2), np.uint64)
+    message = r"must be uint64 of \(2, 2\), got "
+    refuses(message + r"uint16 of \(2,\)", to_words, np.zeros(2, np.uint16), values=values, channel=oue)
+    refuses(message + r"uint64 of \(2, 1\)", to_words, narrow, values=values, channel=oue)
+    refuses(r"uint16 of \(2,\), got uint64 of \(2, 2\)", to_words, wide, values=values, channel=grr)

@@ -1,8 +1,6 @@
 """Fixtures of the operator zone's tests."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+import shutil
 
 import pytest
 from django.core.files.storage import storages
@@ -14,15 +12,31 @@ S3 = {"bucket_name": "staging", "access_key": "only-for", "secret_key": "tests",
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Folder]:
-    """A data folder for real commands; nothing that they start outlives the test."""
+def folder(tmp_path):
+    """An empty data folder for real commands; nothing that they start outlives the test."""
     made = Folder(tmp_path / "var")
     yield made
     made.stop_all()
 
 
 @pytest.fixture(scope="session")
-def s3_server() -> Iterator[str]:
+def first_command(tmp_path_factory):
+    """A data folder after a first command, and what that command said; for the session: it takes seconds."""
+    made = Folder(tmp_path_factory.mktemp("prepared") / "var")
+    _, messages = made.shell().communicate(timeout=120)
+    return made, messages
+
+
+@pytest.fixture
+def prepared_folder(first_command, folder):
+    """A data folder whose databases are there already."""
+    template, _ = first_command
+    shutil.copytree(template.root, folder.root, ignore=shutil.ignore_patterns("run"))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def s3_server():
     """Address of a server that speaks S3."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
@@ -32,7 +46,7 @@ def s3_server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def bucket_storage(s3_server: str) -> Any:
+def bucket_storage(s3_server):
     """The storage itself; for the session, since every client of S3 takes a second to make."""
     from mobility.storages.bucket import StagingBucket
 
@@ -40,7 +54,7 @@ def bucket_storage(s3_server: str) -> Any:
 
 
 @pytest.fixture
-def staging_bucket(bucket_storage: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def staging_bucket(bucket_storage, monkeypatch):
     """Staging in a bucket, which is empty; yields the bucket as boto3 sees it."""
     bucket = bucket_storage.bucket
     bucket.create()
@@ -51,7 +65,7 @@ def staging_bucket(bucket_storage: Any, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 @pytest.fixture(params=["folder", "bucket"])
-def any_staging(request: pytest.FixtureRequest, data_dir: Path) -> None:
+def any_staging(request, data_dir):
     """Run the test twice: staged in a folder, and in a bucket."""
     if request.param == "bucket":
         request.getfixturevalue("staging_bucket")

@@ -3,9 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from django.conf import settings
 from django.test import override_settings
@@ -28,7 +26,7 @@ with workers():
 class Folder:
     """A data folder, and commands that run in it as a person would run them."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root) -> None:
         self.root = root
         self.paths = RuntimePaths(root)
 
@@ -47,7 +45,7 @@ class Folder:
         return self.command("shell", "--no-imports", "-c", code)
 
     @contextmanager
-    def holding(self) -> Iterator[subprocess.Popen[str]]:
+    def holding(self):
         """A command that is inside `with workers()` and leaves at the end of a line."""
         with self.shell(HOLD) as process:
             answered = process.stdout.readline()

@@ -1,7 +1,6 @@
 """The accounts of the demo: one for each role."""
 
 import json
-from pathlib import Path
 
 import pytest
 from django.contrib.auth import authenticate
@@ -14,59 +13,42 @@ from tests.reports import report_factory as factory
 pytestmark = pytest.mark.django_db
 
 
-def roles_by_name() -> dict[str, frozenset[str]]:
-    return {user.username: roles_of(user) for user in User.objects.all()}
+def can_sign_in(passwords: dict[str, str]) -> bool:
+    return all(authenticate(username=name, password=passwords[name]) is not None for name in passwords)
 
 
-def test_demo_has_one_account_for_each_role(tmp_path: Path) -> None:
-    passwords = ensure_demo_accounts(tmp_path / "accounts.json")
-    assert roles_by_name() == {role.value: frozenset({role.value}) for role in Role}
-    for username, password in passwords.items():
-        assert authenticate(username=username, password=password) is not None
-
-
-def test_demo_accounts_see_every_study(tmp_path: Path) -> None:
-    fair = factory.create()
-    for username in ensure_demo_accounts(tmp_path / "accounts.json"):
-        assert list(studies_for(User.objects.get(username=username))) == [fair]
-
-
-def test_demo_passwords_are_in_a_private_file_and_stay(tmp_path: Path) -> None:
-    file = tmp_path / "accounts.json"
+def test_demo_has_one_account_for_each_role_which_sees_every_study(tmp_path) -> None:
+    fair, file = factory.create(), tmp_path / "accounts.json"
     passwords = ensure_demo_accounts(file)
+    users = {user.username: user for user in User.objects.all()}
+    assert {name: roles_of(user) for name, user in users.items()} == {role: {role} for role in Role}
+    assert all(list(studies_for(user)) == [fair] for user in users.values())
+    assert can_sign_in(passwords)
     assert file.stat().st_mode & 0o777 == 0o600
     assert json.loads(file.read_text()) == passwords
-    assert ensure_demo_accounts(file) == passwords
     assert len(set(passwords.values())) == len(Role)
+    assert ensure_demo_accounts(file) == passwords
 
 
-def test_demo_of_an_earlier_version_gets_the_roles_that_it_lacks(tmp_path: Path) -> None:
+def test_demo_of_an_earlier_version_gets_the_roles_that_it_lacks_and_keeps_what_was_changed(tmp_path) -> None:
     file = tmp_path / "accounts.json"
     before = ensure_demo_accounts(file)
     User.objects.get(username="viewer").delete()
-    file.write_text(json.dumps({name: text for name, text in before.items() if name != "viewer"}))
+    del before["viewer"]
+    file.write_text(json.dumps(before))
+    changed = User.objects.get(username="analyst")
+    changed.set_password("a new one of my own")
+    changed.save()
     after = ensure_demo_accounts(file)
-    assert {name: after[name] for name in before if name != "viewer"} == {
-        name: text for name, text in before.items() if name != "viewer"
-    }
-    assert authenticate(username="viewer", password=after["viewer"]) is not None
-    assert json.loads(file.read_text()) == after
+    assert after == before | {"viewer": after["viewer"]} == json.loads(file.read_text())
+    assert can_sign_in(after | {"analyst": "a new one of my own"})
 
 
-def test_demo_keeps_what_a_person_changed(tmp_path: Path) -> None:
-    ensure_demo_accounts(tmp_path / "accounts.json")
-    user = User.objects.get(username="analyst")
-    user.set_password("a new one of my own")
-    user.save()
-    ensure_demo_accounts(tmp_path / "accounts.json")
-    assert authenticate(username="analyst", password="a new one of my own") is not None
-
-
-def test_lost_file_gives_new_passwords_that_work(tmp_path: Path) -> None:
+def test_lost_file_gives_new_passwords_that_work(tmp_path) -> None:
     before = ensure_demo_accounts(tmp_path / "accounts.json")
     kept = User.objects.get(username="operator")
     (tmp_path / "accounts.json").unlink()
     after = ensure_demo_accounts(tmp_path / "accounts.json")
     assert before["operator"] != after["operator"]
     assert User.objects.get(username="operator").pk == kept.pk  # what the account has made stays
-    assert authenticate(username="operator", password=after["operator"]) is not None
+    assert can_sign_in(after)

@@ -5,12 +5,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from kombu import Connection
-from kombu.message import Message
 from redis import Redis
 
 from mobility import tasks
@@ -23,7 +21,7 @@ SEPARATOR = "\x06\x16"
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def broker(tmp_path_factory: pytest.TempPathFactory):
     port = services.free_port()
     server = services.private_redis(folder=tmp_path_factory.mktemp("redis"), port=port)
     with services.running(server):
@@ -31,7 +29,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def redis(broker: str) -> Iterator[Redis]:
+def redis(broker: str):
     with Redis.from_url(broker) as client:
         client.flushall()
         yield client
@@ -41,7 +39,7 @@ def fetched(broker: str, number: int) -> list[tuple[str, str]]:
     """What a worker with one process fetches, one message after the other."""
     found: list[tuple[str, str]] = []
 
-    def note(_: object, message: Message) -> None:
+    def note(_: object, message) -> None:
         found.append((message.headers["task"].rpartition(".")[2], message.headers["argsrepr"]))
         message.ack()
 
@@ -54,9 +52,7 @@ def fetched(broker: str, number: int) -> list[tuple[str, str]]:
     return found
 
 
-def test_what_is_short_comes_first_then_what_somebody_waits_for_then_batches(
-    broker: str, redis: Redis
-) -> None:
+def test_what_is_short_comes_first_then_what_somebody_waits_for_then_batches(broker, redis) -> None:
     with Connection(broker) as connection:
         for index in range(3):
             tasks.read_chunk.apply_async(args=("huge", index), connection=connection)
@@ -81,29 +77,25 @@ def test_what_is_short_comes_first_then_what_somebody_waits_for_then_batches(
 def test_a_worker_that_is_told_to_stop_gives_its_task_back(broker: str, redis: Redis, tmp_path: Path) -> None:
     """Otherwise another worker would get it when the first one's claim runs out, after more than an hour."""
     began = tmp_path / "began"
+    away = "postgres://nobody@127.0.0.1:1/nowhere"  # a worker does not wait for its databases
     environment = os.environ | {
         "MOBILITY_DATA_DIR": str(tmp_path / "var"), "REDIS_URL": broker, "REMAP_SIGTERM": "SIGQUIT",
-        "MOBILITY_WORKER_GRACE_S": "1", "DJANGO_SETTINGS_MODULE": "mobility.settings",
+        "DATABASE_URL": away, "VAULT_DATABASE_URL": away + "2", "MOBILITY_WORKER_GRACE_S": "1",
+        "DJANGO_SETTINGS_MODULE": "mobility.settings",
     }  # fmt: skip
     command = [sys.executable, "-m", "celery", "-A", "tests.mobility.slow_worker", "worker", "-c", "1"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    prepare = [sys.executable, "manage.py", "shell", "-c", ""]
-    subprocess.run(prepare, cwd=ROOT, env=environment, check=True, **quiet)
     with Connection(broker) as connection:
         app.send_task("wait_long", args=(str(began),), connection=connection, priority=6)
     with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True, **quiet) as worker:
         try:
-            wait_until(began.exists, seconds=90)
+            deadline = time.monotonic() + 90
+            while not began.exists():
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
             worker.send_signal(signal.SIGTERM)
             worker.wait(timeout=30)
         finally:
             if worker.poll() is None:
                 os.killpg(worker.pid, signal.SIGKILL)
     assert ("wait_long", f"('{began}',)") in fetched(broker, int(redis.llen(f"celery{SEPARATOR}6")))
-
-
-def wait_until(condition: Callable[[], bool], *, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)

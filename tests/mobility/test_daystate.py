@@ -1,6 +1,8 @@
-"""Sightings of a day: merging files in any order, and packing."""
+"""Sightings of a shard's day: merging files in any order, packing, and the raw daily values of them."""
 
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from itertools import permutations
 
 import numpy as np
@@ -8,11 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldp.entropy import KeyedPrf
+from ldp.geo.grid import Grid
 from mobility.columns import pack_columns, steps
+from mobility.daily import DailyValues
 from mobility.daystate import DaySightings, merge_sightings, sightings_by_day
 from mobility.ingest.events import NO_VALUE
-from mobility.ingest.stays import Whereabouts
+from mobility.ingest.nights import nights_of
+from mobility.ingest.stays import NO_CELL, Whereabouts
 from mobility.ingest.visits import Visits
+from mobility.sanitise import StudySanitiser
+from reports.studyfile.definition import LocationDefinition
+from tests.mobility.ingest.night_study import night_study
+from tests.mobility.ingest.small_extract import SANITISE_KEY, asked_of, whereabouts_of
 
 NONE = int(NO_VALUE)
 PSEUDONYMS = [0, 1, 2**63, 2**64 - 1]
@@ -67,39 +77,23 @@ def merged(parts: list[Seen], *, slots: int) -> Seen:
     return seen_in(sightings)
 
 
-@given(drawn=some_parts())
-def test_files_merge_to_the_whole_span_and_the_first_answer(drawn: tuple[int, list[Seen]]) -> None:
+@given(drawn=some_parts(), gone=st.sets(st.sampled_from(PSEUDONYMS)))
+def test_files_merge_to_the_whole_span_and_the_first_answer(drawn, gone) -> None:
+    """In any order, and again, spans are the same; packing changes nothing, and only some are taken out."""
     slots, parts = drawn
-    assert merged(parts, slots=slots) == merged_by_hand(parts)
-
-
-@given(drawn=some_parts())
-def test_span_does_not_depend_on_the_order_of_files(drawn: tuple[int, list[Seen]]) -> None:
-    slots, parts = drawn
-    spans = {
-        tuple(sorted((p, first, last) for p, (first, last, _) in merged(list(order), slots=slots).items()))
-        for order in permutations(parts)
-    }
-    assert len(spans) == 1
-
-
-@given(drawn=some_parts())
-def test_merging_the_same_file_again_changes_nothing(drawn: tuple[int, list[Seen]]) -> None:
-    slots, parts = drawn
-    assert merged(parts + parts, slots=slots) == merged(parts, slots=slots)
-
-
-@given(drawn=some_parts())
-def test_packing_changes_nothing(drawn: tuple[int, list[Seen]]) -> None:
-    slots, parts = drawn
-    sightings = sightings_of(merged_by_hand(parts), slots=slots)
-    again = DaySightings.unpack(sightings.pack(), words=slots)
-    assert not len(again.stays) and not len(again.nights)
+    whole = merged_by_hand(parts)
+    assert merged(parts, slots=slots) == merged(parts + parts, slots=slots) == whole
+    for order in permutations(parts):
+        again = merged(list(order), slots=slots)
+        assert all(again[name][:2] == seen[:2] for name, seen in whole.items())
+    sightings = sightings_of(whole, slots=slots)
+    unpacked = DaySightings.unpack(sightings.pack(), words=slots)
+    assert not len(unpacked.stays) and not len(unpacked.nights)
     for name in ("pseudonym", "first", "last", "static"):
-        one, other = getattr(again, name), getattr(sightings, name)
-        assert one.dtype == other.dtype
-        assert np.array_equal(one, other)
-    assert seen_in(merge_sightings(again, again)) == seen_in(sightings)
+        one, other = getattr(unpacked, name), getattr(sightings, name)
+        assert one.dtype == other.dtype and np.array_equal(one, other)
+    left = seen_in(unpacked.without(np.array(sorted(gone), np.uint64)))
+    assert left == {name: facts for name, facts in whole.items() if name not in gone}
 
 
 def test_merging_leaves_both_as_they_are() -> None:
@@ -109,21 +103,11 @@ def test_merging_leaves_both_as_they_are() -> None:
     assert (seen_in(earlier), seen_in(later)) == (one, other)
 
 
-@pytest.mark.parametrize("slots", [0, 1, 3])
-def test_nobody_seen(slots: int) -> None:
-    nobody = DaySightings.empty(words=slots)
-    assert merge_sightings(nobody, nobody).static.shape == (0, slots)
-    assert DaySightings.unpack(nobody.pack(), words=slots).static.shape == (0, slots)
-
-
-@given(drawn=some_parts(), gone=st.sets(st.sampled_from(PSEUDONYMS)))
-def test_whoever_is_taken_out_is_not_there_and_nobody_else_is_missing(
-    drawn: tuple[int, list[Seen]], gone: set[int]
-) -> None:
-    slots, parts = drawn
-    seen = merged_by_hand(parts)
-    left = sightings_of(seen, slots=slots).without(np.array(sorted(gone), np.uint64))
-    assert seen_in(left) == {name: facts for name, facts in seen.items() if name not in gone}
+def test_nobody_seen() -> None:
+    for slots in (0, 1, 3):
+        nobody = DaySightings.empty(words=slots)
+        assert merge_sightings(nobody, nobody).static.shape == (0, slots)
+        assert DaySightings.unpack(nobody.pack(), words=slots).static.shape == (0, slots)
 
 
 @given(
@@ -133,9 +117,7 @@ def test_whoever_is_taken_out_is_not_there_and_nobody_else_is_missing(
     ),
     words=st.integers(0, 2),
 )
-def test_visits_of_each_day_with_the_answers_of_their_subscribers(
-    visits: dict[tuple[int, int], tuple[int, int]], words: int
-) -> None:
+def test_visits_of_each_day_with_the_answers_of_their_subscribers(visits, words) -> None:
     keys = sorted(visits)
     people = sorted({name for name, _ in keys})
     answers = {name: tuple(10 * row + word for word in range(words)) for row, name in enumerate(people)}
@@ -154,14 +136,6 @@ def test_visits_of_each_day_with_the_answers_of_their_subscribers(
     assert all(map(len, found.values()))
 
 
-def places_of(rows: list[tuple[int, int, int]]) -> Whereabouts:
-    return Whereabouts(
-        pseudonym=np.array([row[0] for row in rows], np.uint64),
-        second=np.array([row[1] for row in rows], np.uint32),
-        cell=np.array([row[2] for row in rows], np.uint32),
-    )
-
-
 def rows_of(seen: Whereabouts) -> list[tuple[int, int, int]]:
     return list(zip(seen.pseudonym.tolist(), seen.second.tolist(), seen.cell.tolist(), strict=True))
 
@@ -173,11 +147,9 @@ BY_NIGHT = [(3, 80_000, 4)]
 @pytest.mark.parametrize("stays", [[], BY_DAY])
 @pytest.mark.parametrize("nights", [[], BY_NIGHT])
 @pytest.mark.parametrize("words", [0, 2])
-def test_places_are_packed_with_the_day(
-    stays: list[tuple[int, int, int]], nights: list[tuple[int, int, int]], words: int
-) -> None:
+def test_places_are_packed_with_the_day(stays, nights, words) -> None:
     seen = sightings_of({1: (5, 2000, (7,) * words)}, slots=words)
-    whole = replace(seen, stays=places_of(stays), nights=places_of(nights))
+    whole = replace(seen, stays=whereabouts_of(*stays), nights=whereabouts_of(*nights))
     again = DaySightings.unpack(whole.pack(), words=words)
     assert seen_in(again) == seen_in(seen)
     assert (rows_of(again.stays), rows_of(again.nights)) == (stays, nights)
@@ -194,24 +166,110 @@ def test_a_day_without_places_is_packed_as_before_there_were_any() -> None:
 
 
 def test_whoever_is_taken_out_is_nowhere() -> None:
-    seen = replace(
-        sightings_of({1: (5, 9, ()), 3: (6, 6, ())}, slots=0),
-        stays=places_of(BY_DAY),
-        nights=places_of([(1, 80_000, 4), (3, 80_000, 4)]),
-    )
-    left = seen.without(np.array([1], np.uint64))
+    nights = whereabouts_of((1, 80_000, 4), (3, 80_000, 4))
+    people = sightings_of({1: (5, 9, ()), 3: (6, 6, ())}, slots=0)
+    left = replace(people, stays=whereabouts_of(*BY_DAY), nights=nights).without(np.array([1], np.uint64))
     assert seen_in(left) == {3: (6, 6, ())}
-    assert rows_of(left.stays) == BY_DAY[2:]
-    assert rows_of(left.nights) == [(3, 80_000, 4)]
+    assert (rows_of(left.stays), rows_of(left.nights)) == (BY_DAY[2:], [(3, 80_000, 4)])
 
 
 def test_files_that_know_only_places_of_a_day_merge_with_others() -> None:
     """The early hours of the next date come in another file than the day, before or after it."""
-    nobody = DaySightings.empty(words=1)
-    by_day = replace(sightings_of({1: (5, 9, (7,))}, slots=1), stays=places_of([(1, 9, 2)]))
-    by_night = replace(nobody, nights=places_of(BY_NIGHT))
+    by_day = replace(sightings_of({1: (5, 9, (7,))}, slots=1), stays=whereabouts_of((1, 9, 2)))
+    by_night = replace(DaySightings.empty(words=1), nights=whereabouts_of(*BY_NIGHT))
     for one, other in ((by_day, by_night), (by_night, by_day)):
         both = merge_sightings(one, other)
         assert seen_in(both) == {1: (5, 9, (7,))}
         assert (rows_of(both.stays), rows_of(both.nights)) == ([(1, 9, 2)], BY_NIGHT)
     assert rows_of(merge_sightings(by_night, by_night).nights) == BY_NIGHT
+
+
+# --- raw daily values: codes of each indicator, and the main cell by itself ---------------------------------
+DEFINITION = night_study(first_day=date(2017, 6, 1), days=3, mechanism="spl-grr")
+# Of day 1 on the events' clock, which starts two days before; local = UTC + 2 h.
+DAY_START = 2 * 86_400 - 2 * 3600
+# Grid codes of the four cells; two masts stand in one square.
+GRID = Grid(x0_m=0, y0_m=0, step_m=500, n_x=4, n_y=3)
+LOCATION = LocationDefinition(
+    level=Decimal("1.4"), radius_m=200, max_values=None, grid=GRID, places=(7, 11, 7, 0)
+)
+
+
+def daily_values(definition) -> DailyValues:
+    return DailyValues(definition, StudySanitiser(definition.plan_spec(), prf=KeyedPrf(SANITISE_KEY)))
+
+
+def daily_of(mechanism: str = "spl-grr", *, location: LocationDefinition | None = None) -> DailyValues:
+    definition = night_study(first_day=date(2017, 6, 1), days=3, mechanism=mechanism)
+    return daily_values(replace(definition, location=location))
+
+
+def places_of(*rows: tuple[int, float, int]) -> Whereabouts:
+    """(person, local hour of day 1, cell)."""
+    return whereabouts_of(*((person, int(DAY_START + hour * 3600), cell) for person, hour, cell in rows))
+
+
+# Everyone from 9 to 12 o'clock.
+SEEN = DaySightings(
+    pseudonym=np.arange(1, 5, dtype=np.uint64),
+    first=np.full(4, DAY_START + 9 * 3600, np.uint32),
+    last=np.full(4, DAY_START + 12 * 3600, np.uint32),
+    static=np.empty((4, 0), np.uint16),
+    # Registry: 0 South, 1 North, 2 South, 3 without a zone.
+    stays=places_of((1, 9, 1), (1, 10, 0), (1, 12, 1), (2, 9, 3), (2, 12, 1), (3, 9, 2)),
+    nights=places_of((1, 22, 0), (1, 23, 1), (2, 22, 0), (2, 27, 1), (4, 23, 3), (9, 22, 1)),
+)
+EVERYBODY = np.arange(4)
+
+
+def test_main_cells_are_places_in_the_registry_and_night_cells_count_until_the_night_ends() -> None:
+    """Person 1 is last seen at 23 o'clock and stays until 6; person 2 moves at 3, after 5 hours."""
+    daily, people = daily_of(), np.array([0, 1, 2, 3, 4, 9], np.uint64)
+    cells = daily.main_cells(SEEN, people)
+    assert (cells.dtype, cells.tolist()) == (np.uint32, [NO_CELL, 0, 3, 2, NO_CELL, NO_CELL])
+    assert daily.night_cells(SEEN, people[[1, 2, 4, 5]], day=1).tolist() == [1, 0, 3, 1]
+    assert int(nights_of(DEFINITION).end[0]) == DAY_START + 30 * 3600
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        # stayed_in, slept_in, duration (3 to 4 hours is the third band)
+        ("visit", [[0, NONE, 2], [NONE, NONE, 2], [0, NONE, 2], [NONE, NONE, 2]]),
+        ("night", [[NONE, 1, NONE], [NONE, 0, NONE], [NONE, NONE, NONE], [NONE, NONE, NONE]]),
+    ],
+)
+def test_codes_of_each_indicator_in_plan_order(part, expected: list[list[int]]) -> None:
+    codes = daily_of().codes(SEEN, EVERYBODY, day=1, part=part)
+    assert (codes.dtype, codes.tolist()) == (np.uint16, expected)
+    some = daily_of().codes(SEEN, np.array([0, 2]), day=1, part=part)
+    assert some.tolist() == [expected[0], expected[2]]
+
+
+def test_places_are_kept_of_those_who_answer() -> None:
+    people = np.arange(200, dtype=np.uint64)
+    asked = [asked_of(person, d=4) for person in range(200)]
+    rules = daily_of("smp-grr").rules
+    assert rules.of_day(people).tolist() == [index == 1 for index in asked]
+    assert rules.of_night(people).tolist() == [index == 2 for index in asked]
+    assert daily_of("spl-grr").rules.of_day(people).all()
+    rules = daily_of("smp-grr", location=LOCATION).rules  # everyone reports a place
+    assert rules.of_day(people).all()
+    assert 0 < rules.of_night(people).sum() < 200
+
+
+def test_places_are_squares_of_the_grid() -> None:
+    daily = daily_of(location=LOCATION)
+    codes = daily.grid_codes(SEEN, EVERYBODY, part="visit")
+    assert (codes.dtype, codes.tolist()) == (np.uint16, [7, 0, 7, NONE])
+    assert daily.grid_codes(SEEN, EVERYBODY, part="night").tolist() == [NONE] * 4
+    assert daily_of().grid_codes(SEEN, EVERYBODY, part="visit") is None
+
+
+def test_a_study_without_places_has_no_rules() -> None:
+    few = tuple(each for each in DEFINITION.indicators if each.slug in ("gender", "duration"))
+    plain = replace(DEFINITION, indicators=few)
+    assert daily_values(plain).rules is None
+    of_places = daily_values(replace(plain, location=LOCATION)).rules
+    assert of_places.of_day is not None
+    assert of_places.of_night is None

@@ -5,27 +5,24 @@ import socket
 import stat
 import threading
 from base64 import b64encode
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from pytest_django.fixtures import Settings
 
 from mobility import checks
 from mobility.embedded.zones import refusal
 from mobility.handover import (
     AnalystServer,
-    HandoverError,
     HandoverRefusedError,
     HandoverWaitsError,
     check_analyst_url,
     sender_key,
 )
-from reports.handover import SIGNATURE, envelope_of
+from reports.handover import SIGNATURE, digest_of, envelope_of
 from scripts import services
 
 
@@ -53,7 +50,7 @@ class Answering(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(settings: Settings, data_dir: Path) -> Iterator[type[Answering]]:
+def server(data_dir, settings):
     class Handler(Answering):
         asked: ClassVar[list[Any]] = []
 
@@ -74,25 +71,15 @@ def test_what_is_sent_is_signed_with_the_key_of_this_zone(server: type[Answering
     envelope = envelope_of(headers, kind="closed", study="fair", item="")
     public_key = b64encode(sender_key().public_key().public_bytes_raw()).decode()
     assert envelope.is_signed_by(public_key, headers[SIGNATURE])
+    assert envelope.digest == digest_of(body)
 
 
-def test_key_is_made_once_for_this_account_alone(settings: Settings, data_dir: Path) -> None:
+def test_key_is_made_once_for_this_account_alone(data_dir, settings) -> None:
     settings.MOBILITY_SENDER_KEY_FILE = data_dir / "keys" / "sender.pem"
-    made: list[bytes] = []
-    threads = [
-        threading.Thread(target=lambda: made.append(sender_key().private_bytes_raw())) for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(made) == 8
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: sender_key().private_bytes_raw(), range(8)))
     assert len(set(made)) == 1
     assert stat.S_IMODE(settings.MOBILITY_SENDER_KEY_FILE.stat().st_mode) == 0o600
-
-
-def test_a_file_that_is_no_key_is_said_so(settings: Settings, data_dir: Path) -> None:
-    settings.MOBILITY_SENDER_KEY_FILE = data_dir / "sender.pem"
     settings.MOBILITY_SENDER_KEY_FILE.write_text("no key")
     with pytest.raises(HandoverRefusedError, match="must hold an Ed25519 private key"):
         sender_key()
@@ -114,9 +101,7 @@ def test_a_file_that_is_no_key_is_said_so(settings: Settings, data_dir: Path) ->
         (200, b"\xff", HandoverWaitsError, "is no intake"),
     ],
 )
-def test_answers_say_whether_to_wait_or_to_ask_somebody(
-    server: type[Answering], status: int, body: bytes, kind: type[HandoverError], words: str
-) -> None:
+def test_answers_say_whether_to_wait_or_to_ask_somebody(server, status, body, kind, words) -> None:
     server.status, server.body = status, body
     with pytest.raises(kind, match=words):
         AnalystServer().send_study("fair", b"{}")
@@ -138,19 +123,11 @@ def test_a_message_is_not_sent_on_to_another_address(server: type[Answering], st
     assert [path for _, path, *_ in server.asked] == ["/api/v1/intake/studies/fair"]
 
 
-def test_nobody_there_is_waited_for(server: type[Answering], settings: Settings) -> None:
-    settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{services.free_port()}"
-    with pytest.raises(HandoverWaitsError, match="out of reach"):
-        AnalystServer().state("fair")
-
-
 @pytest.mark.parametrize(
     "words", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{", b"nonsense\r\n\r\n"]
 )
 @pytest.mark.parametrize("hangs_up", [False, True])
-def test_a_server_that_falls_silent_is_not_waited_for_for_ever(
-    server: type[Answering], settings: Settings, words: bytes, hangs_up: bool
-) -> None:
+def test_a_server_that_falls_silent_is_not_waited_for_for_ever(server, settings, words, hangs_up) -> None:
     settings.MOBILITY_HANDOVER_TIMEOUT_S = 1
     with socket.create_server(("127.0.0.1", 0)) as listening:
         settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -171,11 +148,14 @@ def test_a_server_that_falls_silent_is_not_waited_for_for_ever(
         thread.join()
 
 
-def test_a_server_that_speaks_no_tls_is_not_believed(server: type[Answering], settings: Settings) -> None:
+def test_nobody_there_and_a_server_that_speaks_no_tls_are_waited_for(server, settings) -> None:
     settings.MOBILITY_ANALYST_URL = settings.MOBILITY_ANALYST_URL.replace("http:", "https:")
     with pytest.raises(HandoverWaitsError, match="cannot be verified"):
         AnalystServer().state("fair")
     assert server.asked == []
+    settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{services.free_port()}"
+    with pytest.raises(HandoverWaitsError, match="out of reach"):
+        AnalystServer().state("fair")
 
 
 @pytest.mark.parametrize(
@@ -183,9 +163,12 @@ def test_a_server_that_speaks_no_tls_is_not_believed(server: type[Answering], se
     ["http://reports.example.org", "ftp://localhost", "reports.example.org", "https://", "file:///etc/passwd",
      "https://a:b@reports.example.org", "https://reports.example.org/?a", "http://localhost.example.org"],
 )  # fmt: skip
-def test_nothing_is_sent_where_others_can_read_it(
-    url: str, server: type[Answering], settings: Settings
-) -> None:
+def test_nothing_is_sent_where_others_can_read_it(url, server, settings) -> None:
+    for safe in (
+        "", "https://reports.example.org", "https://reports.example.org:8443/mobility",
+        "http://localhost:8000", "http://127.0.0.1:8000", "http://[::1]:8000",
+    ):  # fmt: skip
+        check_analyst_url(safe)
     with pytest.raises(ValueError, match="MOBILITY_ANALYST_URL must"):
         check_analyst_url(url)
     settings.MOBILITY_ANALYST_URL = url
@@ -193,64 +176,35 @@ def test_nothing_is_sent_where_others_can_read_it(
         AnalystServer()
 
 
-@pytest.mark.parametrize(
-    "url",
-    ["", "https://reports.example.org", "https://reports.example.org:8443/mobility", "http://localhost:8000",
-     "http://127.0.0.1:8000", "http://[::1]:8000"],
-)  # fmt: skip
-def test_addresses_that_are_safe_are_taken(url: str) -> None:
-    check_analyst_url(url)
-
-
-ZONES: dict[str, tuple[dict[str, Any], list[str]]] = {
+SAFE, OPEN = "https://reports.example.org", "http://reports.example.org"
+SENDER = {"MOBILITY_ZONE": "operator", "MOBILITY_ANALYST_URL": SAFE, "HANDS_OVER": True}
+ZONES = {
     "all": ({}, []),
-    "all, with a server": ({"MOBILITY_ANALYST_URL": "https://reports.example.org"}, ["mobility.E006"]),
+    "all, with a server": ({"MOBILITY_ANALYST_URL": SAFE}, ["mobility.E006"]),
     "operator": ({"MOBILITY_ZONE": "operator"}, ["mobility.E007"]),
-    "operator, with a server": (
-        {"MOBILITY_ZONE": "operator", "MOBILITY_ANALYST_URL": "https://reports.example.org"},
-        [],
-    ),
-    "operator, in the open": (
-        {"MOBILITY_ZONE": "operator", "MOBILITY_ANALYST_URL": "http://reports.example.org"},
-        ["mobility.E008"],
-    ),
-    "operator, without a name": (
-        {
-            "MOBILITY_ZONE": "operator",
-            "MOBILITY_ANALYST_URL": "https://reports.example.org",
-            "MOBILITY_SENDER_NAME": "The North",
-            "HANDS_OVER": True,
-        },
-        ["mobility.E009"],
-    ),
+    "operator, with a server": ({"MOBILITY_ZONE": "operator", "MOBILITY_ANALYST_URL": SAFE}, []),
+    "operator, in the open": ({"MOBILITY_ZONE": "operator", "MOBILITY_ANALYST_URL": OPEN}, ["mobility.E008"]),
+    "operator, without a name": (SENDER | {"MOBILITY_SENDER_NAME": "The North"}, ["mobility.E009"]),
 }
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_a_zone_that_cannot_work_is_not_started(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, zone: str
-) -> None:
+def test_a_zone_that_cannot_work_is_not_started(settings, monkeypatch, zone) -> None:
     monkeypatch.delenv("DATABASE_URL", raising=False)
     values, expected = ZONES[zone]
     for name, value in values.items():
         setattr(settings, name, value)
     assert [message.id for message in checks.handing_over()] == expected
+    if zone == "operator":  # it may write to the database of analysts
+        monkeypatch.setenv("DATABASE_URL", "postgres://operator@db/main")
+        assert checks.handing_over() == []
 
 
-def test_an_operator_zone_may_write_to_the_database_of_analysts(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.MOBILITY_ZONE = "operator"
-    monkeypatch.setenv("DATABASE_URL", "postgres://operator@db/main")
-    assert checks.handing_over() == []
-
-
-def test_an_analyst_zone_must_not_know_the_vault(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_analyst_zone_must_not_know_the_vault(settings, monkeypatch) -> None:
     settings.HAS_VAULT = False
-    monkeypatch.delenv("VAULT_DATABASE_URL", raising=False)
-    assert checks.databases() == []
-    monkeypatch.setenv("VAULT_DATABASE_URL", "postgres://operator@db/vault")
-    assert [message.id for message in checks.databases()] == ["mobility.E005"]
+    for url, expected in (("", []), ("postgres://operator@db/vault", ["mobility.E005"])):
+        monkeypatch.setenv("VAULT_DATABASE_URL", url)
+        assert [message.id for message in checks.databases()] == expected
 
 
 @pytest.mark.parametrize(
@@ -263,9 +217,7 @@ def test_an_analyst_zone_must_not_know_the_vault(settings: Settings, monkeypatch
         ("analyst", "create_account", ""), ("analyst", "run", ""), ("analyst", "verify_ledger", ""),
     ],
 )  # fmt: skip
-def test_commands_of_the_other_zone_are_refused_in_words(
-    settings: Settings, zone: str, command: str, words: str
-) -> None:
+def test_commands_of_the_other_zone_are_refused_in_words(settings, zone, command, words) -> None:
     settings.MOBILITY_ZONE = zone
     settings.HAS_VAULT, settings.HAS_REPORTS = zone != "analyst", zone != "operator"
     found = refusal(["manage.py", command])
@@ -273,19 +225,13 @@ def test_commands_of_the_other_zone_are_refused_in_words(
     assert bool(found) == bool(words)
 
 
-def test_key_of_an_installation_that_hands_nothing_over_is_not_made(
-    settings: Settings, data_dir: Path
-) -> None:
-    settings.MOBILITY_SENDER_KEY_FILE = data_dir / "sender.pem"
-    with pytest.raises(CommandError, match="hands nothing over"):
-        call_command("sender_key")
-    assert not settings.MOBILITY_SENDER_KEY_FILE.exists()
-
-
-def test_public_key_is_printed_for_the_other_side(
-    server: type[Answering], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_public_key_is_printed_for_the_other_side_if_there_is_one(server, settings, capsys) -> None:
     call_command("sender_key")
     printed = json.loads(capsys.readouterr().out)
     assert printed["sender"] == "operator"
     assert printed["public_key"] == b64encode(sender_key().public_key().public_bytes_raw()).decode()
+    settings.MOBILITY_SENDER_KEY_FILE.unlink()
+    settings.HANDS_OVER = False
+    with pytest.raises(CommandError, match="hands nothing over"):
+        call_command("sender_key")
+    assert not settings.MOBILITY_SENDER_KEY_FILE.exists()

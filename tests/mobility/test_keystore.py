@@ -21,46 +21,33 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_key_is_kept_as_it_was_made(keys: Keystore) -> None:
+def test_a_key_is_kept_as_it_was_made_for_this_user_alone(keys: Keystore) -> None:
     key = keys.create(KEY_ID)
     assert len(key) == KEY_BYTES == 32
     assert keys.read(KEY_ID) == key
     assert keys.exists(KEY_ID)
-    assert (keys.folder / f"{KEY_ID}.key").read_bytes() == key
-
-
-def test_keys_differ(keys: Keystore) -> None:
-    assert len({keys.create(f"batch-{n}") for n in range(20)}) == 20
-
-
-def test_only_this_user_may_read(keys: Keystore) -> None:
-    keys.create(KEY_ID)
-    assert mode_of(keys.folder) == 0o700
-    assert mode_of(keys.folder / f"{KEY_ID}.key") == 0o600
-
-
-def test_a_folder_that_is_too_open_is_narrowed(keys: Keystore) -> None:
-    keys.folder.mkdir(mode=0o777)
+    file = keys.folder / f"{KEY_ID}.key"
+    assert file.read_bytes() == key
+    assert (mode_of(keys.folder), mode_of(file)) == (0o700, 0o600)
+    assert key.hex() not in repr(keys) and repr(key) not in repr(keys)
     keys.folder.chmod(0o777)
+    assert len({keys.create(f"batch-{n}") for n in range(20)}) == 20
+    assert mode_of(keys.folder) == 0o700  # a folder that is too open is narrowed
+
+
+@pytest.mark.parametrize("held", [None, b""], ids=["whole", "damaged"])
+def test_a_key_is_never_replaced(keys: Keystore, held: bytes | None) -> None:
     keys.create(KEY_ID)
-    assert mode_of(keys.folder) == 0o700
-
-
-def test_a_key_is_never_replaced(keys: Keystore) -> None:
-    key = keys.create(KEY_ID)
+    file = keys.folder / f"{KEY_ID}.key"
+    file.write_bytes(file.read_bytes() if held is None else held)
+    before = file.read_bytes()
     with pytest.raises(FileExistsError):
         keys.create(KEY_ID)
-    assert keys.read(KEY_ID) == key
-
-
-def test_a_damaged_key_is_not_replaced_either(keys: Keystore) -> None:
-    keys.create(KEY_ID)
-    (keys.folder / f"{KEY_ID}.key").write_bytes(b"")
-    with pytest.raises(FileExistsError):
-        keys.create(KEY_ID)
+    assert file.read_bytes() == before
 
 
 def test_destroyed_is_gone_and_leaves_a_tombstone(keys: Keystore) -> None:
+    """Also one that was never kept: it may turn up later, and is refused then."""
     kept, key = keys.create("kept"), keys.create(KEY_ID)
     keys.destroy(KEY_ID)
     assert sorted(path.name for path in keys.folder.iterdir()) == ["kept.key", f"{KEY_ID}.destroyed"]
@@ -71,15 +58,13 @@ def test_destroyed_is_gone_and_leaves_a_tombstone(keys: Keystore) -> None:
     with pytest.raises(KeyMissingError, match="was destroyed, and stays so for ever"):
         keys.read(KEY_ID)
     assert keys.read("kept") == kept
-    assert keys.destroyed() == [KEY_ID]
-
-
-def test_a_one_time_key_leaves_nothing(keys: Keystore) -> None:
+    keys.destroy("never")
+    keys.destroy("never")
     keys.create("batch-1")
-    keys.destroy("batch-1")
-    assert not list(keys.folder.iterdir())
+    keys.destroy("batch-1")  # a one-time key leaves nothing
     with pytest.raises(KeyMissingError, match="is not in the keystore: it was destroyed or never made here"):
         keys.read("batch-1")
+    assert keys.destroyed() == ["never", KEY_ID]
 
 
 def test_a_destroyed_key_stays_destroyed(keys: Keystore) -> None:
@@ -98,14 +83,21 @@ def test_a_destroyed_key_stays_destroyed(keys: Keystore) -> None:
     assert not keys.exists(KEY_ID)
 
 
-def test_a_key_is_put_back_once(keys: Keystore) -> None:
+def test_a_key_is_put_back_once_and_over_a_damaged_one_only(keys: Keystore) -> None:
+    file = keys.folder / f"{KEY_ID}.key"
     keys.put_back(KEY_ID, bytes(range(32)))
     assert keys.read(KEY_ID) == bytes(range(32))
-    assert mode_of(keys.folder / f"{KEY_ID}.key") == 0o600
-    with pytest.raises(FileExistsError):
-        keys.put_back(KEY_ID, bytes(32))
+    assert mode_of(file) == 0o600
+    for over_damaged in (False, True):
+        with pytest.raises(FileExistsError):
+            keys.put_back(KEY_ID, bytes(32), over_damaged=over_damaged)
     with pytest.raises(ValueError, match="key must have 32 bytes, got 31"):
         keys.put_back("other", bytes(31))
+    file.write_bytes(b"")
+    assert keys.is_damaged(KEY_ID)
+    keys.put_back(KEY_ID, bytes(range(32)), over_damaged=True)
+    assert keys.read(KEY_ID) == bytes(range(32))
+    assert not keys.is_damaged(KEY_ID) and not keys.is_damaged("other")
 
 
 def test_a_key_is_whole_or_absent(keys: Keystore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,9 +114,7 @@ def test_a_key_is_whole_or_absent(keys: Keystore, monkeypatch: pytest.MonkeyPatc
     assert [path.name for path in keys.folder.iterdir()] == [f"{KEY_ID}.key"]
 
 
-def test_what_a_crash_left_of_a_key_is_destroyed_with_it(
-    keys: Keystore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_crash_left_of_a_key_is_destroyed_with_it(keys, monkeypatch) -> None:
     def crash(self: Path, target: Path) -> None:
         raise KeyboardInterrupt
 
@@ -136,25 +126,6 @@ def test_what_a_crash_left_of_a_key_is_destroyed_with_it(
     assert len(list(keys.folder.iterdir())) == 1
     keys.destroy(KEY_ID)
     assert [path.name for path in keys.folder.iterdir()] == [f"{KEY_ID}.destroyed"]
-
-
-def test_only_a_damaged_key_is_replaced(keys: Keystore) -> None:
-    keys.create(KEY_ID)
-    with pytest.raises(FileExistsError):
-        keys.put_back(KEY_ID, bytes(32), over_damaged=True)
-    (keys.folder / f"{KEY_ID}.key").write_bytes(b"")
-    assert keys.is_damaged(KEY_ID)
-    keys.put_back(KEY_ID, bytes(range(32)), over_damaged=True)
-    assert keys.read(KEY_ID) == bytes(range(32))
-    assert not keys.is_damaged(KEY_ID)
-    assert not keys.is_damaged("other")
-
-
-def test_destroying_twice_or_before_anything_was_kept_does_no_harm(keys: Keystore) -> None:
-    """One that is lost may turn up later: then it is refused."""
-    keys.destroy(KEY_ID)
-    keys.destroy(KEY_ID)
-    assert keys.destroyed() == [KEY_ID]
 
 
 def test_bytes_of_a_destroyed_key_are_overwritten(keys: Keystore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,17 +163,16 @@ def test_interrupted_destruction_leaves_no_wrong_key(keys: Keystore, monkeypatch
     assert not keys.exists(KEY_ID)
 
 
-@pytest.mark.parametrize("size", [0, 1, 31, 33, 64])
-def test_a_damaged_key_is_refused(keys: Keystore, size: int) -> None:
+def test_a_damaged_key_is_refused(keys: Keystore) -> None:
     keys.create(KEY_ID)
-    (keys.folder / f"{KEY_ID}.key").write_bytes(bytes(size))
-    with pytest.raises(KeyMissingError, match=f"key {KEY_ID} is damaged: {size} bytes instead of 32"):
-        keys.read(KEY_ID)
+    for size in (0, 1, 31, 33, 64):
+        (keys.folder / f"{KEY_ID}.key").write_bytes(bytes(size))
+        with pytest.raises(KeyMissingError, match=f"key {KEY_ID} is damaged: {size} bytes instead of 32"):
+            keys.read(KEY_ID)
 
 
-@pytest.mark.parametrize(
-    "key_id",
-    [
+def test_a_name_cannot_leave_the_folder(keys: Keystore) -> None:
+    names = [
         "",
         ".",
         "..",
@@ -217,25 +187,13 @@ def test_a_damaged_key_is_refused(keys: Keystore, size: int) -> None:
         "-a",
         "_a",
         "é",
-        "a" * 81,
-    ],
-)
-def test_a_name_cannot_leave_the_folder(keys: Keystore, key_id: str) -> None:
-    for act in (keys.create, keys.read, keys.destroy, keys.exists, keys.is_destroyed):
-        with pytest.raises(ValueError, match="key_id must match"):
-            act(key_id)
+    ]
+    for key_id in (*names, "a" * 81):
+        for act in (keys.create, keys.read, keys.destroy, keys.exists, keys.is_destroyed):
+            with pytest.raises(ValueError, match="key_id must match"):
+                act(key_id)
     assert not keys.folder.exists() or not list(keys.folder.iterdir())
-
-
-def test_longest_name(keys: Keystore) -> None:
-    name = "a" * 80
-    assert keys.create(name) == keys.read(name)
-
-
-def test_no_key_shows_in_the_text_of_the_keystore(keys: Keystore) -> None:
-    key = keys.create(KEY_ID)
-    assert key.hex() not in repr(keys)
-    assert repr(key) not in repr(keys)
+    assert keys.create("a" * 80) == keys.read("a" * 80)
 
 
 def test_keystore_of_the_installation_is_in_its_data_folder(data_dir: Path) -> None:

@@ -3,13 +3,13 @@
 import json
 import logging
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from celery._state import _task_stack
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
-from django.test import Client, RequestFactory
+from django.http import HttpResponse
+from django.test import RequestFactory
 
 from mobility import tasks
 from mobility.logs import REQUEST_ID, JsonFormatter, QuietFormatter
@@ -42,12 +42,21 @@ def test_traceback_names_places_and_kinds_only() -> None:
     assert text.startswith("ERROR upload_broken batch=7\n")
     assert "in failing" in text
     assert text.index("ValueError") < text.index("which led to:") < text.index("RuntimeError")
+    entry = as_json(record_of("upload_broken batch=%s", 7))
+    assert (entry["event"], entry["batch"], entry["error"]) == ("upload_broken", 7, "RuntimeError")
+    assert "in failing" in entry["traceback"]
+    assert SECRET not in json.dumps(entry)
+    record = record_of("upload_broken")
+    logging.Formatter().format(record)  # keeps the text, with the error's words, in the record
+    assert SECRET in record.exc_text
+    assert SECRET not in written(record)
 
 
 def test_error_of_a_task_is_named_by_its_kind() -> None:
     record = record_of("Task %(name)s raised %(exc)s", {"name": "sweep", "exc": f"RuntimeError('{SECRET}')"})
     assert written(record).startswith("ERROR Task sweep raised RuntimeError\n")
     assert SECRET not in written(record)
+    assert as_json(record)["message"] == "Task sweep raised RuntimeError"
     assert SECRET in record.getMessage()  # other handlers get what was logged
 
 
@@ -64,16 +73,15 @@ def test_context_that_was_cut_off_stays_cut_off() -> None:
 
 def test_every_handler_of_the_settings_writes_like_that() -> None:
     formatters = settings.LOGGING["formatters"]
-    written_by = {formatter["()"] for formatter in formatters.values()}
-    assert written_by == {"mobility.logs.QuietFormatter", "mobility.logs.JsonFormatter"}
+    kinds = {formatter["()"] for formatter in formatters.values()}
+    assert kinds == {"mobility.logs.QuietFormatter", "mobility.logs.JsonFormatter"}
     assert all(handler["formatter"] in formatters for handler in settings.LOGGING["handlers"].values())
 
 
 def as_json(record: logging.LogRecord) -> dict[str, Any]:
     text = JsonFormatter().format(record)
     assert "\n" not in text
-    entry: dict[str, Any] = json.loads(text)
-    return entry
+    return json.loads(text)
 
 
 def made(name: str, message: str, *args: Any, **extra: Any) -> logging.LogRecord:
@@ -83,52 +91,21 @@ def made(name: str, message: str, *args: Any, **extra: Any) -> logging.LogRecord
     return record
 
 
-def test_json_has_the_fields_of_own_messages_by_name() -> None:
-    entry = as_json(
-        made("mobility.services.endings", "batch_done batch=%s rows=%s study=%r", "ab-1", 3, "fair")
-    )
+def test_json_has_the_fields_of_own_messages_by_name_and_none_passes_for_another() -> None:
+    words = "ab-1", 3, "fair"
+    entry = as_json(made("mobility.services.endings", "batch_done batch=%s rows=%s study=%r", *words))
     assert entry["time"] == "1970-01-01T00:00:00.000+00:00"
     assert (entry["level"], entry["logger"]) == ("INFO", "mobility.services.endings")
-    assert (entry["event"], entry["batch"], entry["rows"], entry["study"]) == (
-        "batch_done",
-        "ab-1",
-        3,
-        "fair",
-    )
-
-
-def test_json_of_a_traceback_has_places_and_kinds_only() -> None:
-    entry = as_json(record_of("upload_broken batch=%s", 7))
-    assert (entry["event"], entry["batch"], entry["error"]) == ("upload_broken", 7, "RuntimeError")
-    assert "in failing" in entry["traceback"]
-    assert SECRET not in json.dumps(entry)
-
-
-def test_json_of_a_task_that_failed_has_no_words_of_its_error() -> None:
-    record = record_of("Task %(name)s raised %(exc)s", {"name": "sweep", "exc": f"RuntimeError('{SECRET}')"})
-    assert as_json(record)["message"] == "Task sweep raised RuntimeError"
-
-
-def test_a_traceback_that_another_handler_kept_is_written_anew() -> None:
-    record = record_of("upload_broken")
-    logging.Formatter().format(record)  # keeps the text, with the error's words, in the record
-    assert record.exc_text is not None
-    assert SECRET in record.exc_text
-    assert SECRET not in written(record)
-
-
-def test_no_field_of_a_message_passes_for_another() -> None:
+    own = {"event": "batch_done", "batch": "ab-1", "rows": 3, "study": "fair"}
+    assert own.items() <= entry.items()
     entry = as_json(made("x", "file_refused level=FATAL time=0 request_id=mine message=no"))
     assert entry["level"] == "INFO"
     assert entry["time"].startswith("1970")
     assert entry["message"].startswith("file_refused")
     assert "request_id" not in entry
-
-
-def test_what_others_log_is_a_message_without_an_event() -> None:
-    entry = as_json(made("django.db", "Watching for changes with level=3"))
-    assert "event" not in entry
-    assert entry["level"] == "INFO"
+    of_others = as_json(made("django.db", "Watching for changes with level=3"))
+    assert "event" not in of_others
+    assert of_others["level"] == "INFO"
 
 
 @pytest.mark.parametrize("formatter", [QuietFormatter(), JsonFormatter()])
@@ -145,65 +122,47 @@ def test_addresses_of_requests_are_not_written(formatter: logging.Formatter) -> 
     assert not [text for text in texts if SECRET in text]
 
 
-def test_request_has_an_id_in_the_log_and_in_its_answer(client: Client, db: None) -> None:
-    given = client.get("/sign-in/", headers={"X-Request-ID": "from-the-proxy-1"})
-    assert given.headers["X-Request-ID"] == "from-the-proxy-1"
-    made_here = {client.get("/sign-in/").headers["X-Request-ID"] for _ in range(2)}
+def test_request_has_an_id_in_the_log_and_in_its_answer() -> None:
+    def answered(given: str | None) -> str:
+        request = RequestFactory().get("/", headers={"X-Request-ID": given} if given else {})
+        return RequestIdMiddleware(lambda _: HttpResponse())(request).headers["X-Request-ID"]
+
+    assert answered("from-the-proxy-1") == "from-the-proxy-1"
+    made_here = {answered(None), answered(None)}
     assert len(made_here) == 2
     assert all(len(name) == 32 for name in made_here)
+    for given in ("short", "a" * 65, "line\u2028feed", "two words", "id=1;level=2", "-" * 12):
+        assert answered(given) != given  # it could break a line
 
 
-@pytest.mark.parametrize(
-    "given", ["short", "a" * 65, "line\u2028feed", "two words", "id=1;level=2", "-" * 12]
-)
-def test_id_that_could_break_a_line_is_replaced(given: str) -> None:
-    request = RequestFactory().get("/", headers={"X-Request-ID": given})
-    assert RequestIdMiddleware(lambda _: HttpResponse())(request).headers["X-Request-ID"] != given
-
-
-def answer_of(respond: Callable[[HttpRequest], HttpResponse]) -> HttpResponse:
-    request = RequestFactory().get("/", headers={"X-Request-ID": "from-the-proxy-1"})
-    response = RequestIdMiddleware(respond)(request)
-    assert isinstance(response, HttpResponse)
-    return response
-
-
-def test_lines_of_a_request_carry_its_id_and_those_after_it_do_not() -> None:
+def test_lines_of_a_request_or_a_task_carry_its_id_and_those_after_it_do_not() -> None:
     texts: list[str] = []
 
-    def respond(_: HttpRequest) -> HttpResponse:
+    def respond(_) -> HttpResponse:
         record = made("x", "batch_done batch=1")
         texts.extend([QuietFormatter().format(record), as_json(record)["request_id"]])
         return HttpResponse()
 
-    answer_of(respond)
+    request = RequestFactory().get("/", headers={"X-Request-ID": "from-the-proxy-1"})
+    RequestIdMiddleware(respond)(request)
     assert texts == ["batch_done batch=1 request_id=from-the-proxy-1", "from-the-proxy-1"]
     assert REQUEST_ID.get() == ""
     assert "request_id" not in as_json(made("x", "batch_done batch=1"))
-
-
-def test_lines_of_a_task_carry_its_id() -> None:
     tasks.advance.push_request(id="4f-1")
+    _task_stack.push(tasks.advance)
     try:
-        from celery._state import _task_stack
-
-        _task_stack.push(tasks.advance)
-        try:
-            entry = as_json(made("x", "batch_done batch=1"))
-        finally:
-            _task_stack.pop()
+        entry = as_json(made("x", "batch_done batch=1"))
     finally:
+        _task_stack.pop()
         tasks.advance.pop_request()
     assert (entry["task_id"], entry["task_name"]) == ("4f-1", "advance")
 
 
-def test_requests_are_logged_by_view_when_asked_for(
-    client: Client, db: None, settings: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_requests_are_logged_by_view_when_asked_for(client, db, settings, caplog) -> None:
     caplog.set_level(logging.INFO)
     client.get(f"/shared/{SECRET}/?x={SECRET}")
     assert "request_answered" not in caplog.text
     settings.LOG_REQUESTS = True
-    client.get(f"/shared/{SECRET}/?x={SECRET}")
+    assert client.get(f"/shared/{SECRET}/?x={SECRET}").headers["X-Request-ID"]
     assert "request_answered method=GET view=access:shared status=" in caplog.text
     assert SECRET not in "".join(r.getMessage() for r in caplog.records if r.name == "mobility.requests")

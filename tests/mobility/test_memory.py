@@ -1,17 +1,36 @@
-"""Memory that arrays have freed is kept, and given to the next ones without the kernel."""
+"""Processes of workers: memory that arrays have freed is used again, it has a limit, and pages come first."""
 
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from django.conf import settings
+
+from mobility.runtime import step_back
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="of the GNU C library and of Linux")
+
+
+def printed(tmp_path, program: str) -> list[str]:
+    """Words that a program prints in a process of its own, with the settings of a worker."""
+    environment = os.environ | {
+        "MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_WORKER_NICE": "3", "MOBILITY_TASK_MEMORY_MB": "500",
+        "DJANGO_SETTINGS_MODULE": "mobility.settings",
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
+    )
+    return done.stdout.split()
+
 
 ARRAYS = """
 import resource
 import numpy as np
 from mobility import memory
-{prepare}
 def faults(n):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(n):
@@ -19,28 +38,27 @@ def faults(n):
         del held
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 faults(2)
-print(faults(20))
+print(faults(10))
+memory.keep_freed()
+faults(2)
+print(faults(10))
 """
 
 
-def faults(prepare: str) -> int:
-    done = subprocess.run(
-        [sys.executable, "-c", ARRAYS.format(prepare=prepare)], capture_output=True, text=True, check=True
-    )
-    return int(done.stdout)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="mallopt is the GNU C library's")
-def test_freed_memory_is_used_again() -> None:
-    assert faults("memory.keep_freed()") < faults("") / 10
+def test_freed_memory_is_used_again(tmp_path) -> None:
+    usual, kept = map(int, printed(tmp_path, ARRAYS))
+    assert kept < usual / 10
 
 
 LIMIT = """
-import threading
+import resource, threading
 import numpy as np
 import pyarrow as pa
 from mobility import memory
-memory.limit({megabytes})
+unlimited = resource.getrlimit(resource.RLIMIT_DATA)
+memory.limit(0)
+print(resource.getrlimit(resource.RLIMIT_DATA) == unlimited)
+memory.limit(300)
 threads = [threading.Thread(target=lambda: np.ones(1 << 20).sum()) for _ in range(8)]
 [thread.start() for thread in threads], [thread.join() for thread in threads]
 for make in (lambda n: np.ones(n, np.uint8), pa.allocate_buffer):
@@ -57,21 +75,19 @@ for make in (lambda n: np.ones(n, np.uint8), pa.allocate_buffer):
 """
 
 
-@pytest.mark.parametrize(("megabytes", "found"), [(300, "refused"), (0, "more")])
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel counts what is asked for privately")
-def test_a_process_has_a_limit_of_memory_that_threads_and_arrow_live_with(megabytes: int, found: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LIMIT.format(megabytes=megabytes)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == [found, found]
+def test_a_process_has_a_limit_of_memory_that_threads_and_arrow_live_with(tmp_path) -> None:
+    """0 means none; a limit of 300 MB is lifted where it was met."""
+    assert printed(tmp_path, LIMIT) == ["True", "refused", "refused"]
 
 
-BEHAVE = """
+TASKS = """
 import os, django, resource
-from celery.signals import task_prerun, worker_process_init
-import mobility.celery
+from celery.fixups.django import DjangoWorkerFixup
+from celery.signals import task_postrun, task_prerun, worker_process_init
+from mobility.celery import app
 from mobility import memory
 django.setup()
+from django.db import connections
 before = os.nice(0)
 worker_process_init.send(None)
 limit = lambda: resource.getrlimit(resource.RLIMIT_DATA)[0]
@@ -80,14 +96,6 @@ memory.lift_limit()
 lifted = limit()
 task_prerun.send(None)
 print(os.nice(0) - before, given > 500_000_000, lifted != given, limit() == given)
-"""
-CONNECTIONS = """
-import django
-from celery.fixups.django import DjangoWorkerFixup
-from celery.signals import task_postrun, task_prerun
-from mobility.celery import app
-django.setup()
-from django.db import connections
 vault = connections["vault"]
 vault.ensure_connection()
 first = vault.connection
@@ -104,21 +112,45 @@ for signal in (task_prerun, task_postrun):
 """
 
 
-def behaviour(tmp_path: Path, program: str) -> list[str]:
-    environment = os.environ | {
-        "MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_WORKER_NICE": "3", "MOBILITY_TASK_MEMORY_MB": "500",
-        "DJANGO_SETTINGS_MODULE": "mobility.settings",
-    }  # fmt: skip
+def test_processes_of_a_worker_step_back_and_keep_limits_and_connections_over_tasks(tmp_path) -> None:
+    """The limit of a task that has met it was lifted; connections that are too old are given up."""
+    assert printed(tmp_path, TASKS) == ["3", "True", "True", "True", *["True"] * 5]
+
+
+# --- work in the background gives way to pages -------------------------------------------------------------
+AUTOGROUP = Path("/proc/self/autogroup")
+CHILD = """
+import multiprocessing, os
+from pathlib import Path
+from mobility.runtime import give_way
+
+def child(by):
+    before = os.nice(0)
+    give_way(by)
+    print(os.nice(0) - before, Path("/proc/self/autogroup").read_text().split()[-1])
+
+multiprocessing.get_context("fork").Process(target=child, args=(7,)).start()
+"""
+
+
+def test_a_thread_steps_back_alone() -> None:
+    def own_priority() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    before = own_priority()
+    with ThreadPoolExecutor(1, initializer=step_back) as pool:
+        assert pool.submit(own_priority).result() == 10
+    assert own_priority() == before
+
+
+@pytest.mark.skipif(not AUTOGROUP.exists(), reason="this kernel does not group processes by session")
+@pytest.mark.parametrize(("leads", "session"), [(True, "7"), (False, "0")])
+def test_a_session_steps_back_if_its_leader_is_the_worker(leads: bool, session: str) -> None:
+    """In a session that somebody else leads, as a terminal, only the process itself does."""
+    command = [sys.executable, "-c", CHILD]
+    if not leads:
+        command = ["sh", "-c", '"$@"; true', "sh", *command]
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
+        command, capture_output=True, text=True, check=True, cwd=settings.BASE_DIR, start_new_session=True
     )
-    return done.stdout.split()
-
-
-def test_processes_of_a_worker_step_back_and_have_their_limit_in_each_task(tmp_path: Path) -> None:
-    """The limit of a task that has met it was lifted."""
-    assert behaviour(tmp_path, BEHAVE) == ["3", "True", "True", "True"]
-
-
-def test_tasks_keep_connections_that_are_not_too_old(tmp_path: Path) -> None:
-    assert behaviour(tmp_path, CONNECTIONS) == ["True"] * 5
+    assert done.stdout.split() == ["7", session]

@@ -4,24 +4,36 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from django.db import connections
+from django.db import OperationalError, connections
+from gunicorn import util
+from gunicorn.config import Config
+from gunicorn.glogging import Logger
+from gunicorn.http import RequestParser
+from gunicorn.http.errors import InvalidHeader
+from gunicorn.workers.gthread import ThreadWorker
 
-from mobility import startup
+from mobility import celery, refusals, startup
+from mobility.embedded import unread
+from mobility.operations.management.commands import check_alerts
 from mobility.operations.probes import databases
 from scripts import services
 
 ROOT = Path(__file__).parents[2]
+GUNICORN = (sys.executable, "-m", "gunicorn", "mobility.wsgi", "--no-control-socket", "--bind")
 SERVER = (sys.executable, "-c", "import mobility.wsgi")
 WORKER = (sys.executable, "-m", "celery", "-A", "mobility", "worker", "--pool", "solo")
+COMMAND = (sys.executable, "manage.py", "check")
+EXAMPLE_KEY = "change-me-kT9vWq2LmX7cRb4Zp8Ns1Fd6Hj3Gy5Ae0UoIxCw"
 
 
-def start(command: tuple[str, ...], environment: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+def start(command: tuple[str, ...], environment: Mapping[str, str]):
     inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
     own = {"DJANGO_SETTINGS_MODULE": "mobility.settings", **environment}
     return subprocess.run(
@@ -29,18 +41,30 @@ def start(command: tuple[str, ...], environment: Mapping[str, str]) -> "subproce
     )
 
 
-@pytest.mark.parametrize("command", [SERVER, WORKER], ids=["server", "worker"])
-def test_neither_starts_before_migrate(command: tuple[str, ...], tmp_path: Path) -> None:
-    done = start(command, {"MOBILITY_DATA_DIR": str(tmp_path)})
+@pytest.mark.parametrize(
+    ("command", "own", "said"),
+    [
+        (SERVER, {}, "migrations that were not run"),
+        (WORKER, {}, "docs/upgrading.md"),
+        ((*GUNICORN, f"127.0.0.1:{services.free_port()}"), {"SECRET_KEY": EXAMPLE_KEY}, "mobility.E010"),
+        (SERVER, {"MOBILITY_SWEEP_S": "15s"}, "MOBILITY_SWEEP_S must be a whole number, got '15s'"),
+        (WORKER, {"SECRET_KEY_FILE": "/no"}, "SECRET_KEY_FILE names /no, which cannot be read: No such file"),
+        (COMMAND, {"MOBILITY_SWEEP_S": "15s"}, "MOBILITY_SWEEP_S must be a whole number, got '15s'"),
+    ],
+    ids=["old-web", "old-worker", "guessed-web", "web", "worker", "command"],
+)
+def test_what_cannot_work_is_refused_with_its_reason(command, own, said, tmp_path) -> None:
+    """Databases before `migrate`, a secret of examples, settings that mean nothing: never a traceback."""
+    done = start(command, {"MOBILITY_DATA_DIR": str(tmp_path), **own})
     assert done.returncode == startup.EXIT_CODE, done.stderr
     assert "refusing to start:" in done.stderr
-    assert "migrations that were not run" in done.stderr
-    assert "docs/upgrading.md" in done.stderr
+    assert said in done.stderr
     assert "Traceback" not in done.stderr
+    assert EXAMPLE_KEY not in done.stderr
 
 
 @pytest.mark.django_db(databases=["default", "vault"])
-def test_one_migration_is_enough(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_migration_is_enough(monkeypatch, capsys) -> None:
     for connection in connections.all():
         monkeypatch.setattr(connection, "close", lambda: None)  # of the test's transaction
     startup.refuse_outdated()
@@ -52,51 +76,30 @@ def test_one_migration_is_enough(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "database vault: migrations that were not run: 1" in said
     assert "default" not in said
 
+    def away(alias: str) -> set[object]:
+        raise OperationalError
 
-def test_a_database_that_is_away_stops_nothing(tmp_path: Path) -> None:
-    nowhere = "postgres://nobody@127.0.0.1:1/nowhere"
-    done = start(
-        SERVER,
-        {"MOBILITY_DATA_DIR": str(tmp_path), "DATABASE_URL": nowhere, "VAULT_DATABASE_URL": nowhere + "2"},
-    )
-    assert done.returncode == 0, done.stderr
+    monkeypatch.setattr(databases, "pending", away)  # it stops nothing
+    startup.refuse_outdated()
 
 
-@pytest.mark.parametrize(
-    "command",
-    [SERVER, WORKER, (sys.executable, "manage.py", "check")],
-    ids=["server", "worker", "command"],
-)
-@pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("MOBILITY_SWEEP_S", "15s", "MOBILITY_SWEEP_S must be a whole number, got '15s'"),
-        ("SECRET_KEY_FILE", "/nowhere", "SECRET_KEY_FILE names /nowhere, which cannot be read: No such file"),
-    ],
-)
-def test_what_means_nothing_is_refused_with_its_name(
-    command: tuple[str, ...], name: str, value: str, said: str, tmp_path: Path
-) -> None:
-    done = start(command, {"MOBILITY_DATA_DIR": str(tmp_path), name: value})
-    assert done.returncode == startup.EXIT_CODE, done.stderr
-    assert f"refusing to start: {said}" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_settings_that_stop_servers_are_told_all_the_same(tmp_path: Path) -> None:
+@pytest.mark.django_db(databases=["default", "vault"])
+def test_settings_that_stop_servers_are_told_all_the_same(data_dir, settings, capsys) -> None:
     """A timer looks for alerts also while neither server nor worker starts."""
-    unsafe = {"MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_METRICS_TOKEN": "short"}
-    assert "mobility.E033" in start(SERVER, unsafe).stderr
-    done = start((sys.executable, "manage.py", "check_alerts", "--now"), unsafe)
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    settings.MOBILITY_METRICS_TOKEN, settings.SECRET_KEY = "short", EXAMPLE_KEY
+    with pytest.raises(SystemExit):
+        celery._refuse_unsafe()  # as a worker starts
+    said = capsys.readouterr().err
+    assert "mobility.E033" in said
+    assert "mobility.E010" in said
+    assert EXAMPLE_KEY not in said
+    check_alerts.Command().run_from_argv(["manage.py", "check_alerts", "--now"])  # system checks and all
+    told = json.loads(capsys.readouterr().out)
     assert told["looked"]
     assert told["open"] >= 1
 
 
-# --- by systemd ---------------------------------------------------------------------------------------
-
-
+# --- by systemd --------------------------------------------------------------------------------------------
 def stays_down(unit: str) -> set[int]:
     """Exit codes after which systemd does not start a unit again."""
     text = (ROOT / "docker" / "systemd" / unit).read_text()
@@ -104,39 +107,46 @@ def stays_down(unit: str) -> set[int]:
     return {int(code) for code in codes.split()}
 
 
-@pytest.mark.parametrize("unit", ["mobility-web.service", "mobility-worker@.service"])
-def test_only_a_refusal_keeps_a_unit_down(unit: str) -> None:
-    assert stays_down(unit) == {startup.EXIT_CODE}
-
-
-def test_a_fault_that_may_pass_does_not_keep_the_web_server_down(tmp_path: Path) -> None:
-    """Gunicorn ends as well when a start fails by an exception: another code than that of a refusal."""
+def test_only_a_refusal_keeps_a_unit_down(tmp_path) -> None:
+    """Gunicorn ends as well when a start fails by an exception, which may pass: by another code."""
+    for unit in ("mobility-web.service", "mobility-worker@.service"):
+        assert stays_down(unit) == {startup.EXIT_CODE}
     (tmp_path / "run").touch()  # where a folder belongs
-    words = (
-        "gunicorn",
-        "mobility.wsgi",
-        "--bind",
-        f"127.0.0.1:{services.free_port()}",
-        "--no-control-socket",
-    )
-    done = start((sys.executable, "-m", *words), {"MOBILITY_DATA_DIR": str(tmp_path)})
+    done = start((*GUNICORN, f"127.0.0.1:{services.free_port()}"), {"MOBILITY_DATA_DIR": str(tmp_path)})
     assert "FileExistsError" in done.stderr
-    assert done.returncode not in {0, *stays_down("mobility-web.service")}
+    assert done.returncode not in {0, startup.EXIT_CODE}
 
 
-@pytest.mark.parametrize(("told", "exit_code"), [({}, 1), ({"MOBILITY_DATA_DIR": "var/own"}, 0)])
-def test_a_command_without_the_settings_of_its_installation_makes_no_other_one(
-    told: dict[str, str], exit_code: int, tmp_path: Path
-) -> None:
+def test_a_command_without_settings_of_its_installation_makes_no_other_one(tmp_path, monkeypatch) -> None:
     for name in ("mobility", "reports", "ldp"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "manage.py", tmp_path)
     (tmp_path / "settings").touch()
     own = {"PATH": os.environ["PATH"], "MOBILITY_SETTINGS": str(tmp_path / "settings")}
-    done = subprocess.run(
-        [sys.executable, "manage.py", "migrate"], cwd=tmp_path, env=own | told, text=True,
-        capture_output=True, check=False, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == exit_code, done.stderr
-    assert ("docker/manage.sh migrate" in done.stderr) is bool(exit_code)
-    assert (tmp_path / "var").exists() is not bool(exit_code)
+    command, options = [sys.executable, "manage.py", "migrate"], {"text": True, "capture_output": True}
+    done = subprocess.run(command, cwd=tmp_path, env=own, check=False, timeout=120, **options)
+    assert done.returncode == 1, done.stderr
+    assert "docker/manage.sh migrate" in done.stderr
+    assert not (tmp_path / "var").exists()
+    monkeypatch.setenv("MOBILITY_SETTINGS", str(tmp_path / "settings"))
+    monkeypatch.setenv("MOBILITY_DATA_DIR", "var/own")
+    assert unread.refusal(["manage.py", "migrate"]) == ""
+
+
+def test_a_request_that_gunicorn_cannot_read_is_answered_by_a_problem() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        request = b"PUT /api/v1/studies/fair/extracts/x HTTP/1.1\r\nContent-Length: 12x\r\n\r\n"
+        there.sendall(request)
+        config = Config()
+        with pytest.raises(InvalidHeader) as raised:
+            next(iter(RequestParser(config, here, ("::1", 1))))
+        worker = ThreadWorker(1, 1, [], None, 1, config, Logger(config))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(util, "write_error", util.write_error)
+            refusals.refuse_as_problems()
+            worker.handle_error(None, here, ("::1", 1), raised.value)
+        head, _, body = there.recv(9999).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert b"Content-Type: application/problem+json\r\n" in head
+    assert (json.loads(body)["status"], f"Content-Length: {len(body)}".encode() in head) == (400, True)

@@ -21,9 +21,7 @@ def ledger_key(tmp_path: Path, settings: Settings) -> Path:
 @pytest.fixture
 def fair(db: None) -> Study:
     """Four days, three indicators, four thousand visitors."""
-    study = factory.create()
-    factory.publish(study, factory.crowd(study))
-    return study
+    return factory.published()
 
 
 @pytest.fixture

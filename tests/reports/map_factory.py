@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,6 @@ from ldp.geo.grid import Grid
 from ldp.geo.sanitiser import LocationSanitiser
 from ldp.kernels import NO_ANSWER
 from reports.models import Plan, Study
-from reports.services.publications import apply_publication
 from reports.studyfile.definition import AreaDefinition, Cell, LocationDefinition
 from tests.reports import report_factory as factory
 
@@ -45,11 +43,8 @@ def area(names: Sequence[str] = ZONES) -> AreaDefinition:
 
 def create(*indicators: Any, **changes: Any) -> Study:
     """A study with that area, and answers."""
-    study = factory.create(
-        *(indicators or (HOME, factory.GENDER)), area=area(), **({"epsilon": "6"} | changes)
-    )
-    factory.publish(study, factory.crowd(study))
-    return study
+    asked = indicators or (HOME, factory.GENDER)
+    return factory.published(*asked, area=area(), **({"epsilon": "6"} | changes))
 
 
 GRID = Grid(x0_m=-1600, y0_m=-2000, step_m=200, n_x=16, n_y=20)
@@ -99,10 +94,4 @@ def publish_located(
     ]
     words = np.stack(days, axis=1)[:, :, np.newaxis]
     ldp.tally_reports(people.bitmaps, words, delta, index=spec.d, is_unary=False, sign=1)
-    apply_publication(
-        study_slug=study.slug,
-        publication_id=uuid4(),
-        plan_hash=plan.spec_hash,
-        delta=delta,
-        voided_days=0,
-    )
+    factory.apply(study, plan, delta)

@@ -11,16 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ldp
+from ldp.presence import first_days
+from ldp.presence_noise import noise_delta
 from reports.models import Plan, Study
 from reports.services.publications import apply_publication
 from reports.services.studies import create_study_rows
 from reports.studyfile import StudyDefinition
-from reports.studyfile.definition import (
-    ExtractProfile,
-    IndicatorDefinition,
-    PlanDefinition,
-    VisitorRule,
-)
+from reports.studyfile.definition import ExtractProfile, IndicatorDefinition, PlanDefinition, VisitorRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +56,10 @@ def indicator(slug: str, *categories: str, **changes: Any) -> IndicatorDefinitio
 GENDER = indicator("gender", "F", "M", "NR")
 AGE = indicator("age", "<18", "18-24", "25 & older")
 STAY = indicator("stay", "short", "long", kind="daily", column=None, derive="visit_duration")
+EXTRACT: Any = {"subscriber": "msisdn", "timestamp": "at", "cell": None, "max_bad_share": Decimal("0.05")}
+MANY = indicator("region", *(f"Region {letter}" for letter in "ABCDEFGHIJKL"))
+HALF_STAY = replace(STAY, max_values=2)  # answered on two days of four
+NOISE_KEY = bytes(15) + b"\3"
 
 
 def definition(
@@ -69,6 +70,7 @@ def definition(
     **changes: Any,
 ) -> StudyDefinition:
     """A study of four days in Belfort, or what the changes say."""
+    plan: dict[str, Any] = {"mechanism": mechanism, "unit": unit, "epsilon": Decimal(epsilon)}
     values: dict[str, Any] = {
         "slug": "fair-2024",
         "name": "The fair",
@@ -80,12 +82,8 @@ def definition(
         "min_publication": 1,
         "small_cell": 0,
         "visitor": VisitorRule(min_minutes=60, from_minute=360, to_minute=1439),
-        "extract": ExtractProfile(
-            subscriber="msisdn", timestamp="at", cell=None, max_bad_share=Decimal("0.05")
-        ),
-        "plan": PlanDefinition(
-            mechanism=mechanism, unit=unit, epsilon=Decimal(epsilon), epsilon_profile=None
-        ),
+        "extract": ExtractProfile(**EXTRACT),
+        "plan": PlanDefinition(**plan, epsilon_profile=None),
         "indicators": indicators or (GENDER, AGE, STAY),
         "area": None,
     }
@@ -115,14 +113,22 @@ def publish(study: Study, people: People, *, key: bytes = bytes(16), voided_days
     plan = Plan.objects.get(study=study)
     spec = ldp.PlanSpec.from_json(plan.spec)
     delta = _delta(spec, people, sanitiser=ldp.Sanitiser(spec, ldp.KeyedPrf(key)))
-    apply_publication(
-        study_slug=study.slug,
-        publication_id=uuid4(),
-        plan_hash=plan.spec_hash,
-        delta=delta,
-        voided_days=voided_days,
-    )
+    apply(study, plan, delta, voided_days=voided_days)
     return delta
+
+
+def apply(study: Study, plan: Plan, delta: ldp.Delta, *, voided_days: int = 0) -> None:
+    """Let a delta cross."""
+    asked = {"study_slug": study.slug, "publication_id": uuid4(), "plan_hash": plan.spec_hash}
+    apply_publication(**asked, delta=delta, voided_days=voided_days)
+
+
+def published(*asked: IndicatorDefinition, n: int = 4000, gap: int = 0, **changes: Any) -> Study:
+    """A study with the answers of a crowd in it, of whom nobody was there on the day `gap`."""
+    study = create(*asked, **changes)
+    people = crowd(study, n=n)
+    publish(study, absent_on(people, day=gap) if gap else people)
+    return study
 
 
 def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser) -> ldp.Delta:
@@ -171,3 +177,35 @@ def absent_on(people: People, *, day: int) -> People:
     """The same people without one day; who was there on that day only comes on the first or second day."""
     gone = people.bitmaps & ~np.uint64(1 << (day - 1))
     return replace(people, bitmaps=np.where(gone == 0, np.uint64(2 if day == 1 else 1), gone))
+
+
+def unanswered(people: People) -> People:
+    """The same people, of whom nothing is known but when they were there."""
+    return replace(people, static={slug: values * 0 - 1 for slug, values in people.static.items()})
+
+
+def create_noisy(*, presence_epsilon: str = "1", presence_days: int = 4, **changes: Any) -> Study:
+    """A study of four days with presence noise, a lasting indicator and one of every day."""
+    made = definition(GENDER, STAY, epsilon="3", **changes)
+    plan = replace(made.plan, presence_epsilon=Decimal(presence_epsilon), presence_days=presence_days)
+    return create_study_rows(replace(made, plan=plan), by="adam")
+
+
+def close(study: Study, people: People, *, first: int, last: int, key: bytes = NOISE_KEY) -> None:
+    """Let the cells of some days cross as a closing does: capped counts and the noise of each cell."""
+    plan = Plan.objects.get(study=study)
+    spec = ldp.PlanSpec.from_json(plan.spec)
+    assert spec.presence is not None
+    capped = replace(people, bitmaps=first_days(people.bitmaps, most=spec.presence.max_days))
+    exact = _delta(spec, capped, sanitiser=ldp.Sanitiser(spec, ldp.KeyedPrf(key)))
+    for counts in (exact.visitors, *exact.counts, *exact.n_reports):
+        counts[..., :first] = 0
+        counts[..., last + 1 :] = 0
+    exact.add(noise_delta(spec, prf=ldp.KeyedPrf(key), first_day=first, last_day=last))
+    apply(study, plan, replace(exact, noisy_through=last))
+    study.refresh_from_db()
+
+
+def nobody(study: Study) -> People:
+    """No people at all."""
+    return replace(crowd(study, n=1), bitmaps=np.zeros(1, np.uint64))

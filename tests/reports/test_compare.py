@@ -1,5 +1,8 @@
-"""Comparisons: the right difference of the right numbers, judged row by row and as a table."""
+"""Comparisons: the right difference of the right numbers, judged row by row and as a table, said and drawn."""
+# ruff: noqa: E501  (a table reads best with one row a line)
 
+import json
+import re
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -7,32 +10,53 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.utils import translation
 
 from ldp import windows
 from ldp.contrasts import day_difference, sample_of, value_difference
 from ldp.windows import window_difference
-from reports import compare, selectors
-from reports.compare import Comparison, NotComparableError, Reason, Verdict
+from reports import charts_compare, compare, selectors, wording, wording_compare
+from reports.compare import Comparison, Kind, NotComparableError, Reason, Verdict
 from reports.models import Indicator, Study
 from reports.selectors import UnionNotAvailableError, Window
 from reports.status import Status
 from tests.reports import report_factory as factory
+from tests.reports.test_charts import STYLES, strings
 
 pytestmark = pytest.mark.django_db
-
 CALM = Window(1, 2)
 BUSY = Window(2, 4)
-MANY = factory.indicator("region", *(f"Region {letter}" for letter in "ABCDEFGHIJKL"))
+WHOLE = Window(1, 4)
 
 
 @pytest.fixture
-def age(fair: Study) -> Indicator:
+def age(fair) -> Indicator:
     return fair.indicators.get(slug="age")
 
 
 def tallies_of(indicator: Indicator) -> windows.IndicatorTallies:
     ((_, tallies),) = selectors.reports_with_tallies([indicator], [[]])
     return tallies
+
+
+def by_windows(indicator: Indicator, now: Window, then: Window, *, of: Any = "frequency") -> Comparison:
+    return compare.compare_windows(indicator, now, then, of=of)
+
+
+def by_categories(
+    indicator: Indicator, window: Window, code: int, *, category: int | None = None, of: Any = "frequency"
+) -> Comparison:
+    return compare.compare_categories(indicator, window, reference=code, category=category, of=of)
+
+
+def by_baseline(indicator: Indicator, day: int, *days: int, of: Any = "frequency") -> Comparison:
+    return compare.compare_baseline(indicator, day, baseline=list(days) or None, of=of)
+
+
+def refused(call: Any, *args: Any, **options: Any) -> NotComparableError:
+    with pytest.raises(NotComparableError) as caught:
+        call(*args, **options)
+    return caught.value
 
 
 def numbers(comparison: Comparison) -> list[list[float]]:
@@ -45,40 +69,30 @@ def columns(found: windows.WindowEstimate) -> list[Any]:
 
 
 @pytest.mark.parametrize("of", ["frequency", "visitors"])
-def test_windows_are_compared_per_category_with_their_published_values(age: Indicator, of: Any) -> None:
-    found = compare.compare_windows(age, BUSY, CALM, of=of)
+def test_windows_are_compared_per_category_with_their_published_values(age, of) -> None:
+    found = by_windows(age, BUSY, CALM, of=of)
     first, second = windows.Window(1, 2), windows.Window(2, 4)
     assert numbers(found) == columns(window_difference(tallies_of(age), first=first, second=second, of=of))
     assert [row.category for row in found.rows] == age.categories
-    busy, calm = (selectors.window_report(age, window) for window in (BUSY, CALM))
-    for row, now, then in zip(found.rows, busy.estimates, calm.estimates, strict=True):
-        suffix = {"frequency": "ci", "visitors": "visitors_ci"}[of]
-        for value, estimate in ((row.value, now), (row.reference, then)):
-            assert value.value == getattr(estimate, of)
-            assert (value.low, value.high) == (
-                getattr(estimate, f"{suffix}_low"),
-                getattr(estimate, f"{suffix}_high"),
-            )
+    ends = {"frequency": ("ci_low", "ci_high"), "visitors": ("visitors_ci_low", "visitors_ci_high")}[of]
+    for window, side in ((BUSY, "value"), (CALM, "reference")):
+        report = selectors.window_report(age, window)
+        for row, estimate in zip(found.rows, report.estimates, strict=True):
+            shown = getattr(row, side)
+            expected = [getattr(estimate, name) for name in (of, *ends)]
+            assert [shown.value, shown.low, shown.high] == expected
     assert found.is_exact
-
-
-def test_the_other_way_round_is_the_negative(age: Indicator) -> None:
-    forth = compare.compare_windows(age, BUSY, CALM, of="frequency")
-    back = compare.compare_windows(age, CALM, BUSY, of="frequency")
-    for one, other in zip(forth.rows, back.rows, strict=True):
-        assert one.difference == pytest.approx(-other.difference)
-        assert (one.low, one.high) == (pytest.approx(-other.high), pytest.approx(-other.low))
-
-
-def test_windows_apart_are_bounded(age: Indicator) -> None:
-    assert not compare.compare_windows(age, Window(1, 1), Window(4, 4), of="frequency").is_exact
+    assert not by_windows(age, Window(1, 1), Window(4, 4)).is_exact  # windows apart are bounded
+    back = by_windows(age, CALM, BUSY, of=of)  # the other way round is the negative
+    for one, other in zip(found.rows, back.rows, strict=True):
+        expected = [-other.difference, -other.high, -other.low]
+        assert [one.difference, one.low, one.high] == pytest.approx(expected)
 
 
 def test_verdicts_are_what_the_intervals_say() -> None:
-    study = factory.create(MANY, days=4, epsilon="2")
-    factory.publish(study, factory.crowd(study))
+    study = factory.published(factory.MANY, epsilon="2")
     region = study.indicators.get()
-    found = compare.compare_categories(region, Window(1, 4), reference=5, category=None, of="frequency")
+    found = by_categories(region, WHOLE, 5)
     verdicts = {Verdict.HIGHER: 0, Verdict.LOWER: 0, Verdict.NOT_SHOWN: 0}
     for row in found.rows:
         expected = Verdict.HIGHER if row.low > 0 else Verdict.LOWER if row.high < 0 else Verdict.NOT_SHOWN
@@ -98,15 +112,8 @@ def span(row: compare.Row) -> float:
     return abs(row.difference) / (row.high - row.low)
 
 
-def test_a_row_alone_needs_no_correction(age: Indicator) -> None:
-    found = compare.compare_categories(age, Window(1, 4), reference=2, category=0, of="frequency")
-    assert [row.category for row in found.rows] == ["<18"]
-    assert found.rows[0].held == found.rows[0].alone == Verdict.HIGHER
-    assert found.category == "25 & older"
-
-
 @pytest.mark.parametrize("of", ["frequency", "visitors"])
-def test_categories_share_their_reports(age: Indicator, of: Any) -> None:
+def test_categories_share_their_reports(age, of) -> None:
     found = compare.compare_categories(age, BUSY, reference=1, category=None, of=of)
     sample = sample_of(tallies_of(age), windows.Window(2, 4))
     expected = columns(value_difference(sample, reference=1, of=of).estimate())
@@ -114,10 +121,13 @@ def test_categories_share_their_reports(age: Indicator, of: Any) -> None:
     estimates = selectors.window_report(age, BUSY).estimates
     assert {row.reference.value for row in found.rows} == {getattr(estimates[1], of)}
     assert [row.value.value for row in found.rows] == [getattr(estimates[code], of) for code in (0, 2)]
+    alone = by_categories(age, WHOLE, 2, category=0)  # needs no correction
+    assert ([row.category for row in alone.rows], alone.category) == (["<18"], "25 & older")
+    assert alone.rows[0].held == alone.rows[0].alone == Verdict.HIGHER
 
 
-def test_baseline_is_all_other_days_unless_chosen(age: Indicator) -> None:
-    found = compare.compare_baseline(age, 2, baseline=None, of="frequency")
+def test_baseline_is_all_other_days_unless_chosen(age) -> None:
+    found = by_baseline(age, 2)
     assert found.baseline == (1, 3, 4)
     contrast = day_difference(tallies_of(age), day=2, baseline=[1, 3, 4], of="frequency")
     assert numbers(found) == columns(contrast.estimate())
@@ -126,59 +136,44 @@ def test_baseline_is_all_other_days_unless_chosen(age: Indicator) -> None:
     for code, row in enumerate(found.rows):
         assert row.reference.value == pytest.approx(sum(day[code].frequency for day in days) / 3)
         assert row.difference == pytest.approx(row.value.value - row.reference.value)
-    chosen = compare.compare_baseline(age, 2, baseline=[2, 4, 9], of="frequency")
-    assert chosen.baseline == (4,)
-
-
-def test_baseline_of_the_day_before_is_exact(age: Indicator) -> None:
-    found = compare.compare_baseline(age, 2, baseline=[1], of="visitors")
-    assert found.is_exact
-    assert numbers(found) == numbers(compare.compare_windows(age, Window(2, 2), Window(1, 1), of="visitors"))
+    assert by_baseline(age, 2, 2, 4, 9).baseline == (4,)
+    before = by_baseline(age, 2, 1, of="visitors")
+    assert before.is_exact
+    assert numbers(before) == numbers(by_windows(age, Window(2, 2), Window(1, 1), of="visitors"))
 
 
 def test_baseline_leaves_out_days_without_numbers() -> None:
-    study = factory.create(days=4)
-    factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
-    gender = study.indicators.get(slug="gender")
-    found = compare.compare_baseline(gender, 1, baseline=None, of="frequency")
+    gender = factory.published(gap=3).indicators.get(slug="gender")
+    found = by_baseline(gender, 1)
     assert (found.baseline, found.left_out) == ((2, 4), (3,))
-    with pytest.raises(NotComparableError) as caught:
-        compare.compare_baseline(gender, 1, baseline=[3], of="frequency")
-    assert caught.value.reason == Reason.NO_BASELINE
-    with pytest.raises(NotComparableError) as caught:
-        compare.compare_baseline(gender, 3, baseline=None, of="frequency")
-    assert (caught.value.reason, caught.value.report.window) == (Reason.BLANK, Window(3, 3))
+    assert refused(by_baseline, gender, 1, 3).reason == Reason.NO_BASELINE
+    blank = refused(by_baseline, gender, 3)
+    assert (blank.reason, blank.report.window) == (Reason.BLANK, Window(3, 3))
 
 
 def test_visitors_are_scaled_to_the_population() -> None:
     def differences(share: str, slug: str) -> list[Comparison]:
-        study = factory.create(slug=slug, market_share=Decimal(share))
-        factory.publish(study, factory.crowd(study))
+        study = factory.published(slug=slug, market_share=Decimal(share))
         age = study.indicators.get(slug="age")
-        return [
-            compare.compare_windows(age, BUSY, CALM, of="visitors"),
-            compare.compare_categories(age, BUSY, reference=0, category=None, of="visitors"),
-            compare.compare_baseline(age, 1, baseline=None, of="visitors"),
-        ]
+        calls = [(by_windows, BUSY, CALM), (by_categories, BUSY, 0), (by_baseline, 1)]
+        return [call(age, *args, of="visitors") for call, *args in calls]
 
     for whole, half in zip(differences("1", "all"), differences("0.5", "half"), strict=True):
         for one, two in zip(whole.rows, half.rows, strict=True):
-            assert two.difference == pytest.approx(2 * one.difference)
-            assert (two.low, two.high) == (pytest.approx(2 * one.low), pytest.approx(2 * one.high))
-            assert two.value.value == pytest.approx(2 * one.value.value)
-            assert two.reference.value == pytest.approx(2 * one.reference.value)
+            scaled = [one.difference, one.low, one.high, one.value.value, one.reference.value]
+            found = [two.difference, two.low, two.high, two.value.value, two.reference.value]
+            assert found == pytest.approx([2 * each for each in scaled])
             assert two.alone == one.alone
 
 
 def second_study(*categories: str, **changes: Any) -> Indicator:
-    made = factory.create(
-        factory.indicator("band", *categories), slug="fair-2025", first_day=date(2025, 5, 29), **changes
-    )
+    changes = {"slug": "fair-2025", "first_day": date(2025, 5, 29)} | changes
+    made = factory.create(factory.indicator("band", *categories), **changes)
     factory.publish(made, factory.crowd(made, seed=2), key=bytes(15) + b"\1")
     return made.indicators.get()
 
 
-def test_studies_are_compared_by_the_names_of_categories(age: Indicator) -> None:
+def test_studies_are_compared_by_the_names_of_categories(age) -> None:
     band = second_study("25 & older", "<18", "18-24", market_share=Decimal("0.25"))
     found = compare.compare_studies(age, BUSY, other=band, other_window=CALM, of="visitors")
     here, there = selectors.window_report(age, BUSY), selectors.window_report(band, CALM)
@@ -194,30 +189,17 @@ def test_studies_are_compared_by_the_names_of_categories(age: Indicator) -> None
     assert found.is_exact
 
 
-def test_other_categories_are_refused(age: Indicator) -> None:
-    band = second_study("<18", "18-24", "older")
-    with pytest.raises(NotComparableError) as caught:
-        compare.compare_studies(age, BUSY, other=band, other_window=CALM, of="frequency")
-    assert caught.value.reason == Reason.OTHER_CATEGORIES
-
-
-def test_indicators_of_other_studies_with_the_same_categories_are_offered(age: Indicator) -> None:
-    assert compare.comparable_indicators(age, among=Study.objects.all()) == []
-    band = second_study("25 & older", "<18", "18-24")
-    assert compare.comparable_indicators(age, among=Study.objects.all()) == [band]
-    assert (
-        compare.comparable_indicators(age.study.indicators.get(slug="gender"), among=Study.objects.all())
-        == []
-    )
-
-
-def test_what_is_the_same_is_not_compared(age: Indicator) -> None:
-    with pytest.raises(NotComparableError) as caught:
-        compare.compare_windows(age, BUSY, BUSY, of="frequency")
-    assert caught.value.reason == Reason.SAME_WINDOWS
-    with pytest.raises(NotComparableError) as caught:
-        compare.compare_categories(age, BUSY, reference=1, category=1, of="frequency")
-    assert caught.value.reason == Reason.SAME_CATEGORIES
+def test_indicators_with_the_same_categories_are_offered_and_others_or_the_same_days_refused(age) -> None:
+    studies = Study.objects.all()
+    other = second_study("<18", "18-24", "older")
+    assert compare.comparable_indicators(age, among=studies) == []
+    found = refused(compare.compare_studies, age, BUSY, other=other, other_window=CALM, of="frequency")
+    assert found.reason == Reason.OTHER_CATEGORIES
+    band = second_study("25 & older", "<18", "18-24", slug="fair-2026")
+    assert compare.comparable_indicators(age, among=studies) == [band]
+    assert compare.comparable_indicators(age.study.indicators.get(slug="gender"), among=studies) == []
+    assert refused(by_windows, age, BUSY, BUSY).reason == Reason.SAME_WINDOWS
+    assert refused(by_categories, age, BUSY, 1, category=1).reason == Reason.SAME_CATEGORIES
 
 
 def test_suppressed_window_is_not_compared() -> None:
@@ -226,46 +208,33 @@ def test_suppressed_window_is_not_compared() -> None:
     people.bitmaps[:5] = 4  # five people on the third day
     factory.publish(study, people)
     Study.objects.update(small_cell=10)
-    gender = Indicator.objects.get(slug="gender")
-    for call in (
-        lambda: compare.compare_windows(gender, CALM, Window(3, 3), of="visitors"),
-        lambda: compare.compare_categories(gender, Window(3, 3), reference=0, category=1, of="visitors"),
-        lambda: compare.compare_baseline(gender, 3, baseline=None, of="visitors"),
-    ):
-        with pytest.raises(NotComparableError) as caught:
-            call()
-        assert (caught.value.reason, caught.value.report.status) == (Reason.BLANK, "suppressed")
-    assert compare.compare_baseline(gender, 1, baseline=None, of="visitors").left_out == (3,)
+    gender, day = Indicator.objects.get(slug="gender"), Window(3, 3)
+    for call, *args in ((by_windows, CALM, day), (by_categories, day, 0), (by_baseline, 3)):
+        found = refused(call, gender, *args, of="visitors")
+        assert (found.reason, found.report.status) == (Reason.BLANK, "suppressed")
+    assert by_baseline(gender, 1, of="visitors").left_out == (3,)
 
 
 def test_union_of_an_indicator_with_few_answers_is_refused() -> None:
-    study = factory.create(replace(factory.STAY, max_values=2))
-    factory.publish(study, factory.crowd(study))
-    stay = study.indicators.get()
+    stay = factory.published(factory.HALF_STAY).indicators.get()
     with pytest.raises(UnionNotAvailableError):
-        compare.compare_windows(stay, CALM, Window(3, 3), of="frequency")
-    assert not compare.compare_windows(stay, Window(1, 1), Window(2, 2), of="frequency").is_exact
-    assert len(compare.compare_baseline(stay, 2, baseline=None, of="frequency").rows) == 2
+        by_windows(stay, CALM, Window(3, 3))
+    assert not by_windows(stay, Window(1, 1), Window(2, 2)).is_exact
+    assert len(by_baseline(stay, 2).rows) == 2
 
 
 @pytest.mark.parametrize("mechanism", ["spl-grr", "smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp"])
-def test_every_mechanism_can_be_compared(mechanism: str) -> None:
-    study = factory.create(factory.GENDER, factory.AGE, mechanism=mechanism)
-    factory.publish(study, factory.crowd(study))
+def test_every_mechanism_can_be_compared(mechanism) -> None:
+    study = factory.published(factory.GENDER, factory.AGE, mechanism=mechanism)
     gender = study.indicators.get(slug="gender")
-    for found in (
-        compare.compare_windows(gender, BUSY, CALM, of="frequency"),
-        compare.compare_categories(gender, BUSY, reference=2, category=None, of="frequency"),
-        compare.compare_baseline(gender, 2, baseline=None, of="frequency"),
-    ):
+    for found in (by_windows(gender, BUSY, CALM), by_categories(gender, BUSY, 2), by_baseline(gender, 2)):
         assert all(row.low < row.difference < row.high for row in found.rows)
 
 
 @pytest.fixture
 def few() -> Indicator:
     """Of 400 people: a single day is not reliable, windows are."""
-    study = factory.create()
-    factory.publish(study, factory.crowd(study, n=400))
+    study = factory.published(n=400)
     gender = study.indicators.get(slug="gender")
     day, window = (selectors.window_report(gender, each) for each in (Window(1, 1), Window(1, 4)))
     assert (day.status, window.status) == (Status.NOT_RELIABLE, Status.OK)
@@ -277,29 +246,134 @@ def not_judged(found: Comparison) -> bool:
     return found.status == Status.NOT_RELIABLE and verdicts == {Verdict.NOT_SHOWN}
 
 
-def test_a_difference_is_as_reliable_as_both_of_its_sides(
-    few: Indicator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_difference_is_as_reliable_as_both_of_its_sides(few, monkeypatch) -> None:
     # Even where an interval leaves out 0.
     monkeypatch.setattr(compare, "excludes_zero", lambda found: np.ones(found.value.size, np.bool_))
     monkeypatch.setattr(compare, "holm", lambda _, rows, **__: np.ones(rows.size, np.bool_))
-    day, window = Window(1, 1), Window(1, 4)
-    for first, second in ((day, window), (window, day)):
-        found = compare.compare_windows(few, first, second, of="frequency")
+    day = Window(1, 1)
+    for first, second in ((day, WHOLE), (WHOLE, day)):
+        found = by_windows(few, first, second)
         assert not_judged(found)
         assert all(row.low < row.difference < row.high for row in found.rows)
-    assert not_judged(compare.compare_categories(few, day, reference=0, category=None, of="visitors"))
-    both = compare.compare_windows(few, window, Window(2, 4), of="frequency")
+    assert not_judged(by_categories(few, day, 0, of="visitors"))
+    both = by_windows(few, WHOLE, BUSY)
     assert (both.status, both.n_held) == (Status.OK, 3)
 
 
 @pytest.mark.parametrize("of", ["frequency", "visitors"])
-def test_the_mean_of_a_baseline_is_judged_by_its_own_intervals(few: Indicator, of: Any) -> None:
+def test_the_mean_of_a_baseline_is_judged_by_its_own_intervals(few, of) -> None:
     """Three days that are not reliable have a mean that is; a single one has not."""
     days = [selectors.window_report(few, Window(day, day)).status for day in range(1, 5)]
     assert days == [Status.NOT_RELIABLE] * 4
-    mean = compare.compare_baseline(few, 1, baseline=None, of=of)
+    mean, single = by_baseline(few, 1, of=of), by_baseline(few, 1, 3, of=of)
     assert {row.reference.status for row in mean.rows} == {Status.OK}
     assert not_judged(mean)  # the day itself is not reliable
-    single = compare.compare_baseline(few, 1, baseline=[3], of=of)
     assert {row.reference.status for row in single.rows} == {Status.NOT_RELIABLE}
+
+
+NONE = (Verdict.NOT_SHOWN, Verdict.NOT_SHOWN)
+HIGHER, LOWER, NOT_SHOWN = Verdict.HIGHER, Verdict.LOWER, Verdict.NOT_SHOWN
+
+
+@pytest.fixture
+def comparison(fair) -> Comparison:
+    """Three rows of made-up differences: +4.1, -2.0 and 0.0 points."""
+    gender = fair.indicators.get(slug="gender")
+    found = compare.compare_windows(gender, Window(2, 2), Window(1, 1), of="frequency")
+    numbers = [(0.041, 0.012, 0.07), (-0.02, -0.05, -0.001), (0.0004, -0.02, 0.02)]
+    changes = [dict(zip(("difference", "low", "high"), each, strict=True)) for each in numbers]
+    rows = zip(found.rows, changes, strict=True)
+    return replace(found, rows=tuple(replace(row, **change) for row, change in rows))
+
+
+@pytest.fixture
+def drawn(fair) -> Comparison:
+    """Three rows: one that holds, one that differs by itself only, one that does not differ."""
+    age = fair.indicators.get(slug="age")
+    found = compare.compare_windows(age, Window(2, 4), Window(1, 2), of="frequency")
+    return judged(found, (HIGHER, HIGHER), (LOWER, NOT_SHOWN), (NOT_SHOWN, NOT_SHOWN))
+
+
+def judged(comparison: Comparison, *verdicts: tuple[Verdict, Verdict]) -> Comparison:
+    """The same with verdicts (alone, held) of each row."""
+    rows = zip(comparison.rows, verdicts, strict=True)
+    return replace(comparison, rows=tuple(replace(row, alone=one, held=held) for row, (one, held) in rows))
+
+
+def test_differences_have_a_sign_and_a_unit(comparison) -> None:
+    shares = [wording_compare.change(row, "frequency") for row in comparison.rows]
+    assert shares == ["+4.1 points", "\u22122.0 points", "0.0 points"]
+    assert wording_compare.change_range(comparison.rows[0], "frequency") == "+1.2 to +7.0"
+    people = replace(comparison.rows[0], difference=-1234.4, low=-2000.0, high=0.3)
+    assert wording_compare.change(people, "visitors") == "\u22121\u202f234 visitors"
+    assert wording_compare.change_range(people, "visitors") == "\u22122\u202f000 to 0"
+    with translation.override("fr"):
+        assert wording_compare.change(comparison.rows[0], "frequency").startswith("+4,1")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "text"),
+    [
+        ([(HIGHER, HIGHER), (LOWER, LOWER), NONE], "More F than on Thu 30 May 2024: +4.1 points (+1.2 to +7.0). It is the largest of 2 differences that hold in the table as a whole, of 3."),
+        ([(HIGHER, NOT_SHOWN), (LOWER, LOWER), NONE], "Fewer M than on Thu 30 May 2024: \u22122.0 points (\u22125.0 to \u22120.1). It is the only difference of 3 that holds in the table as a whole."),
+        ([(HIGHER, NOT_SHOWN), NONE, NONE], "No difference holds in the table as a whole. 1 of 3 categories differs by itself"),
+        ([NONE] * 3, "No difference can be shown in any of the 3 categories: all intervals include 0."),
+    ],
+)  # fmt: skip
+def test_sentence_names_the_largest_difference_that_holds_and_no_other(comparison, verdicts, text) -> None:
+    assert wording_compare.summary(judged(comparison, *verdicts)).startswith(text)
+
+
+def test_one_row_needs_no_correction(comparison) -> None:
+    one = replace(judged(comparison, *[(HIGHER, HIGHER)] * 3), kind=Kind.CATEGORIES, category="M")
+    one = replace(one, rows=one.rows[:1])
+    assert wording_compare.summary(one) == "More F than M: +4.1 points (+1.2 to +7.0)."
+    assert wording_compare.correction(one) == ""
+    assert "Holm" in wording_compare.correction(comparison)
+    nothing = replace(one, rows=(replace(one.rows[0], alone=NOT_SHOWN, held=NOT_SHOWN),))
+    assert wording_compare.summary(nothing) == "No difference can be shown: the interval includes 0."
+
+
+def test_reference_is_named_by_its_kind_and_every_verdict_has_a_word_and_a_sign(comparison) -> None:
+    mean = replace(comparison, kind=Kind.BASELINE, baseline=(1, 3, 4))
+    assert wording_compare.reference_title(mean) == "Mean of 3 other days"
+    assert wording_compare.reference_title(replace(mean, baseline=(1,))) == "Thu 30 May 2024"
+    studies = replace(comparison, kind=Kind.STUDIES)
+    assert wording_compare.reference_title(studies) == "The fair, Thu 30 May 2024"
+    assert len({wording_compare.verdict_word(verdict) for verdict in Verdict}) == len(Verdict)
+    assert len({wording_compare.verdict_sign(verdict) for verdict in Verdict}) == len(Verdict)
+
+
+@pytest.mark.parametrize(("of", "scale"), [("frequency", 100), ("visitors", 1)])
+def test_dots_and_whiskers_are_the_differences(drawn, of, scale) -> None:
+    figure = charts_compare.comparison_figure(replace(drawn, of=of))
+    first, last = figure["layout"]["xaxis"]["range"]
+    for place, (trace, row) in enumerate(zip(figure["data"], drawn.rows, strict=True)):
+        assert trace["y"] == [place]
+        assert trace["x"] == [pytest.approx(scale * row.difference, abs=0.06)]
+        high = trace["x"][0] + trace["error_x"]["array"][0]
+        low = trace["x"][0] - trace["error_x"]["arrayminus"][0]
+        assert [low, high] == pytest.approx([scale * row.low, scale * row.high], abs=0.12)
+        assert first < min(low, 0) <= max(high, 0) < last
+
+
+def test_findings_differ_by_shape_and_name_and_have_no_other_name_in_the_legend(drawn) -> None:
+    found = charts_compare.comparison_figure(drawn)["data"]
+    words = ["differs", "differs by itself only", "no difference can be shown"]
+    assert [trace["name"] for trace in found] == words
+    assert len({trace["marker"]["symbol"] for trace in found}) == 3
+    figure = charts_compare.comparison_figure(replace(drawn, rows=drawn.rows[:1]))
+    assert [trace["name"] for trace in figure["data"]] == ["differs"]
+    assert figure["layout"]["showlegend"] is False
+
+
+def test_texts_are_safe_and_colours_are_those_of_the_style_sheet(drawn) -> None:
+    figure = charts_compare.comparison_figure(drawn)
+    assert figure["layout"]["yaxis"]["ticktext"] == ["&lt;18", "18-24", "25 &amp; older"]
+    assert json.loads(json.dumps(figure, allow_nan=False)) == figure
+    for text in strings(figure):
+        assert not re.search(r"<(?!br>)", text)
+        if text.startswith("--"):
+            assert len(re.findall(rf"{text}: #[0-9a-f]{{6}};", STYLES)) >= 2, text
+    hovers = [text for trace in figure["data"] for text in trace["hovertext"]]
+    assert all(re.search(rf"<br>[+{wording.MINUS}]?\d+\.\d points \(.* to .*\)<br>", text) for text in hovers)

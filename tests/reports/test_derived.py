@@ -1,20 +1,307 @@
-"""Totals that follow from the tallies: equal to what counting people gives."""
+"""Totals and figures per category that follow from the tallies: those of the people, and the blanks."""
 
+from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
+import ldp
+from ldp import windows
+from reports import selectors
+from reports.coverage import Coverage, coverage_of
 from reports.derived import KeyFigures, key_figures
-from reports.models import Study
-from reports.selectors import visitor_unions
+from reports.models import DayNote, Indicator, Study
+from reports.movement import available_shows, movement
+from reports.movement_figures import Movement, Show, Unit
+from reports.selectors import Window, visitor_unions
+from reports.services.notes import note_day
+from reports.small_cells import hides_last_visits, hides_new_or_returning
 from reports.status import Status
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
+EPSILON = "6"  # hardly any noise: an estimate that is off shows at once
 
 
-def test_key_figures_are_those_of_the_people(fair: Study) -> None:
+def of(study: Study, slug: str = "age") -> Indicator:
+    return study.indicators.get(slug=slug)
+
+
+def publish_bitmaps(study: Study, bitmaps: list[int]) -> None:
+    """Let people of these days cross."""
+    people = factory.crowd(study, n=len(bitmaps))
+    factory.publish(study, replace(people, bitmaps=np.array(bitmaps, np.uint64)))
+
+
+@pytest.fixture
+def crowded(db) -> tuple[Study, factory.People]:
+    study = factory.create(epsilon=EPSILON)
+    people = factory.crowd(study, n=12_000)
+    factory.publish(study, people)
+    return study, people
+
+
+def check(found: Movement, truths: list[np.ndarray]) -> None:
+    """Every interval, at 95 %, may miss one or two of its cells, but never by far."""
+    assert len(found.points) == len(truths)
+    cells = missed = 0
+    for point, truth in zip(found.points, truths, strict=True):
+        for estimate, true in zip(point.estimates, truth, strict=True):
+            half = (estimate.ci_high - estimate.ci_low) / 2
+            if point.status == Status.OK and half:
+                assert estimate.ci_low - 1.5 * half < true < estimate.ci_high + 1.5 * half
+                cells += 1
+                missed += not estimate.ci_low <= true <= estimate.ci_high
+    assert missed <= max(2, 0.25 * cells)
+
+
+def count(people: factory.People, chosen: np.ndarray) -> np.ndarray:
+    return np.bincount(people.static["age"][chosen], minlength=3)
+
+
+def test_arrivals_returns_and_departures_are_those_of_the_people(crowded) -> None:
+    study, people = crowded
+    nobody = people.bitmaps == 0
+    today = [people.present(day, day) for day in range(1, 5)]
+    before = [nobody, *(people.present(1, day) for day in range(1, 4))]
+    after = [*(people.present(day, 4) for day in range(2, 5)), nobody]
+    truths = {
+        Show.ARRIVALS: [there & ~been for there, been in zip(today, before, strict=True)],
+        Show.RETURNING: [there & been for there, been in zip(today, before, strict=True)],
+        Show.DEPARTURES: [there & ~comes for there, comes in zip(today, after, strict=True)],
+    }
+    for show, truth in truths.items():
+        found = movement(of(study), show=show)
+        assert found.is_exact
+        assert [point.total for point in found.points] == [chosen.sum() for chosen in truth]
+        assert [getattr(day, show.value) for day in found.totals] == [chosen.sum() for chosen in truth]
+        check(found, [count(people, chosen) for chosen in truth])
+    # nobody returns to the first day
+    assert [e.ci_high for e in movement(of(study), show=Show.RETURNING).points[0].estimates] == [0, 0, 0]
+
+
+def test_shares_that_come_back_are_those_of_the_people(crowded) -> None:
+    study, people = crowded
+    cohort = people.present(2, 2)
+    of_cohort = count(people, cohort)
+    found = movement(of(study), show=Show.BACK_WITHIN, cohort=2)
+    assert (found.unit, found.cohort, found.is_exact) == (Unit.SHARE, 2, True)
+    check(found, [count(people, cohort & people.present(3, day)) / of_cohort for day in (3, 4)])
+    for point in found.points:
+        assert point.total == (cohort & people.present(3, point.day)).sum() / cohort.sum()
+    again = movement(of(study), show=Show.THERE_AGAIN, cohort=2)
+    assert [point.is_exact for point in again.points] == [True, False]
+    truth = [count(people, cohort & people.present(day, day)) / of_cohort for day in (3, 4)]
+    check(again, truth)
+    apart = again.points[1]
+    assert apart.total is None
+    assert apart.low < (cohort & people.present(4, 4)).sum() / cohort.sum() < apart.high
+    assert all(estimate.value is None for estimate in apart.estimates)
+    assert all(estimate.value is not None for estimate in again.points[0].estimates)
+
+
+def test_days_present_and_new_in_a_window_are_those_of_the_people(crowded) -> None:
+    study, people = crowded
+    days = np.array([int(bits).bit_count() for bits in people.bitmaps])
+    means = np.bincount(people.static["age"], weights=days) / np.bincount(people.static["age"])
+    found = movement(of(study), show=Show.DAYS_PRESENT)
+    assert (found.unit, found.is_exact) == (Unit.DAYS, False)
+    assert found.points[0].total == pytest.approx(days.mean())
+    check(found, [means])
+    window = movement(of(study), show=Show.WINDOW, window=Window(3, 4))
+    there, before = people.present(3, 4), people.present(1, 2)
+    assert [point.total for point in window.points] == [(there & ~before).sum(), (there & before).sum()]
+    check(window, [count(people, there & ~before), count(people, there & before)])
+
+
+def test_daily_indicator_counts_who_comes_by_the_value_of_the_day(crowded) -> None:
+    study, people = crowded
+    stay = of(study, "stay")
+    assert available_shows(stay) == (Show.ARRIVALS, Show.RETURNING, Show.WINDOW)
+    found = movement(stay)
+    truth = []
+    for day in range(1, 5):
+        before = people.present(1, day - 1) if day > 1 else people.bitmaps == 0
+        new = people.present(day, day) & ~before
+        truth.append(np.bincount(people.daily["stay"][new, day - 1], minlength=2))
+    check(found, truth)
+    # What it does not have is not shown under another name.
+    assert movement(stay, show=Show.DEPARTURES).show == Show.ARRIVALS
+
+
+def test_visitors_of_categories_are_scaled_and_totals_are_not(fair) -> None:
+    small = factory.published(slug="small", market_share=Decimal("0.25"))
+    scaled, plain = (movement(of(study)).points[1] for study in (small, fair))
+    assert scaled.total == plain.total
+    for one, other in zip(scaled.estimates, plain.estimates, strict=True):
+        expected = [4 * other.value, 4 * other.ci_low, 4 * other.ci_high]
+        assert [one.value, one.ci_low, one.ci_high] == pytest.approx(expected)
+    scaled, plain = (movement(of(study), show=Show.BACK_WITHIN).points[0] for study in (small, fair))
+    assert scaled.estimates[0].value == plain.estimates[0].value
+
+
+@pytest.mark.parametrize("show", list(Show))
+def test_without_answers_there_are_totals_and_without_data_blanks_only(show) -> None:
+    study, empty = factory.create(), factory.create(slug="empty")
+    factory.publish(study, factory.unanswered(factory.crowd(study, n=200)))
+    found = movement(of(study), show=show)
+    assert found.points[-1].low is not None
+    for estimate in (each for point in found.points for each in point.estimates):
+        assert (estimate.value, estimate.status) in {(None, Status.NOT_COLLECTED), (0, Status.OK)}
+    for point in movement(of(empty), show=show).points:
+        assert (point.status, point.low) == (Status.NOT_COLLECTED, None)
+        assert {estimate.value for estimate in point.estimates} == {None}
+
+
+def test_day_without_data_is_blank_and_the_days_beside_it_are_not() -> None:
+    study = factory.published(gap=3)
+    DayNote.objects.create(study=study, day=3, kind="outage", text="mast down", by="olga")
+    for show in (Show.ARRIVALS, Show.RETURNING, Show.DEPARTURES):
+        points = movement(of(study), show=show).points
+        assert [point.status for point in points] == [Status.OK, Status.OK, Status.OUTAGE, Status.OK]
+        assert points[2].low is None
+    again = movement(of(study), show=Show.THERE_AGAIN, cohort=1).points
+    assert [point.status for point in again] == [Status.OK, Status.OUTAGE, Status.OK]
+
+
+def test_nobody_is_said_to_stay_away_from_days_without_data() -> None:
+    study = factory.create()
+    people = factory.crowd(study)
+    factory.publish(study, factory.absent_on(factory.absent_on(people, day=4), day=3))
+    back = movement(of(study), show=Show.BACK_WITHIN, cohort=1).points
+    assert [point.status for point in back] == [Status.OK, Status.OK, Status.OK]  # day 2 counts
+    for show in (Show.BACK_WITHIN, Show.THERE_AGAIN):
+        points = movement(of(study), show=show, cohort=2).points
+        assert {(point.status, point.low) for point in points} == {(Status.NOT_COLLECTED, None)}
+
+
+def test_few_who_come_back_are_suppressed_and_the_others_are_not() -> None:
+    study = factory.create(small_cell=100)
+    publish_bitmaps(study, [0b0001] * 450 + [0b0011] * 40 + [0b0101] * 510)
+    back = movement(of(study), show=Show.BACK_WITHIN, cohort=1).points
+    assert [point.status for point in back] == [Status.SUPPRESSED, Status.OK, Status.OK]
+    assert back[0].low is None
+    assert {estimate.ci_low for estimate in back[0].estimates} == {None}
+
+
+def test_few_visitors_are_suppressed_by_the_small_cell_rule() -> None:
+    study = factory.create(small_cell=1000)
+    people = factory.crowd(study)
+    factory.publish(study, people)
+    found = movement(of(study), show=Show.ARRIVALS)
+    for point in found.points:
+        before = people.present(1, point.day - 1) if point.day > 1 else False
+        is_few = np.count_nonzero(people.present(point.day, point.day) & ~np.asarray(before)) < 1000
+        assert (point.status == Status.SUPPRESSED) == is_few
+        assert (point.low is None) == is_few
+        assert all((e.ci_low is None) == is_few for e in point.estimates)
+    assert {point.status for point in found.points} == {Status.OK, Status.SUPPRESSED}
+    assert found.totals[3].arrivals is None
+
+
+def test_wide_intervals_are_not_reliable() -> None:
+    study = factory.published(n=300, epsilon="0.3")
+    estimates = movement(of(study), show=Show.ARRIVALS).points[-1].estimates
+    assert {estimate.status for estimate in estimates} == {Status.NOT_RELIABLE}
+
+
+def test_indicator_of_some_days_and_study_of_one_day_have_totals_only() -> None:
+    some = factory.published(factory.GENDER, factory.HALF_STAY, slug="some")
+    one = factory.published(factory.GENDER, slug="one", days=1)
+    for study, slug in ((some, "stay"), (one, "gender")):
+        found = movement(of(study, slug))
+        assert (found.show, found.points, found.available) == (None, (), ())
+        assert sum(day.arrivals for day in found.totals) == 4000
+
+
+def test_choices_out_of_range_fall_back_and_a_movement_takes_few_queries(fair, django_assert_num_queries):
+    assert movement(of(fair), show=Show.BACK_WITHIN, cohort=4).cohort == 1
+    assert movement(of(fair), show=Show.WINDOW, window=Window(1, 2)).window == Window(2, 4)
+    fresh = Indicator.objects.select_related("study").get(pk=of(fair).pk)
+    with django_assert_num_queries(3):  # notes, twice; tally with plan and visitors
+        movement(fresh, show=Show.THERE_AGAIN)
+    unions = visitor_unions(fair)
+    with django_assert_num_queries(0):
+        given = key_figures(fair, visitors=unions)  # totals that are there are not read again
+    with django_assert_num_queries(1):
+        assert key_figures(fair) == given
+
+
+def test_work_grows_with_the_days_and_not_with_their_pairs(monkeypatch) -> None:
+    """62 days and 100 categories: a few estimates per day."""
+    many = factory.indicator("region", *(f"Region {code}" for code in range(100)))
+    study = factory.published(many, days=62, n=20_000)
+    calls = []
+    estimate = windows.pure_frequencies
+    counted = lambda *args, **kw: calls.append(1) or estimate(*args, **kw)  # noqa: E731
+    monkeypatch.setattr(windows, "pure_frequencies", counted)
+    for show in Show:
+        calls.clear()
+        found = movement(of(study, "region"), show=show)
+        assert len(calls) <= 5 * 62, show
+        assert len(found.points) in (1, 2, 61, 62), show
+
+
+def test_no_figure_tells_of_a_day_that_the_small_cell_rule_hides() -> None:
+    study = factory.create(small_cell=100)
+    # 40 on day 1 only, 20 on both; everybody else from day 2 on; day 4 has 30 of them.
+    publish_bitmaps(study, [0b0001] * 40 + [0b0011] * 20 + [0b0110] * 910 + [0b1110] * 30)
+    found = movement(of(study), show=Show.ARRIVALS)
+    assert [day.coverage.visitors for day in found.totals] == [None, 960, 940, None]
+    # Visitors of days 1 to 2 (1,000) less who is new on day 2 (940) would be those of day 1.
+    assert (found.totals[1].arrivals, found.totals[1].returning) == (None, None)
+    assert found.totals[1].coverage.first_time is None
+    assert [point.status for point in found.points][:2] == [Status.SUPPRESSED, Status.SUPPRESSED]
+    # Visitors of days 3 to 4 less the last visits on day 3 would be those of day 4.
+    assert [day.departures for day in found.totals] == [None, None, None, None]
+    # All visits less those of the days that are shown would be those of the hidden days.
+    assert (found.key.n_visits, found.key.mean_days, found.key.return_visits) == (None, None, None)
+    [mean] = movement(of(study), show=Show.DAYS_PRESENT).points
+    assert (mean.status, mean.low) == (Status.SUPPRESSED, None)
+    assert {estimate.ci_low for estimate in mean.estimates} == {None}
+    back = movement(of(study), show=Show.THERE_AGAIN, cohort=2).points
+    assert [point.status for point in back] == [Status.OK, Status.SUPPRESSED]
+
+
+def test_few_hide_what_can_be_subtracted_from_others() -> None:
+    later, new = (factory.create(small_cell=100, slug=slug) for slug in ("later", "new"))
+    # Visitors of days 1 and 2 less those of day 1, if nobody was on both, would be those of day 2.
+    publish_bitmaps(later, [0b0001] * 960 + [0b0010] * 40)
+    back = movement(of(later), show=Show.BACK_WITHIN, cohort=1).points
+    assert {(point.status, point.low) for point in back} == {(Status.SUPPRESSED, None)}
+    # Those of day 2 less who is new would be who returns.
+    publish_bitmaps(new, [0b0011] * 960 + [0b0110] * 40)
+    day = movement(of(new)).totals[1]
+    assert (day.coverage.visitors, day.arrivals, day.returning) == (1000, None, None)
+    returning = movement(of(new), show=Show.RETURNING).points[1]
+    assert (returning.status, returning.low) == (Status.SUPPRESSED, None)
+
+
+@pytest.mark.parametrize(
+    ("people", "is_new_hidden", "is_last_hidden"),
+    [
+        ({0b0011: 50, 0b0010: 50, 0b0110: 50}, False, False),
+        ({0b0011: 50, 0b0010: 5, 0b0101: 50}, True, False),  # few are new on day 2
+        ({0b0011: 5, 0b0001: 50, 0b0010: 50, 0b0100: 50}, True, False),  # few return: the complement
+        ({0b0001: 5, 0b0010: 50, 0b0100: 50}, True, False),  # few were there before
+        ({0b0011: 50, 0b0010: 50, 0b1000: 5}, False, True),  # few come later: the complement
+        ({0b0111: 50, 0b0110: 50, 0b0010: 5}, False, True),  # few leave
+        ({0b0010: 50, 0b0100: 50}, False, False),  # nobody is not few
+    ],
+)
+def test_a_difference_with_a_small_complement_is_hidden(people, is_new_hidden, is_last_hidden) -> None:
+    study = Study(days=4, small_cell=10)
+    bitmaps = np.repeat(np.array(list(people), np.uint64), list(people.values()))
+    counts = np.zeros((5, 5), np.int64)
+    ldp.tally_visitors(bitmaps, counts, sign=1)
+    unions = ldp.all_unions(counts)
+    assert hides_new_or_returning(study, unions, first_day=2, last_day=2) == is_new_hidden
+    assert hides_last_visits(study, unions, day=2) == is_last_hidden
+
+
+def test_key_figures_are_those_of_the_people(fair) -> None:
     bitmaps = factory.crowd(fair).bitmaps
     presence = bitmaps[:, np.newaxis] >> np.arange(4, dtype=np.uint64) & np.uint64(1)
     daily = presence.sum(axis=0)
@@ -27,44 +314,56 @@ def test_key_figures_are_those_of_the_people(fair: Study) -> None:
     assert found.busiest_visitors == daily.max()
     assert found.busiest_day == fair.date_of(int(daily.argmax()) + 1)
     assert found.days_with_visitors == 4
-
-
-def test_day_without_visitors_is_not_counted_as_one() -> None:
-    study = factory.create()
-    factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
-    assert key_figures(study).days_with_visitors == 3
-
-
-def test_first_of_equally_busy_days_is_named() -> None:
-    study = factory.create(days=3)
-    everyone = np.full(50, 0b110, np.uint64)
-    people = factory.crowd(study, n=50)
-    factory.publish(study, factory.People(bitmaps=everyone, static=people.static, daily=people.daily))
+    study = factory.create(slug="even", days=3)  # the first of equally busy days is named
+    publish_bitmaps(study, [0b110] * 50)
     found = key_figures(study)
     assert (found.busiest_day, found.busiest_visitors) == (date(2024, 5, 31), 50)
     assert found.mean_days == 2
 
 
-def test_study_without_data_has_no_figures() -> None:
-    found = key_figures(factory.create())
+def test_study_without_data_has_no_figures_and_misses_its_first_day_first() -> None:
+    study = factory.create()
+    found = key_figures(study)
     assert found == KeyFigures(status=Status.NOT_COLLECTED, days_with_visitors=0)
-    assert found.return_visits is None
-    assert found.return_share is None
+    assert (found.return_visits, found.return_share) == (None, None)
+    days = coverage(study)
+    assert (days.published, days.next_missing.day) == (0, 1)
 
 
-def test_few_visitors_are_suppressed_by_the_small_cell_rule() -> None:
-    study = factory.create(small_cell=60)
-    people = factory.crowd(study, n=50)
-    factory.publish(study, people)
+def test_key_figures_of_few_visitors_are_suppressed() -> None:
+    study = factory.published(n=50, small_cell=60)
     assert key_figures(study) == KeyFigures(status=Status.SUPPRESSED, days_with_visitors=4)
     Study.objects.update(small_cell=45)  # all of them are enough, those of each day are not
     found = key_figures(Study.objects.get())
     assert (found.n_visitors, found.busiest_day, found.busiest_visitors) == (50, None, None)
+    Study.objects.update(small_cell=20)
+    covered = coverage(Study.objects.get())
+    assert [day.first_time is None for day in covered.days] == [False, True, True, True]
 
 
-def test_totals_that_are_there_are_not_read_again(fair: Study, django_assert_num_queries) -> None:
-    unions = visitor_unions(fair)
-    with django_assert_num_queries(0):
-        given = key_figures(fair, visitors=unions)
-    with django_assert_num_queries(1):
-        assert key_figures(fair) == given
+def coverage(study: Study) -> Coverage:
+    return coverage_of(study, visitors=selectors.visitor_unions(study), notes=study.day_notes.all())
+
+
+def test_each_day_has_its_own_kind_of_blank() -> None:
+    study = factory.published(small_cell=2000, gap=3)
+    note_day(study, day=date(2024, 6, 2), kind=DayNote.Kind.OUTAGE, text="Power cut", by="adam")
+    note_day(study, day=date(2024, 5, 30), kind=DayNote.Kind.EVENT, text="Opening", by="adam")
+    assert key_figures(study).days_with_visitors == 3
+    found = coverage(study)
+    statuses = [Status.OK, Status.OK, Status.NOT_COLLECTED, Status.OUTAGE]
+    assert [day.status for day in found.days] == statuses
+    assert [day.visitors is None for day in found.days] == [False, False, True, True]
+    assert [note.text for note in found.days[0].notes] == ["Opening"]
+    assert found.published == 2
+    assert found.next_missing == found.days[2]
+    assert found.counts == [(Status.OK, 2), (Status.NOT_COLLECTED, 1), (Status.OUTAGE, 1)]
+
+
+def test_weeks_start_on_monday_and_hold_every_day_once() -> None:
+    study = factory.create(days=12)  # from Thursday 30 May
+    weeks = coverage(study).weeks
+    assert [len(week) for week in weeks] == [7, 7, 7]
+    days = [day for week in weeks for day in week]
+    assert [day and day.day for day in days] == [None] * 3 + list(range(1, 13)) + [None] * 6
+    assert (days[3].date, days[7].date) == (date(2024, 5, 30), date(2024, 6, 3))

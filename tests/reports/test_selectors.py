@@ -1,96 +1,93 @@
-"""From tallies to estimates: exact totals, honest errors, and windows that do or do not exist."""
+"""From tallies to estimates, files and pages, of every mechanism: exact totals, errors, plain words."""
 
+import csv
+import io
+import json
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any, get_args
 
 import numpy as np
+import pypdf
 import pytest
+from django.core.management import CommandError
 from django.utils import timezone, translation
 
 import ldp
-from reports import selectors
+from ldp.params import Mechanism
+from reports import selectors, wording
+from reports.exports.formats import render_file
+from reports.exports.selection import select_days, select_window
 from reports.models import Indicator, Plan, Study, Tally
-from reports.selectors import UnionNotAvailableError, Window, WindowError
+from reports.selectors import UnionNotAvailableError, Window, WindowError, WindowReport
+from reports.version import software
 from tests.reports import report_factory as factory
+from tests.reports.pages import get, page, printed, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.database]
-
-HALF_STAY = factory.indicator(
-    "stay", "short", "long", kind="daily", column=None, derive="visit_duration", max_values=2
-)
+pytestmark = pytest.mark.django_db
+MECHANISMS = get_args(Mechanism)
+REGION = factory.indicator("region", *(f"Region {letter}" for letter in "ABCDEFGHIJKLMNOPQR"))
+INDICATORS = (factory.GENDER, REGION, factory.STAY)
+PAIR = (factory.GENDER, REGION)
 
 
 def of(study: Study, slug: str) -> Indicator:
     return study.indicators.get(slug=slug)
 
 
-def frequencies(values: np.ndarray, k: int) -> np.ndarray:
-    return np.bincount(values, minlength=k) / values.size
+def report_of(study: Study, slug: str, *days: int) -> WindowReport:
+    return selectors.window_report(of(study, slug), Window(*days))
 
 
-def test_windows_are_all_unions_of_consecutive_days() -> None:
-    study = factory.create(days=3)
-    assert selectors.windows_of(study) == [
-        Window(1, 1), Window(1, 2), Window(1, 3), Window(2, 2), Window(2, 3), Window(3, 3),
-    ]  # fmt: skip
+def made(*indicators: Any, **changes: Any) -> tuple[Study, factory.People, ldp.Delta]:
+    study = factory.create(*(indicators or INDICATORS), **changes)
+    people = factory.crowd(study, n=6000)
+    return study, people, factory.publish(study, people)
 
 
-def test_window_from_dates_counts_days_from_one() -> None:
-    study = factory.create()
-    assert selectors.window_from_dates(study, date(2024, 5, 31), date(2024, 6, 2)) == Window(2, 4)
+def check_shares(report: WindowReport, truth: np.ndarray) -> None:
+    for estimate, true in zip(report.estimates, truth, strict=True):
+        assert abs(estimate.frequency - true) < 5 * estimate.std_error
+        assert estimate.ci_low < estimate.frequency < estimate.ci_high
+    assert sum(estimate.consistent for estimate in report.estimates) == pytest.approx(1)
 
 
+# --- windows --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("first", "last"),
-    [
-        (date(2024, 5, 29), date(2024, 5, 30)),
-        (date(2024, 6, 2), date(2024, 6, 3)),
-        (date(2024, 6, 1), date(2024, 5, 31)),
-    ],
+    [("2024-05-29", "2024-05-30"), ("2024-06-02", "2024-06-03"), ("2024-06-01", "2024-05-31")],
 )
-def test_window_outside_the_study_is_refused(first: date, last: date) -> None:
+def test_window_outside_the_study_is_refused(first, last) -> None:
+    study = factory.create()
+    assert selectors.window_from_dates(study, date(2024, 5, 31), date(2024, 6, 2)) == Window(2, 4)
     with pytest.raises(WindowError, match=rf"2024-05-30 to 2024-06-02.*got {first} to {last}"):
-        selectors.window_from_dates(factory.create(), first, last)
+        selectors.window_from_dates(study, date.fromisoformat(first), date.fromisoformat(last))
 
 
+@pytest.mark.database
 def test_visitors_of_every_window_are_exact() -> None:
-    study = factory.create()
-    people = factory.crowd(study)
-    factory.publish(study, people)
+    study, people, _ = made(days=3)
+    windows = [(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)]
+    assert selectors.windows_of(study) == [Window(*days) for days in windows]
     unions = selectors.visitor_unions(study)
-    for window in selectors.windows_of(study):
-        truth = np.count_nonzero(people.present(window.first_day, window.last_day))
-        assert unions[window.first_day, window.last_day] == truth
-        report = selectors.window_report(of(study, "gender"), window)
-        assert report.n_visitors == truth
+    for days in windows:
+        truth = np.count_nonzero(people.present(*days))
+        assert unions[days] == report_of(study, "gender", *days).n_visitors == truth
 
 
-def test_reports_of_all_indicators_add_up_to_the_visitors_when_each_answers_one() -> None:
-    study = factory.create()
-    factory.publish(study, factory.crowd(study))
-    for window in selectors.windows_of(study):
-        reports = selectors.study_reports(list(study.indicators.all()), window)
-        assert sum(report.n_reports for report in reports) == reports[0].n_visitors
-        for report in reports:
-            assert sum(estimate.reports for estimate in report.estimates) == report.n_reports
-
-
-@pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
-def test_estimates_lie_within_their_errors_of_the_truth(mechanism: str) -> None:
-    study = factory.create(mechanism=mechanism, epsilon="4")
-    people = factory.crowd(study, n=8000)
-    factory.publish(study, people)
-    for window in selectors.windows_of(study):
-        present = people.present(window.first_day, window.last_day)
-        for slug in ("gender", "age"):
-            report = selectors.window_report(of(study, slug), window)
-            truth = frequencies(people.static[slug][present], len(report.estimates))
-            for estimate, true in zip(report.estimates, truth, strict=True):
-                assert abs(estimate.frequency - true) < 5 * estimate.std_error
-                assert estimate.ci_low < estimate.frequency < estimate.ci_high
-            assert sum(estimate.consistent for estimate in report.estimates) == pytest.approx(1)
+def test_report_without_answers_has_zeros_and_a_report_names_its_plan() -> None:
+    report = report_of(factory.create(), "gender", 1, 4)
+    assert (report.n_visitors, report.n_reports) == (0, 0)
+    assert [estimate.category for estimate in report.estimates] == ["F", "M", "NR"]
+    for estimate in report.estimates:
+        assert estimate == selectors.Estimate(category=estimate.category, reports=0)
+    study = factory.create(slug="shared", mechanism="spl-grr", unit="attribute", epsilon="3")
+    report = report_of(study, "age", 1, 1)
+    assert (report.plan_version, report.mechanism, report.unit) == (1, "spl-grr", "attribute")
+    assert report.epsilon == 1.0  # 3 shared by three indicators
+    assert (report.first_date, report.last_date) == (date(2024, 5, 30), date(2024, 5, 30))
 
 
 def test_union_of_a_daily_indicator_is_the_value_of_the_first_day_there() -> None:
@@ -101,120 +98,300 @@ def test_union_of_a_daily_indicator_is_the_value_of_the_first_day_there() -> Non
     values = np.zeros((people.bitmaps.size, study.days), np.int32)
     values[np.arange(first_days.size), first_days] = 1
     factory.publish(study, replace(people, daily={"stay": values}))
-    whole = selectors.window_report(of(study, "stay"), Window(1, 4)).estimates[1]
+    whole = report_of(study, "stay", 1, 4).estimates[1]
     assert abs(whole.frequency - 1) < 5 * whole.std_error + 1e-3
-    last = selectors.window_report(of(study, "stay"), Window(4, 4)).estimates[1]
+    last = report_of(study, "stay", 4, 4).estimates[1]
     truth = np.count_nonzero(first_days == 3) / np.count_nonzero(people.present(4, 4))
     assert abs(last.frequency - truth) < 5 * last.std_error
 
 
-def test_numbers_are_those_of_the_library_for_the_same_counts() -> None:
-    study = factory.create(market_share=Decimal("0.4"))
-    delta = factory.publish(study, factory.crowd(study))
-    window = {"first_day": 2, "last_day": 3}
-    counts = ldp.union(delta.counts[1], **window)
-    n_reports = int(ldp.union(delta.n_reports[1], **window))
-    n_visitors = int(ldp.union(delta.visitors, **window))
-    expected = ldp.grr_frequencies(
-        counts,
-        n_reports=n_reports,
-        n_population=n_visitors,
-        channel=ldp.grr_channel(epsilon=Fraction(1), domain_size=3),
-    )
-    report = selectors.window_report(of(study, "age"), Window(2, 3))
-    assert (report.n_visitors, report.n_reports) == (n_visitors, n_reports)
-    for code, estimate in enumerate(report.estimates):
-        assert estimate.reports == counts[code]
-        assert estimate.frequency == expected.frequency[code]
-        assert estimate.std_error == expected.std_error[code]
-        assert (estimate.ci_low, estimate.ci_high) == (expected.ci_low[code], expected.ci_high[code])
-        assert estimate.visitors == pytest.approx(expected.frequency[code] * n_visitors / 0.4)
-        assert estimate.visitors_ci_low == pytest.approx(expected.ci_low[code] * n_visitors / 0.4)
-        assert estimate.visitors_ci_high == pytest.approx(expected.ci_high[code] * n_visitors / 0.4)
+def test_indicator_answered_on_some_days_has_no_unions() -> None:
+    study, people, _ = made(factory.GENDER, factory.HALF_STAY)
+    stay = of(study, "stay")
+    assert selectors.windows_of_indicator(stay) == [Window(day, day) for day in range(1, 5)]
+    for language, words in (("en", "2 of 4 days, got days 1 to 2"), ("fr", "doit être un seul jour")):
+        with translation.override(language), pytest.raises(UnionNotAvailableError, match=words):
+            selectors.window_report(stay, Window(1, 2))
+    left_out = selectors.study_reports(list(study.indicators.all()), Window(1, 2))
+    assert [report.indicator.slug for report in left_out] == ["gender"]
+    there = people.daily["stay"][people.present(2, 2), 1]
+    check_shares(report_of(study, "stay", 2, 2), np.bincount(there, minlength=2) / there.size)
+    every_day = factory.create(replace(factory.HALF_STAY, max_values=4), slug="every-day")
+    assert selectors.has_unions(of(every_day, "stay"))
 
 
-def test_report_names_its_plan() -> None:
-    study = factory.create(mechanism="spl-grr", unit="attribute", epsilon="3")
-    report = selectors.window_report(of(study, "age"), Window(1, 1))
-    assert (report.plan_version, report.mechanism, report.unit) == (1, "spl-grr", "attribute")
-    assert report.epsilon == 1.0  # 3 shared by three indicators
-    assert (report.first_date, report.last_date) == (date(2024, 5, 30), date(2024, 5, 30))
+# --- numbers --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_estimates_lie_within_their_errors_of_the_truth(mechanism) -> None:
+    study, people, _ = made(mechanism=mechanism, epsilon="4")
+    for window in selectors.windows_of(study):
+        present = people.present(window.first_day, window.last_day)
+        for slug in ("gender", "region"):
+            report = selectors.window_report(of(study, slug), window)
+            true = np.bincount(people.static[slug][present], minlength=len(report.estimates))
+            assert report.n_visitors == np.count_nonzero(present)
+            check_shares(report, true / np.count_nonzero(present))
+    first = np.array([next(day for day in range(4) if int(b) >> day & 1) for b in people.bitmaps])
+    values = people.daily["stay"][np.arange(first.size), first]
+    check_shares(report_of(study, "stay", 1, 4), np.bincount(values, minlength=2) / first.size)
 
 
-def test_newest_plan_is_read() -> None:
-    study = factory.create(factory.GENDER)
-    factory.publish(study, factory.crowd(study))
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_numbers_are_those_of_the_library_for_the_same_counts(mechanism) -> None:
+    study, _, delta = made(mechanism=mechanism, market_share=Decimal("0.4"))
+    spec = ldp.PlanSpec.from_json(study.plans.get().spec)
+    reports = selectors.study_reports(list(study.indicators.all()), Window(2, 3))
+    for index, report in enumerate(reports):
+        counts, n_reports, n_visitors = (
+            ldp.union(tally, first_day=2, last_day=3)
+            for tally in (delta.counts[index], delta.n_reports[index], delta.visitors)
+        )
+        sizes = {"n_reports": int(n_reports), "n_population": int(n_visitors)}
+        expected = ldp.pure_frequencies(counts, **sizes, channel=spec.channel(index))
+        assert (report.n_reports, report.n_visitors) == (n_reports, n_visitors)
+        assert [estimate.reports for estimate in report.estimates] == counts.tolist()
+        for name in ("frequency", "std_error", "ci_low", "ci_high"):
+            values = getattr(expected, name)
+            assert [getattr(estimate, name) for estimate in report.estimates] == values.tolist()
+            scaled = {"frequency": "visitors", "ci_low": "visitors_ci_low", "ci_high": "visitors_ci_high"}
+            if name in scaled:
+                found = [getattr(estimate, scaled[name]) for estimate in report.estimates]
+                assert found == pytest.approx(values * n_visitors / 0.4)
+    # Everyone reports as the plan says.
+    n_reports = [report.n_reports for report in reports]
+    if mechanism.startswith("smp"):
+        assert sum(n_reports) == reports[0].n_visitors
+    else:
+        assert set(n_reports) == {reports[0].n_visitors}
+    for report in reports:
+        adds_up = sum(estimate.reports for estimate in report.estimates) == report.n_reports
+        assert adds_up == (not report.is_unary)
+        assert report.has_fakes == mechanism.startswith("rsfd")
+    unary = {"grr": [False] * 3, "oue": [True] * 3, "ouez": [True] * 3, "adp": [False, True, False]}
+    assert [report.is_unary for report in reports] == unary[mechanism.partition("-")[2]]
+
+
+def test_old_plans_are_read_as_they_were_stored_and_the_newest_is_used() -> None:
+    study = factory.published(factory.GENDER)
     old = Plan.objects.get(study=study)
+    spec = ldp.PlanSpec.from_json(old.spec)
+    assert "epsilon" not in old.spec  # of the unit
+    assert spec == replace(spec, epsilon=None)
+    assert report_of(study, "gender", 1, 1).epsilon == 1.0
     Plan.objects.filter(pk=old.pk).update(superseded_at=timezone.now())
-    spec = replace(ldp.PlanSpec.from_json(old.spec), version=2)
-    new = Plan.objects.create(
-        study=study,
-        version=2,
-        mechanism="smp-grr",
-        unit="profile",
-        epsilon=1,
-        spec=spec.to_json(),
-        spec_hash="x",
-    )
-    zero = ldp.Delta.zero(spec)
-    Tally.objects.create(
-        plan=new,
-        indicator=of(study, "gender"),
-        counts=zero.counts[0].tobytes(),
-        n_reports=zero.n_reports[0].tobytes(),
-    )
+    newer = replace(spec, version=2)
+    asked = {"mechanism": "smp-grr", "unit": "profile", "epsilon": 1}
+    new = Plan.objects.create(study=study, version=2, **asked, spec=newer.to_json(), spec_hash="x")
+    zero = ldp.Delta.zero(newer)
+    tallies = {"counts": zero.counts[0].tobytes(), "n_reports": zero.n_reports[0].tobytes()}
+    Tally.objects.create(plan=new, indicator=of(study, "gender"), **tallies)
     assert selectors.current_plan(study) == new
-    report = selectors.window_report(of(study, "gender"), Window(1, 1))
+    report = report_of(study, "gender", 1, 1)
     assert (report.plan_version, report.n_reports) == (2, 0)
 
 
-def test_window_without_answers_has_zeros_and_nothing_else() -> None:
-    study = factory.create()
-    report = selectors.window_report(of(study, "gender"), Window(1, 4))
-    assert (report.n_visitors, report.n_reports) == (0, 0)
-    assert [estimate.category for estimate in report.estimates] == ["F", "M", "NR"]
-    for estimate in report.estimates:
-        assert estimate == selectors.Estimate(category=estimate.category, reports=0)
-
-
-def test_indicator_answered_on_some_days_has_no_unions() -> None:
-    study = factory.create(factory.GENDER, HALF_STAY)
-    people = factory.crowd(study)
-    factory.publish(study, people)
-    stay = of(study, "stay")
-    assert selectors.windows_of_indicator(stay) == [Window(day, day) for day in range(1, 5)]
-    with pytest.raises(UnionNotAvailableError, match="2 of 4 days, got days 1 to 2"):
-        selectors.window_report(stay, Window(1, 2))
-    with translation.override("fr"), pytest.raises(UnionNotAvailableError, match="doit être un seul jour"):
-        selectors.window_report(stay, Window(1, 2))
-    left_out = selectors.study_reports(list(study.indicators.all()), Window(1, 2))
-    assert [report.indicator.slug for report in left_out] == ["gender"]
-    single = selectors.window_report(stay, Window(2, 2))
-    truth = frequencies(people.daily["stay"][people.present(2, 2), 1], 2)
-    for estimate, true in zip(single.estimates, truth, strict=True):
-        assert abs(estimate.frequency - true) < 5 * estimate.std_error
-
-
-def test_daily_indicator_answered_on_all_days_has_unions() -> None:
-    every_day = replace(HALF_STAY, max_values=4)
-    assert selectors.has_unions(of(factory.create(every_day), "stay"))
-
-
-def test_summaries_are_newest_first_with_their_visitors() -> None:
-    old = factory.create(slug="old", first_day=date(2020, 1, 1))
-    factory.publish(old, factory.crowd(old, n=100))
+def test_summaries_are_newest_first_and_all_reports_take_three_queries(django_assert_num_queries) -> None:
+    factory.published(slug="old", first_day=date(2020, 1, 1), n=100)
     factory.create(slug="new", first_day=date(2021, 1, 1))
     summaries = selectors.study_summaries(Study.objects.all())
-    assert [(each.study.slug, each.n_visitors, each.n_indicators) for each in summaries] == [
-        ("new", 0, 3),
-        ("old", 100, 3),
-    ]
-
-
-def test_all_reports_of_a_study_take_three_queries(django_assert_num_queries) -> None:
-    study = factory.create()
-    factory.publish(study, factory.crowd(study, n=50))
-    fresh = Study.objects.get(pk=study.pk)
+    found = [(each.study.slug, each.n_visitors, each.n_indicators) for each in summaries]
+    assert found == [("new", 0, 3), ("old", 100, 3)]
+    fresh = Study.objects.get(pk=factory.published(n=50).pk)
     with django_assert_num_queries(3):  # indicators; tallies with plans and visitors; notes
         reports = selectors.study_reports(list(fresh.indicators.all()), None)
     assert len(reports) == 30
+
+
+# --- files ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_files_have_the_same_names_for_every_mechanism(mechanism) -> None:
+    study, _, _ = made(mechanism=mechanism)
+    records = json.loads(printed("export_report", "fair-2024"))
+    reports = selectors.study_reports(list(study.indicators.all()), None)
+    assert len(records) == len(reports) == 30
+    for record, report in zip(records, reports, strict=True):
+        assert record["indicator"] == report.indicator.slug
+        assert (record["first_day"], record["last_day"]) == (str(report.first_date), str(report.last_date))
+        assert (record["mechanism"], record["unit"]) == (mechanism, "profile")
+        assert record["epsilon"] == pytest.approx(1 / 3 if mechanism == "spl-grr" else 1)
+        assert (record["n_reports"], record["n_visitors"]) == (report.n_reports, report.n_visitors)
+        assert [row["reports"] for row in record["estimates"]] == [e.reports for e in report.estimates]
+    rows = list(csv.DictReader(io.StringIO(printed("export_report", "fair-2024", "--format", "csv"))))
+    assert len(rows) == sum(len(record["estimates"]) for record in records)
+
+
+# --- pages ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_pages_say_what_a_report_is(reader, mechanism) -> None:
+    made(mechanism=mechanism)
+    text = text_of(page(reader, "indicator", "region"))
+    is_unary = mechanism in {"smp-oue", "rsfd-ouez", "smp-adp", "rsfd-adp"}
+    has_fakes = mechanism.startswith("rsfd")
+    for words, is_said in (
+        ("Supporting reports", is_unary),
+        ("It supports any number of categories", is_unary),
+        ("mark the true category", is_unary),
+        ("or one that is made up to hide which is the answer", has_fakes),
+        ("of 100 reports on this one, about 33 are answers", has_fakes),
+        ("(unit: profile)", True),
+    ):
+        assert (words in text) == is_said, words
+    plan = Study.objects.get().plans.get()
+    text = text_of(page(reader, "study"))
+    assert f"version 1, {mechanism}" in text
+    assert wording.plan_words(ldp.PlanSpec.from_json(plan.spec)) in text
+    days = text_of(page(reader, "days", "region"))
+    assert ("of 100 reports on this one, about 33 are answers" in days) == has_fakes
+
+
+def test_attribute_promise_of_fake_data_is_said_with_all_its_numbers(reader) -> None:
+    """Two indicators at epsilon 1: answers and profiles have ln(2 e - 1) = 1.4898."""
+    factory.published(*PAIR, mechanism="rsfd-ouez", unit="attribute")
+    channel = ldp.PlanSpec.from_json(Study.objects.get().plans.get().spec).answer_channel(0)
+    answers = ldp.hidden_epsilon("ouez", epsilon=Fraction(1), unit="attribute", domain_sizes=[3, 18])
+    records = json.loads(printed("export_report", "fair-2024"))
+    assert {record["epsilon"] for record in records} == {float(answers)}  # in files it is that of an answer
+    assert float(answers) == pytest.approx(np.log(2 * np.e - 1))
+    said = {
+        "indicator": (
+            "each value of a person is protected with epsilon 1 (unit: attribute",
+            "all values of a person together: 1.4899)",
+            "a guess about that person by a factor of at most 4.44",
+            "this value alone, by somebody who knows all others: by a factor of at most 2.72",
+            "about 50 mark the true category, and about 18 any one other",
+        ),
+        "statement": (
+            "Each single value of a person (the unit: attribute) is protected with epsilon 1.",
+            "Epsilon, certified per profile 1.4899",
+            "Epsilon, certified per attribute 1 ",
+            "All values of a person together lose the epsilon per profile",
+            "Odds change by at most, if all other values are known",
+            str(channel.threshold_p),
+            str(channel.threshold_q),
+        ),
+    }
+    for name, texts in said.items():
+        text = text_of(page(reader, name, *(["gender"] if name == "indicator" else [])))
+        assert [words for words in texts if words not in text] == []
+
+
+REPORT_KEYS = [
+    "study", "indicator", "first_day", "last_day", "plan_version", "mechanism", "epsilon", "unit",
+    "n_visitors", "n_reports", "estimates", "status", "ci_level", "timezone", "software_version",
+]  # fmt: skip
+ESTIMATE_KEYS = [
+    "category", "reports", "frequency", "std_error", "ci_low", "ci_high", "consistent", "visitors",
+    "visitors_ci_low", "visitors_ci_high", "status",
+]  # fmt: skip
+
+
+def export(*args: str) -> str:
+    return printed("export_report", *args)
+
+
+def test_json_has_the_agreed_names_in_plan_order(fair) -> None:
+    records = json.loads(export("fair-2024"))
+    assert [list(record) for record in records] == [REPORT_KEYS] * 30
+    assert [record["indicator"] for record in records] == ["gender"] * 10 + ["age"] * 10 + ["stay"] * 10
+    days = [(record["first_day"], record["last_day"]) for record in records[:10]]
+    assert days == sorted(days)
+    assert days[0] == ("2024-05-30", "2024-05-30")
+    assert all(list(each) == ESTIMATE_KEYS for record in records for each in record["estimates"])
+    assert [estimate["category"] for estimate in records[10]["estimates"]] == ["<18", "18-24", "25 & older"]
+
+
+def test_values_are_those_of_the_selectors(fair) -> None:
+    asked = ("--indicator", "age", "--from", "2024-05-31", "--to", "2024-06-01")
+    (record,) = json.loads(export("fair-2024", *asked))
+    report = selectors.window_report(fair.indicators.get(slug="age"), Window(2, 3))
+    estimates = [{name: getattr(each, name) for name in ESTIMATE_KEYS} for each in report.estimates]
+    plan = {"plan_version": 1, "mechanism": "smp-grr", "epsilon": 1.0, "unit": "profile"}
+    window = {"study": "fair-2024", "indicator": "age", "first_day": "2024-05-31", "last_day": "2024-06-01"}
+    told = {"n_visitors": report.n_visitors, "n_reports": report.n_reports, "status": "ok", "ci_level": 0.95}
+    told |= {"timezone": "Europe/Paris", "software_version": software()["version"]}
+    assert record == window | plan | told | {"estimates": estimates}
+
+
+def test_csv_has_one_row_per_estimate_with_the_same_numbers(reader, fair) -> None:
+    rows = list(csv.DictReader(io.StringIO(export("fair-2024", "--format", "csv"))))
+    records = json.loads(export("fair-2024"))
+    flat = [record | estimate for record in records for estimate in record.pop("estimates")]
+    names = REPORT_KEYS[:10] + ESTIMATE_KEYS + REPORT_KEYS[12:]
+    assert list(rows[0]) == names
+    assert rows == [{name: str(row[name]) for name in names} for row in flat]
+    assert export("fair-2024") == export("fair-2024")  # the same data give the same bytes
+    for file_format in ("json", "csv"):  # links give what the command prints
+        file = get(reader, "study_file", file_format).content.decode()
+        assert file.strip() == export("fair-2024", "--format", file_format).strip()
+
+
+def test_window_without_data_has_zeros_and_nulls() -> None:
+    factory.create()
+    records = json.loads(export("fair-2024"))
+    assert len(records) == 30
+    for record in records:
+        assert (record["n_visitors"], record["n_reports"]) == (0, 0)
+        for estimate in record["estimates"]:
+            assert estimate.pop("category")
+            assert estimate.pop("reports") == 0
+            assert estimate.pop("status") == "not_collected"
+            assert set(estimate.values()) == {None}
+    rows = list(csv.DictReader(io.StringIO(export("fair-2024", "--format", "csv"))))
+    assert {row["frequency"] for row in rows} == {""}
+
+
+def test_unions_that_do_not_exist_are_left_out_unless_asked_for_by_name() -> None:
+    factory.published(factory.GENDER, factory.HALF_STAY)
+    records = json.loads(export("fair-2024"))
+    assert [record["indicator"] for record in records].count("stay") == 4
+    window = ("--from", "2024-05-30", "--to", "2024-05-31")
+    assert [record["indicator"] for record in json.loads(export("fair-2024", *window))] == ["gender"]
+    with pytest.raises(CommandError, match="window of stay must be a single day"):
+        export("fair-2024", "--indicator", "stay", *window)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["nope"], r"STUDY must be the slug of a study \(fair-2024\), got nope"),
+        (["fair-2024", "--indicator", "nope"], "--indicator must be one of gender, age, stay, got nope"),
+        (["fair-2024", "--from", "2024-05-30"], "--from and --to must be given together"),
+        (["fair-2024", "--from", "x", "--to", "2024-05-30"], "--from must be a date such as .*, got x"),
+        (["fair-2024", "--from", "2024-05-30", "--to", "2024-06-03"], "window must lie within 2024-05-30 to"),
+        (["fair-2024", "--format", "xml"], "invalid choice"),
+    ],
+)
+def test_errors_name_what_is_wrong(fair, args, message) -> None:
+    with pytest.raises(CommandError, match=message):
+        export(*args)
+
+
+UNSCALED = "Visitors (exact, not scaled)"
+
+
+def test_words_pages_and_pdf_name_the_scaled_number_and_the_totals_that_are_not(reader) -> None:
+    fifth = factory.published(market_share=Decimal("0.8"))  # four fifths of those who were there
+    report, whole = (report_of(each, "gender", 1, 4) for each in (fifth, factory.published(slug="whole")))
+    seen = report.n_visitors
+    assert report.scale == pytest.approx(seen / 0.8)
+    assert sum(estimate.visitors for estimate in report.estimates) == pytest.approx(report.scale)
+    counted = f"{wording.number(seen)} seen by the network, market share {wording.percent(0.8)}"
+    start = f"Of an estimated {wording.number(seen / 0.8)} visitors ({counted}), an estimated "
+    assert wording.report_summary(report).startswith(start)
+    start = f"Of {wording.number(whole.n_visitors)} visitors, an estimated "
+    assert wording.report_summary(whole).startswith(start)
+    assert wording.visitors_title(whole.study) == "Visitors (exact)"
+    moved = "All visitors (exact, not scaled)"
+    for name, words in {"indicator": UNSCALED, "days": UNSCALED, "movement": moved}.items():
+        text = text_of(page(reader, name, "gender"))
+        assert words in text
+        assert "Visitors (exact)" not in text
+    assert text_of(page(reader, "study")).count("seen by the network, not scaled") == 1
+    assert "Visitors, all days (exact, not scaled)" in text_of(page(reader, "studies"))
+    gender = fifth.indicators.get(slug="gender")
+    for selection in (select_window(gender, Window(1, 4)), select_days(gender)):
+        book = pypdf.PdfReader(io.BytesIO(render_file(selection, ending="pdf")))
+        text = " ".join(" ".join(page.extract_text() for page in book.pages).split())
+        assert "seen by the network" in text
+        assert "Visitors (exact)" not in text
+        assert UNSCALED in text

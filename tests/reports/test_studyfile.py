@@ -5,7 +5,6 @@ import json
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -13,39 +12,19 @@ import pytest
 from ldp.params import Mechanism
 from ldp.presence import PresenceSpec
 from reports.studyfile import VISIT_DURATION_BANDS, Cell, StudyDefinition, StudyFileError, parse_study
-from reports.studyfile.formats import TIMESTAMP_RULE
+from reports.studyfile.formats import DELIMITERS, TIMESTAMP_RULE, pattern_parts, timestamp_problem
+from tests.study_text import columns, daily, static, study_text
 
-DEMO = Path(__file__).parents[2] / "mobility" / "demo"
-STUDY = """
-[study]
-slug = "fair-2024"
-name = "Fair 2024"
-timezone = "Europe/Paris"
-first_day = 2024-03-30
-days = 3
-[study.visitor]
-min_minutes = 60
-from = "06:00"
-to = "23:59"
-[extract]
-subscriber = "msisdn"
-timestamp = "time"
-[plan]
-mechanism = "smp-grr"
-unit = "profile"
-epsilon = 1.0
-[[indicator]]
-slug = "age_band"
-kind = "static"
-column = "age"
-categories = ["young", "old"]
-[[indicator]]
-slug = "visit_duration"
-kind = "daily"
-derive = "visit_duration"
-"""
+STUDY = study_text(
+    static("age_band", "young", "old", column="age"), daily("visit_duration"),
+    slug="fair-2024", name="Fair 2024", first_day="2024-03-30", extract=columns(),
+)  # fmt: skip
 AREA = '[area]\ncells = "cells.csv"\nzones = "zones.geojson"\n'
 WITH_AREA = STUDY.replace('timestamp = "time"', 'timestamp = "time"\ncell = "cell"') + AREA
+CELLS_ALONE = WITH_AREA.replace('zones = "zones.geojson"\n', "")
+OWN = ('column = "age"', 'column = "age"\nepsilon = 0.5')
+WEIGHT = ('column = "age"', 'column = "age"\nweight = 2')
+PRESENCE = ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 0.5\npresence_days = 2")
 CELLS = "cell_id,lon,lat,zone,valid_from,valid_to\nA,6.8,47.6,Centre,,\nB,6.9,47.7,,2024-03-31,2024-04-01\n"
 SQUARE = [[[0, 0], [0, 1], [1, 1], [0, 0]]]
 
@@ -78,9 +57,16 @@ def problems(text: str | bytes, **files: str | bytes) -> list[str]:
     return str(caught.value).split("\n")
 
 
-def edited(old: str, new: str, *, text: str = STUDY) -> str:
-    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the study file"
-    return text.replace(old, new)
+def edited(*pairs: str, text: str = STUDY) -> str:
+    """The text with each first of two texts replaced by the second."""
+    for old, new in zip(pairs[::2], pairs[1::2], strict=True):
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the study file"
+        text = text.replace(old, new)
+    return text
+
+
+def through_json(study: StudyDefinition) -> StudyDefinition:
+    return StudyDefinition.from_json(json.loads(json.dumps(study.to_json())))
 
 
 def test_a_valid_file_says_what_it_says() -> None:
@@ -97,48 +83,50 @@ def test_a_valid_file_says_what_it_says() -> None:
 
 def test_what_is_optional_has_its_documented_default() -> None:
     study = parse(STUDY)
-    assert study.expected_subscribers is None
-    assert study.market_share == Decimal(1)
-    assert study.min_publication == 100
-    assert study.small_cell == 0
+    assert (study.expected_subscribers, study.market_share) == (None, Decimal(1))
+    assert (study.min_publication, study.small_cell) == (100, 0)
     assert study.extract.max_bad_share == Decimal("0.05")
     assert (study.extract.delimiter, study.extract.timestamp_format) == (None, "iso")
-    assert study.plan.epsilon_profile is None
-    assert study.area is None
+    assert (study.extract.attributes, study.subscribers) == ("inline", None)
+    assert (study.plan.epsilon_profile, study.area) == (None, None)
+    assert (study.population, study.key_until) == ("subscribers", None)
     other = parse_study(STUDY.encode(), filename="study.toml", read=lambda _: b"", default_min_publication=7)
     assert other.min_publication == 7
+    stored = study.to_json()  # a definition of an earlier version
+    for name in ("population", "key_until", "subscribers", "location"):
+        del stored[name]
+    for name in ("delimiter", "timestamp_format", "attributes"):
+        del stored["extract"][name]
+    for indicator in stored["indicators"]:
+        del indicator["night_from"], indicator["night_to"]
+    assert StudyDefinition.from_json(stored) == study
 
 
 def test_optional_values_are_taken_exactly() -> None:
+    more = "market_share = 0.1\nmin_publication = 40\nsmall_cell = 20\nexpected_subscribers = 9"
     text = edited(
-        "days = 3",
-        "days = 3\nmarket_share = 0.1\nmin_publication = 40\nsmall_cell = 20\nexpected_subscribers = 9",
-    )
-    text = edited('timestamp = "time"', 'timestamp = "time"\nmax_bad_share = 0.0', text=text)
-    text = edited('derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 2', text=text)
-    text = edited('column = "age"', 'column = "age"\nepsilon = 0.00000001\nname = "Âge"', text=text)
-    text = edited("epsilon = 1.0", "epsilon = 1.0\nepsilon_profile = 2", text=text)
+        "days = 3", f"days = 3\n{more}",
+        'timestamp = "time"', 'timestamp = "time"\nmax_bad_share = 0.0',
+        'derive = "visit_duration"', 'derive = "visit_duration"\nmax_values = 2',
+        'column = "age"', 'column = "age"\nepsilon = 0.00000001\nname = "Âge"',
+        "epsilon = 1.0", "epsilon = 1.0\nepsilon_profile = 2",
+    )  # fmt: skip
     with pytest.raises(StudyFileError, match="epsilon of one answer"):
         parse(text)  # the library's own limit is reported too
     study = parse(text.replace("0.00000001", "0.3"))
     assert (study.market_share, study.min_publication, study.expected_subscribers) == (Decimal("0.1"), 40, 9)
-    assert study.small_cell == 20
-    assert study.extract.max_bad_share == 0
-    assert (study.indicators[0].epsilon, study.indicators[0].name) == (Decimal("0.3"), "Âge")
-    assert study.indicators[1].max_values == 2
+    assert (study.small_cell, study.extract.max_bad_share) == (20, 0)
+    age, duration = study.indicators
+    assert (age.epsilon, age.name, duration.max_values) == (Decimal("0.3"), "Âge", 2)
     assert study.plan.epsilon_profile == 2
 
 
 def test_a_population_and_the_day_of_the_key_s_end() -> None:
-    plain = parse(STUDY)
-    assert (plain.population, plain.key_until) == ("subscribers", None)
     text = edited("days = 3", 'days = 3\npopulation = "roamers-be"\nkey_until = 2024-04-01')
     study = parse(text)
     assert (study.population, study.key_until) == ("roamers-be", date(2024, 4, 1))
     assert study.last_day == date(2024, 4, 1)
-    assert StudyDefinition.from_json(json.loads(json.dumps(study.to_json()))) == study
-    old = {key: value for key, value in plain.to_json().items() if key not in ("population", "key_until")}
-    assert StudyDefinition.from_json(old) == plain
+    assert through_json(study) == study
     early = problems(edited("2024-04-01", "2024-03-31", text=text))
     assert early == ["study.toml: study.key_until: must be from 2024-04-01 to 2299-12-31, got 2024-03-31"]
     assert "study.population: must be 1 to 64" in problems(edited("roamers-be", "All people", text=text))[0]
@@ -151,26 +139,12 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
     assert (plan.mechanism, plan.unit, plan.version, plan.days) == ("smp-grr", "profile", 1, 3)
     split = parse(edited("smp-grr", "spl-grr")).plan_spec(version=4)
     assert [spec.epsilon for spec in split.indicators] == [Fraction(1, 2)] * 2
-    assert split.version == 4
-
-
-def test_presence_noise_is_part_of_the_plan_and_of_its_json() -> None:
-    text = edited("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 0.5\npresence_days = 2")
-    study = parse(text)
-    assert study.plan_spec().presence == PresenceSpec(epsilon=Fraction(1, 2), max_days=2)
-    assert StudyDefinition.from_json(study.to_json()) == study
-    assert parse(STUDY).plan_spec().presence is None
-    hidden = edited("days = 3", "days = 3\nsmall_cell = 20", text=text)
-    assert "presence_epsilon must be absent with study.small_cell" in problems(hidden)[0]
-
-
-def test_the_demo_study_survives_the_round_trip_through_json() -> None:
-    text = (DEMO / "study.toml").read_bytes()
-    study = parse_study(text, filename="study.toml", read=lambda name: (DEMO / name).read_bytes())
-    assert study.area is not None
-    again = StudyDefinition.from_json(json.loads(json.dumps(study.to_json())))
-    assert again == study
-    assert [type(each) for each in (again.market_share, again.plan.epsilon)] == [Decimal, Decimal]
+    assert (split.version, split.presence) == (4, None)
+    noisy = parse(edited(*PRESENCE))
+    assert noisy.plan_spec().presence == PresenceSpec(epsilon=Fraction(1, 2), max_days=2)
+    assert through_json(noisy) == noisy
+    weighted = parse(edited(*WEIGHT)).plan_spec()
+    assert weighted.asked_share(weighted.index("age_band")) == pytest.approx(2 / (weighted.d + 1))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +155,6 @@ def test_the_demo_study_survives_the_round_trip_through_json() -> None:
         ('slug = "fair-2024"', 'slug = "create"', 'study.slug: is an address of this site, choose another, got "create"'),
         ('name = "Fair 2024"', "", "study.name: is missing"),
         ('name = "Fair 2024"', 'name = " "', 'study.name: must not be empty, got " "'),
-        ('name = "Fair 2024"', "name = 5", "study.name: must be a text in quotes, got 5"),
         ('name = "Fair 2024"', 'name = "a\\nb"', 'study.name: must be printable and of one line, got "a\\nb"'),
         ("Europe/Paris", "Europe/Pari", 'study.timezone: must be a name of the IANA time zone database, as Europe/Paris, did you mean "Europe/Paris"?, got "Europe/Pari"'),
         ("Europe/Paris", "UTC+2", 'got "UTC+2"'),
@@ -190,31 +163,25 @@ def test_the_demo_study_survives_the_round_trip_through_json() -> None:
         ("2024-03-30", "1789-07-14", "study.first_day: must be from 1990-01-01 to 2199-12-31, got 1789-07-14"),
         ("days = 3", "days = 0", "study.days: must be a whole number from 1 to 62, got 0"),
         ("days = 3", "days = 63", "study.days: must be a whole number from 1 to 62, got 63"),
-        ("days = 3", "days = 3.0", "study.days: must be a whole number from 1 to 62, got 3.0"),
         ("days = 3", "days = true", "study.days: must be a whole number from 1 to 62, got true"),
         ("days = 3", "days = 3\nmarket_share = 0", "study.market_share: must be a number > 0 and <= 1, got 0"),
         ("days = 3", "days = 3\nmarket_share = 1.01", "study.market_share: must be a number > 0 and <= 1, got 1.01"),
-        ("days = 3", "days = 3\nmarket_share = nan", "study.market_share: must be a number > 0 and <= 1, got NaN"),
         ("days = 3", "days = 3\nmin_publication = 0", "study.min_publication: must be a whole number from 1 to"),
         ("days = 3", "days = 3\nexpected_subscribers = 0", "study.expected_subscribers: must be a whole number from 1 to"),
         ("days = 3", "days = 3\nmarket_shares = 1", 'study.market_shares: unknown key, did you mean "market_share"?'),
         ("days = 3", "days = 3\nzzz = 1", "study.zzz: unknown key, known here: visitor, slug"),
-        ("min_minutes = 60", "min_minutes = -1", "study.visitor.min_minutes: must be a whole number from 0 to 1079, got -1"),
         ("min_minutes = 60", "min_minutes = 1080", "study.visitor.min_minutes: must be a whole number from 0 to 1079, got 1080"),
         ('from = "06:00"', 'from = "6:00"', 'study.visitor.from: must be a time as in "06:00", from "00:00" to "23:59", got "6:00"'),
-        ('from = "06:00"', "from = 06:00:00", "study.visitor.from: must be a time as in"),
         ('to = "23:59"', 'to = "24:00"', 'study.visitor.to: must be a time as in "06:00", from "00:00" to "23:59", got "24:00"'),
         ('to = "23:59"', 'to = "06:00"', 'study.visitor.to: must be later than study.visitor.from, got "06:00"'),
         ('subscriber = "msisdn"', 'subscriber = "time"', 'extract.timestamp: must be a column of its own, but extract.subscriber has it, got "time"'),
         ('column = "age"', 'column = "msisdn"', 'indicator[age_band].column: must be a column of its own, but extract.subscriber has it, got "msisdn"'),
         ('timestamp = "time"', 'timestamp = "time"\nmax_bad_share = 2', "extract.max_bad_share: must be a number from 0 to 1, got 2"),
-        ('timestamp = "time"', 'timestamp = "time"\nmax_bad_share = -0.5', "extract.max_bad_share: must be a number from 0 to 1, got -0.5"),
         ("smp-grr", "grr", 'plan.mechanism: must be one of smp-grr, spl-grr, smp-oue, smp-adp, rsfd-grr, rsfd-ouez, rsfd-adp, got "grr"'),
         ('unit = "profile"', 'unit = "person"', 'plan.unit: must be one of profile, attribute, got "person"'),
         ("epsilon = 1.0", "epsilon = 0", "plan.epsilon: must be a number > 0 and <= 20 (above 20 an answer is as good as the raw value), got 0"),
         ("epsilon = 1.0", "epsilon = 20.1", "plan.epsilon: must be a number > 0 and <= 20"),
         ("epsilon = 1.0", "epsilon = inf", "plan.epsilon: must be a number > 0 and <= 20"),
-        ("epsilon = 1.0", 'epsilon = "1"', "plan.epsilon: must be a number > 0 and <= 20"),
         ("epsilon = 1.0", "epsilon = 1e99999999999999999999", "plan.epsilon: must be a number > 0 and <= 20"),
         ("epsilon = 1.0", "epsilon = 0.123456789", "plan.epsilon: must have at most 8 decimals, got 0.123456789"),
         ("epsilon = 1.0", "epsilon = 1e-999999999", "plan.epsilon: must have at most 8 decimals, got 1E-999999999"),
@@ -237,8 +204,6 @@ def test_the_demo_study_survives_the_round_trip_through_json() -> None:
         ('["young", "old"]', '"young"', 'indicator[age_band].categories: must be a list of 2 to 65534 texts in a study of 3 days, got "young"'),
         ('["young", "old"]', '["young", "young"]', 'indicator[age_band].categories[2]: must be unique in the indicator, got "young"'),
         ('["young", "old"]', '["so young", "so\u00a0young"]', 'indicator[age_band].categories[2]: must differ from the others by more than the kind of its spaces, got "so\u00a0young"'),
-        ('["young", "old"]', '["young", "old\u202f"]', 'indicator[age_band].categories[2]: must have no blanks around it'),
-        ('["young", "old"]', '["young", "zero\u200bwidth"]', 'indicator[age_band].categories[2]: must be printable and of one line'),
         ('["young", "old"]', '["young", "two\u2028lines"]', 'indicator[age_band].categories[2]: must be printable and of one line'),
         ('["young", "old"]', '["young", " old"]', 'indicator[age_band].categories[2]: must have no blanks around it, got " old"'),
         ('["young", "old"]', '["young", ""]', 'indicator[age_band].categories[2]: must not be empty, got ""'),
@@ -256,103 +221,79 @@ def test_the_demo_study_survives_the_round_trip_through_json() -> None:
         ("[extract]", "[extracts]", "extract: is missing"),
     ],
 )  # fmt: skip
-def test_a_broken_rule_is_named_with_file_key_and_value(old: str, new: str, expected: str) -> None:
+def test_a_broken_rule_is_named_with_file_key_and_value(old, new, expected) -> None:
     found = problems(edited(old, new))
     assert any(expected in line for line in found), found
     assert all(line.startswith("study.toml: ") for line in found)
 
 
 def test_names_may_have_the_hard_spaces_of_french_typography() -> None:
-    text = edited('["young", "old"]', '["18\u202f\u00e0\u202f24\u00a0ans", "\u00ab\u00a0vieux\u00a0\u00bb"]')
     text = edited(
-        'slug = "age_band"', 'slug = "age_band"\nname = "\u00c2ge\u00a0: en ann\u00e9es"', text=text
-    )
-    found = next(each for each in parse(text).indicators if each.slug == "age_band")
-    assert found.name == "\u00c2ge\u00a0: en ann\u00e9es"
-    assert found.categories == ("18\u202f\u00e0\u202f24\u00a0ans", "\u00ab\u00a0vieux\u00a0\u00bb")
+        '["young", "old"]', '["18\u202f\u00e0\u202f24\u00a0ans", "\u00ab\u00a0vieux\u00a0\u00bb"]',
+        'slug = "age_band"', 'slug = "age_band"\nname = "\u00c2ge\u00a0: en ann\u00e9es"',
+    )  # fmt: skip
+    age = parse(text).indicators[0]
+    assert age.name == "\u00c2ge\u00a0: en ann\u00e9es"
+    assert age.categories == ("18\u202f\u00e0\u202f24\u00a0ans", "\u00ab\u00a0vieux\u00a0\u00bb")
 
 
-def test_a_valid_key_next_to_a_broken_one_is_not_blamed() -> None:
-    assert len(problems(edited("days = 3", "days = 63"))) == 1
-    assert len(problems(edited('kind = "static"', 'kind = "weekly"'))) == 1
-    assert len(problems(edited("smp-grr", "smp-olh"))) == 1
+ONE_FOR_ALL = "has one for all, since every report may be the answer, got 0.5"
+CHANGES = "a made-up report does not change with the value, so one that changes would be the answer"
 
 
-def test_all_problems_are_reported_together() -> None:
-    text = edited("days = 3", "days = 0")
-    text = edited("epsilon = 1.0", "epsilon = 0", text=text)
-    text = edited('["young", "old"]', "[]", text=text)
-    found = problems(text + '[area]\ncells = "cells.csv"\n', cells_csv="cell_id,lon\n")
-    assert sorted(line.split(": ")[1] for line in found) == [
-        "extract.cell",
-        "indicator[age_band].categories",
-        "line 1",
-        "plan.epsilon",
-        "study.days",
-    ]
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        # a valid key next to a broken one is not blamed
+        (("days = 3", "days = 63"), ["study.days"]),
+        (('kind = "static"', 'kind = "weekly"'), ["indicator[age_band].kind"]),
+        (("smp-grr", "smp-olh"), ["plan.mechanism"]),
+        # all problems are reported together
+        (("days = 3", "days = 0", "epsilon = 1.0", "epsilon = 0", '["young", "old"]', "[]"), ["indicator[age_band].categories", "plan.epsilon", "study.days"]),
+        # rules of two keys
+        (("smp-grr", "spl-grr", *OWN), ["indicator[age_band].epsilon: must be absent: spl-grr shares the epsilon of the plan equally, got 0.5"]),
+        (("smp-grr", "rsfd-grr", *OWN), [f"indicator[age_band].epsilon: must be absent: rsfd-grr {ONE_FOR_ALL}"]),
+        (("smp-grr", "rsfd-ouez", *OWN), [f"indicator[age_band].epsilon: must be absent: rsfd-ouez {ONE_FOR_ALL}"]),
+        (("smp-grr", "rsfd-adp", *OWN), [f"indicator[age_band].epsilon: must be absent: rsfd-adp {ONE_FOR_ALL}"]),
+        (("smp-grr", "spl-grr", *WEIGHT), ["indicator[age_band].weight: must be absent: under spl-grr every indicator is asked alike, got 2"]),
+        ((WEIGHT[0], WEIGHT[1].replace("2", "0")), ["indicator[age_band].weight: must be a number from 0.001 to 1000, got 0"]),
+        (("days = 3", "days = 3\nsmall_cell = 20", *PRESENCE), ["plan: presence_epsilon must be absent with study.small_cell"]),
+        *(
+            (("smp-grr", name, 'unit = "profile"', 'unit = "attribute"'), [f'indicator[visit_duration].kind: must be static under {name} with the unit attribute: {CHANGES} (choose the unit profile, or smp), got "daily"'])
+            for name in ("rsfd-grr", "rsfd-ouez", "rsfd-adp")
+        ),
+    ],
+)  # fmt: skip
+def test_every_problem_is_named_and_nothing_else(pairs, expected) -> None:
+    found = sorted(problems(edited(*pairs)))
+    assert len(found) == len(expected)
+    for line, start in zip(found, expected, strict=True):
+        assert line.startswith(f"study.toml: {start}")
 
 
-def test_per_indicator_epsilon_has_no_meaning_when_the_budget_is_split() -> None:
-    text = edited("smp-grr", "spl-grr", text=edited('column = "age"', 'column = "age"\nepsilon = 0.5'))
-    assert problems(text) == [
-        "study.toml: indicator[age_band].epsilon: must be absent: "
-        "spl-grr shares the epsilon of the plan equally, got 0.5"
-    ]
+def test_every_mechanism_of_the_library_and_every_delimiter_can_be_chosen() -> None:
+    for mechanism in get_args(Mechanism):
+        definition = parse(edited("smp-grr", mechanism))
+        assert definition.plan_spec().mechanism == mechanism
+        assert through_json(definition) == definition
+    for name in DELIMITERS:
+        definition = parse(with_extract(f'delimiter = "{name}"'))
+        assert definition.extract.delimiter == name
+        assert through_json(definition) == definition
 
 
-def test_weights_say_how_often_an_indicator_is_asked() -> None:
-    text = edited('column = "age"', 'column = "age"\nweight = 2')
-    plan = parse(text).plan_spec()
-    assert plan.asked_share(plan.index("age_band")) == pytest.approx(2 / (plan.d + 1))
-    assert problems(edited("smp-grr", "spl-grr", text=text)) == [
-        "study.toml: indicator[age_band].weight: must be absent: under spl-grr every indicator is asked alike, got 2"
-    ]
-    assert problems(edited("weight = 2", "weight = 0", text=text)) == [
-        "study.toml: indicator[age_band].weight: must be a number from 0.001 to 1000, got 0"
-    ]
+def with_categories(n: int, *pairs: str) -> str:
+    return edited('"young", "old"', ", ".join(f'"c{i}"' for i in range(n)), *pairs)
 
 
-@pytest.mark.parametrize("mechanism", ["rsfd-grr", "rsfd-ouez", "rsfd-adp"])
-def test_fake_data_have_one_epsilon_for_all_indicators(mechanism: str) -> None:
-    text = edited("smp-grr", mechanism, text=edited('column = "age"', 'column = "age"\nepsilon = 0.5'))
-    assert problems(text) == [
-        f"study.toml: indicator[age_band].epsilon: must be absent: {mechanism} has one for all, since every "
-        "report may be the answer, got 0.5"
-    ]
-
-
-@pytest.mark.parametrize("mechanism", ["rsfd-grr", "rsfd-ouez", "rsfd-adp"])
-def test_fake_data_that_hide_one_value_suit_no_daily_indicator(mechanism: str) -> None:
-    text = edited("smp-grr", mechanism)
-    assert parse(text).plan_spec().epsilon == 1
-    found = problems(edited('unit = "profile"', 'unit = "attribute"', text=text))
-    assert found == [
-        f"study.toml: indicator[visit_duration].kind: must be static under {mechanism} with the unit attribute: "
-        "a made-up report does not change with the value, so one that changes would be the answer (choose the "
-        'unit profile, or smp), got "daily"'
-    ]
-
-
-@pytest.mark.parametrize("mechanism", get_args(Mechanism))
-def test_every_mechanism_of_the_library_can_be_chosen(mechanism: str) -> None:
-    definition = parse(edited("smp-grr", mechanism))
-    assert definition.plan_spec().mechanism == mechanism
-    assert StudyDefinition.from_json(json.loads(json.dumps(definition.to_json()))) == definition
-
-
-@pytest.mark.parametrize(("mechanism", "most"), [("smp-oue", 3840), ("rsfd-ouez", 3840)])
-def test_a_bit_per_category_has_its_limit(mechanism: str, most: int) -> None:
-    def with_categories(n: int) -> str:
-        names = ", ".join(f'"c{i}"' for i in range(n))
-        return edited("smp-grr", mechanism, text=edited('"young", "old"', names))
-
-    assert len(parse(with_categories(most)).indicators[0].categories) == most
-    (only,) = problems(with_categories(most + 1))
-    assert only == (
+@pytest.mark.parametrize("mechanism", ["smp-oue", "rsfd-ouez"])
+def test_a_bit_per_category_has_its_limit(mechanism) -> None:
+    assert len(parse(with_categories(3840, "smp-grr", mechanism)).indicators[0].categories) == 3840
+    assert problems(with_categories(3841, "smp-grr", mechanism)) == [
         "study.toml: plan: reports of a person on static indicators must fit into 256 words, got 257: "
         f"{mechanism} needs a bit per category, and GRR one word per indicator"
-    )
-    assert parse(with_categories(most + 1).replace(mechanism, "smp-grr"))
+    ]
+    assert parse(with_categories(3841))
 
 
 @pytest.mark.parametrize(
@@ -365,45 +306,36 @@ def test_a_bit_per_category_has_its_limit(mechanism: str, most: int) -> None:
         (b"a = " + b"1" * 5_000, "study.toml: text: must be valid TOML"),
     ],
 )
-def test_a_syntax_error_has_its_place(text: bytes, expected: str) -> None:
+def test_a_syntax_error_has_its_place(text, expected) -> None:
     (only,) = problems(text)
     assert only.startswith(expected)
 
 
-def test_an_empty_file_lists_what_it_needs() -> None:
-    assert problems("") == [
-        f"study.toml: {key}: is missing" for key in ("study", "extract", "plan", "indicator")
-    ]
-
-
-def test_a_byte_order_mark_is_harmless() -> None:
+def test_an_empty_file_lists_what_it_needs_and_a_byte_order_mark_is_harmless() -> None:
+    needed = ("study", "extract", "plan", "indicator")
+    assert problems("") == [f"study.toml: {key}: is missing" for key in needed]
     assert parse(b"\xef\xbb\xbf" + STUDY.encode()) == parse(STUDY)
+
+
+def test_what_belongs_to_an_area_must_be_given_with_it() -> None:
+    without_cell = STUDY + '[area]\ncells = "cells.csv"\n'
+    assert problems(without_cell, cells_csv=CELLS) == ["study.toml: extract.cell: is missing"]
+    found = problems(edited("days = 3", "days = 0", text=without_cell), cells_csv="cell_id,lon\n")
+    assert [line.split(": ")[1] for line in found] == ["study.days", "extract.cell", "line 1"]
+    rule = "must name a file that is given together with the study file"
+    expected = [f'study.toml: area.zones: {rule}, got "zones.geojson"']
+    assert problems(WITH_AREA, cells_csv=CELLS) == expected
 
 
 def test_the_area_is_read_from_the_files_beside_the_study_file() -> None:
     area = parse(WITH_AREA, cells_csv=CELLS, zones_geojson=zones(zone("Centre"), zone("North"))).area
-    assert area is not None
     assert area.zones == ("Centre", "North")
     assert area.cells == (
         Cell(cell_id="A", lon=6.8, lat=47.6, zone="Centre", valid_from=None, valid_to=None),
         Cell(cell_id="B", lon=6.9, lat=47.7, zone=None, valid_from=date(2024, 3, 31), valid_to=date(2024, 4, 1)),
     )  # fmt: skip
     alone = parse(WITH_AREA.replace('zones = "zones.geojson"\n', ""), cells_csv=CELLS).area
-    assert alone is not None
     assert (alone.zones, alone.geojson) == (("Centre",), None)
-
-
-def test_a_study_with_an_area_needs_the_cell_column() -> None:
-    assert problems(STUDY + '[area]\ncells = "cells.csv"\n', cells_csv=CELLS) == [
-        "study.toml: extract.cell: is missing"
-    ]
-
-
-def test_a_file_that_was_not_given_is_named() -> None:
-    assert problems(WITH_AREA, cells_csv=CELLS) == [
-        "study.toml: area.zones: must name a file that is given together with the study file, "
-        'got "zones.geojson"'
-    ]
 
 
 @pytest.mark.parametrize(
@@ -426,9 +358,12 @@ def test_a_file_that_was_not_given_is_named() -> None:
         ("zone,valid_from", "azimuth,valid_from", 'line 2, azimuth: must be a number of degrees from 0 to 360, or empty, got "Centre"'),
     ],
 )  # fmt: skip
-def test_a_broken_line_of_cells_is_named(old: str, new: str, expected: str) -> None:
+def test_a_broken_line_of_cells_is_named(old, new, expected) -> None:
     found = problems(WITH_AREA, cells_csv=edited(old, new, text=CELLS), zones_geojson=zones(zone("Centre")))
     assert any(line.startswith(f"cells.csv: {expected}") for line in found), found
+
+
+MEET = "must be unique on each day: valid_from to valid_to must not meet those of line 2"
 
 
 @pytest.mark.parametrize(
@@ -436,46 +371,39 @@ def test_a_broken_line_of_cells_is_named(old: str, new: str, expected: str) -> N
     [
         ("A,1,1,,2024-03-30\nA,2,2,2024-03-31,\n", None),
         ("A,2,2,2024-03-31,\nA,1,1,,2024-03-30\n", None),
-        ("A,1,1,,2024-03-31\nA,2,2,2024-03-31,\n", "must be unique on each day: valid_from to valid_to must not meet those of line 2"),
+        ("A,1,1,,2024-03-31\nA,2,2,2024-03-31,\n", MEET),
         ("A,1,1,,\nA,2,2,2024-03-31,\n", "must be unique, but line 2 has it"),
-        ("A,1,1,,2024-03-29\nA,2,2,2024-03-31,\nA,3,3,2024-03-29,2024-03-30\n", "must be unique on each day: valid_from to valid_to must not meet those of line 2"),
+        ("A,1,1,,2024-03-29\nA,2,2,2024-03-31,\nA,3,3,2024-03-29,2024-03-30\n", MEET),
     ],
-)  # fmt: skip
-def test_a_mast_that_moved_is_listed_once_for_each_place(rows: str, expected: str | None) -> None:
-    text = WITH_AREA.replace('zones = "zones.geojson"\n', "")
+)
+def test_a_mast_that_moved_is_listed_once_for_each_place(rows, expected) -> None:
     cells = f"cell_id,lon,lat,valid_from,valid_to\n{rows}"
     if expected:
-        (found,) = problems(text, cells_csv=cells)
-        assert found == f'cells.csv: line {cells.count(chr(10))}, cell_id: {expected}, got "A"'
+        place = f"cells.csv: line {cells.count(chr(10))}, cell_id"
+        assert problems(CELLS_ALONE, cells_csv=cells) == [f'{place}: {expected}, got "A"']
     else:
-        area = parse(text, cells_csv=cells).area
-        assert area is not None
+        area = parse(CELLS_ALONE, cells_csv=cells).area
         assert (area.n_cells, len(area.cells)) == (1, 2)
 
 
-@pytest.mark.parametrize(("text", "azimuth"), [("", None), ("0", 0.0), ("359.5", 359.5), ("360", 360.0)])
-def test_the_azimuth_of_a_cell_is_kept(text: str, azimuth: float | None) -> None:
-    study = WITH_AREA.replace('zones = "zones.geojson"\n', "")
-    area = parse(study, cells_csv=f"cell_id,lon,lat,azimuth\nA,1,1,{text}\n").area
-    assert area is not None
-    assert area.cells[0].azimuth == azimuth
+def test_the_azimuth_of_a_cell_is_kept() -> None:
+    def cells(text: str) -> str:
+        return f"cell_id,lon,lat,azimuth\nA,1,1,{text}\n"
+
+    for text, azimuth in (("", None), ("0", 0.0), ("359.5", 359.5), ("360", 360.0)):
+        assert parse(CELLS_ALONE, cells_csv=cells(text)).area.cells[0].azimuth == azimuth
+    rule = "cells.csv: line 2, azimuth: must be a number of degrees from 0 to 360, or empty"
     for wrong in ("-1", "360.5", "nan", "north"):
-        (found,) = problems(study, cells_csv=f"cell_id,lon,lat,azimuth\nA,1,1,{wrong}\n")
-        assert found.startswith(
-            "cells.csv: line 2, azimuth: must be a number of degrees from 0 to 360, or empty"
-        )
+        (found,) = problems(CELLS_ALONE, cells_csv=cells(wrong))
+        assert found.startswith(rule)
 
 
-def test_cells_that_are_not_text_are_refused_with_their_line() -> None:
-    found = problems(WITH_AREA, cells_csv=b"cell_id,lon,lat\n\xff,1,1\n", zones_geojson=zones(zone("Centre")))
+def test_cells_that_are_not_text_are_refused_with_their_line_and_long_lists_are_cut() -> None:
+    centre = zones(zone("Centre"))
+    found = problems(WITH_AREA, cells_csv=b"cell_id,lon,lat\n\xff,1,1\n", zones_geojson=centre)
     assert found == ['cells.csv: line 2: must be UTF-8 text, got "byte 0xff"']
-
-
-def test_a_thousand_bad_lines_are_counted_and_not_all_listed() -> None:
     rows = "".join(f"C{i},0,200,\n" for i in range(1000))
-    found = problems(
-        WITH_AREA, cells_csv=f"cell_id,lon,lat,zone\n{rows}", zones_geojson=zones(zone("Centre"))
-    )
+    found = problems(WITH_AREA, cells_csv=f"cell_id,lon,lat,zone\n{rows}", zones_geojson=centre)
     assert len(found) == 51
     assert found[-1] == "cells.csv: and so on: 950 more problems are not listed"
 
@@ -501,36 +429,77 @@ def test_a_thousand_bad_lines_are_counted_and_not_all_listed() -> None:
         (zones(zone("Centre", coordinates=5)), "features[1].geometry.coordinates: must hold rings"),
     ],
 )  # fmt: skip
-def test_a_broken_zones_file_is_refused_with_its_place(document: str, expected: str) -> None:
+def test_a_broken_zones_file_is_refused_with_its_place(document, expected) -> None:
     found = problems(WITH_AREA, cells_csv=CELLS, zones_geojson=document)
     assert any(line.startswith(f"zones.geojson: {expected}") for line in found), found
 
 
-def test_a_multipolygon_is_a_zone() -> None:
-    both = zone("Centre", type="MultiPolygon", coordinates=[SQUARE, SQUARE])
-    area = parse(WITH_AREA, cells_csv=CELLS, zones_geojson=zones(both)).area
-    assert area is not None
-    assert area.zones == ("Centre",)
-
-
-def test_a_value_is_derived_once_so_that_nobody_answers_it_twice() -> None:
-    again = STUDY + '\n[[indicator]]\nslug = "stay"\nkind = "daily"\nderive = "visit_duration"\n'
-    (found,) = problems(again)
-    assert found.startswith("study.toml: indicator[stay].derive: must be derived once, but indicator[")
-
-
 def test_a_tally_stays_small_enough_to_be_read_whole() -> None:
-    many = ", ".join(f'"c{i}"' for i in range(2016))
-    text = edited('categories = ["young", "old"]', f"categories = [{many}]")
-    assert len(parse(text).indicators[0].categories) == 2016
-    (found,) = problems(text.replace("days = 3", "days = 62"))
+    assert len(parse(with_categories(2016)).indicators[0].categories) == 2016
+    (found,) = problems(with_categories(2016, "days = 3", "days = 62"))
     assert "must be a list of 2 to 2015 texts in a study of 62 days, got 2016" in found
 
 
-def test_other_members_of_a_zones_file_are_left_out() -> None:
+def test_a_multipolygon_is_a_zone_and_other_members_of_a_zones_file_are_left_out() -> None:
     """They may hold what no database takes."""
-    document = json.loads(zones(zone("Centre")))
+    document = json.loads(zones(zone("Centre", type="MultiPolygon", coordinates=[SQUARE, SQUARE])))
     document["name"] = document["features"][0]["properties"]["note"] = "\u0000"
     area = parse(WITH_AREA, cells_csv=CELLS, zones_geojson=json.dumps(document)).area
-    assert area is not None
+    assert area.zones == ("Centre",)
     assert "\\u0000" not in json.dumps(area.geojson)
+
+
+# --- how extracts are written ---------------------------------------------------------------------------
+def with_extract(line: str, *pairs: str) -> str:
+    return edited('timestamp = "time"', f'timestamp = "time"\n{line}', *pairs)
+
+
+@pytest.mark.parametrize(
+    ("rule", "texts"),
+    [
+        (None, ["iso", "epoch_s", "epoch_ms", "%d/%m/%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%Y%m%d%H%M%S", "%Y%m%d%H%M"]),
+        (None, ["%d-%m-%Y_%H.%M.%S.%f", "%Y-%m-%dT%H:%M:%S,%f%z", "%H:%M %d/%m/%Y", "%m/%d/%Y %H:%M %z"]),
+        (TIMESTAMP_RULE, ["", "ISO", "epoch", "%d/%m/%Y", "%d/%m/%Y %H", "%d/%m/%y %H:%M", "%d/%d/%m/%Y %H:%M"]),
+        (TIMESTAMP_RULE, ["%d/%m/%Y %H:%M:%S:%S", "%d/%m/%Y %I:%M %p", "%d/%m/%Y %H:%M%", "%d/%m/%Y 1%H:%M"]),
+        (TIMESTAMP_RULE, ["%d/%m/%Y é%H:%M", "%%%d/%m/%Y %H:%M"]),
+        ("must have %z at its end", ["%z %d/%m/%Y %H:%M"]),
+        ("must have %f after %S and a point, as in %S.%f", ["%d/%m/%Y %H:%M.%f", "%d/%m/%Y %H:%M:%S%f", "%f%d/%m/%Y %H:%M:%S"]),
+    ],
+)  # fmt: skip
+def test_timestamp_formats_are_taken_or_refused_with_their_rule(rule, texts) -> None:
+    for text in texts:
+        assert timestamp_problem(text) == rule, text
+        if rule is None:
+            assert parse(with_extract(f'timestamp_format = "{text}"')).extract.timestamp_format == text
+    assert pattern_parts("%d/%m %H") == ["%d", "/", "%m", " ", "%H"]
+    assert pattern_parts("a%") == ["a", "%"]
+
+
+WHO = '[subscribers]\nsubscriber = "who"\n'
+
+
+def test_attributes_may_stand_in_a_file_of_their_own() -> None:
+    text = with_extract('attributes = "subscribers"') + f'{WHO}delimiter = "tab"\nmax_bad_share = 0.1\n'
+    study = parse(text)
+    assert study.extract.attributes == "subscribers"
+    assert (study.subscribers.subscriber, study.subscribers.delimiter) == ("who", "tab")
+    assert str(study.subscribers.max_bad_share) == "0.1"
+    assert through_json(study) == study
+    same_name = ('column = "age"', 'column = "time"')
+    assert "extract.timestamp has it" in problems(edited(*same_name))[0]
+    assert parse(with_extract('attributes = "subscribers"', *same_name))
+
+
+@pytest.mark.parametrize(
+    ("line", "section", "expected"),
+    [
+        ('attributes = "elsewhere"', "", 'extract.attributes: must be one of inline, subscribers, got "elsewhere"'),
+        ("", "[subscribers]\n", "subscribers.subscriber: is missing"),
+        ("", f'{WHO}cell = "c"\n', "subscribers.cell: unknown key"),
+        ("", f'{WHO}delimiter = ","\n', "subscribers.delimiter: must be one of"),
+        ("", '[subscribers]\nsubscriber = "age"\n', "indicator[age_band].column: must be a column of its own, but subscribers.subscriber has it"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_the_file_of_subscribers_is_named(line, section, expected) -> None:
+    (found,) = problems(with_extract(line) + section)
+    assert found.startswith(f"study.toml: {expected}")

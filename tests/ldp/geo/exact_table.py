@@ -10,12 +10,6 @@ Doubles = NDArray[np.float64]
 Law = Callable[[Doubles], Doubles]
 
 
-def ideal_law(radii: Doubles) -> Doubles:
-    """Distribution of epsilon times the radius, before any discretisation."""
-    shorter = np.minimum(radii, 700.0)
-    return np.where(np.isinf(radii), 1.0, 1 - (1 + shorter) * np.exp(-shorter))
-
-
 def sampled_law(*, bits: int, zeros: int | None) -> Law:
     """Distribution of minus the logarithm of two numbers of so many bits, as the kernel draws them.
 
@@ -35,9 +29,7 @@ def sampled_law(*, bits: int, zeros: int | None) -> Law:
     return lambda radii: np.where(np.isinf(radii), 1.0, below[np.searchsorted(lengths, radii)])
 
 
-def square_table(
-    law: Law, *, epsilon: float, n_x: int, n_y: int, angle_bits: int, clamps: bool = True
-) -> Doubles:
+def square_table(law, *, epsilon, n_x, n_y, angle_bits, clamps=True) -> Doubles:
     """Probability of each square from the middle of each one; shape (n_x * n_y, n_x * n_y), side 1.
 
     Points outside belong to the nearest square, or to none. Along a ray the square changes where it crosses a

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import LdpError
 from ldp.errors import InvalidGridError
 from ldp.geo.grid import Grid
+from tests.ldp.exact import refuses
 
 GRID = Grid(x0_m=-300, y0_m=1000, step_m=100, n_x=5, n_y=3)
 
@@ -87,18 +87,8 @@ def test_bad_sides_are_refused(change: dict[str, Any], message: str) -> None:
         Grid.from_json(GRID.to_json() | change)
 
 
-def test_most_squares_fit() -> None:
-    assert Grid(x0_m=0, y0_m=0, step_m=1, n_x=32_767, n_y=2).n_cells == 65_534
-
-
-@pytest.mark.parametrize("data", [{"x0_m": 1}, [1, 2], None])
-def test_what_is_no_grid_is_refused(data: Any) -> None:
-    with pytest.raises(InvalidGridError, match="grid must be an object as to_json writes it"):
-        Grid.from_json(data)
-
-
-def test_coordinates_that_are_no_numbers_are_refused() -> None:
-    with pytest.raises(LdpError, match="coordinates must be finite"):
-        GRID.codes(np.array([np.nan]), np.array([0.0]))
-    with pytest.raises(LdpError, match=r"one shape, got \(2,\) and \(1,\)"):
-        GRID.codes(np.zeros(2), np.zeros(1))
+def test_what_is_no_grid_and_no_number_is_refused() -> None:
+    for data in ({"x0_m": 1}, [1, 2], None):
+        refuses("grid must be an object as to_json writes it", Grid.from_json, data, error=InvalidGridError)
+    refuses("coordinates must be finite", GRID.codes, np.array([np.nan]), np.array([0.0]))
+    refuses(r"one shape, got \(2,\) and \(1,\)", GRID.codes, np.zeros(2), np.zeros(1))

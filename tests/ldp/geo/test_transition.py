@@ -5,9 +5,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import dblquad
 
-from ldp import LdpError
 from ldp.geo.grid import Grid
 from ldp.geo.transition import Transition, quadrant_probabilities
+from tests.ldp.exact import refuses
 
 Floats = NDArray[np.float64]
 
@@ -60,9 +60,7 @@ def folded(transition: Transition) -> Floats:
 
 @pytest.mark.parametrize("epsilon_per_cell", [0.01, 0.3466, 3.0])
 @pytest.mark.parametrize("offset", [(1, 0), (3, 2), (20, 11)])
-def test_chance_of_a_cell_is_the_integral_of_the_density(
-    epsilon_per_cell: float, offset: tuple[int, int]
-) -> None:
+def test_chance_of_a_cell_is_the_integral_of_the_density(epsilon_per_cell, offset) -> None:
     a = epsilon_per_cell
     row, column = offset
     expected, _ = dblquad(
@@ -87,13 +85,6 @@ def test_chance_to_stay_is_the_integral_in_polar_coordinates() -> None:
         expected = np.mean((1 - (1 + radius) * np.exp(-radius)) * weights) * 60 / 2
         beyond = quadrant_probabilities(1, a)
         assert beyond[0, 0] - 2 * beyond[0, 1] + beyond[1, 1] == pytest.approx(expected, abs=1e-15)
-
-
-def test_half_planes_of_a_point_hold_all_of_it() -> None:
-    beyond = quadrant_probabilities(9, 0.2)
-    # Left of the line half a cell to the right, and right of it, each as two quadrants.
-    assert beyond[0, 0] + 2 * beyond[0, 1] + beyond[1, 1] == pytest.approx(1, abs=1e-15)
-    assert np.all(np.diff(beyond, axis=0) < 0)
 
 
 @pytest.mark.parametrize(("n_x", "n_y"), [(7, 5), (2, 2), (2, 9), (6, 6)])
@@ -131,42 +122,10 @@ def test_padding_by_the_reach_of_noise_changes_nothing(epsilon_per_m: float) -> 
     np.testing.assert_allclose(transition.adjoint(np.ones(grid.shape)), 1, atol=1e-14)
 
 
-@pytest.mark.parametrize("place", [0, 9, 17, 34])
-def test_reports_of_a_sampler_fall_as_the_matrix_says(place: int) -> None:
-    epsilon_per_m, n = 0.005, 400_000
-    grid = small_grid()
-    rng = np.random.default_rng(2)
-    radius, turn = rng.gamma(2, 1 / epsilon_per_m, n), rng.uniform(0, 2 * np.pi, n)
-    x, y = (each[place] for each in grid.centres())
-    seen = np.bincount(grid.codes(x + radius * np.cos(turn), y + radius * np.sin(turn)), minlength=35)
-    expected = n * matrix(Transition(grid, epsilon_per_m=epsilon_per_m))[place]
-    chi_square = ((seen - expected) ** 2 / expected).sum()
-    assert abs(chi_square - 34) < 4 * np.sqrt(2 * 34)
-
-
-def test_maps_may_be_stacked_and_of_any_sign() -> None:
-    transition = Transition(small_grid(), epsilon_per_m=0.004)
-    maps = np.random.default_rng(3).normal(size=(2, 3, 5, 7))
-    one_by_one = np.array([[transition.forward(each) for each in row] for row in maps])
-    np.testing.assert_allclose(transition.forward(maps), one_by_one, atol=1e-14)
-    one_by_one = np.array([[transition.adjoint(each) for each in row] for row in maps])
-    np.testing.assert_allclose(transition.adjoint(maps), one_by_one, atol=1e-14)
-
-
-@pytest.mark.parametrize("epsilon_per_m", [0, -1, float("nan"), float("inf")])
-def test_noise_must_be_a_positive_number(epsilon_per_m: float) -> None:
-    with pytest.raises(LdpError, match="epsilon_per_m must be > 0, got"):
-        Transition(small_grid(), epsilon_per_m=epsilon_per_m)
-
-
-def test_a_row_of_cells_is_no_map() -> None:
-    with pytest.raises(LdpError, match="grid must have at least 2 x 2 cells, got 7 x 1"):
-        Transition(small_grid(n_y=1), epsilon_per_m=0.01)
-
-
-def test_maps_of_another_grid_are_refused() -> None:
+def test_what_cannot_be_is_refused() -> None:
+    for epsilon_per_m in (0, -1, float("nan"), float("inf")):
+        refuses("epsilon_per_m must be > 0, got", Transition, small_grid(), epsilon_per_m=epsilon_per_m)
+    refuses("at least 2 x 2 cells, got 7 x 1", Transition, small_grid(n_y=1), epsilon_per_m=0.01)
     transition = Transition(small_grid(), epsilon_per_m=0.01)
-    with pytest.raises(LdpError, match=r"array must have shape \(..., 5, 7\), got \(7, 5\)"):
-        transition.forward(np.zeros((7, 5)))
-    with pytest.raises(LdpError, match="array must have shape"):
-        transition.adjoint(np.zeros((7, 5)))
+    for apply in (transition.forward, transition.adjoint):
+        refuses(r"array must have shape \(..., 5, 7\), got \(7, 5\)", apply, np.zeros((7, 5)))

@@ -1,17 +1,19 @@
 """Counts by zone: exact where everything can be enumerated, and intervals under many draws of the noise."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ldp import KeyedStream, LdpError
+from ldp import KeyedStream
 from ldp.geo.deconvolution import PLAIN_STEPS, deconvolve, held_out_steps
 from ldp.geo.grid import Grid
 from ldp.geo.made_up import made_up_reports
 from ldp.geo.transition import Transition
 from ldp.geo.zones import MAX_ZONES, ZoneWindow, zone_counts, zone_weights
+from tests.ldp.exact import refuses
 
 Ints = NDArray[np.int64]
 
@@ -43,9 +45,7 @@ CASES = [(5, False, (1, 0, 9)), (PLAIN_STEPS + 1, False, (600, 0, 0)), (5, True,
 
 
 @pytest.mark.parametrize(("steps", "at_sites", "prior"), CASES)
-def test_weights_have_the_least_expected_square_error(
-    steps: int, at_sites: bool, prior: tuple[float, float, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_have_the_least_expected_square_error(steps, at_sites, prior, monkeypatch) -> None:
     """The system of equations, solved densely."""
     monkeypatch.setattr("ldp.geo.zones._PRECISION", 1e-9)
     transition, counts, zones = small_case()
@@ -64,14 +64,11 @@ def test_weights_have_the_least_expected_square_error(
     for zone in range(2):
         exact = np.linalg.solve(system, chances.T @ spread @ (zones.ravel() == zone))
         window = found.windows[zone]
-        assert window is not None
         np.testing.assert_allclose(window.weights.ravel(), exact, atol=1e-6 * np.abs(exact).max())
 
 
 @pytest.mark.parametrize(("steps", "at_sites", "prior"), CASES)
-def test_variance_is_that_of_every_report_enumerated(
-    steps: int, at_sites: bool, prior: tuple[float, float, float]
-) -> None:
+def test_variance_is_that_of_every_report_enumerated(steps, at_sites, prior) -> None:
     transition, counts, zones = small_case()
     n = SMALL.n_cells
     chances = transition.forward(np.eye(n).reshape(n, *SMALL.shape)).reshape(n, n)
@@ -81,7 +78,6 @@ def test_variance_is_that_of_every_report_enumerated(
     people = deconvolve(counts, transition=transition, steps=weights.steps).density.ravel()
     found = zone_counts(counts, transition=transition, weights=weights)
     for zone, window in enumerate(weights.windows):
-        assert window is not None
         of_report, exact = window.weights.ravel(), 0.0
         for place in range(n):
             mean = sum(chances[place, z] * of_report[z] for z in range(n))
@@ -105,7 +101,6 @@ def test_a_zone_is_computed_in_its_own_part_of_the_grid() -> None:
         patch.setattr("ldp.geo.zones._REACH", 1000.0)
         whole = zone_weights(counts, **asked)
     exact = zone_counts(counts, transition=transition, weights=whole)
-    assert whole.windows[0] is not None
     assert whole.windows[0].weights.shape == WIDE.shape
     np.testing.assert_allclose(found.count, exact.count, atol=0.02 * exact.std_error.min())
     np.testing.assert_allclose(found.std_error, exact.std_error, rtol=0.01)
@@ -134,7 +129,6 @@ def test_count_is_the_density_put_right_by_the_weights() -> None:
     fitted = deconvolve(counts, transition=transition, steps=8)
     for zone in range(2):
         window = weights.windows[zone]
-        assert window is not None
         at = window.rows, window.columns
         right = (window.weights * (counts - fitted.expected)[at]).sum()
         assert found.count[zone] == pytest.approx(fitted.density[zones == zone].sum() + right)
@@ -149,21 +143,14 @@ def test_nobody_is_counted_where_there_is_no_land() -> None:
     assert found.noisy[0] > 0.4 * counts.sum()
 
 
-def test_noisy_counts_are_reports_in_the_zone() -> None:
-    transition, counts, zones = small_case()
-    weights = zone_weights(counts, transition=transition, steps=2, zones=zones, n_zones=2)
-    found = zone_counts(counts, transition=transition, weights=weights)
-    assert found.noisy.tolist() == [counts[zones == 0].sum(), counts[zones == 1].sum()]
-    assert found.noisy.sum() == counts.sum() - counts[4, 5]
-
-
-def test_a_zone_without_a_cell_has_no_estimate() -> None:
+def test_noisy_counts_are_reports_in_the_zone_and_a_zone_without_a_cell_has_no_estimate() -> None:
     transition, counts, zones = small_case()
     weights = zone_weights(counts, transition=transition, steps=2, zones=zones, n_zones=3)
     found = zone_counts(counts, transition=transition, weights=weights)
+    assert found.noisy.tolist() == [counts[zones == 0].sum(), counts[zones == 1].sum(), 0]
+    assert found.noisy.sum() == counts.sum() - counts[4, 5]
     assert np.isnan([found.count[2], found.std_error[2], found.ci_low[2], found.ci_high[2]]).all()
     assert np.isfinite(found.count[:2]).all()
-    assert found.noisy[2] == 0
 
 
 def test_intervals_stay_among_the_reports() -> None:
@@ -223,7 +210,7 @@ def test_intervals_hold_the_truth_where_people_stand_at_masts(at_sites: bool) ->
     assert (np.mean(halves) < 15) == at_sites
 
 
-def test_weights_are_refused_for_zones_that_are_none() -> None:
+def test_what_cannot_be_is_refused() -> None:
     transition, counts, zones = small_case()
     for n_zones, of_cells, message in [
         (1, zones, r"zones must be in \[-1, 1\), got -1..1"),
@@ -231,14 +218,9 @@ def test_weights_are_refused_for_zones_that_are_none() -> None:
         (MAX_ZONES + 1, zones, r"n_zones must be in \[1, 2000\], got 2001; merge zones"),
         (2, zones.T, r"zones must have shape \(5, 6\), got \(6, 5\)"),
     ]:
-        with pytest.raises(LdpError, match=message):
-            zone_weights(counts, transition=transition, steps=2, zones=of_cells, n_zones=n_zones)
-
-
-def test_counts_of_another_map_or_a_level_of_none_are_refused() -> None:
-    transition, counts, zones = small_case()
+        settings = {"transition": transition, "steps": 2, "zones": of_cells, "n_zones": n_zones}
+        refuses(message, zone_weights, counts, **settings)
     weights = zone_weights(counts, transition=transition, steps=2, zones=zones, n_zones=2)
-    with pytest.raises(LdpError, match=r"counts must have the shape of zones, \(5, 6\), got \(6, 5\)"):
-        zone_counts(counts.T, transition=transition, weights=weights)
-    with pytest.raises(LdpError, match=r"level must be in \(0, 1\), got 0"):
-        zone_counts(counts, transition=transition, weights=weights, level=0)
+    estimate = partial(zone_counts, transition=transition, weights=weights)
+    refuses(r"counts must have the shape of zones, \(5, 6\), got \(6, 5\)", estimate, counts.T)
+    refuses(r"level must be in \(0, 1\), got 0", estimate, counts, level=0)

@@ -1,87 +1,53 @@
-"""The population counts exactly as the facts do."""
+"""The population counts exactly as the facts do; cells lie in their zones, and zones do not overlap."""
 
+import csv
+import json
 from collections import Counter
-from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 import pytest
+import shapely.geometry
 
-from mobility.demo.population import (
-    ABROAD,
-    ABSENT,
-    Population,
-    build_population,
-    load_facts,
-    load_study,
-    present_on,
-)
+from mobility.demo.population import ABROAD, ABSENT, FOLDER, build_population, load_facts, load_study
 
 FACTS = load_facts()
-WINDOWS = [(first, last) for first in range(1, 8) for last in range(first, 8)]
 
 
 @pytest.fixture(scope="module")
-def population() -> Population:
+def population():
     return build_population(seed=1)
 
 
-def names(population: Population, slug: str) -> list[str]:
+def names(population, slug: str) -> list[str]:
     return [population.categories[slug][code] for code in population.static[slug].tolist()]
 
 
-def patterns(population: Population) -> Iterator[str]:
-    for bitmap in population.presence.tolist():
-        yield "".join("1" if bitmap >> day & 1 else "0" for day in range(7))
-
-
-def test_presence_patterns_are_those_of_the_facts(population: Population) -> None:
-    assert Counter(patterns(population)) == FACTS["presence_patterns"]
-
-
-@pytest.mark.parametrize("slug", sorted(FACTS["marginals"]))
-def test_marginals_are_those_of_the_facts(population: Population, slug: str) -> None:
-    assert Counter(names(population, slug)) == FACTS["marginals"][slug]
-
-
-@pytest.mark.parametrize("day", range(1, 8))
-def test_durations_of_a_day_are_those_of_the_facts(population: Population, day: int) -> None:
-    codes = population.durations[:, day - 1]
+def test_patterns_marginals_and_durations_are_those_of_the_facts(population) -> None:
+    bitmaps = population.presence.tolist()
+    patterns = Counter("".join("1" if bitmap >> day & 1 else "0" for day in range(7)) for bitmap in bitmaps)
+    assert patterns == FACTS["presence_patterns"]
+    for slug, counts in FACTS["marginals"].items():
+        assert Counter(names(population, slug)) == counts, slug
     bands = population.categories["visit_duration"]
-    assert (
-        Counter(bands[code] for code in codes.tolist() if code != ABSENT)
-        == (FACTS["visit_duration_by_day"][str(day)])
-    )
-    assert np.array_equal(codes != ABSENT, population.is_present(day))
-
-
-@pytest.mark.parametrize(("first", "last"), WINDOWS)
-def test_window_totals_are_those_of_the_facts(population: Population, first: int, last: int) -> None:
-    expected = sum(n for key, n in FACTS["presence_patterns"].items() if "1" in key[first - 1 : last])
-    seen = np.zeros(population.n_subscribers, np.bool_)
-    for day in range(first, last + 1):
-        seen |= population.is_present(day)
-    assert int(seen.sum()) == expected
-
-
-def test_known_totals(population: Population) -> None:
-    week = population.presence != 0
+    for day in range(1, 8):
+        codes = population.durations[:, day - 1]
+        found = Counter(bands[code] for code in codes.tolist() if code != ABSENT)
+        assert found == FACTS["visit_duration_by_day"][str(day)], day
+        assert np.array_equal(codes != ABSENT, population.is_present(day))
     middle = population.is_present(3) | population.is_present(4) | population.is_present(5)
-    assert (int(week.sum()), int(population.is_present(5).sum()), int(middle.sum())) == (
-        88_935,
-        38_983,
-        62_440,
-    )
-    assert population.subscriber_days == 190_345
+    totals = int((population.presence != 0).sum()), int(population.is_present(5).sum()), int(middle.sum())
+    assert (*totals, population.subscriber_days) == (88_935, 38_983, 62_440, 190_345)
 
 
-def test_foreign_tourists_live_abroad_and_give_neither_gender_nor_age(population: Population) -> None:
+def test_foreign_tourists_live_abroad_and_give_neither_gender_nor_age(population) -> None:
     foreign = np.array(names(population, "visitor_category")) == "Foreign tourist"
     for slug in ("gender", "age"):
         assert np.array_equal(np.array(names(population, slug)) == "NR", foreign)
     assert np.array_equal(np.isin(names(population, "region"), ABROAD), foreign)
 
 
-def test_residents_live_near_sleep_in_a_zone_and_come_on_more_days(population: Population) -> None:
+def test_residents_live_near_sleep_in_a_zone_and_come_on_more_days(population) -> None:
     resident = np.array(names(population, "visitor_category")) == "Resident"
     assert set(np.array(names(population, "region"))[resident]) == {"Franche-Comté"}
     assert "NR" not in np.array(names(population, "sleeping_area"))[resident]
@@ -89,7 +55,7 @@ def test_residents_live_near_sleep_in_a_zone_and_come_on_more_days(population: P
     assert days[resident].mean() > 1.2 * days[~resident].mean()
 
 
-def test_same_seed_same_population_and_another_seed_another(population: Population) -> None:
+def test_same_seed_same_population_and_another_seed_another(population) -> None:
     again, other = build_population(seed=1), build_population(seed=2)
     assert np.array_equal(again.presence, population.presence)
     assert np.array_equal(again.durations, population.durations)
@@ -97,7 +63,7 @@ def test_same_seed_same_population_and_another_seed_another(population: Populati
     assert not np.array_equal(other.presence, population.presence)
 
 
-def test_a_part_is_a_random_part_of_the_whole(population: Population) -> None:
+def test_a_part_is_a_random_part_of_the_whole(population) -> None:
     part = build_population(seed=1, n_subscribers=20_000)
     assert part.n_subscribers == 20_000
     for day in range(1, 8):
@@ -113,15 +79,42 @@ def test_a_part_must_fit_the_facts(n_subscribers: int) -> None:
         build_population(seed=1, n_subscribers=n_subscribers)
 
 
-def test_bit_of_a_day() -> None:
-    presence = np.array([0b0000001, 0b1000000, 0b1000001], np.uint64)
-    assert present_on(presence, day=1).tolist() == [True, False, True]
-    assert present_on(presence, day=7).tolist() == [False, True, True]
+# --- cells and zones ---------------------------------------------------------------------------------------
+FEATURES = json.loads((FOLDER / "zones.geojson").read_text(encoding="utf-8"))["features"]
+ZONES = {each["properties"]["zone"]: shapely.geometry.shape(each["geometry"]) for each in FEATURES}
+with (FOLDER / "cells.csv").open(encoding="utf-8", newline="") as _file:
+    CELLS = list(csv.DictReader(_file))
 
 
-def test_order_of_categories_is_natural() -> None:
-    categories = {indicator.slug: indicator.categories for indicator in load_study().indicators}
+def test_study_is_the_fimu_week_with_categories_in_their_natural_order() -> None:
+    study, facts = load_study(), load_facts()
+    assert (study.slug, study.timezone) == ("fimu-2017", "Europe/Paris")
+    assert (study.first_day.isoformat(), study.days) == (facts["first_day"], facts["days"])
+    assert (study.visitor.min_minutes, study.visitor.from_minute, study.visitor.to_minute) == (60, 360, 1439)
+    categories = {indicator.slug: indicator.categories for indicator in study.indicators}
+    assert set(categories) == {*facts["marginals"], "visit_duration"}
     assert categories["age"] == ("<18", "18-24", "25-34", "35-44", "45-54", "55-64", ">65", "NR")
     assert categories["visit_duration"][0] == "Duration 2h"
     assert categories["visit_duration"][-2:] == ("Duration 10h", "Duration 10h-18h")
     assert all("NR" not in names[:-1] for names in categories.values())
+
+
+def test_zones_are_the_named_sleeping_areas_and_say_that_they_are_synthetic() -> None:
+    assert set(ZONES) == set(load_facts()["marginals"]["sleeping_area"]) - {"NR"}
+    assert all(feature["properties"]["synthetic"] is True for feature in FEATURES)
+    assert "SYNTHETIC" in (FOLDER / "study.toml").read_text(encoding="utf-8").splitlines()[0]
+
+
+def test_each_cell_lies_in_its_zone_alone() -> None:
+    assert 50 <= len(CELLS) <= 70
+    assert len({cell["cell_id"] for cell in CELLS}) == len(CELLS)
+    for cell in CELLS:
+        point = shapely.Point(float(cell["lon"]), float(cell["lat"]))
+        assert [zone for zone, area in ZONES.items() if area.contains(point)] == [cell["zone"]]
+
+
+def test_zones_are_simple_rings_anticlockwise_that_do_not_overlap() -> None:
+    for area in ZONES.values():
+        assert area.is_valid and not area.interiors
+        assert area.exterior.is_closed and area.exterior.is_ccw
+    assert not [pair for pair in combinations(ZONES, 2) if ZONES[pair[0]].intersects(ZONES[pair[1]])]

@@ -1,53 +1,8 @@
 """A small study whose daily indicators come from places."""
 
-from datetime import date
+from reports.studyfile import parse_study
+from tests.study_text import AREA, columns, daily, static, study_text
 
-from reports.studyfile import StudyDefinition, parse_study
-
-STUDY = """
-[study]
-slug = "nights"
-name = "Nights"
-timezone = "Europe/Paris"
-first_day = {first_day}
-days = {days}
-min_publication = 1
-[study.visitor]
-min_minutes = 60
-from = "06:00"
-to = "23:59"
-[extract]
-subscriber = "who"
-timestamp = "when"
-cell = "where"
-[plan]
-mechanism = "{mechanism}"
-unit = "profile"
-epsilon = {epsilon}
-[[indicator]]
-slug = "gender"
-kind = "static"
-column = "gender"
-categories = ["F", "M"]
-[[indicator]]
-slug = "stayed_in"
-kind = "daily"
-derive = "main_zone"
-"""
-NIGHT = """
-[[indicator]]
-slug = "slept_in"
-kind = "daily"
-derive = "night_zone"
-night_from = "{night_from}"
-night_to = "{night_to}"
-"""
-DURATION = """
-[[indicator]]
-slug = "duration"
-kind = "daily"
-derive = "visit_duration"
-"""
 # No zone; the codes run against the order of the names.
 CELLS = (
     "cell_id,lon,lat,zone\n"
@@ -56,19 +11,15 @@ CELLS = (
 
 
 def night_study(
-    *,
-    first_day: date,
-    days: int,
-    night_from: str | None = "22:00",
-    night_to: str = "06:00",
-    mechanism: str = "smp-grr",
-    epsilon: float = 20.0,
-    cells: str = CELLS,
-) -> StudyDefinition:
+    *, first_day, days, night_from="22:00", night_to="06:00", mechanism="smp-grr", epsilon=20.0, cells=CELLS
+):
     """The study; without a `night_from` one that asks for no night."""
-    text = STUDY + (NIGHT if night_from else "") + DURATION + '[area]\ncells = "cells.csv"\n'
-    text = text.format(
-        first_day=first_day, days=days, mechanism=mechanism, epsilon=epsilon, night_from=night_from,
-        night_to=night_to,
+    night = f'night_from = "{night_from}"\nnight_to = "{night_to}"\n'
+    slept_in = [daily("slept_in", derive="night_zone", more=night)] if night_from else []
+    text = study_text(
+        static("gender", "F", "M"), daily("stayed_in", derive="main_zone"), *slept_in,
+        daily("duration", derive="visit_duration"),
+        slug="nights", name="Nights", first_day=first_day, days=days, study="min_publication = 1\n",
+        extract=columns("who", "when", "where"), mechanism=mechanism, epsilon=epsilon, area=AREA,
     )  # fmt: skip
     return parse_study(text.encode(), filename="study.toml", read=lambda _: cells.encode())

@@ -8,18 +8,19 @@ from pathlib import Path
 import numpy as np
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.cmac import CMAC
-from numpy.typing import NDArray
 
 from ldp.entropy import KeyedPrf
 from mobility.ingest.counts import RowCounts
 from mobility.ingest.events import Events
 from mobility.ingest.rows import NOBODY, RowCoder
-from mobility.profiles import Profile, default_profile
+from mobility.ingest.stays import Whereabouts
+from mobility.profiles import default_profile
 from mobility.readers import Source, Texts
 from mobility.readers import csv as reader
 from mobility.readers.opening import read_extract
 from reports.studyfile import StudyDefinition, parse_study
 from tests.ldp.exact import reference_words
+from tests.study_text import AREA, columns, daily, static, study_text
 
 PSEUDONYM_KEY = bytes(range(16))
 SANITISE_KEY = bytes(range(16, 32))
@@ -27,43 +28,12 @@ FIRST_DAY = date(2017, 3, 25)  # clocks go forward on day 2
 HEADER = "who,when,where,gender,other,age"
 CELLS = "cell_id,lon,lat,zone,valid_from,valid_to\nc1,6.8,47.6,a,,\nc2,6.9,47.6,b,,\n"
 
+WHO_WHEN_WHERE = columns("who", "when", "where")
 # The daily indicator stands between the static ones: slots are not places in the plan.
-STUDY = """
-[study]
-slug = "small"
-name = "Small"
-timezone = "Europe/Paris"
-first_day = 2017-03-25
-days = 2
-[study.visitor]
-min_minutes = 60
-from = "06:00"
-to = "23:59"
-[extract]
-subscriber = "who"
-timestamp = "when"
-cell = "where"
-[plan]
-mechanism = "smp-grr"
-unit = "profile"
-epsilon = 1.0
-[[indicator]]
-slug = "gender"
-kind = "static"
-column = "gender"
-categories = ["F", "M"]
-[[indicator]]
-slug = "visit_duration"
-kind = "daily"
-derive = "visit_duration"
-[[indicator]]
-slug = "age"
-kind = "static"
-column = "age"
-categories = ["<18", "18-64", "65+", "Ä"]
-[area]
-cells = "cells.csv"
-"""
+STUDY = study_text(
+    static("gender", "F", "M"), daily("visit_duration"), static("age", "<18", "18-64", "65+", "Ä"),
+    slug="small", name="Small", first_day="2017-03-25", days=2, extract=WHO_WHEN_WHERE, area=AREA,
+)  # fmt: skip
 
 
 def write_study(folder: Path, *, cells: str = CELLS) -> Path:
@@ -85,22 +55,12 @@ def definition_of(*changes: tuple[str, str], cells: str = CELLS) -> StudyDefinit
 
 
 def coder_of(
-    definition: StudyDefinition,
-    *,
-    pseudonym_key: bytes = PSEUDONYM_KEY,
-    closed_days: frozenset[int] = frozenset(),
-    opted_out: NDArray[np.uint64] = NOBODY,
-    profile: Profile | None = None,
+    definition, *, pseudonym_key=PSEUDONYM_KEY, closed_days=frozenset(), opted_out=NOBODY, profile=None
 ) -> RowCoder:
     return RowCoder(
-        definition,
-        definition.plan_spec(),
-        profile=profile or default_profile(definition),
-        pseudonym_key=pseudonym_key,
-        prf=KeyedPrf(SANITISE_KEY),
-        closed_days=closed_days,
-        opted_out=opted_out,
-    )
+        definition, definition.plan_spec(), profile=profile or default_profile(definition),
+        pseudonym_key=pseudonym_key, prf=KeyedPrf(SANITISE_KEY), closed_days=closed_days, opted_out=opted_out,
+    )  # fmt: skip
 
 
 def texts_of(values: list[bytes]) -> Texts:
@@ -131,9 +91,8 @@ def pseudonym_of(subscriber: str, *, key: bytes = PSEUDONYM_KEY) -> int:
 
 def asked_of(pseudonym: int, *, d: int, key: bytes = SANITISE_KEY) -> int:
     """The indicator that a subscriber answers, from the keyed block written out."""
-    word, _ = reference_words(
-        key, pseudonym=pseudonym, purpose=1, indicator=0, plan_version=0, value=0, counter=0
-    )
+    fields = {"purpose": 1, "indicator": 0, "plan_version": 0, "value": 0, "counter": 0}
+    word, _ = reference_words(key, pseudonym=pseudonym, **fields)
     assert word < 2**64 // d * d  # else it is drawn again, which these tests need not do
     return word % d
 
@@ -145,6 +104,15 @@ def make_events(rows: list[tuple[int, int, int, int, list[int]]], *, slots: int)
         cell=np.array([row[2] for row in rows], np.uint32),
         day=np.array([row[3] for row in rows], np.uint8),
         codes=np.array([row[4] for row in rows], np.uint16).reshape(len(rows), slots),
+    )
+
+
+def whereabouts_of(*rows: tuple[int, int, int]) -> Whereabouts:
+    """Places of (pseudonym, second, cell)."""
+    return Whereabouts(
+        pseudonym=np.array([row[0] for row in rows], np.uint64),
+        second=np.array([row[1] for row in rows], np.uint32),
+        cell=np.array([row[2] for row in rows], np.uint32),
     )
 
 

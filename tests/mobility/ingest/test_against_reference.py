@@ -1,17 +1,20 @@
-"""Whole small extracts against the independent reference: rows by outcome, presence, durations, values."""
+"""Whole small extracts against the independent reference; several threads give what one gives."""
 
-import random
-from pathlib import Path
+import io
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobility.ingest.counts import LINES_KEPT, RowCounts
+from mobility.errors import BatchFormatError
+from mobility.ingest.counts import RowCounts
 from mobility.ingest.durations import duration_codes
 from mobility.ingest.events import NO_VALUE, Events, concatenate, split_by_shard
-from mobility.ingest.visits import GroupedEvents, group_events
+from mobility.ingest.pipeline import blocks_in_use, coded
+from mobility.ingest.visits import group_events
+from mobility.readers import csv as reader
+from mobility.readers import opening
 from reports.studyfile import VISIT_DURATION_BANDS
 from tests.mobility.ingest.small_extract import (
     HEADER,
@@ -21,7 +24,7 @@ from tests.mobility.ingest.small_extract import (
     pseudonym_of,
     write_study,
 )
-from tests.reference import Extract, Study, read_extract, read_study
+from tests.reference import read_extract, read_study
 
 N_SHARDS = 4
 MIN_STAY_S = 3600
@@ -48,45 +51,27 @@ times = st.sampled_from(BAD_TIMES) | st.builds(
     st.sampled_from(["", ":00", ":01", ":59", ":00.9"]),
     st.sampled_from(["", "", "Z", "+01:00", "+02", "-0330"]),
 )
-rows = st.builds(
-    ",".join,
-    st.tuples(
-        st.sampled_from(SUBSCRIBERS),
-        times,
-        st.sampled_from(CELLS),
-        st.sampled_from(GENDERS),
-        st.just("anything"),
-        st.sampled_from(AGES),
-    ),
-)
+columns = (SUBSCRIBERS, None, CELLS, GENDERS, ["anything"], AGES)
+rows = st.tuples(*(times if values is None else st.sampled_from(values) for values in columns)).map(",".join)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory):
     return tmp_path_factory.mktemp("reference")
 
 
 @pytest.fixture(scope="module")
-def study(folder: Path) -> Study:
+def study(folder):
     return read_study(write_study(folder))
 
 
-def reference(folder: Path, study: Study, lines: list[str]) -> Extract:
+def reference(folder, study, lines: list[str]):
     path = folder / "rows.csv"
     path.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8")
     return read_extract([path], study)
 
 
-def reference_lines(folder: Path, study: Study, lines: list[str]) -> dict[str, list[int]]:
-    """First line numbers of each reason, reading one line at a time."""
-    found: dict[str, list[int]] = {}
-    for number, line in enumerate(lines, start=2):
-        for reason in reference(folder, study, [line])["rejected"]:
-            found.setdefault(reason, []).append(number)
-    return {reason: numbers[:LINES_KEPT] for reason, numbers in found.items()}
-
-
-def grouped_by_shard(parts: list[Events], *, slots: int, shuffle: random.Random) -> list[GroupedEvents]:
+def grouped_by_shard(parts: list[Events], *, slots: int, shuffle):
     """As the pipeline does: chunks split by shard and packed; then each shard from its chunks."""
     chunks = [split_by_shard(part, n_shards=N_SHARDS) for part in parts]
     shards = []
@@ -97,16 +82,15 @@ def grouped_by_shard(parts: list[Events], *, slots: int, shuffle: random.Random)
     return shards
 
 
-def check_counts(counts: RowCounts, duplicates: int, expected: Extract) -> None:
+def check_counts(counts, duplicates: int, expected) -> None:
     assert counts.rows_read == expected["rows_read"]
     assert dict(counts.rejected) == dict(expected["rejected"])
-    assert dict(counts.ignored) | ({"duplicate": duplicates} if duplicates else {}) == dict(
-        expected["ignored"]
-    )
+    repeated = {"duplicate": duplicates} if duplicates else {}
+    assert dict(counts.ignored) | repeated == dict(expected["ignored"])
     assert counts.accepted - duplicates == expected["accepted"]
 
 
-def check_visits(shards: list[GroupedEvents], expected: Extract) -> None:
+def check_visits(shards, expected) -> None:
     names = {pseudonym_of(text.strip()): text.strip() for text in SUBSCRIBERS}
     presence: dict[str, set[int]] = {}
     durations: dict[tuple[str, int], str | None] = {}
@@ -122,15 +106,13 @@ def check_visits(shards: list[GroupedEvents], expected: Extract) -> None:
     assert durations == expected["duration"]
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     lines=st.lists(rows | rows | rows | rows | st.sampled_from(SHAPES), max_size=60),
     block_bytes=st.integers(80, 600),
     shuffle=st.randoms(use_true_random=False),
 )
-def test_counts_and_visits(
-    *, lines: list[str], block_bytes: int, shuffle: random.Random, folder: Path, study: Study
-) -> None:
+def test_counts_and_visits(*, lines, block_bytes, shuffle, folder, study) -> None:
     expected = reference(folder, study, lines)
     coder = coder_of(definition_of())
     data = "\n".join([HEADER, *lines, ""]).encode()
@@ -140,45 +122,35 @@ def test_counts_and_visits(
     check_visits(shards, expected)
 
 
-@settings(max_examples=25)
-@given(lines=st.lists(rows | st.sampled_from(SHAPES), max_size=30), block_bytes=st.integers(80, 600))
-def test_lines_of_rejected_rows(*, lines: list[str], block_bytes: int, folder: Path, study: Study) -> None:
-    _, counts = ingest(
-        "\n".join([HEADER, *lines, ""]).encode(), coder_of(definition_of()), block_bytes=block_bytes
-    )
-    assert counts.lines == reference_lines(folder, study, lines)
+# --- several threads ---------------------------------------------------------------------------------------
+LINES = [
+    f"336{n % 97:03d},2017-03-2{5 + n % 2}T12:{n % 60:02d}:00,c{n % 3},{'FMX '[n % 4]},,65+"
+    for n in range(4000)
+]
+DATA = "\n".join([HEADER, *LINES, "x", ""]).encode()
 
 
-good_rows = st.builds(
-    ",".join,
-    st.tuples(
-        st.sampled_from(["a", "b"]),
-        st.sampled_from([anchor for anchor in ANCHORS if "2017-03-25T1" in anchor]),
-        st.sampled_from(["c1", "c2"]),
-        st.sampled_from(["F", "M", ""]),
-        st.just(""),
-        st.sampled_from(AGES),
-    ),
-)
+def packed(data: bytes, *, threads: int) -> tuple[bytes, RowCounts]:
+    coder, counts = coder_of(definition_of()), RowCounts()
+    blocks = opening.read_extract(io.BytesIO(data), layout=coder.layout, in_use=blocks_in_use(threads))
+    parts = list(coded(blocks, coder, counts, threads=threads))
+    return concatenate(parts, slots=coder.slots).pack(), counts
 
 
-@settings(max_examples=60)
-@given(lines=st.lists(good_rows, max_size=12, unique_by=lambda row: row[:21]))
-def test_static_values_of_visitors(*, lines: list[str], folder: Path, study: Study) -> None:
-    """Rows that repeat each other with other values are left to the tests of visits."""
-    expected = reference(folder, study, lines)["static"]
-    definition = definition_of(('"smp-grr"', '"spl-grr"'))
-    coder = coder_of(definition)
-    parts, _ = ingest("\n".join([HEADER, *lines, ""]).encode(), coder)
-    values = group_events(concatenate(parts, slots=coder.slots)).values
-    categories = [indicator.categories for indicator in definition.indicators if indicator.kind == "static"]
-    found = {
-        name: {
-            slug: categories[slot][code]
-            for slot, (slug, code) in enumerate(zip(("gender", "age"), codes, strict=True))
-            if code != NO_VALUE
-        }
-        for name in ("a", "b")
-        for codes in values.codes[values.pseudonym == pseudonym_of(name)].tolist()
-    }
-    assert {name: found[name] for name in expected} == expected
+@pytest.mark.parametrize("threads", [2, 3, 5])
+def test_threads_make_no_difference(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "BLOCK_BYTES", 2048)
+    for _ in range(10):
+        assert packed(DATA, threads=threads) == packed(DATA, threads=1)
+
+
+def test_an_error_of_the_reader_ends_it_and_a_consumer_may_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "BLOCK_BYTES", 256)
+    with pytest.raises(BatchFormatError, match="more than 256 bytes"):
+        packed(DATA + b"x" * 600, threads=3)
+    coder, counts = coder_of(definition_of()), RowCounts()
+    blocks = opening.read_extract(io.BytesIO(DATA), layout=coder.layout, in_use=3)
+    events = coded(blocks, coder, counts, threads=3)
+    next(events)
+    events.close()
+    assert 0 < counts.rows_read < len(LINES)

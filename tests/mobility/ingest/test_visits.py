@@ -1,4 +1,4 @@
-"""Visits and values of a shard against plain Python, whatever the order and the chunks of its events."""
+"""Coded events by shard; their visits and values against plain Python, in any order and chunks; durations."""
 
 from itertools import pairwise, permutations
 from typing import NamedTuple
@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobility.ingest.events import NO_VALUE, Events, concatenate, split, split_by_shard
-from mobility.ingest.visits import GroupedEvents, group_events, join_groups
+from mobility.ingest.durations import duration_codes
+from mobility.ingest.events import NO_VALUE, Events, concatenate, shard_of, split, split_by_shard
+from mobility.ingest.visits import group_events, join_groups
+from reports.studyfile import VISIT_DURATION_BANDS
 from tests.mobility.ingest.small_extract import events_equal, make_events
 
 NONE = int(NO_VALUE)
@@ -27,7 +29,7 @@ class Plain(NamedTuple):
     duplicates: int
 
 
-def plain(grouped: GroupedEvents) -> Plain:
+def plain(grouped) -> Plain:
     visits, values = grouped.visits, grouped.values
     keys = list(zip(visits.pseudonym.tolist(), visits.day.tolist(), strict=True))
     assert keys == sorted(set(keys))
@@ -80,56 +82,29 @@ def some_rows(draw: st.DrawFn) -> tuple[int, list[Row]]:
     return slots, [(p, second, cell, min(second // 100, 61) + 1, codes) for p, second, cell, codes in rows]
 
 
-@settings(max_examples=200)
-@given(drawn=some_rows(), data=st.data())
-def test_any_events_in_any_order_and_chunks(drawn: tuple[int, list[Row]], data: st.DataObject) -> None:
+@settings(max_examples=120)
+@given(drawn=some_rows(), data=st.data(), bits=st.integers(0, 3), gone=st.sets(st.sampled_from(PSEUDONYMS)))
+def test_any_events_in_any_order_chunks_shards_and_pieces(drawn, data, bits, gone) -> None:
     slots, rows = drawn
     expected = by_hand(rows, slots=slots)
-    assert plain(group_events(make_events(rows, slots=slots))) == expected
+    events = make_events(rows, slots=slots)
+    assert plain(group_events(events)) == expected
     mixed = data.draw(st.permutations(rows))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3)))
-    ends = [0, *cuts, len(rows)]
-    chunks = [make_events(mixed[a:b], slots=slots) for a, b in pairwise(ends)]
+    chunks = [make_events(mixed[a:b], slots=slots) for a, b in pairwise([0, *cuts, len(rows)])]
     assert plain(group_events(concatenate(chunks, slots=slots))) == expected
-
-
-@settings(max_examples=60)
-@given(drawn=some_rows(), bits=st.integers(0, 3))
-def test_shards_together_are_the_whole(drawn: tuple[int, list[Row]], bits: int) -> None:
-    slots, rows = drawn
-    expected = by_hand(rows, slots=slots)
-    parts = split_by_shard(make_events(rows, slots=slots), n_shards=2**bits)
-    found = [
-        plain(group_events(concatenate([Events.unpack(part.pack())], slots=slots))) for part in parts.values()
-    ]
+    parts = split_by_shard(events, n_shards=2**bits).values()
+    found = [plain(group_events(Events.unpack(part.pack()))) for part in parts]
     assert {key: span for part in found for key, span in part.visits.items()} == expected.visits
     assert {key: codes for part in found for key, codes in part.values.items()} == expected.values
     assert sum(part.conflicting for part in found) == expected.conflicting
     assert sum(part.duplicates for part in found) == expected.duplicates
-
-
-@settings(max_examples=60)
-@given(drawn=some_rows(), bits=st.integers(0, 3))
-def test_pieces_joined_are_the_shard(drawn: tuple[int, list[Row]], bits: int) -> None:
-    slots, rows = drawn
-    events = make_events(rows, slots=slots)
     for pieces in split(events, n_shards=1, pieces=2**bits).values():
-        joined = join_groups([group_events(piece) for piece in pieces])
-        assert plain(joined) == by_hand(rows, slots=slots)
-        assert joined.visits.pseudonym.dtype == np.uint64
-
-
-@settings(max_examples=40)
-@given(drawn=some_rows(), gone=st.sets(st.sampled_from(PSEUDONYMS)))
-def test_whoever_is_taken_out_has_neither_visits_nor_values(
-    drawn: tuple[int, list[Row]], gone: set[int]
-) -> None:
-    slots, rows = drawn
-    whole = by_hand(rows, slots=slots)
-    left = plain(group_events(make_events(rows, slots=slots)).without(np.array(sorted(gone), np.uint64)))
-    assert left == whole._replace(
-        visits={key: span for key, span in whole.visits.items() if key[0] not in gone},
-        values={name: codes for name, codes in whole.values.items() if name not in gone},
+        assert plain(join_groups([group_events(piece) for piece in pieces])) == expected
+    left = plain(group_events(events).without(np.array(sorted(gone), np.uint64)))
+    assert left == expected._replace(
+        visits={key: span for key, span in expected.visits.items() if key[0] not in gone},
+        values={name: codes for name, codes in expected.values.items() if name not in gone},
     )
 
 
@@ -156,43 +131,92 @@ def test_subscriber_with_many_events(n: int) -> None:
         (7, int(s), int(c), int(s) // 100 + 1, [int(c)]) for s, c in rng.integers(0, 300, (n, 2))
     ]
     rows += [(6, 5, 1, 1, [3]), (8, 2, 1, 1, [4]), (8, 1, 1, 1, [5])]
-    rng.shuffle(rows)  # type: ignore[arg-type]
+    rng.shuffle(rows)
     assert plain(group_events(make_events(rows, slots=1))) == by_hand(rows, slots=1)
 
 
-@pytest.mark.parametrize("order", list(permutations(range(4))))
-def test_earliest_value_wins_then_the_smallest_code(order: tuple[int, ...]) -> None:
-    rows: list[Row] = [
-        (1, 10, 0, 1, [NONE]),  # the earliest event is silent
-        (1, 20, 0, 1, [5]),
-        (1, 20, 1, 1, [3]),  # the same second, another cell
-        (1, 30, 0, 1, [1]),
-    ]
-    found = plain(group_events(make_events([rows[i] for i in order], slots=1)))
-    assert found.values == {1: (3,)}
-    assert (found.conflicting, found.duplicates) == (1, 0)
+def test_earliest_value_wins_then_the_smallest_code_in_any_order() -> None:
+    silent, first, other_cell = (1, 10, 0, 1, [NONE]), (1, 20, 0, 1, [5]), (1, 20, 1, 1, [3])
+    for rows, conflicting, duplicates in (
+        ([silent, first, other_cell, (1, 30, 0, 1, [1])], 1, 0),
+        ([first, (1, 20, 0, 1, [3]), first], 1, 2),
+    ):
+        for order in permutations(rows):
+            found = plain(group_events(make_events(list(order), slots=1)))
+            assert found.values == {1: (3,)}
+            assert (found.conflicting, found.duplicates) == (conflicting, duplicates)
 
 
-@pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_values_of_rows_that_repeat_each_other_do_not_depend_on_their_order(order: tuple[int, ...]) -> None:
-    rows: list[Row] = [(1, 20, 0, 1, [5]), (1, 20, 0, 1, [3]), (1, 20, 0, 1, [5])]
-    found = plain(group_events(make_events([rows[i] for i in order], slots=1)))
-    assert found.values == {1: (3,)}
-    assert (found.conflicting, found.duplicates) == (1, 2)
-
-
-def test_a_day_that_is_one_event_long() -> None:
-    found = plain(group_events(make_events([(1, 10, 0, 1, []), (1, 200, 0, 3, [])], slots=0)))
-    assert found.visits == {(1, 1): (10, 10), (1, 3): (200, 200)}
-    assert found.values == {1: ()}
-
-
-def test_no_event_at_all() -> None:
+def test_events_are_left_as_they_are_also_none_at_all() -> None:
     assert plain(group_events(concatenate([], slots=2))) == Plain({}, {}, 0, 0)
-
-
-def test_events_are_left_as_they_are() -> None:
-    rows: list[Row] = [(2, 9, 0, 1, [4]), (1, 8, 0, 1, [2]), (2, 7, 0, 1, [3])]
+    assert concatenate([], slots=2).codes.shape == (0, 2)
+    rows: list[Row] = [(2**63, 9, 0, 1, [4]), (1, 8, 0, 1, [2]), (2**63, 7, 0, 1, [3])]
     events = make_events(rows, slots=1)
-    assert plain(group_events(events)).values == {1: (2,), 2: (3,)}
+    assert plain(group_events(events)).values == {1: (2,), 2**63: (3,)}
+    split(events, n_shards=2, pieces=2)
     assert events_equal(events, make_events(rows, slots=1))
+
+
+# --- coded events ------------------------------------------------------------------------------------------
+@st.composite
+def some_events(draw: st.DrawFn) -> Events:
+    slots = draw(st.integers(0, 3))
+    numbers = [st.integers(0, largest) for largest in (2**64 - 1, 2**32 - 1, 2**32 - 1)]
+    codes = st.lists(st.integers(0, 2**16 - 1), min_size=slots, max_size=slots)
+    row = st.tuples(*numbers, st.integers(1, 62), codes)
+    return make_events(draw(st.lists(row, max_size=20)), slots=slots)
+
+
+@pytest.mark.parametrize("n_shards", [1, 2, 4, 1024, 65_536])
+def test_a_shard_is_a_range_of_pseudonyms(n_shards: int) -> None:
+    width = 2**64 // n_shards
+    for shard in {0, 1, n_shards // 2, n_shards - 1} & set(range(n_shards)):
+        edges = np.array([shard * width, (shard + 1) * width - 1], np.uint64)
+        assert shard_of(edges, n_shards=n_shards).tolist() == [shard, shard]
+
+
+@given(events=some_events(), bits=st.integers(0, 6))
+def test_splitting_and_packing_keep_every_event_once_and_in_order(events: Events, bits: int) -> None:
+    parts = split_by_shard(events, n_shards=2**bits)
+    assert all(len(part) for part in parts.values())
+    for shard, part in parts.items():
+        mine = np.array([int(p) >> (64 - bits) == shard for p in events.pseudonym], np.bool_)
+        assert events_equal(part, events.take(np.flatnonzero(mine)))
+    assert sum(map(len, parts.values())) == len(events)
+    again = Events.unpack(events.pack())
+    assert events_equal(again, events)
+    assert all(getattr(again, name).dtype == getattr(events, name).dtype for name in Events.__slots__)
+
+
+@given(events=some_events(), shard_bits=st.integers(0, 4), piece_bits=st.integers(0, 4))
+def test_pieces_of_a_shard_are_it_in_rising_ranges(events: Events, shard_bits: int, piece_bits: int) -> None:
+    shards = split_by_shard(events, n_shards=2**shard_bits)
+    found = split(events, n_shards=2**shard_bits, pieces=2**piece_bits)
+    assert list(found) == sorted(shards)
+    for shard, pieces in found.items():
+        assert len(pieces) == 2**piece_bits
+        ranges = [{int(p) >> (64 - shard_bits - piece_bits) for p in piece.pseudonym} for piece in pieces]
+        assert all(those <= {(shard << piece_bits) + number} for number, those in enumerate(ranges))
+        for piece in pieces:
+            kept = np.isin(shards[shard].pseudonym, piece.pseudonym)
+            assert events_equal(piece, shards[shard].take(np.flatnonzero(kept)))
+        assert sum(map(len, pieces)) == len(shards[shard])
+
+
+# --- bands of the visit duration ---------------------------------------------------------------------------
+HOUR_S = 3600
+BANDS = [
+    (0, None), (HOUR_S - 1, None), (HOUR_S, "2h"), (2 * HOUR_S - 1, "2h"), (2 * HOUR_S, "3h"),
+    (9 * HOUR_S, "10h"), (10 * HOUR_S - 1, "10h"), (10 * HOUR_S, "10h-18h"), (18 * HOUR_S, "10h-18h"),
+    (18 * HOUR_S + 1, None), (24 * HOUR_S, None), (66 * 24 * HOUR_S, None), (2**32 - 1, None),
+]  # fmt: skip
+
+
+def test_edges_of_bands() -> None:
+    stays = np.array([stay for stay, _ in BANDS], np.uint32)
+    codes = duration_codes(stays)
+    assert codes.dtype == np.uint16
+    names = [None if code == NO_VALUE else VISIT_DURATION_BANDS[code] for code in codes.tolist()]
+    assert names == [band and f"Duration {band}" for _, band in BANDS]
+    assert stays.tolist() == [stay for stay, _ in BANDS]  # they are left as they were
+    assert duration_codes(stays[:0]).tolist() == []

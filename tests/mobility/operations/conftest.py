@@ -1,16 +1,15 @@
 """Fixtures of tests of operations."""
 
-from collections.abc import Iterator
-
 import pytest
 import redis
-from pytest_django.fixtures import Settings
+from django.db import connections
+from django.db.backends.sqlite3.base import DatabaseWrapper
 
 from scripts import services
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def broker(tmp_path_factory):
     """A real Redis."""
     port = services.free_port()
     with services.running(services.private_redis(folder=tmp_path_factory.mktemp("redis"), port=port)):
@@ -18,14 +17,14 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def with_broker(broker: str, settings: Settings) -> str:
+def with_broker(broker, settings):
     settings.CELERY_BROKER_URL = broker
     redis.Redis.from_url(broker).flushall()
     return broker
 
 
 @pytest.fixture
-def redis_server(settings: Settings) -> Iterator[services.Server]:
+def redis_server(settings):
     """The broker of this test alone: a server that it may stop."""
     port = services.free_port()
     settings.CELERY_BROKER_URL, settings.EMBEDDED_REDIS = services.redis_url(port), False
@@ -33,3 +32,19 @@ def redis_server(settings: Settings) -> Iterator[services.Server]:
         server = services.private_redis(folder=folder, port=port)
         with services.running(server):
             yield server
+
+
+@pytest.fixture
+def unmount(tmp_path):
+    """Take the disk of a database away: its file cannot be opened until the test ends."""
+    usual = {}
+
+    def gone(alias):
+        usual[alias] = connections[alias]
+        settings = usual[alias].settings_dict | {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {}}
+        settings["NAME"] = str(tmp_path / "not mounted" / f"{alias}.sqlite3")
+        connections[alias] = DatabaseWrapper(settings, alias)
+
+    yield gone
+    for alias, connection in usual.items():
+        connections[alias] = connection

@@ -1,7 +1,6 @@
 """Studies as looks need them: a vault row with a key, batches and days, without any row of a file."""
 
-from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 from django.utils import timezone
 
@@ -10,7 +9,7 @@ from mobility.models import Batch, VaultStudy
 from mobility.operations.findings import Finding, Level
 
 
-def make_study(slug: str = "fair", *, first_day: date | None = None, **definition: Any) -> VaultStudy:
+def make_study(slug="fair", *, first_day=None, **definition):
     """An open study of 7 days, in UTC; by default it began ten days ago."""
     first = first_day or (timezone.now() - timedelta(days=10)).date()
     key_id = f"study-{slug}"
@@ -24,7 +23,7 @@ def make_study(slug: str = "fair", *, first_day: date | None = None, **definitio
     )  # fmt: skip
 
 
-def make_batch(study: VaultStudy, state: str, *, ago_h: float = 1.0, **values: Any) -> Batch:
+def make_batch(study, state, *, ago_h=1.0, **values):
     """A batch that was made, and ended if it did, `ago_h` hours ago."""
     at = timezone.now() - timedelta(hours=ago_h)
     given = {"filename": "day.csv", "finished_at": at if state in Batch.FINAL else None}
@@ -35,16 +34,23 @@ def make_batch(study: VaultStudy, state: str, *, ago_h: float = 1.0, **values: A
     return batch
 
 
-def trouble(findings: Any) -> list[tuple[str, str, Level]]:
+def vault_row(slug="fair", key_id=""):
+    """A study without a key or a definition."""
+    row = {"key_id": key_id or f"study-{slug}-0a1b2c3d", "definition": {}, "plan": {}, "plan_hash": "0" * 64}
+    return VaultStudy.objects.create(slug=slug, n_shards=4, **row)
+
+
+def disk(level=Level.WARNING):
+    facts = {"free_bytes": 5, "total_bytes": 100, "free_percent": 5}
+    return Finding(code="disk_low", level=level, subject="data", facts=facts)
+
+
+def trouble(findings):
     """What is not fine: code, subject, level."""
     return [(each.code, each.subject, each.level) for each in findings if each.level > Level.OK]
 
 
-def only(findings: Any) -> Finding:
+def only(findings):
     """The one that there is."""
     (found,) = findings
     return found
-
-
-def midnight(day: date) -> datetime:
-    return datetime.combine(day, datetime.min.time(), UTC)

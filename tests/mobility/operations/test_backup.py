@@ -1,288 +1,500 @@
-"""A backup is whole or absent, holds no key, and says when it was changed."""
+"""A backup is whole or absent, holds no key, says when it was changed, and is restored where it belongs.
+
+Installations that put backups into one folder leave each other's alone.
+"""
 
 import json
 import os
+import shutil
 import stat
 import subprocess
-from collections.abc import Callable
+import time
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
+import psycopg
 import pytest
 from allauth.usersessions.models import UserSession
+from django.conf import settings as live
+from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
-from django.db import OperationalError
-from django.test import Client
-from pytest_django.fixtures import Settings
+from django.db import OperationalError, connections
 
+from mobility.embedded import locks
 from mobility.models import VaultStudy
 from mobility.operations import backup as backups
 from mobility.operations import restore as restoring
 from mobility.operations.backup import make_backup, verify_backup
 from mobility.operations.backup_dumps import count_rows, load
-from mobility.operations.backup_folder import MANIFEST, Manifest, Owner, prune, read_manifest
+from mobility.operations.backup_folder import MANIFEST, Manifest, Owner, digest_of, prune, read_manifest
 from mobility.operations.errors import OperationsError
-from mobility.operations.installation import own_code
-from mobility.operations.models import Backup
+from mobility.operations.installation import known_code, own_code
+from mobility.operations.models import Backup, Installation
 from mobility.operations.restore import restore
 from reports.ledger_chain import SignedHead
 from reports.models import LedgerEntry, LedgerHead, LedgerKind
 from reports.services.ledger import record
+from tests.mobility.data_folder import Folder
+from tests.mobility.operations.probe_world import vault_row
 
-pytestmark = [
-    pytest.mark.database,
-    pytest.mark.django_db(databases=["default", "vault"], transaction=True),
-]
+of_databases = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+OTHER = "0" * 32
+NOTHING = {"software": {}, "parts": [], "keys": [], "ledger_head": None}
 
 
 @pytest.fixture
-def place(tmp_path: Path, data_dir: Path) -> Path:
+def place(tmp_path, data_dir, monkeypatch):
+    """Where backups go; nobody works in this installation."""
+    monkeypatch.setattr(restoring, "_check_nobody_works", lambda: None)
     return tmp_path / "backups"
 
 
-def a_study(slug: str = "fair") -> VaultStudy:
-    return VaultStudy.objects.create(
-        slug=slug, definition={}, plan={}, plan_hash="0" * 64, key_id=f"study-{slug}-0a1b2c3d", n_shards=4
-    )
+@pytest.fixture
+def made(place):
+    """A backup of an installation without studies."""
+    return make_backup(place, by="olga")
 
 
-def test_it_says_what_it_holds(place: Path, person: Callable[..., Any]) -> None:
-    person("anna")
-    a_study()
-    record(LedgerKind.SIGN_IN_SUCCEEDED, actor="anna")
-    made = make_backup(place, by="olga")
-    manifest = verify_backup(made.folder)
-    main, vault = manifest.parts
-    assert (main.alias, vault.alias) == ("default", "vault")
-    assert main.rows["auth_user"] == 1
-    assert vault.rows["mobility_vaultstudy"] == 1
-    assert ["operations", "0001_initial"] in main.migrations
-    assert manifest.keys == ["study-fair-0a1b2c3d"]
-    head = SignedHead.from_json(manifest.ledger_head)
-    assert head.number == 1
-    assert head.is_signed_by(LedgerHead.objects.get().public_key)
-    row = Backup.objects.get()
-    assert (row.kind, row.digest, row.bytes) == (Backup.Kind.BACKUP, made.digest, made.manifest.size)
-    assert LedgerEntry.objects.get(kind="backup.made").facts["manifest_sha256"] == made.digest
+def edited(folder, change):
+    """Write the manifest of a backup anew, with a change."""
+    told = json.loads((folder / MANIFEST).read_text())
+    change(told)
+    (folder / MANIFEST).write_text(json.dumps(told))
 
 
-def test_nobody_signs_in_with_a_backup(place: Path, client: Client, person: Callable[..., Any]) -> None:
-    """The key of a session is its cookie."""
-    anna = person("anna")
-    client.force_login(anna)
-    key = client.session.session_key
-    UserSession.objects.create(user=anna, ip="192.0.2.1", session_key=key, user_agent="browser")
-    cache.set("guess-of-anna", "guessed-3-times")
-    folder = make_backup(place, by="olga").folder
-    dump = next(folder.glob("default.*"))
-    held = dump.read_bytes()
-    if dump.suffix == ".dump":
-        held = subprocess.run(["pg_restore", "--file=-", str(dump)], capture_output=True, check=True).stdout
-    assert b"anna" in held
-    assert not [text for text in (key, "guess-of-anna") if text.encode() in held]
-    rows = verify_backup(folder).parts[0].rows
-    assert (rows["django_session"], rows["usersessions_usersession"], rows["signin_cache"]) == (0, 0, 0)
-    assert Session.objects.count() == UserSession.objects.count() == 1
-    load(dump, alias="default")
-    assert count_rows("default") == dict(rows)
+@of_databases
+class TestMaking:
+    @pytest.mark.database
+    def test_it_says_what_it_holds_and_only_this_account_can_read_it(self, place, person):
+        person("anna")
+        vault_row()
+        record(LedgerKind.SIGN_IN_SUCCEEDED, actor="anna")
+        before = os.umask(0o022)
+        try:
+            made = make_backup(place, by="olga")
+        finally:
+            os.umask(before)
+        manifest = verify_backup(made.folder)
+        assert Manifest.from_bytes(manifest.to_bytes()) == manifest == read_manifest(made.folder)
+        main, vault = manifest.parts
+        assert (main.alias, vault.alias) == ("default", "vault")
+        assert main.rows["auth_user"] == vault.rows["mobility_vaultstudy"] == 1
+        assert ["operations", "0001_initial"] in main.migrations
+        assert manifest.keys == ["study-fair-0a1b2c3d"]
+        head = SignedHead.from_json(manifest.ledger_head)
+        assert head.number == 1
+        assert head.is_signed_by(LedgerHead.objects.get().public_key)
+        row = Backup.objects.get()
+        assert (row.kind, row.digest, row.bytes) == (Backup.Kind.BACKUP, made.digest, made.manifest.size)
+        assert LedgerEntry.objects.get(kind="backup.made").facts["manifest_sha256"] == made.digest
+        assert [stat.S_IMODE(path.stat().st_mode) for path in (place, made.folder)] == [0o700] * 2
+        assert [stat.S_IMODE(path.stat().st_mode) for path in made.folder.iterdir()] == [0o600] * 3
 
-
-def test_only_this_account_can_read_it(place: Path) -> None:
-    before = os.umask(0o022)
-    try:
+    @pytest.mark.database
+    def test_nobody_signs_in_with_a_backup(self, place, client, person):
+        """The key of a session is its cookie."""
+        anna = person("anna")
+        client.force_login(anna)
+        key = client.session.session_key
+        UserSession.objects.create(user=anna, ip="192.0.2.1", session_key=key, user_agent="browser")
+        cache.set("guess-of-anna", "guessed-3-times")
         folder = make_backup(place, by="olga").folder
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE(place.stat().st_mode) == stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
-    assert len(list(folder.iterdir())) == 3
+        dump = next(folder.glob("default.*"))
+        held = dump.read_bytes()
+        if dump.suffix == ".dump":
+            words = ["pg_restore", "--file=-", str(dump)]
+            held = subprocess.run(words, capture_output=True, check=True).stdout
+        assert b"anna" in held
+        assert not [text for text in (key, "guess-of-anna") if text.encode() in held]
+        rows = verify_backup(folder).parts[0].rows
+        assert (rows["django_session"], rows["usersessions_usersession"], rows["signin_cache"]) == (0, 0, 0)
+        assert Session.objects.count() == UserSession.objects.count() == 1
+        load(dump, alias="default")
+        assert count_rows("default") == dict(rows)
+
+    @pytest.mark.parametrize("error", [OperationsError("pg_dump is not found"), OSError(28, "No space left")])
+    def test_one_that_fails_leaves_nothing(self, place, monkeypatch, error):
+        real = backups.dump
+
+        def failing(alias, folder, **options):
+            if alias == "vault":
+                raise error
+            return real(alias, folder, **options)
+
+        monkeypatch.setattr(backups, "dump", failing)
+        with pytest.raises(CommandError, match=r"no backup was made: .*(not found|No space left)"):
+            call_command("backup", "--out", str(place))
+        assert list(place.iterdir()) == []
+        assert not Backup.objects.exists()
+        assert not LedgerEntry.objects.exists()
+
+    def test_one_that_the_ledger_cannot_know_is_kept_and_said_so(self, place, settings, data_dir, capsys):
+        settings.MOBILITY_LEDGER_KEY_FILE = data_dir / "ledger_key.pem"
+        record(LedgerKind.SIGN_IN_SUCCEEDED, actor="anna")
+        Path(settings.MOBILITY_LEDGER_KEY_FILE).unlink()
+        with pytest.raises(CommandError, match=r"the ledger does not know of it: .*renew_ledger_key"):
+            call_command("backup", "--out", str(place))
+        told = json.loads(capsys.readouterr().out)
+        assert [str(path) for path in place.iterdir()] == [told["backup"]]
+        assert Backup.objects.get().digest == told["sha256"]
+        assert LedgerEntry.objects.count() == 1
+
+    def test_one_that_cannot_be_recorded_is_kept_and_said_so(self, place, monkeypatch, capsys):
+        """A database that has just died needs it."""
+
+        went_away = OperationalError("the server went away")
+        monkeypatch.setattr(backups, "record", Mock(side_effect=went_away))
+        olds = [make_old(place, days=days) for days in (1, 2, 3, 4, 5, 6, 50)]
+        with pytest.raises(CommandError, match="the ledger does not know of it: a database does not answer"):
+            call_command("backup", "--out", str(place))
+        told = json.loads(capsys.readouterr().out)
+        assert verify_backup(Path(told["backup"])).size == told["bytes"]
+        assert told["pruned"] == [olds[-1].name]
+        assert not Backup.objects.exists()
+
+    def test_two_installations_may_make_one_in_the_same_second(self, place, made, monkeypatch):
+        monkeypatch.setattr(backups.timezone, "now", lambda: made.manifest.made_at)
+        with pytest.raises(OperationsError, match="try again in a second"):
+            make_backup(place, by="olga")
+        monkeypatch.setattr(backups, "own_code", lambda: OTHER)
+        assert make_backup(place, by="olga").folder.is_dir()
+
+    def test_a_study_created_between_both_dumps_makes_it_begin_again(self, place, monkeypatch):
+        real, asked = backups.dump, []
+
+        def creating(alias, folder, **options):
+            asked.append(alias)
+            if asked == ["default", "vault"]:
+                vault_row()
+            return real(alias, folder, **options)
+
+        monkeypatch.setattr(backups, "dump", creating)
+        manifest = make_backup(place, by="olga").manifest
+        assert asked == ["default", "vault", "default", "vault"]
+        assert manifest.keys == ["study-fair-0a1b2c3d"]
 
 
-@pytest.mark.parametrize("error", [OperationsError("pg_dump is not found"), OSError(28, "No space left")])
-def test_one_that_fails_leaves_nothing(
-    place: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    real = backups.dump
-
-    def failing(alias: str, folder: Path, **options: Any) -> Any:
-        if alias == "vault":
-            raise error
-        return real(alias, folder, **options)
-
-    monkeypatch.setattr(backups, "dump", failing)
-    with pytest.raises(CommandError, match=r"no backup was made: .*(not found|No space left)"):
-        call_command("backup", "--out", str(place))
-    assert list(place.iterdir()) == []
-    assert not Backup.objects.exists()
-    assert not LedgerEntry.objects.exists()
-
-
-def test_one_that_the_ledger_cannot_know_is_kept_and_said_so(
-    place: Path, settings: Settings, data_dir: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings.MOBILITY_LEDGER_KEY_FILE = data_dir / "ledger_key.pem"
-    record(LedgerKind.SIGN_IN_SUCCEEDED, actor="anna")
-    Path(settings.MOBILITY_LEDGER_KEY_FILE).unlink()
-    with pytest.raises(CommandError, match=r"the ledger does not know of it: .*renew_ledger_key"):
-        call_command("backup", "--out", str(place))
-    told = json.loads(capsys.readouterr().out)
-    assert [str(path) for path in place.iterdir()] == [told["backup"]]
-    assert Backup.objects.get().digest == told["sha256"]
-    assert LedgerEntry.objects.count() == 1
-
-
-def test_one_that_cannot_be_recorded_is_kept_and_said_so(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A database that has just died needs it."""
-
-    def failing(*_: Any, **options: Any) -> None:
-        raise OperationalError("the server went away")
-
-    monkeypatch.setattr(backups, "record", failing)
-    olds = [make_old(place, days=days) for days in (1, 2, 3, 4, 5, 6, 50)]
-    with pytest.raises(CommandError, match="the ledger does not know of it: a database does not answer"):
-        call_command("backup", "--out", str(place))
-    told = json.loads(capsys.readouterr().out)
-    assert verify_backup(Path(told["backup"])).size == told["bytes"]
-    assert told["pruned"] == [olds[-1].name]
-    assert not Backup.objects.exists()
-
-
-def make_old(place: Path, *, days: int) -> Path:
+def make_old(place, *, days):
     """A manifest without its parts is enough for pruning."""
     made_at = datetime.now(UTC) - timedelta(days=days)
     folder = place / f"backup-{days}"
     folder.mkdir(mode=0o700, parents=True)
-    told = Manifest(
-        software={}, zone="all", made_at=made_at, parts=[], keys=[], ledger_head=None, installation=own_code()
-    )
+    told = Manifest(**NOTHING, zone="all", made_at=made_at, installation=own_code())
     (folder / MANIFEST).write_bytes(told.to_bytes())
     return folder
 
 
-def test_a_study_created_between_both_dumps_makes_it_begin_again(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, asked = backups.dump, []
+@of_databases
+class TestPruning:
+    def test_old_ones_go_and_the_newest_stay(self, place, made):
+        for days in range(10, 90, 10):
+            make_old(place, days=days)
+        (place / "backup-of-somebody").mkdir()
+        every = {"owner": Owner(zone="all", code=own_code()), "now": made.manifest.made_at}
+        assert prune(place, keep=None, keep_days=0, **every) == []
+        assert prune(place, keep=None, keep_days=75, **every) == ["backup-80"]
+        assert prune(place, keep=None, keep_days=5, **every) == ["backup-70"]
+        gone = prune(place, keep=3, keep_days=0, **every)
+        assert gone == ["backup-30", "backup-40", "backup-50", "backup-60"]
+        left = {path.name for path in place.iterdir()}
+        assert left == {made.folder.name, "backup-10", "backup-20", "backup-of-somebody"}
 
-    def creating(alias: str, folder: Path, **options: Any) -> Any:
-        asked.append(alias)
-        if asked == ["default", "vault"]:
-            a_study()
-        return real(alias, folder, **options)
+    def test_of_those_without_a_code_it_removes_what_it_made(self, place):
+        """As manifests were before installations had codes."""
+        ours, theirs = (make_backup(place, by="olga").folder.rename(place / f"backup-{n}") for n in "12")
+        for folder in (ours, theirs):
+            edited(folder, lambda told: told.pop("installation"))
+        Backup.objects.update(digest=digest_of(ours))
+        made = make_backup(place, by="olga", keep=1)
+        assert made.pruned == [ours.name]
+        assert theirs.is_dir()
 
-    monkeypatch.setattr(backups, "dump", creating)
-    manifest = make_backup(place, by="olga").manifest
-    assert asked == ["default", "vault", "default", "vault"]
-    assert manifest.keys == ["study-fair-0a1b2c3d"]
-
-
-@pytest.mark.parametrize("name", ["default", "vault"])
-def test_a_changed_byte_is_seen(place: Path, name: str) -> None:
-    folder = make_backup(place, by="olga").folder
-    (path,) = folder.glob(f"{name}.*")
-    held = bytearray(path.read_bytes())
-    held[len(held) // 2] ^= 1
-    path.write_bytes(held)
-    with pytest.raises(CommandError, match=f"{path.name} was changed or cut"):
-        call_command("verify_backup", str(folder))
-    path.unlink()
-    with pytest.raises(CommandError, match="is missing"):
-        call_command("verify_backup", str(folder))
-
-
-def test_a_dump_that_cannot_be_read_is_none(place: Path) -> None:
-    """The hash alone does not say that it was ever a database."""
-    folder = make_backup(place, by="olga").folder
-    path = next(folder.glob("vault.*"))
-    path.write_bytes(b"no database" * 200)
-    told = json.loads((folder / MANIFEST).read_text())
-    (part,) = (part for part in told["parts"] if part["alias"] == "vault")
-    part |= {"bytes": path.stat().st_size, "sha256": sha256(path.read_bytes()).hexdigest()}
-    (folder / MANIFEST).write_text(json.dumps(told))
-    with pytest.raises(OperationsError, match=r"cannot be read|pg_restore --list failed"):
-        verify_backup(folder)
+    def test_of_what_broke_off_it_removes_its_own_and_the_one_just_made_stays(self, place):
+        later = make_old(place, days=-400)  # whatever the clock of others said
+        left = [place / f"backup-1-{code[:8]}.part" for code in (own_code(), OTHER)]
+        for folder in left:
+            folder.mkdir(parents=True)
+            os.utime(folder, (0, 0))
+        made = make_backup(place, by="olga", keep=1)
+        assert [folder.exists() for folder in left] == [False, True]
+        assert made.pruned == [later.name]
+        assert made.folder.is_dir()
 
 
-def test_one_that_cannot_be_loaded_leaves_what_was_there(tmp_path: Path) -> None:
-    a_study()
-    path = tmp_path / "vault"
-    path.write_bytes(b"no database" * 200)
-    with pytest.raises(OperationsError, match=r"vault cannot be loaded|pg_restore --list failed"):
-        load(path, alias="vault")
-    assert VaultStudy.objects.count() == 1
+@of_databases
+class TestReading:
+    @pytest.mark.parametrize("name", ["default", "vault"])
+    def test_a_changed_byte_is_seen(self, made, name):
+        (path,) = made.folder.glob(f"{name}.*")
+        held = bytearray(path.read_bytes())
+        held[len(held) // 2] ^= 1
+        path.write_bytes(held)
+        with pytest.raises(CommandError, match=f"{path.name} was changed or cut"):
+            call_command("verify_backup", str(made.folder))
+        path.unlink()
+        with pytest.raises(CommandError, match="is missing"):
+            call_command("verify_backup", str(made.folder))
+
+    @pytest.mark.database
+    def test_a_dump_that_cannot_be_read_is_none_and_loading_it_leaves_what_was_there(self, made):
+        """The hash alone does not say that it was ever a database."""
+        path = next(made.folder.glob("vault.*"))
+        path.write_bytes(b"no database" * 200)
+        facts = {"bytes": path.stat().st_size, "sha256": sha256(path.read_bytes()).hexdigest()}
+        edited(made.folder, lambda told: told["parts"][1].update(facts))
+        with pytest.raises(OperationsError, match=r"cannot be read|pg_restore --list failed"):
+            verify_backup(made.folder)
+        vault_row()
+        with pytest.raises(OperationsError, match=r"vault.* cannot be loaded|pg_restore --list failed"):
+            load(path, alias="vault")
+        assert VaultStudy.objects.count() == 1
 
 
-def test_old_ones_go_and_the_newest_stay(place: Path) -> None:
-    made = make_backup(place, by="olga")
-    for days in range(10, 90, 10):
-        make_old(place, days=days)
-    (place / "backup-of-somebody").mkdir()
-    every: dict[str, Any] = {"owner": Owner(zone="all", code=own_code()), "now": made.manifest.made_at}
-    assert prune(place, keep=None, keep_days=0, **every) == []
-    assert prune(place, keep=None, keep_days=75, **every) == ["backup-80"]
-    assert prune(place, keep=None, keep_days=5, **every) == ["backup-70"]
-    assert prune(place, keep=3, keep_days=0, **every) == ["backup-30", "backup-40", "backup-50", "backup-60"]
-    left = {path.name for path in place.iterdir()}
-    assert left == {made.folder.name, "backup-10", "backup-20", "backup-of-somebody"}
+@of_databases
+class TestRestoring:
+    @pytest.mark.parametrize(
+        ("change", "why"),
+        [(lambda told: told.update(zone="operator"), "of zone operator, and this is zone all"),
+         (lambda told: told["parts"][0]["migrations"].append(["reports", "9999_later"]),
+          r"of a later version .*reports\.9999_later"),
+         (lambda told: told["parts"].pop(), "holds the databases"),
+         (lambda told: told.update(format=2), "another format than 1")],
+    )  # fmt: skip
+    def test_what_does_not_fit_here_is_refused(self, made, change, why):
+        vault_row()
+        with pytest.raises(OperationsError, match=r"is not empty .*--replace"):
+            restore(made.folder, by="olga")
+        edited(made.folder, change)
+        with pytest.raises(OperationsError, match=why):
+            restore(made.folder, by="olga", replaces=True)
+        assert VaultStudy.objects.count() == 1
+
+    def test_nobody_may_work_meanwhile_and_without_a_person_it_must_be_told_yes(self, made, monkeypatch):
+        monkeypatch.undo()
+        monkeypatch.setattr(restoring, "_worker_answers", lambda: True)
+        with pytest.raises(OperationsError, match="a worker answers"):
+            restore(made.folder, by="olga", replaces=True)
+        with pytest.raises(CommandError, match="say --yes"):
+            call_command("restore", str(made.folder))
+
+    @pytest.mark.database
+    def test_a_backup_of_another_installation_needs_a_word(self, place, person):
+        assert known_code() == ""  # from its first backup on it has one
+        made = make_backup(place, by="olga")
+        brought = made.manifest.installation
+        assert brought == known_code() == own_code()
+        assert len(brought) == 32
+        person("anna")
+        Installation.objects.update(code=OTHER)
+        with pytest.raises(OperationsError, match=f"of installation {brought}, .*--other-installation"):
+            restore(made.folder, by="olga", replaces=True)
+        assert User.objects.filter(username="anna").exists()
+        restore(made.folder, by="olga", replaces=True, stays_other=True)
+        assert not User.objects.exists()
+        assert own_code() == OTHER
+
+    def test_its_own_needs_none_a_copy_gets_a_new_code_and_an_old_one_changes_none(self, made):
+        """As where restoring broke off after the main database, and is repeated."""
+        restore(made.folder, by="olga", replaces=True)
+        assert own_code() == made.manifest.installation
+        restore(made.folder, by="olga", replaces=True, stays_other=True)
+        assert own_code() not in ("", made.manifest.installation)
+        edited(made.folder, lambda told: told.pop("installation"))
+        Installation.objects.update(code=OTHER)
+        restore(made.folder, by="olga", replaces=True)
+        assert own_code() == OTHER
 
 
-def test_the_one_just_made_stays_whatever_the_clock_of_others_said(place: Path) -> None:
-    later = make_old(place, days=-400)
-    made = make_backup(place, by="olga", keep=1)
-    assert made.pruned == [later.name]
-    assert made.folder.is_dir()
+def told(folder, *words):
+    with folder.command(*words) as process:
+        output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    return json.loads(output)
 
 
-def test_what_does_not_fit_here_is_refused(
-    place: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings
-) -> None:
-    monkeypatch.setattr(restoring, "_check_nobody_works", lambda: None)
-    folder = make_backup(place, by="olga").folder
-    a_study()
+@pytest.mark.long
+def test_two_installations_share_a_folder_of_backups(prepared_folder, tmp_path):
+    shared = tmp_path / "shared"
+    south, moved = Folder(tmp_path / "south"), Folder(tmp_path / "moved")
+    folder = prepared_folder
+    first = told(folder, "backup", "--out", str(shared), "--keep", "1")
+    theirs = told(south, "backup", "--out", str(shared), "--keep", "1")
+    second = told(folder, "backup", "--out", str(shared), "--keep", "1")
+    assert first["installation"] == second["installation"] != theirs["installation"]
+    assert (theirs["pruned"], second["pruned"]) == ([], [Path(first["backup"]).name])
+    assert told(folder, "verify_backup", theirs["backup"])["installation"] == theirs["installation"]
 
-    def changed(change: Callable[[dict[str, Any]], None]) -> None:
-        told = json.loads(original)
-        change(told)
-        (folder / MANIFEST).write_text(json.dumps(told))
-
-    original = (folder / MANIFEST).read_text()
-    with pytest.raises(OperationsError, match=r"is not empty .*--replace"):
-        restore(folder, by="olga")
-    changed(lambda told: told.update(zone="operator"))
-    with pytest.raises(OperationsError, match="of zone operator, and this is zone all"):
-        restore(folder, by="olga", replaces=True)
-    changed(lambda told: told["parts"][0]["migrations"].append(["reports", "9999_later"]))
-    with pytest.raises(OperationsError, match=r"of a later version .*reports\.9999_later"):
-        restore(folder, by="olga", replaces=True)
-    changed(lambda told: told["parts"].pop())
-    with pytest.raises(OperationsError, match="holds the databases"):
-        restore(folder, by="olga", replaces=True)
-    changed(lambda told: told.update(format=2))
-    with pytest.raises(OperationsError, match="another format than 1"):
-        restore(folder, by="olga", replaces=True)
-    assert VaultStudy.objects.count() == 1
+    told(moved, "restore", theirs["backup"], "--yes")  # onto an empty machine, as after a fire
+    again = told(moved, "backup", "--out", str(shared), "--keep", "1")
+    assert again["installation"] == theirs["installation"]
+    assert again["pruned"] == [Path(theirs["backup"]).name]
 
 
-def test_nobody_may_work_while_it_is_restored(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = make_backup(place, by="olga").folder
-    monkeypatch.setattr(restoring, "_worker_answers", lambda: True)
-    with pytest.raises(OperationsError, match="a worker answers"):
-        restore(folder, by="olga", replaces=True)
+@pytest.mark.long
+def test_files_that_a_web_server_has_are_not_replaced_and_one_that_starts_meanwhile_waits(prepared_folder):
+    folder = prepared_folder
+    backup = told(folder, "backup", "--out", str(folder.root / "safe"))["backup"]
+    lock = folder.paths.run / "files.lock"
+    with locks.exclusive(lock):  # as `restore` holds it
+        # As systemd starts a web server, not as `run` does.
+        server = folder.script("-c", "import mobility.wsgi; print('serves', flush=True); input()")
+        deadline = time.monotonic() + 60
+        while not somebody_waits_for(lock):
+            assert server.poll() is None, server.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    with server:
+        assert server.stdout.readline() == "serves\n"
+        with folder.command("restore", backup, "--yes", "--replace") as process:
+            _, errors = process.communicate(timeout=120)
+        assert process.returncode != 0
+        assert "stop the web server" in errors
+        server.communicate("\n", timeout=60)
+    told(folder, "restore", backup, "--yes", "--replace")
 
 
-def test_without_a_person_it_must_be_told_yes(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = make_backup(place, by="olga").folder
-    with pytest.raises(CommandError, match="say --yes"):
-        call_command("restore", str(folder))
+def somebody_waits_for(lock):
+    lines = Path("/proc/locks").read_text().splitlines()
+    return any(" -> " in line and f":{lock.stat().st_ino} " in line for line in lines)
 
 
-def test_manifest_is_read_as_it_was_written(place: Path) -> None:
-    folder = make_backup(place, by="olga").folder
-    manifest = read_manifest(folder)
-    assert Manifest.from_bytes(manifest.to_bytes()) == manifest
+@pytest.fixture
+def as_script(tmp_path, monkeypatch):
+    """What becomes of the SQL that the real pg_restore writes of a database: it, and `words`."""
+    real = shutil.which("pg_restore")
+
+    def put(words, *, of="vault"):
+        case = f'case "$*" in *--file=-*/{of}.dump) {real} "$@" {words}; exit ;; esac'
+        _program(tmp_path / "bin" / "pg_restore", f'#!/bin/sh\n{case}\nexec {real} "$@"\n')
+
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    return put
+
+
+def _program(path, text):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o700)
+
+
+def slugs():
+    return set(VaultStudy.objects.values_list("slug", flat=True))
+
+
+@of_databases
+@pytest.mark.database
+@pytest.mark.skipif("postgresql" not in live.DATABASES["default"]["ENGINE"], reason="PostgreSQL only")
+class TestOfPostgres:
+    @pytest.mark.parametrize(
+        ("words", "why"),
+        [("| head --lines=-40; exit 1", "pg_restore failed"),
+         ("| head --bytes=3000; kill -9 $$", "pg_restore failed"),
+         ("; echo 'SELECT 1 / 0;'", "psql failed: .*division by zero")],
+    )  # fmt: skip
+    def test_a_load_that_breaks_off_leaves_what_was_there(self, place, as_script, words, why):
+        vault_row("before")
+        dump = make_backup(place, by="olga").folder / "vault.dump"
+        vault_row("since")
+        rows = count_rows("vault")
+        as_script(words)
+        with pytest.raises(OperationsError, match=why):
+            load(dump, alias="vault")
+        assert slugs() == {"before", "since"}
+        assert count_rows("vault") == rows
+
+    def test_a_restore_that_breaks_off_says_what_it_left(self, place, as_script, monkeypatch):
+        folder = make_backup(place, by="olga").folder
+        vault_row("since")
+        as_script("; echo 'SELECT 1 / 0;'")
+        with pytest.raises(OperationsError, match=r"vault: .*; default is that of the backup already"):
+            restoring.restore(folder, by="olga", replaces=True)
+        assert slugs() == {"since"}
+        as_script("; echo 'SELECT 1 / 0;'", of="default")
+        with pytest.raises(OperationsError, match=r"default: .*; the databases are as they were"):
+            restoring.restore(folder, by="olga", replaces=True)
+        assert count_rows("default")["operations_backup"] == 0  # that of the backup, from before it was noted
+
+    def test_what_the_dump_does_not_know_goes(self, place):
+        vault_row("before")
+        dump = make_backup(place, by="olga").folder / "vault.dump"
+        vault_row("since")
+        before = count_rows("vault")
+        with connections["vault"].cursor() as cursor:
+            cursor.execute("CREATE TABLE of_later (id int)")
+            cursor.execute("CREATE FUNCTION of_later() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+        load(dump, alias="vault")
+        assert slugs() == {"before"}
+        assert set(count_rows("vault")) == set(before)
+        with connections["vault"].cursor() as cursor:
+            cursor.execute("SELECT COUNT(*) FROM pg_proc WHERE proname = 'of_later'")
+            assert cursor.fetchone()[0] == 0
+
+    def test_programs_later_than_the_server_restore_too(self, place, as_script):
+        """They begin with settings that it does not have. A row that reads like one of these stays."""
+        with connections["vault"].cursor() as cursor:
+            cursor.execute("CREATE TABLE one_line (words text)")
+            cursor.execute("INSERT INTO one_line VALUES ('SET of_later = 0;')")
+        try:
+            dump = make_backup(place, by="olga").folder / "vault.dump"
+            as_script("| sed '0,/^SET lock_timeout/s//SET of_later = 0;\\n&/'")
+            load(dump, alias="vault")
+            with connections["vault"].cursor() as cursor:
+                cursor.execute("SELECT words FROM one_line")
+                assert cursor.fetchall() == [("SET of_later = 0;",)]
+        finally:
+            with connections["vault"].cursor() as cursor:
+                cursor.execute("DROP TABLE one_line")
+
+    def test_a_program_that_is_missing_or_older_is_said_so(self, place, tmp_path, monkeypatch):
+        old = tmp_path / "bin" / "pg_dump"
+        _program(old, "#!/bin/sh\necho 'pg_dump (PostgreSQL) 9.6.24'\n")
+        for path, why in (
+            (place, "pg_dump is not found: install PostgreSQL's client"),
+            (f"{old.parent}:{os.environ['PATH']}", r"pg_dump must be of version \d+ or later"),
+        ):
+            monkeypatch.setenv("PATH", str(path))
+            with pytest.raises(OperationsError, match=why):
+                make_backup(place, by="olga")
+
+    def test_other_roles_that_work_on_it_are_seen(self) -> None:
+        """Where two zones share the main database, each has a role of its own."""
+        connection = connections["default"]
+        connection.ensure_connection()
+        before = restoring._others("default")
+        with connection.cursor() as cursor:
+            cursor.execute("DROP ROLE IF EXISTS other_zone")
+            cursor.execute("CREATE ROLE other_zone LOGIN PASSWORD 'only for tests'")
+        try:
+            other = {"user": "other_zone", "password": "only for tests"}
+            with psycopg.connect(**connection.get_connection_params() | other):
+                assert restoring._others("default") == before + 1
+                with connection.cursor() as cursor:  # roles see less of each other than a superuser does
+                    cursor.execute("SET ROLE pg_signal_backend")
+                    try:
+                        assert restoring._others("default") == before + 1
+                    finally:
+                        cursor.execute("RESET ROLE")
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("DROP ROLE other_zone")
+
+    def test_no_password_is_an_argument(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        real, commands = subprocess.Popen, []
+
+        def start(command, **options):
+            commands.append(" ".join(command))
+            if any(word.startswith("--dbname=") for word in command):
+                assert options["env"]["PGPASSWORD"] == "s3"
+            return real(command, **options)
+
+        monkeypatch.setattr(subprocess, "Popen", start)
+        for alias in ("default", "vault"):
+            monkeypatch.setitem(connections[alias].settings_dict, "PASSWORD", "s3")
+        load(make_backup(place, by="olga").folder / "vault.dump", alias="vault")
+        led = [command for command in commands if "--dbname=" in command]
+        assert [Path(command.split()[0]).name for command in led] == ["pg_dump", "pg_dump", "psql"]
+        assert not [command for command in commands if "s3" in command]

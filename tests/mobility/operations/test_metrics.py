@@ -1,23 +1,26 @@
-"""What Prometheus is told: who may ask, that it can be read, and that no address and no secret is in it."""
+"""What Prometheus is told, and by whom, without a secret; dashboard and rules ask for what there is."""
 
+import json
+import re
+import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
+import yaml
 from django.conf import settings as current
 from django.http import HttpResponse
-from django.test import Client, RequestFactory
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
-from pytest_django.fixtures import Settings
 
 from mobility.models import Batch, VaultStudy
 from mobility.operations import metrics_folder, metrics_requests, metrics_tasks, queues
-from mobility.operations.metrics import exposition
+from mobility.operations.alerts_telling import runbook_of
+from mobility.operations.findings import CODES, Level
 from mobility.requests import RequestIdMiddleware
+from reports.models import LedgerKind
+from reports.services.ledger import record
 from tests.mobility.profiles.made_profiles import definition
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
@@ -31,23 +34,23 @@ ZONE = "zone"
 
 
 @pytest.fixture(autouse=True)
-def nobody_looked_before(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+def nobody_looked_before(monkeypatch, settings):
     settings.MOBILITY_METRICS_TOKEN = TOKEN
     monkeypatch.setattr("mobility.operations.probes._last", None)
 
 
-def scrape(client: Client, token: str = TOKEN) -> dict[str, Any]:
+def scrape(client, token=TOKEN):
     answer = client.get("/metrics", headers={"Authorization": f"Bearer {token}"})
     assert answer.status_code == 200
     assert answer.headers["Content-Type"].startswith("text/plain; version=")
     return families(answer.content)
 
 
-def families(text: bytes) -> dict[str, Any]:
+def families(text):
     return {family.name: family for family in text_string_to_metric_families(text.decode())}
 
 
-def values(family: Any) -> dict[tuple[str, ...], float]:
+def values(family):
     """By values of labels, without the zone."""
     return {
         tuple(value for name, value in sample.labels.items() if name != ZONE): sample.value
@@ -55,84 +58,52 @@ def values(family: Any) -> dict[tuple[str, ...], float]:
     }
 
 
-def test_there_is_none_without_a_token(client: Client, settings: Settings) -> None:
+def test_only_who_has_the_token_is_answered_and_nobody_without_one(client, administrator, settings):
+    client.force_login(administrator)  # an account does not open it
+    for header in ("", "Bearer", "Bearer wrong", f"bearer {TOKEN}", TOKEN, f"Bearer {TOKEN} "):
+        answer = client.get("/metrics", headers={"Authorization": header})
+        assert (answer.status_code, answer.content) == (401, b""), header
     settings.MOBILITY_METRICS_TOKEN = ""
     for header in ("", "Bearer ", "Bearer None"):
         assert client.get("/metrics", headers={"Authorization": header}).status_code == 404
 
 
-@pytest.mark.parametrize(
-    "header", ["", "Bearer", "Bearer wrong", f"bearer {TOKEN}", TOKEN, f"Bearer {TOKEN} "]
-)
-def test_others_than_who_has_the_token_get_nothing(client: Client, header: str) -> None:
-    answer = client.get("/metrics", headers={"Authorization": header})
-    assert answer.status_code == 401
-    assert answer.content == b""
-
-
-def test_the_web_server_itself_is_asked_without_tls(client: Client, settings: Settings) -> None:
-    settings.SECURE_SSL_REDIRECT = True
-    assert client.get("/sign-in/").status_code == 301
-    assert client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
-
-
-def test_it_is_asked_by_any_host_name(client: Client) -> None:
+def test_it_is_asked_by_any_host_name_and_without_tls(client, settings):
     """As `web:8000` or by an address, which no visitor's browser would name."""
     told = {"Authorization": f"Bearer {TOKEN}", "Host": "web:8000"}
+    settings.SECURE_SSL_REDIRECT = True
     assert client.get("/sign-in/", headers={"Host": "web:8000"}).status_code == 400
+    assert client.get("/sign-in/").status_code == 301
     assert client.get("/metrics", headers=told).status_code == 200
     assert client.get("/metrics", headers=told | {"Authorization": ""}).status_code == 401
     assert client.get("/metrics/", headers=told).status_code == 400
 
 
-def test_every_sample_has_its_zone(client: Client, batches: VaultStudy, settings: Settings) -> None:
+@pytest.fixture
+def batches():
+    made = definition()
+    given = {"definition": made.to_json(), "plan": {}, "plan_hash": "", "n_shards": 4}
+    study = VaultStudy.objects.create(slug=made.slug, key_id=MARKER, **given)
+    Batch.objects.create(study=study, state="done", rows_read=70, filename=f"{MARKER}.csv")
+    failed = {"state": "failed", "failure": "bad rows", "created_by": MARKER, "finished_at": timezone.now()}
+    Batch.objects.create(study=study, rows_read=5, **failed)
+
+
+def test_every_sample_has_its_zone_and_batches_and_rows_are_counted(client, batches, settings):
     client.get("/sign-in/")
     settings.MOBILITY_ZONE = "operator"
     found = scrape(client)
     assert "mobility_http_request_seconds" in found
     zones = {sample.labels[ZONE] for family in found.values() for sample in family.samples}
     assert zones == {"operator"}
-
-
-def test_an_account_does_not_open_it(client: Client, administrator: Any) -> None:
-    client.force_login(administrator)
-    assert client.get("/metrics").status_code == 401
-
-
-@pytest.fixture
-def batches() -> VaultStudy:
-    made = definition()
-    study = VaultStudy.objects.create(
-        slug=made.slug, definition=made.to_json(), plan={}, plan_hash="", key_id=MARKER, n_shards=4
-    )
-    Batch.objects.create(study=study, state="done", rows_read=70, filename=f"{MARKER}.csv")
-    Batch.objects.create(
-        study=study,
-        state="failed",
-        rows_read=5,
-        failure="bad rows",
-        created_by=MARKER,
-        finished_at=timezone.now(),
-    )
-    return study
-
-
-def test_it_counts_batches_and_rows(client: Client, batches: VaultStudy) -> None:
-    found = scrape(client)
     by_state = values(found["mobility_batches"])
     assert (by_state["done",], by_state["failed",], by_state["queued",]) == (1, 1, 0)
     assert values(found["mobility_rows_read"]) == {(): 75}
     assert values(found["mobility_studies_open"]) == {(): 1}
 
 
-def test_findings_have_their_level(client: Client, batches: VaultStudy) -> None:
-    found = values(scrape(client)["mobility_finding"])
-    assert found["database_unreachable", "vault"] == 0
-    assert found["broker_unreachable", ""] > 0  # there is none here
-    assert found["batch_failed", "fair"] == 2
-
-
-def test_labels_are_those_that_are_known_and_hold_no_secret(client: Client, batches: VaultStudy) -> None:
+def test_labels_are_those_that_are_known_and_hold_no_secret(client, batches):
+    VaultStudy.objects.update(slug='a"b\\c')  # cannot break a line
     client.get(f"/shared/{MARKER}/?x={MARKER}")
     client.get(f"/studies/{MARKER}/{MARKER}/")
     client.generic(MARKER, "/sign-in/")
@@ -146,10 +117,14 @@ def test_labels_are_those_that_are_known_and_hold_no_secret(client: Client, batc
     assert 'method="other"' in text
     assert MARKER not in text
     assert TOKEN not in text
+    levels = values(found["mobility_finding"])
+    assert levels["database_unreachable", "vault"] == 0
+    assert levels["broker_unreachable", ""] > 0  # there is none here
+    assert levels["batch_failed", 'a"b\\c'] == 2
 
 
-def test_requests_are_counted_by_view_method_and_class_of_status(client: Client) -> None:
-    def counts() -> dict[Any, float]:
+def test_requests_are_counted_by_view_method_and_class_of_status(client):
+    def counts():
         samples = scrape(client)["mobility_http_request_seconds"].samples
         return {
             (each.labels["view"], each.labels["method"], each.labels["status"]): each.value
@@ -166,35 +141,31 @@ def test_requests_are_counted_by_view_method_and_class_of_status(client: Client)
     assert after["unknown", "GET", "4xx"] >= 1
 
 
-def test_tasks_of_all_workers_are_added_up(with_broker: str, client: Client) -> None:
+def test_tasks_of_all_workers_are_added_up_and_queues_are_measured(with_broker, client):
     for seconds in (0.05, 0.5, 5000.0):
         metrics_tasks.add("read_chunk", state="SUCCESS", seconds=seconds)
     metrics_tasks.add("read_chunk", state="RETRY", seconds=0.05)
-    samples = [
-        each
-        for each in scrape(client)["mobility_task_seconds"].samples
+    queue = queues.queue_names()[0]
+    queues.client().lpush(queue, b"{}", b"{}")
+    told = scrape(client)
+    assert values(told["mobility_queue_tasks"])[queue,] == 2
+    found = {
+        (each.labels["outcome"], each.name.rpartition("_")[2], each.labels.get("le")): each.value
+        for each in told["mobility_task_seconds"].samples
         if each.labels["task"] == "read_chunk"
-    ]
-    done = {
-        (sample.name.rpartition("_")[2], sample.labels.get("le")): sample.value
-        for sample in samples
-        if sample.labels["outcome"] == "done"
     }
-    assert done["bucket", "0.1"] == 1
-    assert done["bucket", "1.0"] == done["bucket", "3600.0"] == 2
-    assert done["bucket", "+Inf"] == done["count", None] == 3
-    assert done["sum", None] == pytest.approx(5000.55)
-    retried = [
-        each for each in samples if each.labels["outcome"] == "retried" and each.name.endswith("count")
-    ]
-    assert [each.value for each in retried] == [1]
+    assert found["done", "bucket", "0.1"] == 1
+    assert found["done", "bucket", "1.0"] == found["done", "bucket", "3600.0"] == 2
+    assert found["done", "bucket", "+Inf"] == found["done", "count", None] == 3
+    assert found["done", "sum", None] == pytest.approx(5000.55)
+    assert found["retried", "count", None] == 1
 
 
-def test_a_task_is_counted_when_it_ends_and_only_with_a_token(with_broker: str, settings: Settings) -> None:
+def test_a_task_is_counted_when_it_ends_and_only_with_a_token(with_broker, settings):
     class Task:
         name = "mobility.tasks.sweep"
 
-    def run() -> None:
+    def run():
         metrics_tasks._begins(task_id="1")
         metrics_tasks._ends(task_id="1", task=Task, state="FAILURE")
 
@@ -206,61 +177,48 @@ def test_a_task_is_counted_when_it_ends_and_only_with_a_token(with_broker: str, 
     assert failures() == {**dict.fromkeys(metrics_tasks.known(), 0), "sweep": 1}
 
 
-def failures() -> dict[str, float]:
+def failures():
     """How often each task has failed; no other outcome is known."""
     found = list(metrics_tasks.totals())
     assert {outcome for _, outcome, *_ in found} == {"failed"}
     return {task: buckets[-1][1] for task, _, buckets, _ in found}
 
 
-def test_tasks_are_known_before_they_first_run() -> None:
+def test_tasks_are_known_before_they_first_run_and_end_well_without_a_broker(settings):
     assert {"advance", "sweep", "compute_density"} <= metrics_tasks.known()
-
-
-def test_a_task_ends_well_without_a_broker(settings: Settings) -> None:
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
     metrics_tasks.add("sweep", state="SUCCESS", seconds=1)
 
 
-def test_queue_is_measured(with_broker: str, client: Client) -> None:
-    queue = queues.queue_names()[0]
-    queues.client().lpush(queue, b"{}", b"{}")
-    assert values(scrape(client)["mobility_queue_tasks"])[queue,] == 2
+COUNTS = """
+from mobility.operations.metrics_requests import observe
+for _ in range({n}): observe(view='home', method='GET', status=200, seconds=0.3)
+"""
+TELLS = """
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+registry = CollectorRegistry(); MultiProcessCollector(registry)
+print(generate_latest(registry).decode())
+"""
 
 
-def test_web_processes_of_one_master_are_added_up(tmp_path: Path) -> None:
+def test_web_processes_of_one_master_are_added_up(tmp_path):
     """Two processes count, and a third that never did tells the sum: as gunicorn's workers do."""
-    program = (
-        "import sys; from mobility.operations.metrics_requests import observe\n"
-        "for _ in range(int(sys.argv[1])): observe(view='home', method='GET', status=200, seconds=0.3)\n"
-    )
     told = {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "mobility.settings"}
-    for times in ("2", "3"):
-        subprocess.run([sys.executable, "-c", program, times], check=True, env=told, cwd=current.BASE_DIR)
-    program = (
-        "from prometheus_client import CollectorRegistry, generate_latest\n"
-        "from prometheus_client.multiprocess import MultiProcessCollector\n"
-        "registry = CollectorRegistry(); MultiProcessCollector(registry)\n"
-        "print(generate_latest(registry).decode())\n"
-    )
-    printed = subprocess.run(
-        [sys.executable, "-c", program], check=True, env=told, stdout=subprocess.PIPE
-    ).stdout
-    samples = families(printed)["mobility_http_request_seconds"].samples
+    for program in (COUNTS.format(n=2), COUNTS.format(n=3), TELLS):
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, check=True, env=told, cwd=current.BASE_DIR, stdout=subprocess.PIPE)
+    samples = families(done.stdout)["mobility_http_request_seconds"].samples
     assert [each.value for each in samples if each.name.endswith("_count")] == [5]
 
 
-def test_folder_of_a_master_that_is_gone_is_removed(
-    data_dir: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings
-) -> None:
+def test_folder_of_a_master_that_is_gone_is_removed(data_dir, monkeypatch, settings):
     monkeypatch.delenv(metrics_folder.FOLDER, raising=False)
     monkeypatch.setenv(metrics_folder.FOLDER, "")  # so that what is set here is undone
-    host = metrics_folder.socket.gethostname()
-    root = current.PATHS.run / "metrics"
-    gone = subprocess.Popen([sys.executable, "-c", ""])
+    host, root = metrics_folder.socket.gethostname(), current.PATHS.run / "metrics"
+    gone = subprocess.Popen(["true"])
     gone.wait()
-    stale, of_another = root / f"{host}-{gone.pid}", root / f"another-{gone.pid}"
-    replaced = root / f"replaced-{gone.pid}"
+    stale, of_another, replaced = (root / f"{name}-{gone.pid}" for name in (host, "another", "replaced"))
     for folder in (stale, of_another, replaced):
         folder.mkdir(parents=True)
     (of_another / "counter.db").touch()
@@ -268,56 +226,151 @@ def test_folder_of_a_master_that_is_gone_is_removed(
     metrics_folder.os.utime(replaced, (1, 1))
     metrics_folder.prepare()
     assert metrics_folder.os.environ[metrics_folder.FOLDER].startswith(str(root / f"{host}-"))
-    assert not stale.exists()
-    assert of_another.exists()
-    assert not replaced.exists()
+    assert [folder.exists() for folder in (stale, of_another, replaced)] == [False, True, False]
 
 
-def test_without_a_token_nothing_is_counted_or_written(
-    data_dir: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings, client: Client
-) -> None:
+def test_without_a_token_nothing_is_counted_and_come_again_is_no_fault(monkeypatch, settings, client, rf):
     settings.MOBILITY_METRICS_TOKEN = ""
     monkeypatch.setenv(metrics_folder.FOLDER, "")
     metrics_folder.prepare()
     assert metrics_folder.os.environ[metrics_folder.FOLDER] == ""
-    counted: list[Any] = []
+    counted = []
     monkeypatch.setattr(metrics_requests, "observe", lambda **given: counted.append(given))
     client.get("/sign-in/")
     assert counted == []
-
-
-def test_who_is_told_to_come_again_has_met_no_fault(
-    monkeypatch: pytest.MonkeyPatch, rf: RequestFactory, settings: Settings
-) -> None:
     settings.MOBILITY_METRICS_TOKEN = "t" * 40
-    counted: list[Any] = []
-    monkeypatch.setattr(metrics_requests, "observe", lambda **given: counted.append(given))
     for headers in ({}, {"Retry-After": "60"}):
         RequestIdMiddleware(lambda _, headers=headers: HttpResponse(status=503, headers=headers))(rf.get("/"))
     assert [each["come_again"] for each in counted] == [False, True]
 
 
-def test_a_vault_that_is_away_is_told_and_the_rest_is_there(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from mobility.operations.findings import Finding, Level
-
-    away = Finding(code="database_unreachable", level=Level.ERROR, subject="vault", facts={"error": "X"})
-    monkeypatch.setattr("mobility.operations.probes.look", lambda: [away])
+def test_a_vault_that_is_away_is_told_and_the_rest_is_there(client, unmount):
+    unmount("vault")
     found = scrape(client)
     assert values(found["mobility_finding"])["database_unreachable", "vault"] == 3
     assert "mobility_batches" not in found
     assert "mobility_alerts_open" in found
 
 
-def test_names_of_workers_and_the_like_cannot_break_a_line(client: Client, batches: VaultStudy) -> None:
-    VaultStudy.objects.update(slug='a"b\\c')
-    assert ("batch_failed", 'a"b\\c') in values(scrape(client)["mobility_finding"])
+ROOT = current.BASE_DIR
+DASHBOARD = ROOT / "docker" / "grafana" / "mobility.json"
+RULES = ROOT / "docker" / "prometheus-rules.yml"
+PAGE = ROOT / "docs" / "metrics.md"
+OF_PROMETHEUS = {"job", "le", "instance"}
 
 
-def test_a_scrape_is_quick(client: Client, with_broker: str, batches: VaultStudy) -> None:
-    """Prints how long it takes; the limit is generous, since other tests run at the same time."""
-    exposition()
-    began = time.perf_counter()
-    exposition()
-    assert time.perf_counter() - began < 1.0
+def panels():
+    return [panel for panel in json.loads(DASHBOARD.read_text())["panels"] if panel["type"] != "row"]
+
+
+def rules():
+    return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+
+
+def expressions():
+    shown = [target["expr"] for panel in panels() for target in panel["targets"]]
+    return shown + [rule["expr"] for rule in rules()]
+
+
+def test_every_query_asks_for_what_is_exported_and_the_page_lists_it(client, with_broker):
+    record(LedgerKind.SIGNED_OUT, actor="anna")
+    client.get("/sign-in/")
+    endings = {"histogram": ("_bucket", "_count", "_sum"), "counter": ("_total",)}
+    found = scrape(client).values()
+    exported = {f"{each.name}{end}" for each in found for end in endings.get(each.type, ("",))}
+    asked = {name for text in expressions() for name in re.findall(r"\bmobility_\w+", text)}
+    assert len(asked) > 20
+    assert asked - exported == set()
+    table = "\n".join(line for line in PAGE.read_text().splitlines() if line.startswith("| `mobility_"))
+    known = {re.sub(r"_(bucket|count|sum)$", "", name) for name in exported}
+    assert set(re.findall(r"`(mobility_\w+)`", table)) == known
+
+
+# Of all but requests and versions, the web servers of one zone tell the same.
+OF_THE_ZONE = r"\bmobility_(?!http_request_seconds|info\b)\w+"
+TAKEN_ONCE = r"(max|min) without \(instance[^)]*\) \((mobility_\w+ / |(rate|increase|predict_linear)\()?$"
+
+
+def test_queries_use_labels_that_there_are_and_take_what_two_web_servers_tell_once():
+    taken = 0
+    for text in expressions():
+        grouped = ", ".join(re.findall(r"\b(?:by|without) \(([^)]*)\)", text))
+        used = {*re.findall(r"\w+", grouped), *re.findall(r"[{,]\s*(\w+)\s*(?:=|!|=~)", text)}
+        assert used <= LABELS | OF_PROMETHEUS, text
+        assert text.count("(") == text.count(")")
+        for found in re.finditer(OF_THE_ZONE, text):
+            assert re.search(TAKEN_ONCE, text[: found.start()]), text
+            taken += 1
+    assert taken > 30
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool, of Debian's package prometheus")
+def test_rules_fire_when_they_should():
+    told = Path(__file__).with_name("prometheus_rules_test.yml")
+    done = subprocess.run(["promtool", "test", "rules", told], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_panels_have_titles_of_their_own_and_lie_side_by_side():
+    titles = [panel["title"] for panel in panels()]
+    assert len(titles) == len(set(titles))
+    taken: set[tuple[int, int]] = set()
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert max(x for x, _ in cells) < 24
+        assert not cells & taken, panel["title"]
+        taken |= cells
+
+
+def test_rules_tell_zones_apart_and_name_pages_and_the_example_names_files_that_there_are():
+    """An alert, or a failing zone, is not hidden by what another zone says."""
+    levels = {int(n) for rule in rules() for n in re.findall(r"mobility_finding\) == (\d)", rule["expr"])}
+    assert levels == {Level.WARNING, Level.ERROR}
+    for rule in rules():
+        query, page = rule["expr"], rule["annotations"]["runbook"]
+        assert not re.search(r"\bby \(|\b(max|min|sum)\(|without \([^)]*zone", query), rule["alert"]
+        if "mobility_" in query:
+            assert rule["annotations"]["summary"].startswith("{{ $labels.zone }}: "), rule["alert"]
+        if "{{" in page:
+            assert page == 'docs/runbook/{{ reReplaceAll "_" "-" $labels.code }}.md'
+            assert re.search(r"without \(instance\) \(mobility_finding\)", query)  # so it has its code
+        else:
+            assert (ROOT / page).is_file(), page
+    example = yaml.safe_load((ROOT / "docker" / "prometheus.yml").read_text())
+    assert [(ROOT / "docker" / name).is_file() for name in example["rule_files"]] == [True]
+    (scrape,) = example["scrape_configs"]
+    assert (scrape["job_name"], scrape["metrics_path"]) == ("mobility", "/metrics")
+    provisioning = yaml.safe_load((ROOT / "docker" / "grafana" / "provisioning.yml").read_text())
+    assert provisioning["providers"][0]["type"] == "file"
+
+
+HEADINGS = [
+    "What it means", "How bad it is", "What is at risk", "How to look", "What to do", "When it is over",
+    "How to prevent it",
+]  # fmt: skip
+NAMES = [(Path(rule["annotations"]["runbook"]).stem, rule["alert"]) for rule in rules()]
+OF_RULES = {page: name for page, name in NAMES if page.replace("-", "_") not in CODES and "$" not in page}
+NAMED = [*((runbook_of(code), code) for code in CODES)]
+NAMED += [(f"docs/runbook/{page}.md", name) for page, name in OF_RULES.items()]
+
+
+def test_page_of_each_code_and_rule_answers_every_question_and_the_index_leads_to_each_once():
+    for path, name in NAMED:
+        title, *sections = re.split(r"^## ", (ROOT / path).read_text(), flags=re.MULTILINE)
+        assert title.startswith("# ")
+        assert f"`{name}`" in title
+        assert [section.partition("\n")[0] for section in sections] == HEADINGS, path
+        for section in sections:
+            heading, _, body = section.partition("\n")
+            assert len(body.split()) >= 3, (path, heading)
+        steps = sections[HEADINGS.index("What to do")]
+        assert re.search(r"^1\. ", steps, flags=re.MULTILINE), f"{path}: steps have numbers"
+    folder = ROOT / "docs" / "runbook"
+    pages = sorted(Path(path).stem for path, _ in NAMED)
+    assert sorted({page.stem for page in folder.glob("*.md")} - {"index"}) == pages
+    assert set(OF_RULES) == {"web-gone", "pages-fail", "pages-slow", "tasks-fail"}
+    index = (folder / "index.md").read_text()
+    led_to = re.findall(r"^\| \[[\w-]+\]\(([\w-]+)\.md\)", index, flags=re.MULTILINE)
+    assert led_to[: len(CODES)] == [code.replace("_", "-") for code in CODES]
+    assert sorted(led_to) == pages

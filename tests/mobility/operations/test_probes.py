@@ -1,23 +1,30 @@
-"""Looks at what every zone has; of databases and brokers with real servers that stop and start again."""
+"""Looks at what every zone has, with real servers that stop and start again; signs of life of workers."""
 
+import atexit
 import errno
 import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
-from datetime import timedelta
+import time
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
-from django.db import OperationalError, connections
+from django.db import DatabaseError, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
-from pytest_django.fixtures import Settings
 
 from mobility.celery import app
-from mobility.operations import jobs, probes, queues, signs
+from mobility.operations import jobs, probes, queues, recording, signs
 from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.models import Backup, JobRun, WorkerSign
 from mobility.operations.probes import backups, broker, databases, host, ledger, safety, workers
@@ -25,45 +32,19 @@ from mobility.operations.wording import words
 from mobility.operations.wording_texts import TEXTS
 from reports.models import LedgerHead
 from scripts import services
-from tests.mobility.data_folder import Folder
 from tests.mobility.operations.probe_world import only, trouble
 
-pytestmark = [
-    pytest.mark.django_db(databases=["default", "vault"]),
-    pytest.mark.usefixtures("data_dir"),
-]
+PATIENCE_S = 40
+ROOT = Path(__file__).parents[3]
+pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
 
 
-def test_everything_is_looked_at_and_told_in_words(redis_server: services.Server) -> None:
+def test_everything_is_looked_at_and_a_broker_that_stops_and_starts_again_is_told(redis_server):
     found = probes.look()
     assert {each.code for each in found} == set(CODES) - {"handover_waiting", "alert_untold"}
     assert all(words(each).title and "%(" not in words(each).what for each in found)
-
-
-def test_every_code_has_its_words_and_its_page() -> None:
-    assert TEXTS.keys() == set(CODES)
-    for code in CODES:
-        for text in (TEXTS[code].trouble, *TEXTS[code].variants.values()):
-            assert all(str(part).strip() for part in (text.title, text.what, text.todo)), code
-
-
-def test_a_missing_fact_stops_no_message() -> None:
-    found = words(
-        Finding(code="disk_low", level=Level.ERROR, subject="data", facts={"free_bytes": 1_500_000})
-    )
-    assert found.what == "Free: 1.5 MB of ? (?)."
-
-
-def test_words_name_the_whole_command_and_guess_aloud() -> None:
-    def todo(code: str) -> str:
-        return words(Finding(code=code, level=Level.ERROR, subject="fair")).todo
-
-    assert "manage.py close_study fair --after-restore" in todo("study_stopped")
-    assert "perhaps it cannot reach the main database" in todo("workers_missing")
-    assert "tell the privacy officer" in todo("ledger_broken")
-
-
-def test_a_broker_that_stops_and_starts_again(redis_server: services.Server) -> None:
+    for each in found:
+        assert json.loads(json.dumps(dict(each.facts))) == dict(each.facts)
     assert trouble(broker.reached()) == []
     redis_server.stop()
     assert trouble(broker.reached()) == [("broker_unreachable", "", Level.ERROR)]
@@ -71,15 +52,30 @@ def test_a_broker_that_stops_and_starts_again(redis_server: services.Server) -> 
     assert trouble(broker.reached()) == []
 
 
-def test_an_embedded_broker_that_nobody_needs_is_no_error(settings: Settings, data_dir: Path) -> None:
+def test_every_code_has_its_words_which_name_the_whole_command_and_guess_aloud():
+    assert TEXTS.keys() == set(CODES)
+    for code in CODES:
+        for text in (TEXTS[code].trouble, *TEXTS[code].variants.values()):
+            assert all(str(part).strip() for part in (text.title, text.what, text.todo)), code
+            if code in ("study_stopped", "handover_waiting", "key_missing"):  # closing mends none of them
+                assert not re.search("close_study|close the study|after-restore", str(text.todo).lower())
+    for code, todo in (
+        ("study_stopped", "Restore both databases from backups that fit"),
+        ("workers_missing", "perhaps it cannot reach the main database"),
+        ("ledger_broken", "tell the privacy officer"),
+    ):
+        assert todo in words(Finding(code=code, level=Level.ERROR, subject="fair")).todo
+    lacks = Finding(code="disk_low", level=Level.ERROR, subject="data", facts={"free_bytes": 1_500_000})
+    assert words(lacks).what == "Free: 1.5 MB of ? (?)."  # a missing fact stops no message
+
+
+def test_an_embedded_broker_that_nobody_needs_is_no_error(settings, data_dir):
     settings.CELERY_BROKER_URL, settings.EMBEDDED_REDIS = f"redis+socket://{data_dir}/none.sock", True
     assert broker.answer().level == Level.NOTE
     assert trouble(workers.living()) == [("workers_missing", "celery", Level.NOTE)]
 
 
-def test_depth_and_age_of_queues_with_priorities(
-    redis_server: services.Server, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_depth_and_age_of_queues_with_priorities(redis_server, settings, monkeypatch):
     assert queues.depth("celery") == queues.Depth(tasks=0, oldest_s=None)
     with app.connection_for_write(settings.CELERY_BROKER_URL) as connection:
         for priority in (0, 9):
@@ -92,8 +88,7 @@ def test_depth_and_age_of_queues_with_priorities(
     assert found.level == Level.WARNING
 
 
-@pytest.mark.slow
-def test_a_database_that_stops_and_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_stops_and_starts_again(monkeypatch):
     programs, port = services.postgres_programs() or services.installed_postgres(), services.free_port()
     with services.private_folder("postgres") as folder:
         server = services.postgres_server(programs, folder=folder, port=port)
@@ -113,20 +108,17 @@ def test_a_database_that_stops_and_starts_again(monkeypatch: pytest.MonkeyPatch)
             assert databases.answer("default").level == Level.OK
 
 
-def test_migrations_that_were_not_run() -> None:
+def test_migrations_that_were_not_run():
+    assert trouble(databases.migrated()) == []
+    # Who migrates only the main database knows no app of the vault, and records nothing of it.
+    MigrationRecorder(connections["default"]).record_unapplied("mobility", "0001_initial")
+    MigrationRecorder(connections["vault"]).record_unapplied("reports", "0001_initial")
     assert trouble(databases.migrated()) == []
     MigrationRecorder(connections["vault"]).record_unapplied("mobility", "0001_initial")
     assert trouble(databases.migrated()) == [("migrations_pending", "vault", Level.ERROR)]
 
 
-def test_a_database_lacks_no_migration_of_what_lives_elsewhere() -> None:
-    """Who migrates only the main database knows no app of the vault, and records nothing of it."""
-    MigrationRecorder(connections["default"]).record_unapplied("mobility", "0001_initial")
-    MigrationRecorder(connections["vault"]).record_unapplied("reports", "0001_initial")
-    assert trouble(databases.migrated()) == []
-
-
-def test_what_needs_tables_is_left_out_until_they_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_needs_tables_is_left_out_until_they_are_there(monkeypatch):
     """Before the first command, and between the new code and its `migrate`."""
     lacks = {"vault": frozenset({("mobility", "0099_next")})}
     monkeypatch.setattr(databases, "pending", lambda alias: lacks.get(alias, frozenset()))
@@ -137,25 +129,21 @@ def test_what_needs_tables_is_left_out_until_they_are_there(monkeypatch: pytest.
     assert not codes & {"key_due", "day_open", "batch_waiting", "keystore_unusable"}
 
 
-def test_a_look_that_breaks_is_told_and_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> Iterator[Finding]:
-        raise ValueError("words that may quote a row")
-
-    monkeypatch.setattr(host, "disks", broken)
+def test_a_look_that_breaks_is_told_and_stops_no_other(monkeypatch):
+    stale = OSError(errno.ESTALE, "words that may quote a path")
+    monkeypatch.setattr(host.shutil, "disk_usage", Mock(side_effect=stale))
     found = probes.look()
     failed = only(each for each in found if each.code == "look_failed")
-    assert (failed.level, failed.subject, failed.facts) == (Level.ERROR, "disks", {"error": "ValueError"})
+    assert (failed.level, failed.subject, failed.facts) == (Level.ERROR, "disks", {"error": "OSError"})
     assert "backup_old" in {each.code for each in found}
 
 
-def test_a_disk_that_does_not_answer_holds_up_no_look_and_is_asked_by_one_thread(
-    monkeypatch: pytest.MonkeyPatch, settings: Settings
-) -> None:
+def test_a_disk_that_does_not_answer_holds_up_no_look_and_is_asked_by_one_thread(monkeypatch, settings):
     """As a network disk whose server is away: whoever asks is not even told that it failed."""
     monkeypatch.setattr(host, "ANSWER_S", 0.1)
     comes_back, ask, asked = threading.Event(), host.shutil.disk_usage, []
 
-    def hangs(folder: Path) -> Any:
+    def hangs(folder):
         asked.append(folder)
         comes_back.wait()
         return ask(folder)
@@ -170,40 +158,23 @@ def test_a_disk_that_does_not_answer_holds_up_no_look_and_is_asked_by_one_thread
     assert only(host.disks()).facts["free_bytes"] > 0
 
 
-def test_a_disk_that_fails_is_a_look_that_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stale(folder: Path) -> Any:
-        raise OSError(errno.ESTALE, "Stale file handle")
-
-    monkeypatch.setattr(host.shutil, "disk_usage", stale)
-    failed = only(each for each in probes.look() if each.code == "look_failed")
-    assert (failed.subject, failed.facts) == ("disks", {"error": "OSError"})
-
-
-def test_without_a_database_what_needs_it_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(alias: str) -> int:
-        if alias == "vault":
-            raise OperationalError
-        return 1
-
-    monkeypatch.setattr(databases, "_asked", refused)
-    found = {each.code for each in probes.look()}
-    assert ("database_unreachable", "vault", Level.ERROR) in trouble(probes.look())
-    assert "batch_failed" not in found
-    assert "backup_old" in found
+def test_without_a_database_what_needs_it_is_left_out(unmount):
+    unmount("vault")
+    found = probes.look()
+    assert ("database_unreachable", "vault", Level.ERROR) in trouble(found)
+    codes = {each.code for each in found}
+    assert "batch_failed" not in codes
+    assert "backup_old" in codes
 
 
-def make_sign(name: str, *, silent_s: float = 0, up_s: float = 3600, **values: object) -> WorkerSign:
+def make_sign(name, *, silent_s=0, up_s=3600, **values):
     now = timezone.now()
     given = {"zone": "all", "queues": ["celery"], "processes": 2, "version": "1"} | values
-    return WorkerSign.objects.create(
-        name=name,
-        started_at=now - timedelta(seconds=up_s),
-        seen_at=now - timedelta(seconds=silent_s),
-        **given,
-    )
+    at = {"started_at": now - timedelta(seconds=up_s), "seen_at": now - timedelta(seconds=silent_s)}
+    return WorkerSign.objects.create(name=name, **at, **given)
 
 
-def test_a_worker_is_silent_after_a_minute_and_forgotten_after_a_day(settings: Settings) -> None:
+def test_a_worker_is_silent_after_a_minute_and_forgotten_after_a_day(settings):
     settings.EMBEDDED_REDIS = False
     assert trouble(workers.living()) == [("workers_missing", "celery", Level.ERROR)]
     make_sign("celery@one", silent_s=50)
@@ -217,7 +188,7 @@ def test_a_worker_is_silent_after_a_minute_and_forgotten_after_a_day(settings: S
     assert not WorkerSign.objects.filter(name="celery@old").exists()
 
 
-def test_a_job_that_fails_is_told_until_it_ends_well() -> None:
+def test_a_job_that_fails_is_told_until_it_ends_well():
     task = SimpleNamespace(name="mobility.tasks.sweep")
     jobs.begins(task)
     jobs.ends(task, failure="OperationalError")
@@ -225,22 +196,15 @@ def test_a_job_that_fails_is_told_until_it_ends_well() -> None:
     assert JobRun.objects.get(name="sweep").failure == "OperationalError"
     jobs.ends(task)
     assert trouble(workers.jobs_run()) == []
-
-
-def test_good_runs_are_noted_now_and_then_only() -> None:
-    task = SimpleNamespace(name="mobility.tasks.forget_old_views")
-    jobs.ends(task)
-    first = JobRun.objects.get(name="forget_old_views").finished_at
-    jobs.ends(task)
-    assert JobRun.objects.get(name="forget_old_views").finished_at == first
+    first = JobRun.objects.get().finished_at
+    jobs.ends(task)  # good runs are noted now and then only
     jobs.ends(SimpleNamespace(name="mobility.tasks.advance"))
-    assert set(JobRun.objects.values_list("name", flat=True)) == {"forget_old_views"}
+    assert JobRun.objects.get().finished_at == first
 
 
-def test_a_job_is_late_only_while_somebody_could_run_it() -> None:
-    JobRun.objects.create(
-        name="sweep", zone="all", started_at=timezone.now(), finished_at=timezone.now() - timedelta(hours=1)
-    )
+def test_a_job_is_late_only_while_somebody_could_run_it():
+    now, at = timezone.now(), timezone.now() - timedelta(hours=1)
+    JobRun.objects.create(name="sweep", zone="all", started_at=now, finished_at=at)
     assert trouble(workers.jobs_run()) == []  # nobody works: that is told elsewhere
     sign = make_sign("celery@one", up_s=300)
     assert trouble(workers.jobs_run()) == []  # it has just started
@@ -250,7 +214,7 @@ def test_a_job_is_late_only_while_somebody_could_run_it() -> None:
 
 
 @pytest.mark.parametrize(("free_gb", "level"), [(20, Level.OK), (9, Level.WARNING), (1.9, Level.ERROR)])
-def test_disks_by_what_is_free(monkeypatch: pytest.MonkeyPatch, free_gb: float, level: Level) -> None:
+def test_disks_by_what_is_free(monkeypatch, free_gb, level):
     usage = SimpleNamespace(free=int(free_gb * 1e9), total=int(100e9))
     monkeypatch.setattr(host.shutil, "disk_usage", lambda _: usage)
     found = only(host.disks())  # one disk: told once
@@ -258,15 +222,14 @@ def test_disks_by_what_is_free(monkeypatch: pytest.MonkeyPatch, free_gb: float, 
 
 
 @pytest.mark.parametrize("name", ["not-made-yet", "cannot-be-looked-at" * 20])
-def test_the_disk_that_backups_go_to_is_one(settings: Settings, name: str) -> None:
+def test_the_disk_that_backups_go_to_is_one(settings, name):
     settings.MOBILITY_BACKUP_DIR = Path("/dev/shm") / name  # noqa: S108 - memory is a disk of its own
     assert [found.subject for found in host.disks()] == ["data", "backups"]
 
 
-def test_the_last_check_of_the_ledger() -> None:
-    LedgerHead.objects.update_or_create(
-        pk=1, defaults={"number": 7, "at": timezone.now(), "checked_at": timezone.now(), "problem": None}
-    )
+def test_the_last_check_of_the_ledger():
+    well = {"number": 7, "at": timezone.now(), "checked_at": timezone.now(), "problem": None}
+    LedgerHead.objects.update_or_create(pk=1, defaults=well)
     assert trouble(ledger.checked()) == []
     LedgerHead.objects.update(checked_at=timezone.now() - timedelta(hours=7))
     assert only(ledger.checked()).facts["why"] == "unchecked"
@@ -275,7 +238,7 @@ def test_the_last_check_of_the_ledger() -> None:
     assert (found.level, found.facts) == (Level.ERROR, {"entries": 7, "number": 3})
 
 
-def test_a_server_without_a_backup_is_worse_off_than_a_trial(settings: Settings) -> None:
+def test_a_server_without_a_backup_is_worse_off_than_a_trial(settings):
     settings.EMBEDDED_REDIS = False
     found = only(backups.backed_up())
     assert (found.level, found.facts) == (Level.WARNING, {"why": "never"})
@@ -286,7 +249,7 @@ def test_a_server_without_a_backup_is_worse_off_than_a_trial(settings: Settings)
     assert only(backups.backed_up()).level == Level.WARNING
 
 
-def test_settings_that_are_unsafe(settings: Settings) -> None:
+def test_settings_that_are_unsafe(settings):
     settings.ALLOWED_HOSTS = ["127.0.0.1", "localhost"]
     assert trouble(safety.checked()) == []
     settings.ALLOWED_HOSTS = ["reports.example.org"]
@@ -310,12 +273,9 @@ print(json.dumps({"found": named, "vault": vault}))
 """
 
 
-@pytest.mark.slow
-def test_a_process_of_the_analyst_zone_imports_nothing_of_the_vault(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_of_the_analyst_zone_imports_nothing_of_the_vault(first_command, monkeypatch):
     monkeypatch.setenv("MOBILITY_ZONE", "analyst")
-    with folder.shell(LOOK) as process:
+    with first_command[0].shell(LOOK) as process:
         printed, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     told = json.loads(printed)
@@ -325,6 +285,82 @@ def test_a_process_of_the_analyst_zone_imports_nothing_of_the_vault(
     assert not [each for each in told["found"] if "key" in each or "vault" in each or "batch" in each]
 
 
-def test_facts_fit_into_messages() -> None:
-    for each in probes.look():
-        assert json.loads(json.dumps(dict(each.facts))) == dict(each.facts)
+def rows(folder, question):
+    with closing(sqlite3.connect(folder.paths.main_database, timeout=30)) as database:
+        return database.execute(question).fetchall()
+
+
+def until(answer):
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := answer()):
+        assert time.monotonic() < deadline, "it does not happen"
+        time.sleep(0.2)
+    return found
+
+
+def seen(folder):
+    found = rows(folder, "SELECT seen_at FROM operations_workersign")
+    return datetime.fromisoformat(found[0][0]).replace(tzinfo=UTC) if found else None
+
+
+@pytest.mark.long
+def test_a_worker_shows_life_notes_its_jobs_and_leaves_nothing_when_it_stops(folder):
+    with folder.holding():
+        first = until(lambda: seen(folder))
+        assert abs((datetime.now(UTC) - first).total_seconds()) < PATIENCE_S
+        ((queues, processes),) = rows(folder, "SELECT queues, processes FROM operations_workersign")
+        assert (queues, processes > 0) == ('["celery"]', True)
+        done = "SELECT name FROM operations_jobrun WHERE finished_at IS NOT NULL AND failed_at IS NULL"
+        until(lambda: {"sweep", "look_after_ledger"} <= {name for (name,) in rows(folder, done)})
+        until(lambda: (again := seen(folder)) and again > first)
+    assert until(lambda: not folder.running())
+    assert seen(folder) is None
+
+
+@pytest.mark.long
+def test_a_worker_that_gives_its_tasks_back_leaves_nothing_either(folder, broker):
+    """As docker/ and its systemd units stop it: Celery then says of no worker that it has shut down."""
+    assert folder.shell().wait(timeout=60) == 0  # makes the databases
+    own = {"MOBILITY_DATA_DIR": str(folder.root), "REDIS_URL": broker, "MOBILITY_WORKER_GRACE_S": "1"}
+    inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "celery", "-A", "mobility", "worker", "-c", "1"], cwd=ROOT,
+        env=inherited | own | {"REMAP_SIGTERM": "SIGQUIT", "DJANGO_SETTINGS_MODULE": "mobility.settings"},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    ) as worker:  # fmt: skip
+        try:
+            until(lambda: seen(folder))
+            worker.send_signal(signal.SIGTERM)
+            worker.wait(timeout=PATIENCE_S)
+        finally:
+            if worker.poll() is None:
+                os.killpg(worker.pid, signal.SIGKILL)
+    assert seen(folder) is None
+
+
+def test_a_worker_goes_on_without_its_database(monkeypatch):
+    """A sign that cannot be written is missed, and the timer of the worker goes on."""
+
+    monkeypatch.setattr(signs, "show", Mock(side_effect=DatabaseError))
+    called = []
+    timer = SimpleNamespace(call_repeatedly=lambda _, beat: called.append(beat))
+    queues = SimpleNamespace(consume_from={"celery": None})
+    worker = SimpleNamespace(
+        hostname="celery@one", timer=timer, controller=SimpleNamespace(concurrency=2),
+        app=SimpleNamespace(amqp=SimpleNamespace(queues=queues)),
+    )  # fmt: skip
+    monkeypatch.setattr(signs.connections["default"], "close", lambda: None)
+    recording._begins(worker)
+    atexit.unregister(signs.end)  # this process is no worker
+    (beat,) = called
+    beat()
+    assert not WorkerSign.objects.exists()
+    monkeypatch.undo()
+
+
+def test_signs_of_two_zones_in_one_database_are_two():
+    now = timezone.now()
+    WorkerSign.objects.create(name="celery@one", zone="operator", version="1", started_at=now, seen_at=now)
+    for _ in range(2):
+        signs.show("celery@one", queues=["celery"], processes=2, started_at=now)
+    assert sorted(WorkerSign.objects.values_list("zone", flat=True)) == ["all", "operator"]

@@ -1,54 +1,51 @@
-"""The status page: what is wrong comes first, in words, and the page looks again by itself."""
+"""The status page: what is wrong comes first, in words, which read well in both languages."""
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from django.contrib.auth.models import User
-from django.db import OperationalError, connections
-from django.db.backends.sqlite3.base import DatabaseWrapper
-from django.test import Client
+from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.urls import reverse
 from django.utils import timezone
-from pytest_django.fixtures import Settings
+from django.utils.translation import override
 
 from mobility.models import Batch
-from mobility.operations import probes, views
+from mobility.operations import health, probes, views
 from mobility.operations.findings import Finding, Level
 from mobility.operations.models import Alert, Backup, JobRun, WorkerSign
+from mobility.operations.probes import databases
+from mobility.operations.wording import ago, duration, every, fact_words, size, words
 from tests.mobility.operations.probe_world import make_batch, make_study
 
-pytestmark = [
-    pytest.mark.django_db(databases=["default", "vault"]),
-    pytest.mark.usefixtures("data_dir"),
-]
+pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
 FRAGMENT = {"HX-Request": "true"}
 
 
 @pytest.fixture(autouse=True)
-def _looked_at_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def _looked_at_anew(monkeypatch):
     monkeypatch.setattr(probes, "_last", None)
+    health._kept.forget()
+    yield
+    health._kept.forget()
 
 
 @pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Finding]]:
+def found(monkeypatch):
     """What a look finds in this test."""
-    findings: list[Finding] = []
+    findings = []
     monkeypatch.setattr(probes, "look", lambda: findings)
     return findings
 
 
-def page(client: Client, person: User, **options: object) -> str:
+def page(client, person, **options):
     client.force_login(person)
     answer = client.get(reverse("status"), **options)
     assert answer.status_code == 200
     return answer.content.decode()
 
 
-def test_the_worst_comes_first_with_its_next_step(
-    client: Client, administrator: User, found: list[Finding]
-) -> None:
+def test_the_worst_comes_first_with_its_next_step(client, administrator, found):
     found += [
         Finding(code="backup_old", level=Level.WARNING, facts={"why": "never"}),
         Finding(code="broker_unreachable", level=Level.ERROR, facts={"error": "ConnectionError"}),
@@ -64,22 +61,18 @@ def test_the_worst_comes_first_with_its_next_step(
 
 @pytest.mark.parametrize(
     ("level", "words"),
-    [
-        (Level.OK, "Everything runs."),
-        (Level.NOTE, "Everything runs. Notes are below."),
-        (Level.WARNING, "It runs. 1 thing needs you today."),
-    ],
-)
-def test_the_verdict_in_one_line(
-    client: Client, administrator: User, found: list[Finding], level: Level, words: str
-) -> None:
+    [(Level.OK, "Everything runs."),
+     (Level.NOTE, "Everything runs. Notes are below."),
+     (Level.WARNING, "It runs. 1 thing needs you today.")],
+)  # fmt: skip
+def test_the_verdict_in_one_line(client, administrator, found, level, words):
     found.append(Finding(code="backup_old", level=level, facts={"age_s": 5, "bytes": 5}))
     html = page(client, administrator)
     assert f"{words}</h2>" in html
     assert ("Next step:" in html) == (level > Level.OK)
 
 
-def test_tables_of_workers_batches_jobs_backups_and_alerts(client: Client, privacy_officer: User) -> None:
+def test_tables_of_workers_batches_jobs_backups_and_alerts(client, privacy_officer):
     now = timezone.now()
     WorkerSign.objects.create(
         name="celery@one", zone="all", queues=["celery"], processes=3, version="1.2",
@@ -88,61 +81,42 @@ def test_tables_of_workers_batches_jobs_backups_and_alerts(client: Client, priva
     make_batch(make_study(), Batch.State.QUEUED, ago_h=3)
     JobRun.objects.create(name="sweep", zone="all", started_at=now, finished_at=now)
     Backup.objects.create(kind="backup", zone="all", made_at=now - timedelta(days=3), bytes=2_000_000)
-    Alert.objects.create(
-        code="disk_low", subject="data", zone="all", level="warning", since=now - timedelta(hours=4),
-        seen_at=now, told={"email": {}},
-        facts={"free_bytes": 1, "total_bytes": 2, "free_percent": 50},
-    )  # fmt: skip
+    about = {"code": "disk_low", "subject": "data", "level": "warning", "zone": "all", "told": {"email": {}}}
+    facts = {"free_bytes": 1, "total_bytes": 2, "free_percent": 50}
+    Alert.objects.create(**about, since=now - timedelta(hours=4), seen_at=now, facts=facts)
     html = page(client, privacy_officer)
-    for words in (
+    for text in (
         "celery@one", "5 hours", "the oldest came 3 hours ago", "every 15 seconds", "3 days ago", "2.0 MB",
         "Little space is left: data folder", "for 4 hours", "told by e-mail",
     ):  # fmt: skip
-        assert words in html, words
+        assert text in html, text
 
 
-def test_the_page_asks_for_its_changing_part_again(client: Client, administrator: User) -> None:
-    whole, part = page(client, administrator), page(client, administrator, headers=FRAGMENT)
-    assert part.lstrip().startswith('<div class="stack" id="state" hx-get="/status/"')
-    assert "<html" in whole
-    assert "<html" not in part
-
-
-def test_a_page_whose_session_has_ended_leads_to_the_sign_in(client: Client) -> None:
+def test_page_asks_for_its_changing_part_and_leads_to_sign_in_without_a_session(client, administrator):
     answer = client.get(reverse("status"), headers=FRAGMENT)
     assert answer.headers["HX-Refresh"] == "true"
     assert client.get(reverse("status")).headers["Location"].startswith("/sign-in/")
+    whole, part = page(client, administrator), page(client, administrator, headers=FRAGMENT)
+    assert part.lstrip().startswith('<div class="stack" id="state" hx-get="/status/"')
+    assert ("<html" in whole, "<html" in part) == (True, False)
 
 
-def test_many_readers_are_one_look(
-    client: Client, administrator: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks: list[int] = []
-    monkeypatch.setattr(probes, "look", lambda: looks.append(1) or [])  # type: ignore[func-returns-value]
+def test_many_readers_are_one_look_and_a_flood_asks_the_databases_once(client, administrator, monkeypatch):
+    looks = []
+    monkeypatch.setattr(probes, "look", lambda: looks.append(1) or [])
     for _ in range(5):
         page(client, administrator)
     assert len(looks) == 1
+    looks = []
+    monkeypatch.setattr(health, "look", lambda: looks.append(1) or {"database": "ok"})
+    for _ in range(20):
+        assert client.get("/healthz/ready").status_code == 200
+    assert len(looks) == 1
 
 
-def test_operators_and_analysts_do_not_see_it_nor_a_link_to_it(
-    client: Client, operator: User, analyst: User, administrator: User
-) -> None:
-    for person in (operator, analyst):
-        client.force_login(person)
-        assert client.get(reverse("status")).status_code == 404
-        assert reverse("status") not in client.get("/").content.decode()
-    client.force_login(administrator)
-    assert reverse("status") in client.get("/").content.decode()
-
-
-def test_notes_stand_apart_and_what_is_fine_is_folded(
-    client: Client, administrator: User, found: list[Finding]
-) -> None:
-    found += [
-        Finding(code="escrow_old", level=Level.NOTE, facts={"keys": 1}),
-        Finding(code="migrations_pending", level=Level.OK, subject="vault"),
-        Finding(code="migrations_pending", level=Level.OK, subject="default"),
-    ]
+def test_notes_stand_apart_and_what_is_fine_is_folded(client, administrator, found):
+    fine = [Finding(code="migrations_pending", level=Level.OK, subject=each) for each in ("vault", "default")]
+    found += [Finding(code="escrow_old", level=Level.NOTE, facts={"keys": 1}), *fine]
     html = page(client, administrator)
     assert "What needs somebody" not in html
     assert html.index("Notes</h2>") < html.index("Keys are in no escrow<span")
@@ -155,20 +129,12 @@ def test_notes_stand_apart_and_what_is_fine_is_folded(
     assert "Notes</h2>" not in html
 
 
-def test_jobs_have_the_names_that_the_runbook_uses(client: Client, administrator: User) -> None:
-    html = page(client, administrator)
-    for job in ("sweep", "look_after_ledger", "forget_old_views", "look_for_alerts"):
-        assert f"<code>{job}</code>" in html, job
-
-
-def test_an_alert_that_nobody_was_told_says_why(
-    client: Client, administrator: User, settings: Settings
-) -> None:
+def test_an_alert_that_nobody_was_told_says_why(client, administrator, settings):
     now = timezone.now()
     Alert.objects.create(code="backup_old", zone="all", level="warning", since=now, seen_at=now)
-    assert "told to nobody: no channel is set up" in page(client, administrator)
-    settings.MOBILITY_ALERT_EMAIL_TO = ["duty@example.org"]
-    assert "told to nobody yet" in page(client, administrator)
+    for to, why in (([], "told to nobody: no channel is set up"), (["duty@x.org"], "told to nobody yet")):
+        settings.MOBILITY_ALERT_EMAIL_TO = to
+        assert why in page(client, administrator)
 
 
 def job_row(html: str, job: str) -> str:
@@ -176,22 +142,21 @@ def job_row(html: str, job: str) -> str:
     return html.partition(f"<code>{job}</code>")[2].partition("</tr>")[0]
 
 
-def test_a_job_says_how_its_last_run_ended(client: Client, administrator: User) -> None:
+def test_a_job_says_how_its_last_run_ended_and_is_not_called_fine_before_one(client, administrator):
     now = timezone.now()
-    run = JobRun.objects.create(
-        name="sweep", zone="all", started_at=now, failed_at=now - timedelta(hours=3), failure="KeyError"
-    )
-    assert "failed 3 hours ago" in job_row(page(client, administrator), "sweep")
-    JobRun.objects.filter(pk=run.pk).update(finished_at=now - timedelta(hours=2))
-    assert "last ended well 2 hours ago" in job_row(page(client, administrator), "sweep")
-    JobRun.objects.filter(pk=run.pk).update(failed_at=now - timedelta(minutes=90))
-    assert "failed 90 minutes ago" in job_row(page(client, administrator), "sweep")
-
-
-def test_a_job_that_has_not_run_yet_is_not_called_fine(client: Client, administrator: User) -> None:
-    now = timezone.now()
-    JobRun.objects.create(name="sweep", zone="all", started_at=now, finished_at=now)
+    run = JobRun.objects.create(name="sweep", zone="all", started_at=now, failure="KeyError")
+    for changes, said in (
+        ({"failed_at": now - timedelta(hours=3)}, "failed 3 hours ago"),
+        ({"finished_at": now - timedelta(hours=2)}, "last ended well 2 hours ago"),
+        ({"failed_at": now - timedelta(minutes=90)}, "failed 90 minutes ago"),
+    ):
+        JobRun.objects.filter(pk=run.pk).update(**changes)
+        assert said in job_row(page(client, administrator), "sweep")
+    JobRun.objects.update(finished_at=now, failed_at=None)
+    probes._last = None
     html = page(client, administrator)
+    for job in ("sweep", "look_after_ledger", "forget_old_views", "look_for_alerts"):
+        assert f"<code>{job}</code>" in html, job  # the names that the runbook uses
     assert "fine" in job_row(html, "sweep")
     ledger = job_row(html, "look_after_ledger")
     assert "has not run yet" in ledger
@@ -199,13 +164,9 @@ def test_a_job_that_has_not_run_yet_is_not_called_fine(client: Client, administr
     assert "fine" not in ledger
 
 
-def test_who_finds_a_database_away_can_name_the_request(
-    client: Client, administrator: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def away() -> None:
-        raise OperationalError("connection to db.internal failed")
-
-    monkeypatch.setattr(views, "status_now", away)
+def test_who_finds_a_database_away_can_name_the_request(client, administrator, monkeypatch):
+    away = OperationalError("connection to db.internal failed")
+    monkeypatch.setattr(views, "status_now", Mock(side_effect=away))
     client.force_login(administrator)
     client.raise_request_exception = False
     answer = client.get(reverse("status"), headers={"X-Request-ID": "from-the-proxy-7"})
@@ -213,42 +174,117 @@ def test_who_finds_a_database_away_can_name_the_request(
     assert answer.status_code == 503
     assert '<code class="break">from-the-proxy-7</code>' in html
     assert 'href="/"' in html
-    for words in ("database", "second", "internal"):
-        assert words not in html, words
+    for text in ("database", "second", "internal"):
+        assert text not in html, text
 
 
-def test_an_analyst_zone_shows_nothing_of_a_vault(
-    client: Client, administrator: User, settings: Settings
-) -> None:
+def test_an_analyst_zone_shows_nothing_of_a_vault(client, administrator, settings):
     settings.MOBILITY_ZONE, settings.HAS_VAULT = "analyst", False
     html = page(client, administrator)
-    for words in ("Unfinished batches", "Keystore", "Feeds", "Open days", "Escrow"):
-        assert words not in html, words
+    for text in ("Unfinished batches", "Keystore", "Feeds", "Open days", "Escrow"):
+        assert text not in html, text
     assert "Ledger" in html
 
 
-@pytest.fixture
-def vault_away(tmp_path: Path) -> Iterator[None]:
-    """A vault whose file cannot be opened: its disk is not mounted."""
-    usual = connections["vault"]
-    gone = usual.settings_dict | {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {}}
-    gone["NAME"] = str(tmp_path / "not mounted" / "vault.sqlite3")
-    connections["vault"] = DatabaseWrapper(gone, "vault")
-    yield
-    connections["vault"] = usual
-
-
-@pytest.mark.usefixtures("vault_away")
-def test_the_page_answers_while_the_vault_is_away(client: Client, administrator: User) -> None:
+def test_page_answers_while_the_vault_is_away_also_if_it_went_after_the_look(client, administrator, unmount):
+    page(client, administrator)
+    unmount("vault")
+    assert "Not known: the vault does not answer." in page(client, administrator)  # looked at just now
+    probes._last = None
     html = page(client, administrator)
     assert "The vault database does not answer<span" in html
     assert "Not known: the vault does not answer." in html
     assert "Backups" in html
 
 
-def test_a_vault_that_goes_away_after_the_look_takes_nothing_with_it(
-    client: Client, administrator: User, request: pytest.FixtureRequest
-) -> None:
-    page(client, administrator)  # looked at just now
-    request.getfixturevalue("vault_away")
-    assert "Not known: the vault does not answer." in page(client, administrator)
+def test_live_touches_nothing_and_ready_while_all_answers(client, redis_server, django_assert_num_queries):
+    answer = client.get("/healthz/ready")
+    well = {"database": "ok", "vault": "ok", "migrations": "ok", "broker": "ok"}
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "components": well})
+    assert client.get("/healthz").json()["components"] == {"web": "ok", **well}
+    assert answer.headers["Cache-Control"] == "no-store"
+    redis_server.stop()
+    health._kept.forget()
+    answer = client.get("/healthz/ready")
+    assert answer.status_code == 200  # pages are served, uploads are taken; batches wait
+    assert answer.json() == {"status": "degraded", "components": {**well, "broker": "failed"}}
+    assert client.get("/healthz/live").status_code == 200
+    redis_server.start()
+    health._kept.forget()
+    assert client.get("/healthz/ready").json()["status"] == "ok"
+    with django_assert_num_queries(0):
+        answer = client.get("/healthz/live")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "components": {"web": "ok"}})
+
+
+def test_a_database_that_does_not_answer_and_nothing_of_where_it_is(client, redis_server, monkeypatch):
+    refused = OperationalError("connection to db.internal failed for user mobility")
+    monkeypatch.setattr(databases, "_asked", Mock(side_effect=refused))
+    answer = client.get("/healthz/ready")
+    assert answer.status_code == 503
+    failed = dict.fromkeys(("database", "vault", "migrations"), "failed")
+    assert answer.json()["components"] == failed | {"broker": "ok"}
+    assert b"internal" not in answer.content
+
+
+def test_any_host_name_and_no_tls_will_do_and_only_reading_is_answered(client, settings):
+    assert client.get("/healthz/more").status_code == client.get("/healthzlive").status_code == 404
+    settings.SECURE_SSL_REDIRECT, settings.ALLOWED_HOSTS = True, ["reports.example.org"]
+    there = {"host": "10.0.0.7:8000"}
+    assert client.get("/healthz/live", headers=there).status_code == 200
+    assert client.head("/healthz/live", headers=there).status_code == 200
+    assert client.get("/", headers=there).status_code in (301, 400)
+    for address in ("/healthz", "/healthz/", "/healthz/live", "/healthz/live/"):
+        assert client.post(address, headers=there).status_code == 405
+
+
+def test_health_of_workers_by_command(monkeypatch, capsys):
+    monkeypatch.setattr("socket.gethostname", lambda: "here")
+    now = timezone.now()
+    sign = {"zone": "all", "version": "1", "started_at": now}
+    WorkerSign.objects.create(name="celery@there", seen_at=now, **sign)
+    WorkerSign.objects.create(name="celery@here", seen_at=now - timedelta(seconds=61), **sign)
+    with pytest.raises(CommandError, match="no sign of life of a worker of here within 60 s"):
+        call_command("worker_health")
+    WorkerSign.objects.filter(name="celery@here").update(seen_at=now)
+    call_command("worker_health")
+    assert capsys.readouterr().out == '{"workers": ["celery@here"]}\n'
+    call_command("worker_health", name="celery@there")
+
+
+SPACE = "\u202f"
+
+
+def test_facts_have_the_unit_that_their_name_ends_in_and_lengths_of_time_the_largest_whole_one():
+    assert [duration(s) for s in (0, 1, 60, 119, 3600, 7199, 7200, 86_400, 100_000, 172_800)] == [
+        "0 seconds", "1 second", "1 minute", "119 seconds", "1 hour", "119 minutes", "2 hours", "1 day",
+        "27 hours", "2 days",
+    ]  # fmt: skip
+    assert [ago(s) for s in (0.4, 1, 3600)] == ["just now", "1 second ago", "1 hour ago"]
+    with override("fr"):
+        assert [duration(s) for s in (0, 3600, 7200)] == ["0 seconde", "1 heure", "2 heures"]
+    sizes = [size(n) for n in (0, 1, 999, 1000, 1_500_000)]
+    assert sizes == ["0 bytes", "1 byte", "999 bytes", "1.0 kB", "1.5 MB"]
+    facts = [
+        ("every_s", 3600), ("oldest_s", 3600), ("free_percent", 12.5), ("keys", 1200), ("ms", 1), ("ms", 40),
+    ]  # fmt: skip
+    assert [fact_words(name, value) for name, value in facts] == [
+        "every hour", "1 hour", f"12.5{SPACE}%", f"1{SPACE}200", "1 ms", "40 ms",
+    ]  # fmt: skip
+
+
+def test_a_late_job_says_how_often_it_is_to_run():
+    for seconds, english, french in (
+        (1, "every second", "toutes les secondes"), (15, "every 15 seconds", "toutes les 15 secondes"),
+        (60, "every minute", "toutes les minutes"), (300, "every 5 minutes", "toutes les 5 minutes"),
+        (3600, "every hour", "toutes les heures"), (86_400, "every day", "tous les jours"),
+        (172_800, "every 2 days", "tous les 2 jours"),
+    ):  # fmt: skip
+        assert every(seconds) == english
+        with override("fr"):
+            assert every(seconds) == french
+    facts = {"why": "late", "every_s": 3600, "age_s": 18_000}
+    late = Finding(code="job_failed", level=Level.WARNING, facts=facts)
+    assert "to run every hour, and last ended well 5 hours ago." in words(late).what
+    with override("fr"):
+        assert "toutes les heures, et son dernier succès remonte à 5 heures." in words(late).what

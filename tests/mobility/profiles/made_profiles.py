@@ -1,48 +1,13 @@
 """A study and a profile's file for it, to be varied."""
 
 from reports.studyfile import StudyDefinition, parse_study
+from tests.mobility.views.small_study import STUDY as SMALL_STUDY
+from tests.study_text import AREA, static
 
 AGES = ("<18", "18-24", "25-64", "65+", "NR")
-STUDY = """
-[study]
-slug = "fair"
-name = "Fair & market"
-timezone = "Europe/Paris"
-first_day = 2024-05-01
-days = 3
-min_publication = 2
-expected_subscribers = 10
-[study.visitor]
-min_minutes = 60
-from = "06:00"
-to = "23:59"
-[extract]
-subscriber = "msisdn"
-timestamp = "time"
-cell = "cell_id"
-max_bad_share = 0.5
-[plan]
-mechanism = "smp-grr"
-unit = "profile"
-epsilon = 1.0
-[[indicator]]
-slug = "gender"
-kind = "static"
-column = "gender"
-categories = ["F", "M"]
-[[indicator]]
-slug = "age"
-kind = "static"
-column = "age"
-categories = ["<18", "18-24", "25-64", "65+", "NR"]
-[[indicator]]
-slug = "region"
-kind = "static"
-column = "region"
-categories = ["Bourgogne-Franche-Comté", "Île-de-France", "Elsewhere"]
-[area]
-cells = "cells.csv"
-"""
+HEAD = SMALL_STUDY.partition("[[indicator]]")[0].replace('"time"\n', '"time"\ncell = "cell_id"\n')
+REGIONS = ("Bourgogne-Franche-Comté", "Île-de-France", "Elsewhere")
+STUDY = HEAD + static("gender", "F", "M") + static("age", *AGES) + static("region", *REGIONS) + AREA
 CELLS = b"cell_id,lon,lat\n208-01-1-11,6.8,47.6\n208-01-1-12,6.9,47.7\n"
 PROFILE = """
 [profile]

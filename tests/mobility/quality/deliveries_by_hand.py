@@ -8,56 +8,39 @@ from mobility.quality.calendar import StudyCalendar
 from mobility.quality.deliveries import Delivery, History
 
 START = datetime(2024, 5, 1, tzinfo=UTC)
+Hours = dict[int, list[int]]
 
 
-def calendar(
-    days: int = 14, *, start: date = date(2024, 5, 1), hours: tuple[int, int] = (8, 11)
-) -> StudyCalendar:
+def calendar(days: int = 14, *, start: date = date(2024, 5, 1), hours=(8, 11), timezone="Europe/Paris"):
     """A study from Wednesday 1 May 2024; `hours` are the first and the last visitor hour."""
-    return StudyCalendar(
-        first_day=start,
-        days=days,
-        timezone="Europe/Paris",
-        from_minute=hours[0] * 60,
-        to_minute=hours[1] * 60 + 59,
-    )
+    minutes = {"from_minute": hours[0] * 60, "to_minute": hours[1] * 60 + 59}
+    return StudyCalendar(first_day=start, days=days, timezone=timezone, **minutes)
 
 
-def day_hours(rows: int, *, silent: tuple[int, ...] = (), hours: tuple[int, int] = (8, 11)) -> list[int]:
+def day_hours(rows: int, *, silent: tuple[int, ...] = (), hours=(8, 11)) -> list[int]:
     """`rows` in each visitor hour, none in those that are silent."""
     first, last = hours
     return [rows if first <= hour <= last and hour not in silent else 0 for hour in range(24)]
 
 
 def delivery(
-    at: int, hours: dict[int, list[int]] | None = None, *, source: str = "default", filename: str = "",
+    at: int, hours: Hours | None = None, *, source: str = "default", filename: str = "",
     more_to_come: bool = False, failure: str = "", rejected: int = 0, **checks: Any,
 ) -> Delivery:  # fmt: skip
     """File number `at`: accepted rows by day and hour; rejected rows beside them."""
     hours = hours or {}
-    accepted = sum(sum(of_day) for of_day in hours.values())
     row = {
-        "pk": UUID(int=at),
-        "profile": source,
-        "filename": filename or f"file-{at}.csv",
-        "state": "failed" if failure else "done",
-        "failure": failure,
-        "more_to_come": more_to_come,
-        "finished_at": START + timedelta(hours=at),
-        "days_touched": sorted(hours),
-        "rows_read": accepted + rejected,
+        "pk": UUID(int=at), "profile": source, "filename": filename or f"file-{at}.csv",
+        "state": "failed" if failure else "done", "failure": failure, "more_to_come": more_to_come,
+        "finished_at": START + timedelta(hours=at), "days_touched": sorted(hours),
+        "rows_read": sum(map(sum, hours.values())) + rejected, "rows_ignored": {},
         "rows_rejected": {"bad_timestamp": rejected} if rejected else {},
-        "rows_ignored": {},
         "checks": {"hours": {str(day): of_day for day, of_day in hours.items()}, **checks},
-    }
+    }  # fmt: skip
     return Delivery.of(row)
 
 
 def history(*deliveries: Delivery, undone: dict[int, list[int]] | None = None) -> History:
     """These files one after the other, and when (as a file's number) days were undone."""
-    return History(
-        deliveries=deliveries,
-        undone={
-            day: tuple(START + timedelta(hours=at) for at in times) for day, times in (undone or {}).items()
-        },
-    )
+    moments = {day: [START + timedelta(hours=at) for at in times] for day, times in (undone or {}).items()}
+    return History(deliveries=deliveries, undone={day: tuple(times) for day, times in moments.items()})

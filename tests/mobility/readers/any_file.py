@@ -1,6 +1,6 @@
 """Any file at all, and what must become of it: a slow reading of text in plain Python, one line at a time.
 
-Used by `test_any_file.py` for seconds and by `scripts/fuzz_readers.py` for as long as one likes.
+Used by `test_chunks.py` for seconds and by `scripts/fuzz_readers.py` for as long as one likes.
 """
 
 import csv
@@ -8,7 +8,8 @@ import gzip
 import io
 import re
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -20,7 +21,6 @@ from hypothesis import strategies as st
 from mobility.errors import BatchFormatError
 from mobility.ingest.counts import LINES_KEPT, RowCounts
 from mobility.ingest.events import concatenate
-from mobility.ingest.rows import RowCoder
 from mobility.readers import Source
 from mobility.readers import csv as reader
 from mobility.readers.chunks import ChunkPlan, plan_chunks, read_chunk
@@ -28,24 +28,21 @@ from mobility.readers.compression import PARQUET_MAGIC, REFUSED, compression_of
 from tests.mobility.ingest.small_extract import FIRST_DAY, coder_of, definition_of
 
 COLUMNS = ("who", "when", "where", "gender", "other", "age")
-WANTED = [0, 1, 2, 3, 5]
+WANTED = ("who", "when", "where", "gender", "age")
 DEFINITION = definition_of(('cell = "where"', 'cell = "where"\ndelimiter = "comma"'))
 BOM = b"\xef\xbb\xbf"
 PARIS = ZoneInfo("Europe/Paris")
-ISO = re.compile(
-    rb"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(|Z|[+-]\d\d|[+-]\d{4}|[+-]\d\d:\d\d)"
-)
+ISO = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-](0\d|1[0-8])(:?[0-5]\d)?)?")
 
-# --- files --------------------------------------------------------------------------------------------
 
+# --- files -------------------------------------------------------------------------------------------------
 VALUES = [
     ["336001", " 336002\t", "roam-22801-000000012345", "", "é", '"33""6"', '"336', "\0", " ", "x" * 200],
     [
         "2017-03-25T12:00:00", "2017-03-26 07:30", "2017-03-25T12:00:00.5Z", "2017-03-26T02:30:00", "soon",
         "", "2017-03-25T23:59:59+0100", "2017-03-24T23:30:00-01", "1999-12-31T12:00:00",
         "2017-13-01T12:00:00", " 2017-03-25T12:00:00 ", "2017-03-25T24:00:00", "2017-02-29T12:00:00",
-        "2017-03-25T12:00:00+19:00",
-        "2017-03-25T12:00:0a", "0000-01-01T00:00:00", "9999-12-31T23:59:59",
+        "2017-03-25T12:00:00+19:00", "2017-03-25T12:00:0a", "0000-01-01T00:00:00", "9999-12-31T23:59:59",
     ],
     ["c1", "c2", " c1", "c9", "", '"c1"', "c" * 70],
     ["F", "M", "", "f", " M", '"F"'],
@@ -56,13 +53,7 @@ usual_lines = st.tuples(*(st.sampled_from([values[0], *values]) for values in VA
 odd_lines = st.sampled_from(["", " ", "x", ",,,,,", ",,,,,,", ",".join(COLUMNS)]) | st.text(max_size=30)
 headers = st.sampled_from(
     [",".join(COLUMNS)] * 8
-    + [
-        '"who",when,where,gender,é,age',
-        "who,when",
-        "",
-        "age,other,gender,where,when,who",
-        "who,who" + ",x" * 4,
-    ]
+    + ['"who",when,where,gender,é,age', "who,when", "", "age,other,gender,where,when,who", "who,who,x,x,x,x"]
 )
 
 
@@ -80,9 +71,8 @@ def texts(draw: st.DrawFn) -> bytes:
 def altered(data: bytes) -> st.SearchStrategy[bytes]:
     """The same with some of its bytes replaced, taken away, or put in."""
     place = st.integers(0, max(len(data) - 1, 0))
-    change = st.tuples(
-        place, st.integers(0, 3), st.binary(max_size=3) | st.sampled_from([b"\n", b'"', b"\0"])
-    )
+    put = st.binary(max_size=3) | st.sampled_from([b"\n", b'"', b"\0"])
+    change = st.tuples(place, st.integers(0, 3), put)
     return st.just(data) | st.lists(change, max_size=4).map(lambda changes: _changed(data, changes))
 
 
@@ -109,14 +99,11 @@ def packed(draw: st.DrawFn) -> bytes:
 def tables(draw: st.DrawFn) -> bytes:
     """Parquet, damaged or not."""
     n = draw(st.integers(0, 30))
-    table = pa.table(
-        {
-            name: pa.array(
-                draw(st.lists(st.none() | st.sampled_from(values), min_size=n, max_size=n)), pa.string()
-            )
-            for name, values in zip(COLUMNS, VALUES, strict=True)
-        }
-    )
+    columns = {
+        name: draw(st.lists(st.none() | st.sampled_from(values), min_size=n, max_size=n))
+        for name, values in zip(COLUMNS, VALUES, strict=True)
+    }
+    table = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
     file = io.BytesIO()
     pq.write_table(
         table, file, row_group_size=draw(st.integers(1, 31)), use_dictionary=draw(st.booleans()),
@@ -127,9 +114,8 @@ def tables(draw: st.DrawFn) -> bytes:
 
 files = texts() | texts() | packed() | tables() | st.binary(max_size=200)
 
-# --- a slow reading -----------------------------------------------------------------------------------
 
-
+# --- a slow reading ----------------------------------------------------------------------------------------
 class NoExtractError(Exception):
     """This is no extract of the study."""
 
@@ -144,19 +130,16 @@ def slow_counts(data: bytes) -> dict[str, Any]:
     for number, line in enumerate(lines, start=2):
         if not line:
             continue
-        kind, reason, encoding = _outcome(line, names, encoding)
+        values, encoding = slow_row(line, names, WANTED, encoding)
+        kind, reason = ("rejected", values) if isinstance(values, str) else _judged(values)
         if kind == "accepted":
             accepted += 1
             continue
         counts[kind][reason] += 1
         if kind == "rejected":
             kept.setdefault(reason, []).append(number)
-    return {
-        "accepted": accepted,
-        "ignored": dict(counts["ignored"]),
-        "rejected": dict(counts["rejected"]),
-        "lines": {reason: numbers[:LINES_KEPT] for reason, numbers in kept.items()},
-    }
+    lines_kept = {reason: numbers[:LINES_KEPT] for reason, numbers in kept.items()}
+    return {"accepted": accepted, **{kind: dict(each) for kind, each in counts.items()}, "lines": lines_kept}
 
 
 def _names(header: bytes) -> tuple[list[str], str]:
@@ -168,7 +151,7 @@ def _names(header: bytes) -> tuple[list[str], str]:
         names = next(csv.reader([plain.decode(encoding or "utf-8")]))
     except (UnicodeDecodeError, csv.Error):
         raise NoExtractError from None
-    if any(names.count(COLUMNS[place]) != 1 for place in WANTED):
+    if any(names.count(name) != 1 for name in WANTED):
         raise NoExtractError
     return names, encoding
 
@@ -184,33 +167,37 @@ def _encoding(text: bytes) -> str:
     return "utf-8"
 
 
-def _outcome(line: bytes, names: list[str], encoding: str) -> tuple[str, str, str]:
-    """(accepted, ignored or rejected; why; the file's encoding after this line)."""
-    values, *rest = csv.reader([line.decode("latin-1") + "\n", "sentinel\n"])
+def slow_row(
+    line: bytes, names: list[str], wanted: Sequence[str], encoding: str, *, separator: str = ","
+) -> tuple[list[bytes] | str, str]:
+    """The values wanted of a line, as UTF-8, or why it is no row; and the file's encoding after it."""
+    # An open quote takes the sentinel in. Latin-1 keeps all bytes.
+    values, *rest = csv.reader([line.decode("latin-1") + "\n", "sentinel\n"], delimiter=separator)
     if rest != [["sentinel"]] or len(values) != len(names):
-        return "rejected", "wrong_columns", encoding
-    raw = [values[names.index(COLUMNS[place])].encode("latin-1") for place in WANTED]
+        return "wrong_columns", encoding
+    raw = [values[names.index(name)].encode("latin-1") for name in wanted]
+    if b"\0" in b"".join(raw):
+        return "bad_text", encoding
     # Not of the row as a whole: a character cannot begin in one value and end in the next.
     theirs = {_encoding(value) for value in raw} - {""}
-    if b"\0" in b"".join(raw):
-        return "rejected", "bad_text", encoding
     said = "latin-1" if "latin-1" in theirs else "utf-8" if theirs else ""
     encoding = encoding or said
     if said not in ("", encoding):
-        return "rejected", "bad_text", encoding
-    who, when, where, gender, age = (value.decode(encoding or "ascii").encode().strip() for value in raw)
-    return *_judged(who, when, where.decode(), [(gender, 0), (age, 2)]), encoding
+        return "bad_text", encoding
+    return [value.decode(encoding or "ascii").encode() for value in raw], encoding
 
 
-def _judged(who: bytes, when: bytes, where: str, values: list[tuple[bytes, int]]) -> tuple[str, str]:
-    local = _local(when)
+def _judged(values: list[bytes]) -> tuple[str, str]:
+    """Accepted, ignored or rejected; and why."""
+    who, when, cell, gender, age = (value.strip() for value in values)
+    where, local = cell.decode(), _local(when)
     if not who:
         return "rejected", "empty_subscriber"
     if isinstance(local, str):
         return "rejected", local
     if not where:
         return "rejected", "empty_cell"
-    for value, place in values:
+    for value, place in ((gender, 0), (age, 2)):
         if value and value.decode() not in DEFINITION.indicators[place].categories:
             return "rejected", "unknown_value"
     if local is None or not 0 <= (local.date() - FIRST_DAY).days < DEFINITION.days:
@@ -222,53 +209,53 @@ def _judged(who: bytes, when: bytes, where: str, values: list[tuple[bytes, int]]
 
 def _local(when: bytes) -> datetime | str | None:
     """Local time of the study, None far outside it, or why it is none."""
-    match = ISO.fullmatch(when)
-    if match is None:
-        return "bad_timestamp"
-    *fields, offset = match.groups()
     try:
-        stated = datetime(*(int(field or 0) for field in fields))  # type: ignore[arg-type]
-        shift = _shift(offset.decode())
+        stated = datetime.fromisoformat(when.decode() if ISO.fullmatch(when) else "")
     except ValueError:
         return "bad_timestamp"
-    if not 2017 <= stated.year <= 2017:
+    if stated.year != 2017:
         return None
-    if shift is not None:
-        return (stated - shift).replace(tzinfo=UTC).astimezone(PARIS).replace(tzinfo=None)
+    if stated.tzinfo is not None:
+        return stated.astimezone(PARIS).replace(tzinfo=None)
     if datetime(2017, 3, 26, 2) <= stated < datetime(2017, 3, 26, 3):
         return "nonexistent_time"
     return stated
 
 
-def _shift(offset: str) -> timedelta | None:
-    if not offset:
-        return None
-    digits = offset[1:].replace(":", "").ljust(4, "0") if offset != "Z" else "0000"
-    hours, minutes = int(digits[:2]), int(digits[2:])
-    if hours > 18 or minutes > 59:
-        raise ValueError(offset)
-    shift = timedelta(hours=hours, minutes=minutes)
-    return -shift if offset[0] == "-" else shift
+# --- what must hold ----------------------------------------------------------------------------------------
+class Dribble(io.RawIOBase):
+    """A stream that gives a few bytes at a time, from any place, as a network or a pipe may."""
+
+    def __init__(self, data: bytes, *, piece: int) -> None:
+        super().__init__()
+        self._data = io.BytesIO(data)
+        self._piece = piece
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        return self._data.readinto(buffer[: self._piece])
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        return self._data.seek(offset, whence)
 
 
-# --- what must hold -----------------------------------------------------------------------------------
-
-
-def check(data: bytes, *, block: int, step: int) -> None:
+def check(data: bytes, *, block: int, step: int, piece: int = 1 << 20) -> None:
     """Read a file whole and in chunks, in blocks of some size, and compare."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "BLOCK_BYTES", block)
-        whole = _read(data, [ChunkPlan.whole(len(data))])
-        if _is_text(data):
-            plans = [
-                ChunkPlan(kind="bytes", begin=begin, end=min(begin + step, len(data)))
-                for begin in range(0, len(data), step)
-            ]
+        whole = outcomes(data, [ChunkPlan.whole(len(data))], piece=piece)
+        if is_text(data):
+            plans = cut(len(data), step)
             if max(map(len, re.split(rb"\r\n|\n|\r", data))) < block - 2:
                 check_text(data, whole)
         else:
             plans = plan_chunks(io.BytesIO(data), size=len(data), target_bytes=step)  # type: ignore[arg-type]
-        parts = _read(data, plans or [ChunkPlan.whole(len(data))])
+        parts = outcomes(data, plans or [ChunkPlan.whole(len(data))], piece=piece)
     if whole is None:
         assert parts is None
     elif parts is not None and len(parts[2]) <= 1:  # else they disagree on the encoding, and the whole counts
@@ -288,28 +275,29 @@ def check_text(data: bytes, found: tuple[bytes, RowCounts, set[str]] | None) -> 
     assert counts.rows_read == counts.accepted + counts.ignored.total() + counts.rejected.total()
 
 
-def _is_text(data: bytes) -> bool:
-    return not (
-        compression_of(data[:8]) or data.startswith(PARQUET_MAGIC) or any(map(data.startswith, REFUSED))
-    )
+def is_text(data: bytes) -> bool:
+    """Whether a reader takes it for text that is not compressed."""
+    return not (compression_of(data[:8]) or data.startswith((PARQUET_MAGIC, *REFUSED)))
 
 
-def _read(data: bytes, plans: list[ChunkPlan]) -> tuple[bytes, RowCounts, set[str]] | None:
+def cut(size: int, step: int) -> list[ChunkPlan]:
+    """Chunks of `step` bytes."""
+    begins = range(0, size, step)
+    return [ChunkPlan(kind="bytes", begin=begin, end=min(begin + step, size)) for begin in begins]
+
+
+def outcomes(data: bytes, plans: list[ChunkPlan], *, piece: int = 1 << 20):
     """Events, counts and encodings of all chunks together; None if any is refused."""
     coder = coder_of(DEFINITION)
     counts, events, encodings = RowCounts(), [], set()
     try:
         for plan in plans:
             source, part = Source(), RowCounts()
-            events += _events(data, plan, coder, source, part)
+            stream: Any = Dribble(data, piece=piece) if is_text(data) else io.BytesIO(data)
+            blocks = read_chunk(stream, plan, layout=coder.layout, source=source)
+            events += [coder.events_of(block, part) for block in blocks]
             counts.add(part)
             encodings |= {source.encoding} - {""}
     except BatchFormatError:
         return None
     return concatenate(events, slots=coder.slots).pack(), counts, encodings
-
-
-def _events(data: bytes, plan: ChunkPlan, coder: RowCoder, source: Source, counts: RowCounts) -> list[Any]:
-    stream: Any = io.BytesIO(data)
-    blocks = read_chunk(stream, plan, layout=coder.layout, source=source)
-    return [coder.events_of(block, counts) for block in blocks]

@@ -15,16 +15,18 @@ import pytest
 from mobility.errors import MobilityError
 from mobility.ingest.counts import RowCounts
 from mobility.readers import Source
-from mobility.readers.chunks import ChunkPlan, plan_chunks, read_chunk
-from mobility.readers.compression import REFUSED, compression_of
+from mobility.readers.chunks import ChunkPlan, plan_chunks
 from mobility.readers.opening import read_extract
 from mobility.services.reading import check_counts
 from tests.mobility.ingest.small_extract import HEADER, coder_of, definition_of
+from tests.mobility.readers.any_file import cut, is_text, outcomes
+from tests.mobility.readers.test_csv import Pieces
 
 WHO, NOON = "33699887766", "2017-03-25T12:00:00"
 HEAD = HEADER.encode() + b"\n"  # who,when,where,gender,other,age
 ROW = f"{WHO},{NOON},c1,F,,65+\n".encode()
 GOOD = HEAD + ROW * 3
+LONG = WHO.encode() * 100_000
 CODEC = pa.Codec("zstd")
 
 
@@ -33,25 +35,6 @@ class Rows(NamedTuple):
 
     accepted: int
     rejected: dict[str, list[int]] = {}
-
-
-class Lazy(io.RawIOBase):
-    """A stream of the same piece again and again, which nobody could hold in memory."""
-
-    def __init__(self, head: bytes, piece: bytes, *, n: int) -> None:
-        super().__init__()
-        self._pieces = iter([head, *(piece for _ in range(n))])
-        self._left = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        self._left = self._left or next(self._pieces, b"")
-        count = min(len(buffer), len(self._left))
-        buffer[:count] = self._left[:count]
-        self._left = self._left[count:]
-        return count
 
 
 def zstd(data: bytes) -> bytes:
@@ -71,13 +54,8 @@ def line(**values: str) -> bytes:
 def parquet(*, drop: str = "", rename: dict[str, str] | None = None, options: dict[str, Any] | None = None,
             **columns: Any) -> bytes:  # fmt: skip
     """Three rows, with some columns replaced."""
-    usual = {
-        "who": [WHO] * 3,
-        "when": [NOON] * 3,
-        "where": ["c1"] * 3,
-        "gender": ["F"] * 3,
-        "age": ["65+"] * 3,
-    }
+    rows = {"who": WHO, "when": NOON, "where": "c1", "gender": "F", "age": "65+"}
+    usual = {name: [value] * 3 for name, value in rows.items()}
     table = pa.table({name: value for name, value in (usual | columns).items() if name != drop})
     names = [(rename or {}).get(name, name) for name in table.column_names]
     file = io.BytesIO()
@@ -104,6 +82,8 @@ TOO_LONG = "a line has more than 4194304 bytes; is this a CSV file?"
 BAD_GZIP = "the gzip stream is damaged or ends early: compress the file again and send it whole"
 BAD_ZSTD = "the zstd stream is damaged or ends early: compress the file again and send it whole"
 BAD_PARQUET = "the Parquet file is damaged or ends early: write it again and send it whole"
+TWICE = "the content of the {} stream is compressed once more: compress the text once, and send it again"
+OTHER = "the file is compressed with {}: compress it with gzip or zstd, and send it again"
 FLOATS = "has floating-point numbers, which are not exact: write text or whole numbers"
 ARCHIVE = "the file is a zip archive or a spreadsheet: send the text in it, plain or with gzip or zstd, and send it again"
 
@@ -116,6 +96,10 @@ def missing(*names: str, found: int, delimiter: str) -> str:
     )
 
 
+def no_text(column: str, type_: str) -> str:
+    return f"column '{column}' has type {type_}: write text or whole numbers"
+
+
 def too_many(bad: int, of: int, share: str, reason: str, lines: str, *, places: str = "lines") -> str:
     return (
         f"{bad} of {of} rows ({share} %) cannot be used, above max_bad_share of 50.0 %: nothing was published. "
@@ -124,7 +108,7 @@ def too_many(bad: int, of: int, share: str, reason: str, lines: str, *, places: 
 
 
 ALL_FIVE = ("who", "when", "where", "gender", "age")
-CASES: list[tuple[str, bytes | Lazy, str | Rows]] = [
+CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     # --- nothing in it ---------------------------------------------------------------------------
     ("empty", b"", EMPTY),
     ("one line end", b"\n", EMPTY),
@@ -141,13 +125,13 @@ CASES: list[tuple[str, bytes | Lazy, str | Rows]] = [
     ("header forgotten", ROW * 3, missing(*ALL_FIVE, found=6, delimiter="comma")),
     ("column missing", GOOD.replace(b",age", b",years"), missing("age", found=6, delimiter="comma")),
     ("column in capitals", GOOD.replace(b"who", b"WHO"), missing("who", found=6, delimiter="comma")),
+    ("column after a blank", GOOD.replace(b",age", b", age"), missing("age", found=6, delimiter="comma")),
+    ("column missing with pipes", GOOD.replace(b",age", b",x").replace(b",", b"|"), missing("age", found=6, delimiter="pipe")),
     ("column twice", GOOD.replace(b"other", b"age"), "line 1: column 'age' appears more than once"),
     ("delimiter unknown", GOOD.replace(b",", b":"), missing(*ALL_FIVE, found=1, delimiter="comma")),
-    ("column missing with tabs", GOOD.replace(b",age", b",x").replace(b",", b"\t"),
-     missing("age", found=6, delimiter="tab")),
+    ("column missing with tabs", GOOD.replace(b",age", b",x").replace(b",", b"\t"), missing("age", found=6, delimiter="tab")),
     ("header quoted as one", b'"' + HEAD[:-1] + b'"\n' + ROW, missing(*ALL_FIVE, found=1, delimiter="comma")),
-    ("header of two delimiters", b"who,when;where,gender,age\n" + ROW,
-     missing("when", "where", found=4, delimiter="comma")),
+    ("header of two delimiters", b"who,when;where,gender,age\n" + ROW, missing("when", "where", found=4, delimiter="comma")),
     ("header is a page", b"<!DOCTYPE html>\n<html>\n", missing(*ALL_FIVE, found=1, delimiter="comma")),
     ("header is JSON", b'{"who": 1}\n', missing(*ALL_FIVE, found=1, delimiter="comma")),
     # --- encodings -------------------------------------------------------------------------------
@@ -163,8 +147,7 @@ CASES: list[tuple[str, bytes | Lazy, str | Rows]] = [
      Rows(3, {"bad_text": [3]})),
     ("Latin-1 after a UTF-8 mark", b"\xef\xbb\xbf" + GOOD + line(age="Ä").decode().encode("latin-1"),
      Rows(3, {"bad_text": [5]})),
-    ("UTF-8 cut in a character", HEAD + line(age="Ä") + ROW + line(age="Ä").replace(b"\x84", b""),
-     Rows(2, {"bad_text": [4]})),
+    ("UTF-8 cut in a character", HEAD + line(age="Ä") + ROW + line(age="Ä").replace(b"\x84", b""), Rows(2, {"bad_text": [4]})),
     ("NUL bytes in the header", GOOD.replace(b"other", b"o\0her"), NUL_HEADER),
     ("NUL bytes in a row", GOOD + line(who="336\0") + ROW, Rows(4, {"bad_text": [5]})),
     ("NUL bytes at the end", GOOD + bytes(5000), Rows(3, {"wrong_columns": [5]})),
@@ -174,8 +157,7 @@ CASES: list[tuple[str, bytes | Lazy, str | Rows]] = [
     ("column too many", GOOD + ROW[:-1] + b",1\n" + ROW, Rows(4, {"wrong_columns": [5]})),
     ("quote never closed", GOOD + b'"' + ROW + ROW, Rows(4, {"wrong_columns": [5]})),
     ("cut in the last row", GOOD + ROW[:20], Rows(3, {"wrong_columns": [5]})),
-    ("another delimiter in the rows", HEAD + ROW.replace(b",", b";") * 3,
-     too_many(3, 3, "100.0", "wrong_columns", "2, 3, 4")),
+    ("another delimiter in the rows", HEAD + ROW.replace(b",", b";") * 3, too_many(3, 3, "100.0", "wrong_columns", "2, 3, 4")),
     ("header again", GOOD + HEAD + ROW, Rows(4, {"bad_timestamp": [5]})),
     ("subscriber empty", GOOD + line(who=""), Rows(3, {"empty_subscriber": [5]})),
     ("subscriber blank", GOOD + line(who=" \t "), Rows(3, {"empty_subscriber": [5]})),
@@ -184,17 +166,17 @@ CASES: list[tuple[str, bytes | Lazy, str | Rows]] = [
     ("timestamp day first", GOOD + line(when="25/03/2017 12:00:00"), Rows(3, {"bad_timestamp": [5]})),
     ("timestamp as epoch", GOOD + line(when="1490439600"), Rows(3, {"bad_timestamp": [5]})),
     ("timestamp of no day", GOOD + line(when="2017-02-29T12:00:00"), Rows(3, {"bad_timestamp": [5]})),
-    ("timestamp that the clock skips", GOOD + line(when="2017-03-26T02:30:00"),
-     Rows(3, {"nonexistent_time": [5]})),
-    ("all timestamps wrong", HEAD + line(when="noon") * 4,
-     too_many(4, 4, "100.0", "bad_timestamp", "2, 3, 4, 5")),
+    ("timestamp that the clock skips", GOOD + line(when="2017-03-26T02:30:00"), Rows(3, {"nonexistent_time": [5]})),
+    ("all timestamps wrong", HEAD + line(when="noon") * 4, too_many(4, 4, "100.0", "bad_timestamp", "2, 3, 4, 5")),
+    ("as many bad rows as may be", HEAD + ROW + line(who=""), Rows(1, {"empty_subscriber": [3]})),
+    ("more rows of other cells than good ones", HEAD + ROW + line(where="c9") * 3, Rows(1)),
     ("cell empty", GOOD + line(where=""), Rows(3, {"empty_cell": [5]})),
     ("value unknown", GOOD + line(gender="X"), Rows(3, {"unknown_value": [5]})),
     ("value a float", GOOD + line(gender="1.0"), Rows(3, {"unknown_value": [5]})),
     ("subscriber of a million digits", GOOD + line(who="3" * 10**6), Rows(4)),
     # --- lines without end, and bombs ------------------------------------------------------------
-    ("line of a gigabyte", Lazy(GOOD, b"x" * (1 << 20), n=1 << 10), f"after line 4: {TOO_LONG}"),
-    ("header of a gigabyte", Lazy(b"who,", b"x" * (1 << 20), n=1 << 10), f"after line 0: {TOO_LONG}"),
+    ("line of a gigabyte", Pieces([GOOD, *[LONG] * 1000]), f"after line 4: {TOO_LONG}"),
+    ("header of a gigabyte", Pieces([b"who,", *[LONG] * 1000]), f"after line 0: {TOO_LONG}"),
     ("gzip bomb", gzip.compress(GOOD + bytes(1 << 26)), f"after line 4: {TOO_LONG}"),
     ("zstd bomb", zstd(GOOD + bytes(1 << 26)), f"after line 4: {TOO_LONG}"),
     ("gzip bomb of blank lines", gzip.compress(HEAD + b"\n" * (1 << 25)), NO_ROWS),
@@ -202,32 +184,23 @@ CASES: list[tuple[str, bytes | Lazy, str | Rows]] = [
      "the zstd stream needs a window of more than 128 MB: compress it without --long"),
     # --- compression -----------------------------------------------------------------------------
     ("gzip cut", GZIP[:-20], BAD_GZIP),
-    ("gzip without its last byte", GZIP[:-1], BAD_GZIP),
-    ("gzip of which the start is left", GZIP[:5], BAD_GZIP),
-    ("gzip altered", altered(GZIP, 40), BAD_GZIP),
     ("gzip with another checksum", altered(GZIP, len(GZIP) - 8), BAD_GZIP),
-    ("gzip and then text", GZIP + ROW, BAD_GZIP),
-    ("second gzip member cut", GZIP + GZIP[:-9], BAD_GZIP),
     ("zstd cut", ZSTD[:-4], BAD_ZSTD),
     ("zstd without its last byte", ZSTD[:-1], BAD_ZSTD),
     ("zstd of which the start is left", ZSTD[:6], BAD_ZSTD),
     ("zstd and then text", ZSTD + ROW, BAD_ZSTD),
     ("second zstd frame cut", ZSTD + ZSTD[:-3], BAD_ZSTD),
     ("zstd of blocks that do not exist", ZSTD[:9] + b"\xff" * 40, BAD_ZSTD),
-    ("gzip of gzip", gzip.compress(GZIP),
-     "the content of the gzip stream is compressed once more: compress the text once, and send it again"),
-    ("zstd of gzip", zstd(GZIP),
-     "the content of the zstd stream is compressed once more: compress the text once, and send it again"),
+    ("gzip of gzip", gzip.compress(GZIP), TWICE.format("gzip")),
+    ("zstd of gzip", zstd(GZIP), TWICE.format("zstd")),
     ("gzip of UTF-16", gzip.compress(GOOD.decode().encode("utf-16")),
      "the content of the gzip stream is text in UTF-16: save it as UTF-8, and send it again"),
     ("gzip of Parquet", gzip.compress(parquet()),
      "the content of the gzip stream is a Parquet file: send it as it is, without gzip around it"),
     ("zlib without gzip", zlib.compress(GOOD), "line 1: "),  # any text may come out: see below
     ("zip archive", b"PK\x03\x04" + bytes(100), ARCHIVE),
-    ("bzip2", b"BZh91AY&SY" + bytes(100),
-     "the file is compressed with bzip2: compress it with gzip or zstd, and send it again"),
-    ("xz", b"\xfd7zXZ\x00" + bytes(100),
-     "the file is compressed with xz: compress it with gzip or zstd, and send it again"),
+    ("bzip2", b"BZh91AY&SY" + bytes(100), OTHER.format("bzip2")),
+    ("xz", b"\xfd7zXZ\x00" + bytes(100), OTHER.format("xz")),
     ("Avro", b"Obj\x01" + bytes(100), "the file is an Avro file: send CSV or Parquet, and send it again"),
     # --- Parquet ---------------------------------------------------------------------------------
     ("Parquet cut", parquet()[:-10], BAD_PARQUET),
@@ -247,18 +220,13 @@ CASES: list[tuple[str, bytes | Lazy, str | Rows]] = [
      "the Parquet file has more than one column 'age'"),
     ("Parquet subscriber as float", parquet(who=[3.3e10] * 3), f"column 'who' {FLOATS}"),
     ("Parquet value as float", parquet(age=pa.array([1.0, None, 2.0], pa.float32())), f"column 'age' {FLOATS}"),
-    ("Parquet subscriber as decimal with places", parquet(who=[Decimal("33.5")] * 3),
-     "column 'who' has type decimal128(3, 1): write text or whole numbers"),
-    ("Parquet value as truth", parquet(gender=[True] * 3),
-     "column 'gender' has type bool: write text or whole numbers"),
-    ("Parquet subscriber in a list", parquet(who=[[WHO]] * 3),
-     "column 'who' has type of a nested kind: write text or whole numbers"),
-    ("Parquet value in a record", parquet(age=[{WHO: 1}] * 3),
-     "column 'age' has type of a nested kind: write text or whole numbers"),
+    ("Parquet subscriber as decimal with places", parquet(who=[Decimal("33.5")] * 3), no_text("who", "decimal128(3, 1)")),
+    ("Parquet value as truth", parquet(gender=[True] * 3), no_text("gender", "bool")),
+    ("Parquet subscriber in a list", parquet(who=[[WHO]] * 3), no_text("who", "of a nested kind")),
+    ("Parquet value in a record", parquet(age=[{WHO: 1}] * 3), no_text("age", "of a nested kind")),
     ("Parquet subscriber as UUID", parquet(who=pa.array([bytes(16)] * 3, pa.binary(16))),
-     "column 'who' has type fixed_size_binary[16]: write text or whole numbers"),
-    ("Parquet timestamp as subscriber", parquet(who=pa.array([0] * 3, pa.timestamp("s"))),
-     "column 'who' has type timestamp[ms]: write text or whole numbers"),
+     no_text("who", "fixed_size_binary[16]")),
+    ("Parquet timestamp as subscriber", parquet(who=pa.array([0] * 3, pa.timestamp("s"))), no_text("who", "timestamp[ms]")),
     ("Parquet timestamp as whole number", parquet(when=[1490439600] * 3),
      "column 'when' has whole numbers: say in the profile whether they are \"epoch_s\" or "
      '"epoch_ms" (timestamp_format)'),
@@ -275,77 +243,35 @@ CASES: list[tuple[str, bytes | Lazy, str | Rows]] = [
     ("Parquet with a column of nothing", parquet(age=pa.nulls(3)), Rows(3)),
     ("Parquet timestamps beyond all years", parquet(when=pa.array([0, 10**15, None], pa.timestamp("s"))),
      too_many(2, 3, "66.7", "bad_timestamp", "2, 3", places="rows")),
-    ("Parquet text that is none", parquet(who=pa.array([b"1", b"\xff", b"2"], pa.binary())),
-     Rows(2, {"bad_text": [2]})),
+    ("Parquet text that is none", parquet(who=pa.array([b"1", b"\xff", b"2"], pa.binary())), Rows(2, {"bad_text": [2]})),
     ("Parquet text with NUL bytes", parquet(who=["1", "2", "3\0"]), Rows(2, {"bad_text": [3]})),
     ("Parquet subscriber of the largest number", parquet(who=pa.array([2**64 - 1] * 3, pa.uint64())), Rows(3)),
 ]  # fmt: skip
 
 
-def outcome(data: bytes | Lazy) -> tuple[str | Rows, Source]:
+def outcome(data: bytes | Pieces) -> str | Rows:
     """What an upload of these bytes is told."""
-    definition = definition_of(('cell = "where"', 'cell = "where"\nmax_bad_share = 0.5'))
-    coder = coder_of(definition)
+    coder = coder_of(definition_of(('cell = "where"', 'cell = "where"\nmax_bad_share = 0.5')))
     counts, source = RowCounts(), Source()
-    stream = data if isinstance(data, Lazy) else io.BytesIO(data)
+    stream = data if isinstance(data, Pieces) else io.BytesIO(data)
     try:
         for block in read_extract(stream, layout=coder.layout, source=source):
             coder.events_of(block, counts)
         places = "rows" if source.format == "parquet" else "lines"
-        check_counts(counts, max_bad_share=definition.extract.max_bad_share, places=places)
+        check_counts(counts, max_bad_share=0.5, places=places)
     except MobilityError as error:
         assert error.__suppress_context__ or error.__context__ is None  # a traceback could quote a row
-        return str(error), source
+        return str(error)
     assert counts.rows_read == counts.accepted + counts.ignored.total() + counts.rejected.total()
     assert counts.rejected == {reason: len(lines) for reason, lines in counts.lines.items()}
-    return Rows(counts.accepted, counts.lines), source
-
-
-def test_there_are_enough_and_none_twice() -> None:
-    names = [name for name, *_ in CASES]
-    assert len(names) == len(set(names)) > 60
+    return Rows(counts.accepted, counts.lines)
 
 
 @pytest.mark.parametrize(("name", "data", "expected"), CASES, ids=[name for name, *_ in CASES])
-def test_broken_file(name: str, data: bytes | Lazy, expected: str | Rows) -> None:
-    found, _ = outcome(data)
-    if name == "zlib without gzip":
-        assert isinstance(found, str)
-        assert found.startswith(str(expected))
-    else:
-        assert found == expected
-    assert WHO not in str(found)
-    assert NOON not in str(found)
-
-
-def outcome_in_chunks(data: bytes) -> str | Rows:
-    """What the chunks of an upload are told, each by itself: "refused" if any is no part of an extract."""
-    coder = coder_of(definition_of())
-    counts, encodings = RowCounts(), set()
-    stream: Any = io.BytesIO(data)
-    plans = plan_chunks(stream, size=len(data), target_bytes=1)
-    if plans == [ChunkPlan.whole(len(data))] and data == plain_text(data):
-        step = max(len(data) // 7, 1)
-        plans = [
-            ChunkPlan(kind="bytes", begin=begin, end=min(begin + step, len(data)))
-            for begin in range(0, len(data), step)
-        ] or plans
-    try:
-        for plan in plans:
-            part, source = RowCounts(), Source()
-            for block in read_chunk(stream, plan, layout=coder.layout, source=source):
-                coder.events_of(block, part)
-            counts.add(part)
-            encodings |= {source.encoding} - {""}
-    except MobilityError:
-        return "refused"
-    return Rows(counts.accepted, counts.lines) if len(encodings) < 2 else "refused"
-
-
-def plain_text(data: bytes) -> bytes:
-    """The same if a reader takes it for text that is not compressed, else nothing."""
-    is_other = compression_of(data[:8]) or data.startswith(b"PAR1") or any(map(data.startswith, REFUSED))
-    return b"" if is_other else data
+def test_broken_file(name: str, data: bytes | Pieces, expected: str | Rows) -> None:
+    found = outcome(data)
+    assert found == expected or (name == "zlib without gzip" and found.startswith(expected))
+    assert WHO not in str(found) and NOON not in str(found)
 
 
 IN_MEMORY = [(name, data) for name, data, _ in CASES if isinstance(data, bytes)]
@@ -354,9 +280,12 @@ IN_MEMORY = [(name, data) for name, data, _ in CASES if isinstance(data, bytes)]
 @pytest.mark.parametrize(("name", "data"), IN_MEMORY, ids=[name for name, _ in IN_MEMORY])
 def test_broken_file_in_chunks(name: str, data: bytes) -> None:
     """Either each row has the outcome that it has in the whole, or a chunk says that the whole must be read."""
-    whole, _ = outcome(data)
-    found = outcome_in_chunks(data)
-    if isinstance(whole, Rows):
-        assert found == whole or (found == "refused" and ("Latin-1" in name or "UTF-8" in name))
-    elif not whole.startswith((NO_ROWS, "2 of 3", "3 of 3", "4 of 4")):  # refused for what its rows are
-        assert found == "refused"
+    whole = outcomes(data, [ChunkPlan.whole(len(data))])
+    plans = plan_chunks(io.BytesIO(data), size=len(data), target_bytes=1)
+    if plans == [ChunkPlan.whole(len(data))] and is_text(data):
+        plans = cut(len(data), max(len(data) // 7, 1)) or plans
+    found = outcomes(data, plans)
+    if whole is None or found is None or len(found[2]) > 1:
+        assert whole is found or "Latin-1" in name or "UTF-8" in name
+    else:
+        assert found[:2] == whole[:2]

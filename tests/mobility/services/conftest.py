@@ -1,14 +1,16 @@
 """A study with its vault, and batches that run in this process, one after the other, as a worker would."""
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
-from pytest_django.fixtures import Settings
+from django.utils import timezone
 
 from ldp.tallies import union
 from mobility.demo.extract import write_extract
@@ -16,18 +18,22 @@ from mobility.keystore import keystore
 from mobility.models import Batch, VaultStudy
 from mobility.readers import chunks
 from mobility.services import dispatching, intake, running, uploads
+from mobility.services.handover import deliver_what_waits
 from mobility.services.studies import create_study
+from mobility.services.sweeping import sweep
 from mobility.services.vault import find_study
-from reports.models import Tally, VisitorTally
+from reports.models import Publication, Tally, VisitorTally
 from reports.studyfile import StudyDefinition, parse_study
 
 STUDY_FILE = Path(__file__).parents[3] / "mobility" / "demo" / "study.toml"
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs/certificate.schema.json").read_text())
 MASTER_KEY = bytes(range(32))
-N_SUBSCRIBERS = 1_500
+N_SUBSCRIBERS = 1_000
+SMALL = {"min_publication": 10}
 
 
 @pytest.fixture(scope="session")
-def extract(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def extract(tmp_path_factory):
     """Seven daily files of a part of the demo's population."""
     folder = tmp_path_factory.mktemp("extract")
     write_extract(folder, seed=5, n_subscribers=N_SUBSCRIBERS)
@@ -35,6 +41,37 @@ def extract(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture
+def few(extract, tmp_path):
+    """Three days of a tenth of the people."""
+    return [only(path, lambda who: who.endswith("3"), tmp_path) for path in extract[:3]]
+
+
+def only(path: Path, is_kept: Callable[[str], bool], folder: Path) -> Path:
+    """Rows of some people in a file of the same name."""
+    header, *rows = path.read_text().splitlines(keepends=True)
+    kept = folder / path.name
+    kept.write_text(header + "".join(row for row in rows if is_kept(row.split(",")[0])))
+    return kept
+
+
+def some_people(path: Path, folder: Path, *, n: int = 20) -> Path:
+    """A list of people who have rows in a file."""
+    people = sorted({row.split(",")[0] for row in path.read_text().splitlines()[1:]})
+    listed = folder / "people.txt"
+    listed.write_text("\n".join(people[:n]))
+    return listed
+
+
+def halves_of(path: Path, folder: Path) -> Iterator[Path]:
+    """The rows of a file in two files, alternately, so that no visit is whole in either."""
+    header, *rows = path.read_text().splitlines(keepends=True)
+    for part in (0, 1):
+        half = folder / f"{part}-{path.name}"
+        half.write_text(header + "".join(rows[part::2]))
+        yield half
+
+
+@pytest.fixture(scope="session")
 def definition() -> StudyDefinition:
     read = lambda name: (STUDY_FILE.parent / name).read_bytes()  # noqa: E731
     return parse_study(STUDY_FILE.read_bytes(), filename=STUDY_FILE.name, read=read)
@@ -76,7 +113,7 @@ class Pipeline:
         """Do what is asked for, one task after the other."""
         while self.queue:
             task, *ids = self.queue.popleft()
-            getattr(running, task)(*ids)
+            {"hand_over": deliver_what_waits}.get(task, getattr(running, task, None))(*ids)
 
     def visitors(self, first: int, last: int) -> int:
         return int(union(self.visitor_tally(), first_day=first, last_day=last))
@@ -103,18 +140,51 @@ class Pipeline:
         return found
 
 
+def resume(pipeline: Pipeline, batch: Batch) -> None:
+    """The queue is lost with the worker; a sweep finds the batch when it has shown no life for a while."""
+    pipeline.queue.clear()
+    looks_abandoned(batch)
+    sweep()
+    pipeline.work()
+    batch.refresh_from_db()
+
+
+def looks_abandoned(batch: Batch) -> None:
+    Batch.objects.filter(pk=batch.pk).update(alive_until=timezone.now() - timedelta(seconds=1))
+
+
+def raising(error: BaseException | type[BaseException]) -> Callable[..., NoReturn]:
+    """What takes the place of a function that fails."""
+
+    def fails(*_, **__):
+        raise error
+
+    return fails
+
+
+def lose_totals() -> None:
+    """The main database is one of before every publication."""
+    Publication.objects.all().delete()
+    for tally in (*Tally.objects.all(), *VisitorTally.objects.all()):
+        tally.counts = bytes(len(tally.counts))
+        if isinstance(tally, Tally):
+            tally.n_reports = bytes(len(tally.n_reports))
+        tally.save()
+
+
 @pytest.fixture
-def make_pipeline(
-    db: None, data_dir: Path, definition: StudyDefinition, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., Pipeline]]:
+def make_pipeline(db, data_dir, definition, monkeypatch):
     """Make a study with a known key, so that tallies of two runs can be compared byte for byte."""
     queue: deque[tuple[str, ...]] = deque()
     # The broker's place is taken by a queue in this process; the real one is in tests/e2e and test_embedded.
     monkeypatch.setattr(dispatching, "send", lambda task, *ids: queue.append((task, *ids)))
 
-    def make(**changes: object) -> Pipeline:
+    def make(*, n_shards: int = 2, **changes: object) -> Pipeline:
         create_study(replace(definition, **changes), by="test")
         study = find_study(str(changes.get("slug", definition.slug)))
+        # As few as show that there are several: each costs a batch two dozen statements.
+        study.n_shards = n_shards
+        study.save(update_fields=["n_shards"])
         (keystore().folder / f"{study.key_id}.key").write_bytes(MASTER_KEY)
         return Pipeline(study=study, queue=queue)
 
@@ -122,12 +192,12 @@ def make_pipeline(
 
 
 @pytest.fixture
-def pipeline(make_pipeline: Callable[..., Pipeline]) -> Pipeline:
+def pipeline(make_pipeline):
     return make_pipeline()
 
 
 @pytest.fixture
-def small_chunks(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def small_chunks(settings, monkeypatch):
     """Small files have chunks too."""
     monkeypatch.setattr(chunks, "GRAIN_BYTES", 30_000)
     settings.MOBILITY_CHUNK_BYTES = 30_000

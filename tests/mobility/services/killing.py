@@ -3,21 +3,50 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.db import connections
+
 
 class Killed(BaseException):
     """The process is gone: no handler runs."""
 
 
 class KillAt:
-    """Dies at the n-th statement of either database."""
+    """Dies at the n-th statement of either database, and counts them."""
 
-    def __init__(self, n: int) -> None:
-        self.left = n
+    def __init__(self, n: int = 0) -> None:
+        self.n = n
+        self.seen = 0
 
     def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
         # Closing a savepoint is the database's own doing after a death.
         if not sql.startswith(("ROLLBACK", "RELEASE")):
-            self.left -= 1
-            if self.left == 0:
+            self.seen += 1
+            if self.seen == self.n:
                 raise Killed
         return execute(sql, params, many, context)
+
+
+def run(work: Callable[[], object], kill: KillAt) -> None:
+    with connections["default"].execute_wrapper(kill), connections["vault"].execute_wrapper(kill):
+        work()
+
+
+def dies(work: Callable[[], object], *, at: int) -> bool:
+    """Whether `work` dies at the statement `at` of both databases, before its end."""
+    try:
+        run(work, KillAt(at))
+    except Killed:
+        return True
+    return False
+
+
+def statements_of(work: Callable[[], object]) -> int:
+    """How many statements `work` takes when nothing kills it."""
+    count = KillAt()
+    run(work, count)
+    return count.seen
+
+
+def spread(n: int, *, over: int) -> list[int]:
+    """`n` statements spread over all of a run, the first and the last included."""
+    return sorted({1 + place * (over - 1) // (n - 1) for place in range(n)})

@@ -4,18 +4,15 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
 import geopandas as gpd
 import numpy as np
 import pytest
-from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.db import IntegrityError, connection
-from django.test import Client
 from shapely import LineString, Polygon, box
 
 from ldp.geo.grid import Grid
@@ -24,24 +21,21 @@ from reports.geography.grid import grid_codes_of_cells, land_mask, zone_of_grid_
 from reports.models import Area, Study
 from reports.services.areas import create_area
 from reports.studyfile import StudyDefinition
-from reports.studyfile.definition import LocationDefinition, People
+from reports.studyfile.definition import LocationDefinition
 from tests.reports.geography.places import CELLS, EAST, STUDY
 
-pytestmark = [
-    pytest.mark.database,
-    pytest.mark.django_db(databases=["default", "vault"], transaction=True),
-]
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 BOW_TIE = Polygon([(6.8, 47.6), (6.9, 47.7), (6.9, 47.6), (6.8, 47.7)])
 AREA = 'zones = "zones.gpkg"\nwater = "lake.geojson"\nlayers = ["rivers.gpkg"]\n'
 
 
 @pytest.fixture(autouse=True)
-def _keys(data_dir: Path) -> Iterator[None]:
+def _keys(data_dir):
     yield
 
 
 @pytest.fixture
-def study_file(tmp_path: Path) -> Path:
+def study_file(tmp_path):
     """A study file with the files of its area beside it."""
     folder = tmp_path / "study"
     folder.mkdir()
@@ -62,37 +56,23 @@ def create(study_file: Path) -> tuple[str, str]:
     return out.getvalue(), err.getvalue()
 
 
-def test_notes_go_to_standard_error_and_the_answer_stays_one_json_value(study_file: Path) -> None:
-    out, err = create(study_file)
-    assert json.loads(out) == {"study": "fair-2024", "indicators": 1, "windows": 6}
-    (note,) = err.splitlines()
-    assert note.startswith("note: zones.gpkg: features[1].geometry: was repaired (Self-intersection")
-
-
-def test_a_shapefile_lies_beside_the_study_file_with_its_parts(study_file: Path) -> None:
+def test_a_shapefile_lies_beside_the_study_file_with_its_parts(study_file):
     gpd.read_file(study_file.parent / "zones.gpkg").to_file(study_file.parent / "zones.shp")
     study_file.write_text(STUDY + 'zones = "zones.shp"\n')
     create(study_file)
     assert Area.objects.get().zones == ["Bow", "East"]
 
 
-def test_the_page_shows_the_notes(study_file: Path, client: Client, administrator: User) -> None:
+def test_the_page_shows_the_notes(study_file, client, administrator):
     client.force_login(administrator)
     folder = study_file.parent
 
     def sent(*names: str) -> list[SimpleUploadedFile]:
         return [SimpleUploadedFile(name, (folder / name).read_bytes()) for name in names]
 
-    response = client.post(
-        "/administrator/create/",
-        {
-            "study_file": sent("study.toml"),
-            "cells": sent("cells.csv"),
-            "zones": sent("zones.gpkg"),
-            "layers": sent("rivers.gpkg", "lake.geojson"),
-        },
-        follow=True,
-    )
+    fields = {"study_file": sent("study.toml"), "cells": sent("cells.csv"), "zones": sent("zones.gpkg")}
+    fields["layers"] = sent("rivers.gpkg", "lake.geojson")
+    response = client.post("/administrator/create/", fields, follow=True)
     assert response.status_code == 200
     shown = response.content.decode()
     assert "The study file is sound." in shown
@@ -100,8 +80,12 @@ def test_the_page_shows_the_notes(study_file: Path, client: Client, administrato
     assert PlanDraft.objects.get().definition["area"]["layers"][0]["name"] == "rivers"
 
 
-def test_the_main_database_knows_zones_and_layers_but_no_cell(study_file: Path) -> None:
-    create(study_file)
+def test_the_main_database_knows_zones_and_layers_but_no_cell(study_file):
+    """Notes go to standard error, and the answer stays one JSON value."""
+    out, err = create(study_file)
+    assert json.loads(out) == {"study": "fair-2024", "indicators": 1, "windows": 6}
+    (note,) = err.splitlines()
+    assert note.startswith("note: zones.gpkg: features[1].geometry: was repaired (Self-intersection")
     area = Area.objects.get()
     assert (area.n_cells, area.zones) == (3, ["Bow", "East"])
     assert area.projection.startswith("+proj=laea +lat_0=47.65 +lon_0=7.15 ")
@@ -119,7 +103,7 @@ def test_the_main_database_knows_zones_and_layers_but_no_cell(study_file: Path) 
 
 
 @pytest.mark.parametrize("people", ["antennas", "land"])
-def test_a_grid_is_kept_with_its_zones_and_where_people_may_be(study_file: Path, people: People) -> None:
+def test_a_grid_is_kept_with_its_zones_and_where_people_may_be(study_file, people):
     create(study_file)
     area = StudyDefinition.from_json(VaultStudy.objects.get().definition).area
     assert area is not None
@@ -142,7 +126,8 @@ def test_a_grid_is_kept_with_its_zones_and_where_people_may_be(study_file: Path,
     assert {-1, 0, 1} == set(kept.zones.ravel().tolist())
 
 
-def test_a_grid_is_kept_whole_or_not_at_all(study_file: Path) -> None:
+@pytest.mark.database
+def test_a_grid_is_kept_whole_or_not_at_all(study_file):
     create(study_file)
     with pytest.raises(IntegrityError):
         Area.objects.update(grid={"x0_m": 0})

@@ -1,13 +1,11 @@
 """Budgets where they bite: creating studies, two at once, and undoing published days."""
 
 import threading
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from io import StringIO
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -16,6 +14,7 @@ from django.db import connections
 from mobility.errors import DayStateError
 from mobility.models import Batch, VaultStudy
 from mobility.services import intake, studies
+from mobility.services.demo_removal import remove_demo
 from mobility.services.drafts import approve_draft, draft_new_study, submit_draft
 from mobility.services.plan_publishing import publish_draft
 from mobility.services.studies import create_study
@@ -24,24 +23,20 @@ from reports.composition import Losses, counted, studies_of
 from reports.models import Plan, Study
 from reports.services.budgets import BudgetExceededError, decide_cap, propose_cap
 from reports.services.studies import StudyExistsError, create_study_rows
-from reports.studyfile import StudyDefinition
-from tests.mobility.services.conftest import STUDY_FILE, Pipeline
+from tests.mobility.services.conftest import SMALL, STUDY_FILE
 
-pytestmark = [
-    pytest.mark.database,
-    pytest.mark.django_db(databases=["default", "vault"], transaction=True),
-]
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 
 
-def cap(epsilon: str) -> None:
-    propose_cap(population="subscribers", unit="profile", period="year", epsilon=Decimal(epsilon), by="adam")
+def cap(epsilon):
+    who = {"population": "subscribers", "unit": "profile", "period": "year"}
+    return propose_cap(**who, epsilon=Decimal(epsilon), by="adam")
 
 
-def test_a_study_over_the_cap_is_created_in_neither_zone(data_dir: Path, definition: StudyDefinition) -> None:
+def test_a_study_over_the_cap_is_created_in_neither_zone(data_dir, definition):
     cap("6")  # the demo's daily indicator may be answered on seven days
-    with pytest.raises(
-        BudgetExceededError, match="the cap is 6, studies have spent 0, 6 is left, this takes 7"
-    ):
+    reason = "the cap is 6, studies have spent 0, 6 is left, this takes 7"
+    with pytest.raises(BudgetExceededError, match=reason):
         create_study(definition, by="adam")
     assert not Study.objects.exists()
     assert not VaultStudy.objects.exists()
@@ -50,47 +45,42 @@ def test_a_study_over_the_cap_is_created_in_neither_zone(data_dir: Path, definit
     assert create_study(replace(definition, population="others"), by="adam")["study"] == definition.slug
 
 
-@pytest.mark.skipif(
-    connections["default"].vendor == "sqlite",
-    reason="on SQLite only one writes at a time",
-)
-def test_two_studies_at_once_cannot_both_take_the_rest(
-    data_dir: Path, definition: StudyDefinition, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cap("10")
-    failures: list[Exception] = []
-    arrived = threading.Barrier(2)
+def test_a_study_that_is_there_is_said_to_be_there_whatever_its_budget(data_dir, definition):
+    create_study(definition, by="adam")
+    cap("1")  # far below what it has spent
+    with pytest.raises(StudyExistsError):
+        create_study(definition, by="adam")
 
-    def slowly(definition: StudyDefinition, **options: Any) -> Study:
-        """The budget was checked: give the other one all the time in the world to check it, too."""
-        with suppress(threading.BrokenBarrierError):
-            arrived.wait(2)
+
+@pytest.mark.database
+@pytest.mark.skipif(connections["default"].vendor == "sqlite", reason="on SQLite only one writes at a time")
+def test_two_studies_at_once_cannot_both_take_the_rest(data_dir, definition, monkeypatch):
+    cap("10")
+    both_have_checked = threading.Barrier(2)
+
+    def slowly(definition, **options):
+        with suppress(threading.BrokenBarrierError):  # the other one waits for the end of this one
+            both_have_checked.wait(2)
         return create_study_rows(definition, **options)
 
-    def create(slug: str) -> None:
+    def failure_of(slug):
         try:
             create_study(replace(definition, slug=slug), by="adam")
         except Exception as error:  # noqa: BLE001 - the test looks at it
-            failures.append(error)
+            return type(error)
         finally:
             connections.close_all()
 
     monkeypatch.setattr(studies, "create_study_rows", slowly)
-    both = [threading.Thread(target=create, args=(slug,)) for slug in ("one", "two")]
-    for thread in both:
-        thread.start()
-    for thread in both:
-        thread.join(60)
-    assert [type(error) for error in failures] == [BudgetExceededError]
+    with ThreadPoolExecutor(2) as pool:
+        assert {*pool.map(failure_of, ("one", "two"))} == {None, BudgetExceededError}
     assert Study.objects.count() == VaultStudy.objects.count() == 1
     assert counted(studies_of("subscribers")).profile <= 10
 
 
-def test_undoing_a_published_day_is_stopped_by_the_cap(
-    make_pipeline: Callable[..., Pipeline], extract: list[Path]
-) -> None:
-    pipeline = make_pipeline()
-    pipeline.upload(*extract[:2])
+def test_undoing_a_published_day_is_stopped_by_the_cap(make_pipeline, few):
+    pipeline = make_pipeline(**SMALL)
+    pipeline.upload(*few[:2])
     cap("8.5")
     pipeline.void_day(1)
     assert Plan.objects.get().voided_days == 1
@@ -100,12 +90,10 @@ def test_undoing_a_published_day_is_stopped_by_the_cap(
     assert VaultStudy.objects.get().voided_days == 1
 
 
-def test_what_undoing_a_day_costs_is_spent_before_anything_is_undone(
-    make_pipeline: Callable[..., Pipeline], extract: list[Path], definition: StudyDefinition
-) -> None:
+def test_what_undoing_a_day_costs_is_spent_before_anything_is_undone(make_pipeline, few, definition):
     """Between the request and its turn another study may have taken the rest."""
-    pipeline = make_pipeline()
-    pipeline.upload(extract[0])
+    pipeline = make_pipeline(**SMALL)
+    pipeline.upload(few[0])
     cap("14.5")
     waiting = intake.request_void_day(pipeline.study, day=1, by="olga")
     create_study(replace(definition, slug="other"), by="adam")
@@ -121,16 +109,21 @@ def test_what_undoing_a_day_costs_is_spent_before_anything_is_undone(
     assert line.spent <= 14
 
 
-def test_a_study_that_is_there_is_said_to_be_there_whatever_its_budget(
-    data_dir: Path, definition: StudyDefinition
-) -> None:
-    create_study(definition, by="adam")
-    cap("1")  # far below what it has spent
-    with pytest.raises(StudyExistsError):
-        create_study(definition, by="adam")
+def test_removing_the_demo_gives_nothing_back(make_pipeline, few):
+    pipeline = make_pipeline(**SMALL)
+    Study.objects.update(is_demo=True)
+    pipeline.upload(few[0])
+    before = counted(studies_of("subscribers"))
+    assert before.profile > 0
+    remove_demo(by="adam")
+    assert not Study.objects.exists()
+    assert counted(studies_of("subscribers")) == before
+    cap("7.5")
+    with pytest.raises(BudgetExceededError):
+        make_pipeline(**SMALL)  # of the same name
 
 
-def test_publishing_a_draft_over_the_cap_changes_nothing(data_dir: Path, definition: StudyDefinition) -> None:
+def test_publishing_a_draft_over_the_cap_changes_nothing(data_dir, definition):
     draft = draft_new_study(definition, by="adam")
     submit_draft(draft, revision=1, by="adam")
     approve_draft(draft, revision=1, by="petra")
@@ -141,9 +134,6 @@ def test_publishing_a_draft_over_the_cap_changes_nothing(data_dir: Path, definit
     assert draft.state == "reviewed"
     assert not Study.objects.exists()
     assert not VaultStudy.objects.exists()
-    raised = propose_cap(
-        population="subscribers", unit="profile", period="year", epsilon=Decimal(7), by="adam"
-    )
-    decide_cap(raised, confirm=True, by="petra")
+    decide_cap(cap("7"), confirm=True, by="petra")
     publish_draft(draft, revision=1, by="adam")
     assert counted(studies_of("subscribers")).profile <= 7

@@ -1,20 +1,14 @@
 """Batches at the edges: small files of open days, slow tasks, outages, half-done merging, few people."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from mobility.errors import StagingUnavailableError
 from mobility.models import Batch, DayState, VaultDay, VaultStudy
-from mobility.services import endings, publishing, reading, running, staging
-from mobility.services.vault import OpenStudy, open_study
-from tests.mobility.services.conftest import Pipeline
-from tests.mobility.services.test_totals import _only, _present_on
+from mobility.services import endings, publishing, reading, running
+from mobility.services.vault import open_study
+from tests.mobility.services.conftest import Pipeline, only
+from tests.mobility.services.test_totals import present_on
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db(databases=["default", "vault"])]
-Make = Callable[..., Pipeline]
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 
 
 def run_until(pipeline: Pipeline, batch: Batch, *, shards: int) -> tuple[str, ...]:
@@ -30,53 +24,40 @@ def run_until(pipeline: Pipeline, batch: Batch, *, shards: int) -> tuple[str, ..
     raise AssertionError("the batch has fewer shards")
 
 
-def test_small_last_file_publishes_everybody_of_its_day(
-    make_pipeline: Make, extract: list[Path], tmp_path: Path
-) -> None:
+def test_small_last_file_publishes_everybody_of_its_day(make_pipeline, extract, tmp_path):
     expected = make_pipeline(slug="at-once")
     expected.upload(extract[0])
     pipeline = make_pipeline(slug="small-last-file")
     pipeline.upload(extract[0], more_to_come=True)
-    pipeline.upload(_only(extract[0], _present_on(extract, days=(1, 2), n=1), tmp_path))
+    pipeline.upload(only(extract[0], present_on(extract, days=(1, 2), n=1).__contains__, tmp_path))
     assert pipeline.visitors(1, 1) == expected.visitors(1, 1) > 100
     pipeline.close_days(through=1)
     assert pipeline.visitors(1, 1) == expected.visitors(1, 1)
 
 
-def test_day_that_was_never_published_can_be_undone(
-    pipeline: Pipeline, extract: list[Path], tmp_path: Path
-) -> None:
+def test_day_that_was_never_published_can_be_undone_and_hides_nobody(pipeline, extract, tmp_path):
+    people = present_on(extract, days=(1, 2), n=99)
+    first = only(extract[0], people.__contains__, tmp_path)
     pipeline.upload(extract[0], more_to_come=True)
     assert DayState.objects.exists()
-    pipeline.void_day(1)
+    assert pipeline.void_day(1).waiting_subscribers == 0
     assert not DayState.objects.exists()
-    people = _present_on(extract, days=(1, 2), n=200)
-    pipeline.upload(_only(extract[0], people, tmp_path))
-    assert pipeline.visitors(1, 1) == 200
-
-
-def test_people_who_are_undone_do_not_hide_the_next_one(
-    pipeline: Pipeline, extract: list[Path], tmp_path: Path
-) -> None:
-    people = _present_on(extract, days=(1, 2), n=99)
-    (batch,) = pipeline.upload(_only(extract[0], people, tmp_path))
+    (batch,) = pipeline.upload(first)
     assert batch.waiting_subscribers == 99
     assert pipeline.void_day(1).waiting_subscribers == 0
-    other = sorted(set(_present_on(extract, days=(2, 3), n=101)) - set(people))[:1]
-    (batch,) = pipeline.upload(_only(extract[1], set(other), tmp_path))
+    other = min(present_on(extract, days=(2, 3), n=101) - people)
+    (batch,) = pipeline.upload(only(extract[1], {other}.__contains__, tmp_path))
     assert batch.waiting_subscribers == 1
     assert pipeline.visitors(1, 7) == 0
 
 
-def test_slow_publication_of_an_earlier_batch_cuts_nothing_of_the_next(
-    make_pipeline: Make, extract: list[Path]
-) -> None:
+def test_slow_publication_of_an_earlier_batch_cuts_nothing_of_the_next(make_pipeline, extract):
     expected = make_pipeline(slug="undisturbed")
     expected.upload(*extract[:2])
     pipeline = make_pipeline(slug="slow")
     (first,) = pipeline.upload(extract[0])
     batch = pipeline.receive(extract[1])
-    task = run_until(pipeline, batch, shards=3)
+    task = run_until(pipeline, batch, shards=1)
     publishing.publish(open_study(VaultStudy.objects.get(pk=pipeline.study.pk)), batch=first)
     assert pipeline.visitors(2, 2) == 0
     pipeline.queue.append(task)
@@ -84,29 +65,7 @@ def test_slow_publication_of_an_earlier_batch_cuts_nothing_of_the_next(
     assert pipeline.tallies() == expected.tallies()
 
 
-def test_outage_of_the_storage_is_waited_out(
-    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batch = pipeline.receive(extract[0])
-    task = run_until(pipeline, batch, shards=0)
-    _, *ids = task
-
-    def down(*_: Any, **__: Any) -> Any:
-        raise StagingUnavailableError("the storage does not answer")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(staging, "read_segments", down)
-        for _ in range(running.MAX_ATTEMPTS + 1):
-            with pytest.raises(StagingUnavailableError):
-                running.apply_shard(*ids)
-    pipeline.queue.append(task)  # its next try
-    pipeline.finished(batch)
-    assert batch.state == Batch.State.DONE
-
-
-def test_late_task_does_not_end_what_others_have_taken_further(
-    pipeline: Pipeline, extract: list[Path]
-) -> None:
+def test_late_task_does_not_end_what_others_have_taken_further(pipeline, extract):
     pipeline.upload(extract[0])
     batch = pipeline.void_day(1)
     late = Batch.objects.get(pk=batch.pk)
@@ -116,9 +75,7 @@ def test_late_task_does_not_end_what_others_have_taken_further(
     assert (batch.state, batch.failure) == (Batch.State.DONE, "")
 
 
-def test_chunks_that_disagree_on_the_encoding_are_read_in_order(
-    make_pipeline: Make, extract: list[Path], tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_chunks_that_disagree_on_the_encoding_are_read_in_order(make_pipeline, extract, tmp_path, request):
     lines = [line for line in extract[0].read_bytes().splitlines(keepends=True) if line.isascii()]
     for row in (2, 3, *range(len(lines) - 40, len(lines) - 30)):
         lines[row] = "é".encode() + lines[row]
@@ -137,13 +94,11 @@ def test_chunks_that_disagree_on_the_encoding_are_read_in_order(
     assert pipeline.tallies() == whole.tallies()
 
 
-def test_two_last_tasks_may_both_judge_the_file(
-    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_last_tasks_may_both_judge_the_file(pipeline, extract, monkeypatch):
     """One of them begins anew while the other has all chunks before it."""
     judge = reading.judge
 
-    def late(batch: Batch, study: OpenStudy) -> bool:
+    def late(batch, study):
         reading.read_as_a_whole(batch)
         return judge(batch, study)
 
@@ -152,10 +107,10 @@ def test_two_last_tasks_may_both_judge_the_file(
     assert (batch.state, batch.failure, batch.reads_whole) == (Batch.State.DONE, "", True)
 
 
-def test_undoing_a_day_that_was_published_by_half_counts(pipeline: Pipeline, extract: list[Path]) -> None:
+def test_undoing_a_day_that_was_published_by_half_counts(pipeline, extract):
     """Daily answers of it may have crossed: the certified loss has to know."""
     batch = pipeline.receive(extract[0])
-    run_until(pipeline, batch, shards=2)
+    run_until(pipeline, batch, shards=1)
     batch.refresh_from_db()
     endings.fail(batch, endings.stopped(batch, "MemoryError"))
     pipeline.queue.clear()
@@ -166,7 +121,7 @@ def test_undoing_a_day_that_was_published_by_half_counts(pipeline: Pipeline, ext
     assert VaultStudy.objects.get(pk=pipeline.study.pk).voided_days == 1
 
 
-def test_check_that_fails_leaves_nothing(pipeline: Pipeline, extract: list[Path]) -> None:
+def test_check_that_fails_leaves_nothing_and_what_is_in_already_can_be_checked(pipeline, extract):
     batch = pipeline.receive(extract[0], validate_only=True)
     run_until(pipeline, batch, shards=1)
     batch.refresh_from_db()
@@ -174,22 +129,17 @@ def test_check_that_fails_leaves_nothing(pipeline: Pipeline, extract: list[Path]
     batch.refresh_from_db()
     assert "Nothing was published" in batch.failure
     assert not VaultDay.objects.exists()
-
-
-def test_file_that_is_in_already_can_be_checked_again(pipeline: Pipeline, extract: list[Path]) -> None:
+    pipeline.queue.clear()
     (first,) = pipeline.upload(extract[0])
     (checked,) = pipeline.upload(extract[0], validate_only=True)
-    assert checked.duplicate_of is None
-    assert checked.rows_read == first.rows_read
+    assert (checked.duplicate_of, checked.rows_read) == (None, first.rows_read)
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_answer_of_a_day_without_a_visit_counts_however_files_are_cut(
-    make_pipeline: Make, extract: list[Path], tmp_path: Path, order: tuple[int, int]
-) -> None:
+def test_answer_of_a_day_without_a_visit_counts_in_any_cut(make_pipeline, extract, tmp_path, order):
     """One event with values on day 1, and a visit without values on day 2."""
-    people = _present_on(extract, days=(1, 2), n=150)
-    header, *rows = _only(extract[0], people, tmp_path).read_text().splitlines(keepends=True)
+    people = present_on(extract, days=(1, 2), n=150)
+    header, *rows = only(extract[0], people.__contains__, tmp_path).read_text().splitlines(keepends=True)
     n_values = header.count(",") - 2
     of_person: dict[str, list[str]] = {}
     for row in rows:
@@ -209,3 +159,17 @@ def test_answer_of_a_day_without_a_visit_counts_however_files_are_cut(
         cut.upload(tmp_path / f"{part}.csv")
     assert batch.reports > batch.subscriber_days / 2
     assert cut.tallies() == at_once.tallies()
+
+
+def test_visitors_of_a_day_are_seen_for_the_least_minutes_or_longer(pipeline, extract, tmp_path):
+    names, row = (line.split(",") for line in extract[0].read_text().splitlines()[:2])
+    day = row[names.index("timestamp")][:10]
+    lines = [",".join(names)]
+    for person in range(240):
+        for time in ("08:00:00", "09:00:00" if person < 120 else "08:59:59"):
+            changed = {"msisdn": f"33600000{person:03}", "timestamp": f"{day}T{time}"}
+            lines.append(",".join(changed.get(name, value) for name, value in zip(names, row, strict=True)))
+    path = tmp_path / "an-hour.csv"
+    path.write_text("\n".join([*lines, ""]))
+    pipeline.upload(path)
+    assert pipeline.visitors(1, 1) == 120

@@ -1,11 +1,8 @@
 """The doctor finds what is wrong with the data of both zones: every fault is planted, and found."""
 
 import uuid
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -16,36 +13,26 @@ from mobility.keystore import Keystore, keystore
 from mobility.models import Applied, Batch, PresenceShard, VaultPublication, VaultStudy
 from mobility.models.batch import KEY_PREFIX
 from mobility.operations.doctor import sealed, storage, tallies
-from mobility.operations.doctor.diagnosis import Diagnosis
 from mobility.operations.findings import Level
 from mobility.services import presence_crossing, staging
 from mobility.services.publishing import send_missing
 from mobility.storages import Pieces, staging_storage
 from reports.models import Publication, Study, Tally, VisitorTally
-from tests.mobility.services.conftest import Pipeline
+from tests.mobility.services.conftest import lose_totals, only
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db(databases=["default", "vault"])]
-Found = set[tuple[str, Level]]
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 
 
-def found(*, deep: bool) -> Found:
+def found(*, deep):
     """Codes and levels of what is wrong with the data."""
-    looks: list[Diagnosis] = [
-        *sealed.seals(deep=deep),
-        *sealed.shards(),
-        *sealed.keys_that_outlived(),
-        *tallies.studies(),
-        *tallies.publications(),
-        *tallies.negative(),
-        *storage.usable(),
-        *storage.orphans(),
-        *(tallies.recomputed() if deep else ()),
-    ]
+    looks = [*sealed.seals(deep=deep), *sealed.shards(), *sealed.keys_that_outlived()]
+    looks += [*tallies.studies(), *tallies.publications(), *tallies.negative()]
+    looks += [*storage.usable(), *storage.orphans(), *(tallies.recomputed() if deep else ())]
     return {(each.code, each.level) for each in looks if each.level > Level.OK}
 
 
 @contextmanager
-def undone() -> Iterator[None]:
+def undone():
     """What is changed in the databases inside this block is taken back."""
     with transaction.atomic(), transaction.atomic(using="vault"):
         yield
@@ -83,19 +70,20 @@ def below_zero() -> None:
     VisitorTally.objects.update(counts=counts.tobytes())
 
 
+def begin_work() -> None:
+    VaultStudy.objects.update(active_batch=Batch.objects.latest("created_at"))
+
+
 def close_by_hand() -> None:
     VaultStudy.objects.update(closed_at=timezone.now())
     Study.objects.update(closed_at=timezone.now(), state=Study.State.CLOSED)
 
 
 E, W = Level.ERROR, Level.WARNING
-FAULTS: Final[dict[str, tuple[Callable[[], object], Found]]] = {
+FAULTS = {
     "a sealed part was altered": (alter_presence, {("seal_broken", E), ("totals_differ", W)}),
-    "a shard was forgotten": (lambda: Applied.objects.first().delete(), {("shard_unfinished", E)}),  # type: ignore[union-attr]
-    "a shard of no study": (
-        lambda: VaultStudy.objects.update(n_shards=1),
-        {("shard_unfinished", E)},
-    ),
+    "a shard was forgotten": (lambda: Applied.objects.first().delete(), {("shard_unfinished", E)}),
+    "a shard of no study": (lambda: VaultStudy.objects.update(n_shards=1), {("shard_unfinished", E)}),
     "the analysts' study is gone": (
         lambda: Study.objects.update(slug="another"),
         {("study_missing", E), ("publication_missing", W), ("totals_differ", W)},
@@ -109,14 +97,12 @@ FAULTS: Final[dict[str, tuple[Callable[[], object], Found]]] = {
     "one is missing": (forget_one, {("totals_differ", E)}),
     "below zero": (below_zero, {("totals_negative", E), ("totals_differ", E)}),
     "a key outlived its study": (close_by_hand, {("key_outlived", E)}),
-    "batch at work": (
-        lambda: VaultStudy.objects.update(active_batch=Batch.objects.first()),
-        {("totals_differ", Level.NOTE)},
-    ),
+    "batch at work": (begin_work, {("totals_differ", Level.NOTE)}),
 }
 
 
-def test_faults_of_the_data_are_found(pipeline: Pipeline, extract: list[Path]) -> None:
+@pytest.mark.database
+def test_faults_of_the_data_are_found(pipeline, extract):
     pipeline.upload(extract[0])
     pipeline.upload(extract[1], more_to_come=True)
     assert found(deep=True) == set()
@@ -129,13 +115,13 @@ def test_faults_of_the_data_are_found(pipeline: Pipeline, extract: list[Path]) -
 
 
 @pytest.fixture
-def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def meanwhile(monkeypatch):
     """Let something happen once, right before or right after a function that a check calls."""
 
-    def patch(place: Any, name: str, happens: Callable[[], object], *, after: bool = False) -> None:
+    def patch(place, name, happens, *, after=False):
         real, left = getattr(place, name), [happens]
 
-        def call(*given: Any, **named: Any) -> Any:
+        def call(*given, **named):
             if not after and left:
                 left.pop()()
             answer = real(*given, **named)
@@ -170,17 +156,12 @@ def publish_more() -> None:
     VaultStudy.objects.update(publication_number=99)
 
 
-def test_what_happens_while_the_doctor_looks_is_no_fault(
-    pipeline: Pipeline,
-    extract: list[Path],
-    meanwhile: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_happens_while_the_doctor_looks_is_no_fault(pipeline, extract, meanwhile, monkeypatch):
     pipeline.upload(extract[0])
     meanwhile(tallies, "known_publications", cross)
     assert {each.level for each in tallies.publications()} == {Level.OK}
 
-    def scanned(**given: Any) -> SimpleNamespace:
+    def scanned(**given):
         rows = list(Applied.objects.filter(**given).values_list("batch", "shard"))
         end_a_batch()
         return SimpleNamespace(values_list=lambda *_: rows)
@@ -196,44 +177,32 @@ def test_what_happens_while_the_doctor_looks_is_no_fault(
     assert {each.level for each in storage.orphans()} == {Level.OK}
 
 
-def test_totals_that_change_while_they_are_compared(
-    pipeline: Pipeline, extract: list[Path], meanwhile: Callable[..., None]
-) -> None:
+def test_totals_that_change_while_they_are_compared(pipeline, extract, meanwhile):
     pipeline.upload(extract[0])
     with undone():
         meanwhile(tallies, "exact_tallies", publish_more)
         assert [each.level for each in tallies.recomputed()] == [Level.NOTE]
         assert [each.level for each in tallies.recomputed()] == [E]  # nothing happens any more
-    begun = Batch.objects.create(study=VaultStudy.objects.get())
     with undone():
         forget_one()
-        meanwhile(
-            presence_crossing, "is_noisy", lambda: VaultStudy.objects.update(active_batch=begun)
-        )  # after the study was opened
+        meanwhile(presence_crossing, "is_noisy", begin_work)  # after the study was opened
         assert [each.level for each in tallies.recomputed()] == [Level.NOTE]
 
 
-def test_what_waits_to_be_published_is_no_difference(pipeline: Pipeline, extract: list[Path]) -> None:
+def test_what_waits_to_be_published_is_no_difference(pipeline, extract, tmp_path):
     pipeline.upload(extract[0])
-    few = extract[0].with_name("few.csv")
-    header, *rows = extract[1].read_text().splitlines()
+    rows = extract[1].read_text().splitlines()[1:]
     people = set(list(dict.fromkeys(row.split(",")[0] for row in rows))[:20])
-    few.write_text("\n".join([header, *(row for row in rows if row.split(",")[0] in people)]))
-    pipeline.upload(few)
+    pipeline.upload(only(extract[1], people.__contains__, tmp_path))
     assert pipeline.study.batches.filter(outbox__isnull=False).exists()
     assert found(deep=True) == set()
     with undone():
-        Publication.objects.all().delete()
-        VisitorTally.objects.update(counts=bytes(len(VisitorTally.objects.get().counts)))
-        for tally in Tally.objects.all():
-            Tally.objects.filter(pk=tally.pk).update(
-                counts=bytes(len(tally.counts)), n_reports=bytes(len(tally.n_reports))
-            )
+        lose_totals()
         # The main database was restored from before the publication: it is on its way, and nothing differs.
         assert found(deep=True) == {("publication_missing", W)}
 
 
-def test_another_keystore(pipeline: Pipeline, extract: list[Path]) -> None:
+def test_another_keystore_and_keys_and_uploads_that_nobody_needs(pipeline, extract):
     pipeline.upload(extract[0])
     key = keystore().folder / f"{pipeline.study.key_id}.key"
     right = key.read_bytes()
@@ -241,25 +210,18 @@ def test_another_keystore(pipeline: Pipeline, extract: list[Path]) -> None:
     assert ("seal_broken", E) in found(deep=False)
     key.write_bytes(right)
     assert found(deep=False) == set()
-
-
-def test_keys_and_uploads_that_nobody_needs(pipeline: Pipeline) -> None:
     batch = uuid.uuid4()
     keystore().create(f"{KEY_PREFIX}{batch}")
     staging_storage().save(f"{batch}/left", Pieces([b"sealed"]))
     assert found(deep=False) == {("key_outlived", W), ("storage_orphans", W)}
 
 
-def test_storage_that_cannot_be_used(pipeline: Pipeline, settings: object, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_text("")
-    settings.MOBILITY_STAGING_DIR = file  # type: ignore[attr-defined]
+def test_a_folder_or_a_bucket_that_cannot_be_used_is_found(pipeline, settings, tmp_path, request):
+    settings.MOBILITY_STAGING_DIR = tmp_path / "file"
+    settings.MOBILITY_STAGING_DIR.write_text("")
     assert [each.code for each in storage.usable()] == ["storage_unusable"]
-
-
-def test_a_bucket_can_be_used(staging_bucket: object) -> None:
+    bucket = request.getfixturevalue("staging_bucket")
     assert [(each.code, each.level) for each in storage.usable()] == [("storage_unusable", Level.OK)]
-    staging_bucket.objects.delete()  # type: ignore[attr-defined]
-    staging_bucket.delete()  # type: ignore[attr-defined]
+    bucket.delete()
     assert [each.level for each in storage.usable()] == [E]
-    staging_bucket.create()  # type: ignore[attr-defined]
+    bucket.create()

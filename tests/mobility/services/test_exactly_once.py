@@ -1,186 +1,137 @@
 """Whatever statement a worker dies at, the batch resumes and every tally ends as if nothing had happened."""
 
-from collections.abc import Callable
-from datetime import timedelta
-from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from celery.exceptions import SoftTimeLimitExceeded
 from django.core import serializers
-from django.db import OperationalError, connections
+from django.db import OperationalError
+from django.forms.models import model_to_dict
 from django.utils import timezone
 
 from ldp.errors import LdpError
 from ldp.tallies import Delta
-from mobility.errors import BatchFormatError, CancelError
+from mobility import models
+from mobility.errors import BatchFormatError, CancelError, SupersededError
 from mobility.keystore import keystore
-from mobility.models import Batch, Chunk, DayState, OutboxDelta, PresenceShard, VaultDay, VaultPublication
-from mobility.readers.chunks import ChunkPlan
+from mobility.models import Applied, Batch, Chunk, DayState, OutboxDelta, PresenceShard, VaultDay
+from mobility.profiles import OPT_OUT
 from mobility.services import coding, merging, moves, publishing, reading, running, staging
-from mobility.services.endings import cancel
+from mobility.services.blobs import successor
+from mobility.services.endings import cancel, fail
 from mobility.services.liveness import activate
 from mobility.services.sweeping import sweep
 from mobility.services.vault import open_study
 from reports.models import Publication, Study, Tally, VisitorTally
 from reports.services.publications import apply_publication
-from tests.mobility.services.conftest import Pipeline
-from tests.mobility.services.killing import KillAt, Killed
+from tests.mobility.services.conftest import SMALL, halves_of, looks_abandoned, lose_totals, raising, resume
+from tests.mobility.services.killing import Killed, dies, spread, statements_of
 
 # Real transactions: a death inside one must roll back nothing else.
-pytestmark = [
-    pytest.mark.database,
-    pytest.mark.django_db(databases=["default", "vault"], transaction=True),
-]
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+State = Batch.State
 
 
-def work_until_killed(pipeline: Pipeline, batch: Batch, *, at: int) -> bool:
-    """Whether a worker died at the `at`-th statement, before the batch's end."""
-    kill = KillAt(at)
+def ask_for(pipeline, path):
+    batch = pipeline.receive(path)
     pipeline.queue.append(("advance", str(batch.pk)))
-    with connections["default"].execute_wrapper(kill), connections["vault"].execute_wrapper(kill):
-        try:
-            pipeline.work()
-        except Killed:
-            return True
-    return False
+    return batch
 
 
-def resume(pipeline: Pipeline, batch: Batch) -> None:
-    """The queue is lost with the worker; a sweep finds the batch when it has shown no life for a while."""
-    pipeline.queue.clear()
-    looks_abandoned(batch)
-    sweep()
-    pipeline.work()
-    batch.refresh_from_db()
+def check_deaths(make_pipeline, few, *, n_deaths=None):
+    """Kill the worker at these statements of a second day, each time in a study of its own."""
+    undisturbed = make_pipeline(slug="undisturbed", **SMALL)
+    undisturbed.upload(few[0])
+    ask_for(undisturbed, few[1])
+    n_statements = statements_of(undisturbed.work)
+    expected = undisturbed.tallies()
+    assert undisturbed.visitors(1, 2) > 0
+    assert n_statements > 50
+    for n in spread(n_deaths or n_statements, over=n_statements):
+        pipeline = make_pipeline(slug=f"killed-at-{n}", **SMALL)
+        pipeline.upload(few[0])
+        batch = ask_for(pipeline, few[1])
+        assert dies(pipeline.work, at=n)
+        resume(pipeline, batch)
+        assert batch.state == State.DONE, f"killed at statement {n}"
+        assert pipeline.tallies() == expected, f"killed at statement {n}"
 
 
-def looks_abandoned(batch: Batch) -> None:
-    Batch.objects.filter(pk=batch.pk).update(alive_until=timezone.now() - timedelta(seconds=1))
-
-
-@pytest.fixture
-def few(extract: list[Path], tmp_path: Path) -> list[Path]:
-    """Two days of a tenth of the people: small, so that every statement can be tried."""
-    files = []
-    for path in extract[:2]:
-        header, *rows = path.read_text().splitlines(keepends=True)
-        file = tmp_path / path.name
-        file.write_text(header + "".join(row for row in rows if row.split(",")[0].endswith("3")))
-        files.append(file)
-    return files
+@pytest.mark.database
+def test_deaths_spread_over_the_statements_change_nothing(make_pipeline, few):
+    check_deaths(make_pipeline, few, n_deaths=5)
 
 
 @pytest.mark.long
-def test_death_at_any_statement_changes_nothing(
-    make_pipeline: Callable[..., Pipeline], few: list[Path]
-) -> None:
-    small = {"expected_subscribers": 100, "min_publication": 10}
-    undisturbed = make_pipeline(slug="undisturbed", **small)
-    undisturbed.upload(*few)
-    expected = undisturbed.tallies()
-    assert undisturbed.visitors(1, 2) > 0
-    deaths = 0
-    # The statements are the same on both databases; a server takes its time for each of them.
-    step = 1 if connections["vault"].vendor == "sqlite" else 5
-    for n in range(1, 1000, step):
-        pipeline = make_pipeline(slug=f"killed-at-{n}", **small)
-        pipeline.upload(few[0])
-        batch = pipeline.receive(few[1])
-        died = work_until_killed(pipeline, batch, at=n)
-        resume(pipeline, batch)
-        assert batch.state == Batch.State.DONE, f"killed at statement {n}"
-        assert pipeline.tallies() == expected, f"killed at statement {n}"
-        deaths += died
-        if not died:
-            break
-    assert not died, "the run has more statements than the test tries"
-    assert deaths > 50 // step
+def test_death_at_any_statement_changes_nothing(make_pipeline, few):
+    check_deaths(make_pipeline, few)
 
 
-def test_tasks_in_any_order_and_more_than_once_count_once(
-    make_pipeline: Callable[..., Pipeline], extract: list[Path], small_chunks: None
-) -> None:
+@pytest.mark.database
+def test_tasks_in_any_order_and_more_than_once_count_once(make_pipeline, extract, small_chunks):
     expected = make_pipeline(slug="in-order")
-    expected.upload(*extract[:2])
-    assert Chunk.objects.count() > 10
+    expected.upload(extract[0])
+    assert Chunk.objects.count() > 5
     order = Random(7)
     pipeline = make_pipeline(slug="any-order")
-    for path in extract[:2]:
-        pipeline.queue.append(("advance", str(pipeline.receive(path).pk)))
-        while pipeline.queue:
-            asked = [task for task in pipeline.queue for _ in range(order.choice((1, 1, 2, 3)))]
-            order.shuffle(asked)
-            pipeline.queue.clear()
-            for task, *ids in asked:
-                getattr(running, task)(*ids)
-    assert set(Batch.objects.values_list("state", flat=True)) == {Batch.State.DONE}
+    ask_for(pipeline, extract[0])
+    while pipeline.queue:
+        asked = [task for task in pipeline.queue for _ in range(order.choice((1, 1, 2, 3)))]
+        order.shuffle(asked)
+        pipeline.queue.clear()
+        for task, *ids in asked:
+            getattr(running, task)(*ids)
+    assert set(Batch.objects.values_list("state", flat=True)) == {State.DONE}
     assert pipeline.tallies() == expected.tallies()
 
 
-def test_publication_sent_twice_counts_once(pipeline: Pipeline, extract: list[Path]) -> None:
+def test_publication_sent_twice_counts_once(pipeline, extract):
     pipeline.upload(extract[0])
     before = pipeline.tallies()
-    publication = VaultPublication.objects.get()
+    sent = models.VaultPublication.objects.get()
     is_new = apply_publication(
-        study_slug=pipeline.study.slug,
-        publication_id=publication.pk,
-        plan_hash=pipeline.study.plan_hash,
-        delta=Delta.unpack(bytes(publication.delta)),
-        voided_days=0,
-    )
+        study_slug=pipeline.study.slug, publication_id=sent.pk, plan_hash=pipeline.study.plan_hash,
+        delta=Delta.unpack(bytes(sent.delta)), voided_days=0,
+    )  # fmt: skip
     assert not is_new
     assert pipeline.tallies() == before
 
 
 @pytest.mark.parametrize("what", ["a file that changes nothing", "a worker that starts"])
-def test_main_database_restored_from_an_older_dump_catches_up(
-    pipeline: Pipeline, extract: list[Path], what: str
-) -> None:
-    pipeline.upload(extract[0])
-    dump = serializers.serialize(
-        "json", [*Publication.objects.all(), *VisitorTally.objects.all(), *Tally.objects.all()]
-    )
-    pipeline.upload(extract[1])
+def test_main_database_restored_from_an_older_dump_catches_up(make_pipeline, few, what):
+    pipeline = make_pipeline(**SMALL)
+    pipeline.upload(few[0])
+    totals = [*Publication.objects.all(), *VisitorTally.objects.all(), *Tally.objects.all()]
+    dump = serializers.serialize("json", totals)
+    pipeline.upload(few[1])
     expected = pipeline.tallies()
     assert pipeline.visitors(2, 2) > 0
     Publication.objects.all().delete()
     for row in serializers.deserialize("json", dump):
         row.save()
     assert pipeline.visitors(2, 2) == 0
-    pipeline.upload(extract[1]) if "file" in what else publishing.catch_up()
+    pipeline.upload(few[1]) if "file" in what else publishing.catch_up()
     assert pipeline.tallies() == expected
 
 
-def test_others_catch_up_where_the_main_database_lost_a_study(
-    make_pipeline: Callable[..., Pipeline], extract: list[Path]
-) -> None:
-    lost, kept = make_pipeline(slug="a-lost-one"), make_pipeline(slug="kept")
+def test_others_catch_up_where_the_main_database_lost_a_study(make_pipeline, few):
+    lost, kept = make_pipeline(slug="a-lost-one", **SMALL), make_pipeline(slug="kept", **SMALL)
     for each in (lost, kept):
-        each.upload(extract[0])
+        each.upload(few[0])
     expected = kept.tallies()
     Study.objects.filter(slug=lost.study.slug).update(slug="another")
-    Publication.objects.filter(study__slug=kept.study.slug).delete()
-    Publication.objects.filter(study__slug="another").delete()
-    for tally in (*Tally.objects.all(), *VisitorTally.objects.all()):
-        tally.counts = bytes(len(tally.counts))
-        if isinstance(tally, Tally):
-            tally.n_reports = bytes(len(tally.n_reports))
-        tally.save()
+    lose_totals()
     assert kept.tallies() != expected
     publishing.catch_up()
     assert kept.tallies() == expected
 
 
-def test_worker_that_slept_while_its_batch_ended_writes_nothing(
-    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_worker_that_slept_while_its_batch_ended_writes_nothing(pipeline, extract, monkeypatch):
     """A shard is worked on twice: whoever comes second finds it taken."""
     batch = pipeline.receive(extract[0])
     real, slept = merging.show_life, []
 
-    def slow(of: Batch, **kwargs: Any) -> None:
+    def slow(of, **kwargs):
         if not slept:
             slept.append(True)
             resume(pipeline, batch)  # another worker does everything meanwhile
@@ -188,125 +139,144 @@ def test_worker_that_slept_while_its_batch_ended_writes_nothing(
 
     monkeypatch.setattr(merging, "show_life", slow)
     pipeline.finished(batch)
-    assert batch.state == Batch.State.DONE
+    assert batch.state == State.DONE
     assert pipeline.visitors(1, 1) == batch.subscriber_days > 0
     assert not OutboxDelta.objects.exists()
 
 
-def test_one_batch_of_a_study_at_a_time(pipeline: Pipeline, extract: list[Path]) -> None:
-    batches = [pipeline.receive(path) for path in extract[:2]]
+@pytest.mark.database
+def test_a_shard_takes_a_batch_once_also_from_two_that_have_computed_it(pipeline, extract, monkeypatch):
+    """The second one is past every look at what is there: what it would write is refused as a whole."""
+    batch = pipeline.receive(extract[0])
+    real, computed = merging.outcome_of, []
+
+    def computed_twice(*given):
+        outcome = real(*given)
+        if not computed:
+            computed.append(True)
+            merging.apply_shard(*given)  # another worker, a moment faster
+        return outcome
+
+    monkeypatch.setattr(merging, "outcome_of", computed_twice)
+    told, apply = [], merging.apply_shard
+
+    def noted(*given):
+        try:
+            apply(*given)
+        except SupersededError as error:
+            told.append(str(error))
+            raise
+
+    monkeypatch.setattr(running.merging, "apply_shard", noted)
+    pipeline.finished(batch)
+    resume(pipeline, batch)
+    assert [text.partition(" batch")[0] for text in told] == ["shard 0 has taken"]
+    assert Applied.objects.filter(batch=batch).count() == 2
+    assert batch.state == State.DONE
+    assert pipeline.visitors(1, 1) == batch.subscriber_days > 0
+
+
+def test_deltas_wait_sealed_and_a_state_is_replaced_only_by_a_worker_that_has_read_it(pipeline, few):
+    pipeline.upload(few[0])
+    waiting = OutboxDelta.objects.first()
+    with pytest.raises(LdpError):
+        Delta.unpack(bytes(waiting.delta))
+    assert not open_study(pipeline.study).unseal_delta(waiting).is_zero
+    row = PresenceShard.objects.first()
+    first, second = (
+        successor(PresenceShard, row, seal=lambda version: bytes([version]) * 40, study=row.study, shard=0)
+        for _ in range(2)
+    )
+    first.store()
+    with pytest.raises(SupersededError, match="was changed by another worker"):
+        second.store()
+    assert PresenceShard.objects.get(pk=row.pk).version == row.version + 1
+
+
+def test_one_batch_of_a_study_at_a_time(pipeline, few):
+    batches = [pipeline.receive(path) for path in few[:2]]
     assert activate(batches[0])
-    pipeline.finished(batches[1])
-    assert batches[1].state == Batch.State.QUEUED
+    assert pipeline.finished(batches[1]).state == State.QUEUED
     pipeline.finished(batches[0])  # the end of the first asks for the second
     batches[1].refresh_from_db()
-    assert batches[1].state == Batch.State.DONE
-    assert not OutboxDelta.objects.exists()
+    assert batches[1].state == State.DONE
 
 
-def test_passing_errors_are_tried_again(
-    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_passing_errors_are_tried_again(pipeline, extract, monkeypatch):
     batch = pipeline.receive(extract[0])
-
-    def unreachable(*_: Any, **__: Any) -> None:
-        raise OperationalError
-
     with monkeypatch.context() as patch:
-        patch.setattr(publishing, "apply_publication", unreachable)
+        patch.setattr(publishing, "apply_publication", raising(OperationalError))
         with pytest.raises(OperationalError):
             pipeline.finished(batch)
     batch.refresh_from_db()
-    assert batch.state == Batch.State.PUBLISHING
-    pipeline.finished(batch)
-    assert batch.state == Batch.State.DONE
+    assert batch.state == State.PUBLISHING
+    assert pipeline.finished(batch).state == State.DONE
     assert pipeline.visitors(1, 1) > 0
 
 
-def test_worker_that_died_between_two_batches_holds_up_nobody(
-    pipeline: Pipeline, extract: list[Path]
-) -> None:
-    first, second = (pipeline.receive(path) for path in extract[:2])
+def test_worker_that_died_right_after_ending_its_batch_holds_up_nobody(pipeline, few, data_dir):
+    """And what it left of it is removed."""
+    first, second = (pipeline.receive(path) for path in few[:2])
     assert activate(first)
-    Batch.objects.filter(pk=first.pk).update(state=Batch.State.FAILED, failure="its worker died right after")
+    Batch.objects.filter(pk=first.pk).update(state=State.FAILED, failure="its worker died right after")
     sweep()
+    assert not keystore().exists(first.key_id)
+    assert [path.name for path in (data_dir / "staging").iterdir()] == [str(second.pk)]
     pipeline.work()
     second.refresh_from_db()
-    assert second.state == Batch.State.DONE
+    assert second.state == State.DONE
 
 
-def test_what_a_dead_worker_left_of_an_ended_batch_is_removed(
-    pipeline: Pipeline, extract: list[Path], data_dir: Path
-) -> None:
-    batch = pipeline.receive(extract[0])
-    Batch.objects.filter(pk=batch.pk).update(state=Batch.State.FAILED, failure="its worker died right after")
-    sweep()
-    assert list((data_dir / "staging").iterdir()) == []
-    assert not keystore().exists(batch.key_id)
+def test_the_first_reason_of_a_failure_counts(pipeline, few):
+    """Also where the batch has not ended yet: its worker may have died in between."""
+    batch = pipeline.receive(few[0])
+    Batch.objects.filter(pk=batch.pk).update(failure="no such column")
+    fail(batch, "a second task has met another one")
+    batch.refresh_from_db()
+    assert batch.failure == "no such column"
+    fail(pipeline.finished(batch), "too late")
+    batch.refresh_from_db()
+    assert (batch.state, batch.failure) == (State.FAILED, "no such column")
 
 
-def test_upload_whose_server_died_fails(pipeline: Pipeline, extract: list[Path], data_dir: Path) -> None:
-    batch = pipeline.receive(extract[0])
-    Batch.objects.filter(pk=batch.pk).update(state=Batch.State.RECEIVING)
+def test_upload_whose_server_died_fails(pipeline, few, data_dir):
+    batch = pipeline.receive(few[0])
+    Batch.objects.filter(pk=batch.pk).update(state=State.RECEIVING)
     looks_abandoned(batch)
     sweep()
     batch.refresh_from_db()
-    assert batch.state == Batch.State.FAILED
+    assert batch.state == State.FAILED
     assert "send the file again" in batch.failure
     assert list((data_dir / "staging").iterdir()) == []
 
 
-@pytest.mark.parametrize("task", ["read_chunk", "apply_shard"])
-def test_work_that_kills_every_worker_ends(
-    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch, task: str
-) -> None:
-    batch = pipeline.receive(extract[0])
-    module = {"read_chunk": reading, "apply_shard": merging}[task]
+ENDLESS = {
+    Killed: "tried 5 times, and each time its worker died",
+    SoftTimeLimitExceeded: "longer than 3,240 s, nine tenths of MOBILITY_TASK_TIME_LIMIT_S",
+}
 
-    def deadly(*_: Any, **__: Any) -> None:
-        raise Killed
 
-    monkeypatch.setattr(module, task, deadly)
-    for _ in range(running.MAX_ATTEMPTS):
-        with pytest.raises(Killed):
+@pytest.mark.parametrize("at", [(reading, "read_chunk"), (merging, "apply_shard")])
+@pytest.mark.parametrize("end", ENDLESS)
+def test_work_that_kills_every_worker_or_takes_too_long_ends_and_says_so(pipeline, few, monkeypatch, at, end):
+    batch = pipeline.receive(few[0])
+    monkeypatch.setattr(*at, raising(end))
+    for _ in range(running.MAX_ATTEMPTS - (end is SoftTimeLimitExceeded)):
+        with pytest.raises(end):
             resume(pipeline, batch)
     resume(pipeline, batch)
-    assert batch.state == Batch.State.FAILED
-    assert f"tried {running.MAX_ATTEMPTS} times, and each time its worker died" in batch.failure
+    assert batch.state == State.FAILED
+    assert ENDLESS[end] in batch.failure
+    assert ("died" in batch.failure) == (end is Killed)
 
 
-@pytest.mark.parametrize("task", ["read_chunk", "apply_shard"])
-def test_work_that_takes_too_long_each_time_ends_and_says_so(
-    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch, task: str
-) -> None:
-    batch = pipeline.receive(extract[0])
-    module = {"read_chunk": reading, "apply_shard": merging}[task]
-
-    def endless(*_: Any, **__: Any) -> None:
-        raise SoftTimeLimitExceeded
-
-    monkeypatch.setattr(module, task, endless)
-    for _ in range(running.MAX_ATTEMPTS - 1):
-        with pytest.raises(SoftTimeLimitExceeded):
-            resume(pipeline, batch)
-    resume(pipeline, batch)
-    assert batch.state == Batch.State.FAILED
-    assert "longer than 3,240 s, nine tenths of MOBILITY_TASK_TIME_LIMIT_S" in batch.failure
-    assert "died" not in batch.failure
-
-
-def test_chunk_that_cannot_be_read_alone_is_read_with_all_others(
-    make_pipeline: Callable[..., Pipeline],
-    extract: list[Path],
-    small_chunks: None,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_chunk_that_cannot_be_read_alone_is_read_whole(make_pipeline, extract, small_chunks, monkeypatch):
     expected = make_pipeline(slug="chunks")
     expected.upload(extract[0])
     pipeline = make_pipeline(slug="whole")
     real = coding.read_chunk
 
-    def only_whole(stream: Any, plan: ChunkPlan, **kwargs: Any) -> Any:
+    def only_whole(stream, plan, **kwargs):
         if plan.kind != "whole":
             raise BatchFormatError("line 3 of something: not to be seen by anybody")
         return real(stream, plan, **kwargs)
@@ -314,38 +284,35 @@ def test_chunk_that_cannot_be_read_alone_is_read_with_all_others(
     monkeypatch.setattr(coding, "read_chunk", only_whole)
     (batch,) = pipeline.upload(extract[0])
     assert batch.reads_whole
-    assert batch.state == Batch.State.DONE
+    assert batch.state == State.DONE
     assert pipeline.tallies() == expected.tallies()
 
 
 @pytest.mark.parametrize("state", Batch.CANCELLABLE)
-def test_cancelled_batch_leaves_nothing(
-    pipeline: Pipeline, extract: list[Path], data_dir: Path, state: str
-) -> None:
-    batch = pipeline.receive(extract[0])
-    if state == Batch.State.READING:
+def test_cancelled_batch_leaves_nothing(make_pipeline, few, data_dir, state):
+    pipeline = make_pipeline(**SMALL)
+    batch = pipeline.receive(few[0])
+    if state == State.READING:
         running.advance(str(batch.pk))
     Batch.objects.filter(pk=batch.pk).update(state=state)
     cancel(batch, by="Ada")
     pipeline.finished(batch)
-    assert batch.state == Batch.State.CANCELLED
+    assert batch.state == State.CANCELLED
     assert batch.failure == "cancelled by Ada: nothing of it was published or kept"
     assert list((data_dir / "staging").iterdir()) == []
     assert not keystore().exists(batch.key_id)
     assert pipeline.visitors(1, 1) == 0
-    pipeline.upload(extract[0])
+    pipeline.upload(few[0])
     assert pipeline.visitors(1, 1) > 0
 
 
-def test_task_at_work_while_its_batch_is_cancelled_leaves_nothing(
-    pipeline: Pipeline, extract: list[Path], data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batch = pipeline.receive(extract[0])
+def test_task_at_work_while_its_batch_is_cancelled_leaves_nothing(pipeline, few, data_dir, monkeypatch):
+    batch = pipeline.receive(few[0])
     real = staging.write_chunk
 
-    def cancelled_meanwhile(*args: Any, **kwargs: Any) -> Any:
+    def cancelled_meanwhile(*args, **kwargs):
         places = real(*args, **kwargs)
-        if Batch.objects.get(pk=batch.pk).state == Batch.State.READING:
+        if Batch.objects.get(pk=batch.pk).state == State.READING:
             cancel(batch, by="Ada")
             return real(*args, **kwargs)  # it had the key already
         return places
@@ -353,29 +320,25 @@ def test_task_at_work_while_its_batch_is_cancelled_leaves_nothing(
     monkeypatch.setattr(staging, "write_chunk", cancelled_meanwhile)
     pipeline.finished(batch)
     sweep()
-    assert batch.state == Batch.State.CANCELLED
+    assert batch.state == State.CANCELLED
     assert list((data_dir / "staging").iterdir()) == []
 
 
-@pytest.mark.parametrize("state", [Batch.State.MERGING, Batch.State.PUBLISHING, Batch.State.DONE])
-def test_batch_that_changes_the_study_cannot_be_cancelled(
-    pipeline: Pipeline, extract: list[Path], state: str
-) -> None:
-    batch = pipeline.receive(extract[0])
+@pytest.mark.parametrize("state", [State.MERGING, State.PUBLISHING, State.DONE])
+def test_batch_that_changes_the_study_cannot_be_cancelled(pipeline, few, state):
+    batch = pipeline.receive(few[0])
     Batch.objects.filter(pk=batch.pk).update(state=state)
     with pytest.raises(CancelError, match="cannot be cancelled any more"):
         cancel(batch, by="Ada")
 
 
-def test_validation_counts_everything_and_keeps_nothing(
-    make_pipeline: Callable[..., Pipeline], extract: list[Path], data_dir: Path
-) -> None:
+def test_validation_counts_everything_and_keeps_nothing(make_pipeline, extract, data_dir):
     real = make_pipeline(slug="real")
     (uploaded,) = real.upload(extract[0])
     pipeline = make_pipeline(slug="only-checked")
     (checked,) = pipeline.upload(extract[0], validate_only=True)
-    told = ("rows_read", "rows_accepted", "rows_ignored", "rows_rejected", "subscriber_days", "checks")
-    assert [getattr(checked, name) for name in told] == [getattr(uploaded, name) for name in told]
+    for name in ("rows_read", "rows_accepted", "rows_ignored", "rows_rejected", "subscriber_days", "checks"):
+        assert getattr(checked, name) == getattr(uploaded, name)
     assert pipeline.visitors(1, 7) == 0
     of_study = {"study": pipeline.study}
     assert not any(model.objects.filter(**of_study).exists() for model in (PresenceShard, DayState, VaultDay))
@@ -385,26 +348,79 @@ def test_validation_counts_everything_and_keeps_nothing(
     assert pipeline.tallies() == real.tallies()
 
 
-def test_batch_that_failed_while_merging_is_published_by_close_days(
-    pipeline: Pipeline, extract: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_check_says_the_same_whoever_the_vault_holds(make_pipeline, extract, tmp_path):
+    """Also of those who have opted out: else a check could ask for single people."""
+    empty, full = make_pipeline(slug="empty"), make_pipeline(slug="full")
+    full.upload(extract[0])
+    rows = extract[0].read_text().splitlines()[1:50]
+    (tmp_path / "gone.txt").write_text("".join(row.split(",")[0] + "\n" for row in rows))
+    full.upload(tmp_path / "gone.txt", profile=OPT_OUT)
+    told = [model_to_dict(each.upload(extract[0], validate_only=True)[0]) for each in (empty, full)]
+    names = (
+        *merging.COUNTED,
+        "rows_accepted",
+        "rows_ignored",
+        "rows_rejected",
+        "notes",
+        "checks",
+        "days_touched",
+    )
+    assert [told[0][name] for name in names] == [told[1][name] for name in names]
+    assert told[0]["subscribers_new"] > 0
+
+
+def test_batch_that_failed_while_merging_is_published_by_close_days(pipeline, extract, monkeypatch):
     """Day state holds its rows, presence does not yet: they may not be forgotten."""
     batch = pipeline.receive(extract[0], more_to_come=True)
     with monkeypatch.context() as patch:
-        patch.setattr(moves, "make", lambda *_: 1 / 0)
-        pipeline.finished(batch)
-    batch.refresh_from_db()
-    assert batch.state == Batch.State.FAILED
+        patch.setattr(moves, "make", raising(ZeroDivisionError))
+        assert pipeline.finished(batch).state == State.FAILED
     assert pipeline.visitors(1, 1) == 0
     pipeline.close_days(through=1)
     assert pipeline.visitors(1, 1) > 0
 
 
-def test_deltas_that_wait_are_sealed(make_pipeline: Callable[..., Pipeline], extract: list[Path]) -> None:
-    pipeline = make_pipeline(min_publication=100_000)
-    pipeline.upload(extract[0])
-    waiting = OutboxDelta.objects.first()
-    assert waiting is not None
-    with pytest.raises(LdpError):
-        Delta.unpack(bytes(waiting.delta))
-    assert not open_study(pipeline.study).unseal_delta(waiting).is_zero
+class TestOrder:
+    """Files count in the order in which they came in, also when the queue has lost the request for one."""
+
+    def test_batch_waits_for_those_that_came_before(self, pipeline, few):
+        first, second = (pipeline.receive(path) for path in few[:2])
+        pipeline.finished(second)  # nobody has been asked for the first one
+        first.refresh_from_db()
+        assert first.state == second.state == State.DONE
+        assert first.finished_at < second.started_at
+
+    def test_part_that_was_not_asked_for_comes_before_the_last_one(self, pipeline, extract, tmp_path):
+        """The other way round the days would be published with half of their rows."""
+        first_half, second_half = halves_of(extract[0], tmp_path)
+        pipeline.receive(first_half, more_to_come=True)
+        last = pipeline.finished(pipeline.receive(second_half))
+        assert last.state == State.DONE
+        assert last.notes["late_change"] == 0
+        assert pipeline.visitors(1, 1) == last.subscriber_days > 0
+
+    def test_batch_that_is_still_received_or_behind_an_active_one_holds_up_nobody(self, pipeline, few):
+        """The worker of an active one died before it began to read, and an earlier upload ended meanwhile."""
+        first, second = (pipeline.receive(path) for path in few[:2])
+        Batch.objects.filter(pk=first.pk).update(state=State.RECEIVING, alive_until=timezone.now())
+        assert pipeline.finished(second).state == State.DONE
+        Batch.objects.filter(pk=first.pk).update(state=State.QUEUED, alive_until=None)
+        third = pipeline.receive(few[2])
+        assert activate(third)
+        pipeline.finished(third)
+        first.refresh_from_db()
+        assert first.state == third.state == State.DONE
+
+    def test_a_sweep_asks_for_one_batch_of_each_study(self, make_pipeline, few):
+        """Those behind it are asked for when it ends: a thousand that wait are one message."""
+        first, second = make_pipeline(slug="first"), make_pipeline(slug="second")
+        waiting = [pipeline.receive(path) for pipeline in (first, second) for path in few]
+        sweep()
+        assert sorted(first.queue) == sorted(("advance", str(waiting[index].pk)) for index in (0, 3))
+        first.queue.clear()
+        assert activate(waiting[1])
+        Batch.objects.filter(study=first.study).update(alive_until=None)
+        sweep()
+        assert list(first.queue) == [("advance", str(waiting[1].pk))]
+        first.work()
+        assert set(first.study.batches.values_list("state", flat=True)) == {State.DONE}

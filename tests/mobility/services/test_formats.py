@@ -1,24 +1,29 @@
-"""The same rows in every format: the same counts, and the same tallies byte for byte."""
+"""The same rows in every format: the same counts and tallies; and the 28 totals of FIMU of the whole week."""
 
 import csv
 import gzip
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
 
+from mobility.demo.extract import write_extract
+from mobility.demo.population import load_facts
 from mobility.models import Batch
+from mobility.profiles import SUBSCRIBERS
 from mobility.services import outcomes
-from reports.studyfile import StudyDefinition
 from tests.mobility.services.conftest import Pipeline
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db(databases=["default", "vault"])]
-Make = Callable[..., Pipeline]
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
+PATTERNS = load_facts()["presence_patterns"]
+WINDOWS = [(first, last) for first in range(1, 8) for last in range(first, 8)]
 CSV_UTF8 = {"format": "csv", "delimiter": "comma", "encoding": "utf-8"}
 
 
@@ -60,17 +65,11 @@ def forms_of(header: list[str], rows: list[list[str]]) -> Iterator[tuple[str, by
     yield "zstd", zstd(plain), CSV_UTF8 | {"compression": "zstd"}
     for name, delimiter in (("tab", "\t"), ("semicolon", ";"), ("pipe", "|")):
         yield name, delimited(header, rows, delimiter=delimiter), CSV_UTF8 | {"delimiter": name}
-    yield (
-        "latin-1",
-        delimited([*header, "é"], [[*row, "è"] for row in rows]).decode().encode("latin-1"),
-        (CSV_UTF8 | {"encoding": "latin-1"}),
-    )
+    accented = delimited([*header, "é"], [[*row, "è"] for row in rows])
+    yield "latin-1", accented.decode().encode("latin-1"), CSV_UTF8 | {"encoding": "latin-1"}
     yield "parquet", parquet(header, rows, row_group_size=1000), {"format": "parquet"}
-    yield (
-        "parquet-plain",
-        parquet(header, rows, use_dictionary=False, compression="zstd"),
-        {"format": "parquet"},
-    )
+    uncoded = parquet(header, rows, use_dictionary=False, compression="zstd")
+    yield "parquet-plain", uncoded, {"format": "parquet"}
 
 
 def outcome(batch: Batch) -> dict[str, Any]:
@@ -82,34 +81,24 @@ def outcome(batch: Batch) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.long
-def test_every_format_gives_the_same_tallies(
-    make_pipeline: Make, extract: list[Path], tmp_path: Path
-) -> None:
-    """Two days, each of them in every format, in a study of its own with the same key."""
-    seen: dict[str, tuple[list[dict[str, Any]], dict[str, bytes]]] = {}
-    for form in range(10):
-        pipeline = make_pipeline(slug=f"form-{form}")
-        results = []
-        for day in extract[:2]:
-            name, data, source = list(forms_of(*rows_of(day)))[form]
-            path = tmp_path / name
-            path.write_bytes(data)
-            (batch,) = pipeline.upload(path)
-            results.append(outcome(batch))
-            assert batch.source == source
-        seen[name] = results, pipeline.tallies()
-    assert seen["csv"][0][0]["rows_accepted"] > 1000
-    assert any(result["rows_rejected"] for result in seen["csv"][0])
-    assert any(map(any, seen["csv"][1].values()))
-    for name, found in seen.items():
-        assert found == seen["csv"], name
-    assert seen["csv"][0][0]["timezone"] == "Europe/Paris"
+def test_every_format_gives_the_same_tallies(make_pipeline, extract, tmp_path):
+    """In a study of its own with the same key."""
+    plain = None
+    for name, data, source in forms_of(*rows_of(extract[0])):
+        pipeline = make_pipeline(slug=name)
+        (tmp_path / name).write_bytes(data)
+        (batch,) = pipeline.upload(tmp_path / name)
+        assert batch.source == source
+        found = outcome(batch), pipeline.tallies()
+        plain = plain or found
+        assert found == plain, name
+    assert plain[0]["rows_accepted"] > 1000
+    assert plain[0]["rows_rejected"]
+    assert plain[0]["timezone"] == "Europe/Paris"
+    assert any(map(any, plain[1].values()))
 
 
-def test_numbers_and_timestamps_of_parquet_are_those_of_the_text(
-    make_pipeline: Make, definition: StudyDefinition, tmp_path: Path
-) -> None:
+def test_numbers_and_timestamps_of_parquet_are_those_of_the_text(make_pipeline, definition, tmp_path):
     """Subscribers as integers, decimals, dictionaries; times as instants, local times and epochs."""
     people = [33_600_000_000 + n for n in range(150)]
     hours = (8, 11)
@@ -120,23 +109,19 @@ def test_numbers_and_timestamps_of_parquet_are_those_of_the_text(
     header += [indicator.column for indicator in definition.indicators if indicator.column]
     cell = definition.area.cells[0].cell_id if definition.area else ""
     rest = [cell, *(each.categories[0] for each in definition.indicators if each.column)]
-    text = delimited(header, [[str(w), t, *rest] for w, t in zip(who, local, strict=True)])
-    columns: dict[str, tuple[pa.Array, pa.Array]] = {
-        "integers": (
-            pa.array(who, pa.int64()),
-            pa.array(instants, pa.timestamp("s", tz="UTC")).cast(pa.timestamp("ms", tz="UTC")),
-        ),
-        "decimals": (pa.array(who, pa.decimal128(20, 0)), pa.array(local, pa.string())),
-        "dictionary": (
-            pa.array(map(str, who), pa.string()).dictionary_encode(),
-            pa.array(local).cast(pa.timestamp("us")),
-        ),
+    lines = [[str(w), t, *rest] for w, t in zip(who, local, strict=True)]
+    text_of_who, text, naive = pa.array(map(str, who), pa.string()), pa.array(local), pa.timestamp
+    seconds = pa.array(instants, pa.timestamp("s", tz="UTC"))
+    columns = {
+        "integers": (pa.array(who, pa.int64()), seconds.cast(pa.timestamp("ms", tz="UTC"))),
+        "decimals": (pa.array(who, pa.decimal128(20, 0)), text),
+        "dictionary": (text_of_who.dictionary_encode(), text.cast(naive("us"))),
         "unsigned": (pa.array(who, pa.uint64()), pa.array(instants, pa.timestamp("s", tz="Asia/Tokyo"))),
-        "large": (pa.array(map(str, who), pa.large_string()), pa.array(local).cast(pa.timestamp("ns"))),
-        "bytes": (pa.array([b" %d " % w for w in who], pa.binary()), pa.array(local, pa.large_string())),
+        "large": (text_of_who.cast(pa.large_string()), text.cast(naive("ns"))),
+        "bytes": (pa.array([b" %d " % w for w in who], pa.binary()), text.cast(pa.large_string())),
     }
     plain = make_pipeline(slug="text")
-    (tmp_path / "text.csv").write_bytes(text)
+    (tmp_path / "text.csv").write_bytes(delimited(header, lines))
     wanted = outcome(plain.upload(tmp_path / "text.csv")[0])
     assert wanted["subscriber_days"] == 150
     for name, pair in columns.items():
@@ -158,8 +143,8 @@ def test_numbers_and_timestamps_of_parquet_are_those_of_the_text(
     ],
 )
 def test_timestamp_formats_of_the_study_file_hold_for_text_and_numbers(
-    make_pipeline: Make, definition: StudyDefinition, tmp_path: Path, form: str, stamps: list[Any]
-) -> None:
+    make_pipeline, definition, tmp_path, form, stamps
+):
     indicators = tuple(each for each in definition.indicators if each.column is None)
     profile = replace(definition.extract, cell=None, timestamp_format=form)
     results = []
@@ -171,10 +156,68 @@ def test_timestamp_formats_of_the_study_file_hold_for_text_and_numbers(
         if slug == "numbers":
             pq.write_table(pa.table(table), path)
         else:
-            path.write_bytes(
-                delimited(list(table), [[str(w), str(t)] for w, t in zip(who, when, strict=True)])
-            )
+            rows = [[str(w), str(t)] for w, t in zip(who, when, strict=True)]
+            path.write_bytes(delimited(list(table), rows))
         (batch,) = pipeline.upload(path)
         results.append((outcome(batch), pipeline.tallies()))
         assert batch.subscriber_days == 200
     assert results[0] == results[1]
+
+
+@pytest.fixture(scope="module")
+def week(tmp_path_factory):
+    """All of the demo's rows in one file, with those that are malformed."""
+    folder = tmp_path_factory.mktemp("week")
+    write_extract(folder, seed=1)
+    path = folder / "week.csv"
+    with path.open("wb") as out:
+        for number, day in enumerate(sorted(folder.glob("fimu*.csv"))):
+            header, _, rows = day.read_bytes().partition(b"\n")
+            out.write(rows if number else header + b"\n" + rows)
+            day.unlink()
+    return path
+
+
+def check_totals(pipeline: Pipeline) -> None:
+    for first, last in WINDOWS:
+        published = sum(n for days, n in PATTERNS.items() if "1" in days[first - 1 : last])
+        assert pipeline.visitors(first, last) == published
+
+
+@pytest.mark.slow
+def test_totals_hold_with_attributes_inline(make_pipeline, week):
+    pipeline = make_pipeline()
+    (batch,) = pipeline.upload(week)
+    assert batch.state == Batch.State.DONE, batch.failure
+    check_totals(pipeline)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_totals_hold_with_attributes_in_a_subscriber_extract(make_pipeline, definition, week, tmp_path):
+    """Parquet holds the rows that have the shape of the header, as text."""
+    names = week.open().readline().strip().split(",")
+    table = arrow_csv.read_csv(
+        week,
+        parse_options=arrow_csv.ParseOptions(invalid_row_handler=lambda _: "skip"),
+        convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+    )
+    static = [each for each in definition.indicators if each.column]
+    for each in static:
+        table = table.filter(pc.is_in(table[each.column], pa.array(each.categories)))
+    columns = [str(each.column) for each in static]
+    first = table.group_by("msisdn", use_threads=False).aggregate([(name, "first") for name in columns])
+    people = first.select(["msisdn", *(f"{name}_first" for name in columns)])
+    pq.write_table(people.rename_columns(["msisdn", *columns]), tmp_path / "people.parquet")
+    events = table.select(["msisdn", "timestamp", "cell_id"])
+    pq.write_table(events, tmp_path / "events.parquet", row_group_size=200_000)
+
+    pipeline = make_pipeline(extract=replace(definition.extract, attributes="subscribers"))
+    (known,) = pipeline.upload(tmp_path / "people.parquet", profile=SUBSCRIBERS)
+    (batch,) = pipeline.upload(tmp_path / "events.parquet")
+    assert (known.state, batch.state) == (Batch.State.DONE, Batch.State.DONE), known.failure + batch.failure
+    assert known.checks["subscribers"] > 88_935  # not everybody stays long enough to be a visitor
+    check_totals(pipeline)
+    # Everybody has an answer to the static question that they are asked.
+    answers = sum(pipeline.answers(each.slug, 1, 7) for each in (*static, definition.indicators[-1]))
+    assert answers == 88_935

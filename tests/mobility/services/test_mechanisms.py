@@ -1,34 +1,22 @@
 """From files to totals for every mechanism: what is counted is what the reports say, one person at a time."""
 
-import random
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 
-from ldp import (
-    GrrChannel,
-    KeyedPrf,
-    PlanSpec,
-    cmac64,
-    derive_subkey,
-    fake_data_answers,
-    oracle_answers,
-)
+from ldp import GrrChannel, KeyedPrf, PlanSpec, cmac64, derive_subkey, fake_data_answers, oracle_answers
 from ldp.params import Mechanism
 from mobility.models import Batch
 from reports.studyfile import StudyDefinition
 from tests.mobility import keyed
 from tests.mobility.services.conftest import MASTER_KEY, STUDY_FILE, Pipeline
-from tests.mobility.services.test_totals import halves_of
 from tests.reference import Extract, read_extract, read_study
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"])]
-DAYS = 7
+DAYS, DAYS_SENT = 7, 3
 SANITISE_KEY = derive_subkey(MASTER_KEY, purpose="sanitise")
 MECHANISMS = get_args(Mechanism)
 Supported = list[list[int] | None]  # per person: the values that a report supports; None for no report
@@ -42,9 +30,6 @@ def study_of(definition: StudyDefinition, mechanism: str, unit: str = "profile")
     return {"plan": plan, "indicators": static if only_static else definition.indicators}
 
 
-# --- by hand ----------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class ByHand:
     """Counts of one indicator by (value, previous day, day), and reports."""
@@ -55,33 +40,22 @@ class ByHand:
 
 def reports_of(plan: PlanSpec, pseudonyms: np.ndarray, values: list[np.ndarray]) -> list[Supported]:
     """Reports on each indicator, straight from the mechanisms."""
-    prf = KeyedPrf(SANITISE_KEY)
+    given = {"pseudonyms": pseudonyms, "prf": KeyedPrf(SANITISE_KEY), "plan_version": plan.version}
     if plan.has_fakes:
-        sent: Any = fake_data_answers(
-            values, pseudonyms=pseudonyms, prf=prf, channel=plan.fake_data, plan_version=plan.version
-        )
+        sent: Any = fake_data_answers(values, channel=plan.fake_data, **given)
     else:
         if plan.is_sampled:
             asked = np.array([keyed.asked(SANITISE_KEY, int(p), plan) for p in pseudonyms])
             values = [np.where(asked == i, column, -1).astype(np.int32) for i, column in enumerate(values)]
         sent = [
-            oracle_answers(
-                column,
-                pseudonyms=pseudonyms,
-                prf=prf,
-                channel=plan.answer_channel(index),
-                indicator=index,
-                plan_version=plan.version,
-            )
+            oracle_answers(column, channel=plan.answer_channel(index), indicator=index, **given)
             for index, column in enumerate(values)
         ]
-    return [
-        [
-            None if value < 0 else supported(plan, index, report)
-            for report, value in zip(reports.tolist(), column.tolist(), strict=True)
-        ]
-        for index, (reports, column) in enumerate(zip(sent, values, strict=True))
-    ]
+    found = []
+    for index, (reports, column) in enumerate(zip(sent, values, strict=True)):
+        of_each = zip(reports.tolist(), column.tolist(), strict=True)
+        found.append([None if value < 0 else supported(plan, index, report) for report, value in of_each])
+    return found
 
 
 def supported(plan: PlanSpec, index: int, report: Any) -> list[int]:
@@ -96,22 +70,20 @@ def tallies_by_hand(definition: StudyDefinition, truth: Extract) -> dict[str, By
     plan = definition.plan_spec()
     people = sorted(who for who, days in truth["presence"].items() if days)
     pseudonyms = pseudonyms_of(people)
-    nothing = np.full(len(people), -1, np.int32)
-    static = [
-        np.array([code_of(each.categories, truth["static"][who].get(each.slug)) for who in people], np.int32)
-        if each.kind == "static"
-        else nothing
-        for each in definition.indicators
-    ]
+
+    def values_of(kind, value_of):
+        """Codes of all indicators of a kind; no value of the others."""
+        nothing = [None] * len(people)
+        found = []
+        for each in definition.indicators:
+            column = [value_of(who, each.slug) for who in people] if each.kind == kind else nothing
+            codes = [-1 if value is None else each.categories.index(value) for value in column]
+            found.append(np.array(codes, np.int32))
+        return found
+
+    static = values_of("static", lambda who, slug: truth["static"][who].get(slug))
     by_day = {
-        day: [
-            np.array(
-                [code_of(each.categories, truth["duration"].get((who, day))) for who in people], np.int32
-            )
-            if each.kind == "daily"
-            else nothing
-            for each in definition.indicators
-        ]
+        day: values_of("daily", lambda who, _, day=day: truth["duration"].get((who, day)))
         for day in range(1, DAYS + 1)
     }
     found_static = reports_of(plan, pseudonyms, static)
@@ -139,10 +111,6 @@ def pseudonyms_of(people: list[str]) -> np.ndarray:
     return cmac64(derive_subkey(MASTER_KEY, purpose="pseudonym"), data, offsets)
 
 
-def code_of(categories: tuple[str, ...], value: str | None) -> int:
-    return -1 if value is None else categories.index(value)
-
-
 def assert_counted(pipeline: Pipeline, expected: dict[str, ByHand]) -> None:
     tallies = pipeline.tallies()
     for slug, by_hand in expected.items():
@@ -152,15 +120,12 @@ def assert_counted(pipeline: Pipeline, expected: dict[str, ByHand]) -> None:
         assert np.array_equal(n_reports, by_hand.n_reports), slug
 
 
-# --- totals -----------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
-def gappy(extract: list[Path], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The files, where every fifth subscriber has no gender and every seventh no region."""
+def gappy(extract, tmp_path_factory):
+    """Three days, where every fifth subscriber has no gender and every seventh no region."""
     folder = tmp_path_factory.mktemp("gappy")
     paths = []
-    for path in extract:
+    for path in extract[:DAYS_SENT]:
         header, *rows = path.read_text().splitlines()
         names = header.split(",")
         lines = [header]
@@ -176,15 +141,17 @@ def gappy(extract: list[Path], tmp_path_factory: pytest.TempPathFactory) -> list
     return paths
 
 
+@pytest.fixture(scope="module")
+def truth(gappy):
+    return read_extract(gappy, read_study(STUDY_FILE))
+
+
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_totals_are_those_of_the_reports(
-    make_pipeline: Callable[..., Pipeline], definition: StudyDefinition, gappy: list[Path], mechanism: str
-) -> None:
+def test_totals_are_those_of_the_reports(make_pipeline, definition, gappy, truth, mechanism):
     changes = study_of(definition, mechanism)
     pipeline = make_pipeline(**changes)
     batches = pipeline.upload(*gappy)
     assert {batch.state for batch in batches} == {Batch.State.DONE}
-    truth = read_extract(gappy, read_study(STUDY_FILE))
     assert pipeline.visitors(1, DAYS) == sum(map(bool, truth["presence"].values()))
     expected = tallies_by_hand(replace(definition, **changes), truth)
     assert_counted(pipeline, expected)
@@ -192,71 +159,26 @@ def test_totals_are_those_of_the_reports(
     n_gender = sum("gender" in truth["static"][who] for who, days in truth["presence"].items() if days)
     asked_all = mechanism.startswith(("spl", "rsfd"))
     assert (expected["gender"].n_reports[0].sum() == n_gender) == asked_all
-    static = [each.slug for each in definition.indicators if each.kind == "static"]
-    daily = [each.slug for each in definition.indicators if each.kind == "daily"]
-    answers = sum(expected[slug].n_reports[0].sum() for slug in static)
-    answers += sum(expected[slug].n_reports.sum() for slug in daily)
+    counted = [(each.kind, expected[each.slug].n_reports) for each in definition.indicators]
+    answers = sum((by_day if kind == "daily" else by_day[0]).sum() for kind, by_day in counted)
     assert sum(batch.reports for batch in batches) == answers
 
 
-@pytest.mark.parametrize("mechanism", ["smp-grr", "smp-adp"])
-def test_weighted_indicators_end_to_end(
-    make_pipeline: Callable[..., Pipeline], definition: StudyDefinition, gappy: list[Path], mechanism: str
-) -> None:
-    changes = study_of(definition, mechanism)
-    first, *others = changes["indicators"]
-    changes["indicators"] = (replace(first, weight=Decimal(6)), *others)
-    pipeline = make_pipeline(**changes)
-    pipeline.upload(*gappy[:3])
-    truth = read_extract(gappy[:3], read_study(STUDY_FILE))
-    expected = tallies_by_hand(replace(definition, **changes), truth)
-    assert_counted(pipeline, expected)
-    n_asked = [expected[each.slug].n_reports[0].sum() for each in changes["indicators"]]
+def test_fake_data_that_hide_one_value_and_weighted_indicators(make_pipeline, definition, gappy, truth):
+    fakes, weighted = study_of(definition, "rsfd-adp", unit="attribute"), study_of(definition, "smp-adp")
+    first, *others = weighted["indicators"]
+    weighted["indicators"] = (replace(first, weight=Decimal(6)), *others)
+    for slug, changes in (("fakes", fakes), ("weighted", weighted)):
+        pipeline = make_pipeline(slug=slug, **changes)
+        pipeline.upload(*gappy)
+        expected = tallies_by_hand(replace(definition, **changes), truth)
+        assert_counted(pipeline, expected)
+    n_asked = [expected[each.slug].n_reports[0].sum() for each in weighted["indicators"]]
     assert n_asked[0] > max(n_asked[1:]) * 3
 
 
-@pytest.mark.parametrize("mechanism", ["rsfd-grr", "rsfd-ouez", "rsfd-adp"])
-def test_fake_data_that_hide_one_value_end_to_end(
-    make_pipeline: Callable[..., Pipeline], definition: StudyDefinition, gappy: list[Path], mechanism: str
-) -> None:
-    changes = study_of(definition, mechanism, unit="attribute")
-    pipeline = make_pipeline(**changes)
-    pipeline.upload(*gappy[:3])
-    truth = read_extract(gappy[:3], read_study(STUDY_FILE))
-    assert_counted(pipeline, tallies_by_hand(replace(definition, **changes), truth))
-
-
-@pytest.mark.parametrize("mechanism", [m for m in MECHANISMS if m not in ("smp-grr", "spl-grr")])
-def test_order_repeats_splits_and_undone_days_change_nothing(
-    make_pipeline: Callable[..., Pipeline],
-    definition: StudyDefinition,
-    gappy: list[Path],
-    tmp_path: Path,
-    mechanism: str,
-) -> None:
-    changes = study_of(definition, mechanism)
-    plain = make_pipeline(**changes)
-    plain.upload(*gappy)
-    other = make_pipeline(**changes, slug="other")
-    shuffled = random.Random(3).sample(gappy, DAYS)
-    first_half, second_half = halves_of(shuffled[2], tmp_path)
-    other.upload(*shuffled[:2])
-    other.upload(shuffled[0])
-    other.upload(first_half, more_to_come=True)
-    other.upload(*shuffled[3:])
-    other.void_day(gappy.index(shuffled[1]) + 1)
-    other.upload(second_half, shuffled[1])
-    assert other.tallies() == plain.tallies()
-
-
-@pytest.mark.parametrize("mechanism", ["smp-oue", "rsfd-grr", "rsfd-ouez"])
-def test_answer_that_arrives_late_is_counted_on_all_days(
-    make_pipeline: Callable[..., Pipeline],
-    definition: StudyDefinition,
-    extract: list[Path],
-    gappy: list[Path],
-    mechanism: str,
-) -> None:
+@pytest.mark.parametrize("mechanism", ["smp-oue", "rsfd-ouez"])
+def test_late_answer_is_counted_on_all_days(make_pipeline, definition, extract, gappy, mechanism):
     """Values missing at first come with later files; what was reported before stays."""
     changes = study_of(definition, mechanism)
     pipeline = make_pipeline(**changes, min_publication=1)

@@ -1,33 +1,32 @@
-"""A host that has not mounted what the others have: it destroys nothing, and its tasks are tried again."""
+"""A host that lacks what the others have: a mount, room on its disk, memory.
+
+It destroys nothing, and its tasks are tried again; but a task that needs too much memory ends its batch.
+"""
 
 import errno
 import gzip
 import json
-from collections.abc import Callable
+import resource
 from datetime import timedelta
 from io import StringIO
-from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from mobility.errors import (
-    KeyAwayError,
-    MobilityError,
-    NoRoomError,
-    StagingUnavailableError,
-    UploadBrokenError,
-)
+from mobility import errors, memory
+from mobility.errors import KeyAwayError, StagingUnavailableError
 from mobility.keystore import Keystore, keystore
-from mobility.models import Batch
+from mobility.models import Batch, Chunk
+from mobility.readers import parquet as parquet_reader
 from mobility.services import endings, reading, running, staging, sweeping, uploads
 from mobility.services.closing import Leave, StudyNotClosedError, close_study
+from mobility.services.endings import memory_problem
 from mobility.services.liveness import show_waiting
+from mobility.services.vault import open_study
 from mobility.views.incoming import status_of
-from tests.mobility.services.conftest import Pipeline
-from tests.mobility.services.restoring.restored import SMALL, tenth_of_the_people
+from tests.mobility.services.conftest import SMALL, Pipeline, raising
 from tests.mobility.services.test_formats import parquet, rows_of, zstd
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -36,13 +35,8 @@ AWAY = [("keystore", KeyAwayError), ("staging", StagingUnavailableError)]
 
 
 @pytest.fixture
-def pipeline(make_pipeline: Callable[..., Pipeline]) -> Pipeline:
+def pipeline(make_pipeline):
     return make_pipeline(**SMALL)
-
-
-@pytest.fixture
-def few(extract: list[Path], tmp_path: Path) -> list[Path]:
-    return tenth_of_the_people(extract, tmp_path)
 
 
 def brought_to(pipeline: Pipeline, batch: Batch, state: str) -> list[tuple[str, ...]]:
@@ -55,17 +49,19 @@ def brought_to(pipeline: Pipeline, batch: Batch, state: str) -> list[tuple[str, 
     return list(pipeline.queue)
 
 
-def files_of_staging(root: Path) -> set[str]:
+def files_of_staging(root):
     return {str(path.relative_to(root)) for path in (root / "staging").rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("state", [State.QUEUED, State.READING, State.MERGING])
-@pytest.mark.parametrize(("name", "error"), AWAY)
-@pytest.mark.parametrize("is_empty", [False, True], ids=["no folder", "an empty mount point"])
-def test_what_was_accepted_waits_and_goes_on(
-    pipeline: Pipeline, few: list[Path], data_dir: Path,
-    state: str, name: str, error: type[MobilityError], is_empty: bool,
-) -> None:  # fmt: skip
+# Each state with either mount, be it gone or an empty mount point.
+GONE = [
+    (State.QUEUED, *AWAY[0], False), (State.QUEUED, *AWAY[1], True), (State.READING, *AWAY[0], True),
+    (State.READING, *AWAY[1], False), (State.MERGING, *AWAY[0], False), (State.MERGING, *AWAY[1], True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("state", "name", "error", "is_empty"), GONE)
+def test_what_was_accepted_waits_and_goes_on(pipeline, few, data_dir, state, name, error, is_empty):
     pipeline.upload(few[0])
     batch = pipeline.receive(few[1])
     asked = brought_to(pipeline, batch, state)
@@ -75,7 +71,7 @@ def test_what_was_accepted_waits_and_goes_on(
     (data_dir / name).rename(data_dir / "elsewhere")
     if is_empty:
         (data_dir / name).mkdir(mode=0o700)
-    for task, *ids in asked * 4:  # more often than work that fails is tried
+    for task, *ids in asked * (running.MAX_ATTEMPTS + 1):  # more often than work that fails is tried
         with pytest.raises(error):
             getattr(running, task)(*ids)
     batch.refresh_from_db()
@@ -93,12 +89,11 @@ def test_what_was_accepted_waits_and_goes_on(
 
 
 @pytest.fixture(params=["csv.gz", "csv.zst", "parquet", "csv"])
-def one_file(request: pytest.FixtureRequest, few: list[Path], tmp_path: Path) -> Path:
+def one_file(request, few, tmp_path):
     """A file in each form that has a reader of its own."""
-    header, rows = rows_of(few[0])
     plain = few[0].read_bytes()
     data = {"csv.gz": gzip.compress(plain), "csv.zst": zstd(plain), "csv": plain,
-            "parquet": parquet(header, rows, row_group_size=100)}[request.param]  # fmt: skip
+            "parquet": parquet(*rows_of(few[0]), row_group_size=100)}[request.param]  # fmt: skip
     file = tmp_path / f"day.{request.param}"
     file.write_bytes(data)
     return file
@@ -108,18 +103,16 @@ class TestWhileAtWork:
     """What was there when the task began goes away before it ends."""
 
     @pytest.fixture(autouse=True)
-    def _short(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _short(self, monkeypatch):
         monkeypatch.setattr(staging, "FRAME_BYTES", 1000)
 
-    def test_staging_that_goes_away_is_no_damaged_file(
-        self, pipeline: Pipeline, one_file: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_staging_that_goes_away_is_no_damaged_file(self, pipeline, one_file, data_dir, monkeypatch):
         batch = pipeline.receive(one_file)
         asked = brought_to(pipeline, batch, State.READING)
         (how,) = Batch.objects.filter(pk=batch.pk).values_list("reads_whole", flat=True)
         read, there, elsewhere = staging.UploadReader._fetch, data_dir / "staging", data_dir / "elsewhere"
 
-        def unmounted_after_some(reader: staging.UploadReader, index: int, into: memoryview) -> int:
+        def unmounted_after_some(reader, index, into):
             if index >= 1 and there.exists():
                 there.rename(elsewhere)
             return read(reader, index, into)
@@ -137,17 +130,12 @@ class TestWhileAtWork:
         batch.refresh_from_db()
         assert (batch.state, batch.waits_since, batch.waits_for) == (State.DONE, None, "")
 
-    @pytest.mark.parametrize(
-        ("name", "error"), [("keystore", KeyAwayError), ("staging", StagingUnavailableError)]
-    )
-    def test_before_what_was_read_is_written(
-        self, pipeline: Pipeline, few: list[Path], data_dir: Path, monkeypatch: pytest.MonkeyPatch,
-        name: str, error: type[MobilityError],
-    ) -> None:  # fmt: skip
+    @pytest.mark.parametrize(("name", "error"), AWAY)
+    def test_before_what_was_read_is_written(self, pipeline, few, data_dir, monkeypatch, name, error):
         batch = pipeline.receive(few[0])
         asked, write = brought_to(pipeline, batch, State.READING), staging.write_chunk
 
-        def unmounted_before(*given: Any) -> Any:
+        def unmounted_before(*given):
             (data_dir / name).rename(data_dir / "elsewhere")
             return write(*given)
 
@@ -162,34 +150,26 @@ class TestWhileAtWork:
         assert batch.state == State.DONE
 
     @pytest.mark.parametrize("name", ["keystore", "staging"])
-    def test_while_a_file_arrives_its_sender_keeps_it(
-        self, pipeline: Pipeline, few: list[Path], data_dir: Path, monkeypatch: pytest.MonkeyPatch, name: str
-    ) -> None:
+    def test_while_a_file_arrives_its_sender_keeps_it(self, pipeline, few, data_dir, monkeypatch, name):
         store = staging.write_frame
 
-        def unmounted_in_between(batch: Batch, index: int, plain: memoryview) -> None:
+        def unmounted_in_between(batch, index, plain):
             if index == 5:
                 (data_dir / name).rename(data_dir / "elsewhere")
             store(batch, index, plain)
 
         monkeypatch.setattr(staging, "write_frame", unmounted_in_between)
-        with pytest.raises(UploadBrokenError) as refused:
+        with pytest.raises(errors.UploadBrokenError) as refused:
             pipeline.receive(few[0])
         assert status_of(refused.value) == 503
 
 
-def test_remains_that_cannot_be_destroyed_now_stop_nobody_from_giving_up(
-    pipeline: Pipeline, few: list[Path], data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_remains_that_cannot_be_destroyed_now_stop_no_giving_up(pipeline, few, data_dir, monkeypatch):
     batch = pipeline.receive(few[0])
     asked = brought_to(pipeline, batch, State.READING)
-    destroy = Keystore.destroy
-
-    def read_only(*_: Any, **__: Any) -> None:
-        raise OSError(errno.EROFS, "a path that nobody should read")
-
-    monkeypatch.setattr(Keystore, "destroy", read_only)
-    monkeypatch.setattr(reading, "read_chunk", refused_by_a_rule)
+    destroy, read_only = Keystore.destroy, OSError(errno.EROFS, "a path that nobody should read")
+    monkeypatch.setattr(Keystore, "destroy", raising(read_only))
+    monkeypatch.setattr(reading, "read_chunk", raising(errors.MobilityError("no such column")))
     with pytest.raises(StagingUnavailableError, match="Read-only file system"):
         running.read_chunk(*asked[0][1:])
     batch.refresh_from_db()
@@ -203,11 +183,7 @@ def test_remains_that_cannot_be_destroyed_now_stop_nobody_from_giving_up(
     assert files_of_staging(data_dir) == set()
 
 
-def refused_by_a_rule(*_: Any) -> None:
-    raise MobilityError("no such column")
-
-
-def test_an_upload_whose_end_is_noted_is_ended_by_the_sweep(pipeline: Pipeline) -> None:
+def test_an_upload_whose_end_is_noted_is_ended_by_the_sweep(pipeline):
     batch = uploads.begin(pipeline.study, filename="a.csv", by="olga", bytes_total=10)
     past = timezone.now() - timedelta(days=1)
     Batch.objects.filter(pk=batch.pk).update(failure="noted before its process died", alive_until=past)
@@ -216,22 +192,18 @@ def test_an_upload_whose_end_is_noted_is_ended_by_the_sweep(pipeline: Pipeline) 
     assert (batch.state, batch.failure) == (State.FAILED, "noted before its process died")
 
 
-def test_who_waits_for_a_storage_closes_no_door_to_others(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_waits_for_a_storage_closes_no_door_to_others(pipeline, monkeypatch):
     monkeypatch.setattr(staging, "free_bytes", lambda: 10**10)
     state = {"kind": Batch.Kind.EXTRACT, "filename": "b.parquet", "bytes_total": 10**10}
     batch = Batch.objects.create(study=pipeline.study, state=State.READING, **state)
-    with pytest.raises(NoRoomError):
+    with pytest.raises(errors.NoRoomError):
         uploads.begin(pipeline.study, filename="a.csv", by="olga", bytes_total=1000)
     show_waiting(batch, waits_for="staging")
     uploads.begin(pipeline.study, filename="a.csv", by="olga", bytes_total=1000)
 
 
 @pytest.mark.parametrize("lost", [0, 1, 2])
-def test_an_object_that_is_lost_alone_still_fails_its_batch(
-    pipeline: Pipeline, few: list[Path], data_dir: Path, monkeypatch: pytest.MonkeyPatch, lost: int
-) -> None:
+def test_an_object_that_is_lost_alone_still_fails_its_batch(pipeline, few, data_dir, monkeypatch, lost):
     monkeypatch.setattr(staging, "FRAME_BYTES", few[0].stat().st_size // 3 + 1)
     batch = pipeline.receive(few[0])
     (data_dir / "staging" / str(batch.pk) / f"upload-{lost:06d}").unlink()
@@ -242,8 +214,8 @@ def test_an_object_that_is_lost_alone_still_fails_its_batch(
 
 @pytest.mark.parametrize("name", ["keystore", "staging"])
 def test_a_batch_is_given_up_where_it_is_lost_for_good_and_the_same_file_completes_it(
-    pipeline: Pipeline, make_pipeline: Callable[..., Pipeline], few: list[Path], data_dir: Path, name: str
-) -> None:
+    pipeline, make_pipeline, few, data_dir, name
+):
     whole = make_pipeline(slug="whole", **SMALL)
     whole.upload(few[0])
     batch = pipeline.receive(few[0])
@@ -272,9 +244,7 @@ def test_a_batch_is_given_up_where_it_is_lost_for_good_and_the_same_file_complet
 
 
 @pytest.mark.django_db(databases=["default", "vault"], transaction=True)
-def test_a_study_whose_key_is_lost_can_be_closed_when_its_batch_is_given_up(
-    pipeline: Pipeline, few: list[Path], data_dir: Path
-) -> None:
+def test_a_study_whose_key_is_lost_can_be_closed_when_its_batch_is_given_up(pipeline, few, data_dir):
     batch = pipeline.receive(few[0])
     brought_to(pipeline, batch, State.MERGING)
     (data_dir / "keystore").rename(data_dir / "lost")
@@ -282,5 +252,105 @@ def test_a_study_whose_key_is_lost_can_be_closed_when_its_batch_is_given_up(
     with pytest.raises(StudyNotClosedError, match="cancel_batch BATCH --give-up"):
         close_study(pipeline.study, by="olga", leave=leave)
     endings.give_up(batch, by="olga")
-    certificate: Any = close_study(pipeline.study, by="olga", leave=leave)
-    assert certificate["key_was_lost"]
+    assert close_study(pipeline.study, by="olga", leave=leave)["key_was_lost"]
+
+
+@pytest.mark.parametrize("problem", [errno.ENOSPC, errno.EDQUOT])
+def test_full_disk_is_waited_for(pipeline, few, data_dir, settings, monkeypatch, caplog, problem):
+    """However often it is tried; and what was staged by a try that broke off makes room again."""
+    batch = pipeline.receive(few[0])
+    folder = data_dir / "staging" / str(batch.pk)
+    received = sorted(folder.iterdir())
+    write, parts_of, staged = staging.write_chunk, reading.parts_of, []
+
+    def filling_up(batch, name, segments):
+        if name.endswith("-1"):
+            assert len(list(folder.iterdir())) == len(received) + 1
+            raise OSError(problem, "a path that nobody should read")
+        staged.append(name)
+        return write(batch, name, segments)
+
+    monkeypatch.setattr(reading, "parts_of", lambda given: [*parts_of(given), {}])
+    monkeypatch.setattr(staging, "write_chunk", filling_up)
+    for _ in range(running.MAX_ATTEMPTS + 1):
+        with pytest.raises(errors.DiskFullError):
+            pipeline.finished(batch)
+        assert sorted(folder.iterdir()) == received
+        pipeline.queue.clear()
+        Chunk.objects.filter(batch=batch).update(alive_until=None)  # the next try
+    batch.refresh_from_db()
+    assert (batch.state, batch.failure) == (State.READING, "")
+    assert "nobody should read" not in caplog.text
+    assert len(staged) == running.MAX_ATTEMPTS + 1
+    monkeypatch.setattr(staging, "write_chunk", write)
+    pipeline.finished(batch)
+    assert batch.state == State.DONE
+
+
+def test_what_is_read_in_vain_is_removed_as_far_as_can_be(pipeline, few, data_dir, monkeypatch):
+    """Two tasks read the same chunk: what the second one staged belongs to nobody."""
+    batch = pipeline.receive(few[0])
+    study = open_study(batch.study)
+    reading.begin(batch, study)
+    chunk, folder = Chunk.objects.get(batch=batch), data_dir / "staging" / str(batch.pk)
+    parts_of, delete, kept = reading.parts_of, staging.delete_chunk, []
+
+    def failing_once(batch, name):
+        if name.endswith("-0"):
+            kept.append(name)
+            raise StagingUnavailableError("no answer")
+        delete(batch, name)
+
+    monkeypatch.setattr(reading, "parts_of", lambda given: [*parts_of(given), {}])
+    monkeypatch.setattr(staging, "delete_chunk", failing_once)
+    reading.read_chunk(batch, chunk, study)
+    of_the_first = sorted(path.name for path in folder.iterdir())
+    reading.read_chunk(batch, chunk, study)
+    assert len(kept) == 1
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*of_the_first, *kept])
+
+
+def test_other_problem_of_a_disk_is_named(pipeline, few, monkeypatch):
+    batch = pipeline.receive(few[0])
+    problem = OSError(errno.EFBIG, "a path that nobody should read")
+    monkeypatch.setattr(staging, "write_chunk", raising(problem))
+    pipeline.finished(batch)
+    assert "File too large" in batch.failure
+    assert "nobody should read" not in batch.failure
+
+
+class TestMemory:
+    """A task that needs more memory than it may have ends its batch, with that reason."""
+
+    @pytest.fixture(autouse=True)
+    def _limit(self, settings):
+        """This process has a limit, as one of a worker has."""
+        settings.MOBILITY_TASK_MEMORY_MB = 400
+        memory.limit(settings.MOBILITY_TASK_MEMORY_MB)
+        yield
+        memory.lift_limit()
+        memory._limit.clear()
+
+    @staticmethod
+    def too_much(*_, **__):
+        np.empty(1 << 30, np.uint8)  # what every machine gives that sets no limit
+        return iter(())
+
+    def test_a_chunk_that_needs_too_much_fails_its_batch(self, pipeline, few, monkeypatch):
+        monkeypatch.setattr(reading, "parts_of", self.too_much)
+        (batch,) = pipeline.upload(few[0])
+        assert batch.state == State.FAILED
+        reason = "it needs more memory than 400 MB (MOBILITY_TASK_MEMORY_MB)"
+        assert f"stopped while reading: {reason}" in batch.failure
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        assert soft == hard  # to say so takes memory, too
+
+    def test_a_process_without_a_limit_names_none(self):
+        """As a web server, whatever MOBILITY_TASK_MEMORY_MB says: that is for workers."""
+        memory._limit.clear()
+        assert memory_problem() == "it needs more memory than this machine has"
+
+    def test_what_is_taken_for_a_damaged_file_is_not_too_little_memory(self, monkeypatch):
+        monkeypatch.setattr(parquet_reader, "_blocks", self.too_much)
+        with pytest.raises(MemoryError):
+            list(parquet_reader.read_parquet(None, layout=None))  # type: ignore[arg-type]

@@ -1,18 +1,13 @@
 """Presence noise in the vault: a cell crosses once, complete, with its noise, whatever happens meanwhile."""
 
-import json
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import jsonschema
 import numpy as np
 import pytest
-from django.core import serializers
-from django.db import connections
 
 from ldp.presence_noise import noise_delta
 from ldp.tallies import Delta
@@ -20,57 +15,36 @@ from mobility.models import Batch, OutboxDelta, PresenceShard, VaultDay, VaultPu
 from mobility.services import intake, merging, outcomes, publishing
 from mobility.services.closing import Leave, StudyNotClosedError, close_study
 from mobility.services.vault import open_study
-from reports.models import Plan, Publication, Study, Tally, VisitorTally
+from reports.models import Plan, Study
 from reports.services.publications import PublicationError, apply_publication
-from reports.studyfile import StudyDefinition
-from tests.mobility.services.conftest import Pipeline
-from tests.mobility.services.killing import KillAt, Killed
-from tests.mobility.services.test_exactly_once import resume
+from tests.mobility.services.conftest import SCHEMA, Pipeline, raising, resume, some_people
+from tests.mobility.services.killing import dies, spread, statements_of
 
-pytestmark = [
-    pytest.mark.database,
-    pytest.mark.django_db(databases=["default", "vault"], transaction=True),
-]
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 
 DAYS = 7
 
 
 @pytest.fixture
-def few(extract: list[Path], tmp_path: Path) -> list[Path]:
-    """Three days of a tenth of the people."""
-    files = []
-    for path in extract[:3]:
-        header, *rows = path.read_text().splitlines(keepends=True)
-        file = tmp_path / path.name
-        file.write_text(header + "".join(row for row in rows if row.split(",")[0].endswith("3")))
-        files.append(file)
-    return files
-
-
-@pytest.fixture
-def make_noisy(
-    make_pipeline: Callable[..., Pipeline], definition: StudyDefinition
-) -> Callable[..., Pipeline]:
+def make_noisy(make_pipeline, definition):
     """Make a study whose subscribers count on so many days."""
 
     def make(*, slug: str = "noisy", days: int = DAYS, **changes: Any) -> Pipeline:
         plan = replace(definition.plan, presence_epsilon=Decimal(1), presence_days=days)
-        return make_pipeline(slug=slug, plan=plan, expected_subscribers=100, **changes)
+        return make_pipeline(slug=slug, plan=plan, **changes)
 
     return make
 
 
 @pytest.fixture
-def make_exact(make_pipeline: Callable[..., Pipeline]) -> Callable[[], Pipeline]:
-    return lambda: make_pipeline(slug="exact", expected_subscribers=100, min_publication=1)
+def make_exact(make_pipeline):
+    return lambda: make_pipeline(slug="exact", min_publication=1)
 
 
 def counts_of(pipeline: Pipeline) -> dict[str, np.ndarray]:
     """Counts that have crossed, noise and all; categories along the first axis."""
-    square = (DAYS + 1, DAYS + 1)
-    return {
-        name: np.frombuffer(blob, "<i8").reshape(-1, *square) for name, blob in pipeline.tallies().items()
-    }
+    blobs = pipeline.tallies().items()
+    return {name: np.frombuffer(blob, "<i8").reshape(-1, DAYS + 1, DAYS + 1) for name, blob in blobs}
 
 
 def without_noise(pipeline: Pipeline, *, through: int) -> dict[str, np.ndarray]:
@@ -88,10 +62,6 @@ def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
 
 
-def is_empty(pipeline: Pipeline) -> bool:
-    return not any(counts.any() for counts in counts_of(pipeline).values())
-
-
 def visitors_by_hand(pipeline: Pipeline, *, cap: int) -> np.ndarray:
     """Gap cells of the first days of each subscriber, one after the other."""
     study, cells = open_study(pipeline.study), np.zeros((DAYS + 1, DAYS + 1), np.int64)
@@ -105,12 +75,12 @@ def visitors_by_hand(pipeline: Pipeline, *, cap: int) -> np.ndarray:
 
 
 def test_nothing_crosses_before_days_are_closed_and_then_what_an_exact_study_counts(
-    make_noisy: Callable[..., Pipeline], make_exact: Callable[[], Pipeline], few: list[Path]
-) -> None:
+    make_noisy, make_exact, few
+):
     noisy, exact = make_noisy(), make_exact()
     exact.upload(*few)
     batches = noisy.upload(*few)
-    assert is_empty(noisy)
+    assert not any(map(any, noisy.tallies().values()))
     assert [outcomes.is_published(batch) for batch in batches] == [False] * 3
     assert "presence noise" in next(outcomes.notes_for_reader(batches[0]))
     closed = noisy.close_days(through=3)
@@ -124,9 +94,7 @@ def test_nothing_crosses_before_days_are_closed_and_then_what_an_exact_study_cou
     assert not OutboxDelta.objects.exists()
 
 
-def test_only_the_first_days_of_a_subscriber_count(
-    make_noisy: Callable[..., Pipeline], few: list[Path]
-) -> None:
+def test_only_the_first_days_of_a_subscriber_count(make_noisy, few):
     noisy = make_noisy(days=1)
     noisy.upload(*few)
     noisy.close_days(through=3)
@@ -138,9 +106,7 @@ def test_only_the_first_days_of_a_subscriber_count(
     assert 0 < answers <= expected.sum()  # each person answers one indicator, on one day
 
 
-def test_files_in_any_order_and_days_closed_one_by_one_count_the_same(
-    make_noisy: Callable[..., Pipeline], few: list[Path]
-) -> None:
+def test_files_in_any_order_and_days_closed_one_by_one_count_the_same(make_noisy, few):
     """Rows of an earlier day may shift which days are the first ones, until that day is closed."""
     at_once, stepwise = make_noisy(slug="at-once", days=2), make_noisy(slug="stepwise", days=2)
     at_once.upload(few[2], few[0], few[1])
@@ -158,7 +124,7 @@ def test_files_in_any_order_and_days_closed_one_by_one_count_the_same(
     assert same(counts_of(at_once), counts_of(stepwise))
 
 
-def test_days_without_anybody_are_as_noisy_as_others(make_noisy: Callable[..., Pipeline]) -> None:
+def test_days_without_anybody_are_as_noisy_as_others(make_noisy):
     """Whether there was anybody must not show: every cell has its noise, and the minimum is not asked."""
     noisy = make_noisy(min_publication=1000)
     noisy.close_days(through=DAYS)
@@ -169,95 +135,77 @@ def test_days_without_anybody_are_as_noisy_as_others(make_noisy: Callable[..., P
     assert (found["visitors"] < 0).any()
 
 
-@pytest.mark.long
-@pytest.mark.slow
-def test_death_at_any_statement_of_a_closing_changes_nothing(
-    make_noisy: Callable[..., Pipeline], few: list[Path]
-) -> None:
-    header, *rows = few[0].read_text().splitlines(keepends=True)
-    few[0].write_text(header + "".join(row for row in rows if row.split(",")[0].endswith("33")))
-    undisturbed = make_noisy(slug="undisturbed")
-    undisturbed.upload(few[0])
-    undisturbed.close_days(through=2)
-    expected = undisturbed.tallies()
-    assert visitors_by_hand(undisturbed, cap=DAYS).any()
-    deaths = 0
-    step = 2 if connections["vault"].vendor == "sqlite" else 5
-    for n in range(1, 1000, step):
-        pipeline = make_noisy(slug=f"killed-at-{n}")
+def check_deaths(make_noisy, few, *, n_deaths=None):
+    """Kill the worker at these statements of a closing, each time in a study of its own."""
+
+    def asked(slug):
+        pipeline = make_noisy(slug=slug)
         pipeline.upload(few[0])
         batch = intake.request_close_days(pipeline.study, through=2, by="test")
         pipeline.queue.clear()
         pipeline.queue.append(("advance", str(batch.pk)))
-        kill = KillAt(n)
-        died = False
-        with connections["default"].execute_wrapper(kill), connections["vault"].execute_wrapper(kill):
-            try:
-                pipeline.work()
-            except Killed:
-                died = True
+        return pipeline, batch
+
+    undisturbed, _ = asked("undisturbed")
+    n_statements = statements_of(undisturbed.work)
+    expected = undisturbed.tallies()
+    assert visitors_by_hand(undisturbed, cap=DAYS).any()
+    assert n_statements > 30
+    for n in spread(n_deaths or n_statements // 2, over=n_statements):
+        pipeline, batch = asked(f"killed-at-{n}")
+        assert dies(pipeline.work, at=n)
         resume(pipeline, batch)
         assert batch.state == Batch.State.DONE, f"killed at statement {n}"
         assert pipeline.tallies() == expected, f"killed at statement {n}"
         assert VaultPublication.objects.filter(study=pipeline.study).count() == 1
-        deaths += died
-        if not died:
-            break
-    assert not died, "the run has more statements than the test tries"
-    assert deaths > 30 // step
+
+
+@pytest.mark.database
+def test_deaths_spread_over_the_statements_of_a_closing_change_nothing(make_noisy, few):
+    check_deaths(make_noisy, few, n_deaths=4)
+
+
+@pytest.mark.long
+def test_death_at_every_second_statement_of_a_closing_changes_nothing(make_noisy, few):
+    check_deaths(make_noisy, few)
 
 
 def test_closing_that_fails_half_way_lets_nothing_cross_without_its_noise(
-    make_noisy: Callable[..., Pipeline],
-    make_exact: Callable[[], Pipeline],
-    few: list[Path],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    make_noisy, make_exact, few, monkeypatch
+):
     noisy, exact = make_noisy(), make_exact()
     exact.upload(*few)
     noisy.upload(*few[:2])
     with monkeypatch.context() as patch:
-        patch.setattr(merging, "finish", _broken)
+        patch.setattr(merging, "finish", raising(RuntimeError))
         batch = noisy.close_days(through=2)
     assert batch.state == Batch.State.FAILED
     assert OutboxDelta.objects.filter(batch=batch).exists()
     publishing.publish(open_study(noisy.study))
-    assert is_empty(noisy)
+    assert not any(map(any, noisy.tallies().values()))
     noisy.upload(few[2])
     noisy.close_days(through=3)
     assert same(without_noise(noisy, through=3), counts_of(exact))
     assert not OutboxDelta.objects.filter(batch__study=noisy.study).exists()
 
 
-def _broken(*_: Any, **__: Any) -> None:
-    raise RuntimeError
-
-
-def test_what_comes_after_a_day_was_closed_changes_nothing_of_it(
-    make_noisy: Callable[..., Pipeline], few: list[Path], tmp_path: Path
-) -> None:
+def test_what_comes_after_a_day_was_closed_changes_nothing_of_it(make_noisy, few, tmp_path):
     noisy = make_noisy()
     noisy.upload(few[0])
     noisy.close_days(through=1)
     before = counts_of(noisy)
-    leaving = tmp_path / "leaving.txt"
-    people = sorted({row.split(",")[0] for row in few[0].read_text().splitlines()[1:]})
-    leaving.write_text("\n".join(people[:20]))
-    (left,) = noisy.upload(leaving, profile="opt-out")
+    (left,) = noisy.upload(some_people(few[0], tmp_path), profile="opt-out")
     assert left.subscriber_days < 0
     assert same(counts_of(noisy), before)
     noisy.upload(few[1])
     noisy.close_days(through=2)
     after = counts_of(noisy)
     assert all(np.array_equal(after[name][..., :2], before[name][..., :2]) for name in before)
-    assert np.array_equal(
-        without_noise(noisy, through=2)["visitors"][0][:, 2], visitors_by_hand(noisy, cap=DAYS)[:, 2]
-    )
+    found = without_noise(noisy, through=2)["visitors"][0]
+    assert np.array_equal(found[:, 2], visitors_by_hand(noisy, cap=DAYS)[:, 2])
 
 
-def test_day_undone_before_it_is_closed_had_not_crossed_and_costs_nothing(
-    make_noisy: Callable[..., Pipeline], make_exact: Callable[[], Pipeline], few: list[Path]
-) -> None:
+def test_day_undone_before_it_is_closed_had_not_crossed_and_costs_nothing(make_noisy, make_exact, few):
     noisy, exact = make_noisy(), make_exact()
     exact.upload(few[0], few[2])
     noisy.upload(*few)
@@ -267,32 +215,7 @@ def test_day_undone_before_it_is_closed_had_not_crossed_and_costs_nothing(
     assert same(without_noise(noisy, through=3), counts_of(exact))
 
 
-def test_main_database_restored_from_an_older_dump_catches_up(
-    make_noisy: Callable[..., Pipeline], few: list[Path]
-) -> None:
-    noisy = make_noisy()
-    noisy.upload(*few)
-    noisy.close_days(through=1)
-    kept = [
-        *Study.objects.all(),
-        *Publication.objects.all(),
-        *VisitorTally.objects.all(),
-        *Tally.objects.all(),
-    ]
-    dump = serializers.serialize("json", kept)
-    noisy.close_days(through=3)
-    expected = noisy.tallies()
-    Publication.objects.all().delete()
-    for row in serializers.deserialize("json", dump):
-        row.save()
-    assert noisy.tallies() != expected
-    publishing.catch_up()
-    assert noisy.tallies() == expected
-
-
-def test_vault_restored_from_an_older_dump_lets_no_day_cross_twice(
-    make_noisy: Callable[..., Pipeline], few: list[Path]
-) -> None:
+def test_vault_restored_from_an_older_dump_lets_no_day_cross_twice(make_noisy, few):
     noisy = make_noisy()
     noisy.upload(*few)
     days = list(VaultDay.objects.filter(study=noisy.study))
@@ -310,18 +233,11 @@ def test_vault_restored_from_an_older_dump_lets_no_day_cross_twice(
 
 
 def sent(pipeline: Pipeline, delta: Delta) -> bool:
-    return apply_publication(
-        study_slug=pipeline.study.slug,
-        publication_id=uuid4(),
-        plan_hash=pipeline.study.plan_hash,
-        delta=delta,
-        voided_days=0,
-    )
+    place = {"study_slug": pipeline.study.slug, "plan_hash": pipeline.study.plan_hash}
+    return apply_publication(**place, publication_id=uuid4(), delta=delta, voided_days=0)
 
 
-def test_analyst_zone_takes_each_noisy_day_once_and_nothing_else(
-    make_noisy: Callable[..., Pipeline], make_exact: Callable[[], Pipeline]
-) -> None:
+def test_analyst_zone_takes_each_noisy_day_once_and_nothing_else(make_noisy, make_exact):
     noisy, exact = make_noisy(), make_exact()
     study = open_study(noisy.study)
 
@@ -329,27 +245,25 @@ def test_analyst_zone_takes_each_noisy_day_once_and_nothing_else(
         noise = noise_delta(study.plan, prf=study.prf, first_day=first, last_day=last)
         return replace(noise, noisy_through=through)
 
-    with pytest.raises(PublicationError, match="must bring later days and their noise, got days through 0"):
-        sent(noisy, draw(1, 2, 0))
-    with pytest.raises(PublicationError, match="must have days 1 to 2 only"):
-        sent(noisy, draw(1, 3, 2))
+    def check_refused(refusals):
+        before = noisy.tallies()
+        for days, reason in refusals.items():
+            with pytest.raises(PublicationError, match=reason):
+                sent(noisy, draw(*days))
+        assert noisy.tallies() == before
+
+    later = "must bring later days and their noise, got days through 0"
+    check_refused({(1, 2, 0): later, (1, 3, 2): "must have days 1 to 2 only"})
     assert sent(noisy, draw(1, 2, 2))
-    before = noisy.tallies()
-    with pytest.raises(PublicationError, match="must have days 3 to 4 only"):
-        sent(noisy, draw(2, 4, 4))
-    with pytest.raises(PublicationError, match="through day 2"):
-        sent(noisy, draw(1, 2, 2))
-    with pytest.raises(PublicationError, match="through 8"):
-        sent(noisy, draw(3, 4, 8))
-    assert noisy.tallies() == before
+    other = {(2, 4, 4): "must have days 3 to 4 only", (1, 2, 2): "through day 2", (3, 4, 8): "through 8"}
+    check_refused(other)
     with pytest.raises(PublicationError, match="has exact totals"):
         sent(exact, replace(Delta.zero(open_study(exact.study).plan), noisy_through=1))
     assert "presence" not in Plan.objects.get(study__slug="exact").spec
 
 
-def test_study_is_closed_only_when_all_its_days_have_crossed_or_are_given_up(
-    make_noisy: Callable[..., Pipeline], few: list[Path]
-) -> None:
+def test_study_is_closed_when_all_its_days_have_crossed_and_its_certificate_counts_nobody(make_noisy, few):
+    """What is counted is the same whoever was there: the certificate crosses, too."""
     noisy = make_noisy()
     noisy.upload(*few[:2])
     noisy.close_days(through=1)
@@ -358,20 +272,9 @@ def test_study_is_closed_only_when_all_its_days_have_crossed_or_are_given_up(
     noisy.close_days(through=2)
     before = noisy.tallies()
     certificate = close_study(noisy.study, by="test", leave=Leave())
+    jsonschema.validate(certificate, SCHEMA)
     assert certificate["dropped"] == {"waiting_subscribers": None, "unpublished_days": []}
-    assert noisy.tallies() == before
-
-
-def test_erasure_certificate_crosses_and_so_counts_nobody(
-    make_noisy: Callable[..., Pipeline], few: list[Path]
-) -> None:
-    noisy = make_noisy()
-    noisy.upload(few[0])
-    noisy.close_days(through=1)
-    certificate = close_study(noisy.study, by="test", leave=Leave())
-    erased = certificate["erased"]
-    counted = {name for name, count in erased.items() if count is not None}
-    assert counted == {"damaged_shards", "publications", "staged_uploads"}  # the same whoever was there
+    counted = {name for name, count in certificate["erased"].items() if count is not None}
+    assert counted == {"damaged_shards", "publications", "staged_uploads"}
     assert "exact" not in next(row["text"] for row in certificate["kept"] if row["name"] == "totals")
-    schema = json.loads((Path(__file__).parents[3] / "docs" / "certificate.schema.json").read_text())
-    jsonschema.validate(certificate, schema)
+    assert noisy.tallies() == before

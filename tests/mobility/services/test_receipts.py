@@ -1,9 +1,6 @@
 """What the operator zone does is in the ledger: once, whenever a process dies, and as it was measured."""
 
-from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.db import OperationalError
@@ -11,20 +8,16 @@ from django.utils import timezone
 
 from mobility.keystore import keystore
 from mobility.models import Batch, FeedToken
+from mobility.profiles import OPT_OUT
 from mobility.services import demo_removal, endings, feeds, receipts, staging
 from mobility.services.closing import Leave, close_study
 from mobility.services.studies import create_study
 from reports.ledger_chain import canonical_hash
 from reports.ledger_check import check_tables
 from reports.models import LedgerEntry, LedgerKind, Study
-from reports.models.study import DEMO_ACTOR, DEMO_SLUG
-from reports.studyfile import StudyDefinition
-from tests.mobility.services.conftest import Pipeline
+from tests.mobility.services.conftest import SMALL, raising
 
-pytestmark = [
-    pytest.mark.database,
-    pytest.mark.django_db(databases=["default", "vault"], transaction=True),
-]
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 
 
 def told(kind: LedgerKind) -> list[LedgerEntry]:
@@ -32,21 +25,21 @@ def told(kind: LedgerKind) -> list[LedgerEntry]:
 
 
 @pytest.fixture
-def small(extract: list[Path], tmp_path: Path) -> Path:
-    """A day of a tenth of the people, and a row that is refused."""
-    header, *rows = extract[0].read_text().splitlines(keepends=True)
-    bad = rows[0].replace(rows[0].split(",")[1], "no time")
-    file = tmp_path / "day.csv"
-    file.write_text("".join([header, *(row for row in rows if row.split(",")[0].endswith("3")), bad]))
-    return file
+def small(few):
+    """A day of a tenth of the people, and one more row that is refused."""
+    row = few[0].read_text().splitlines()[1].split(",")
+    few[0].write_text(few[0].read_text() + ",".join([row[0], "no time", *row[2:]]) + "\n")
+    return few[0]
 
 
 @pytest.fixture
-def pipeline(make_pipeline: Callable[..., Pipeline]) -> Pipeline:
-    return make_pipeline(expected_subscribers=100, min_publication=10)
+def pipeline(make_pipeline):
+    return make_pipeline(**SMALL)
 
 
-def test_a_study_is_created_with_its_key_and_its_plan(pipeline: Pipeline) -> None:
+def test_a_study_is_created_once_with_its_key_and_its_plan(pipeline, definition):
+    with pytest.raises(ValueError, match="must be new"):
+        create_study(definition, by="test")
     (created,) = told(LedgerKind.STUDY_CREATED)
     (key,) = told(LedgerKind.KEY_CREATED)
     study = pipeline.study
@@ -56,51 +49,64 @@ def test_a_study_is_created_with_its_key_and_its_plan(pipeline: Pipeline) -> Non
     assert (key.study, key.facts) == (study.slug, {"key": study.key_id})
 
 
-def test_a_study_that_could_not_be_created_is_not_in_the_ledger(
-    pipeline: Pipeline, definition: StudyDefinition
-) -> None:
-    with pytest.raises(ValueError, match="must be new"):
-        create_study(definition, by="test")
-    assert len(told(LedgerKind.STUDY_CREATED)) == 1
-
-
-def test_a_batch_ends_with_a_receipt_of_what_was_counted(pipeline: Pipeline, small: Path) -> None:
+@pytest.mark.database
+def test_a_batch_ends_with_a_receipt_of_what_was_counted_and_of_what_crossed(pipeline, small):
     (batch,) = pipeline.upload(small)
     (entry,) = told(LedgerKind.BATCH_ENDED)
     assert (entry.actor, entry.study) == ("test", pipeline.study.slug)
-    assert entry.facts == {
-        "batch": str(batch.pk),
-        "kind": "extract",
-        "state": "done",
-        "key": batch.key_id,
-        "rows_read": batch.rows_read,
-        "rows_accepted": batch.rows_accepted,
-        "rows_ignored": batch.rows_ignored,
-        "rows_rejected": {"bad_timestamp": 1},
-        "reports": batch.reports,
-        "staged_bytes_left": 0,
-        "key_left": False,
-    }
+    names = ("rows_read", "rows_accepted", "rows_ignored")
+    counted = {name: getattr(batch, name) for name in names}
+    ended = {"batch": str(batch.pk), "kind": "extract", "state": "done", "key": batch.key_id}
+    gone = {"staged_bytes_left": 0, "key_left": False}
+    assert entry.facts == ended | counted | gone | {"rows_rejected": {"bad_timestamp": 2}}
     assert batch.rows_read > batch.rows_accepted > 0
     assert batch.reports > 0
     receipts.record_missing()
     receipts.record_ended(batch)
     assert len(told(LedgerKind.BATCH_ENDED)) == 1
     assert check_tables().is_ok
+    (crossed,) = told(LedgerKind.PUBLICATION_APPLIED)
+    assert crossed.facts["publication"] == str(pipeline.study.publications.get().pk)
+    assert crossed.facts["plan_sha256"] == pipeline.study.plan_hash
+    assert len(crossed.facts["delta_sha256"]) == 64
 
 
-def test_failed_and_cancelled_batches_have_receipts(pipeline: Pipeline, small: Path, tmp_path: Path) -> None:
-    endings.cancel(pipeline.receive(small), by="olga")
-    empty = tmp_path / "other.csv"
+def test_a_receipt_says_nothing_of_few_people_or_of_what_the_vault_holds(pipeline, few, tmp_path):
+    """Fewer than `min_publication` in the file: no counts. Rows of who has opted out count as any others."""
+    header, *rows = few[0].read_text().splitlines()
+    for name, kept in (("gone.txt", [rows[0].split(",")[0]]), ("few.csv", [header, *rows[:3]])):
+        (tmp_path / name).write_text("\n".join(kept) + "\n")
+    pipeline.upload(tmp_path / "gone.txt", profile=OPT_OUT)
+    (read,) = pipeline.upload(few[0])
+    pipeline.upload(tmp_path / "few.csv")
+    listed, many, some = (entry.facts for entry in told(LedgerKind.BATCH_ENDED))
+    assert read.rows_ignored["opted_out"] > 0
+    assert many["rows_accepted"] == read.rows_accepted + read.rows_ignored["opted_out"]
+    assert not {"opted_out"} & set(many["rows_ignored"])
+    for facts in (listed, some):
+        assert facts["counts_withheld"]
+        assert not any("rows" in name for name in facts)
+    assert not any("reports" in facts for facts in (listed, many, some))
+
+
+def test_failed_and_cancelled_batches_have_receipts_without_exact_counts_beside_presence_noise(
+    pipeline, small, tmp_path
+):
+    empty, study = tmp_path / "other.csv", pipeline.study
     empty.write_text("nothing,of,ours\n1,2,3\n")
     pipeline.upload(empty)
-    assert [entry.facts["state"] for entry in told(LedgerKind.BATCH_ENDED)] == ["cancelled", "failed"]
+    study.plan = study.plan | {"presence": {"epsilon": "1", "max_days": 7}}
+    study.save()
+    endings.cancel(pipeline.receive(small), by="olga")
+    failed, cancelled = (entry.facts for entry in told(LedgerKind.BATCH_ENDED))
+    assert (failed["state"], cancelled["state"]) == ("failed", "cancelled")
+    assert cancelled["counts_withheld"] is True
+    assert not {"rows_read", "rows_accepted", "reports"} & set(cancelled)
+    assert cancelled["staged_bytes_left"] == 0
 
 
 @pytest.mark.parametrize("any_staging", ["folder", "bucket"], indirect=True)
-def test_what_is_left_of_an_upload_is_measured(
-    any_staging: None, pipeline: Pipeline, small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_left_of_an_upload_is_measured(any_staging, pipeline, small, monkeypatch):
     """A receipt waits until the bytes are gone; if they stay it says so."""
     monkeypatch.setattr(staging, "discard", lambda _: None)
     (batch,) = pipeline.upload(small)
@@ -115,16 +121,10 @@ def test_what_is_left_of_an_upload_is_measured(
     assert entry.facts["key_left"] is False
 
 
-def test_a_receipt_that_a_process_left_out_is_added(
-    pipeline: Pipeline, small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_receipt_that_a_process_left_out_is_added(pipeline, small, monkeypatch):
     """The ledger does not answer when the batch ends, which it does all the same."""
-
-    def unreachable(*_: Any, **__: Any) -> None:
-        raise OperationalError
-
     with monkeypatch.context() as patch:
-        patch.setattr(receipts, "record", unreachable)
+        patch.setattr(receipts, "record", raising(OperationalError))
         (batch,) = pipeline.upload(small)
     assert batch.state == Batch.State.DONE
     assert told(LedgerKind.BATCH_ENDED) == []
@@ -133,22 +133,15 @@ def test_a_receipt_that_a_process_left_out_is_added(
     assert [entry.facts["batch"] for entry in told(LedgerKind.BATCH_ENDED)] == [str(batch.pk)]
 
 
-def test_with_presence_noise_the_ledger_shows_no_exact_count(pipeline: Pipeline, small: Path) -> None:
-    study = pipeline.study
-    study.plan = study.plan | {"presence": {"epsilon": "1", "max_days": 7}}
-    study.save()
-    batch = pipeline.receive(small)
-    endings.cancel(batch, by="olga")
-    (entry,) = told(LedgerKind.BATCH_ENDED)
-    assert entry.facts["counts_withheld"] is True
-    assert not {"rows_read", "rows_accepted", "reports"} & set(entry.facts)
-    assert entry.facts["staged_bytes_left"] == 0
-
-
-def test_closing_is_in_the_ledger_once_with_the_hash_of_its_certificate(pipeline: Pipeline) -> None:
+def test_closing_is_in_the_ledger_once_with_the_hash_of_its_certificate(pipeline, monkeypatch):
+    """Also where the process died before the ledger, and where the study is closed again."""
     key_id = pipeline.study.key_id
-    for _ in range(2):
-        certificate = close_study(pipeline.study, by="olga", leave=Leave())
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+        patch.setattr(receipts, "record", raising(RuntimeError))
+        close_study(pipeline.study, by="olga", leave=Leave())
+    assert told(LedgerKind.STUDY_CLOSED) == []
+    receipts.record_missing()
+    certificate = close_study(pipeline.study, by="olga", leave=Leave())
     (destroyed,) = told(LedgerKind.KEY_DESTROYED)
     (closed,) = told(LedgerKind.STUDY_CLOSED)
     assert destroyed.facts["key"] == key_id
@@ -158,39 +151,21 @@ def test_closing_is_in_the_ledger_once_with_the_hash_of_its_certificate(pipeline
     assert destroyed.number < closed.number
 
 
-def test_a_closing_that_died_before_the_ledger_is_added(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def dies(*_: Any, **__: Any) -> None:
-        raise RuntimeError
-
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError):
-        patch.setattr(receipts, "record", dies)
-        close_study(pipeline.study, by="olga", leave=Leave())
-    assert told(LedgerKind.STUDY_CLOSED) == []
-    receipts.record_missing()
-    assert len(told(LedgerKind.STUDY_CLOSED)) == len(told(LedgerKind.KEY_DESTROYED)) == 1
-
-
-def test_the_demo_leaves_its_history(
-    make_pipeline: Callable[..., Pipeline], definition: StudyDefinition, small: Path
-) -> None:
+def test_the_demo_leaves_its_history(make_pipeline, definition, small):
     """And can be made and removed again: the second life has entries of its own."""
     for _ in range(2):
-        pipeline = make_pipeline(expected_subscribers=100, min_publication=10, slug=DEMO_SLUG)
-        Study.objects.update(created_by=DEMO_ACTOR)
+        pipeline = make_pipeline(slug="fimu-2017", **SMALL)
+        Study.objects.update(is_demo=True)
         pipeline.upload(small)
         demo_removal.remove_demo(by="adam")
-    kinds = [entry.kind for entry in LedgerEntry.objects.filter(study=DEMO_SLUG).order_by("number")]
-    life = [
-        "study.created", "key.created", "publication.applied", "batch.ended", "key.destroyed", "study.closed",
-        "study.deleted",
-    ]  # fmt: skip
-    assert kinds == life * 2
+    kinds = [entry.kind for entry in LedgerEntry.objects.filter(study="fimu-2017").order_by("number")]
+    begin = ["study.created", "key.created", "publication.applied", "batch.ended"]
+    end = ["key.destroyed", "study.closed", "study.deleted"]
+    assert kinds == [*begin, *end] * 2
     assert LedgerEntry.objects.get(number=7).actor == "adam"
 
 
-def test_feeds_are_in_the_ledger_without_their_token(pipeline: Pipeline) -> None:
+def test_feeds_are_in_the_ledger_once_without_their_token_also_where_a_process_left_one_out(pipeline):
     token, text = feeds.create_token(pipeline.study, name="nightly", days=30, by="olga")
     feeds.revoke(token, by="adam")
     feeds.revoke(token, by="adam")
@@ -200,22 +175,9 @@ def test_feeds_are_in_the_ledger_without_their_token(pipeline: Pipeline) -> None
     assert made.facts["token"] == revoked.facts["token"]
     assert text not in str(made.facts) + str(revoked.facts)
     assert token.digest not in str(made.facts) + made.event_id
-
-
-def test_a_feed_that_a_process_left_out_is_added(pipeline: Pipeline) -> None:
     end = timezone.now() + timedelta(days=1)
-    FeedToken.objects.create(
-        study=pipeline.study, name="n", digest="d" * 64, created_by="olga", expires_at=end
-    )
+    given = {"study": pipeline.study, "name": "n", "digest": "d" * 64, "expires_at": end}
+    FeedToken.objects.create(**given, created_by="eve")
     receipts.record_missing()
     receipts.record_missing()
-    assert [entry.actor for entry in told(LedgerKind.TOKEN_CREATED)] == ["olga"]
-
-
-def test_a_publication_is_recorded_with_what_crossed(pipeline: Pipeline, small: Path) -> None:
-    pipeline.upload(small)
-    (entry,) = told(LedgerKind.PUBLICATION_APPLIED)
-    publication = pipeline.study.publications.get()
-    assert entry.facts["publication"] == str(publication.pk)
-    assert entry.facts["plan_sha256"] == pipeline.study.plan_hash
-    assert len(entry.facts["delta_sha256"]) == 64
+    assert [entry.actor for entry in told(LedgerKind.TOKEN_CREATED)] == ["olga", "eve"]

@@ -2,8 +2,8 @@
 
 import io
 import tracemalloc
-from collections.abc import Callable
-from uuid import uuid4
+from functools import cache
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -16,6 +16,7 @@ from mobility.sealing import stream_key, unseal
 from mobility.services import staging
 from mobility.services.staging import UploadReader
 from mobility.storages import Pieces, staging_storage
+from tests.mobility.services.conftest import SMALL, raising
 from tests.mobility.staged import staged
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -24,7 +25,7 @@ PLAIN = bytes(range(3 * FRAME + 5))  # four frames, no two alike
 
 
 @pytest.fixture
-def _small_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small_frames(monkeypatch):
     monkeypatch.setattr(staging, "FRAME_BYTES", FRAME)
 
 
@@ -56,70 +57,52 @@ def drain(batch: Batch, *, size: int = 1000) -> tuple[bytes, bool]:
     return got, False
 
 
-@pytest.mark.usefixtures("any_staging")
-class TestUpload:
-    @pytest.mark.parametrize("more", [-1, 0, 1])
-    def test_round_trip_at_the_real_frame_size(self, more: int) -> None:
-        plain = (bytes(range(251)) * 17_000)[: staging.FRAME_BYTES + more]
-        assert drain(staged(plain), size=1 << 20) == (plain, False)
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_round_trip_at_the_real_frame_size(any_staging, more):
+    plain = (bytes(range(251)) * 17_000)[: staging.FRAME_BYTES + more]
+    assert drain(staged(plain), size=1 << 20) == (plain, False)
 
-    @pytest.mark.usefixtures("_small_frames")
-    def test_layout_of_a_frame(self) -> None:
+
+@pytest.mark.usefixtures("any_staging", "_small_frames")
+class TestUpload:
+    def test_layout_and_size_of_frames(self):
         batch = staged(PLAIN)
         key = stream_key(keystore().read(batch.key_id), "upload")
-        found = [
-            unseal(get(frame_name(batch, index)), key=key, context=f"{batch.pk}/upload/{index}")
-            for index in range(4)
-        ]
-        assert found == [PLAIN[start : start + FRAME] for start in range(0, len(PLAIN), FRAME)]
+        frames = [get(frame_name(batch, index)) for index in range(4)]
+        for index, frame in enumerate(frames):
+            plain = unseal(frame, key=key, context=f"{batch.pk}/upload/{index}")
+            assert plain == PLAIN[index * FRAME :][:FRAME]
+        assert staging.sealed_bytes(len(PLAIN)) == sum(map(len, frames))
 
-    @pytest.mark.usefixtures("_small_frames")
-    def test_every_frame_must_be_there(self) -> None:
-        for index in range(4):
-            batch = staged(PLAIN)
-            staging_storage().delete(frame_name(batch, index))
-            assert drain(batch) == (PLAIN[: index * FRAME], True)
-            with pytest.raises(SealBrokenError, match=f"^frame {index} of the staged upload is gone: send"):
-                UploadReader(batch).readall()
-
-    @pytest.mark.usefixtures("_small_frames")
-    def test_a_frame_that_was_altered_never_comes_out(self) -> None:
+    @pytest.mark.parametrize("problem", ["gone", "damaged"])
+    def test_every_frame_must_be_there_as_it_was(self, problem):
         for index in range(4):
             batch = staged(PLAIN)
             altered = bytearray(get(frame_name(batch, index)))
             altered[20] ^= 1
-            put(frame_name(batch, index), bytes(altered))
+            if problem == "gone":
+                staging_storage().delete(frame_name(batch, index))
+            else:
+                put(frame_name(batch, index), bytes(altered))
             assert drain(batch) == (PLAIN[: index * FRAME], True)
-            with pytest.raises(
-                SealBrokenError, match=f"^frame {index} of the staged upload is damaged: send"
-            ):
+            reason = f"^frame {index} of the staged upload is {problem}: send"
+            with pytest.raises(SealBrokenError, match=reason):
                 UploadReader(batch).readall()
 
-    @pytest.mark.usefixtures("_small_frames")
-    def test_frames_open_in_their_own_place_only(self) -> None:
+    def test_frames_open_in_their_own_place_only_and_may_be_sent_again(self):
         batch, other = staged(PLAIN), staged(PLAIN)
-        put(frame_name(batch, 1), get(frame_name(batch, 2)))
-        assert drain(batch) == (PLAIN[:FRAME], True)
-        put(frame_name(batch, 1), get(frame_name(other, 1)))
-        assert drain(batch) == (PLAIN[:FRAME], True)
-
-    @pytest.mark.usefixtures("_small_frames")
-    def test_a_length_that_is_not_the_uploads_is_noticed(self) -> None:
-        for length in (len(PLAIN) - 1, len(PLAIN) + 1, 4 * FRAME + 1):
-            batch = staged(PLAIN)
-            batch.bytes_total = length
-            assert drain(batch)[1], length
-
-    @pytest.mark.usefixtures("_small_frames")
-    def test_a_frame_may_be_sent_again(self) -> None:
-        batch = staged(PLAIN)
         first = get(frame_name(batch, 1))
+        for stranger in (frame_name(batch, 2), frame_name(other, 1)):
+            put(frame_name(batch, 1), get(stranger))
+            assert drain(batch) == (PLAIN[:FRAME], True)
         staging.write_frame(batch, 1, PLAIN[FRAME : 2 * FRAME])
         assert get(frame_name(batch, 1))[:12] != first[:12]
         assert drain(batch) == (PLAIN, False)
+        for length in (len(PLAIN) - 1, len(PLAIN) + 1, 4 * FRAME + 1):
+            batch.bytes_total = length
+            assert drain(batch)[1], length
 
-    @pytest.mark.usefixtures("_small_frames")
-    def test_nothing_is_left_after_destroy_and_nothing_comes_after_it(self) -> None:
+    def test_nothing_is_left_after_destroy_and_nothing_comes_after_it(self):
         batch, other = staged(PLAIN), staged(PLAIN)
         key = staging.chunk_key(batch)
         places = staging.write_chunk(batch, "chunk-0", [(0, b"rows")])
@@ -139,7 +122,6 @@ class TestUpload:
         staging.destroy(batch)
         assert drain(other) == (PLAIN, False)
 
-    @pytest.mark.usefixtures("_small_frames")
     def test_ciphertext_shows_nothing_of_the_plaintext(self) -> None:
         marker = b"33612345678,2017-05-31T12:00:00"
         batch = staged(marker * 10)
@@ -152,17 +134,15 @@ class TestUpload:
 
 @pytest.mark.usefixtures("any_staging")
 class TestChunk:
-    def test_segments_come_back_by_shard_in_their_order(self) -> None:
+    def test_segments_come_back_by_shard_in_their_order(self):
         batch = staged(b"")
         segments = [(0, b"zero"), (2, b""), (0, b"zero again"), (11, b"eleven" * 1000)]
         places = staging.write_chunk(batch, "chunk-3", segments)
         key = staging.chunk_key(batch)
-        read = {
-            shard: staging.read_segments(batch, "chunk-3", found, key=key) for shard, found in places.items()
-        }
-        assert read == {"0": [b"zero", b"zero again"], "2": [b""], "11": [b"eleven" * 1000]}
+        for shard, found in {"0": [b"zero", b"zero again"], "2": [b""], "11": [b"eleven" * 1000]}.items():
+            assert staging.read_segments(batch, "chunk-3", places[shard], key=key) == found
 
-    def test_a_chunk_that_is_written_twice_has_the_same_places(self) -> None:
+    def test_a_chunk_that_is_written_twice_has_the_same_places_and_can_be_deleted(self) -> None:
         """Whichever of two workers wins, the places that the other noted hold."""
         batch = staged(b"")
         segments = [(0, b"zero"), (1, b"one")]
@@ -172,37 +152,31 @@ class TestChunk:
         assert get(f"{batch.pk}/chunk-0") != object_of_first
         key = staging.chunk_key(batch)
         assert staging.read_segments(batch, "chunk-0", first["1"], key=key) == [b"one"]
+        staging.write_chunk(batch, "chunk-1", segments)
+        for _ in range(2):
+            staging.delete_chunk(batch, "chunk-0")
+        assert staging_storage().listdir(str(batch.pk))[1] == ["chunk-1"]
 
-    def test_segments_open_in_their_own_place_only(self) -> None:
+    def test_segments_open_in_their_own_place_only(self):
         batch, other = staged(b""), staged(b"")
-        for one in (batch, other):
-            for name in ("chunk-0", "chunk-1"):
-                places = staging.write_chunk(one, name, [(0, b"zero"), (1, b"uno.")])
+        for one, name in product((batch, other), ("chunk-0", "chunk-1")):
+            places = staging.write_chunk(one, name, [(0, b"zero"), (1, b"uno.")])
         (first,), (second,) = places["0"], places["1"]
         key = staging.chunk_key(batch)
         data = get(f"{batch.pk}/chunk-0")
         cut = first[1]
-
-        def refused(moved: bytes, place: list[int]) -> None:
+        for moved, place in (
+            (data[cut:] + data[:cut], first),
+            (get(f"{batch.pk}/chunk-1"), second),
+            (get(f"{other.pk}/chunk-0"), first),
+            (data[:-1], second),
+        ):
             put(f"{batch.pk}/chunk-0", moved)
             with pytest.raises(SealBrokenError):
                 staging.read_segments(batch, "chunk-0", [place], key=key)
 
-        refused(data[cut:] + data[:cut], first)
-        refused(get(f"{batch.pk}/chunk-1"), second)
-        refused(get(f"{other.pk}/chunk-0"), first)
-        refused(data[:-1], second)
 
-    def test_one_chunk_can_be_deleted(self) -> None:
-        batch = staged(b"")
-        for name in ("chunk-0", "chunk-1"):
-            staging.write_chunk(batch, name, [(0, b"zero")])
-        staging.delete_chunk(batch, "chunk-0")
-        staging.delete_chunk(batch, "chunk-0")
-        assert staging_storage().listdir(str(batch.pk))[1] == ["chunk-1"]
-
-
-@pytest.mark.usefixtures("data_dir")
+@pytest.mark.usefixtures("data_dir", "_small_frames")
 class TestReader:
     @given(
         steps=st.lists(
@@ -212,13 +186,9 @@ class TestReader:
         buffer=st.sampled_from([1, 16, FRAME, 3 * FRAME]),
     )
     @pytest.mark.parametrize("length", [0, 1, FRAME, 2 * FRAME, 3 * FRAME + 5])
-    def test_any_place_can_be_read_in_any_order(
-        self, uploads: Callable[[int], Batch], length: int, steps: list[tuple[int, int, int]], kept: int,
-        buffer: int,
-    ) -> None:  # fmt: skip
+    def test_any_place_can_be_read_in_any_order(self, uploads, length, steps, kept, buffer):
         """Like a file of the plaintext: seek, tell and read."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(staging, "FRAME_BYTES", FRAME)
             patch.setattr(staging, "FRAMES_KEPT", kept)
             plain = io.BytesIO(PLAIN[:length])
             reader = UploadReader(uploads(length))
@@ -235,15 +205,9 @@ class TestReader:
 
     @pytest.fixture(scope="class")
     @staticmethod
-    def uploads() -> Callable[[int], Batch]:
-        made: dict[int, Batch] = {}
+    def uploads():
+        return cache(lambda length: staged(PLAIN[:length]))
 
-        def upload(length: int) -> Batch:
-            return made.setdefault(length, staged(PLAIN[:length])) if length not in made else made[length]
-
-        return upload
-
-    @pytest.mark.usefixtures("_small_frames")
     def test_bytes_read_count_what_came_out_once(self) -> None:
         reader = UploadReader(staged(PLAIN))
         assert reader.bytes_read == 0
@@ -255,7 +219,6 @@ class TestReader:
                 reader.read(FRAME)
         assert reader.bytes_read == len(PLAIN)
 
-    @pytest.mark.usefixtures("_small_frames")
     def test_a_frame_that_nobody_asks_for_may_be_gone(self) -> None:
         """The next one is fetched beside the work; what became of it matters when it is read."""
         batch = staged(PLAIN)
@@ -268,7 +231,7 @@ class TestReader:
         with pytest.raises(SealBrokenError, match="frame 2 of the staged upload is gone"):
             reader.read(1)
 
-    def test_few_frames_are_held_whatever_is_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_few_frames_are_held_whatever_is_read(self, monkeypatch):
         monkeypatch.setattr(staging, "FRAME_BYTES", 1 << 16)
         n = 3 * staging.FRAMES_KEPT
         batch = staged(bytes(n * staging.FRAME_BYTES))
@@ -281,32 +244,33 @@ class TestReader:
         tracemalloc.stop()
         assert held < (staging.FRAMES_KEPT + 3) * staging.FRAME_BYTES  # and two sealed
 
-    def test_a_key_that_is_gone_opens_nothing(self) -> None:
-        with pytest.raises(KeyMissingError):
-            UploadReader(Batch(id=uuid4(), bytes_total=1))
 
-
-def test_sealed_size_is_known_before(data_dir: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "FRAME_BYTES", FRAME)
-    batch = staged(PLAIN)
-    stored = sum(len(get(frame_name(batch, index))) for index in range(4))
-    assert staging.sealed_bytes(len(PLAIN)) == stored
-
-
-def test_a_stranger_in_the_storage_is_no_batch(data_dir: object) -> None:
+def test_a_key_dies_even_when_the_storage_does_not_answer_and_a_stranger_there_is_no_batch(
+    data_dir, monkeypatch
+):
     put("lost+found/x", b"1")
-    assert staging.staged_batches() == set()
-
-
-def test_a_key_dies_even_when_the_storage_does_not_answer(
-    data_dir: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
     batch = staged(PLAIN)
-
-    def fail(*_: object) -> None:
-        raise StagingUnavailableError("down")
-
-    monkeypatch.setattr(type(staging_storage()), "delete_folder", fail)
+    monkeypatch.setattr(type(staging_storage()), "delete_folder", raising(StagingUnavailableError("down")))
     staging.destroy(batch)
     assert not keystore().exists(batch.key_id)
     assert staging.staged_batches() == {batch.pk}  # the sweep's
+
+
+def test_batches_in_a_bucket_have_the_totals_of_a_folder_and_leave_nothing(
+    make_pipeline, few, request, monkeypatch
+):
+    monkeypatch.setattr(staging, "FRAME_BYTES", 5_000)
+    in_folder = make_pipeline(slug="in-folder", **SMALL)
+    in_folder.upload(*few[:2])
+    bucket = request.getfixturevalue("staging_bucket")
+    in_bucket = make_pipeline(slug="in-bucket", **SMALL)
+    batch = in_bucket.receive(few[0])
+    staged = [item.get()["Body"].read() for item in bucket.objects.all()]
+    assert len(staged) == -(-few[0].stat().st_size // 5_000)
+    identifier = few[0].read_bytes().split(b"\n")[1].split(b",")[0]
+    assert not any(identifier in item for item in staged)
+    assert in_bucket.finished(batch).state == Batch.State.DONE
+    in_bucket.upload(few[1])
+    assert in_bucket.tallies() == in_folder.tallies()
+    assert in_bucket.visitors(1, 2) > 0
+    assert [item.key for item in bucket.objects.all()] == []

@@ -2,16 +2,12 @@
 
 import io
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
 from ldp import PlanSpec
 from mobility.errors import KeyMissingError
@@ -21,40 +17,30 @@ from mobility.services import studies
 from mobility.services.studies import StudyVaultError, create_study, shard_count
 from reports.models import Area, Indicator, Plan, PlanIndicator, Study, Tally, VisitorTally
 from reports.services.studies import StudyExistsError, delete_study_rows, plan_hash
-from reports.studyfile import StudyDefinition, parse_study
+from reports.studyfile import StudyDefinition
+from tests.mobility.services.conftest import STUDY_FILE, raising
 
-DEMO = Path(__file__).parents[3] / "mobility" / "demo"
 ALL_MODELS = (Study, Area, Indicator, Plan, PlanIndicator, Tally, VisitorTally, VaultStudy)
 # A true commit: what is half-created would stay.
-pytestmark = [
-    pytest.mark.database,
-    pytest.mark.django_db(databases=["default", "vault"], transaction=True),
-]
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def _keys(data_dir: Path) -> Iterator[None]:
+def _keys(data_dir):
     yield
-
-
-@pytest.fixture
-def definition() -> StudyDefinition:
-    text = (DEMO / "study.toml").read_bytes()
-    return parse_study(text, filename="study.toml", read=lambda name: (DEMO / name).read_bytes())
 
 
 def everything() -> dict[str, int]:
     found = {model.__name__: model.objects.count() for model in ALL_MODELS}  # type: ignore[attr-defined]
-    folder = keystore().folder
-    return {**found, "keys": len(list(folder.glob("*.key")))}
+    return {**found, "keys": len(list(keystore().folder.glob("*.key")))}
 
 
 NOTHING = dict.fromkeys([*(model.__name__ for model in ALL_MODELS), "keys"], 0)
-DEMO_STUDY = {"Study": 1, "Area": 1, "Indicator": 7, "Plan": 1, "PlanIndicator": 7, "Tally": 7,
-              "VisitorTally": 1, "VaultStudy": 1, "keys": 1}  # fmt: skip
+DEMO_STUDY = dict.fromkeys(NOTHING, 1) | {"Indicator": 7, "PlanIndicator": 7, "Tally": 7}
 
 
-def test_both_zones_hold_the_study(definition: StudyDefinition) -> None:
+def test_both_zones_hold_the_study_and_tallies_start_at_zero(definition):
+    definition = replace(definition, market_share=Decimal("0.35"), min_publication=7)
     assert create_study(definition, by="adam") == {"study": "fimu-2017", "indicators": 7, "windows": 28}
     assert everything() == DEMO_STUDY
     copy = VaultStudy.objects.get()
@@ -64,37 +50,22 @@ def test_both_zones_hold_the_study(definition: StudyDefinition) -> None:
     assert copy.plan_hash == plan.spec_hash == plan_hash(PlanSpec.from_json(copy.plan))
     assert copy.n_shards == 4
     assert len(keystore().read(copy.key_id)) == 32
-
-
-def test_rows_say_what_the_file_says(definition: StudyDefinition) -> None:
-    definition = replace(definition, market_share=Decimal("0.35"), min_publication=7)
-    create_study(definition, by="adam")
     study = Study.objects.get()
     assert (study.name, study.timezone) == ("FIMU festival 2017 (synthetic demo)", "Europe/Paris")
     assert (study.first_day.isoformat(), study.days) == ("2017-05-31", 7)
     assert (study.market_share, study.min_publication) == (Decimal("0.35"), 7)
-    assert (study.visitor_min_minutes, str(study.visitor_from), str(study.visitor_to)) == (
-        60,
-        "06:00:00",
-        "23:59:00",
-    )
-    assert study.created_by == "adam"
+    assert (str(study.visitor_from), str(study.visitor_to)) == ("06:00:00", "23:59:00")
+    assert (study.visitor_min_minutes, study.created_by) == (60, "adam")
     assert [i.slug for i in study.indicators.all()] == [i.slug for i in definition.indicators]
     assert study.indicators.get(slug="gender").categories == ["F", "M", "NR"]
     assert study.area.n_cells == 62
     assert study.area.geojson["type"] == "FeatureCollection"
-
-
-def test_tallies_start_at_zero_in_the_library_s_shape(definition: StudyDefinition) -> None:
-    create_study(definition, by="adam")
     tally = Tally.objects.get(indicator__slug="gender")
-    counts = np.frombuffer(tally.counts, np.int64)
-    assert counts.size == 3 * 8 * 8
-    assert not counts.any()
-    assert len(tally.n_reports) == len(VisitorTally.objects.get().counts) == 8 * 8 * 8
+    assert bytes(tally.counts) == bytes(3 * 8 * 8 * 8)
+    assert bytes(tally.n_reports) == bytes(VisitorTally.objects.get().counts) == bytes(8 * 8 * 8)
 
 
-def test_a_taken_slug_is_a_clear_error_and_changes_nothing(definition: StudyDefinition) -> None:
+def test_a_taken_slug_is_a_clear_error_and_changes_nothing(definition):
     create_study(definition, by="adam")
     key = keystore().read(VaultStudy.objects.get().key_id)
     with pytest.raises(StudyExistsError, match=r'study\.slug must be new, got "fimu-2017"'):
@@ -104,36 +75,24 @@ def test_a_taken_slug_is_a_clear_error_and_changes_nothing(definition: StudyDefi
     assert keystore().read(VaultStudy.objects.get().key_id) == key
 
 
-@pytest.mark.parametrize(
-    ("owner", "name"),
-    [
-        (Keystore, "create"),
-        (studies, "_create_copy"),
-        (studies, "create_study_rows"),
-        (Tally.objects, "create"),
-    ],
-    ids=["keystore", "vault", "main", "last-row-of-main"],
-)
-def test_nothing_stays_when_a_step_fails(
-    definition: StudyDefinition, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise OSError("no space left on device")
+IN_CODE = [(Keystore, "create"), (studies, "_create_copy"), (studies, "create_study_rows")]
+STEPS = [*IN_CODE, (Tally.objects, "create")]
 
-    with monkeypatch.context() as broken:
-        broken.setattr(owner, name, fail)
-        with pytest.raises(OSError, match="no space left"):
-            create_study(definition, by="adam")
-    assert everything() == NOTHING
+
+def test_nothing_stays_when_a_step_fails(definition, monkeypatch):
+    for owner, name in STEPS:
+        with monkeypatch.context() as broken:
+            broken.setattr(owner, name, raising(OSError("no space left on device")))
+            with pytest.raises(OSError, match="no space left"):
+                create_study(definition, by="adam")
+        assert everything() == NOTHING, name
     create_study(definition, by="adam")
     assert everything() == DEMO_STUDY
 
 
-def test_nothing_stays_when_the_main_commit_fails(
-    definition: StudyDefinition, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.database
+def test_nothing_stays_when_the_main_commit_fails(definition, monkeypatch):
     """The worst place: the vault has committed already."""
-    from django.db import connection
 
     def fail() -> None:
         connection.rollback()
@@ -152,22 +111,9 @@ def crash_before_the_main_commit(definition: StudyDefinition) -> None:
     studies._create_copy(definition, version=1, key_id=f"study-{definition.slug}")
 
 
-def test_the_same_file_completes_what_a_crash_left(definition: StudyDefinition) -> None:
-    crash_before_the_main_commit(definition)
-    create_study(definition, by="adam")
-    assert everything() == DEMO_STUDY
-
-
-def test_a_corrected_file_replaces_what_a_crash_left(definition: StudyDefinition) -> None:
-    crash_before_the_main_commit(definition)
-    create_study(replace(definition, name="Corrected", expected_subscribers=800_000), by="adam")
-    copy = VaultStudy.objects.get()
-    assert (copy.definition["name"], copy.n_shards) == ("Corrected", 8)
-
-
-def test_a_failure_while_replacing_what_a_crash_left_can_be_repeated(
-    definition: StudyDefinition, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_corrected_file_replaces_what_a_crash_left_and_a_failure_there_can_be_repeated(
+    definition, monkeypatch
+):
     crash_before_the_main_commit(definition)
     left = VaultStudy.objects.get()
     with monkeypatch.context() as broken:
@@ -175,17 +121,19 @@ def test_a_failure_while_replacing_what_a_crash_left_can_be_repeated(
         with pytest.raises(ZeroDivisionError):
             create_study(definition, by="adam")
     assert VaultStudy.objects.get() == left  # the vault's transaction was rolled back whole
-    create_study(definition, by="adam")
+    create_study(replace(definition, name="Corrected", expected_subscribers=800_000), by="adam")
+    copy = VaultStudy.objects.get()
+    assert (copy.definition["name"], copy.n_shards) == ("Corrected", 8)
     assert everything() == DEMO_STUDY
 
 
-def test_a_key_alone_is_no_obstacle(definition: StudyDefinition) -> None:
+def test_a_key_alone_is_no_obstacle(definition):
     left = keystore().create(f"study-{definition.slug}")
     create_study(definition, by="adam")
     assert keystore().read(VaultStudy.objects.get().key_id) != left
 
 
-def test_a_second_study_of_a_name_gets_a_key_of_another_name(definition: StudyDefinition) -> None:
+def test_a_second_study_of_a_name_gets_a_key_of_another_name(definition):
     """The demo is removed and made again, and the tombstone of its first key stays."""
     create_study(definition, by="adam")
     first = VaultStudy.objects.get().key_id
@@ -201,62 +149,49 @@ class TestVaultWithData:
     """The main database was lost or restored from an older backup; the vault was not."""
 
     @pytest.fixture(autouse=True)
-    def _vault(self, definition: StudyDefinition) -> None:
+    def _vault(self, definition):
         crash_before_the_main_commit(definition)
         Batch.objects.create(study=VaultStudy.objects.get(), state=Batch.State.DONE)
 
-    def test_the_same_file_keeps_copy_and_key(self, definition: StudyDefinition) -> None:
+    def test_another_definition_is_refused_and_the_same_one_keeps_copy_and_key(self, definition):
         before, key = VaultStudy.objects.get().pk, keystore().read(VaultStudy.objects.get().key_id)
+        with pytest.raises(StudyVaultError, match="must be the one that the vault holds data of"):
+            create_study(replace(definition, name="Another"), by="adam")
+        assert (Study.objects.count(), VaultStudy.objects.count()) == (0, 1)
         create_study(definition, by="adam")
         assert VaultStudy.objects.get().pk == before
         assert keystore().read(VaultStudy.objects.get().key_id) == key
         assert everything() == DEMO_STUDY
 
-    def test_another_definition_is_refused(self, definition: StudyDefinition) -> None:
-        with pytest.raises(StudyVaultError, match="must be the one that the vault holds data of"):
-            create_study(replace(definition, name="Another"), by="adam")
-        assert Study.objects.count() == 0
-        assert VaultStudy.objects.count() == 1
-
-    def test_a_lost_key_is_reported(self, definition: StudyDefinition) -> None:
+    def test_a_lost_key_is_reported(self, definition):
         keystore().destroy(VaultStudy.objects.get().key_id)
         with pytest.raises(KeyMissingError):
             create_study(definition, by="adam")
         assert Study.objects.count() == 0
 
 
-@pytest.mark.parametrize(
-    ("expected", "shards"),
-    [(None, 16), (1, 4), (400_000, 4), (400_001, 8), (10_000_000, 128), (100_000_000, 1024), (10**10, 1024)],
-)
-def test_the_number_of_shards_follows_the_expected_subscribers(expected: int | None, shards: int) -> None:
-    assert shard_count(expected) == shards
+SHARDS = {None: 16, 1: 4, 400_000: 4, 400_001: 8, 10**7: 128, 10**8: 1024, 10**10: 1024}
 
 
-class TestCommand:
-    def test_it_prints_one_json_value(self) -> None:
-        out = io.StringIO()
-        call_command("create_study", str(DEMO / "study.toml"), stdout=out)
-        assert json.loads(out.getvalue()) == {"study": "fimu-2017", "indicators": 7, "windows": 28}
+def test_the_number_of_shards_follows_the_expected_subscribers():
+    assert {expected: shard_count(expected) for expected in SHARDS} == SHARDS
 
-    def test_it_lists_the_problems(self, tmp_path: Path) -> None:
-        file = tmp_path / "bad.toml"
-        file.write_text((DEMO / "study.toml").read_text().replace("days = 7", "days = 70"))
-        with pytest.raises(CommandError) as caught:
-            call_command("create_study", str(file))
-        beside = "must name a file that is given together with the study file"
-        assert str(caught.value).split("\n") == [
-            "bad.toml: study.days: must be a whole number from 1 to 62, got 70",
-            f'bad.toml: area.cells: {beside}, got "cells.csv"',
-            f'bad.toml: area.zones: {beside}, got "zones.geojson"',
-        ]
-        assert everything() == NOTHING
 
-    def test_it_names_a_missing_file(self, tmp_path: Path) -> None:
-        with pytest.raises(CommandError, match=r"nowhere\.toml: No such file"):
-            call_command("create_study", str(tmp_path / "nowhere.toml"))
-
-    def test_it_says_when_the_study_exists(self) -> None:
-        call_command("create_study", str(DEMO / "study.toml"), stdout=io.StringIO())
-        with pytest.raises(CommandError, match="there is a study of that name already"):
-            call_command("create_study", str(DEMO / "study.toml"), stdout=io.StringIO())
+def test_the_command_lists_the_problems_prints_one_json_value_and_says_when_the_study_exists(tmp_path):
+    file, out = tmp_path / "bad.toml", io.StringIO()
+    file.write_text(STUDY_FILE.read_text().replace("days = 7", "days = 70"))
+    with pytest.raises(CommandError) as caught:
+        call_command("create_study", str(file))
+    beside = "must name a file that is given together with the study file"
+    assert str(caught.value).split("\n") == [
+        "bad.toml: study.days: must be a whole number from 1 to 62, got 70",
+        f'bad.toml: area.cells: {beside}, got "cells.csv"',
+        f'bad.toml: area.zones: {beside}, got "zones.geojson"',
+    ]
+    assert everything() == NOTHING
+    with pytest.raises(CommandError, match=r"nowhere\.toml: No such file"):
+        call_command("create_study", str(tmp_path / "nowhere.toml"))
+    call_command("create_study", str(STUDY_FILE), stdout=out)
+    assert json.loads(out.getvalue()) == {"study": "fimu-2017", "indicators": 7, "windows": 28}
+    with pytest.raises(CommandError, match="there is a study of that name already"):
+        call_command("create_study", str(STUDY_FILE), stdout=io.StringIO())

@@ -2,16 +2,13 @@
 
 import io
 import json
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from django.test import Client
 
 from mobility.models import PlanDraft, VaultStudy
 from mobility.services.drafts import definition_hash, draft_new_study
@@ -19,28 +16,15 @@ from mobility.services.studies import create_study
 from mobility.services.study_files import StudyImportError, export_draft, export_study, import_study
 from reports.models import LedgerEntry, Plan, Study
 from reports.services.studies import StudyExistsError
-from reports.studyfile import StudyDefinition, parse_study
+from reports.studyfile import StudyDefinition
 
 ROOT = Path(__file__).parents[3]
-DEMO = ROOT / "mobility" / "demo"
 SCHEMA = json.loads((ROOT / "docs" / "study_export.schema.json").read_text())
-pytestmark = pytest.mark.django_db(databases=["default", "vault"])
-Change = Callable[[dict[str, Any]], object]
-
-
-@pytest.fixture(autouse=True)
-def _keys(data_dir: Path) -> Iterator[None]:
-    yield
+pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
 
 
 @pytest.fixture
-def definition() -> StudyDefinition:
-    text = (DEMO / "study.toml").read_bytes()
-    return parse_study(text, filename="study.toml", read=lambda name: (DEMO / name).read_bytes())
-
-
-@pytest.fixture
-def exported(definition: StudyDefinition) -> dict[str, Any]:
+def exported(definition):
     """An export of a study whose plan is of version 3, that is not here any more."""
     create_study(definition, by="adam", version=3)
     content = export_study(VaultStudy.objects.get())
@@ -54,16 +38,10 @@ def as_text(content: dict[str, Any]) -> bytes:
     return json.dumps(content).encode()
 
 
-def test_the_same_study_comes_back(definition: StudyDefinition, exported: dict[str, Any]) -> None:
+def test_the_same_study_comes_back(definition, exported):
     made = import_study(as_text(exported), by="adam")
-    assert made == {
-        "study": "fimu-2017",
-        "indicators": 7,
-        "windows": 28,
-        "plan_version": 3,
-        "plan_sha256": exported["plan"]["sha256"],
-        "definition_sha256": definition_hash(definition),
-    }
+    hashes = {"plan_sha256": exported["plan"]["sha256"], "definition_sha256": definition_hash(definition)}
+    assert made == {"study": "fimu-2017", "indicators": 7, "windows": 28, "plan_version": 3} | hashes
     copy = VaultStudy.objects.get()
     assert StudyDefinition.from_json(copy.definition).to_json() == definition.to_json()
     plan = Plan.objects.get()
@@ -72,52 +50,42 @@ def test_the_same_study_comes_back(definition: StudyDefinition, exported: dict[s
     again = export_study(copy)
     for name in ("definition", "definition_sha256", "plan", "kind", "format"):
         assert again[name] == exported[name]
-    noted = LedgerEntry.objects.filter(kind="study.created").latest("number")
-    assert noted.facts["plan_sha256"] == plan.spec_hash
-    assert noted.facts["plan_version"] == 3
+    noted = LedgerEntry.objects.filter(kind="study.created").latest("number").facts
+    assert (noted["plan_sha256"], noted["plan_version"]) == (plan.spec_hash, 3)
 
 
-def test_an_export_keeps_its_schema(exported: dict[str, Any]) -> None:
+def test_an_export_keeps_its_schema_and_comes_back_under_another_name(exported, definition):
     jsonschema.Draft202012Validator(SCHEMA, format_checker=jsonschema.FormatChecker()).validate(exported)
     assert [each["version"] for each in exported["plans"]] == [3]
     text = json.dumps(exported)
     assert "key_id" not in text
     assert "study-fimu-2017-" not in text  # name of a key
-
-
-def test_under_another_name(exported: dict[str, Any], definition: StudyDefinition) -> None:
     made = import_study(as_text(exported), by="adam", slug="fimu-copy")
-    assert made["study"] == "fimu-copy"
-    assert made["plan_sha256"] == exported["plan"]["sha256"]
-    copy = StudyDefinition.from_json(VaultStudy.objects.get().definition)
-    assert copy == replace(definition, slug="fimu-copy")
+    assert (made["study"], made["plan_sha256"]) == ("fimu-copy", exported["plan"]["sha256"])
+    copy = VaultStudy.objects.get()
+    assert StudyDefinition.from_json(copy.definition) == replace(definition, slug="fimu-copy")
+    with pytest.raises(StudyExistsError):
+        import_study(as_text(export_study(copy)), by="adam")
 
 
-def test_a_draft_comes_back_as_a_draft(definition: StudyDefinition) -> None:
+def test_a_draft_comes_back_as_a_draft(definition):
     content = export_draft(draft_new_study(definition, by="adam"))
     jsonschema.Draft202012Validator(SCHEMA).validate(content)
     PlanDraft.objects.all().delete()
     made = import_study(as_text(content), by="command line")
     draft = PlanDraft.objects.get()
-    assert made["draft"] == draft.pk
-    assert draft.state == PlanDraft.State.DRAFT
+    assert (made["draft"], draft.state) == (draft.pk, PlanDraft.State.DRAFT)
     assert draft.definition_hash == content["definition_sha256"]
     assert not Study.objects.exists()
 
 
-def test_a_study_can_wait_for_a_second_person(exported: dict[str, Any]) -> None:
+def test_a_study_can_wait_for_a_second_person(exported):
     import_study(as_text(exported), by="command line", as_draft=True)
     assert PlanDraft.objects.get().editors == ["command line"]
     assert not VaultStudy.objects.exists()
 
 
-def test_a_name_that_is_taken(definition: StudyDefinition) -> None:
-    create_study(definition, by="adam")
-    with pytest.raises(StudyExistsError):
-        import_study(as_text(export_study(VaultStudy.objects.get())), by="adam")
-
-
-DAMAGE: dict[str, tuple[Change, str]] = {
+DAMAGE = {
     "later format": (lambda file: file.update(format="mobility-study/2"), "format must be"),
     "no number": (lambda file: file["plan"].update(version=True), "must have kind, definition and plan"),
     "no plan": (lambda file: file.pop("plan"), "must have kind, definition and plan"),
@@ -129,32 +97,27 @@ DAMAGE: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize(("change", "message"), DAMAGE.values(), ids=DAMAGE)
-def test_what_was_changed_makes_nothing(exported: dict[str, Any], change: Change, message: str) -> None:
+def test_what_was_changed_makes_nothing(exported, change, message):
     change(exported)
     with pytest.raises(StudyImportError, match=message):
         import_study(as_text(exported), by="adam")
-    assert not Study.objects.exists()
-    assert not VaultStudy.objects.exists()
+    assert (Study.objects.count(), VaultStudy.objects.count()) == (0, 0)
 
 
-def resealed(content: dict[str, Any]) -> bytes:
-    """The file with hashes that fit what was changed by somebody who knows how."""
-    definition = StudyDefinition.from_json(content["definition"])
-    content["definition_sha256"] = definition_hash(definition)
-    return as_text(content)
+def test_rules_of_study_files_hold_for_whoever_computes_hashes_again(exported):
+    written = exported["definition"]
+    for part, name, value, reason in (
+        (written["area"]["cells"][0], "lon", 181.0, "degrees in range"),
+        (written, "timezone", "Europe/Nowhere", "timezone"),
+    ):
+        before, part[name] = part[name], value
+        exported["definition_sha256"] = definition_hash(StudyDefinition.from_json(written))
+        with pytest.raises(StudyImportError, match=reason):
+            import_study(as_text(exported), by="adam")
+        part[name] = before
 
 
-def test_rules_of_study_files_hold_for_whoever_computes_hashes_again(exported: dict[str, Any]) -> None:
-    exported["definition"]["timezone"] = "Europe/Nowhere"
-    with pytest.raises(StudyImportError, match="timezone"):
-        import_study(resealed(exported), by="adam")
-    exported["definition"]["timezone"] = "Europe/Paris"
-    exported["definition"]["area"]["cells"][0]["lon"] = 181.0
-    with pytest.raises(StudyImportError, match="degrees in range"):
-        import_study(resealed(exported), by="adam")
-
-
-def test_commands(definition: StudyDefinition, tmp_path: Path) -> None:
+def test_commands(definition, tmp_path):
     create_study(definition, by="adam")
     printed, told = io.StringIO(), io.StringIO()
     call_command("export_study", "fimu-2017", stdout=printed)
@@ -166,16 +129,17 @@ def test_commands(definition: StudyDefinition, tmp_path: Path) -> None:
     made = io.StringIO()
     call_command("import_study", str(tmp_path / "study.json"), "--slug", "copy", stdout=made)
     assert json.loads(made.getvalue())["study"] == "copy"
-    with pytest.raises(CommandError, match="no open draft"):
-        call_command("export_study", "fimu-2017", "--draft")
-    with pytest.raises(CommandError, match="No such file"):
-        call_command("import_study", str(tmp_path / "absent.json"))
     (tmp_path / "no.json").write_text("[]")
-    with pytest.raises(CommandError, match="format must be"):
-        call_command("import_study", str(tmp_path / "no.json"))
+    for words, problem in {
+        ("export_study", "fimu-2017", "--draft"): "no open draft",
+        ("import_study", str(tmp_path / "absent.json")): "No such file",
+        ("import_study", str(tmp_path / "no.json")): "format must be",
+    }.items():
+        with pytest.raises(CommandError, match=problem):
+            call_command(*words)
 
 
-def test_download(definition: StudyDefinition, client: Client, administrator: User) -> None:
+def test_download(definition, client, administrator):
     create_study(definition, by="adam")
     client.force_login(administrator)
     page = client.get("/administrator/fimu-2017/")

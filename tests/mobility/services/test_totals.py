@@ -1,144 +1,136 @@
 """From files to totals: the 28 windows, whatever the order of the files and however often they come."""
 
 import random
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ldp.tallies import union
-from mobility.errors import DayStateError, UploadBrokenError
+from mobility.errors import DayStateError, TooManyBadRowsError
+from mobility.ingest.counts import RowCounts
 from mobility.models import Batch, DayState, VaultDay
-from mobility.services import outcomes, uploads
+from mobility.services import outcomes, reading
 from reports.models import Plan
-from reports.studyfile import StudyDefinition
-from tests.mobility.services.conftest import STUDY_FILE, Pipeline
-from tests.reference import Extract, read_extract, read_study
+from tests.mobility.services.conftest import STUDY_FILE, Pipeline, halves_of, only
+from tests.reference import read_extract, read_study
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db(databases=["default", "vault"])]
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 DAYS = 7
 WINDOWS = [(first, last) for first in range(1, DAYS + 1) for last in range(first, DAYS + 1)]
 
 
 @pytest.fixture(scope="module")
-def truth(extract: list[Path]) -> Extract:
+def truth(extract):
     return read_extract(extract, read_study(STUDY_FILE))
 
 
-def halves_of(path: Path, folder: Path) -> Iterator[Path]:
-    """The rows of a file in two files, alternately, so that no visit is whole in either."""
-    header, *rows = path.read_text().splitlines(keepends=True)
-    for part in (0, 1):
-        half = folder / f"{part}-{path.name}"
-        half.write_text(header + "".join(rows[part::2]))
-        yield half
+def present_on(extract, *, days, n: int) -> set[str]:
+    """So many people who are visitors on all of these days."""
+    presence = read_extract(extract[: max(days)], read_study(STUDY_FILE))["presence"]
+    people = sorted(who for who, when in presence.items() if set(days) <= when)[:n]
+    assert len(people) == n
+    return set(people)
 
 
-def test_counts_are_those_of_the_rules(pipeline: Pipeline, extract: list[Path]) -> None:
-    for path in extract:
-        (batch,) = pipeline.upload(path)
+@pytest.mark.database
+def test_counts_and_window_totals_are_exact(pipeline, extract, truth):
+    batches = pipeline.upload(*extract)
+    for path, batch in zip(extract[:2], batches, strict=False):
         expected = read_extract([path], read_study(STUDY_FILE))
         assert batch.state == Batch.State.DONE
-        assert batch.rows_read == expected["rows_read"]
-        assert batch.rows_accepted == expected["accepted"]
+        assert (batch.rows_read, batch.rows_accepted) == (expected["rows_read"], expected["accepted"])
         assert batch.rows_ignored == dict(expected["ignored"])
         assert batch.rows_rejected == dict(expected["rejected"])
-
-
-def test_window_totals_are_exact(pipeline: Pipeline, extract: list[Path], truth: Extract) -> None:
-    batches = pipeline.upload(*extract)
+    present = truth["presence"].values()
     for first, last in WINDOWS:
-        present = sum(any(first <= day <= last for day in days) for days in truth["presence"].values())
-        assert pipeline.visitors(first, last) == present
-    assert sum(batch.subscriber_days for batch in batches) == sum(map(len, truth["presence"].values()))
-    assert sum(batch.subscribers_new for batch in batches) == sum(map(bool, truth["presence"].values()))
+        in_window = [any(first <= day <= last for day in days) for days in present]
+        assert pipeline.visitors(first, last) == sum(in_window)
+    assert sum(batch.subscriber_days for batch in batches) == sum(map(len, present))
+    assert sum(batch.subscribers_new for batch in batches) == sum(map(bool, present))
+    check_everyone_answers_one_question(pipeline)
 
 
-@pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
-def test_order_repeats_and_splits_change_nothing(
-    make_pipeline: Callable[..., Pipeline],
-    definition: StudyDefinition,
-    extract: list[Path],
-    tmp_path: Path,
-    mechanism: str,
-) -> None:
-    plan = replace(definition.plan, mechanism=mechanism)
-    plain = make_pipeline(plan=plan)
-    plain.upload(*extract)
-    other = make_pipeline(plan=plan, slug="other")
-    shuffled = random.Random(3).sample(extract, DAYS)
-    first_half, second_half = halves_of(shuffled[2], tmp_path)
-    other.upload(*shuffled[:2])
-    other.upload(shuffled[0])
-    other.upload(first_half, more_to_come=True)
-    other.upload(*shuffled[3:])
-    other.upload(second_half)
-    assert other.tallies() == plain.tallies()
-
-
-def test_answers_add_up_to_the_visitors(pipeline: Pipeline, extract: list[Path]) -> None:
-    """Smp: everyone answers exactly one of the seven indicators, each with probability 1/7."""
-    pipeline.upload(*extract)
-    tallies = pipeline.tallies()
-    shape = (DAYS + 1, DAYS + 1)
-    reports = {
-        slug.removesuffix("/n_reports"): np.frombuffer(blob, "<i8").reshape(shape)
-        for slug, blob in tallies.items()
-        if slug.endswith("/n_reports")
-    }
+def check_everyone_answers_one_question(pipeline: Pipeline) -> None:
+    """Smp: each of the seven indicators is answered with probability 1/7; five standard errors."""
+    blobs = [blob for name, blob in pipeline.tallies().items() if name.endswith("/n_reports")]
+    reports = [np.frombuffer(blob, "<i8").reshape(DAYS + 1, DAYS + 1) for blob in blobs]
     assert len(reports) == 7
-    assert (sum(reports.values()) == pipeline.visitor_tally()).all()
+    assert (sum(reports) == pipeline.visitor_tally()).all()
     n = pipeline.visitors(1, DAYS)
-    for tally in reports.values():
+    for tally in reports:
         share = union(tally, first_day=1, last_day=DAYS) / n
         assert abs(share - 1 / 7) < 5 * (6 / 49 / n) ** 0.5
 
 
-def test_same_file_again_says_so(pipeline: Pipeline, extract: list[Path]) -> None:
-    pipeline.upload(extract[0])
-    before = pipeline.tallies()
-    (again,) = pipeline.upload(extract[0])
-    assert outcomes.summary(again)["duplicate"] is True
-    assert again.rows_read == 0
-    assert pipeline.tallies() == before
+@pytest.mark.parametrize("mechanism", ["smp-grr", "rsfd-ouez"])
+def test_order_repeats_splits_and_undone_days_change_nothing(
+    make_pipeline, definition, extract, tmp_path, mechanism
+):
+    plan = replace(definition.plan, mechanism=mechanism)
+    plain = make_pipeline(plan=plan)
+    plain.upload(*extract[:4])
+    other = make_pipeline(plan=plan, slug="other")
+    shuffled = random.Random(3).sample(extract[:4], 4)
+    first_half, second_half = halves_of(shuffled[2], tmp_path)
+    other.upload(*shuffled[:2])
+    other.upload(shuffled[0])
+    other.upload(first_half, more_to_come=True)
+    other.upload(shuffled[3])
+    undone = extract.index(shuffled[1]) + 1
+    voided = other.void_day(undone)
+    assert other.visitors(undone, undone) == 0
+    assert voided.subscriber_days == -plain.visitors(undone, undone)
+    (again, _) = other.upload(shuffled[1], second_half)
+    assert again.duplicate_of is None
+    assert other.tallies() == plain.tallies()
+    assert Plan.objects.get(study__slug="other").voided_days == 1
 
 
-def test_file_held_back_is_published_when_sent_without_the_flag(
-    pipeline: Pipeline, extract: list[Path]
-) -> None:
+def test_file_held_back_is_published_when_sent_without_the_flag_and_then_the_same_file_says_so(
+    pipeline, extract
+):
     pipeline.upload(extract[0], more_to_come=True)
     assert pipeline.visitors(1, 1) == 0
     (again,) = pipeline.upload(extract[0])
     assert again.duplicate_of is None
     assert pipeline.visitors(1, 1) > 0
+    before = pipeline.tallies()
+    for is_held_back in (True, False):  # there is nothing left to hold back
+        (repeated,) = pipeline.upload(extract[0], more_to_come=is_held_back)
+        assert outcomes.summary(repeated)["duplicate"] is True
+        assert repeated.rows_read == 0
+    assert pipeline.tallies() == before
 
 
-def test_late_rows_add_presence_and_keep_answers(
-    make_pipeline: Callable[..., Pipeline], extract: list[Path], truth: Extract, tmp_path: Path
-) -> None:
+def test_late_rows_add_presence_and_keep_answers(make_pipeline, extract, truth, tmp_path):
     """The first half is published: visits get longer with the second, but daily answers are final."""
     pipeline = make_pipeline(min_publication=10)
     first, second = halves_of(extract[3], tmp_path)
     pipeline.upload(first)
-    early = pipeline.visitors(4, 4)
-    daily_before = union(_daily(pipeline), first_day=4, last_day=4)
+    early, answers = pipeline.visitors(4, 4), daily_answers(pipeline)
     (late,) = pipeline.upload(second)
     assert pipeline.visitors(4, 4) == sum(4 in days for days in truth["presence"].values()) > early
     assert late.notes["late_change"] > 0
-    assert (union(_daily(pipeline), first_day=4, last_day=4) >= daily_before).all()
+    assert (daily_answers(pipeline) >= answers).all()
 
 
-def _daily(pipeline: Pipeline) -> np.ndarray:
-    counts = np.frombuffer(pipeline.tallies()["visit_duration"], "<i8")
-    return counts.reshape(-1, DAYS + 1, DAYS + 1)
+def test_late_changes_are_said_above_a_share_of_the_subscriber_days():
+    """Days that are closed have no file to speak of."""
+    for late, is_said in {0: False, 10: False, 11: True}.items():
+        batch = Batch(notes={"late_change": late}, checks={"day_subscribers": {"1": 400, "2": 600}})
+        assert bool(list(outcomes._late_changes(batch))) == is_said
+    assert list(outcomes._late_changes(Batch(kind=Batch.Kind.CLOSE_DAYS, notes={"late_change": 5}))) == []
 
 
-def test_close_days_publishes_what_is_open_and_ends_it(
-    pipeline: Pipeline, extract: list[Path], truth: Extract, tmp_path: Path
-) -> None:
+def daily_answers(pipeline: Pipeline) -> np.ndarray:
+    counts = np.frombuffer(pipeline.tallies()["visit_duration"], "<i8").reshape(-1, DAYS + 1, DAYS + 1)
+    return union(counts, first_day=4, last_day=4)
+
+
+@pytest.mark.database
+def test_close_days_publishes_what_is_open_and_ends_it(pipeline, extract, truth, tmp_path):
     first, second = halves_of(extract[0], tmp_path)
     pipeline.upload(first, second, more_to_come=True)
     assert pipeline.visitors(1, 1) == 0
@@ -150,69 +142,36 @@ def test_close_days_publishes_what_is_open_and_ends_it(
     assert late.rows_accepted == 0
     assert late.rows_ignored["day_closed"] > 0
     assert pipeline.visitors(2, 2) == 0
-
-
-def test_void_day_undoes_it_and_the_file_can_come_again(
-    make_pipeline: Callable[..., Pipeline], extract: list[Path]
-) -> None:
-    plain, other = make_pipeline(), make_pipeline(slug="other")
-    plain.upload(*extract)
-    other.upload(*extract[:4])
-    voided = other.void_day(2)
-    assert other.visitors(2, 2) == 0
-    assert voided.subscriber_days == -plain.visitors(2, 2)
-    other.upload(*extract[4:], extract[1])
-    assert other.tallies() == plain.tallies()
-    assert Plan.objects.get(study__slug="other").voided_days == 1
-
-
-def test_void_day_refuses_closed_and_untouched_days(pipeline: Pipeline, extract: list[Path]) -> None:
-    pipeline.upload(extract[0])
-    pipeline.close_days(through=1)
     with pytest.raises(DayStateError, match="closed"):
         pipeline.void_day(1)
     with pytest.raises(DayStateError, match="nothing was uploaded"):
         pipeline.void_day(3)
 
 
-def test_void_day_respects_the_cap_of_the_plan(
-    make_pipeline: Callable[..., Pipeline], definition: StudyDefinition, extract: list[Path]
-) -> None:
+def test_void_day_respects_the_cap_of_the_plan(make_pipeline, definition, few):
     capped = make_pipeline(plan=replace(definition.plan, epsilon_profile=Decimal("7.5")))
-    capped.upload(extract[0])
+    capped.upload(few[0])
     with pytest.raises(DayStateError, match="epsilon_profile"):
         capped.void_day(1)
 
 
-def test_small_changes_wait_and_subscribers_count_once(
-    pipeline: Pipeline, extract: list[Path], tmp_path: Path
-) -> None:
-    """60 people on two days are 60, not 120: nothing may cross before 100 are covered."""
-    people = _present_on(extract, days=(1, 2), n=60)
+def test_small_changes_wait_and_subscribers_count_once(make_pipeline, extract, tmp_path):
+    """40 people on two days are 40, not 80: nothing crosses before `min_publication` are covered."""
+    waiting, enough = make_pipeline(slug="w", min_publication=41), make_pipeline(slug="e", min_publication=40)
+    people = present_on(extract, days=(1, 2), n=40)
     for day in (1, 2):
-        (batch,) = pipeline.upload(_only(extract[day - 1], people, tmp_path))
-        assert batch.waiting_subscribers == 60
-        assert pipeline.visitors(day, day) == 0
-    (batch,) = pipeline.upload(extract[2])
+        part = only(extract[day - 1], people.__contains__, tmp_path)
+        (batch,) = waiting.upload(part)
+        assert batch.waiting_subscribers == 40
+        assert waiting.visitors(day, day) == 0
+        (batch,) = enough.upload(part)
+        assert enough.visitors(1, 1) == 40
+    (batch,) = waiting.upload(extract[2])
     assert batch.waiting_subscribers == 0
-    assert pipeline.visitors(1, 2) == 60
+    assert waiting.visitors(1, 2) == 40
 
 
-def _present_on(extract: list[Path], *, days: tuple[int, ...], n: int) -> set[str]:
-    presence = read_extract(extract[: max(days)], read_study(STUDY_FILE))["presence"]
-    people = sorted(who for who, when in presence.items() if set(days) <= when)[:n]
-    assert len(people) == n
-    return set(people)
-
-
-def _only(path: Path, people: set[str], folder: Path) -> Path:
-    header, *rows = path.read_text().splitlines(keepends=True)
-    part = folder / path.name
-    part.write_text(header + "".join(row for row in rows if row.split(",")[0] in people))
-    return part
-
-
-def test_bad_file_is_refused_whole(pipeline: Pipeline, extract: list[Path], tmp_path: Path) -> None:
+def test_bad_file_is_refused_whole(pipeline, extract, tmp_path):
     header, *rows = extract[0].read_text().splitlines(keepends=True)
     bad = tmp_path / "bad.csv"
     bad.write_text(header + "".join(rows[:900]) + "33600000001,yesterday,here,,,,,,\n" * 60)
@@ -225,31 +184,12 @@ def test_bad_file_is_refused_whole(pipeline: Pipeline, extract: list[Path], tmp_
     assert pipeline.visitors(1, DAYS) == 0
 
 
-def test_upload_that_breaks_off_leaves_nothing(pipeline: Pipeline, data_dir: Path) -> None:
-    class Broken:
-        def __init__(self) -> None:
-            self.parts = iter([b"msisdn,timestamp\n", b"33600000001,2017"])
-
-        def read(self, _size: int) -> bytes:
-            part = next(self.parts, None)
-            if part is None:
-                raise ConnectionResetError
-            return part
-
-    with pytest.raises(UploadBrokenError, match="broke off after 0 of 99 bytes"):
-        uploads.receive(
-            Broken(), study=pipeline.study, filename="x.csv", by="t", more_to_come=False, bytes_total=99
-        )
-    assert Batch.objects.get().state == Batch.State.FAILED
-    assert list((data_dir / "staging").iterdir()) == []
-    assert [path.name for path in (data_dir / "keystore").iterdir()] == [f"{pipeline.study.key_id}.key"]
-
-
-def test_upload_shorter_than_announced_is_refused(pipeline: Pipeline, extract: list[Path]) -> None:
-    with extract[0].open("rb") as stream, pytest.raises(UploadBrokenError):
-        uploads.receive(
-            stream, study=pipeline.study, filename="x.csv", by="t", more_to_come=False, bytes_total=10**9
-        )
-    batch = Batch.objects.get()
-    pipeline.finished(batch)  # whoever is asked to run it finds it ended
-    assert batch.state == Batch.State.FAILED
+def test_exactly_max_bad_share_passes_and_what_is_ignored_is_not_bad() -> None:
+    counts = RowCounts(rows_read=100)
+    counts.ignore("outside_area", 50)
+    counts.reject("bad_timestamp", np.arange(5))
+    limit = {"max_bad_share": Decimal("0.05"), "places": "lines"}
+    reading.check_counts(counts, **limit)
+    counts.reject("empty_cell", np.arange(1))
+    with pytest.raises(TooManyBadRowsError, match=r"6 of 100 rows .*Most often: bad_timestamp \(5 rows"):
+        reading.check_counts(counts, **limit)

@@ -3,15 +3,13 @@
 import fcntl
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mobility.keystore import keystore
 from mobility.models import Batch
-from mobility.services import dispatching, outcomes, staging, watching
+from mobility.services import outcomes, staging, watching
 from mobility.services.staging import UploadReader
 from reports.studyfile import StudyDefinition
 from tests.mobility.services.conftest import Pipeline
@@ -21,7 +19,7 @@ FILE = b"msisdn,timestamp\n" + b"1,2017-05-31T10:00:00\n" * 50
 
 
 @pytest.fixture
-def watched(pipeline: Pipeline, tmp_path: Path, settings: Any) -> Path:
+def watched(pipeline, tmp_path, settings):
     """The folder of the study; what lies in it is ready at once."""
     settings.MOBILITY_WATCH_DIR = str(tmp_path / "watched")
     settings.MOBILITY_WATCH_SETTLE_S = 0
@@ -34,95 +32,90 @@ def names(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def take_in() -> None:
+def put(folder: Path, *names: str, data: bytes = FILE) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+
+
+def taken() -> list[str]:
+    """Names of the files that were taken in, in their order."""
+    return list(Batch.objects.order_by("created_at").values_list("filename", flat=True))
+
+
+def test_a_file_is_taken_in_and_deleted(watched, settings):
+    put(watched, "day.csv")
     watching.take_in_watched()
-
-
-def test_without_a_folder_nothing_happens(pipeline: Pipeline, settings: Any) -> None:
-    settings.MOBILITY_WATCH_DIR = ""
-    assert list(watching.ready_files()) == []
-
-
-def test_a_file_is_taken_in_and_deleted(watched: Path) -> None:
-    (watched / "day.csv").write_bytes(FILE)
-    take_in()
     batch = Batch.objects.get()
     assert (batch.state, batch.filename, batch.created_by) == ("queued", "day.csv", "watched folder")
     assert (batch.profile, batch.kind, batch.bytes_total) == ("default", "extract", len(FILE))
     assert UploadReader(batch).readall() == FILE
     assert names(watched) == []
-    take_in()
+    watching.take_in_watched()
     assert Batch.objects.count() == 1
+    put(watched, "day.csv")
+    settings.MOBILITY_WATCH_DIR = ""
+    assert list(watching.ready_files()) == []
 
 
-def test_a_folder_names_the_profile(watched: Path) -> None:
-    for profile in ("subscribers", "opt-out"):
-        (watched / profile).mkdir()
-        (watched / profile / "people.csv").write_bytes(b"msisdn\n1\n")
-    take_in()
-    assert {batch.profile: batch.kind for batch in Batch.objects.all()} == {
-        "subscribers": "subscribers", "opt-out": "opt_out",
+def test_a_folder_names_the_profile_and_more_to_come(watched):
+    places = ("", "more-to-come/", "subscribers/", "opt-out/", "opt-out/more-to-come/")
+    put(watched, *(f"{place}people.csv" for place in places))
+    watching.take_in_watched()
+    assert set(Batch.objects.values_list("profile", "kind", "more_to_come")) == {
+        ("default", "extract", False), ("default", "extract", True), ("opt-out", "opt_out", False),
+        ("opt-out", "opt_out", True), ("subscribers", "subscribers", False),
     }  # fmt: skip
     assert names(watched) == []
 
 
-def test_the_oldest_file_comes_first(watched: Path) -> None:
-    for name in ("b.csv", "c.csv", "a.csv"):
-        (watched / name).write_bytes(FILE)
-    take_in()
-    assert [batch.filename for batch in Batch.objects.order_by("created_at")] == ["b.csv", "c.csv", "a.csv"]
-
-
-def test_after_its_turn_the_rest_waits_for_the_next_one(
-    watched: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_oldest_file_comes_first_and_after_its_turn_the_rest_waits_for_the_next_one(watched, monkeypatch):
     """A worker of one process goes on with batches in between."""
+    put(watched, "b.csv", "c.csv", "a.csv")
     monkeypatch.setattr(watching, "TURN_S", 0.0)
-    for name in ("a.csv", "b.csv"):
-        (watched / name).write_bytes(FILE)
-    take_in()
-    assert names(watched) == ["b.csv"]
-    take_in()
-    assert names(watched) == []
+    for left in (["a.csv", "c.csv"], ["a.csv"], []):
+        watching.take_in_watched()
+        assert names(watched) == left
+    assert taken() == ["b.csv", "c.csv", "a.csv"]
 
 
-@pytest.mark.parametrize(
-    "name", [".hidden.csv", "day.csv.part", "day.tmp", "day.csv.filepart", "day.csv.error.txt"]
-)
-def test_what_is_still_being_written_is_left_alone(watched: Path, name: str) -> None:
-    (watched / name).write_bytes(FILE)
-    take_in()
+def test_what_is_still_being_written_and_links_are_left_alone(watched, tmp_path):
+    unfinished = [".hidden.csv", "day.csv.error.txt", "day.csv.filepart", "day.csv.part", "day.tmp"]
+    put(watched, *unfinished)
+    put(tmp_path / "outside", "day.csv")
+    (watched / "link.csv").symlink_to(tmp_path / "outside" / "day.csv")
+    (watched / "opt-out").symlink_to(tmp_path / "outside")
+    watching.take_in_watched()
     assert Batch.objects.count() == 0
-    assert names(watched) == [name]
+    assert names(watched) == [*unfinished, "link.csv"]
+    assert (tmp_path / "outside" / "day.csv").exists()
 
 
-def test_a_file_must_have_rested(watched: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_must_have_rested_in_a_folder_that_can_be_written_to(watched, settings, monkeypatch):
+    """What cannot be deleted would be taken in again and again."""
     settings.MOBILITY_WATCH_SETTLE_S = 10
+    put(watched, "day.csv")
     file = watched / "day.csv"
-    file.write_bytes(FILE)
     os.utime(file, (0, 0))  # a copy that keeps the time of its source is still new here
     changed = file.stat().st_ctime
     for passed, is_ready in ((9.9, False), (10.1, True)):
         monkeypatch.setattr("time.time", lambda passed=passed: changed + passed)
         assert [found.path for found in watching.ready_files()] == ([file] if is_ready else [])
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert list(watching.ready_files()) == []
 
 
-def test_links_are_not_followed(watched: Path, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "day.csv").write_bytes(FILE)
-    (watched / "link.csv").symlink_to(outside / "day.csv")
-    (watched / "opt-out").symlink_to(outside)
-    take_in()
-    assert Batch.objects.count() == 0
-    assert (outside / "day.csv").exists()
-
-
-def test_a_refused_file_stays_with_its_reason(watched: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (watched / "nonsense").mkdir()
+def test_a_refused_file_stays_with_its_reason(watched, pipeline, monkeypatch):
+    """Of an unknown profile, an unknown study or a closed one."""
     file = watched / "nonsense" / "day.csv"
-    file.write_bytes(FILE)
-    take_in()
+    put(watched, "nonsense/day.csv")
+    put(watched.parent, "nothing/day.csv")
+    watching.take_in_watched()
+    keystore().destroy(pipeline.study.key_id)
+    put(watched, "day.csv")
+    watching.take_in_watched()
+    assert "there is no study 'nothing'" in (watched.parent / "nothing/day.csv.error.txt").read_text()
+    assert "was destroyed, and stays so for ever" in (watched / "day.csv.error.txt").read_text()
     note = file.with_name("day.csv.error.txt")
     assert note.read_text().startswith("not taken in: study 'fimu-2017' has no profile 'nonsense'")
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
@@ -132,178 +125,111 @@ def test_a_refused_file_stays_with_its_reason(watched: Path, monkeypatch: pytest
     assert list(watching.ready_files()) == []
     later = note.stat().st_mtime + watching.RETRY_S + 1
     monkeypatch.setattr("time.time", lambda: later)
-    assert [found.path for found in watching.ready_files()] == [file]
+    assert file in [found.path for found in watching.ready_files()]
 
 
-def test_a_refused_file_that_was_corrected_is_taken(watched: Path) -> None:
-    file = watched / "day.csv"
-    file.write_bytes(FILE)
-    note = watched / "day.csv.error.txt"
+def test_a_refused_file_that_was_corrected_is_taken(watched):
+    file, note = watched / "day.csv", watched / "day.csv.error.txt"
+    put(watched, "day.csv")
     note.write_text("not taken in\n")
     os.utime(note, (1, 1))
     assert list(watching.ready_files()) == []  # its inode changed after the file's
     file.write_bytes(FILE + FILE)
     os.utime(file)
-    take_in()
+    watching.take_in_watched()
     assert Batch.objects.get().bytes_total == 2 * len(FILE)
     assert names(watched) == []
 
 
-def test_an_unknown_study_and_a_closed_one_are_refused(watched: Path, pipeline: Pipeline) -> None:
-    other = watched.parent / "nothing"
-    other.mkdir()
-    (other / "day.csv").write_bytes(FILE)
-    keystore().destroy(pipeline.study.key_id)
-    (watched / "day.csv").write_bytes(FILE)
-    take_in()
-    assert "there is no study 'nothing'" in (other / "day.csv.error.txt").read_text()
-    assert "was destroyed, and stays so for ever" in (watched / "day.csv.error.txt").read_text()
-
-
-def test_a_file_that_another_worker_holds_is_left_to_it(watched: Path) -> None:
-    file = watched / "day.csv"
-    file.write_bytes(FILE)
-    with file.open("rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        take_in()
-        assert Batch.objects.count() == 0
-        assert names(watched) == ["day.csv"]
-    take_in()
-    assert Batch.objects.count() == 1
-
-
-def test_a_file_that_another_worker_has_just_finished_is_not_taken_again(
-    watched: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = watched / "day.csv"
-    file.write_bytes(FILE)
+def test_a_file_that_another_worker_holds_or_has_just_finished_is_left_to_it(watched, monkeypatch):
+    put(watched, "day.csv")
     real = fcntl.flock
+    with (watched / "day.csv").open("rb") as held:
+        real(held, fcntl.LOCK_EX)
+        watching.take_in_watched()
+        assert names(watched) == ["day.csv"]
 
-    def finish_first(descriptor: Any, operation: int) -> None:
-        file.unlink()
+    def finish_first(descriptor, operation):
+        (watched / "day.csv").unlink()
         real(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", finish_first)
-    take_in()
+    watching.take_in_watched()
     assert Batch.objects.count() == 0
     assert names(watched) == []
 
 
-def test_a_file_that_changes_meanwhile_is_not_taken(watched: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = watched / "day.csv"
-    file.write_bytes(FILE)
+def test_a_file_that_changes_meanwhile_is_not_taken(watched, monkeypatch):
+    put(watched, "day.csv")
     real_read = watching._Unchanged.readinto
 
-    def read(self: Any, buffer: memoryview) -> int:
-        with file.open("ab") as more:
+    def read(self, buffer):
+        with (watched / "day.csv").open("ab") as more:
             more.write(b"x")
         return real_read(self, buffer)
 
     monkeypatch.setattr(watching._Unchanged, "readinto", read)
-    take_in()
+    watching.take_in_watched()
     assert Batch.objects.get().state == Batch.State.FAILED
     assert "changed while it was read" in (watched / "day.csv.error.txt").read_text()
     assert staging.staged_batches() == set()
-    assert file.exists()
+    assert (watched / "day.csv").exists()
 
 
-def test_a_delivery_that_takes_the_name_meanwhile_survives(
-    watched: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = watched / "day.csv"
-    file.write_bytes(FILE)
+def test_a_delivery_that_takes_the_name_meanwhile_survives(watched, monkeypatch):
+    put(watched, "day.csv")
     second = FILE.replace(b"05-31", b"06-01")
     real_read = watching._Unchanged.readinto
 
-    def deliver_again(self: Any, buffer: memoryview) -> int:
+    def deliver_again(self, buffer):
         part = watched / "day.csv.part"
         if not Batch.objects.exclude(bytes_received=0).exists() and not part.exists():
             part.write_bytes(second)
-            part.rename(file)
+            part.rename(watched / "day.csv")
             monkeypatch.setattr(watching._Unchanged, "readinto", real_read)
         return real_read(self, buffer)
 
     monkeypatch.setattr(watching._Unchanged, "readinto", deliver_again)
-    take_in()
+    watching.take_in_watched()
     assert [UploadReader(batch).readall() for batch in Batch.objects.all()] == [FILE]
-    assert file.read_bytes() == second
-    take_in()
+    assert (watched / "day.csv").read_bytes() == second
+    watching.take_in_watched()
     assert [UploadReader(batch).readall() for batch in Batch.objects.order_by("created_at")] == [FILE, second]
     assert names(watched) == []
 
 
-def test_a_name_that_is_no_text_is_taken_in(watched: Path) -> None:
-    Path(os.fsdecode(os.fsencode(watched) + b"/a-\xe9.csv")).write_bytes(FILE)
-    (watched / "b.csv").write_bytes(FILE)
-    take_in()
-    assert {batch.filename for batch in Batch.objects.all()} == {"a-.csv", "b.csv"}
-    assert names(watched) == []
-
-
-def test_an_error_that_nobody_foresaw_concerns_one_file(
-    watched: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("a.csv", "b.csv"):
-        (watched / name).write_bytes(FILE)
-    real = watching.uploads.receive
-
-    def fail_once(*given: Any, **options: Any) -> Batch:
-        if options["filename"] == "a.csv":
-            raise ValueError("33612345678")
-        return real(*given, **options)
-
-    monkeypatch.setattr(watching.uploads, "receive", fail_once)
-    take_in()
-    assert [batch.filename for batch in Batch.objects.all()] == ["b.csv"]
-    assert names(watched) == ["a.csv", "a.csv.error.txt"]
-    note = (watched / "a.csv.error.txt").read_text()
-    assert note == "not taken in: unforeseen ValueError; it is tried again later\n"
-
-
-def test_the_longest_name_has_a_note_too(watched: Path) -> None:
+def test_a_name_that_is_no_text_is_taken_in_but_not_in_such_a_folder_and_the_longest_has_a_note(watched):
     longest = "é" * 127 + "x"
-    (watched / "nonsense").mkdir()
-    for place in (watched, watched / "nonsense"):
-        (place / longest).write_bytes(FILE)
-    take_in()
-    assert [batch.filename for batch in Batch.objects.all()] == [longest]
+    put(watched, "b.csv", longest, f"nonsense/{longest}")
+    for place in (watched, watched.parent):
+        folder = Path(os.fsdecode(os.fsencode(place) + b"/\xe9"))
+        put(folder, "day.csv")
+    Path(os.fsdecode(os.fsencode(watched) + b"/a-\xe9.csv")).write_bytes(FILE)
+    watching.take_in_watched()
+    assert set(taken()) == {"a-.csv", "b.csv", longest}
     refused, note = sorted((watched / "nonsense").iterdir(), key=lambda path: path.name.endswith(".txt"))
     assert refused.name == longest
     assert "has no profile 'nonsense'" in note.read_text()
     assert list(watching.ready_files()) == []
 
 
-def test_folders_whose_name_is_no_text_are_refused(watched: Path) -> None:
-    for parent in (watched, watched.parent):
-        folder = Path(os.fsdecode(os.fsencode(parent) + b"/\xe9"))
-        folder.mkdir()
-        (folder / "day.csv").write_bytes(FILE)
-    (watched / "day.csv").write_bytes(FILE)
-    take_in()
-    assert [batch.filename for batch in Batch.objects.all()] == ["day.csv"]
-
-
-def test_a_file_that_vanishes_before_its_turn_stops_nothing(
-    watched: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("a.csv", "b.csv"):
-        (watched / name).write_bytes(FILE)
-    found = list(watching.ready_files())
-    (watched / "a.csv").unlink()
+def test_an_error_that_nobody_foresaw_and_a_file_that_vanishes_stop_no_other(watched, monkeypatch):
+    put(watched, "a.csv", "b.csv", "gone.csv")
+    found, real = list(watching.ready_files()), watching.uploads.receive
+    (watched / "gone.csv").unlink()
     monkeypatch.setattr(watching, "ready_files", lambda: iter(found))
-    take_in()
-    assert [batch.filename for batch in Batch.objects.all()] == ["b.csv"]
-    assert names(watched) == []
 
+    def fail_once(*given, **options):
+        if options["filename"] == "a.csv":
+            raise ValueError("33612345678")
+        return real(*given, **options)
 
-def test_more_to_come_is_a_folder_and_no_profile(watched: Path) -> None:
-    for place in (".", "more-to-come", "opt-out", "opt-out/more-to-come"):
-        (watched / place).mkdir(exist_ok=True)
-        (watched / place / "day.csv").write_bytes(FILE)
-    take_in()
-    taken = Batch.objects.values_list("profile", "more_to_come")
-    assert set(taken) == {("default", False), ("default", True), ("opt-out", False), ("opt-out", True)}
-    assert names(watched) == []
+    monkeypatch.setattr(watching.uploads, "receive", fail_once)
+    watching.take_in_watched()
+    assert taken() == ["b.csv"]
+    assert names(watched) == ["a.csv", "a.csv.error.txt"]
+    note = (watched / "a.csv.error.txt").read_text()
+    assert note == "not taken in: unforeseen ValueError; it is tried again later\n"
 
 
 def hour(pipeline: Pipeline, at: int) -> bytes:
@@ -319,14 +245,14 @@ def hour(pipeline: Pipeline, at: int) -> bytes:
 
 
 @pytest.mark.parametrize("folder", [".", "more-to-come"])
-def test_days_in_hourly_files(watched: Path, make_pipeline: Callable[..., Pipeline], folder: str) -> None:
+def test_days_in_hourly_files(watched, make_pipeline, folder):
     """Published hour by hour, answers are those of the first hours; and the batch says so."""
     pipeline = make_pipeline(slug="hourly", min_publication=10)
     place = watched.parent / "hourly" / folder
     place.mkdir(parents=True)
-    for at in range(8, 14):
+    for at in range(8, 12):
         (place / f"{at}.csv").write_bytes(hour(pipeline, at))
-        take_in()
+        watching.take_in_watched()
         batch = pipeline.finished(Batch.objects.get(filename=f"{at}.csv"))
         assert batch.state == Batch.State.DONE
     notes = " ".join(outcomes.notes_for_reader(batch))
@@ -342,30 +268,9 @@ def test_days_in_hourly_files(watched: Path, make_pipeline: Callable[..., Pipeli
     assert pipeline.visitors(1, 1) == 100
 
 
-def test_a_folder_that_cannot_be_written_to_is_left_alone(
-    watched: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What cannot be deleted would be taken in again and again."""
-    (watched / "day.csv").write_bytes(FILE)
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    assert list(watching.ready_files()) == []
-
-
-def test_a_scan_asks_for_a_worker_only_when_there_is_something(
-    watched: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[tuple[str, ...]] = []
-    monkeypatch.setattr(dispatching, "send", lambda *words: asked.append(words))
+def test_a_scan_asks_for_a_worker_only_when_there_is_something(watched, pipeline):
     watching.scan()
-    assert asked == []
-    (watched / "day.csv").write_bytes(FILE)
+    assert list(pipeline.queue) == []
+    put(watched, "day.csv")
     watching.scan()
-    assert asked == [("take_in_watched",)]
-
-
-def test_a_watched_extract_brings_its_rows(watched: Path, pipeline: Pipeline, extract: list[Path]) -> None:
-    (watched / extract[0].name).write_bytes(extract[0].read_bytes())
-    take_in()
-    batch = pipeline.finished(Batch.objects.get())
-    assert batch.state == Batch.State.DONE
-    assert batch.rows_read == extract[0].read_bytes().count(b"\n") - 1
+    assert list(pipeline.queue) == [("take_in_watched",)]

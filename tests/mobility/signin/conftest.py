@@ -1,20 +1,15 @@
 """A provider that runs for the whole session, and a site that knows it."""
 
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import unescape
-from re import search
-from typing import Any
+from re import findall, search
 
 import pytest
 import requests
-from django.conf import LazySettings
 from django.core.cache import cache
-from django.http import HttpResponse
-from django.test import Client
 
-from tests.openid_provider import CLIENT_ID, CLIENT_SECRET, Provider, openid_provider
+from tests.openid_provider import CLIENT_ID, CLIENT_SECRET, openid_provider
 
 ANSWER = "http://testserver/sign-in/provider/answer/"
 
@@ -30,7 +25,7 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch) -> Clock:
     """The time of day as codes and counts see it, at the beginning of a half minute."""
     standing = Clock(now=time.time() // 30 * 30)
     monkeypatch.setattr(time, "time", lambda: standing.now)
@@ -38,25 +33,23 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_counted_before(db: None) -> None:
+def _nothing_counted_before(db):
     cache.clear()
 
 
 @pytest.fixture(scope="session")
-def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Provider]:
+def provider(tmp_path_factory):
     with openid_provider(tmp_path_factory.mktemp("provider"), ANSWER) as running:
         yield running
 
 
 @pytest.fixture
-def knows_provider(provider: Provider, settings: LazySettings) -> None:
-    settings.MOBILITY_OIDC_ISSUER = provider.issuer
-    settings.MOBILITY_OIDC_CLIENT_ID = CLIENT_ID
-    settings.MOBILITY_OIDC_CLIENT_SECRET = CLIENT_SECRET
-    settings.MOBILITY_OIDC_NAME = "Staff login"
+def knows_provider(provider, settings):
+    settings.MOBILITY_OIDC_ISSUER, settings.MOBILITY_OIDC_NAME = provider.issuer, "Staff login"
+    settings.MOBILITY_OIDC_CLIENT_ID, settings.MOBILITY_OIDC_CLIENT_SECRET = CLIENT_ID, CLIENT_SECRET
 
 
-def question(client: Client, *, query: str = "", **data: str) -> str:
+def question(client, *, query: str = "", **data: str) -> str:
     """Address at the provider to which the site sends a visitor."""
     page = client.post(f"/sign-in/provider/{query}", data).content.decode()
     found = search(r'http-equiv="refresh" content="0;url=([^"]+)"', page)
@@ -71,25 +64,12 @@ def at_provider(address: str, person: str, *, button: str = "allow") -> str:
     form = {"username": person, "password": person, "csrfmiddlewaretoken": browser.cookies["provider_csrf"]}
     page = browser.post(page.url, form, timeout=30)
     assert "Allow it?" in page.text, page.text
-    hidden = {
-        found[0]: unescape(found[1])
-        for found in _all(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page.text)
-    }
-    done = browser.post(page.url, {**hidden, button: "yes"}, timeout=30, allow_redirects=False)
-    return done.headers["Location"]
-
-
-def _all(pattern: str, text: str) -> list[tuple[str, str]]:
-    from re import findall
-
-    return findall(pattern, text)
+    fields = findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page.text)
+    given = {name: unescape(value) for name, value in fields} | {button: "yes"}
+    return browser.post(page.url, given, timeout=30, allow_redirects=False).headers["Location"]
 
 
 @pytest.fixture
-def sign_in_there(client: Client, knows_provider: None) -> Callable[..., HttpResponse]:
+def sign_in_there(client, knows_provider):
     """Sign in through the provider: `sign_in_there("ada")`."""
-
-    def go(person: str, **data: str) -> Any:
-        return client.get(at_provider(question(client, **data), person))
-
-    return go
+    return lambda person, **data: client.get(at_provider(question(client, **data), person))

@@ -5,32 +5,28 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.core.checks.registry import registry
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from mobility.signin import checks
 from mobility.views.study_form import StudyForm
 
 ROOT = Path(__file__).parents[3]
 # What docs/sign_in.md says for a site that strangers can reach.
 PRODUCTION = {
-    "HTTPS": "true",
-    "ALLOWED_HOSTS": "reports.example.org",
-    "CSRF_TRUSTED_ORIGINS": "https://reports.example.org",
+    "HTTPS": "true", "ALLOWED_HOSTS": "reports.example.org",
+    "CSRF_TRUSTED_ORIGINS": "https://reports.example.org", "MOBILITY_TRUSTED_PROXIES": "1",
     "MOBILITY_SECOND_FACTOR": "required",
-    "MOBILITY_TRUSTED_PROXIES": "1",
     "MOBILITY_OIDC_ISSUER": "https://login.example.org/realms/staff",
-    "MOBILITY_OIDC_CLIENT_ID": "mobility-reports",
-    "MOBILITY_OIDC_CLIENT_SECRET": "of the client",
-    "MOBILITY_OIDC_GROUPS_CLAIM": "groups",
-    "MOBILITY_OIDC_GROUPS": "analysts=analyst",
-}
+    "MOBILITY_OIDC_CLIENT_ID": "mobility-reports", "MOBILITY_OIDC_CLIENT_SECRET": "of the client",
+    "MOBILITY_OIDC_GROUPS_CLAIM": "groups", "MOBILITY_OIDC_GROUPS": "analysts=analyst",
+}  # fmt: skip
 # Programs with a token in a header, or an address that only reads: nothing that a forged page could use.
 WITHOUT_CSRF = {
     "mobility.views.api": {"extract", "batch"},
@@ -39,7 +35,7 @@ WITHOUT_CSRF = {
 }
 
 
-def production(data_dir: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def production(data_dir, *words, **variables):
     """A command under the settings of production."""
     own = {"MOBILITY_DATA_DIR": str(data_dir), "SECRET_KEY": secrets.token_urlsafe(60)}
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
@@ -49,7 +45,7 @@ def production(data_dir: Path, *words: str, **variables: str) -> subprocess.Comp
     )  # fmt: skip
 
 
-def views(resolver: URLResolver | None = None, prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
+def views(resolver=None, prefix=""):
     for pattern in (resolver or get_resolver()).url_patterns:
         if isinstance(pattern, URLResolver):
             yield from views(pattern, prefix + str(pattern.pattern))
@@ -57,38 +53,19 @@ def views(resolver: URLResolver | None = None, prefix: str = "") -> Iterator[tup
             yield prefix + str(pattern.pattern), pattern
 
 
-def test_check_deploy_is_clean(tmp_path: Path) -> None:
-    done = production(tmp_path, "manage.py", "check", "--deploy", "--fail-level", "DEBUG")
-    assert (done.returncode, "no issues" in done.stdout) == (0, True), done.stderr
-
-
-@pytest.mark.parametrize(
-    ("variables", "code"),
-    [
-        ({"MOBILITY_OIDC_CLIENT_SECRET": ""}, "signin.E001"),
-        ({"MOBILITY_OIDC_ISSUER": "http://login.example.org"}, "signin.E002"),
-        ({"MOBILITY_OIDC_GROUPS": "analysts=analist"}, "signin.E003"),
-        ({"MOBILITY_OIDC_GROUPS_CLAIM": ""}, "signin.E004"),
-        ({"MOBILITY_SECOND_FACTOR": "sometimes"}, "must be optional or required"),
-    ],
-)
-def test_settings_that_promise_too_much_stop_the_start(
-    tmp_path: Path, variables: dict[str, str], code: str
-) -> None:
-    done = production(tmp_path, "manage.py", "check", **variables)
-    assert done.returncode != 0
-    assert code in done.stderr
-
-
-HEADERS_OF_PRODUCTION = """
+SITE_OF_PRODUCTION = """
 import json, django
 from unittest.mock import patch
 django.setup()
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
-call_command("migrate", verbosity=0)
+call_command("check", deploy=True, fail_level="DEBUG")
 client = Client(SERVER_NAME="reports.example.org", headers={"x-forwarded-proto": "https"})
-with patch("django.contrib.staticfiles.storage.staticfiles_storage.url", lambda name, **_: f"/static/{name}"):
+with (
+    patch("django.contrib.staticfiles.storage.staticfiles_storage.url", lambda name, **_: f"/static/{name}"),
+    patch.object(User.objects, "exists", lambda: True, create=True),
+):
     page = client.get("/sign-in/")
 plain = Client(SERVER_NAME="reports.example.org").get("/sign-in/")
 cookies = {name: {key: morsel[key] for key in ("secure", "httponly", "samesite", "path", "domain")}
@@ -98,93 +75,102 @@ print(json.dumps({"headers": dict(page.headers), "cookies": cookies, "plain": se
 """
 
 
-def test_headers_and_cookies_of_production(tmp_path: Path) -> None:
-    done = production(
-        tmp_path, "-W", "ignore", "-c", HEADERS_OF_PRODUCTION, DJANGO_SETTINGS_MODULE="mobility.settings"
+class TestSite:
+    def test_production_passes_the_checks_of_deployment_and_has_strict_headers_and_cookies(self, tmp_path):
+        settings_of_it = {"DJANGO_SETTINGS_MODULE": "mobility.settings"}
+        done = production(tmp_path, "-W", "ignore", "-c", SITE_OF_PRODUCTION, **settings_of_it)
+        assert done.returncode == 0, done.stderr
+        checked, _, answer = done.stdout.strip().rpartition("\n")
+        assert "no issues" in checked
+        found = json.loads(answer)
+        assert found["plain"] == [301, "https://reports.example.org/sign-in/"]
+        assert found["headers"]["Strict-Transport-Security"] == "max-age=31536000; includeSubDomains"
+        assert found["cookies"] == {
+            "__Host-csrf": {"secure": True, "httponly": True, "samesite": "Lax", "path": "/", "domain": ""}
+        }
+
+    @pytest.mark.parametrize(
+        ("changes", "expected"),
+        [
+            ({}, []),
+            ({"MOBILITY_OIDC_ISSUER": "http://127.0.0.1:8080/o"}, []),
+            ({"MOBILITY_OIDC_CLIENT_SECRET": ""}, ["signin.E001"]),
+            ({"MOBILITY_OIDC_ISSUER": "http://login.example.org"}, ["signin.E002"]),
+            ({"MOBILITY_OIDC_GROUPS": {"analysts": "analist"}}, ["signin.E003"]),
+            ({"MOBILITY_OIDC_GROUPS_CLAIM": ""}, ["signin.E004"]),
+        ],
     )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["plain"] == [301, "https://reports.example.org/sign-in/"]
-    assert found["headers"]["Strict-Transport-Security"] == "max-age=31536000; includeSubDomains"
-    assert found["cookies"] == {
-        "__Host-csrf": {"secure": True, "httponly": True, "samesite": "Lax", "path": "/", "domain": ""}
-    }
+    def test_settings_that_promise_too_much_are_errors(self, settings, changes, expected):
+        given = {name: value for name, value in PRODUCTION.items() if name.startswith("MOBILITY_OIDC")}
+        for name, value in (given | {"MOBILITY_OIDC_GROUPS": {"analysts": "analyst"}} | changes).items():
+            setattr(settings, name, value)
+        assert [found.id for found in (*checks.provider(), *checks.mapping())] == expected
+        assert {checks.provider, checks.mapping} <= set(registry.get_checks())  # asked at every start
 
+    def test_a_second_factor_is_optional_or_required(self, tmp_path):
+        done = production(tmp_path, "manage.py", "check", MOBILITY_SECOND_FACTOR="sometimes")
+        assert done.returncode != 0
+        assert "must be optional or required" in done.stderr
 
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    "address", ["/", "/sign-in/", "/account/", "/nope/", "/api/v1/studies", "/static/img/icon.svg"]
-)
-def test_every_answer_has_the_headers(client: Client, analyst: User, address: str) -> None:
-    client.force_login(analyst)
-    headers = client.get(address).headers
-    expected = {
-        "X-Content-Type-Options": "nosniff",
-        "Referrer-Policy": "same-origin",
-        "Cross-Origin-Opener-Policy": "same-origin",
-        "Cross-Origin-Resource-Policy": "same-origin",
-    }
-    assert {name: headers.get(name) for name in expected} == expected
-    assert "camera=()" in headers["Permissions-Policy"]
-    if address.startswith("/static/"):
-        return  # a file, and not one that a browser draws as a page
-    assert headers["X-Frame-Options"] == "DENY"
-    policy = headers["Content-Security-Policy"]
-    assert "default-src 'self'" in policy
-    assert "frame-ancestors 'none'" in policy
-    assert "form-action 'self'" in policy
-    assert not {"unsafe-inline", "unsafe-eval", "*"} & set(policy.replace("'", "").split())
+    @pytest.mark.django_db
+    @pytest.mark.parametrize(
+        "address", ["/", "/sign-in/", "/account/", "/nope/", "/api/v1/studies", "/static/img/icon.svg"]
+    )
+    def test_every_answer_has_the_headers(self, client, analyst, address):
+        client.force_login(analyst)
+        headers = client.get(address).headers
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        for name in ("Referrer-Policy", "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy"):
+            assert headers[name] == "same-origin"
+        assert "camera=()" in headers["Permissions-Policy"]
+        if address.startswith("/static/"):
+            return  # a file, and not one that a browser draws as a page
+        assert headers["X-Frame-Options"] == "DENY"
+        policy = headers["Content-Security-Policy"]
+        rules = set(policy.split("; "))
+        assert {"default-src 'self'", "frame-ancestors 'none'", "form-action 'self'"} <= rules
+        assert not {"unsafe-inline", "unsafe-eval", "*"} & set(policy.replace("'", "").split())
 
+    @pytest.mark.django_db
+    def test_cookies_are_for_servers_only_and_pages_of_an_account_are_kept_nowhere(
+        self, client, analyst, password
+    ):
+        client.get("/sign-in/")
+        client.post("/sign-in/", {"username": analyst.username, "password": password})
+        for name in (settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME):
+            assert (client.cookies[name]["httponly"], client.cookies[name]["samesite"]) == (True, "Lax")
+        for address in ("/account/", "/account/password/"):
+            assert "no-store" in client.get(address)["Cache-Control"]
 
-@pytest.mark.django_db
-def test_cookies_are_for_servers_only(client: Client, analyst: User, password: str) -> None:
-    client.get("/sign-in/")
-    client.post("/sign-in/", {"username": analyst.username, "password": password})
-    for name in (settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME):
-        assert (client.cookies[name]["httponly"], client.cookies[name]["samesite"]) == (True, "Lax")
+    def test_only_programs_are_let_off_the_token_against_forged_requests(self):
+        exempt = {}
+        for _, pattern in views():
+            if getattr(pattern.callback, "csrf_exempt", False):
+                exempt.setdefault(pattern.callback.__module__, set()).add(str(pattern.name))
+        assert exempt == WITHOUT_CSRF
 
+    @pytest.mark.django_db(databases=["default", "vault"])
+    def test_forged_requests_are_refused_at_every_other_address(self, analyst):
+        client = Client(enforce_csrf_checks=True)
+        client.force_login(analyst)
+        tried = 0
+        for route, pattern in views():
+            if "<" in route or "(" in route or getattr(pattern.callback, "csrf_exempt", False):
+                continue  # the middleware asks before the view, whatever stands in the address
+            assert client.post(f"/{route}").status_code == 403, route
+            tried += 1
+        assert tried > 20
 
-@pytest.mark.django_db
-def test_signed_in_pages_of_an_account_are_kept_nowhere(client: Client, analyst: User) -> None:
-    client.force_login(analyst)
-    for address in ("/account/", "/account/password/"):
-        assert "no-store" in client.get(address)["Cache-Control"]
+    @pytest.mark.django_db
+    def test_static_files_do_not_climb(self, client):
+        for name in ("../../etc/passwd", "..\\..\\boot.ini", "....//x", "a/../../x", "/etc/passwd"):
+            assert client.get(f"/static/{quote(name, safe='')}").status_code == 404
+            assert client.get(f"/static/{name}").status_code == 404
 
-
-def test_only_programs_are_let_off_the_token_against_forged_requests() -> None:
-    exempt: dict[str, set[str]] = {}
-    for _, pattern in views():
-        if getattr(pattern.callback, "csrf_exempt", False):
-            exempt.setdefault(pattern.callback.__module__, set()).add(str(pattern.name))
-    assert exempt == WITHOUT_CSRF
-
-
-@pytest.mark.django_db(databases=["default", "vault"])
-def test_forged_requests_are_refused_at_every_other_address(analyst: User) -> None:
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(analyst)
-    tried = 0
-    for route, pattern in views():
-        if "<" in route or "(" in route or getattr(pattern.callback, "csrf_exempt", False):
-            continue  # the middleware asks before the view, whatever stands in the address
-        assert client.post(f"/{route}").status_code == 403, route
-        tried += 1
-    assert tried > 20
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    "name", ["../../etc/passwd", "..\\..\\boot.ini", "....//x", "a/../../x", "/etc/passwd"]
-)
-def test_static_files_do_not_climb(client: Client, name: str) -> None:
-    assert client.get(f"/static/{quote(name, safe='')}").status_code == 404
-    assert client.get(f"/static/{name}").status_code == 404
-
-
-def test_study_file_names_files_of_its_form_only() -> None:
-    """Where a browser sends it; a command reads what its user may read."""
-    form = StudyForm(files={"cells.csv": b"cell_id,lon,lat"})
-    assert form.read("cells.csv")
-    for name in ("/etc/passwd", "../cells.csv", "./cells.csv", str(ROOT / "manage.py")):
-        with pytest.raises(FileNotFoundError):
-            form.read(name)
+    def test_study_file_names_files_of_its_form_only(self):
+        """Where a browser sends it; a command reads what its user may read."""
+        form = StudyForm(files={"cells.csv": b"cell_id,lon,lat"})
+        assert form.read("cells.csv")
+        for name in ("/etc/passwd", "../cells.csv", "./cells.csv", str(ROOT / "manage.py")):
+            with pytest.raises(FileNotFoundError):
+                form.read(name)

@@ -2,14 +2,12 @@
 
 How to add one: the name of the address, who is let in (OVERSEERS where a page of administrators only shows),
 and in `about` which of its parts name something of a study or of an account: a key of what `things_of` in
-access_world.py makes. That nobody reaches another study, that 404 tells nothing, and that it needs a
+conftest.py makes. That nobody reaches another study, that 404 tells nothing, and that it needs a
 sign-in follows. An address that is decided by something else than roles and studies (a signature, a secret in
 its end) goes into ELSEWHERE, with the tests that it has.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from reports.policies import EXPORTERS, OPENERS, OVERSEERS, READERS, Role
 
@@ -23,19 +21,19 @@ EVERYBODY = frozenset({*Role, None})
 class Rule:
     """Roles (None: signed in, no role) that an address lets in, and how it is asked."""
 
-    roles: frozenset[Role | None] | frozenset[Role]
-    about: Mapping[str, str] = field(default_factory=dict)
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    roles: frozenset
+    about: dict = field(default_factory=dict)
+    kwargs: dict = field(default_factory=dict)
     query: str = ""
     method: str = "get"
     # What those who are let in get; 302 of a POST, 200 of others, unless said otherwise.
     status: int = 0
     signed_out: int = 302
     # Roles that also reach what is not theirs; by default administrators and privacy officers.
-    others: frozenset[Role | None] | frozenset[Role] | None = None
+    others: frozenset | None = None
 
     @property
-    def expected(self) -> int:
+    def expected(self):
         return self.status or (302 if self.method == "post" else 200)
 
 
@@ -43,6 +41,7 @@ STUDY = {"slug": "slug"}
 INDICATOR = {**STUDY, "indicator_slug": "indicator"}
 BATCH = {"batch_id": "batch"}
 FEED = {**STUDY, "token_id": "feed"}
+UPLOAD = {**STUDY, "upload_id": "batch"}
 PROFILE = {**STUDY, "name": "profile"}
 PERSON = {"account_id": "account"}
 DRAFT = {"draft_id": "draft"}
@@ -89,9 +88,7 @@ RULES = {
     "access:new_share": Rule(roles=OPENERS, about=INDICATOR),
     "access:revoke_share": Rule(roles=OPENERS, about={"link_id": "link"}, method="post"),
     "access:saved": Rule(roles=OPENERS),
-    "access:remove_saved": Rule(
-        roles=OPENERS, about={"view_id": "view"}, method="post", others=frozenset()
-    ),
+    "access:remove_saved": Rule(roles=OPENERS, about={"view_id": "view"}, method="post", others=frozenset()),
     "reading:root": Rule(roles=EVERYBODY, status=302),
     "reading:docs": Rule(roles=EXPORTERS),
     # --- uploads: what an operator has a grant for, and nobody else
@@ -101,14 +98,12 @@ RULES = {
     "operator:unmatched_cells": Rule(roles=OPERATORS, about=BATCH),
     "operator:coverage": Rule(roles=OPERATORS, about=STUDY),
     "operator:uploads": Rule(roles=OPERATORS, about=STUDY, method="options", status=204, signed_out=401),
-    "operator:upload": Rule(
-        roles=OPERATORS, about={**STUDY, "upload_id": "batch"}, status=302, signed_out=401
-    ),
+    "operator:upload": Rule(roles=OPERATORS, about=UPLOAD, status=302, signed_out=401),
     "operator:cancel": Rule(roles=OPERATORS, about=BATCH, method="post"),
     "operator:feeds": Rule(roles=BOTH, about=STUDY),
     "operator:revoke_feed": Rule(roles=BOTH, about=FEED, method="post"),
     "operator:profiles": Rule(roles=OPERATORS, about=STUDY),
-    "operator:new_profile": Rule(roles=OPERATORS, about=STUDY),
+    "operator:new_profile": Rule(roles=OPERATORS, about=STUDY, method="post", status=200),
     "operator:profile": Rule(roles=OPERATORS, about=PROFILE),
     "operator:delete_profile": Rule(roles=OPERATORS, about=PROFILE, method="post"),
     "operator:close_days": Rule(roles=OPERATORS, about=STUDY, method="post"),
@@ -118,9 +113,7 @@ RULES = {
         roles=EVERYBODY, about=STUDY, kwargs={"filename": "day.csv"}, method="put", status=401,
         signed_out=401, others=EVERYBODY,
     ),
-    "api:batch": Rule(
-        roles=EVERYBODY, about=BATCH, status=401, signed_out=401, others=EVERYBODY
-    ),
+    "api:batch": Rule(roles=EVERYBODY, about=BATCH, status=401, signed_out=401, others=EVERYBODY),
     # --- administration: who oversees sees, administrators change
     "administrator:studies": Rule(roles=OVERSEERS),
     "administrator:create": Rule(roles=ADMINISTRATORS),
@@ -132,8 +125,8 @@ RULES = {
     "administrator:draft_step": Rule(roles=OVERSEERS, about=DRAFT, method="post"),
     "administrator:draft_study": Rule(roles=ADMINISTRATORS, about=STUDY, method="post"),
     "administrator:study": Rule(roles=OVERSEERS, about=STUDY),
-    "administrator:close": Rule(roles=ADMINISTRATORS, about=STUDY),
-    # Without a demo, nobody: see tests/mobility/services/test_demo_removal.py.
+    "administrator:close": Rule(roles=ADMINISTRATORS, about=STUDY, method="post", status=200),
+    # Without a demo, nobody: see tests/mobility/services/test_closing.py.
     "administrator:remove_demo": Rule(roles=frozenset()),
     "administrator:export_study": Rule(roles=ADMINISTRATORS, about=STUDY),
     "administrator:certificate": Rule(roles=OVERSEERS, about=STUDY, status=302),
@@ -153,9 +146,7 @@ RULES = {
     "people:roles": Rule(roles=ADMINISTRATORS, about=PERSON, method="post"),
     "people:password": Rule(roles=ADMINISTRATORS, about=PERSON, method="post", status=200),
     "people:grant": Rule(roles=ADMINISTRATORS, about=PERSON, method="post"),
-    "people:withdraw": Rule(
-        roles=ADMINISTRATORS, about={**PERSON, "grant_id": "grant"}, method="post"
-    ),
+    "people:withdraw": Rule(roles=ADMINISTRATORS, about={**PERSON, "grant_id": "grant"}, method="post"),
     "people:active": Rule(roles=ADMINISTRATORS, about=PERSON, method="post"),
 }  # fmt: skip
 
@@ -177,16 +168,11 @@ ELSEWHERE = {
 
 # Paths of the reading API below /api/v1/, and which of them are about a study. For those who may export.
 READING = {
-    "/studies": False,
-    "/openapi.json": False,
-    "/studies/{study}": True,
-    "/studies/{study}/visitors": True,
-    "/studies/{study}/statement": True,
-    "/studies/{study}/indicators": True,
+    "/studies": False, "/openapi.json": False, "/studies/{study}": True, "/studies/{study}/visitors": True,
+    "/studies/{study}/statement": True, "/studies/{study}/indicators": True,
     "/studies/{study}/indicators/{indicator}": True,
     "/studies/{study}/indicators/{indicator}/estimates": True,
     "/studies/{study}/indicators/{indicator}/days": True,
-    "/studies/{study}/indicators/{indicator}/windows": True,
-    "/studies/{study}/places": True,
+    "/studies/{study}/indicators/{indicator}/windows": True, "/studies/{study}/places": True,
     "/studies/{study}/places/grid": True,
-}
+}  # fmt: skip

@@ -1,41 +1,56 @@
-"""Pages of administrators: plans as they are, and studies drafted from files or not at all."""
+"""Pages of administrators: plans, studies drafted from files or not at all, and their end; the simulator."""
 
+import json
 import re
+from decimal import Decimal
 from html import unescape
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.core.exceptions import ImproperlyConfigured
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.http import HttpResponse
-from django.test import Client, override_settings
+from django.test import override_settings
 
-from mobility.models import PlanDraft, VaultStudy
-from mobility.services.drafts import approve_draft, submit_draft
+from mobility.keystore import keystore
+from mobility.models import Batch, PlanDraft, VaultDay, VaultStudy
+from mobility.services import closing
+from mobility.services.drafts import approve_draft, draft_new_study, submit_draft
 from reports.models import Plan, Study
 from reports.studyfile import parse_study
-from tests.mobility.views.small_study import STUDY, page, text_of
+from tests.mobility.views.pages import (
+    AS_ADMINISTRATOR,
+    check_markup,
+    html_of,
+    lacks,
+    page,
+    said,
+    says,
+    text_of,
+)
+from tests.mobility.views.small_study import STUDY
 
-pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
-CREATE_URL = "/administrator/create/"
+pytestmark = AS_ADMINISTRATOR
+CREATE_URL, STUDY_URL = "/administrator/create/", "/administrator/fair/"
+CLOSE_URL, CERTIFICATE_URL = f"{STUDY_URL}close/", f"{STUDY_URL}certificate.json"
 DEMO = Path(__file__).parents[3] / "mobility" / "demo"
+HTMX = {"HX-Request": "true"}
 
 
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, administrator: User, data_dir: Path) -> None:
-    client.force_login(administrator)
-
-
-def file(text: str | bytes, name: str = "study.toml") -> SimpleUploadedFile:
+def file(text, name="study.toml"):
     return SimpleUploadedFile(name, text if isinstance(text, bytes) else text.encode())
 
 
-def demo_file(name: str) -> SimpleUploadedFile:
-    return file((DEMO / name).read_bytes(), name)
+def demo_files(text=""):
+    """A study file beside the cells and the zones that it names."""
+    sent = {"study_file": file((DEMO / "study.toml").read_text() + text)}
+    for key, name in (("cells", "cells.csv"), ("zones", "zones.geojson")):
+        sent[key] = file((DEMO / name).read_bytes(), name)
+    return sent
 
 
-def published(client: Client, sent: dict[str, object]) -> HttpResponse:
+def published(client, sent):
     """Draft a study, have it approved by somebody else, and publish it."""
     response = client.post(CREATE_URL, sent)
     assert response.status_code == 302, response.content.decode()
@@ -46,195 +61,358 @@ def published(client: Client, sent: dict[str, object]) -> HttpResponse:
     return client.post(f"/administrator/drafts/{draft.pk}/step/", step, follow=True)
 
 
-class TestStudies:
-    def test_without_a_study_it_leads_to_the_first(self, client: Client) -> None:
-        assert "Create the first study" in page(client, "/administrator/")
-
-    def test_a_study_is_listed_with_its_plan(self, client: Client, study: VaultStudy) -> None:
-        shown = page(client, "/administrator/")
-        assert (
-            "Plan version 1, smp-grr Promise is about (unit) all values of a person (profile) "
-            "Epsilon, certified per profile 1.5 " in shown
-        )
-
-
 class TestStudy:
-    def test_it_shows_the_plan_and_what_it_certifies(self, client: Client, study: VaultStudy) -> None:
+    def test_it_shows_the_plan_and_what_it_certifies(self, client, study):
+        promise = "Plan version 1, smp-grr Promise is about (unit) all values of a person (profile) "
+        assert f"{promise}Epsilon, certified per profile 1.5 " in page(client, "/administrator/")
         shown = page(client, "/administrator/fair/")
-        assert "Each person answers one of the 2 indicators" in shown
-        assert "Epsilon, certified per profile 1.5" in shown
-        assert "Epsilon, certified per attribute 1 " in shown
-        # e / (e + 1), and e^0.5 / (e^0.5 + 9)
-        assert "True in 73.1 % of cases; each other category takes its place in 26.9 %." in shown
-        assert "True in 15.5 % of cases; each other category takes its place in 9.4 %." in shown
-        assert "Daily: at most 3 answers per person, one a day." in shown
-        assert "0.5 its own" in shown
-        assert "at least 60 minutes between the first and the last event" in shown
-        assert "every cell of the extract" in shown
-        assert "Market share 100.0 %" in shown
-        assert Plan.objects.get().spec_hash in shown
-        assert "Plan version 1, published by adam" in shown
-
-    @pytest.mark.parametrize(
-        ("mechanism", "words"),
-        [
-            ("smp-oue", "Marks the true category in 50.0 % of cases, and each other category in 26.9 %."),
-            ("rsfd-ouez", "Only 50.0 % of the reports are answers; the others are made up."),
-        ],
-    )
-    def test_it_says_what_a_report_is(self, client: Client, mechanism: str, words: str) -> None:
-        text = STUDY.replace("smp-grr", mechanism).replace("\nepsilon = 0.5\n", "\n")
-        published(client, {"study_file": file(text)})
-        assert words in page(client, "/administrator/fair/").replace("\u202f", " ")
-
-    def test_unknown_study_is_not_found(self, client: Client) -> None:
-        assert client.get("/administrator/nothing/").status_code == 404
-
-    def test_undone_days_are_part_of_what_is_certified(self, client: Client, study: VaultStudy) -> None:
-        Plan.objects.update(voided_days=1)
+        says(
+            shown,
+            "Each person answers one of the 2 indicators",
+            "Epsilon, certified per profile 1.5",
+            "Epsilon, certified per attribute 1 ",
+            # e / (e + 1), and e^0.5 / (e^0.5 + 9)
+            "True in 73.1 % of cases; each other category takes its place in 26.9 %.",
+            "True in 15.5 % of cases; each other category takes its place in 9.4 %.",
+            "Daily: at most 3 answers per person, one a day.",
+            "0.5 its own",
+            "at least 60 minutes between the first and the last event",
+            "every cell of the extract",
+            "Market share 100.0 %",
+            Plan.objects.get().spec_hash,
+            "Plan version 1, published by adam",
+        )
+        Plan.objects.update(voided_days=1)  # undone days are part of what is certified
         shown = page(client, "/administrator/fair/")
-        assert "Epsilon, certified per profile 2 " in shown
-        assert "Daily: at most 4 answers per person" in shown
+        says(shown, "Epsilon, certified per profile 2 ", "Daily: at most 4 answers per person")
+
+    def test_it_says_what_a_report_is(self, client):
+        for mechanism, words in {
+            "smp-oue": "Marks the true category in 50.0 % of cases, and each other category in 26.9 %.",
+            "rsfd-ouez": "Only 50.0 % of the reports are answers; the others are made up.",
+        }.items():
+            text = STUDY.replace("smp-grr", mechanism).replace("\nepsilon = 0.5\n", "\n")
+            published(client, {"study_file": file(text.replace('"fair"', f'"{mechanism}"'))})
+            assert words in page(client, f"/administrator/{mechanism}/")
 
 
 class TestCreate:
-    def test_from_a_study_file(self, client: Client) -> None:
+    def test_from_a_study_file_of_a_name_that_is_not_taken(self, client):
+        assert "Create the first study" in page(client, "/administrator/")
         response = published(client, {"study_file": file(STUDY)})
         assert response.redirect_chain == [("/administrator/fair/", 302)]
         assert "The study was created." in response.content.decode()
         assert Study.objects.get().created_by == "adam"
         assert VaultStudy.objects.get().slug == "fair"
+        assert "least visitors of a window that is shown no such rule" in said(response)
+        late = STUDY.replace('slug = "fair"\n', 'slug = "late"\nsmall_cell = 30\n')
+        response = published(client, {"study_file": file(late)})
+        assert "least visitors of a window that is shown 30" in said(response)
+        response = client.post(CREATE_URL, {"study_file": file(STUDY)})
+        assert response.status_code == 422
+        assert "there is a study of that name already" in response.content.decode()
 
-    def test_the_small_cell_rule_is_shown(self, client: Client) -> None:
-        for slug, line, shown in (("fair", "", "no such rule"), ("late", "small_cell = 30\n", "30")):
-            text = STUDY.replace('slug = "fair"\n', f'slug = "{slug}"\n{line}')
-            published(client, {"study_file": file(text)})
-            facts = text_of(page(client, f"/administrator/{slug}/"))
-            assert f"least visitors of a window that is shown {shown}" in facts
-
-    def test_the_noise_of_places_is_seen_before_it_is_saved(self, client: Client) -> None:
-        def sent(radius_m: int, **more: str) -> dict[str, object]:
+    def test_the_noise_of_places_is_seen_before_it_is_saved(self, client):
+        def sent(radius_m, **more):
             section = f'\n[location]\nlevel = "ln 4"\nradius_m = {radius_m}\ngrid_m = 2000\n'
-            text = (DEMO / "study.toml").read_text() + section
-            return {
-                "study_file": file(text),
-                "cells": demo_file("cells.csv"),
-                "zones": demo_file("zones.geojson"),
-                **more,
-            }
+            return {**demo_files(section), **more}
 
         shown = client.post(CREATE_URL, sent(400)).content.decode()
         assert "Nothing was created yet." in shown
         assert "577 m from the true one on average, and 95 of 100 lie within 1\u202f369 m" in shown
         assert not PlanDraft.objects.exists()
-        confirmed = re.search(r'name="confirmed" value="([0-9a-f]{64})"', shown)
-        assert confirmed
+        confirmed = re.search(r'name="confirmed" value="([0-9a-f]{64})"', shown)[1]
         # of another radius it was not seen
-        again = client.post(CREATE_URL, sent(800, confirmed=confirmed[1]))
+        again = client.post(CREATE_URL, sent(800, confirmed=confirmed))
         assert "1\u202f154 m from the true one on average" in again.content.decode()
         assert not PlanDraft.objects.exists()
-        published(client, sent(400, confirmed=confirmed[1]))
-        assert "577 m from the true one on average" in page(client, "/administrator/fimu-2017/")
-
-    def test_with_the_files_of_its_area(self, client: Client) -> None:
-        sent = {
-            "study_file": demo_file("study.toml"),
-            "cells": demo_file("cells.csv"),
-            "zones": demo_file("zones.geojson"),
-        }
-        published(client, sent)
+        published(client, sent(400, confirmed=confirmed))
         assert Study.objects.get().area.n_cells == 62
-        assert "62 cells, 10 zones" in page(client, "/administrator/fimu-2017/")
+        shown = page(client, "/administrator/fimu-2017/")
+        says(shown, "62 cells, 10 zones", "577 m from the true one on average")
 
-    def test_all_problems_are_listed_and_the_text_stays_for_correction(self, client: Client) -> None:
+    def test_all_problems_are_listed_and_the_text_stays_for_correction(self, client):
         bad = STUDY.replace("days = 3", "days = 0").replace('"old"', '"old "') + '[area]\ncells = "c.csv"\n'
         response = client.post(CREATE_URL, {"study_file": file(bad, "fair.toml")})
         assert response.status_code == 422
-        shown = text_of(response.content.decode())
-        assert "Nothing was created. 4 problems:" in shown
-        assert "fair.toml: study.days: must be a whole number from 1 to 62, got 0" in shown
-        assert "fair.toml: extract.cell: is missing" in shown
-        assert "fair.toml: area.cells: must name a file that is given together with the study file" in shown
-        assert "days = 0" in shown
+        shown = said(response)
+        says(
+            shown, "Nothing was created. 4 problems:",
+            "fair.toml: study.days: must be a whole number from 1 to 62, got 0",
+            "fair.toml: extract.cell: is missing",
+            "fair.toml: area.cells: must name a file that is given together with the study file", "days = 0",
+        )  # fmt: skip
         assert 'name="filename" value="fair.toml"' in response.content.decode()
         assert not PlanDraft.objects.exists()
-
-    def test_the_corrected_text_becomes_the_draft(self, client: Client) -> None:
-        sent = {"text": STUDY.replace("\n", "\r\n"), "filename": "fair.toml"}
-        assert client.post(CREATE_URL, sent).status_code == 302
+        corrected = {"text": STUDY.replace("\n", "\r\n"), "filename": "fair.toml"}
+        assert client.post(CREATE_URL, corrected).status_code == 302
         assert PlanDraft.objects.get().slug == "fair"
         assert not Study.objects.exists()
+        chosen = file(STUDY.replace('slug = "fair"', 'slug = "other"'))  # wins over the text
+        client.post(CREATE_URL, {"text": STUDY, "study_file": chosen})
+        assert PlanDraft.objects.latest("pk").slug == "other"
 
-    def test_a_chosen_file_wins_over_the_text(self, client: Client) -> None:
-        sent = {"text": STUDY, "study_file": file(STUDY.replace('slug = "fair"', 'slug = "other"'))}
-        client.post(CREATE_URL, sent)
-        assert PlanDraft.objects.get().slug == "other"
-
-    def test_htmx_gets_only_the_problems_so_that_chosen_files_stay(self, client: Client) -> None:
-        response = client.post(CREATE_URL, {"study_file": file("days = ")}, headers={"HX-Request": "true"})
+    def test_htmx_gets_only_the_problems_so_that_chosen_files_stay(self, client):
+        response = client.post(CREATE_URL, {"study_file": file("days = ")}, headers=HTMX)
         assert response.status_code == 200
         assert "<html" not in response.content.decode()
-        assert "study.toml: line 1, column 8: must be valid TOML" in text_of(response.content.decode())
+        assert "study.toml: line 1, column 8: must be valid TOML" in said(response)
+        response = client.post(CREATE_URL, {"study_file": file(STUDY)}, headers=HTMX)
+        assert response.headers["HX-Redirect"] == f"/administrator/drafts/{PlanDraft.objects.get().pk}/"
 
-    def test_htmx_is_sent_on_after_success(self, client: Client) -> None:
-        response = client.post(CREATE_URL, {"study_file": file(STUDY)}, headers={"HX-Request": "true"})
-        draft = PlanDraft.objects.get()
-        assert response.headers["HX-Redirect"] == f"/administrator/drafts/{draft.pk}/"
+    def test_what_is_wrong_is_said_and_markup_stays_text(self, client):
+        says(client.post(CREATE_URL).content.decode(), "Choose a study file", "1 problem:")
+        binary = client.post(CREATE_URL, {"study_file": file(b"\xff\xfe")}).content.decode()
+        assert "must be UTF-8 text" in binary and "<textarea" not in binary
+        marked = client.post(
+            CREATE_URL, {"study_file": file(b"<script>alert(1)", "<b>.toml")}
+        ).content.decode()
+        assert "1 problem:" in marked
+        lacks(marked, "<script>alert", "<b>")
 
-    def test_nothing_chosen_is_said_in_one_line(self, client: Client) -> None:
-        response = client.post(CREATE_URL, {})
-        assert "Choose a study file" in response.content.decode()
-        assert "1 problem:" in response.content.decode()
-
-    def test_a_taken_name_is_a_problem(self, client: Client, study: VaultStudy) -> None:
-        response = client.post(CREATE_URL, {"study_file": file(STUDY)})
-        assert response.status_code == 422
-        assert "there is a study of that name already" in response.content.decode()
-
-    def test_bytes_that_are_no_text_are_a_problem(self, client: Client) -> None:
-        response = client.post(CREATE_URL, {"study_file": file(b"\xff\xfe")})
-        assert "must be UTF-8 text" in response.content.decode()
-        assert "<textarea" not in response.content.decode()
-
-    def test_markup_in_a_study_file_stays_text(self, client: Client) -> None:
-        response = client.post(CREATE_URL, {"study_file": file("<script>alert(1)</script>", "<b>.toml")})
-        assert "<script>alert" not in response.content.decode()
-        assert "<b>" not in response.content.decode()
-
-    def test_large_files_are_refused_in_words_and_never_reach_the_disk(
-        self, client: Client, tmp_path: Path
-    ) -> None:
-        spool = tmp_path / "spool"
-        spool.mkdir()
+    def test_large_files_are_refused_in_words_and_never_reach_the_disk(self, client, tmp_path):
         large = file(b"cell_id,lon,lat\n" + b"x,1,1\n" * 500_000, "cells.csv")
-        with override_settings(FILE_UPLOAD_TEMP_DIR=str(spool)):
+        with override_settings(FILE_UPLOAD_TEMP_DIR=str(tmp_path)):
+            before = list(tmp_path.iterdir())
             response = client.post(CREATE_URL, {"study_file": file(STUDY), "cells": large})
+            assert list(tmp_path.iterdir()) == before
         assert response.status_code == 422
-        shown = text_of(response.content.decode())
-        assert "The files together must be at most 2.6 MB, got 3.0 MB" in shown
-        assert list(spool.iterdir()) == []
+        assert "The files together must be at most 2.6 MB, got 3.0 MB" in said(response)
         assert settings.FILE_UPLOAD_HANDLERS == ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 
-    def test_without_the_token_it_is_refused(self, administrator: User) -> None:
-        strict = Client(enforce_csrf_checks=True)
-        strict.force_login(administrator)
-        assert strict.post(CREATE_URL, {"study_file": file(STUDY)}).status_code == 403
 
-
-def test_the_example_on_the_page_is_a_valid_study_file(client: Client) -> None:
-    html = client.get(CREATE_URL).content.decode()
+def test_the_example_on_the_page_is_a_valid_study_file_and_pages_have_no_inline_script(client, study):
+    for address in ("/administrator/", CREATE_URL, STUDY_URL):
+        check_markup(html_of(client, address))
+    html = html_of(client, CREATE_URL)
     example = unescape(html.split('<pre class="example"')[1].split(">", 1)[1].split("</pre>")[0])
     definition = parse_study(example.encode(), filename="example", read=lambda _: b"")
     assert definition.small_cell == 10
     assert definition.indicators[0].categories[0] == "under 18"
     commented = example.replace("# cell =", "cell =").replace("# epsilon =", "epsilon =")
     with_area = re.sub(r"# (\[area\]|cells =|zones =)", r"\1", commented)
-    files = {name: (DEMO / name).read_bytes() for name in ("cells.csv", "zones.geojson")}
-    assert parse_study(with_area.encode(), filename="example", read=files.__getitem__).area is not None
+    found = parse_study(with_area.encode(), filename="x", read=lambda name: (DEMO / name).read_bytes())
+    assert found.area is not None
 
 
-def test_pages_have_no_inline_script_or_style(client: Client, study: VaultStudy) -> None:
-    for url in ("/administrator/", CREATE_URL, "/administrator/fair/"):
-        html = client.get(url).content.decode()
-        assert not re.search(r"\sstyle=|\son\w+=|<style", html), url
-        assert not re.search(r"<script(?![^>]*\ssrc=)", html), url
+def refused(client, **typed):
+    """What the page says; nothing may have changed."""
+    response = client.post(CLOSE_URL, typed)
+    assert response.status_code == 422
+    study = VaultStudy.objects.get()
+    assert study.closed_at is None
+    assert keystore().exists(study.key_id)
+    return said(response)
+
+
+class TestClosing:
+    @pytest.fixture(autouse=True)
+    def _compacted_elsewhere(self, study, monkeypatch):
+        """Compacting needs to be outside of a transaction: tests/mobility/services/test_closing.py."""
+        monkeypatch.setattr(closing, "compact", lambda *_: None)
+
+    def test_it_says_what_goes_and_what_stays_and_wants_the_short_name(self, client):
+        assert CLOSE_URL in html_of(client, STUDY_URL)
+        shown = page(client, CLOSE_URL)
+        says(shown, "The key of the study", "The reports: totals of sanitised answers")
+        lacks(shown, "Lose these rows", "Cancel")
+        assert "This field is required" in refused(client, slug="")
+        for typed in ("fare", "Fair & market"):
+            assert "This is not the short name of the study" in refused(client, slug=typed)
+
+    def test_confirmed_it_closes_and_gives_the_certificate(self, client, operator):
+        assert "There is no erasure certificate" in said(client.get(CERTIFICATE_URL, follow=True))
+        response = client.post(CLOSE_URL, {"slug": " fair "}, follow=True)
+        assert response.redirect_chain == [(STUDY_URL, 302)]
+        shown = said(response)
+        says(shown, "The study is closed.", "Closed by adam at 20", "Backups of the vault from before")
+        study = VaultStudy.objects.get()
+        assert not keystore().exists(study.key_id)
+        assert Study.objects.get().closed_at == study.closed_at
+        file = client.get(CERTIFICATE_URL)
+        assert json.loads(file.content) == study.certificate
+        assert file["Content-Disposition"] == 'attachment; filename="fair-erasure-certificate.json"'
+        assert client.get(CLOSE_URL).status_code == 302
+        assert CLOSE_URL not in html_of(client, STUDY_URL)
+        client.force_login(operator)
+        html = html_of(client, "/operator/fair/")
+        assert "This study was closed on" in html
+        assert "<form" not in html.partition("<main")[2].partition("</main>")[0]
+        assert "upload.js" not in html
+        assert "closed" in page(client, "/operator/")
+
+    def test_batches_and_unpublished_days_are_asked_about_and_merging_is_waited_for(self, client, study):
+        batch = Batch.objects.create(study=study, state=Batch.State.MERGING)
+        assert "1 batch is being merged" in page(client, CLOSE_URL)
+        assert "have not ended (1 merging)" in refused(client, slug="fair")
+        Batch.objects.update(state=Batch.State.QUEUED)
+        assert "Cancel 1 batch that has not ended" in page(client, CLOSE_URL)
+        assert "This field is required" in refused(client, slug="fair")
+        VaultDay.objects.create(study=study, day=2)
+        assert "Days with rows that were never published: Thu 2 May 2024" in page(client, CLOSE_URL)
+        assert "This field is required" in refused(client, slug="fair", cancel_batches="on")
+        assert "This field is required" in refused(client, slug="fair", drop_unpublished="on")
+        sent = {"slug": "fair", "cancel_batches": "on", "drop_unpublished": "on"}
+        assert client.post(CLOSE_URL, sent).status_code == 302
+        batch.refresh_from_db()
+        assert batch.state == Batch.State.CANCELLED
+        assert "Days dropped unpublished 2024-05-02" in page(client, STUDY_URL)
+
+    def test_a_late_change_is_said_and_an_interrupted_closing_finished(self, client, monkeypatch):
+        changed = closing.StudyNotClosedError("the study was changed while it was being closed")
+        with monkeypatch.context() as patch:
+            patch.setattr(closing, "_publish_last", Mock(side_effect=changed))
+            assert "the study was changed while it was being closed" in refused(client, slug="fair")
+        with monkeypatch.context() as patch:
+            patch.setattr(closing, "compact", Mock(side_effect=ImproperlyConfigured))
+            with pytest.raises(ImproperlyConfigured):
+                client.post(CLOSE_URL, {"slug": "fair"})
+        assert client.get(CERTIFICATE_URL).status_code == 302
+        assert "Finish the closing" in page(client, STUDY_URL)
+        assert "its key is to be destroyed, or destroyed already" in page(client, CLOSE_URL)
+        client.post(CLOSE_URL, {"slug": "fair"})
+        assert client.get(CERTIFICATE_URL).status_code == 200
+
+
+SIMULATOR_URL = "/administrator/simulator/"
+NOISE = "every bar of a day would be noise"
+
+
+def shown(client, query=""):
+    return unescape(text_of(html_of(client, SIMULATOR_URL + query)))
+
+
+def value_of(html, name):
+    field = re.search(rf'<input[^>]*name="{name}"[^>]*>', html)
+    value = re.search(r'value="([^"]*)"', field[0])
+    return "" if value is None else value[1]
+
+
+def links(html, words):
+    """Addresses of links with these words."""
+    return [unescape(found) for found in re.findall(rf'<a href="([^"]*)">{words}</a>', html)]
+
+
+class TestSimulator:
+    def test_with_nothing_it_asks_made_up_questions_and_both_ends_of_every_slider_are_named(self, client):
+        html = html_of(client, SIMULATOR_URL)
+        says(
+            unescape(text_of(html)), "What if?", "Indicator 5",
+            "With 10 000 visitors a day, shares are known to about ± 8.2 points.",
+        )  # fmt: skip
+        sliders = re.findall(r'<input class="slider".*?</p>', html, re.S)
+        assert len(sliders) == 5
+        for slider in sliders:
+            small, large = re.findall(r"(?:small|large): *</span>(?:<span[^>]*>← </span>)?([^<]+)", slider)
+            assert "" not in (small.strip(), large.strip())
+            assert small != large
+
+    def test_of_a_study_it_asks_its_questions_under_its_plan(self, client, study):
+        html = html_of(client, f"{SIMULATOR_URL}?study=fair")
+        given = ["epsilon", "k-age", "k-visit_duration", "study"]
+        assert [value_of(html, name) for name in given] == ["1", "2", "10", "fair"]
+        assert "Fair &amp; market: what if?" in html
+        assert links(html, "Fair &amp; market") == ["/administrator/fair/"]
+        assert "Try it" in html
+        for address in ("/administrator/", "/administrator/fair/"):
+            assert f'href="{SIMULATOR_URL}' in html_of(client, address)
+        # Own epsilons stay.
+        text = shown(client, "?study=fair&visitors=5000&show=visit_duration")
+        # epsilon 0.5 and ten categories
+        assert "The true answer is kept in 15 of 100 cases; each other category" in text
+        text = shown(client, "?study=fair&wanted=5&of=visit_duration")
+        assert "This indicator has an epsilon of its own" in text
+
+    def test_of_a_draft_it_asks_what_is_drafted_and_what_is_missing_is_not_found(self, client):
+        text = STUDY.replace("epsilon = 1.0", "epsilon = 2.5").replace("ers = 10", "ers = 3000")
+        definition = parse_study(text.encode(), filename="study.toml", read=lambda _: b"")
+        draft = draft_new_study(definition, by="adam")
+        html = html_of(client, f"{SIMULATOR_URL}?draft={draft.pk}")
+        given = ["epsilon", "draft", "visitors"]
+        # 3,000 in 3 days, each on 1.5 days
+        assert [value_of(html, name) for name in given] == ["2.5", str(draft.pk), "1500"]
+        assert value_of(html_of(client, f"/administrator/drafts/{draft.pk}/"), "visitors") == "1500"
+        assert PlanDraft.objects.count() == 1
+        for query in ("?study=nothing", "?draft=99", "?draft=x", "?draft="):
+            assert client.get(SIMULATOR_URL + query).status_code == 404
+
+
+class TestStateOfSimulator:
+    def test_every_number_of_the_address_counts(self, client):
+        query = "?mechanism=spl-grr&unit=attribute&epsilon=2&visitors=3000&stay=2&days=4"
+        html = html_of(client, f"{SIMULATOR_URL}{query}&indicators=2&daily=1&categories=5&cap=2")
+        given = ["epsilon", "visitors", "stay", "days", "categories"]
+        assert [value_of(html, name) for name in given] == ["2", "3000", "2", "4", "5"]
+        text = text_of(html)
+        says(text, "Indicator 2 (daily)", "6 000 different visitors", "none: not everyone answers every day")
+        assert "1 500" in text  # reports of the daily one: 2 days of 4
+
+    def test_links_keep_the_state_but_for_what_they_change(self, client, study):
+        html = html_of(client, f"{SIMULATOR_URL}?study=fair&visitors=5000&k-age=4&mechanism=smp-oue")
+        (tried,) = [link for link in links(html, "Try it") if "mechanism=spl-grr" in link]
+        assert {"study=fair", "visitors=5000", "k-age=4"} < set(tried.removeprefix("?").split("&"))
+        other = html_of(client, SIMULATOR_URL + tried)
+        assert value_of(other, "visitors") == "5000"
+        assert re.search(r'value="spl-grr" selected', other)
+
+    def test_htmx_gets_the_result_only_and_nothing_is_posted(self, client):
+        html = html_of(client, f"{SIMULATOR_URL}?epsilon=2", **{"HX-Request": "true"})
+        says(html, "What could be read", 'id="figure"')
+        assert "<html" not in html
+        assert client.post(SIMULATOR_URL, {"epsilon": "2"}).status_code == 405
+
+
+class TestMistakesInSimulator:
+    @pytest.mark.parametrize(
+        ("query", "words"),
+        [("?epsilon=0", "Epsilon: Ensure this value is greater than or equal to 0.001."),
+         ("?epsilon=21", "Epsilon: Ensure this value is less than or equal to 20."),
+         ("?epsilon=NaN", "Epsilon: Enter a number."),
+         ("?visitors=", "Visitors a day: This field is required."),
+         ("?visitors=0", "Visitors a day: Ensure this value is greater than or equal to 1."),
+         ("?stay=8", "Nobody is present on more days than the study has: at most 7."),
+         ("?cap=8", "There are not so many days in the study: at most 7."),
+         ("?daily=6", "There are not so many indicators."),
+         ("?mechanism=none", "Mechanism: Select a valid choice."),
+         ("?presence_epsilon=1&presence_days=8", "There are not so many days in the study: at most 7.")],
+    )  # fmt: skip
+    def test_what_is_wrong_is_said_and_nothing_simulated(self, client, query, words):
+        text = shown(client, query)
+        assert words in text
+        assert "What could be read" not in text
+
+    @pytest.mark.parametrize(
+        ("query", "words"),
+        [("?mechanism=rsfd-grr&unit=attribute&daily=1", "must be static"),
+         ("?mechanism=smp-oue&presence_epsilon=1", "presence_epsilon must be absent under smp-oue"),
+         ("?mechanism=spl-grr&epsilon=0.001&indicators=50&unit=profile&categories=1000", "kept in"),
+         ("?visitors=1&indicators=50&stay=1", "Nobody would answer this indicator"),
+         ("?visitors=100&wanted=0.01", "No epsilon up to 20 is so exact: the best is ±")],
+    )  # fmt: skip
+    def test_what_no_mechanism_can_do_is_no_crash(self, client, query, words):
+        assert words in shown(client, query)
+
+
+class TestWantedError:
+    def test_a_wanted_error_leads_to_its_epsilon(self, client):
+        query = "?visitors=10000&mechanism=smp-grr&indicators=2&categories=4&wanted=3"
+        html = html_of(client, SIMULATOR_URL + query)
+        found = re.search(r"Epsilon ([\d.]+) would do: it is the smallest", html)[1]
+        (use,) = links(html, "Use it")
+        assert f"epsilon={found}" in use
+        assert "wanted" not in use
+        assert "± 3.0 points" in shown(client, use)
+        assert float(found) > 0.5
+
+    def test_the_union_needs_less(self, client):
+        texts = [shown(client, f"?wanted=3{over}") for over in ("", "&over=union")]
+        day, union = (Decimal(re.search(r"Epsilon ([\d.]+) would do", text)[1]) for text in texts)
+        assert union < day
+
+    def test_hopeless_settings_are_said_in_words_with_what_would_help(self, client):
+        html = html_of(client, f"{SIMULATOR_URL}?visitors=1000&categories=22&epsilon=0.5")
+        text = unescape(text_of(html))
+        assert NOISE in text
+        assert "More visitors: about" in text
+        more = next(link for link in links(html, "Try it") if "visitors=1000&" not in link)
+        assert NOISE not in shown(client, more)

@@ -1,57 +1,98 @@
-"""The API of feeds: a file in one stream, for whom it is open, and what it answers."""
+"""The API of feeds: a file in one stream, for whom it is open, and what it answers; and the page of feeds.
+
+The tokens themselves: tests/mobility/services/test_feeds.py.
+"""
 
 import errno
+import html
 import io
-import json
-from collections.abc import Callable, Iterator
-from typing import Any
+import re
+import subprocess
+from datetime import date
+from unittest.mock import Mock
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from mobility.errors import NoRoomError, StagingUnavailableError
 from mobility.keystore import keystore
-from mobility.models import Batch, FeedToken, VaultStudy
+from mobility.models import (
+    AnswerShard,
+    Batch,
+    DayState,
+    FeedToken,
+    OptOutShard,
+    OutboxDelta,
+    PresenceShard,
+    VaultDay,
+    VaultStudy,
+)  # fmt: skip
 from mobility.services import feeds, staging, uploads
 from mobility.services.staging import UploadReader
-from tests.mobility.views.small_study import GOOD
+from mobility.services.sweeping import sweep
+from reports.models import LedgerEntry, LedgerKind, StudyGrant
+from reports.policies import Role
+from reports.services.people import COMMAND_LINE
+from tests.mobility.views.pages import IN_BOTH, html_of, page, says, text_of
+from tests.mobility.views.small_study import GOOD, extract, rows
 
-pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
-URL = "/api/v1/studies/fair/extracts/day.csv"
-Run = Callable[[], None]
+pytestmark = IN_BOTH
+URL, PAGE_URL = "/api/v1/studies/fair/extracts/day.csv", "/operator/fair/feeds/"
 
 
 @pytest.fixture
-def token(study: VaultStudy) -> str:
+def token(study, operator) -> str:
     return feeds.create_token(study, name="nightly", days=3, by="olga")[1]
 
 
-def put(client: Client, token: str, body: bytes = GOOD, url: str = URL, **options: Any) -> Any:
-    headers = {"Authorization": f"Bearer {token}"} | options.pop("headers", {})
-    return client.put(url, data=body, content_type="text/csv", headers=headers, **options)
+def bearer(token, **headers):
+    return {"Authorization": f"Bearer {token}", **headers}
 
 
-def get(client: Client, token: str, batch: str) -> Any:
-    return client.get(f"/api/v1/batches/{batch}", headers={"Authorization": f"Bearer {token}"})
+def put(client, token, body=GOOD, url=URL, **headers):
+    return client.put(url, data=body, content_type="text/csv", headers=bearer(token, **headers))
 
 
-def check_problem(response: Any, status: int, words: str) -> None:
+def get(client, token, batch):
+    return client.get(f"/api/v1/batches/{batch}", headers=bearer(token))
+
+
+def put_in_chunks(client, token, stream):
+    """As the server hands such a body over: without a length, and with its end marked."""
+    return client.generic(
+        "PUT", URL, headers=bearer(token, **{"Transfer-Encoding": "chunked"}),
+        **{"wsgi.input": stream, "wsgi.input_terminated": True, "CONTENT_LENGTH": ""},
+    )  # fmt: skip
+
+
+def check_problem(response, status, words):
     assert response.status_code == status
     assert response["Content-Type"] == "application/problem+json"
-    problem = json.loads(response.content)
+    problem = response.json()
     assert set(problem) == {"type", "title", "status", "detail"}
     assert problem["status"] == status
     assert words in problem["detail"]
 
 
+class Body:
+    """A body in chunks as the server hands it over: it can be read, and nothing else."""
+
+    def __init__(self, chunks):
+        self._chunks = chunks
+
+    def read(self, size, /):
+        data = next(self._chunks, b"")
+        assert len(data) <= size
+        return data
+
+    readline = read  # the framework takes it at hand
+
+
 class TestPut:
-    def test_a_file_becomes_a_batch_whose_state_can_be_read(
-        self, client: Client, study: VaultStudy, token: str, run_batches: Run
-    ) -> None:
-        response = put(client, token)
+    def test_a_file_becomes_a_batch_whose_state_can_be_read(self, client, token, run_batches):
+        response = put(Client(enforce_csrf_checks=True), token)  # which does not concern programs
         assert response.status_code == 201
         made = response.json()
         assert made["url"] == response["Location"] == f"http://testserver/api/v1/batches/{made['batch']}"
@@ -64,35 +105,24 @@ class TestPut:
         after = get(client, token, made["batch"]).json()
         assert (after["state"], after["is_final"], after["failure"]) == ("done", True, "")
         assert (after["rows_read"], after["rows_accepted"], after["duplicate"]) == (6, 6, False)
+        again = put(client, token).json()
+        run_batches()
+        assert get(client, token, again["batch"]).json()["duplicate"]
 
-    def test_the_same_file_again_changes_nothing(
-        self, client: Client, study: VaultStudy, token: str, run_batches: Run
-    ) -> None:
-        for is_duplicate in (False, True):
-            made = put(client, token).json()
-            run_batches()
-            assert get(client, token, made["batch"]).json()["duplicate"] == is_duplicate
-
-    def test_options_are_in_the_address(self, client: Client, study: VaultStudy, token: str) -> None:
-        put(client, token, url=f"{URL}?profile=opt-out&more_to_come=1&validate_only=1")
+    @pytest.mark.parametrize(
+        ("query", "expected"),
+        [("profile=opt-out&more_to_come=1&validate_only=1", ("opt-out", "opt_out", True, True)),
+         ("", ("default", "extract", False, False)),
+         ("more_to_come=0&validate_only=true", ("default", "extract", False, True)),
+         ("more_to_come=false&validate_only=yes", ("default", "extract", False, True)),
+         ("more_to_come=no&validate_only=on", ("default", "extract", False, True)),
+         ("more_to_come=TRUE&validate_only=off", ("default", "extract", True, False)),
+         ("more_to_come=&validate_only=", ("default", "extract", False, False))],
+    )  # fmt: skip
+    def test_options_are_in_the_address(self, client, token, query, expected):
+        put(client, token, url=f"{URL}?{query}")
         batch = Batch.objects.get()
-        assert (batch.profile, batch.kind) == ("opt-out", "opt_out")
-        assert batch.more_to_come
-        assert batch.validate_only
-
-    def test_options_are_off_by_default(self, client: Client, study: VaultStudy, token: str) -> None:
-        put(client, token, url=f"{URL}?more_to_come=0&validate_only=")
-        batch = Batch.objects.get()
-        assert (batch.profile, batch.more_to_come, batch.validate_only) == ("default", False, False)
-
-    @pytest.mark.parametrize("on", ["1", "true", "yes", "on", "TRUE"])
-    @pytest.mark.parametrize("off", ["0", "false", "no", "off", ""])
-    def test_flags_have_their_words(
-        self, client: Client, study: VaultStudy, token: str, on: str, off: str
-    ) -> None:
-        put(client, token, url=f"{URL}?more_to_come={off}&validate_only={on}")
-        batch = Batch.objects.get()
-        assert (batch.more_to_come, batch.validate_only) == (False, True)
+        assert (batch.profile, batch.kind, batch.more_to_come, batch.validate_only) == expected
 
     @pytest.mark.parametrize(
         ("query", "words"),
@@ -100,9 +130,7 @@ class TestPut:
          ("validate_only=ture", "validate_only must be one of 1, true, yes, on, or one of 0, false, no, off"),
          ("more_to_come=2", "more_to_come must be one of")],
     )  # fmt: skip
-    def test_what_has_no_meaning_is_refused(
-        self, client: Client, study: VaultStudy, token: str, query: str, words: str
-    ) -> None:
+    def test_what_has_no_meaning_is_refused(self, client, token, query, words):
         check_problem(put(client, token, url=f"{URL}?{query}"), 400, words)
         assert Batch.objects.count() == 0
 
@@ -111,60 +139,68 @@ class TestPut:
         [(StagingUnavailableError("the staging bucket does not answer"), 503),
          (NoRoomError("no room"), 507), (OSError(errno.ENOSPC, "full"), 507)],
     )  # fmt: skip
-    def test_what_is_wrong_with_the_server_is_not_the_senders_fault(
-        self, client: Client, study: VaultStudy, token: str, monkeypatch: pytest.MonkeyPatch,
-        error: Exception, status: int,
-    ) -> None:  # fmt: skip
-        def fail(*_: object) -> None:
-            raise error
-
-        monkeypatch.setattr(staging, "write_frame", fail)
+    def test_what_is_wrong_with_the_server_is_told_apart(self, client, token, monkeypatch, error, status):
+        monkeypatch.setattr(staging, "write_frame", Mock(side_effect=error))
         response = put(client, token)
         check_problem(response, status, "")
         assert response.get("Retry-After") == "60"
         assert Batch.objects.get().state == Batch.State.FAILED
 
-    def test_a_body_in_chunks_that_gets_too_large_is_told_so(
-        self, client: Client, study: VaultStudy, token: str, settings: Any
-    ) -> None:
-        settings.MOBILITY_MAX_UPLOAD_BYTES = 3
-        check_problem(put_in_chunks(client, token, io.BytesIO(GOOD)), 413, "may have 3 bytes at most")
+    def test_a_body_that_ends_early_leaves_nothing(self, client, token):
+        response = put(client, token, **{"content-length": str(len(GOOD) + 10)})
+        check_problem(response, 400, "the upload broke off")
+        assert not keystore().exists(Batch.objects.get().key_id)
 
-    def test_a_batch_that_is_cancelled_meanwhile_is_gone(
-        self, client: Client, study: VaultStudy, token: str
-    ) -> None:
-        def cancelled() -> Iterator[bytes]:
+    def test_refusals_are_problems_and_the_length_must_be_known(self, client, study, token, settings):
+        refusals = [
+            ("0", 400, "The file is empty"),
+            ("", 411, "Content-Length"),
+            *((length, 400, "Content-Length must be") for length in ("-1", "12 bytes", "+5", "9" * 30)),
+        ]
+        for length, status, words in refusals:
+            check_problem(put(client, token, **{"content-length": length}), status, words)
+        assert Batch.objects.count() == 0
+        check_problem(put(client, token, url=f"{URL}?profile=none"), 400, "no profile 'none'")
+        settings.MOBILITY_MAX_UPLOAD_BYTES = 3
+        for response in (put(client, token), put_in_chunks(client, token, io.BytesIO(GOOD))):
+            check_problem(response, 413, "may have 3 bytes at most")
+        keystore().destroy(study.key_id)
+        check_problem(put(client, token), 410, "was destroyed, and stays so for ever")
+        check_problem(client.put("/api/v2/studies/fair/extracts/day.csv", data=GOOD), 404, "no such address")
+        for method in (client.get, client.post, client.delete):
+            response = method(URL)
+            check_problem(response, 405, "not allowed")
+            assert response["Allow"] == "PUT"
+
+
+class TestChunks:
+    def test_it_is_taken_to_its_end(self, client, token, monkeypatch):
+        monkeypatch.setattr(staging, "FRAME_BYTES", 50)
+        assert put_in_chunks(client, token, io.BytesIO(GOOD)).status_code == 201
+        batch = Batch.objects.get()
+        assert batch.bytes_total == len(GOOD)
+        assert UploadReader(batch).readall() == GOOD
+
+    def test_one_that_is_cancelled_meanwhile_is_gone(self, client, token):
+        def cancelled():
             uploads.abandon(Batch.objects.get(), by="oscar")
             yield GOOD
 
         check_problem(put_in_chunks(client, token, Body(cancelled())), 410, "cancelled by oscar")
 
-    def test_a_parquet_body_is_read_as_such(
-        self, client: Client, study: VaultStudy, token: str, run_batches: Run
-    ) -> None:
-        columns = zip(*(line.split(",") for line in GOOD.decode().split()[1:]), strict=True)
-        file = io.BytesIO()
-        pq.write_table(pa.table(dict(zip(["msisdn", "time", "age"], map(list, columns), strict=True))), file)
-        made = put(client, token, file.getvalue()).json()
-        run_batches()
-        answer = get(client, token, made["batch"]).json()
-        assert (answer["state"], answer["rows_accepted"]) == ("done", 6)
-        assert answer["source"]["format"] == "parquet"
+    def test_one_that_paused_for_longer_than_its_lease_may_be_sent_again(self, client, token):
+        def lapsed():
+            Batch.objects.update(alive_until=timezone.now())
+            sweep()
+            yield GOOD
 
-    def test_a_body_in_chunks_is_taken_to_its_end(
-        self, client: Client, study: VaultStudy, token: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(staging, "FRAME_BYTES", 50)
-        response = put_in_chunks(client, token, io.BytesIO(GOOD))
-        assert response.status_code == 201
-        batch = Batch.objects.get()
-        assert batch.bytes_total == len(GOOD)
-        assert UploadReader(batch).readall() == GOOD
+        response = put_in_chunks(client, token, Body(lapsed()))
+        check_problem(response, 503, "send the file again")
+        assert response["Retry-After"] == "60"
+        assert put(client, token).status_code == 201
 
-    def test_a_body_in_chunks_that_breaks_leaves_nothing(
-        self, client: Client, study: VaultStudy, token: str
-    ) -> None:
-        def breaking() -> Iterator[bytes]:
+    def test_one_that_breaks_leaves_nothing(self, client, token):
+        def breaking():
             yield GOOD
             raise OSError(errno.ECONNRESET, "reset")
 
@@ -172,98 +208,145 @@ class TestPut:
         assert Batch.objects.get().state == Batch.State.FAILED
         assert staging.staged_batches() == set()
 
-    def test_a_body_that_ends_early_leaves_nothing(
-        self, client: Client, study: VaultStudy, token: str
-    ) -> None:
-        response = put(client, token, headers={"content-length": str(len(GOOD) + 10)})
-        check_problem(response, 400, "the upload broke off")
-        assert not keystore().exists(Batch.objects.get().key_id)
-
-    @pytest.mark.parametrize(
-        ("length", "status", "words"),
-        [("0", 400, "The file is empty"), ("", 411, "Content-Length"), ("-1", 411, "")],
-    )
-    def test_the_length_must_be_known(
-        self, client: Client, study: VaultStudy, token: str, length: str, status: int, words: str
-    ) -> None:
-        check_problem(put(client, token, headers={"content-length": length}), status, words)
-        assert Batch.objects.count() == 0
-
-    def test_refusals_are_problems(
-        self, client: Client, study: VaultStudy, token: str, settings: Any
-    ) -> None:
-        check_problem(put(client, token, url=f"{URL}?profile=none"), 400, "no profile 'none'")
-        settings.MOBILITY_MAX_UPLOAD_BYTES = 3
-        check_problem(put(client, token), 413, "may have 3 bytes at most")
-        keystore().destroy(study.key_id)
-        check_problem(put(client, token), 410, "was destroyed, and stays so for ever")
-        for method in ("get", "post", "delete"):
-            response = getattr(client, method)(URL)
-            check_problem(response, 405, "not allowed")
-            assert response["Allow"] == "PUT"
-
-
-class Body:
-    """A body in chunks as the server hands it over: it can be read, and nothing else."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-
-    def read(self, size: int, /) -> bytes:
-        data = next(self._chunks, b"")
-        assert len(data) <= size
-        return data
-
-    readline = read  # the framework takes it at hand
-
-
-def put_in_chunks(client: Client, token: str, stream: Any) -> Any:
-    """As the server hands such a body over: without a length, and with its end marked."""
-    return client.generic(
-        "PUT", URL, headers={"Authorization": f"Bearer {token}", "Transfer-Encoding": "chunked"},
-        **{"wsgi.input": stream, "wsgi.input_terminated": True, "CONTENT_LENGTH": ""},
-    )  # fmt: skip
-
 
 class TestWho:
     @pytest.mark.parametrize(
-        "header",
-        [None, "", "Bearer", "Bearer ", "Bearer mobility-feed-wrong", "Basic {}", "{}", "Bearer {}x"],
+        "header", [None, "", "Bearer", "Bearer ", "Bearer mobility-feed-x", "Basic {}", "{}", "Bearer {}x"]
     )
-    def test_without_a_valid_token_nobody(
-        self, client: Client, token: str, header: str | None, operator: User
-    ) -> None:
-        client.force_login(operator)  # a session opens nothing here
+    def test_without_a_valid_token_nobody(self, client, token, as_operator, header):
+        """A session opens nothing here."""
         headers = {} if header is None else {"Authorization": header.format(token)}
-        for response in (
-            client.put(URL, data=GOOD, headers=headers),
-            client.get("/api/v1/batches/0b0e7a86-0000-4000-8000-000000000001", headers=headers),
-        ):
+        found = client.get("/api/v1/batches/0b0e7a86-0000-4000-8000-000000000001", headers=headers)
+        for response in (client.put(URL, data=GOOD, headers=headers), found):
             check_problem(response, 401, "The token is missing")
             assert response["WWW-Authenticate"] == 'Bearer realm="mobility"'
         assert Batch.objects.count() == 0
 
-    def test_revoked_and_expired_tokens_open_nothing(self, client: Client, token: str) -> None:
+    def test_only_files_of_the_study_are_found_and_by_tokens_that_are_valid_alone(self, client, study, token):
+        """Of no other study: test_permissions.py."""
         row = FeedToken.objects.get()
         feeds.revoke(row, by="olga")
         check_problem(put(client, token), 401, "revoked")
         FeedToken.objects.update(revoked_at=None, expires_at=row.created_at)
         check_problem(put(client, token), 401, "expired")
-
-    def test_another_study_is_not_found(self, client: Client, token: str) -> None:
+        FeedToken.objects.update(expires_at=row.expires_at)
         check_problem(put(client, token, url=URL.replace("fair", "other")), 404, "no study")
+        batch = Batch.objects.create(study=study, kind=Batch.Kind.CLOSE_DAYS, day=1)
+        check_problem(get(client, token, batch.pk), 404, "no batch")
 
-    def test_only_files_of_the_study_are_found(self, client: Client, study: VaultStudy, token: str) -> None:
-        definition = study.definition | {"slug": "other"}
-        other = VaultStudy.objects.create(
-            slug="other", definition=definition, plan=study.plan, key_id="other", n_shards=1
+    @pytest.mark.parametrize(
+        ("rows", "lost", "given"),
+        [(User.objects, {"is_active": False}, {"is_active": True}),
+         (StudyGrant.objects, {"until": date(2020, 1, 1)}, {"until": None})],
+    )  # fmt: skip
+    def test_a_token_ends_with_the_rights_of_its_maker_and_does_not_come_back(
+        self, client, study, token, rows, lost, given
+    ):
+        """At its next use, or at the next sweep; one of the command line has no maker."""
+        unused = feeds.create_token(study, name="weekly", days=3, by="olga")[1]
+        by_command = feeds.create_token(study, name="monthly", days=3, by=COMMAND_LINE)[1]
+        rows.update(**lost)
+        for _ in range(2):
+            check_problem(put(client, token), 403, "this token has ended")
+        sweep()
+        rows.update(**given)
+        for text in (token, unused):
+            check_problem(put(client, text), 401, "revoked")
+        assert put(client, by_command).status_code == 201
+        entries = LedgerEntry.objects.filter(kind=LedgerKind.TOKEN_REVOKED)
+        assert [entry.actor for entry in entries] == ["", ""]
+
+
+class TestWhatIsTold:
+    """A feed learns what its own file's bytes decide, whoever the vault holds: studies that differ in people
+    give the same answers to the same files."""
+
+    FILES = (GOOD, GOOD + rows("d").encode(), extract(rows("a", day=2)), extract("a,soon,old\n", rows("e")))
+    LISTS = (b"a\n", b"e\n", b"nobody\n")
+
+    def answers(self, client, token, run_batches):
+        told = []
+        asked = [(body, query) for body in self.FILES for query in ("", "validate_only=1", "more_to_come=1")]
+        asked += [(body, query) for body in self.LISTS for query in ("validate_only=1&profile=opt-out",)]
+        for body, query in asked:
+            made = put(client, token, body, url=f"{URL}?{query}").json()
+            run_batches()
+            answer = get(client, token, made["batch"]).json()
+            assert answer.pop("batch") == made["batch"]
+            told.append(answer)
+        return told
+
+    def test_no_answer_tells_who_was_there_or_has_opted_out(self, client, token, operator, run_batches):
+        nobody = self.answers(client, token, run_batches)
+        for table in (Batch, PresenceShard, DayState, VaultDay, AnswerShard, OptOutShard, OutboxDelta):
+            table.objects.all().delete()
+        study = VaultStudy.objects.get()
+        for body, profile in ((self.FILES[1], "default"), (self.FILES[2], "default"), (b"a\ne\n", "opt-out")):
+            uploads.receive(
+                io.BytesIO(body), study=study, filename="x.csv", by="olga", more_to_come=False,
+                bytes_total=None, profile=profile,
+            )  # fmt: skip
+            run_batches()
+        assert OptOutShard.objects.exists()
+        assert self.answers(client, token, run_batches) == nobody
+        assert {name for told in nobody for name in told} == {
+            "state", "is_final", "failure", "profile", "validate_only", "source", "timezone", "rows_read",
+            "rows_accepted", "rows_ignored", "rows_rejected", "duplicate", "checks",
+        }  # fmt: skip
+        assert {told["state"] for told in nobody} == {"done"}
+
+    def test_a_batch_of_another_sender_is_found_by_no_token(self, client, study, token):
+        batch = Batch.objects.create(study=study, created_by="olga", kind=Batch.Kind.EXTRACT)
+        check_problem(get(client, token, batch.pk), 404, "no batch")
+
+
+@pytest.mark.usefixtures("as_operator")
+class TestPage:
+    def test_a_token_is_shown_once_and_a_form_that_is_wrong_makes_none(self, client, study):
+        for given in ({"name": "", "days": "30"}, {"name": "x", "days": "0"}, {"name": "x"}):
+            assert "errorlist" in client.post(PAGE_URL, given).content.decode()
+        shown = page(client, PAGE_URL)
+        says(shown, "None yet", "http://testserver/api/v1/studies/fair/extracts/FILE?profile=default")
+        response = client.post(PAGE_URL, {"name": "nightly", "days": "30"})
+        assert response.status_code == 200
+        assert "no-store" in response["Cache-Control"]
+        (text,) = set(re.findall(r"mobility-feed-[\w-]{43}", response.content.decode()))
+        token = feeds.token_of(text)
+        assert (token.name, token.created_by, token.study) == ("nightly", "olga", study)
+        shown = page(client, PAGE_URL)
+        assert "nightly valid" in shown
+        assert text not in shown
+
+    def test_its_command_sends_a_file_and_shows_no_token(self, client, token, live_server, tmp_path):
+        (tmp_path / "TOKEN").write_text(token + "\n")
+        (tmp_path / "FILE").write_bytes(GOOD)
+        shown = html_of(client, PAGE_URL, Host=live_server.url.removeprefix("http://"))
+        command = html.unescape(re.search(r"<pre [^>]*>(.*?)</pre>", shown, re.DOTALL)[1])
+        done = subprocess.run(  # with -x bash tells the words of every program that it starts
+            ["bash", "-xc", command], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
         )
-        hidden = [
-            Batch.objects.create(study=other, state="done"),
-            Batch.objects.create(study=study, kind=Batch.Kind.CLOSE_DAYS, day=1),
-        ]
-        for batch in hidden:
-            check_problem(get(client, token, str(batch.pk)), 404, "no batch")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert Batch.objects.get().created_by == "feed nightly"
+        assert "+ curl " in done.stderr
+        assert token not in done.stderr
 
-    def test_csrf_does_not_concern_it(self, study: VaultStudy, token: str) -> None:
-        assert put(Client(enforce_csrf_checks=True), token).status_code == 201
+    def test_the_way_up_is_one_that_the_person_may_go(self, client, study, person):
+        for role, way in ((Role.OPERATOR, "/operator/"), (Role.ADMINISTRATOR, "/administrator/")):
+            client.force_login(person(f"one-{role}", role))
+            crumbs = html_of(client, PAGE_URL).split('class="breadcrumbs"')[1].split("</nav>")[0]
+            assert re.findall(r'href="([^"]+)"', crumbs) == [way, f"{way}fair/"]
+            assert all(client.get(link).status_code == 200 for link in (way, f"{way}fair/"))
+
+    def test_the_list_says_the_state_of_each_and_ends_what_is_valid(self, client, study):
+        made = {name: feeds.create_token(study, name=name, days=3, by="olga") for name in ("a <b>", "old")}
+        FeedToken.objects.filter(pk=made["old"][0].pk).update(expires_at=timezone.now())
+        found = html_of(client, PAGE_URL)
+        assert "old expired" in text_of(found)
+        (revoke,) = re.findall(r'<form method="post" action="([^"]+)">.*?aria-label="Revoke a &lt;b', found)
+        assert 'aria-label="Revoke old' not in found
+        assert client.get(revoke).status_code == 405
+        assert client.post(revoke.replace("fair", "other")).status_code == 404
+        assert feeds.token_of(made["a <b>"][1]) is not None
+        shown = client.post(revoke, follow=True).content.decode()
+        says(text_of(shown), "The token of “a &lt;b&gt;” was revoked", "a &lt;b&gt; revoked")
+        assert feeds.token_of(made["a <b>"][1]) is None

@@ -1,56 +1,58 @@
-"""Pages of operators: what they show."""
+"""Pages of operators: studies, the page of a batch, and closing and undoing days."""
 
 import re
-from collections.abc import Callable
+from datetime import timedelta
+from io import BytesIO
+from unittest.mock import Mock
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from mobility import wording
+from mobility.handover import HandoverRefusedError, HandoverWaitsError
 from mobility.ingest.counts import IGNORED, REJECTED
-from mobility.models import Batch, VaultDay, VaultStudy
-from tests.mobility.views.small_study import STUDY_URL, extract, page, put, rows
+from mobility.keystore import keystore
+from mobility.models import Batch, Handover, VaultDay, VaultPublication, VaultStudy
+from mobility.services import handover, intake, outcomes
+from mobility.services.studies import create_study
+from reports.policies import Role
+from reports.studyfile import parse_study
+from tests.mobility.views.pages import AS_OPERATOR, check_markup, html_of, page, said, says, text_of
+from tests.mobility.views.small_study import GOOD, STUDY, STUDY_URL, extract, put, rows
 
-pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
-Run = Callable[[], None]
+pytestmark = AS_OPERATOR
+NOISY = STUDY.replace("epsilon = 1.0\n", "epsilon = 1.0\npresence_epsilon = 1.0\npresence_days = 2\n")
 
 
-@pytest.fixture(autouse=True)
-def _signed_in(client: Client, operator: User) -> None:
-    client.force_login(operator)
+@pytest.fixture
+def uploaded(client, study, run_batches) -> Batch:
+    """A file that is published."""
+    batch = put(client)
+    run_batches()
+    return batch
+
+
+def url_of(batch):
+    return reverse("operator:batch", args=[batch.pk])
+
+
+def show(client, batch):
+    return page(client, url_of(batch))
+
+
+def fragment(client, batch):
+    return html_of(client, url_of(batch), **{"HX-Request": "true"})
 
 
 class TestStudies:
-    def test_without_a_study_it_says_who_makes_one(self, client: Client) -> None:
-        assert "No study is open to you yet" in page(client, "/operator/")
-
-    def test_a_study_is_listed_with_its_days_and_last_batch(
-        self, client: Client, study: VaultStudy, run_batches: Run
-    ) -> None:
+    def test_a_study_says_what_to_send_and_is_listed_with_its_batches(self, client, study, run_batches):
         assert "none yet" in page(client, "/operator/")
-        put(client)
-        run_batches()
-        shown = page(client, "/operator/")
-        assert "Fair &amp; market" in shown
-        assert "1 published of 3 days" in shown
-        assert "day.csv Done" in shown
-
-
-class TestStudy:
-    def test_it_says_what_to_send(self, client: Client, study: VaultStudy) -> None:
         shown = page(client, STUDY_URL)
-        assert "in any order: msisdn , time , age" in shown
-        assert "manage.py ingest fair FILE" in shown
-
-    def test_unknown_study_is_not_found(self, client: Client) -> None:
-        assert client.get("/operator/nothing/").status_code == 404
-
-    def test_days_and_batches_follow_the_uploads(
-        self, client: Client, study: VaultStudy, run_batches: Run
-    ) -> None:
-        assert page(client, STUDY_URL).count("no data") == 3
+        says(shown, "in any order: msisdn , time , age", "manage.py ingest fair FILE")
+        assert shown.count("no data") == 3
         put(client, more=True)
         put(client, extract(rows("d", "e", day=2)), filename="second.csv")
         run_batches()
@@ -58,30 +60,182 @@ class TestStudy:
         days = re.findall(r"\w{3} \d May 2024 (open|published|closed|no data)", shown.split("Batches")[0])
         assert days == ["open", "published", "no data"]
         assert "second.csv Done 4 4 olga" in shown
+        listed = page(client, "/operator/")
+        says(listed, "Fair &amp; market", "1 published 1 open of 3 days", "second.csv Done")
+        first = Batch.objects.get(filename="day.csv")
+        assert "its days stay open for more files" in show(client, first)
 
-    def test_rows_are_shown_of_every_file_and_of_no_other_change(
-        self, client: Client, study: VaultStudy
-    ) -> None:
+    def test_rows_are_shown_of_every_file_and_of_no_other_change(self, client, study):
         for kind in Batch.Kind:
-            Batch.objects.create(
-                study=study, kind=kind, state="done", day=1, rows_read=7, rows_accepted=6, created_by=kind
-            )
+            given = {"state": "done", "day": 1, "rows_read": 7, "rows_accepted": 6, "created_by": kind}
+            Batch.objects.create(study=study, kind=kind, **given)
         shown = page(client, STUDY_URL)
         assert [kind.value for kind in Batch.Kind if f"Done 7 6 {kind.value} " in shown] == list(Batch.FILES)
 
-    def test_number_of_queries_does_not_grow_with_batches(
-        self, client: Client, study: VaultStudy, django_assert_max_num_queries: Callable[..., object]
-    ) -> None:
+    def test_batches_add_no_queries_nor_scripts(self, client, uploaded, study, django_assert_max_num_queries):
         for _ in range(30):
             Batch.objects.create(study=study, state=Batch.State.DONE, filename="x.csv")
-        with django_assert_max_num_queries(12, using="vault"):  # type: ignore[attr-defined]
-            client.get(STUDY_URL)
-        with django_assert_max_num_queries(4, using="vault"):  # type: ignore[attr-defined]
-            client.get("/operator/")
+        for address, most in ((STUDY_URL, 12), ("/operator/", 4), (url_of(uploaded), 12)):
+            with django_assert_max_num_queries(most, using="vault"):
+                check_markup(html_of(client, address))
 
 
-def test_every_outcome_of_a_row_has_words() -> None:
+class TestBatch:
+    def test_it_asks_for_itself_until_the_end_and_says_what_holds_it_up(self, client, study, run_batches):
+        batch = put(client)
+        waiting = fragment(client, batch)
+        assert f'hx-get="{url_of(batch)}" hx-trigger="every 1s"' in waiting
+        assert "<html" not in waiting
+        why = {"waits_since": timezone.now(), "waits_for": "is MOBILITY_STAGING_DIR mounted?"}
+        for state in ("reading", "merging", "queued"):
+            Batch.objects.filter(pk=batch.pk).update(state=state, **why)
+            shown = show(client, batch)
+            says(shown, "is tried again every minute, and loses nothing", "is MOBILITY_STAGING_DIR mounted?")
+        run_batches()
+        assert "hx-" not in fragment(client, batch)
+
+    def test_a_published_batch_shows_its_numbers_and_the_way_on(self, client, study, run_batches, person):
+        batch = put(client, extract(rows("a", "b", "c"), "x,never,old\n", "y,2024-05-01T10:00:00,ancient\n",
+                                    "z,2024-06-01T10:00:00,old\n"))  # fmt: skip
+        run_batches()
+        shown = show(client, batch)
+        says(
+            shown, "Done Published: analysts can read it now.",
+            "Format found CSV, commas, UTF-8 Time zone Europe/Paris",
+            "Rows read 9 Rows accepted 6 Subscriber-days 3 New subscribers 3",
+            "Timestamp that cannot be read bad_timestamp 1 8",
+            "Value outside the categories of its indicator unknown_value 1 9",
+            "Not on a day of the study outside_period 1", "Back to the study, for the next file",
+        )  # fmt: skip
+        for words in ("never", "ancient", "See the report"):
+            assert words not in shown
+        client.force_login(person("both", Role.OPERATOR, Role.ANALYST))
+        assert "See the report" in show(client, batch)
+
+    def test_rows_of_parquet_are_rows_and_not_lines(self, client, study, run_batches):
+        columns = {"msisdn": [1, 2, 3], "time": ["2024-05-01T10:00:00", "never", "2024-05-01T10:00:00"]}
+        file = BytesIO()
+        pq.write_table(pa.table(columns | {"age": ["old", "old", None]}), file)
+        batch = put(client, file.getvalue())
+        run_batches()
+        shown = show(client, batch)
+        says(shown, "Format found Parquet Time zone Europe/Paris", "First row numbers")
+        assert "Timestamp that cannot be read bad_timestamp 1 2" in shown
+
+    def test_a_small_batch_waits_and_says_how_many_of_how_many(self, client, study, run_batches):
+        alone = put(client, extract(rows("a")))
+        run_batches()
+        shown = show(client, alone)
+        assert "what waits covers 1 subscriber, and a publication must cover 2" in shown
+        assert "Published" not in shown
+        put(client, extract(rows("b", day=2)), filename="next.csv")
+        run_batches()
+        assert "Published: analysts can read it now." in show(client, alone)
+        later = put(client, extract(rows("d", day=2)), filename="later.csv")
+        run_batches()
+        assert "Published: analysts can read it now." in show(client, alone)
+        assert "what waits covers 1 subscriber" in show(client, later)
+
+    def test_what_was_known_brings_nothing_new(self, client, uploaded, run_batches):
+        same, known = put(client), put(client, GOOD + rows("a").encode())
+        run_batches()
+        html = html_of(client, url_of(same))
+        assert "nothing was read and nothing changes" in text_of(html)
+        assert url_of(uploaded) in html
+        assert "It brought nothing new: the reports stay as they are." in show(client, known)
+        assert "analysts can read it now" not in show(client, known)
+
+    def test_a_failure_shows_its_reason_in_full(self, client, study, run_batches):
+        batch = put(client, extract("a,never,old\n" * 9, rows("b")))
+        run_batches()
+        says(
+            show(client, batch), "Failed", "9 of 11 rows (81.8 %) cannot be used", "bad_timestamp 9 2, 3, 4",
+            "Back to the study, to send it again",
+        )  # fmt: skip
+
+    def test_progress_is_of_bytes_then_rows_then_shards(self, client, study):
+        batch = put(client)
+        steps = [
+            ({"state": "receiving", "bytes_received": 40, "bytes_total": 160}, "25", "The file is arriving"),
+            ({"state": "reading", "bytes_read": 80, "rows_read": 1234}, "50", "Rows read 1 234"),
+            ({"state": "merging", "shards_done": 3, "shards": [0, 1, 2, 3]}, "75", "Merging into the study"),
+        ]
+        for fields, percent, words in steps:
+            Batch.objects.filter(pk=batch.pk).update(**fields)
+            html = fragment(client, batch)
+            assert f'value="{percent}"' in html
+            assert words in text_of(html)
+
+    def test_a_queue_that_nobody_serves_a_batch_ahead_and_a_silent_worker_are_noticed(self, client, study):
+        batch, ahead, minute = put(client), put(client, extract(rows("d"))), timedelta(minutes=1)
+
+        def shown(**fields):
+            Batch.objects.filter(pk=batch.pk).update(**fields)
+            return show(client, batch)
+
+        assert "No worker has taken it yet" not in shown()
+        assert "No worker has taken it yet" in shown(created_at=timezone.now() - minute)
+        VaultStudy.objects.update(active_batch=ahead)
+        assert "Another batch of this study is at work" in shown()
+        assert "Another batch of this study is at work" not in show(client, ahead)
+        assert "has not reported" not in shown(state="reading", alive_until=timezone.now() + minute)
+        assert "has not reported" in shown(alive_until=timezone.now() - minute)
+
+
+class TestDays:
+    def change(self, client, name, **data):
+        return said(client.post(f"/operator/fair/{name}/", data, follow=True))
+
+    def test_closing_is_a_batch_and_days_become_final(self, client, uploaded, run_batches):
+        assert "Close days 1 to 2" in self.change(client, "close-days", day=2, confirm="on")
+        run_batches()
+        batch = Batch.objects.get(kind=Batch.Kind.CLOSE_DAYS)
+        assert batch.created_by == "olga"
+        shown = show(client, batch)
+        assert "The days are final." in shown
+        assert "Rows read" not in shown
+        assert list(VaultDay.objects.values_list("day", "state")) == [(1, "closed"), (2, "closed")]
+        self.change(client, "close-days", day=3, confirm="on")
+        run_batches()
+        says(page(client, STUDY_URL), "All days are closed.", "There is no day to undo.")
+        assert "presence noise" not in page(client, STUDY_URL)  # other studies do not speak of it
+        assert "Nothing was changed" in self.change(client, "void-day", day=1, confirm="on")
+
+    def test_undoing_takes_a_confirmation_and_frees_the_day(self, client, study, uploaded, run_batches):
+        for name in ("close-days", "void-day"):
+            assert client.get(f"/operator/fair/{name}/").status_code == 405
+            for data in ({"day": 1}, {"confirm": "on"}, *({"day": day, "confirm": "on"} for day in (9, "x"))):
+                assert "Nothing was changed: choose a day and confirm." in self.change(client, name, **data)
+        assert Batch.objects.count() == 1
+        assert "Undo day 1" in self.change(client, "void-day", day=1, confirm="on")
+        run_batches()
+        assert VaultDay.objects.count() == 0
+        assert "The day was undone" in show(client, Batch.objects.get(kind=Batch.Kind.VOID_DAY))
+        keystore().destroy(study.key_id)
+        assert "destroyed" in self.change(client, "close-days", day=1, confirm="on")
+
+    def test_under_presence_noise_nothing_crosses_before_days_are_closed(self, client, data_dir, run_batches):
+        assert "No study is open to you yet" in page(client, "/operator/")
+        create_study(parse_study(NOISY.encode(), filename="study.toml", read=lambda _: b""), by="adam")
+        batch = put(client)
+        run_batches()
+        shown, study, listed = show(client, batch), page(client, STUDY_URL), page(client, "/operator/")
+        says(shown, "Analysts see nothing of it yet.", "when the day and all days before it are closed")
+        assert "See the report" not in shown
+        says(study, "waits for closing", "analysts see a day when it and all days before it are closed")
+        assert "Publishes every day from the first to the chosen one, with presence noise" in study
+        assert "waiting for closing" in listed
+        assert " published" not in listed
+        closed = intake.request_close_days(VaultStudy.objects.get(), through=2, by="olga")
+        run_batches()
+        assert "The days are final, and published with their noise." in show(client, closed)
+        assert "waits for closing" not in page(client, STUDY_URL)
+
+
+def test_every_outcome_of_a_row_and_every_state_has_words():
     assert set(wording.ROW_REASONS) == {*REJECTED, *IGNORED}
+    assert set(wording.BATCH_STATES) == set(wording.BATCH_BADGES) == set(Batch.State.values)
+    assert set(wording.DAY_STATES) == set(wording.DAY_BADGES) == set(VaultDay.State.values)
 
 
 @pytest.mark.parametrize(
@@ -89,20 +243,77 @@ def test_every_outcome_of_a_row_has_words() -> None:
     [(3_300_000, 11_600_000, "3.3 of 11.6 MB"), (12, 12, "0.001 MB"), (0, 5_000, "0.0 of 0.005 MB"),
       (7_000_000, None, "7.0 MB")],
 )  # fmt: skip
-def test_sizes_are_in_megabytes(done: int, total: int | None, words: str) -> None:
+def test_sizes_are_in_megabytes(done, total, words):
     assert wording.size_of(done, total) == words
 
 
-def test_every_state_has_words() -> None:
-    assert set(wording.BATCH_STATES) == set(wording.BATCH_BADGES) == set(Batch.State.values)
-    assert set(wording.DAY_STATES) == set(wording.DAY_BADGES) == set(VaultDay.State.values)
+SERVER = "https://reports.example.org"
 
 
-def test_pages_have_no_inline_script_or_style(client: Client, study: VaultStudy, run_batches: Run) -> None:
-    batch = put(client)
-    run_batches()
-    for url in ("/operator/", STUDY_URL, reverse("operator:batch", args=[batch.pk])):
-        html = client.get(url).content.decode()
-        assert not re.search(r"\sstyle=|\son\w+=|<style", html), url
-        inline = re.findall(r"<script(?![^>]*\ssrc=)([^>]*)>", html)
-        assert all('type="application/json"' in attributes for attributes in inline), url
+class TestWaiting:
+    """While an analyst server that runs apart does not have everything."""
+
+    @pytest.fixture(autouse=True)
+    def batch(self, study, settings) -> Batch:
+        """A batch that is done, in a zone that hands over to a server that is down."""
+        settings.HANDS_OVER, settings.MOBILITY_ANALYST_URL = True, SERVER
+        VaultPublication.objects.create(study=study, number=1, subscribers=200, delta=b"")
+        problem = "the analyst server is out of reach"
+        Handover.objects.create(study=study, tried_at=timezone.now(), problem=problem, plan_hash="x")
+        return Batch.objects.create(study=study, state=Batch.State.DONE, filename="day.csv", reports=5)
+
+    def test_pages_say_what_waits_and_why(self, client, batch, administrator):
+        text = show(client, batch)
+        assert "The analyst server does not have its totals yet." in text
+        assert "analysts can read it now" not in text
+        assert not outcomes.is_published(batch)
+        assert "does not have everything yet" in " ".join(outcomes.notes_for_reader(batch))
+        pages = [page(client, "/operator/fair/")]
+        client.force_login(administrator)
+        for text in (*pages, page(client, "/administrator/fair/")):
+            assert f"1 publication of this study has not reached {SERVER} yet." in text
+            says(text, "The analyst server is out of reach.", "Nothing is lost")
+
+    def test_nothing_is_said_once_all_is_there_or_where_both_zones_are_one(self, client, batch, settings):
+        settings.HANDS_OVER = False
+        assert SERVER not in page(client, "/operator/fair/")
+        assert outcomes.is_published(batch)
+        settings.HANDS_OVER = True
+        VaultPublication.objects.update(handed_over_at=timezone.now())
+        Handover.objects.update(problem="")
+        assert SERVER not in page(client, "/operator/fair/")
+        text = show(client, batch)
+        assert SERVER not in text
+        assert "analysts can read it now" in text
+        assert outcomes.is_published(batch)
+
+    @pytest.mark.parametrize(("error", "asked"), [(HandoverWaitsError, 1), (HandoverRefusedError, 2)])
+    def test_a_refusal_stops_no_other_study_and_silence_all(self, study, monkeypatch, error, asked):
+        study.pk, study.slug, study.key_id = None, "another", "another"
+        study.save()
+        deliver = Mock(side_effect=error("it is so"))
+        monkeypatch.setattr(handover, "deliver", deliver)
+        handover.deliver_what_waits()
+        assert deliver.call_count == asked
+
+    def test_a_study_is_tried_again_until_the_server_knows_all_of_it(self, client, study):
+        def waits():
+            return study in handover._waiting()
+
+        Handover.objects.update(problem="", plan_hash=study.plan_hash)
+        assert waits()  # with a publication that is not there
+        VaultPublication.objects.update(handed_over_at=timezone.now())
+        assert not waits()
+        for is_short_of in ({"problem": "it failed"}, {"plan_hash": "of another plan"}):
+            Handover.objects.update(**is_short_of)
+            assert waits(), is_short_of
+            Handover.objects.update(problem="", plan_hash=study.plan_hash)
+        VaultStudy.objects.update(certificate={"erased_at": None})
+        assert waits()  # its end is not known there
+        Handover.objects.update(is_closed=True)
+        assert not waits()
+        Handover.objects.all().delete()
+        assert waits()  # nobody told the server of it
+        VaultPublication.objects.all().delete()
+        unknown = f"{SERVER} does not know the present state of this study yet."
+        assert unknown in page(client, "/operator/fair/")

@@ -1,246 +1,474 @@
-"""What programs read: the same numbers as the exports, under the same names."""
+"""What programs read, in which parts, who is let in, how refusals look, and what is not sent twice."""
 
 import csv
 import io
 import json
+import logging
 import re
-from typing import Any
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import Group, User
 from django.test import Client
-from jsonschema import Draft202012Validator
+from django.utils import timezone, translation
 
-from reports import selectors
+from reports import selectors, tasks
+from reports.api import site
+from reports.exports.places import select_places, square_columns, zones_to_json
 from reports.exports.records import report_record, to_csv
-from reports.models import DayNote, Study
+from reports.models import ApiToken, DayNote, DensityMap, Study
+from reports.policies import Role
 from reports.selectors import Window
+from reports.services import densities
+from reports.services.notes import note_day
+from tests.reports import map_factory
 from tests.reports import report_factory as factory
-from tests.reports.api.conftest import Program
+from tests.reports.api.conftest import Program, check_answers, template_of
+from tests.reports.exports.conftest import WHOLE, located_study, with_density
+from tests.reports.map_factory import GRID
 
 pytestmark = pytest.mark.django_db
 FAIR = "studies/fair-2024"
 GENDER = f"{FAIR}/indicators/gender"
 PATHS = [
-    "studies",
-    FAIR,
-    f"{FAIR}/visitors",
-    f"{FAIR}/statement",
-    f"{FAIR}/indicators",
-    GENDER,
-    f"{GENDER}/estimates",
-    f"{GENDER}/days",
-    f"{GENDER}/windows",
-]
-OF_PLACES = [f"{FAIR}/places", f"{FAIR}/places/grid"]  # test_places reads them
+    "studies", FAIR, f"{FAIR}/visitors", f"{FAIR}/statement", f"{FAIR}/indicators", GENDER,
+    f"{GENDER}/estimates", f"{GENDER}/days", f"{GENDER}/windows",
+]  # fmt: skip
+DAYS = range(1, 5)
+ALL = [*PATHS, "openapi.json"]
+CHANGES = {
+    "publication": lambda fair: factory.publish(fair, factory.crowd(fair, n=50, seed=5), key=b"k" * 16),
+    "voided day": lambda fair: factory.publish(fair, factory.crowd(fair, n=50, seed=6), voided_days=1),
+    "small cells": lambda fair: Study.objects.filter(pk=fair.pk).update(small_cell=10_000_000),
+    "name": lambda fair: Study.objects.filter(pk=fair.pk).update(name="Another"),
+    "note": lambda fair: note_day(fair, day=fair.first_day, kind="outage", text="mast", by="olga"),
+    "another note": lambda fair: note_day(fair, day=fair.first_day, kind="outage", text="power", by="olga"),
+}
+PLACES = f"{FAIR}/places"
+SQUARES = f"{PLACES}/grid"
 
 
-def read(program: Program, path: str, **query: Any) -> Any:
-    answer = program.get(path, {name.rstrip("_"): value for name, value in query.items()})
-    assert answer.status_code == 200, answer.content
-    assert answer["Content-Type"] == "application/json"
-    return answer.json()
-
-
-def report(study: Study, slug: str, first: int, last: int) -> Any:
+def report(study, slug, first, last):
     found = selectors.window_report(study.indicators.get(slug=slug), Window(first, last))
     return json.loads(json.dumps(report_record(found)))
 
 
-def test_an_estimate_is_that_of_the_exports(program: Program, fair: Study) -> None:
-    found = read(program, f"{GENDER}/estimates", from_="2024-05-31", to="2024-06-01")
-    assert found == report(fair, "gender", 2, 3)
-    assert found["estimates"][0]["ci_low"] < found["estimates"][0]["frequency"]
+def refusal(answer, status):
+    """The problem that an answer is."""
+    assert answer.status_code == status, answer.content
+    assert answer["Content-Type"] == "application/problem+json"
+    found = answer.json()
+    assert (found["type"], found["status"]) == ("about:blank", status)
+    assert found["title"]
+    assert found["detail"]
+    return found
 
 
-def test_windows_default_to_the_study_and_to_one_day(program: Program, fair: Study) -> None:
-    assert read(program, f"{GENDER}/estimates") == report(fair, "gender", 1, 4)
-    assert read(program, f"{GENDER}/estimates", from_="2024-06-01") == report(fair, "gender", 3, 3)
-    assert read(program, f"{GENDER}/estimates", to="2024-05-31") == report(fair, "gender", 1, 2)
+def rows_of(study):
+    columns = square_columns(select_places(study, WHOLE))
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def test_csv_is_that_of_the_exports(program: Program, fair: Study) -> None:
-    answer = program.get(f"{GENDER}/estimates", {"format": "csv", "from": "2024-05-30"})
-    assert answer["Content-Type"] == "text/csv; charset=utf-8"
-    found = selectors.window_report(fair.indicators.get(slug="gender"), Window(1, 1))
-    assert answer.content.decode() == to_csv([found])
-    rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
-    assert [row["category"] for row in rows] == ["F", "M", "NR"]
+class TestNumbers:
+    def test_an_estimate_is_that_of_the_exports_by_default_of_the_study_or_of_one_day(self, program, fair):
+        found = program.read(f"{GENDER}/estimates", from_="2024-05-31", to="2024-06-01")
+        assert found == report(fair, "gender", 2, 3)
+        assert found["estimates"][0]["ci_low"] < found["estimates"][0]["frequency"]
+        assert program.read(f"{GENDER}/estimates") == report(fair, "gender", 1, 4)
+        assert program.read(f"{GENDER}/estimates", from_="2024-06-01") == report(fair, "gender", 3, 3)
+        assert program.read(f"{GENDER}/estimates", to="2024-05-31") == report(fair, "gender", 1, 2)
+
+    def test_csv_is_that_of_the_exports(self, program, fair):
+        answer = program.get(f"{GENDER}/estimates", {"format": "csv", "from": "2024-05-30"})
+        assert answer["Content-Type"] == "text/csv; charset=utf-8"
+        found = selectors.window_report(fair.indicators.get(slug="gender"), Window(1, 1))
+        assert answer.content.decode() == to_csv([found])
+        rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
+        assert [row["category"] for row in rows] == ["F", "M", "NR"]
+
+    def test_days_and_windows_are_all_there_in_order(self, program, fair):
+        days = program.read(f"{FAIR}/indicators/stay/days")
+        assert days["items"] == [report(fair, "stay", day, day) for day in DAYS]
+        assert (days["count"], days["next"]) == (4, None)
+        windows = program.read(f"{GENDER}/windows")
+        assert windows["count"] == len(windows["items"]) == 10
+        assert windows["items"][4] == report(fair, "gender", 2, 2)
+
+    def test_visitors_are_exact(self, program, fair):
+        unions = selectors.visitor_unions(fair)
+        counts = [int(unions[each.first_day, each.last_day]) for each in selectors.windows_of(fair)]
+        assert [row["n_visitors"] for row in program.read(f"{FAIR}/visitors")["items"]] == counts
+        between = program.read(f"{FAIR}/visitors", from_="2024-05-31", to="2024-06-01")
+        assert [(row["first_day"], row["last_day"]) for row in between["items"]] == [
+            ("2024-05-31", "2024-05-31"), ("2024-05-31", "2024-06-01"), ("2024-06-01", "2024-06-01"),
+        ]  # fmt: skip
+
+    def test_what_was_counted_has_its_status_and_is_the_same_everywhere(self, program):
+        study = factory.create()
+        factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
+        for day in (2, 3):
+            DayNote.objects.create(study=study, day=day, kind="outage", text="mast down", by="olga")
+        unions = selectors.visitor_unions(study)
+        counted = [(int(unions[day, day]), "ok" if day in (1, 4) else "outage") for day in DAYS]
+        assert counted[2] == (0, "outage")
+        coverage = program.read(FAIR)["coverage"]
+        assert [day["first_time"] for day in coverage] == [int(unions[1, d] - unions[1, d - 1]) for d in DAYS]
+        assert [day["notes"] for day in coverage[:2]] == [[], [{"kind": "outage", "text": "mast down"}]]
+        visitors = program.read(f"{FAIR}/visitors")["items"]
+        single = [row for row in visitors if row["first_day"] == row["last_day"]]
+        for rows in (coverage, program.read(f"{GENDER}/days")["items"], single):
+            assert [(row["n_visitors"], row["status"]) for row in rows] == counted
+
+    def test_the_small_cell_rule_holds_here_too(self, program, fair):
+        unions = selectors.visitor_unions(fair)
+        hidden = min(DAYS, key=lambda day: unions[day, day])
+        Study.objects.update(small_cell=int(unions[hidden, hidden]) + 1)
+        day = fair.date_of(hidden).isoformat()
+        blank = {"day": day, "n_visitors": None, "first_time": None, "status": "suppressed", "notes": []}
+        assert program.read(FAIR)["coverage"][hidden - 1] == blank
+        rows = program.read(f"{FAIR}/visitors", from_=day)["items"]
+        assert [(row["n_visitors"], row["status"]) for row in rows] == [(None, "suppressed")]
+        found = program.read(f"{GENDER}/estimates", from_=day)
+        assert (found["n_visitors"], found["estimates"][0]["frequency"]) == (None, None)
+        assert found["estimates"][0]["status"] == "suppressed"
+
+    def test_a_study_says_what_where_and_when(self, program, fair):
+        found = program.read(FAIR)
+        assert found["visitor"] == {"min_minutes": 60, "from": "06:00", "to": "23:59"}
+        assert (found["days"], found["n_windows"]) == (4, 10)
+        assert found["indicators"] == ["gender", "age", "stay"]
+        assert found["plan"]["mechanism"] == "smp-grr"
+        assert found["n_visitors"] == int(selectors.visitor_unions(fair)[1, 4])
+        assert program.read("studies")["items"][0]["n_visitors"] == found["n_visitors"]
+        assert program.read(f"{FAIR}/statement")["study"]["slug"] == fair.slug
+
+    def test_indicators_have_their_public_categories(self, program, fair):
+        found = program.read(f"{FAIR}/indicators")["items"]
+        assert [row["indicator"] for row in found] == ["gender", "age", "stay"]
+        assert found[1]["categories"] == ["<18", "18-24", "25 & older"]
+        assert program.read(f"{FAIR}/indicators/age") == found[1]
+        assert (found[0]["epsilon"], found[0]["unit"]) == (1.0, "profile")
 
 
-def test_days_and_windows_are_all_there_in_order(program: Program, fair: Study) -> None:
-    days = read(program, f"{FAIR}/indicators/stay/days")
-    assert days["items"] == [report(fair, "stay", day, day) for day in range(1, 5)]
-    assert (days["count"], days["next"]) == (4, None)
-    windows = read(program, f"{GENDER}/windows")
-    assert windows["count"] == len(windows["items"]) == 10
-    assert windows["items"][4] == report(fair, "gender", 2, 2)
+class TestParts:
+    def test_parts_of_a_list_join_to_the_whole(self, program, fair):
+        whole = program.read(f"{GENDER}/windows")["items"]
+        assert len(whole) == 10
+        assert program.read_parts(f"{GENDER}/windows", limit=4) == whole
+        # The part before ends where this one begins.
+        for offset, first, end in ((3, 0, 3), (4, 0, 4), (9, 5, 9), (1000, 6, 10)):
+            links = program.get(f"{GENDER}/windows", {"limit": 4, "offset": offset})["Link"]
+            before = re.search(r'<http://testserver(/[^>]*)>; rel="prev"', links)[1]
+            found = program.client.get(before, headers=program.headers).json()["items"]
+            assert found == whole[first:end]
+        assert 'rel="prev"' not in program.get(f"{GENDER}/windows", {"limit": 4})["Link"]
+        assert program.read(f"{GENDER}/windows", offset=1000)["items"] == []
+
+    def test_a_part_reads_only_its_own_windows(self, program, fair, monkeypatch):
+        calls = []
+
+        def counted(indicator, windows):
+            calls.append(len(windows))
+            return selectors.indicator_reports(indicator, windows)
+
+        monkeypatch.setattr(site, "indicator_reports", counted)
+        program.read(f"{GENDER}/windows", limit=3)
+        assert calls == [3]
 
 
-def test_visitors_are_exact(program: Program, fair: Study) -> None:
-    found = read(program, f"{FAIR}/visitors")
-    unions = selectors.visitor_unions(fair)
-    assert [row["n_visitors"] for row in found["items"]] == [
-        int(unions[window.first_day, window.last_day]) for window in selectors.windows_of(fair)
-    ]
-    between = read(program, f"{FAIR}/visitors", from_="2024-05-31", to="2024-06-01")
-    assert [(row["first_day"], row["last_day"]) for row in between["items"]] == [
-        ("2024-05-31", "2024-05-31"), ("2024-05-31", "2024-06-01"), ("2024-06-01", "2024-06-01"),
-    ]  # fmt: skip
+class TestDocument:
+    def test_answers_are_as_the_document_says(self, program, fair):
+        DayNote.objects.create(study=fair, day=2, kind="event", text="parade", by="olga")
+        check_answers(program, *PATHS)
+
+    def test_the_document_lists_these_operations_and_no_others(self, program):
+        document = program.get("openapi.json").json()
+        assert set(document["paths"]) == set(map(template_of, [*PATHS, PLACES, SQUARES]))
+        for methods in document["paths"].values():
+            assert list(methods) == ["get"]
+            assert set(methods["get"]["responses"]) == {"200", "304", "401", "404", "422"}
+            refusal = methods["get"]["responses"]["404"]["content"]
+            assert list(refusal) == ["application/problem+json"]
+        assert set(document["components"]["securitySchemes"]) == {"Token", "Session"}
+
+    def test_a_study_without_data_has_zeros_and_nulls(self, program):
+        assert "Link" not in program.get("studies", {"offset": 5})  # an empty list has no parts
+        factory.create()
+        day = program.read(f"{GENDER}/estimates", from_="2024-05-30")
+        assert (day["n_visitors"], day["n_reports"]) == (0, 0)
+        assert day["estimates"][0]["frequency"] is None
+        assert {row["status"] for row in program.read(FAIR)["coverage"]} == {"not_collected"}
+
+    def test_head_answers_like_get_without_the_body_and_sessions_may_try(self, program, reader, fair):
+        assert reader.get("/api/v1/studies").json()["count"] == 1
+        answer = program.client.head(f"/api/v1/{FAIR}", headers=program.headers)
+        assert (answer.status_code, answer.content) == (200, b"")
+        assert answer["ETag"] == program.get(FAIR)["ETag"]
 
 
-def test_the_small_cell_rule_and_outages_hold_here_too(program: Program, fair: Study) -> None:
-    unions = selectors.visitor_unions(fair)
-    hidden = min(range(1, 5), key=lambda day: unions[day, day])
-    noted = hidden % 4 + 1
-    Study.objects.update(small_cell=int(unions[hidden, hidden]) + 1)
-    DayNote.objects.create(study=fair, day=noted, kind="outage", text="mast down", by="olga")
-    day = fair.date_of(hidden).isoformat()
-    days = {row["day"]: row for row in read(program, FAIR)["coverage"]}
-    blank = {"day": day, "n_visitors": None, "first_time": None}
-    assert days[day] == blank | {"status": "suppressed", "notes": []}
-    outage = days[fair.date_of(noted).isoformat()]
-    assert (outage["status"], outage["notes"]) == ("outage", [{"kind": "outage", "text": "mast down"}])
-    assert outage["n_visitors"] == int(unions[noted, noted])
-    rows = read(program, f"{FAIR}/visitors", from_=day)["items"]
-    assert [(row["n_visitors"], row["status"]) for row in rows] == [(None, "suppressed")]
-    report = read(program, f"{GENDER}/estimates", from_=day)
-    assert (report["n_visitors"], report["estimates"][0]["frequency"]) == (None, None)
-    assert report["estimates"][0]["status"] == "suppressed"
+class TestEveryAddress:
+    def test_nobody_is_refused(self, client, fair, operator):
+        for path in ALL:
+            answer = client.get(f"/api/v1/{path}")
+            refusal(answer, 401)
+            assert answer["WWW-Authenticate"] == 'Bearer realm="mobility"'
+        client.force_login(operator)
+        refusal(client.get("/api/v1/studies"), 404)
+
+    def test_only_reading_is_possible(self, program, fair):
+        strict = Client(enforce_csrf_checks=True)
+        for path in ALL:
+            for method in (strict.post, strict.put, strict.patch, strict.delete):
+                answer = method(f"/api/v1/{path}", headers=program.headers)
+                refusal(answer, 405)
+                assert answer["Allow"] == "GET, HEAD"
+            # A misspelled parameter is refused, too.
+            assert "'form'" in refusal(program.get(path, {"form": "2024-05-30"}), 422)["detail"]
+
+    def test_an_answer_is_for_its_reader_and_not_sent_twice(self, program, fair):
+        for path in ALL:
+            first = program.get(path)
+            assert first["Cache-Control"] == "private, no-cache"
+            assert {"Authorization", "Cookie", "Accept-Language"} <= set(first["Vary"].split(", "))
+            again = program.get(path, **{"If-None-Match": f'W/"x", {first["ETag"]}'})
+            assert (again.status_code, again.content, again["ETag"]) == (304, b"", first["ETag"])
+            assert program.get(path, **{"If-None-Match": '"other"'}).content == first.content
+        refusal(program.get(FAIR, **{"If-Match": '"old"'}), 412)
 
 
-def test_what_was_counted_has_its_status_and_is_the_same_everywhere(program: Program) -> None:
-    study = factory.create()
-    factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
-    for day in (2, 3):
-        DayNote.objects.create(study=study, day=day, kind="outage", text="mast down", by="olga")
-    unions = selectors.visitor_unions(study)
-    counted = [(int(unions[day, day]), "ok" if day in (1, 4) else "outage") for day in range(1, 5)]
-    assert counted[2] == (0, "outage")
-    coverage = read(program, FAIR)["coverage"]
-    assert [(day["n_visitors"], day["status"]) for day in coverage] == counted
-    assert [day["first_time"] for day in coverage] == [
-        int(unions[1, d] - unions[1, d - 1]) for d in range(1, 5)
-    ]
-    days = read(program, f"{GENDER}/days")["items"]
-    assert [(day["n_visitors"], day["status"]) for day in days] == counted
-    visitors = [
-        row for row in read(program, f"{FAIR}/visitors")["items"] if row["first_day"] == row["last_day"]
-    ]
-    assert [(row["n_visitors"], row["status"]) for row in visitors] == counted
+class TestTokens:
+    def test_what_is_not_the_token_opens_nothing(self, program, reader):
+        right = f"Bearer {program.token}"
+        for header in ("Bearer", "Bearer ", "Bearer x", "Basic eDp5", right + "x", program.token, "Bearer ä"):
+            refusal(Client().get("/api/v1/studies", headers={"Authorization": header}), 401)
+        # Beside a session, too.
+        refusal(reader.get("/api/v1/studies", headers={"Authorization": "Bearer x"}), 401)
+
+    def test_expired_and_revoked_ones_open_nothing_and_others_end_with_the_role_of_their_owner(
+        self, program, analyst
+    ):
+        now = timezone.now()
+        assert program.get("studies").status_code == 200
+        for state in ({"expires_at": now}, {"expires_at": now + timedelta(days=1), "revoked_at": now}):
+            ApiToken.objects.update(**state)
+            refusal(program.get("studies"), 401)
+        ApiToken.objects.update(revoked_at=None)
+        analyst.groups.clear()
+        refusal(program.get("studies"), 401)
+        analyst.groups.add(Group.objects.get(name=Role.OPERATOR))
+        refusal(program.get("studies"), 401)
+        analyst.groups.add(Group.objects.get(name=Role.ADMINISTRATOR))
+        assert program.get("studies").status_code == 200
+        User.objects.update(is_active=False)
+        refusal(program.get("studies"), 401)
+
+    def test_a_token_of_one_study_sees_no_other_and_goes_with_it(self, token, fair):
+        other = factory.create(slug="market", name="The market")
+        narrow, gone = Program(token(fair)), Program(token(other))
+        assert [row["study"] for row in narrow.read("studies")["items"]] == ["fair-2024"]
+        assert narrow.get(f"{FAIR}/visitors").status_code == 200
+        for path in PATHS[1:]:
+            hidden, unknown = (narrow.get(path.replace("fair-2024", slug)) for slug in ("market", "nothing"))
+            assert refusal(hidden, 404) == refusal(unknown, 404)
+        other.plans.all().delete()
+        other.delete()
+        refusal(gone.get("studies"), 401)
+
+    def test_its_text_is_in_no_log(self, program, fair, caplog):
+        with caplog.at_level(logging.DEBUG):
+            program.get("studies")
+            program.get("nowhere")
+            program.get(f"{GENDER}/estimates", {"from": "x"})
+            Client().get("/api/v1/studies", headers={"Authorization": f"Bearer {program.token}x"})
+        assert program.token not in caplog.text
+
+    def test_its_use_is_noted_to_the_minute(self, program):
+        program.get("studies")
+        first = ApiToken.objects.get().last_used_at
+        program.get("studies")
+        assert ApiToken.objects.get().last_used_at == first
+        ApiToken.objects.update(last_used_at=first - timedelta(minutes=2))
+        program.get("studies")
+        assert ApiToken.objects.get().last_used_at > first
 
 
-def test_a_study_says_what_where_and_when(program: Program, fair: Study) -> None:
-    found = read(program, FAIR)
-    assert found["visitor"] == {"min_minutes": 60, "from": "06:00", "to": "23:59"}
-    assert (found["days"], found["n_windows"]) == (4, 10)
-    assert found["indicators"] == ["gender", "age", "stay"]
-    assert found["plan"]["mechanism"] == "smp-grr"
-    assert found["n_visitors"] == int(selectors.visitor_unions(fair)[1, 4])
-    assert read(program, "studies")["items"][0]["n_visitors"] == found["n_visitors"]
-    assert read(program, f"{FAIR}/statement")["study"]["slug"] == "fair-2024"
+class TestRefusals:
+    def test_what_is_not_there(self, program, fair):
+        missing = ["nowhere", "studies/", "studies/nope", "studies/a%00b"]
+        for path in [*missing, f"{FAIR}/nope", f"{FAIR}/indicators/nope"]:
+            refusal(program.get(path), 404)
+
+    def test_a_parameter_that_means_nothing_is_named(self, program, fair):
+        for parameter, value, said in (
+            ("from", "31 May", "must be a date such as 2017-05-31"),
+            ("from", "1717106400", "must be a date"),
+            ("from", "20240530", "must be a date"),
+            ("to", "2024-05-30T10:00", "must be a date"),
+            ("format", "xml", "json"),
+        ):
+            found = refusal(program.get(f"{GENDER}/estimates", {parameter: value}), 422)
+            assert [error["parameter"] for error in found["errors"]] == [parameter]
+            assert said in found["errors"][0]["detail"]
+        for parameter, value in (("limit", "0"), ("limit", "201"), ("offset", "-1"), ("limit", "x")):
+            found = refusal(program.get(f"{GENDER}/windows", {parameter: value}), 422)
+            assert found["errors"][0]["parameter"] == parameter
+
+    def test_a_window_that_the_study_does_not_have(self, program, fair):
+        backwards = {"from": "2024-06-01", "to": "2024-05-30"}
+        for query in ({"from": "2030-01-01"}, backwards, {"to": "2024-05-01"}):
+            found = refusal(program.get(f"{GENDER}/estimates", query), 422)
+            assert "window must lie within 2024-05-30 to 2024-06-02" in found["detail"]
+
+    def test_a_union_that_does_not_exist(self, program):
+        map_factory.create_located(factory.HALF_STAY, location=replace(map_factory.LOCATION, max_values=2))
+        assert "on 2 days only" in refusal(program.get(PLACES), 422)["detail"]
+        assert program.get(PLACES, {"from": "2024-05-30"}).status_code == 200
+        path = f"{FAIR}/indicators/stay"
+        assert "must be a single day" in refusal(program.get(f"{path}/estimates"), 422)["detail"]
+        assert program.read(path)["unions_of_days"] is False
+        assert program.read(f"{path}/windows")["count"] == 4
+
+    def test_a_fault_of_ours_is_a_problem_too_and_logged(self, program, fair, monkeypatch, caplog):
+        def broken(*_):
+            raise RuntimeError("row 7 of somebody")
+
+        monkeypatch.setattr(site, "visitor_unions", broken)
+        program.client.raise_request_exception = False
+        assert "row 7" not in str(refusal(program.get(f"{FAIR}/visitors"), 500))
+        levels = [record.levelname for record in caplog.records if record.name == "django.request"]
+        assert levels == ["ERROR"]
 
 
-def test_indicators_have_their_public_categories(program: Program, fair: Study) -> None:
-    found = read(program, f"{FAIR}/indicators")["items"]
-    assert [row["indicator"] for row in found] == ["gender", "age", "stay"]
-    assert found[1]["categories"] == ["<18", "18-24", "25 & older"]
-    assert read(program, f"{FAIR}/indicators/age") == found[1]
-    assert (found[0]["epsilon"], found[0]["unit"]) == (1.0, "profile")
+class TestEtag:
+    """Whatever an answer depends on changes its tag."""
+
+    @pytest.mark.parametrize("path", [f"{GENDER}/estimates", FAIR, "studies", f"{FAIR}/statement"])
+    def test_it_follows(self, program, fair, path):
+        before = program.get(path)
+        for name, change in CHANGES.items():
+            change(fair)
+            after = program.get(path, **{"If-None-Match": before["ETag"]})
+            assert (after.status_code, after["ETag"] == before["ETag"]) == (200, False), name
+            before = after
+
+    def test_language_and_question_have_their_own_and_another_study_leaves_it_alone(self, program, fair):
+        def tags(path, query=None, **headers):
+            return program.get(path, query, **headers)["ETag"]
+
+        english, french = (tags(f"{FAIR}/statement", **{"Accept-Language": code}) for code in ("en", "fr"))
+        assert english != french
+        assert tags(f"{GENDER}/windows", {"limit": 1}) != tags(f"{GENDER}/windows", {"limit": 2})
+        translation.activate("en")
+        before = tags(FAIR)
+        factory.create(slug="market")
+        assert tags(FAIR) == before
+
+    def test_nothing_is_computed_for_what_the_reader_has(self, program, fair, monkeypatch):
+        tag = program.get(f"{GENDER}/windows")["ETag"]
+        monkeypatch.setattr(site, "indicator_reports", None)
+        assert program.get(f"{GENDER}/windows", **{"If-None-Match": tag}).status_code == 304
 
 
-def test_parts_of_a_list_join_to_the_whole(program: Program, fair: Study) -> None:
-    whole = read(program, f"{GENDER}/windows")["items"]
-    found: list[Any] = []
-    path = f"/api/v1/{GENDER}/windows?limit=4"
-    while path:
-        answer = program.client.get(path, headers={"Authorization": f"Bearer {program.token}"})
-        found += answer.json()["items"]
-        path = (answer.json()["next"] or "").removeprefix("http://testserver")
-        assert ('rel="next"' in answer.get("Link", "")) == bool(path)
-    assert found == whole
-    assert 'rel="prev"' in answer["Link"]
-    assert read(program, f"{GENDER}/windows", offset=1000)["items"] == []
+def test_queries_do_not_grow_with_windows(program, fair, django_assert_max_num_queries):
+    program.get("studies")
+    for query in ({"limit": 1}, {}):
+        with django_assert_max_num_queries(17):  # 7 of them for the ledger
+            program.get(f"{GENDER}/windows", query)
 
 
-@pytest.mark.parametrize(("offset", "expected"), [(3, (0, 3)), (4, (0, 4)), (9, (5, 9)), (1000, (6, 10))])
-def test_the_part_before_ends_where_this_one_begins(
-    program: Program, fair: Study, offset: int, expected: tuple[int, int]
-) -> None:
-    whole = read(program, f"{GENDER}/windows")["items"]
-    assert len(whole) == 10
-    links = program.get(f"{GENDER}/windows", {"limit": 4, "offset": offset})["Link"]
-    found = re.search(r'<http://testserver(/[^>]*)>; rel="prev"', links)
-    assert found is not None
-    answer = program.client.get(found[1], headers={"Authorization": f"Bearer {program.token}"})
-    assert answer.json()["items"] == whole[slice(*expected)]
+class TestPlaces:
+    def test_zones_and_squares_are_those_of_the_file(self, program, computed):
+        found = program.read(PLACES)
+        assert found == json.loads(zones_to_json(select_places(computed, WHOLE)))
+        assert found["density_status"] == "done"
+        assert found["zones"][0]["ci_low"] < found["zones"][0]["ci_high"]
+        day = program.read(PLACES, from_="2024-05-31")
+        assert (day["first_day"], day["last_day"]) == ("2024-05-31", "2024-05-31")
+        assert (day["density_status"], day["zones"][0]["subscribers"]) == ("not_computed", None)
+        found = program.read(SQUARES, all="true")
+        assert (found["count"], found["next"]) == (GRID.n_cells, None)
+        assert found["items"] == rows_of(computed)
+        assert found["window"]["grid"] == GRID.to_json()
+        assert found["window"]["projection"] == computed.area.projection
+        assert found["window"]["n_reports"] == 3000
 
+    def test_squares_with_nothing_are_left_out(self, program, computed):
+        row = DensityMap.objects.get()
+        layers = row.get_layers(GRID.shape).copy()
+        empty = (select_places(computed, WHOLE).found.counts == 0).nonzero()
+        assert empty[0].size >= 3
+        layers[0][empty] = 0.0
+        layers[0, empty[0][0], empty[1][0]] = 0.05
+        layers[0, empty[0][1], empty[1][1]] = 0.0499
+        row.set_layers(layers).save()
+        listed = {each["square"] for each in program.read(SQUARES)["items"]}
+        codes = (empty[0] * GRID.n_x + empty[1]).tolist()
+        assert listed == set(range(GRID.n_cells)) - set(codes[1:])
 
-def test_the_first_part_and_an_empty_list_have_none_before(program: Program) -> None:
-    assert "Link" not in program.get("studies", {"offset": 5})
-    factory.create()
-    assert 'rel="prev"' not in program.get(f"{GENDER}/windows", {"limit": 4})["Link"]
+    def test_parts_join_to_the_whole(self, program, located):
+        whole = program.read(SQUARES)["items"]
+        assert whole == [row for row in rows_of(located) if row["reports"]]
+        assert program.read_parts(SQUARES, limit=100) == whole
 
+    @pytest.mark.parametrize("path", [PLACES, SQUARES])
+    def test_what_is_unchanged_is_not_sent_again_until_the_density_comes(
+        self, program, located, path, monkeypatch
+    ):
+        first = program.get(path)
+        assert program.get(path, **{"If-None-Match": first["ETag"]}).status_code == 304
+        monkeypatch.setattr(tasks.compute_density, "delay_on_commit", lambda _pk: None)
+        densities.ask_for_maps(located, [WHOLE])
+        second = program.get(path, **{"If-None-Match": first["ETag"]})
+        assert second.status_code == 200
+        DensityMap.objects.update(state="failed")
+        third = program.get(path, **{"If-None-Match": second["ETag"]})
+        assert third.status_code == 200
+        facts = third.json() if path == PLACES else third.json()["window"]
+        assert facts["density_status"] == "failed"
 
-def test_a_part_reads_only_its_own_windows(program: Program, fair: Study, mocker_calls: list[int]) -> None:
-    read(program, f"{GENDER}/windows", limit=3)
-    assert mocker_calls == [3]
+    def test_answers_are_as_the_document_says_in_every_state(self, program, located):
+        check_answers(program, PLACES, SQUARES)
+        with_density(located)
+        check_answers(program, PLACES, SQUARES)
+        for day in range(1, 5):
+            DayNote.objects.create(study=located, day=day, kind="outage", text="mast down", by="olga")
+        check_answers(program, PLACES, SQUARES)
+        Study.objects.update(small_cell=3001)
+        check_answers(program, PLACES, SQUARES)
 
+    def test_a_suppressed_window_has_no_numbers(self, program, computed):
+        Study.objects.update(small_cell=3001)
+        found = program.read(PLACES)
+        assert (found["status"], found["n_visitors"], found["n_reports"]) == ("suppressed", None, None)
+        for zone in found["zones"]:
+            assert {zone[name] for name in ("reports", "subscribers", "std_error", "ci_low", "ci_high")} == {
+                None
+            }
+        assert program.read(SQUARES)["items"] == []
+        squares = program.read(SQUARES, all="true")["items"]
+        assert {each[name] for each in squares for name in ("reports", "density", "low", "high")} == {None}
 
-@pytest.fixture
-def mocker_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many windows each call of the selector was asked for; the selector itself runs."""
-    from reports.api import site
+    def test_what_means_nothing_is_refused(self, program, located):
+        for path, query, status, said in (
+            (PLACES, {"from": "2030-01-01"}, 422, "window must lie within"),
+            (PLACES, {"form": "2024-05-30"}, 422, "no parameter"),
+            (PLACES, {"format": "csv"}, 422, "no parameter"),
+            (SQUARES, {"limit": 10_001}, 422, "cannot be understood"),
+            (SQUARES, {"all": "perhaps"}, 422, "cannot be understood"),
+            (f"{PLACES}/hexagons", {}, 404, "no such address"),
+        ):
+            answer = program.get(path, query)
+            assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
+            assert said in answer.json()["detail"]
 
-    calls: list[int] = []
+    def test_a_study_without_places_has_none(self, program, reader, fair):
+        def tried():
+            return {found["try_url"] for found in reader.get("/api/v1/docs/").context["operations"]}
 
-    def counted(indicator: Any, windows: Any) -> Any:
-        calls.append(len(windows))
-        return selectors.indicator_reports(indicator, windows)
-
-    monkeypatch.setattr(site, "indicator_reports", counted)
-    return calls
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_answers_are_as_the_document_says(program: Program, fair: Study, path: str) -> None:
-    DayNote.objects.create(study=fair, day=2, kind="event", text="parade", by="olga")
-    document = program.get("openapi.json").json()
-    template = f"/api/v1/{path}".replace("fair-2024", "{study}").replace("gender", "{indicator}")
-    content = document["paths"][template]["get"]["responses"]["200"]["content"]
-    schema = content["application/json"]["schema"] | {"components": document["components"]}
-    Draft202012Validator.check_schema(schema)
-    Draft202012Validator(schema).validate(read(program, path))
-
-
-def test_the_document_lists_these_operations_and_no_others(program: Program, fair: Study) -> None:
-    document = program.get("openapi.json").json()
-    templates = {
-        f"/api/v1/{path}".replace("fair-2024", "{study}").replace("gender", "{indicator}")
-        for path in PATHS + OF_PLACES
-    }
-    assert set(document["paths"]) == templates
-    for methods in document["paths"].values():
-        assert list(methods) == ["get"]
-        assert set(methods["get"]["responses"]) == {"200", "304", "401", "404", "422"}
-        refusal = methods["get"]["responses"]["404"]["content"]
-        assert list(refusal) == ["application/problem+json"]
-    assert set(document["components"]["securitySchemes"]) == {"Token", "Session"}
-
-
-def test_a_study_without_data_has_zeros_and_nulls(program: Program) -> None:
-    factory.create()
-    day = read(program, f"{GENDER}/estimates", from_="2024-05-30")
-    assert (day["n_visitors"], day["n_reports"]) == (0, 0)
-    assert day["estimates"][0]["frequency"] is None
-    assert {row["status"] for row in read(program, FAIR)["coverage"]} == {"not_collected"}
-
-
-def test_the_session_of_a_reader_works_for_trying(reader: Client, fair: Study) -> None:
-    assert reader.get("/api/v1/studies").json()["count"] == 1
-
-
-def test_head_answers_like_get_without_the_body(program: Program, fair: Study) -> None:
-    headers = {"Authorization": f"Bearer {program.token}"}
-    answer = program.client.head(f"/api/v1/{FAIR}", headers=headers)
-    assert (answer.status_code, answer.content) == (200, b"")
-    assert answer["ETag"] == program.get(FAIR)["ETag"]
+        for path in (PLACES, SQUARES):
+            answer = program.get(path)
+            assert (answer.status_code, answer.json()["detail"]) == (404, "The study has no reported places.")
+        assert "/places" not in "".join(tried())
+        located_study(slug="located")
+        assert {"/api/v1/studies/located/places", "/api/v1/studies/located/places/grid"} <= tried()

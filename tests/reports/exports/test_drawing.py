@@ -1,198 +1,535 @@
-"""PNG and SVG: what they show, what they say of themselves, and that they say it again."""
+"""What is drawn: PNG, SVG and PDF, what they show and say of themselves, and that they say it again."""
 
 import html
 import io
+import json
 import re
 from dataclasses import replace
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 
+import geopandas
 import numpy as np
+import pyarrow.parquet as pq
+import pypdf
 import pytest
 from defusedxml import ElementTree as ET
+from django.urls import reverse
+from django.utils import translation
 from PIL import Image
 
-from reports import wording
-from reports.exports import canvas, drawing
+from reports import maps, wording
+from reports.exports import canvas, drawing, letters, map_drawing
+from reports.exports.errors import ExportError
+from reports.exports.facts import as_mapping
 from reports.exports.formats import render_file
-from reports.exports.selection import Selection, select_days, select_window
-from reports.models import Study
+from reports.exports.letters import REPLACEMENT, legible, letters_note
+from reports.exports.pdf.results import Extent
+from reports.exports.selection import select_days, select_study, select_summary, select_window
+from reports.models import DayNote, Study
 from reports.options import DaysOptions, ReportOptions, ordered, shown_value
-from reports.selectors import Window
+from reports.selectors import Window, indicator_reports
 from reports.status import Status
+from reports.version import software
+from tests.reports import map_factory
 from tests.reports import report_factory as factory
+from tests.reports.map_factory import ZONES
+from tests.reports.views.conftest import spaced
 
 pytestmark = pytest.mark.django_db
-STYLES = (Path(__file__).parents[3] / "static/css/app.css").read_text()
+STYLES = Path(__file__).parents[3] / "static/css"
 SVG = "{http://www.w3.org/2000/svg}"
+WHOLE = Window(1, 4)
+CHOICES = product(("natural", "sorted"), ("frequency", "visitors"), ("unbiased", "consistent"))
+WAYS = [ReportOptions(order=order, measure=measure, values=values) for order, measure, values in CHOICES]
+AS_MAP = ReportOptions(view="map")
+TOWN, HARBOUR = "\u6f22\u5b57", "\u6e2f\u53e3"
 
 
-@pytest.fixture(params=["window", "days"])
-def drawn(request: pytest.FixtureRequest, fair: Study) -> Selection:
-    age = fair.indicators.get(slug="age")
-    return select_days(age) if request.param == "days" else select_window(age, Window(1, 4))
+def svg_of(selection):
+    return render_file(selection, ending="svg")
 
 
-def texts(svg: bytes) -> list[str]:
+def texts(svg):
     """What is written in a chart, in the order of drawing: before its outlines, each text is a comment."""
     return [html.unescape(text) for text in re.findall(r"<!-- (.*?) -->", svg.decode(), re.DOTALL)]
 
 
-def bar_widths(svg: bytes) -> list[float]:
-    shapes = re.findall(
-        rf'd="M ([\d.]+) [\d.]+ \nL ([\d.]+) [^"]*" [^>]*fill: {canvas.COLOURS["--chart-1"]}', svg.decode()
-    )
+def bar_widths(svg):
+    colour = canvas.COLOURS["--chart-1"]
+    shapes = re.findall(rf'd="M ([\d.]+) [\d.]+ \nL ([\d.]+) [^"]*" [^>]*fill: {colour}', svg.decode())
     return [float(right) - float(left) for left, right in shapes]
 
 
-def filled(svg: bytes, colour: str) -> int:
-    """Shapes of a colour."""
-    return len(re.findall(rf"fill: {colour}", svg.decode()))
-
-
-def test_colours_are_those_of_the_pages() -> None:
-    light = STYLES.split("@media (prefers-color-scheme: dark)", 1)[0]
-    on_pages = dict(re.findall(r"(--[\w-]+): (#[0-9a-f]{6});", light))
-    assert {name: on_pages[name] for name in canvas.COLOURS} == canvas.COLOURS
-
-
-def test_png_is_a_picture_that_explains_itself(drawn: Selection) -> None:
-    content = render_file(drawn, ending="png")
-    picture = Image.open(io.BytesIO(content))
-    picture.load()
-    assert picture.width == 1520
-    assert picture.info["Title"] == "Age · The fair"
-    assert "plan_version: 1; mechanism: smp-grr" in picture.info["Description"]
-    colours = picture.convert("RGB").getcolors(2**24)
-    assert colours is not None and len(colours) > 50, "something is drawn"
-
-
-def test_svg_has_a_title_and_no_address_of_another_host(drawn: Selection) -> None:
-    root = ET.fromstring(render_file(drawn, ending="svg"))
-    title = root.find(f"{SVG}title")
-    assert title is not None and title.text == "Age · The fair"
-    links = [value for node in root.iter() for name, value in node.attrib.items() if name.endswith("href")]
-    assert links and all(link.startswith("#") for link in links)
-    assert not list(root.iter(f"{SVG}image")) and not list(root.iter(f"{SVG}script"))
-
-
-@pytest.mark.parametrize("ending", ["png", "svg"])
-def test_same_data_give_the_same_bytes(drawn: Selection, ending: str) -> None:
-    assert render_file(drawn, ending=ending) == render_file(drawn, ending=ending)
-
-
-def test_every_category_has_a_bar_of_its_length(fair: Study) -> None:
-    selection = select_window(fair.indicators.get(slug="age"), Window(1, 4))
-    widths = bar_widths(render_file(selection, ending="svg"))
-    shares = [estimate.frequency or 0.0 for estimate in selection.reports[0].estimates]
-    assert len(widths) == 3
-    assert [width / widths[0] for width in widths] == pytest.approx([s / shares[0] for s in shares], abs=1e-3)
-
-
-def test_what_is_not_to_be_read_has_a_word_and_no_bar(fair: Study) -> None:
-    selection = select_window(fair.indicators.get(slug="age"), Window(1, 4))
-    (report,) = selection.reports
-    first, *others = report.estimates
-    blank = replace(report, estimates=(replace(first, status=Status.NOT_RELIABLE), *others))
-    svg = render_file(replace(selection, reports=(blank,)), ending="svg")
-    assert filled(svg, canvas.COLOURS["--chart-1"]) == 2
-    assert b"not reliable" in svg, "letters are outlines, but each text stands in a comment"
-    assert b"not reliable" not in render_file(selection, ending="svg")
-
-
-def test_names_with_dollars_and_angles_are_drawn_as_they_are() -> None:
-    study = factory.create(factory.indicator("odd", "$x^2$", "<b>&</b>", "\N{GREEK SMALL LETTER EPSILON}"))
-    factory.publish(study, factory.crowd(study))
-    selection = select_window(study.indicators.get(), Window(1, 4))
-    ET.fromstring(render_file(selection, ending="svg"))
-    assert render_file(selection, ending="png")
-
-
-def test_empty_window_and_empty_days_are_drawn_with_their_word() -> None:
-    study = factory.create()
-    age = study.indicators.get(slug="age")
-    assert b"not collected" in render_file(select_window(age, Window(1, 4)), ending="svg")
-    assert b"not collected" in render_file(select_days(age), ending="svg")
-
-
-WAYS = [
-    ReportOptions(order=order, measure=measure, values=values)
-    for order in ("natural", "sorted")
-    for measure in ("frequency", "visitors")
-    for values in ("unbiased", "consistent")
-]
-
-
 @pytest.fixture
-def uneven() -> Study:
+def uneven():
     """A study with shares of all sizes, not in their order, and a negative estimate."""
-    study = factory.create(
-        factory.indicator("zone", *"ABCDEF"), epsilon="0.4", market_share=Decimal("0.5"), slug="uneven-2024"
-    )
+    changes = {"epsilon": "0.4", "market_share": Decimal("0.5"), "slug": "uneven-2024"}
+    study = factory.create(factory.indicator("zone", *"ABCDEF"), **changes)
     people = factory.crowd(study)
     people.static["zone"][:] = np.array([4, 1, 1, 4, 4, 2, 4])[np.arange(people.bitmaps.size) % 7]
     factory.publish(study, people)
-    return study
+    return study.indicators.get()
 
 
-@pytest.mark.parametrize("options", WAYS, ids=lambda way: f"{way.order}-{way.measure}-{way.values}")
-def test_window_is_drawn_as_the_page_shows_it(uneven: Study, options: ReportOptions) -> None:
-    selection = select_window(uneven.indicators.get(), Window(1, 4), options=options)
-    (report,) = selection.reports
-    estimates = ordered(report, options=options)
-    assert {estimate.status for estimate in estimates} == {"ok"}
-    values = [shown_value(report, estimate, options=options).value or 0.0 for estimate in estimates]
-    assert min(value for value in (e.frequency or 0.0 for e in estimates)) < 0
-    svg = render_file(selection, ending="svg")
-    names = [text for text in texts(svg) if text in set("ABCDEF")]
-    assert names == [estimate.category for estimate in estimates]
-    word = wording.percent if options.measure == "frequency" else wording.number
-    assert [text for text in texts(svg) if text in map(word, values)][-6:] == [word(v) for v in values]
-    assert bar_widths(svg) == pytest.approx(
-        [value / max(values) * max(bar_widths(svg)) for value in values], abs=0.01
+@pytest.fixture
+def mapped():
+    return map_factory.create()
+
+
+def selected(study, options=AS_MAP, *, slug="home", day=0):
+    window = Window(day, day) if day else Window(1, 4)
+    return select_window(study.indicators.get(slug=slug), window, options=options)
+
+
+def zone_paths(svg):
+    """Drawing instructions and look of each zone, in the order of the area."""
+    found = svg.decode()
+    return [re.search(rf'<g id="zone-{place}">(.*?)</g>', found, re.DOTALL)[1] for place in range(4)]
+
+
+def opened(selection):
+    return pypdf.PdfReader(io.BytesIO(render_file(selection, ending="pdf")))
+
+
+def text_of(book):
+    return spaced(" ".join(page.extract_text() for page in book.pages))
+
+
+@pytest.fixture
+def age(fair):
+    return select_window(fair.indicators.get(slug="age"), WHOLE)
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return {}
+
+
+@pytest.fixture
+def content(age, kept):
+    """The report of the window, drawn once: the same data give the same bytes."""
+    if not kept:
+        kept["pdf"] = render_file(age, ending="pdf")
+    return kept["pdf"]
+
+
+@pytest.fixture
+def book(content):
+    return pypdf.PdfReader(io.BytesIO(content))
+
+
+@pytest.fixture
+def window():
+    place = factory.indicator("place", "Belfort", TOWN, HARBOUR)
+    study = factory.published(place, name=f"Fair of {TOWN}")
+    DayNote.objects.create(study=study, day=2, kind="event", text=f"parade in {TOWN}", by="adam")
+    return select_window(study.indicators.get(), Window(1, 4))
+
+
+def test_colours_are_those_of_the_pages():
+    def of_page(name):
+        light = (STYLES / name).read_text().split("@media (prefers-color-scheme: dark)", 1)[0]
+        return dict(re.findall(r"(--[\w-]+): (#[0-9a-f]{6});", light))
+
+    assert of_page("app.css") | canvas.COLOURS == of_page("app.css")
+    on_maps = {name: colour for name, colour in of_page("map.css").items() if name.startswith("--map-")}
+    assert on_maps == map_drawing.MAP_COLOURS
+
+
+class TestCharts:
+    @pytest.mark.parametrize(
+        "select", [select_days, lambda age: select_window(age, WHOLE)], ids=["days", "window"]
     )
-    said = " ".join(texts(svg))
-    assert ("Share of visitors." in said) == (options.measure == "frequency")
-    assert ("market share is 50" in said) == (options.measure == "visitors")
-    assert ("which have no error of their own" in said) == (options.values == "consistent")
+    def test_pictures_explain_themselves_the_same_way_every_time(self, fair, select):
+        selection = select(fair.indicators.get(slug="age"))
+        content = render_file(selection, ending="png")
+        assert content == render_file(selection, ending="png")
+        picture = Image.open(io.BytesIO(content))
+        picture.load()
+        assert picture.width == 1520
+        assert picture.info["Title"] == "Age · The fair"
+        assert "plan_version: 1; mechanism: smp-grr" in picture.info["Description"]
+        assert len(picture.convert("RGB").getcolors(2**24)) > 50, "something is drawn"
+        svg = svg_of(selection)
+        assert svg == svg_of(selection)
+        root = ET.fromstring(svg)
+        assert root.find(f"{SVG}title").text == "Age · The fair"
+        # No address of another host, no picture in it, no program.
+        attributes = [attribute for node in root.iter() for attribute in node.attrib.items()]
+        links = [value for name, value in attributes if name.endswith("href")]
+        assert links and all(link.startswith("#") for link in links)
+        assert not list(root.iter(f"{SVG}image")) and not list(root.iter(f"{SVG}script"))
+
+    def test_every_category_has_a_bar_of_its_length_or_a_word(self, fair):
+        selection = select_window(fair.indicators.get(slug="age"), WHOLE)
+        svg = svg_of(selection)
+        (report,) = selection.reports
+        first, *others = report.estimates
+        shares = [estimate.frequency or 0.0 for estimate in report.estimates]
+        widths = bar_widths(svg)
+        assert len(widths) == 3
+        expected = [share * widths[0] / shares[0] for share in shares]
+        assert widths == pytest.approx(expected, abs=1e-3 * widths[0])
+        assert b"not reliable" not in svg, "letters are outlines, but each text stands in a comment"
+        blank = replace(report, estimates=(replace(first, status=Status.NOT_RELIABLE), *others))
+        svg = svg_of(replace(selection, reports=(blank,)))
+        assert len(re.findall(f"fill: {canvas.COLOURS['--chart-1']}", svg.decode())) == 2
+        assert b"not reliable" in svg
+
+    def test_odd_names_are_drawn_as_they_are_and_empty_windows_and_days_with_their_word(self):
+        odd = factory.indicator("odd", "$x^2$", "<b>&</b>", "\N{GREEK SMALL LETTER EPSILON}")
+        selection = select_window(factory.published(odd).indicators.get(), WHOLE)
+        ET.fromstring(svg_of(selection))
+        assert render_file(selection, ending="png")
+        age = factory.create(slug="empty").indicators.get(slug="age")
+        assert b"not collected" in svg_of(select_window(age, WHOLE))
+        assert b"not collected" in svg_of(select_days(age))
+        assert "25 & older" in texts(svg_of(select_days(age, options=DaysOptions(form="multiples"))))
+
+    def test_window_is_drawn_as_the_page_shows_it(self, uneven):
+        for options in WAYS:
+            selection = select_window(uneven, WHOLE, options=options)
+            (report,) = selection.reports
+            estimates = ordered(report, options=options)
+            assert {estimate.status for estimate in estimates} == {"ok"}
+            assert min(estimate.frequency for estimate in estimates) < 0
+            values = [shown_value(report, estimate, options=options).value or 0.0 for estimate in estimates]
+            svg = svg_of(selection)
+            names = [text for text in texts(svg) if text in set("ABCDEF")]
+            assert names == [estimate.category for estimate in estimates]
+            word = wording.percent if options.measure == "frequency" else wording.number
+            wanted = [word(value) for value in values]
+            assert [text for text in texts(svg) if text in wanted][-6:] == wanted
+            longest = max(bar_widths(svg))
+            assert bar_widths(svg) == pytest.approx([v / max(values) * longest for v in values], abs=0.01)
+            said = " ".join(texts(svg))
+            assert ("Share of visitors." in said) == (options.measure == "frequency")
+            assert ("market share is 50" in said) == (options.measure == "visitors")
+            assert ("which have no error of their own" in said) == (options.values == "consistent")
+
+    @pytest.mark.parametrize(("form", "measure"), [("lines", "visitors"), ("multiples", "frequency")])
+    def test_days_have_the_chosen_categories_in_the_chosen_form(self, uneven, form, measure):
+        options = DaysOptions(form=form, measure=measure)
+        svg = svg_of(select_days(uneven, options=options, categories=[0, 2, 4]))
+        assert [text for text in texts(svg) if text in set("ABCDEF")] == ["A", "C", "E"]
+        assert len(set(re.findall(r'id="(axes_\d+)"', svg.decode()))) == (3 if form == "multiples" else 1)
+        title = "Share of each day's visitors" if measure == "frequency" else "Visitors of each day"
+        assert f"{title}. Points" in " ".join(texts(svg))
+        is_share = any(re.fullmatch(r"[\d.]+\s%", text) for text in texts(svg))
+        assert is_share == (measure == "frequency")
+
+    def test_cumulated_days_are_unions(self, fair):
+        selection = select_days(fair.indicators.get(slug="age"), options=DaysOptions(show="cumulative"))
+        assert [report.window for report in selection.reports] == [Window(1, day) for day in range(1, 5)]
+        assert selection.name == "fair-2024_age_cumulative"
+        said = " ".join(texts(svg_of(selection)))
+        assert "From the first day up to each day: Thu 30 May" in said
+        assert "Share of the visitors from the first day up to each day. Points" in said
+
+    def test_more_categories_than_a_picture_bears_are_cut_in_words(self):
+        study = factory.published(factory.indicator("many", *(f"number {n}" for n in range(150))))
+        said = texts(svg_of(select_window(study.indicators.get(), WHOLE)))
+        names = [text for text in said if re.fullmatch(r"number \d+", text)]
+        assert names == [f"number {n}" for n in range(drawing.MAX_CATEGORIES)]
+        note = "The first 140 of 150 categories; the data files (CSV, XLSX, JSON) have all."
+        assert note in " ".join(said)
 
 
-@pytest.mark.parametrize("form", ["lines", "multiples"])
-@pytest.mark.parametrize("measure", ["frequency", "visitors"])
-def test_days_have_the_chosen_categories_in_the_chosen_form(uneven: Study, form: str, measure: str) -> None:
-    options = DaysOptions(form=form, measure=measure)
-    selection = select_days(uneven.indicators.get(), options=options, categories=[0, 2, 4])
-    svg = render_file(selection, ending="svg")
-    assert [text for text in texts(svg) if text in set("ABCDEF")] == ["A", "C", "E"]
-    assert len(set(re.findall(r'id="(axes_\d+)"', svg.decode()))) == (3 if form == "multiples" else 1)
-    title = "Share of each day's visitors" if measure == "frequency" else "Visitors of each day"
-    assert f"{title}. Points" in " ".join(texts(svg))
-    is_share = any(re.fullmatch(r"[\d.]+\s%", text) for text in texts(svg))
-    assert is_share == (measure == "frequency")
+class TestMaps:
+    @pytest.mark.parametrize("layer", ["estimate", "uncertainty"])
+    def test_svg_has_each_zone_in_its_class_and_the_legend(self, mapped, layer):
+        options = ReportOptions(view="map", layer=layer)
+        selection = selected(mapped, options)
+        svg = svg_of(selection)
+        (report,) = selection.reports
+        home = mapped.indicators.get(slug="home")
+        scale = maps.map_scale(indicator_reports(home, maps.windows_of_scale(home)), options=options)
+        (panel,) = maps.map_frame(report, names=ZONES, scale=scale, options=options)["panels"]
+        for drawn, found in zip(zone_paths(svg), panel["classes"], strict=True):
+            expected = map_drawing.MAP_COLOURS[f"--map-{found + 1}"] if found >= 0 else "#eef2f5"
+            assert f"fill: {expected}" in drawn
+        for row in maps.legend(scale, options=options):
+            assert row.text in texts(svg)
+        assert "not a category of this indicator" in texts(svg)
+        assert zone_paths(svg)[0].count("M ") == 2  # a ring, and its hole
+        assert zone_paths(svg)[1].count("M ") == 1
+        if layer == "estimate":
+            rest = wording.percent(report.estimates[3].frequency)
+            assert f"Not on the map: NR {rest}." in " ".join(texts(svg))
+
+    def test_png_is_the_same_every_time_and_a_window_that_is_not_to_be_read_is_hatched(self, mapped):
+        content = render_file(selected(mapped), ending="png")
+        assert Image.open(io.BytesIO(content)).width == 1520
+        assert content == render_file(selected(mapped), ending="png")
+        DayNote.objects.create(study=mapped, day=2, kind="outage", text="mast down", by="adam")
+        svg = svg_of(selected(mapped, day=2))
+        assert all("fill: url(#" in path for path in zone_paths(svg)[:3])
+        assert "fill: url(#" not in zone_paths(svg)[3]
+        assert "not to be read" in texts(svg)
+
+    def test_an_indicator_without_zones_has_bars_and_no_such_file(self, mapped):
+        gender = selected(mapped, slug="gender")
+        assert not map_drawing.shows_map(gender)
+        assert "Bars" in " ".join(texts(svg_of(gender)))
+        for ending in ("geojson", "geoparquet"):
+            with pytest.raises(ExportError, match="categories of gender are no zones"):
+                render_file(gender, ending=ending)
+        without_area = factory.create(map_factory.HOME, slug="no-area")
+        assert not map_drawing.shows_map(selected(without_area))
 
 
-def test_cumulated_days_are_unions(fair: Study) -> None:
-    age = fair.indicators.get(slug="age")
-    selection = select_days(age, options=DaysOptions(show="cumulative"))
-    assert [report.window for report in selection.reports] == [Window(1, day) for day in range(1, 5)]
-    assert selection.name == "fair-2024_age_cumulative"
-    said = " ".join(texts(render_file(selection, ending="svg")))
-    assert "From the first day up to each day: Thu 30 May" in said
-    assert "Share of the visitors from the first day up to each day. Points" in said
+class TestZones:
+    def test_geojson_has_every_category_with_its_numbers(self, mapped):
+        selection = selected(mapped)
+        content = render_file(selection, ending="geojson")
+        found = json.loads(content)
+        assert found["provenance"] == dict(as_mapping(selection))
+        (record,) = json.loads(render_file(selection, ending="json"))
+        for feature, estimate in zip(found["features"], record["estimates"], strict=True):
+            row = {**record, **estimate}
+            assert {name: row[name] for name in feature["properties"]} == feature["properties"]
+        assert [feature["geometry"] is None for feature in found["features"]] == [False, False, False, True]
+        frame = geopandas.read_file(io.BytesIO(content)).iloc[:3]
+        assert frame.crs.to_epsg() == 4326
+        metres = frame.geometry.to_crs(frame.estimate_utm_crs())
+        assert metres.area.tolist() == pytest.approx([0.75 * 835_000, 835_000, 835_000], rel=0.01)
+
+    def test_geoparquet_has_types_shapes_and_provenance(self, mapped):
+        selection = select_days(mapped.indicators.get(slug="home"))
+        content = render_file(selection, ending="geoparquet")
+        frame = geopandas.read_parquet(io.BytesIO(content))
+        assert len(frame) == 4 * 4
+        assert frame.geometry.isna().sum() == 4
+        assert frame.geometry.iloc[0].contains(frame.geometry.iloc[0].representative_point())
+        schema = pq.read_schema(io.BytesIO(content))
+        assert json.loads(schema.metadata[b"mobility_reports"]) == dict(as_mapping(selection))
+        types = {name: str(schema.field(name).type) for name in ("first_day", "reports", "frequency")}
+        assert types == {"first_day": "date32[day]", "reports": "int64", "frequency": "double"}
+        estimates = [each for report in selection.reports for each in report.estimates]
+        assert frame["frequency"].tolist() == pytest.approx([each.frequency for each in estimates])
+        assert frame["status"].tolist() == ["ok"] * 16
+        assert content == render_file(selection, ending="geoparquet")
+
+    def test_menus_offer_them_where_there_is_a_map(self, reader, mapped):
+        query = {"view": "map", "layer": "uncertainty"}
+        for slug, is_offered in (("home", True), ("gender", False)):
+            address = reverse("reports:indicator", args=["fair-2024", slug])
+            page = reader.get(address, query).content.decode()
+            assert ("export.geojson?" in page) == is_offered
+            assert ("export.geoparquet?" in page) == is_offered
+            if is_offered:  # links of pictures carry the map
+                assert re.search(r'export\.svg\?[^"]*view=map&amp;layer=uncertainty"', page)
+        address = reverse("reports:indicator_file", args=["fair-2024", "home", "geojson"])
+        answer = reader.get(address, {"from": "2024-05-30"})
+        assert answer.headers["Content-Type"] == "application/geo+json"
+        assert json.loads(answer.content)["features"][0]["properties"]["first_day"] == "2024-05-30"
+        assert reader.get(address.replace("home", "gender")).status_code == 400
 
 
-def test_small_plots_of_days_without_answers_are_empty() -> None:
-    age = factory.create().indicators.get(slug="age")
-    svg = render_file(select_days(age, options=DaysOptions(form="multiples")), ending="svg")
-    assert "25 & older" in texts(svg)
+class TestReport:
+    def test_window_report_has_every_number_of_its_page_and_the_same_bytes(self, age, content, book):
+        assert render_file(age, ending="pdf") == content
+        text = text_of(book)
+        (report,) = age.reports
+        for estimate in report.estimates:
+            share, visitors = wording.percent(estimate.frequency), wording.number(estimate.visitors)
+            row = (share, wording.share_range(estimate), visitors, wording.visitors_range(estimate))
+            row = (estimate.category, *row, wording.percent(estimate.consistent))
+            assert spaced(" ".join(row)) in text
+        assert spaced(wording.number(report.n_visitors)) in text
+        assert spaced(wording.number(report.n_reports)) in text
+        assert spaced(wording.report_summary(report)) in text
+        # Charts are vectors with words that can be found.
+        assert not [image for page in book.pages for image in page.images]
+        assert book.pages[1].extract_text().count("25 & older") == 2, "in the chart and in the table"
+
+    def test_row_says_once_that_it_is_not_reliable_so_that_it_fits_on_a_line(self, age):
+        (report,) = age.reports
+        blank = tuple(replace(estimate, status=Status.NOT_RELIABLE) for estimate in report.estimates)
+        text = text_of(opened(replace(age, reports=(replace(report, estimates=blank),))))
+        for estimate in blank:
+            share, visitors = wording.share_range(estimate), wording.visitors_range(estimate)
+            assert spaced(f"{estimate.category} ? not reliable {share} ? {visitors} ?") in text
+
+    def test_says_who_counts_how_it_was_made_and_what_is_not_protected(self, age, book):
+        text = text_of(book)
+        for words in (
+            "MOBILITY REPORT", "The fair", "at least 60 minutes between the first and the last event",
+            "Every answer was randomised before it was counted (epsilon 1 for one answer)",
+            "Whoever sees one answer of a person can change the odds",
+            "Presence: visitor totals are exact counts", "pseudonymous, not anonymous",
+            f"plan version 1 (smp-grr) · {software()['name']} {software()['version']}",
+            age.reports[0].plan.spec_hash,
+        ):  # fmt: skip
+            assert words in text
+        assert "The whole privacy statement" not in text, "a link that leads nowhere on paper"
+
+    def test_is_archivable_can_be_read_aloud_and_has_no_date_but_that_of_the_data(self, book, content):
+        root, xmp = book.trailer["/Root"], book.xmp_metadata
+        assert root["/Lang"] == "en"
+        assert root["/MarkInfo"]["/Marked"]
+        assert (xmp.pdfaid_part, xmp.pdfaid_conformance) == ("2", "U")
+        title = "Age · The fair, Thu 30 May 2024 to Sun 2 Jun 2024 (4 days)"
+        assert xmp.dc_title == {"x-default": title}
+        assert "plan_version: 1; mechanism: smp-grr" in xmp.dc_description["x-default"]
+        fonts = [font.get_object() for page in book.pages for font in page["/Resources"]["/Font"].values()]
+        descriptors = [font["/DescendantFonts"][0]["/FontDescriptor"] for font in fonts]
+        assert fonts and all("/FontFile2" in descriptor for descriptor in descriptors)
+        (spoken,) = re.findall(rb"/Alt <([0-9a-f]+)>", content)
+        assert "largest category" in bytes.fromhex(spoken.decode()).decode("utf-16")
+        assert set(re.findall(rb"<xmp:[A-Za-z]*Date>([^<]*)<", content)) == {b"2024-06-02T00:00:00Z"}
+        assert not re.findall(rb"D:20\d{6}", content.replace(b"D:20240602", b""))
+
+    def test_language_is_that_of_the_reader(self, age):
+        with translation.override("fr"):
+            book = opened(age)
+        assert "RAPPORT DE MOBILITÉ" in text_of(book)
+        assert book.trailer["/Root"]["/Lang"] == "fr"
+
+    @pytest.mark.parametrize("measure", ["frequency", "visitors"])
+    def test_days_report_has_every_interval_of_all_categories(self, fair, measure):
+        options = DaysOptions(measure=measure)
+        selection = select_days(fair.indicators.get(slug="age"), options=options, categories=[0])
+        text = text_of(opened(selection))
+        for report in selection.reports:
+            assert spaced(wording.number(report.n_visitors)) in text
+            for estimate in report.estimates:
+                shares = f"{wording.percent(estimate.frequency)} {wording.share_range(estimate)}"
+                visitors = f"{wording.number(estimate.visitors)} {wording.visitors_range(estimate)}"
+                assert spaced(shares if measure == "frequency" else visitors) in text
+        assert ("Visitors of each day. Points" in text) == (measure == "visitors")
+        assert "The tables have the" not in text
+
+    def test_study_report_has_all_indicators_with_a_bookmark_each(self, fair):
+        """Those over all days, whichever windows were selected."""
+        content = render_file(select_study(fair), ending="pdf")
+        book = pypdf.PdfReader(io.BytesIO(content))
+        titles = [entry.title for entry in book.outline if not isinstance(entry, list)]
+        assert titles[:3] == ["Gender", "Age", "Stay"]
+        assert "Method" in titles and "Privacy" in titles
+        text, summary = text_of(book), select_summary(fair)
+        assert [report.window for report in summary.reports] == [WHOLE] * 3
+        for report in summary.reports:
+            assert all(spaced(wording.share_range(estimate)) in text for estimate in report.estimates)
+        assert render_file(summary, ending="pdf") == content
+        # Days where there are no unions.
+        half = factory.published(factory.GENDER, factory.HALF_STAY, slug="half")
+        windows = [report.window for report in select_summary(half).reports]
+        assert windows == [WHOLE, *(Window(day, day) for day in range(1, 5))]
 
 
-def test_more_categories_than_a_picture_bears_are_cut_in_words() -> None:
-    study = factory.create(factory.indicator("many", *(f"number {n}" for n in range(150))))
-    factory.publish(study, factory.crowd(study))
-    svg = render_file(select_window(study.indicators.get(), Window(1, 4)), ending="svg")
-    names = [text for text in texts(svg) if re.fullmatch(r"number \d+", text)]
-    assert names == [f"number {n}" for n in range(drawing.MAX_CATEGORIES)]
-    assert "The first 140 of 150 categories; the data files (CSV, XLSX, JSON) have all." in " ".join(
-        texts(svg)
-    )
+class TestExtremes:
+    def test_blanks_have_their_word_and_their_reason(self):
+        study = factory.create(factory.GENDER)
+        factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
+        DayNote.objects.create(study=study, day=4, kind="outage", text="mast down at noon", by="adam")
+        text = text_of(opened(select_days(study.indicators.get())))
+        assert "not collected" in text and "outage" in text.lower()
+        assert "mast down at noon" in text
+        assert "There is no data of these days, or no answer: this is not zero." in text
+
+    def test_nothing_yet_and_suppressed_windows_are_reports_too(self):
+        factory.published(factory.GENDER)
+        Study.objects.update(small_cell=10**6)
+        text = text_of(opened(select_study(Study.objects.get())))
+        assert "suppressed" in text and "a policy of the study" in text
+        empty = factory.create(factory.GENDER, slug="empty-2024")
+        assert "not collected" in text_of(opened(select_study(empty)))
+
+    def test_many_categories_and_long_names_fill_pages_not_margins(self):
+        names = [f"A category with quite a long name, number {number}" for number in range(60)]
+        study = factory.published(factory.indicator("many", *names))
+        book = opened(select_window(study.indicators.get(), WHOLE))
+        text = text_of(book)
+        assert all(text.count(f"number {number} ") >= 1 for number in range(60))
+        assert 6 <= len(book.pages) <= 12
+
+    def test_many_days_of_many_categories_have_tables_of_the_chart(self):
+        study = factory.published(factory.indicator("many", *(f"Place {n}." for n in range(100))), days=62)
+        selection = select_days(study.indicators.get(), categories=[3, 99])
+        book = opened(selection)
+        text = text_of(book)
+        said = "The tables have the 2 categories of the chart; the data files (CSV, XLSX, JSON) have all 100."
+        assert said in text
+        assert {int(n) for n in re.findall(r"Place (\d+)\.", text)} == {3, 99}
+        assert len(book.pages) <= 12, "six thousand cells were 100 pages"
+        assert "Place 57." in render_file(selection, ending="csv").decode()
+
+    def test_table_and_chart_are_in_the_order_of_the_page(self):
+        study = factory.create(factory.indicator("size", "small", "medium", "large"))
+        people = factory.crowd(study)
+        people.static["size"][:] = np.array([2, 2, 2, 1, 1, 0])[np.arange(people.bitmaps.size) % 6]
+        factory.publish(study, people)
+        options = ReportOptions(order="sorted", measure="visitors")
+        selection = select_window(study.indicators.get(), WHOLE, options=options)
+        text = text_of(opened(selection))
+        (report,) = selection.reports
+        shown = ordered(report, options=options)
+        shares = [f"{wording.percent(each.frequency)} {wording.share_range(each)}" for each in shown]
+        rows = [spaced(f"{each.category} {share}") for each, share in zip(shown, shares, strict=True)]
+        assert [row.split()[0] for row in rows] == ["large", "medium", "small"]
+        places = [text.index(row) for row in rows]
+        assert places == sorted(places)
+        assert "Visitors. Bars: estimates." in text
+
+    def test_extent_of_a_document_is_shared_by_its_indicators(self):
+        shared = [(extent.categories, extent.cells) for extent in map(Extent.of, (1, 2, 7, 100))]
+        assert shared == [(140, 1500), (140, 750), (40, 214), (8, 15)]
+
+
+class TestLetters:
+    def test_known_letters_stay_and_need_no_note(self, fair):
+        selection = select_study(fair)
+        assert letters.legible_selection(selection) is selection
+        assert letters_note(selection) == ""
+        for text in ("Évry\u202f%", "Ελλάδα", "Київ", "\u0645\u0631\u062d\u0628\u0627", "a\nb\tc", ""):
+            assert legible(text) == text
+        assert legible(f"x{TOWN}y") == f"x{REPLACEMENT * 2}y"
+
+    def test_names_from_right_to_left_are_in_the_order_that_is_seen(self):
+        peace = "\u05e9\u05dc\u05d5\u05dd"
+        assert letters.visual(peace) == peace[::-1]
+        assert letters.visual(f"{peace} 2024") == f"2024 {peace[::-1]}"
+        assert letters.visual(f"Fair {peace}") == f"Fair {peace[::-1]}"
+        for text in ("Évry", "", TOWN):
+            assert letters.visual(text) == text
+        assert letters.legible_visual(f"{peace}{TOWN[0]}") == f"{REPLACEMENT}{peace[::-1]}"
+        study = factory.published(factory.indicator("word", peace, "peace"), name=peace)
+        selection = select_window(study.indicators.get(), Window(1, 4))
+        assert letters_note(selection) == ""
+        book = opened(selection)
+        # The reader takes letters as they stand from right to left, as people do.
+        assert all(peace in page.extract_text() for page in book.pages[:2])
+
+    def test_two_names_remain_two_and_what_was_selected_stays_as_it_is(self, window):
+        (report,) = letters.legible_selection(window).reports
+        names = ["Belfort", f"{REPLACEMENT * 2} (2)", f"{REPLACEMENT * 2} (3)"]
+        assert [estimate.category for estimate in report.estimates] == names
+        assert list(report.indicator.categories) == names
+        assert report.study.name == report.indicator.study.name == f"Fair of {REPLACEMENT * 2}"
+        assert [note.text for note in report.notes] == [f"parade in {REPLACEMENT * 2}"]
+        (report,) = window.reports
+        assert [estimate.category for estimate in report.estimates] == ["Belfort", TOWN, HARBOUR]
+        assert list(report.indicator.categories) == ["Belfort", TOWN, HARBOUR]
+        assert (window.study.name, report.notes[0].text) == (f"Fair of {TOWN}", f"parade in {TOWN}")
+
+    def test_pdf_says_on_its_cover_what_the_sign_means(self, window):
+        book = opened(window)
+        cover = " ".join(book.pages[0].extract_text().split())
+        assert letters_note(window) in cover
+        assert f"Fair of {REPLACEMENT * 2}" in cover
+        whole = " ".join(page.extract_text() for page in book.pages)
+        assert f"{REPLACEMENT * 2} (3)" in whole and TOWN[0] not in whole
+        assert TOWN in book.xmp_metadata.dc_title["x-default"]
+
+    def test_pictures_say_it_too_and_data_and_metadata_are_complete(self, window):
+        svg = render_file(window, ending="svg").decode()
+        assert f"<!-- {REPLACEMENT * 2} (2) -->" in svg and f"<!-- {TOWN} -->" not in svg
+        assert "a letter that the font of this file lacks" in svg
+        picture = Image.open(io.BytesIO(render_file(window, ending="png")))
+        assert TOWN in picture.info["Title"]
+        for ending in ("csv", "json"):
+            content = render_file(window, ending=ending).decode()
+            assert TOWN in content and HARBOUR in content and REPLACEMENT not in content

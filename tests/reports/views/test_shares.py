@@ -1,92 +1,90 @@
-"""Share links: one report for whoever has the address, for a while, and nothing else."""
+"""What readers open to others, or keep for themselves: share links, tokens of programs, kept views."""
 
+import hashlib
 import re
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.core import signing
 from django.forms.models import model_to_dict
 from django.test import Client
 from django.utils import timezone
-from pytest_django.fixtures import Settings
 
-from reports.models import ShareLink, ShareView, Study
+from reports.models import ApiToken, SavedView, ShareLink, ShareView, Study
 from reports.policies import Role
 from reports.selectors import Window
 from reports.services import access
 from tests.reports import report_factory as factory
-from tests.reports.views.test_tokens import signed_in, words
+from tests.reports.views.conftest import signed_in, words
 
 pytestmark = pytest.mark.django_db
 URL = "/access/shares/"
 NEW = f"{URL}new/fair-2024/gender/"
 WINDOW = "from=2024-05-31&to=2024-06-01"
 FORM = {"note": "the mayor", "days": "30", "password": ""}
+DAYS = Window(2, 3)
 PASSWORD = "open-sesame"
+TOKENS = "/access/tokens/"
+TOKEN_FORM = {"name": "nightly", "study": "", "days": "30"}
+KEPT = "/access/saved/"
+PAGE = "/studies/fair-2024/gender/?from=2024-05-31&order=sorted"
+ESCAPED = PAGE.replace("&", "&amp;")
+ELSEWHERE = [
+    "", "https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)",
+    "/sign-out/", "/operator/", "/studies/fair-2024/gender/export.csv",
+    "/studies/fair-2024/statement.json", "/nowhere/", "//studies/fair-2024/",
+    "/studies/fair-2024/\n", "/studies/?a=\nb", "/studies/?" + "x" * 1000, "studies/",
+]  # fmt: skip
+
+
+def link_to(study, window=DAYS, **options):
+    given = {"query": WINDOW, "days": 30, "note": "", "password": ""} | options
+    _, text = access.create_link(study.indicators.get(slug="gender"), window, **given)
+    return f"/shared/{text}/"
 
 
 @pytest.fixture
-def share(fair: Study, analyst: User) -> Callable[..., str]:
+def share(fair, analyst):
     """Address of a new link to the gender of days 2 and 3: `share(password="...")`."""
+    return lambda **options: link_to(fair, **{"by": analyst} | options)
 
-    def make(**options: Any) -> str:
-        given = {"query": WINDOW, "days": 30, "note": "", "password": "", "by": analyst} | options
-        _, text = access.create_link(fair.indicators.get(slug="gender"), Window(2, 3), **given)
-        return f"/shared/{text}/"
 
-    return make
+@pytest.fixture
+def made(analyst):
+    """Make a token of the analyst: `made(name="x")` gives the row and its text."""
+    given = {"name": "x", "days": 1, "study": None, "by": analyst}
+    return lambda **options: access.create_token(**given | options)
 
 
 class TestMaking:
-    def test_the_link_is_shown_once_and_opens_without_an_account(self, reader: Client, fair: Study) -> None:
+    def test_the_link_is_shown_once_and_opens_without_an_account(self, reader, fair):
         assert "Gender, Fri 31 May 2024 to Sat 1 Jun 2024" in words(reader.get(f"{NEW}?{WINDOW}"))
         made = reader.post(f"{NEW}?{WINDOW}", FORM)
-        found = re.search(r"http://testserver(/shared/[\w-]{43}/)", made.content.decode())
-        assert found is not None
+        address = re.search(r"http://testserver(/shared/[\w-]{43}/)", made.content.decode())[1]
         assert "no-store" in made["Cache-Control"]
         link = ShareLink.objects.get()
         assert link.days == (fair.date_of(2), fair.date_of(3))
-        assert found[1] not in words(reader.get(URL))
-        assert found[1].split("/")[2] not in str(model_to_dict(link))
-        page = words(Client().get(found[1]))
-        assert "Gender" in page
-        assert "The fair, Fri 31 May 2024 to Sat 1 Jun 2024" in page
+        assert address not in words(reader.get(URL))
+        assert address.split("/")[2] not in str(model_to_dict(link))
+        assert "The fair, Fri 31 May 2024 to Sat 1 Jun 2024" in words(Client().get(address))
 
-    def test_a_default_window_does_not_move_later(self, reader: Client, fair: Study) -> None:
-        reader.post(NEW, FORM)
-        assert ShareLink.objects.get().query == "from=2024-05-30&to=2024-06-02"
-
-    def test_the_way_it_is_shown_goes_along_and_nothing_else(self, reader: Client, fair: Study) -> None:
+    def test_the_way_it_is_shown_goes_along_and_nothing_else_and_a_default_window_stays(self, reader, fair):
         reader.post(f"{NEW}?{WINDOW}&order=sorted&next=//evil.example", FORM)
-        assert ShareLink.objects.get().query == f"{WINDOW}&order=sorted"
+        reader.post(NEW, FORM)
+        queries = [link.query for link in ShareLink.objects.order_by("pk")]
+        assert queries == [f"{WINDOW}&order=sorted", "from=2024-05-30&to=2024-06-02"]
 
-    @pytest.mark.parametrize(
-        "given", [{"days": "0"}, {"days": "367"}, {"password": "short"}, {"note": "x" * 81}]
-    )
-    def test_a_form_that_is_wrong_makes_nothing(
-        self, reader: Client, fair: Study, given: dict[str, str]
-    ) -> None:
-        assert "errorlist" in reader.post(f"{NEW}?{WINDOW}", FORM | given).content.decode()
-        assert not ShareLink.objects.exists()
-
-    def test_days_that_the_study_does_not_have(self, reader: Client, fair: Study) -> None:
+    def test_a_form_that_is_wrong_makes_nothing(self, reader, fair):
+        for given in ({"days": "0"}, {"days": "367"}, {"password": "short"}, {"note": "x" * 81}):
+            assert "errorlist" in reader.post(f"{NEW}?{WINDOW}", FORM | given).content.decode()
         response = reader.get(f"{NEW}?from=2030-01-01", follow=True)
         assert response.redirect_chain[0][0] == "/studies/fair-2024/gender/"
         assert "window must lie within" in words(response)
-
-    def test_only_readers_make_one(self, fair: Study, operator: User, stranger: User) -> None:
-        for user in (operator, stranger):
-            with pytest.raises(access.AccessError):
-                access.create_link(
-                    fair.indicators.get(slug="gender"),
-                    Window(1, 1), query="", days=1, note="", password="", by=user,
-                )  # fmt: skip
+        assert not ShareLink.objects.exists()
 
 
 class TestPublicPage:
-    def test_it_shows_the_report_and_leads_nowhere(self, share: Callable[..., str], reader: Client) -> None:
+    def test_it_shows_the_report_and_leads_nowhere(self, share, reader):
         response = Client().get(share())
         html = response.content.decode()
         assert re.findall(r'href="(/[^"]*)"', html.split("<main")[1]) == []
@@ -95,104 +93,94 @@ class TestPublicPage:
         shares = re.findall(r"\d+\.\d %", words(response))
         assert len(shares) > 6
         assert set(shares) <= set(re.findall(r"\d+\.\d %", inside))
-
-    def test_search_engines_and_caches_leave_it_alone(self, share: Callable[..., str]) -> None:
-        response = Client().get(share())
+        # Search engines and caches leave it alone.
         assert response["X-Robots-Tag"] == "noindex, nofollow, noarchive"
         assert "no-store" in response["Cache-Control"]
-        assert '<meta name="robots" content="noindex, nofollow">' in response.content.decode()
+        assert '<meta name="robots" content="noindex, nofollow">' in html
 
-    def test_it_is_shown_as_it_was_when_the_link_was_made(self, share: Callable[..., str]) -> None:
-        assert "data-figure" in Client().get(share()).content.decode()
+    def test_it_is_shown_as_it_was_to_accounts_without_rights_too(self, share, operator):
+        html = signed_in(operator).get(share()).content.decode()
+        assert "data-figure" in html
+        assert "olga" not in html
+        assert "/operator/" not in html
         table = Client().get(share(query=f"{WINDOW}&view=table")).content.decode()
         assert "data-figure" not in table
         assert "The same numbers" in table
 
-    def test_an_account_that_may_not_read_sees_no_more_than_others(
-        self, share: Callable[..., str], operator: User
-    ) -> None:
-        html = signed_in(operator).get(share()).content.decode()
-        assert "olga" not in html
-        assert "/operator/" not in html
-
-    def test_a_study_without_data_says_so(self, analyst: User) -> None:
-        study = factory.create()
-        _, text = access.create_link(
-            study.indicators.get(slug="gender"),
-            Window(1, 1), query="", days=1, note="", password="", by=analyst,
-        )  # fmt: skip
-        response = Client().get(f"/shared/{text}/")
-        assert response.status_code == 200
-        assert "nothing to show for these days" in words(response)
-
-    def test_suppressed_days_stay_so(self, share: Callable[..., str], fair: Study) -> None:
+    def test_it_shows_nothing_of_a_study_without_data_and_of_suppressed_days(self, share, analyst):
+        empty = Client().get(link_to(factory.create(slug="empty"), by=analyst))
+        assert empty.status_code == 200
+        assert "nothing to show for these days" in words(empty)
         address = share()
         Study.objects.update(small_cell=10_000_000)
         page = words(Client().get(address))
         assert "nothing to show" in page
         assert "%" not in page.split("Method and caveats")[0]
 
+    def test_it_says_what_to_mind_as_the_page_of_readers_does(self, reader, analyst):
+        """Days without data, imprecision, how to read the table: whoever has the link has no other page."""
+        study = factory.create(slug="few")
+        factory.publish(study, factory.absent_on(factory.crowd(study, n=500), day=3))
+        shown = words(Client().get(link_to(study, Window(1, 4), query="", by=analyst)))
+        page = words(reader.get("/studies/few/gender/"))
+        for caveat in ("not collected Sat 1 Jun 2024", "Imprecise:", "A report is one protected answer"):
+            assert caveat in shown
+            assert caveat in page
+
 
 class TestEnding:
-    def test_wrong_expired_and_revoked_links_look_the_same(
-        self, share: Callable[..., str], analyst: User
-    ) -> None:
+    def test_wrong_expired_and_revoked_links_look_the_same(self, share, analyst):
         expired, revoked, orphaned = share(), share(), share()
+        assert Client().get(orphaned).status_code == 200
+        ShareView.objects.all().delete()
         links = list(ShareLink.objects.order_by("pk"))
         ShareLink.objects.filter(pk=links[0].pk).update(expires_at=timezone.now())
         access.revoke(links[1], by=analyst)
         wrong = Client().get("/shared/nothing/")
-        assert wrong.status_code == 404
         assert "expired, was revoked, or is not complete" in words(wrong)
         assert wrong["X-Robots-Tag"]
         plain = re.sub(r'value="[^"]*"', "", wrong.content.decode())
-        analyst.groups.clear()
-        for address in (expired, revoked, orphaned):
+        assert [Client().get(address).status_code for address in (expired, revoked)] == [404, 404]
+        analyst.groups.clear()  # a link ends with the role of its maker
+        for address in ("/shared/nothing/", expired, revoked, orphaned):
             answer = Client().get(address)
             assert answer.status_code == 404
             assert re.sub(r'value="[^"]*"', "", answer.content.decode()) == plain
         assert not ShareView.objects.exists()
 
-    def test_it_ends_with_the_role_of_its_maker(self, share: Callable[..., str], analyst: User) -> None:
-        address = share()
-        assert Client().get(address).status_code == 200
-        analyst.groups.clear()
-        assert Client().get(address).status_code == 404
-
-    def test_people_revoke_their_own_and_administrators_all(
-        self, share: Callable[..., str], reader: Client, administrator: User, person: Callable[..., User]
-    ) -> None:
+    def test_people_revoke_their_own_and_administrators_all(self, share, reader, boss, person):
         address = share(note="the mayor")
-        link = ShareLink.objects.get()
+        revoke = f"{URL}{ShareLink.objects.get().pk}/revoke/"
         other = signed_in(person("otto", Role.ANALYST))
         assert "the mayor" in words(reader.get(URL))
         assert "the mayor" not in words(other.get(URL))
-        assert other.post(f"{URL}{link.pk}/revoke/").status_code == 404
-        assert reader.get(f"{URL}{link.pk}/revoke/").status_code == 405
+        assert other.post(revoke).status_code == 404
+        assert reader.get(revoke).status_code == 405
         assert Client().get(address).status_code == 200
-        assert "the mayor anna valid" in words(signed_in(administrator).get(URL))
-        signed_in(administrator).post(f"{URL}{link.pk}/revoke/")
+        assert "the mayor anna valid" in words(boss.get(URL))
+        boss.post(revoke)
         assert Client().get(address).status_code == 404
         assert "the mayor revoked" in words(reader.get(URL))
 
 
 class TestPassword:
-    def test_it_is_asked_for_before_anything_is_shown(self, share: Callable[..., str]) -> None:
-        address = share(password=PASSWORD)
-        client = Client()
+    def test_it_is_asked_for_before_anything_is_shown(self, share, reader):
+        address, client = share(password=PASSWORD), Client()
         asked = client.get(address)
         assert "has a password" in words(asked)
         assert "Gender" not in asked.content.decode()
         assert not ShareView.objects.exists()
+        forged = Client(enforce_csrf_checks=True).post(address, {"password": PASSWORD})
+        assert forged.status_code == 403
         wrong = client.post(address, {"password": PASSWORD + "x"})
         assert wrong.status_code == 403
         assert "This is not the password" in words(wrong)
-        right = client.post(address, {"password": PASSWORD}, follow=True)
-        assert "Gender" in words(right)
+        assert "0 times 1 wrong password" in words(reader.get(URL))
+        assert "Gender" in words(client.post(address, {"password": PASSWORD}, follow=True))
         assert "Gender" in words(client.get(address))
         assert "Gender" not in words(Client().get(address))
 
-    def test_it_is_kept_hashed_and_opens_one_link_only(self, share: Callable[..., str]) -> None:
+    def test_it_is_kept_hashed_and_opens_one_link_only_for_an_hour(self, share, monkeypatch):
         one, other = share(password=PASSWORD), share(password=PASSWORD)
         assert all(PASSWORD not in link.password and link.password for link in ShareLink.objects.all())
         client = Client()
@@ -204,20 +192,11 @@ class TestPassword:
         forged.cookies.load({"shared_report": cookie.value})
         assert "has a password" in words(forged.get(other))
         assert "Gender" in words(forged.get(one))
-
-    def test_the_browser_forgets_after_an_hour(
-        self, share: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        address = share(password=PASSWORD)
-        client = Client()
-        client.post(address, {"password": PASSWORD})
-        from django.core import signing
-
         now = signing.time.time()
         monkeypatch.setattr(signing.time, "time", lambda: now + 3601)
-        assert "has a password" in words(client.get(address))
+        assert "has a password" in words(client.get(one))
 
-    def test_guessing_comes_to_an_end(self, share: Callable[..., str]) -> None:
+    def test_guessing_comes_to_an_end(self, share):
         address = share(password=PASSWORD)
         for n in range(10):
             status = Client().post(address, {"password": f"guess-{n}"}).status_code
@@ -229,45 +208,15 @@ class TestPassword:
         ShareView.objects.update(at=timezone.now() - timedelta(minutes=61))
         assert Client().post(address, {"password": PASSWORD}).status_code == 302
 
-    def test_forged_forms_are_refused(self, share: Callable[..., str]) -> None:
-        strict = Client(enforce_csrf_checks=True)
-        assert strict.post(share(password=PASSWORD), {"password": PASSWORD}).status_code == 403
-
-
-class TestReport:
-    def test_it_says_what_to_mind_as_the_page_of_readers_does(self, reader: Client, analyst: User) -> None:
-        """Days without data, imprecision, how to read the table: whoever has the link has no other page."""
-        study = factory.create(slug="few")
-        factory.publish(study, factory.absent_on(factory.crowd(study, n=500), day=3))
-        _, text = access.create_link(
-            study.indicators.get(slug="gender"),
-            Window(1, 4),
-            query="",
-            days=3,
-            note="",
-            password="",
-            by=analyst,
-        )
-        shown = words(Client().get(f"/shared/{text}/"))
-        page = words(reader.get("/studies/few/gender/"))
-        for caveat in ("not collected Sat 1 Jun 2024", "Imprecise:", "A report is one protected answer"):
-            assert caveat in shown
-            assert caveat in page
-
 
 class TestLog:
-    def test_views_are_counted_and_nothing_of_the_visitor_is_kept(
-        self, share: Callable[..., str], reader: Client
-    ) -> None:
+    def test_views_are_counted_without_the_visitor_and_old_ones_forgotten(self, share, reader, settings):
         address = share()
         Client().get(address, REMOTE_ADDR="203.0.113.9", headers={"User-Agent": "curious"})
         Client().get(address)
         assert "2 times" in words(reader.get(URL))
         assert {field.name for field in ShareView._meta.concrete_fields} == {"id", "link", "at", "is_granted"}
-
-    def test_old_views_are_forgotten_and_links_stay(
-        self, share: Callable[..., str], reader: Client, settings: Settings
-    ) -> None:
+        ShareLink.objects.all().delete()
         settings.MOBILITY_SHARE_LOG_DAYS = 30
         for days in (0, 29, 31, 400):
             Client().get(share())
@@ -279,15 +228,128 @@ class TestLog:
         assert access.forget_old_views() == 0
         assert "for 30 days" in words(reader.get(URL))
 
-    def test_wrong_passwords_show_in_the_list(self, share: Callable[..., str], reader: Client) -> None:
-        Client().post(share(password=PASSWORD), {"password": "x"})
-        assert "0 times 1 wrong password" in words(reader.get(URL))
 
-    def test_rows_cost_no_queries_of_their_own(
-        self, share: Callable[..., str], administrator: User, django_assert_max_num_queries: Any
-    ) -> None:
+class TestTokens:
+    def test_a_token_is_shown_once_and_only_its_digest_is_kept(self, reader, made, analyst, fair):
+        assert "None yet" in words(reader.get(TOKENS))
+        response = reader.post(TOKENS, TOKEN_FORM | {"study": "fair-2024"})
+        text = re.search(r"mobility-read-[\w-]{43}", response.content.decode())[0]
+        token = access.token_of(text)
+        assert (token.owner, token.study, token.name) == (analyst, fair, "nightly")
+        assert timedelta(days=29.9) < token.expires_at - timezone.now() < timedelta(days=30)
+        assert "no-store" in response["Cache-Control"]
+        again = reader.get(TOKENS)
+        assert text not in again.content.decode()
+        assert "nightly The fair valid" in words(again)
+        assert text not in str(model_to_dict(token))
+        assert token.digest == hashlib.sha256(text.encode()).hexdigest()
+        assert made()[1] != made()[1]
+
+    def test_names_and_days_have_bounds(self, reader, made, fair):
+        for given in ({"name": ""}, {"name": "x" * 81}, {"days": "0"}, {"days": "731"}, {"study": "nothing"}):
+            assert "errorlist" in reader.post(TOKENS, TOKEN_FORM | given).content.decode()
+        bounds = {("name", " "): "1 to 80", ("name", "a\nb"): "printable", ("days", 0): "got 0"}
+        for (name, value), said in (bounds | {("days", 731): "1 to 730"}).items():
+            with pytest.raises(access.AccessError, match=said):
+                made(**{name: value})
+        assert not ApiToken.objects.exists()
+
+    def test_people_see_and_revoke_their_own_and_administrators_all(self, made, reader, boss, person):
+        other = person("otto", Role.ANALYST)
+        mine, text = made(name="mine")
+        made(name="theirs", by=other)
+        own, everyone = words(reader.get(TOKENS)), words(boss.get(TOKENS))
+        assert "mine" in own and "theirs" not in own
+        assert "mine all studies anna analyst" in everyone
+        assert "theirs all studies otto analyst" in everyone
+        revoke = f"{TOKENS}{mine.pk}/revoke/"
+        assert signed_in(other).post(revoke).status_code == 404
+        assert reader.get(revoke).status_code == 405
+        strict = Client(enforce_csrf_checks=True)
+        strict.force_login(mine.owner)
+        assert strict.post(revoke).status_code == 403
+        assert access.token_of(text) is not None
+        assert "was revoked" in words(boss.post(revoke, follow=True))
+        assert access.token_of(text) is None
+        first = ApiToken.objects.get(pk=mine.pk).revoked_at
+        access.revoke(mine, by=other)
+        assert ApiToken.objects.get(pk=mine.pk).revoked_at == first is not None
+
+    def test_states_are_told_apart(self, made, boss, analyst):
+        now = timezone.now()
+        states = {"valid": {}, "revoked": {"revoked_at": now}, "expired": {"expires_at": now}}
+        for name, change in states.items():
+            ApiToken.objects.filter(pk=made(name=f"one-{name}")[0].pk).update(**change)
+        page = words(boss.get(TOKENS))
+        for name in states:
+            assert f"one-{name} all studies anna analyst {name}" in page
+        analyst.groups.clear()
+        assert "one-valid all studies anna no role suspended" in words(boss.get(TOKENS))
+
+    def test_rows_cost_no_queries_of_their_own(self, made, share, boss, fair, django_assert_max_num_queries):
         for _ in range(12):
+            made(study=fair)
             share()
-        client = signed_in(administrator)
-        with django_assert_max_num_queries(9):
-            client.get(URL)
+        for address, n in ((TOKENS, 10), (URL, 9)):
+            with django_assert_max_num_queries(n):
+                boss.get(address)
+
+
+class TestKeptViews:
+    def test_a_view_is_kept_and_found_again(self, reader, analyst, boss, fair):
+        html = reader.get(PAGE).content.decode()
+        assert f'name="address" value="{ESCAPED}"' in html
+        assert f'href="/access/shares/new/fair-2024/gender/?{ESCAPED.partition("?")[2]}"' in html
+        assert "Friday" not in words(reader.get("/")) + words(reader.get("/studies/"))
+        response = reader.post(KEPT, {"name": " Friday ", "address": PAGE}, follow=True)
+        assert response.redirect_chain == [(PAGE, 302)]
+        assert "Kept as “Friday”" in words(response)
+        view = SavedView.objects.get()
+        assert (view.owner, view.name, view.address) == (analyst, "Friday", PAGE)
+        assert f'href="{ESCAPED}"' in reader.get(KEPT).content.decode()
+        for page in ("/", "/studies/"):
+            assert "Kept views Friday" in words(reader.get(page))
+            assert "Friday" not in words(boss.get(page))
+        reader.post(KEPT, {"name": "Friday", "address": "/studies/fair-2024/"})  # the same name replaces
+        assert SavedView.objects.get().address == "/studies/fair-2024/"
+
+    def test_only_pages_of_studies_are_kept(self, reader, fair):
+        for address in ELSEWHERE:
+            response = reader.post(KEPT, {"name": "x", "address": address})
+            assert (response.status_code, response["Location"]) == (302, KEPT), address
+            assert "Only pages of studies" in words(reader.get(KEPT))
+        assert not SavedView.objects.exists()
+
+    def test_names_have_bounds(self, reader, fair, analyst, monkeypatch):
+        for name in ("", " ", "x" * 81, "a\nb"):
+            response = reader.post(KEPT, {"name": name, "address": PAGE}, follow=True)
+            assert response.redirect_chain == [(PAGE, 302)]
+            assert "1 to 80 printable characters" in words(response)
+        assert not SavedView.objects.exists()
+        french = "\u00ab\u00a0Mairie\u00a0\u00bb\u202f: juin"
+        reader.post(KEPT, {"name": french, "address": "/studies/fair-2024/"})
+        assert SavedView.objects.get().name == french
+        SavedView.objects.all().delete()
+        # There is an end to keeping.
+        monkeypatch.setattr(access, "VIEWS_MAX", 2)
+        for name in ("a", "b", "b"):
+            access.save_view(name=name, address="/studies/", by=analyst)
+        with pytest.raises(access.AccessError, match="2 views already"):
+            access.save_view(name="c", address="/studies/", by=analyst)
+
+    def test_people_see_and_remove_their_own_only(self, reader, analyst, administrator, person):
+        view = access.save_view(name="Friday", address="/studies/", by=analyst)
+        for user in (administrator, person("otto", Role.ANALYST)):
+            other = signed_in(user)
+            assert "Friday" not in words(other.get(KEPT))
+            assert other.post(f"{KEPT}{view.pk}/remove/").status_code == 404
+        assert reader.get(f"{KEPT}{view.pk}/remove/").status_code == 405
+        assert "no longer kept" in words(reader.post(f"{KEPT}{view.pk}/remove/", follow=True))
+        assert not SavedView.objects.exists()
+
+
+def test_only_readers_open_or_keep_anything(share, made, operator, stranger):
+    for user in (operator, stranger):
+        for attempt in (share, made, lambda by: access.save_view(name="x", address=PAGE, by=by)):
+            with pytest.raises(access.AccessError):
+                attempt(by=user)

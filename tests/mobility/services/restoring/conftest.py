@@ -1,26 +1,26 @@
-"""A small study, and what takes the place of its workers while it is restored."""
-
-from collections.abc import Callable
-from pathlib import Path
+"""A small study, its backups, and what takes the place of its workers while it is restored."""
 
 import pytest
 
 from mobility.operations import restore as restoring
-from tests.mobility.services.conftest import Pipeline
-from tests.mobility.services.restoring.restored import SMALL, tenth_of_the_people
+from mobility.operations.backup import make_backup
+from tests.mobility.services.conftest import SMALL
+
+
+def back_up(tmp_path):
+    return make_backup(tmp_path / "backups", by="test").folder
+
+
+def put_back(folder, **options):
+    return restoring.restore(folder, by="test", replaces=True, **options)
 
 
 @pytest.fixture(autouse=True)
-def _nobody_works(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nobody_works(monkeypatch):
     """Whether workers answer is for tests/e2e/test_restore_drill.py, which has some."""
     monkeypatch.setattr(restoring, "_check_nobody_works", lambda: None)
 
 
 @pytest.fixture
-def few(extract: list[Path], tmp_path: Path) -> list[Path]:
-    return tenth_of_the_people(extract, tmp_path)
-
-
-@pytest.fixture
-def pipeline(make_pipeline: Callable[..., Pipeline]) -> Pipeline:
+def pipeline(make_pipeline):
     return make_pipeline(**SMALL)

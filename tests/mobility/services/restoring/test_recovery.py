@@ -1,7 +1,6 @@
 """After a restore nobody counts twice, and what cannot go on says so."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from importlib import import_module
@@ -10,40 +9,35 @@ from typing import Any
 
 import jsonschema
 import pytest
-from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.db import connections
-from django.test import Client
 
 from mobility.errors import StudyStoppedError
 from mobility.keystore import keystore
 from mobility.models import Applied, Batch, OptOutShard, PresenceShard, VaultStudy
-from mobility.operations.backup import make_backup
 from mobility.operations.backup_dumps import load
 from mobility.operations.backup_folder import read_manifest
 from mobility.operations.findings import Level
 from mobility.operations.probes import fitting
 from mobility.operations.restore_reconcile import reconcile
+from mobility.services import running
 from mobility.services.closing import Leave, StudyNotClosedError, close_study
 from mobility.services.publishing import catch_up
 from mobility.services.recovery import recover
 from mobility.services.vault import open_study
 from reports.ledger_check import check_tables
-from reports.models import LedgerEntry, Publication
-from reports.studyfile import StudyDefinition
-from tests.mobility.services.conftest import Pipeline
-from tests.mobility.services.restoring.restored import SCHEMA, back_up, put_back
+from reports.models import ApiToken, LedgerEntry
+from reports.policies import Role
+from reports.services.access import create_token
+from tests.mobility.services.conftest import SCHEMA, Pipeline
+from tests.mobility.services.restoring.conftest import back_up, put_back
 
-pytestmark = [
-    pytest.mark.database,
-    pytest.mark.django_db(databases=["default", "vault"], transaction=True),
-]
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 
 
-def test_what_came_after_the_backup_is_sent_again_and_counts_once(
-    pipeline: Pipeline, few: list[Path], tmp_path: Path, person: Callable[..., User], client: Client
-) -> None:
+@pytest.mark.database
+def test_what_came_after_the_backup_is_sent_again_and_counts_once(pipeline, few, tmp_path, person, client):
     client.force_login(person("anna"))
     pipeline.upload(*few[:2])
     folder, before = back_up(tmp_path), pipeline.tallies()
@@ -56,8 +50,7 @@ def test_what_came_after_the_backup_is_sent_again_and_counts_once(
     assert (told["sessions_ended"], Session.objects.count()) == (0, 0)  # the backup has none
     assert (told["waits_for"], told["keys_missing"], told["studies_stopped"]) == (None, [], {})
     assert told["openings"]["accounts"] == ["anna"]
-    report = check_tables()
-    assert report.problem is None
+    assert check_tables().problem is None
     client.force_login(person("bert"))
     assert "sessions_ended" in reconcile(by="test")  # as restore_keys does, whenever that is
     assert Session.objects.count() == 1  # of after the restore: it goes on
@@ -67,26 +60,33 @@ def test_what_came_after_the_backup_is_sent_again_and_counts_once(
     assert pipeline.tallies() == after
 
 
-# After so many tasks the batch is in this state, and so many of its four shards have it.
-MOMENTS = {1: ("reading", 0), 2: ("merging", 0), 4: ("merging", 2)}
+def bring_back_an_older_vault(pipeline: Pipeline, few: list[Path], tmp_path: Path) -> tuple[Path, Any]:
+    """The vault is one of before the second day; the backup, and what analysts have."""
+    pipeline.upload(few[0])
+    folder = back_up(tmp_path)
+    pipeline.upload(few[1])
+    after = pipeline.tallies()
+    load(next(folder.glob("vault.*")), alias="vault")
+    return folder, after
+
+
+# After so many tasks the batch is in this state, and so many of its two shards have it.
+MOMENTS = {1: ("reading", 0), 2: ("merging", 0), 3: ("merging", 1)}
 
 
 @pytest.mark.parametrize("n_tasks", MOMENTS)
-def test_a_batch_under_way_ends_and_its_file_counts_once(
-    pipeline: Pipeline, few: list[Path], tmp_path: Path, n_tasks: int
-) -> None:
+def test_a_batch_under_way_ends_and_its_file_counts_once(pipeline, few, tmp_path, n_tasks):
     """Wherever the backup finds it: waiting, read, or merged into some of the shards."""
     pipeline.upload(few[0])
     batch = pipeline.receive(few[1])
     pipeline.queue.append(("advance", str(batch.pk)))
     for _ in range(n_tasks):
         task, *ids = pipeline.queue.popleft()
-        from mobility.services import running
-
         getattr(running, task)(*ids)
     batch.refresh_from_db()
     merged, state = Applied.objects.filter(batch=batch).count(), batch.state
     folder = back_up(tmp_path)
+    assert put_back(folder)["batches_ended"] == {}  # in place its file is still there: it goes on
     pipeline.work()
     after = pipeline.tallies()
 
@@ -101,34 +101,12 @@ def test_a_batch_under_way_ends_and_its_file_counts_once(
     assert (state, merged) == MOMENTS[n_tasks]
 
 
-def test_a_batch_whose_file_is_still_there_goes_on(
-    pipeline: Pipeline, few: list[Path], tmp_path: Path
-) -> None:
-    """Restored in place, nothing was lost in between."""
-    pipeline.upload(few[0])
-    batch = pipeline.receive(few[1])
-    folder = back_up(tmp_path)
-    assert put_back(folder)["batches_ended"] == {}
-    assert pipeline.finished(batch).state == Batch.State.DONE
-    assert Publication.objects.count() == 2
-
-
-def test_a_vault_older_than_its_totals_stops_instead_of_counting_twice(
-    pipeline: Pipeline, few: list[Path], tmp_path: Path
-) -> None:
-    pipeline.upload(few[0])
-    folder = back_up(tmp_path)
-    pipeline.upload(few[1])
-    after = pipeline.tallies()
-    load(next(folder.glob("vault.*")), alias="vault")
-
+def test_a_vault_older_than_its_totals_stops_instead_of_counting_twice(pipeline, few, tmp_path):
+    folder, after = bring_back_an_older_vault(pipeline, few, tmp_path)
     told = recover(by="test", closed=set())
     assert "publications of it that this vault does not know" in told["studies_stopped"][pipeline.study.slug]
-    study = VaultStudy.objects.get()
+    pipeline.study = study = VaultStudy.objects.get()
     with pytest.raises(StudyStoppedError, match="nobody is counted twice"):
-        open_study(study)
-    with pytest.raises(StudyStoppedError):
-        pipeline.study = study
         pipeline.upload(few[1])
     assert pipeline.tallies() == after
     (found,) = fitting.stopped()
@@ -142,26 +120,14 @@ def test_a_vault_older_than_its_totals_stops_instead_of_counting_twice(
     assert pipeline.tallies() == after
 
 
-def test_nothing_is_added_even_where_nobody_has_looked_yet(
-    pipeline: Pipeline, few: list[Path], tmp_path: Path
-) -> None:
+def test_where_nobody_has_looked_yet_nothing_is_added_and_the_stopped_study_can_be_ended(
+    pipeline, few, tmp_path
+):
     """The study is not marked yet, and a file is taken in: it is merged, but crosses to nobody."""
-    pipeline.upload(few[0])
-    folder = back_up(tmp_path)
-    pipeline.upload(few[1])
-    after = pipeline.tallies()
-    load(next(folder.glob("vault.*")), alias="vault")
+    _, after = bring_back_an_older_vault(pipeline, few, tmp_path)
     (batch,) = pipeline.upload(few[1])
     assert (batch.state, "nobody is counted twice" in batch.failure) == (Batch.State.FAILED, True)
     assert pipeline.tallies() == after
-
-
-def test_a_stopped_study_can_be_ended(pipeline: Pipeline, few: list[Path], tmp_path: Path) -> None:
-    pipeline.upload(few[0])
-    folder = back_up(tmp_path)
-    pipeline.upload(few[1])
-    after = pipeline.tallies()
-    load(next(folder.glob("vault.*")), alias="vault")
     recover(by="test", closed=set())
     with pytest.raises(StudyNotClosedError, match="nothing was erased"):
         close_study(pipeline.study, by="test", leave=Leave())
@@ -176,44 +142,26 @@ def test_a_stopped_study_can_be_ended(pipeline: Pipeline, few: list[Path], tmp_p
     assert VaultStudy.objects.get().certificate == certificate
 
 
-def test_a_main_database_older_than_the_vault_catches_up(
-    pipeline: Pipeline, few: list[Path], tmp_path: Path
-) -> None:
-    pipeline.upload(few[0])
-    folder = back_up(tmp_path)
-    pipeline.upload(few[1])
-    after = pipeline.tallies()
-    load(next(folder.glob("default.*")), alias="default")
-    assert pipeline.tallies() != after
-    assert recover(by="test", closed=set())["studies_stopped"] == {}
-    assert pipeline.tallies() == after
-
-
-def noisy_study(make: Callable[..., Pipeline], definition: StudyDefinition) -> Pipeline:
+@pytest.fixture
+def noisy(make_pipeline, definition):
     plan = replace(definition.plan, presence_epsilon=Decimal(1), presence_days=2)
-    return make(slug="noisy", plan=plan, expected_subscribers=100)
+    return make_pipeline(slug="noisy", plan=plan)
 
 
-def test_no_day_crosses_twice_with_the_same_presence_noise(
-    make_pipeline: Callable[..., Pipeline], definition: StudyDefinition, few: list[Path], tmp_path: Path
-) -> None:
+def test_no_day_crosses_twice_with_the_same_presence_noise(noisy, few, tmp_path):
     """A day that was closed after the backup would cross again, without those who opted out."""
-    noisy = noisy_study(make_pipeline, definition)
     noisy.upload(*few)
     noisy.close_days(through=1)
     folder = back_up(tmp_path)
     noisy.close_days(through=2)
 
     told = put_back(folder)
-    assert "--after-restore" in told["studies_stopped"]["noisy"]
-    study = VaultStudy.objects.get()
+    assert "--no-day-closed-since" in told["studies_stopped"]["noisy"]
     before = noisy.tallies()
     catch_up()
     recover(by="test", closed=set())  # everything fits, and yet
+    noisy.study = study = VaultStudy.objects.get()
     with pytest.raises(StudyStoppedError, match="--no-day-closed-since"):
-        open_study(VaultStudy.objects.get())
-    noisy.study = study
-    with pytest.raises(StudyStoppedError):
         noisy.close_days(through=2)
     assert noisy.tallies() == before
     assert why_stopped() == {"why": "presence"}
@@ -228,19 +176,12 @@ def why_stopped() -> dict[str, Any]:
     return dict(found.facts)
 
 
-OF_PEOPLE = (
-    "the study is stopped: it has presence noise and days that are open in the backup. End the study",
-    "words that no release wrote",
-)
-
-
-@pytest.mark.parametrize("words", OF_PEOPLE)
-def test_what_only_people_can_end_is_stopped_whatever_words_an_earlier_release_had(
-    pipeline: Pipeline, words: str
-) -> None:
+def test_what_only_people_can_end_is_stopped_whatever_words_an_earlier_release_had(pipeline):
     """The migration knows no such words; nor does the code, should they be there again."""
-    migration = import_module("mobility.migrations.0008_why_stopped")
-    for stopped in (migration.code_of(words), words[:16]):
+    code_of = import_module("mobility.migrations.0008_why_stopped").code_of
+    presence = "the study is stopped: it has presence noise and days that are open in the backup. End it"
+    strange = "words that no release wrote"
+    for stopped in (code_of(presence), presence[:16], code_of(strange), strange[:16]):
         VaultStudy.objects.update(stopped=stopped)
         catch_up()
         recover(by="test", closed=set())
@@ -249,7 +190,7 @@ def test_what_only_people_can_end_is_stopped_whatever_words_an_earlier_release_h
         assert why_stopped() == {"why": "presence"}
 
 
-def test_texts_of_stopped_studies_become_codes_and_texts_again(pipeline: Pipeline) -> None:
+def test_texts_of_stopped_studies_become_codes_and_texts_again(pipeline):
     words = {"presence": "has presence noise", "ahead": "counted twice", "closed": "says that it was closed"}
     for code, part in words.items():
         VaultStudy.objects.update(stopped=code)
@@ -261,27 +202,17 @@ def test_texts_of_stopped_studies_become_codes_and_texts_again(pipeline: Pipelin
         assert VaultStudy.objects.get().stopped == code
 
 
-def test_presence_noise_goes_on_if_no_day_was_closed_since(
-    make_pipeline: Callable[..., Pipeline], definition: StudyDefinition, few: list[Path], tmp_path: Path
-) -> None:
-    noisy = noisy_study(make_pipeline, definition)
+def test_presence_noise_goes_on_if_no_day_was_closed_since(noisy, definition, few, tmp_path):
     noisy.upload(few[0])
     folder = back_up(tmp_path)
     assert list(put_back(folder)["studies_stopped"]) == ["noisy"]
     assert put_back(folder, no_day_closed=True)["studies_stopped"] == {}
     noisy.study.refresh_from_db()
     noisy.close_days(through=definition.days)  # then no day is left that could cross
-    folder = make_backup(tmp_path / "later", by="test").folder
-    assert put_back(folder)["studies_stopped"] == {}
+    assert put_back(back_up(tmp_path / "later"))["studies_stopped"] == {}
 
 
-def test_what_opens_it_from_outside_is_ended_if_asked_for(
-    pipeline: Pipeline, tmp_path: Path, person: Callable[..., User]
-) -> None:
-    from reports.models import ApiToken
-    from reports.policies import Role
-    from reports.services.access import create_token
-
+def test_what_opens_it_from_outside_is_ended_if_asked_for(pipeline, tmp_path, person):
     anna = person("anna", Role.ANALYST)
     create_token(by=anna, name="night", days=9, study=None)
     folder = back_up(tmp_path)
@@ -292,9 +223,7 @@ def test_what_opens_it_from_outside_is_ended_if_asked_for(
     assert not ApiToken.objects.get().is_valid
 
 
-def test_people_are_told_that_opt_outs_since_are_gone(
-    pipeline: Pipeline, few: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_people_are_told_that_opt_outs_since_are_gone(pipeline, few, tmp_path, capsys):
     folder = back_up(tmp_path)
     OptOutShard.objects.create(study=pipeline.study, shard=0, blob=b"sealed")
     with pytest.raises(CommandError, match="--replace"):

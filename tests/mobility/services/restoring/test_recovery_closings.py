@@ -2,11 +2,10 @@
 
 import json
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, ClassVar
+from unittest.mock import Mock
 from uuid import uuid4
 
 import jsonschema
@@ -14,36 +13,36 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from django.core.management import CommandError, call_command
-from pytest_django.fixtures import Settings
 
-from mobility.errors import StudyStoppedError
-from mobility.handover import sender_key
+from mobility import selectors
+from mobility.handover import HandoverAheadError, sender_key
 from mobility.keystore import keystore
-from mobility.models import Handover, PresenceShard, VaultPublication, VaultStudy
+from mobility.models import Batch, PresenceShard, VaultPublication, VaultStudy
 from mobility.operations.backup_folder import read_manifest
 from mobility.operations.errors import OperationsError
 from mobility.operations.escrow import make_escrow
 from mobility.operations.escrow_restore import restore_keys
+from mobility.operations.findings import Level
 from mobility.operations.models import Backup
+from mobility.operations.probes import crossing
 from mobility.operations.restore_closings import Closings, closed_in, known_keys
 from mobility.services import handover
 from mobility.services.closing import Leave, close_study
 from mobility.services.publishing import catch_up
+from mobility.services.recovery import recover
 from mobility.services.vault import open_study
 from reports.ledger_check import check_tables
 from reports.ledger_key import read_public_pem
 from reports.models import LedgerKind, Publication, Study
 from reports.services.ledger import record
-from tests.mobility.services.conftest import Pipeline
-from tests.mobility.services.restoring.restored import SCHEMA, back_up, put_back
+from tests.mobility.services.conftest import SCHEMA
+from tests.mobility.services.restoring.conftest import back_up, put_back
 
-pytestmark = [
-    pytest.mark.database,
-    pytest.mark.django_db(databases=["default", "vault"], transaction=True),
-]
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 
 
-def test_a_study_closed_since_stays_closed(pipeline: Pipeline, few: list[Path], tmp_path: Path) -> None:
+@pytest.mark.database
+def test_a_study_closed_since_stays_closed(pipeline, few, tmp_path):
     pipeline.upload(few[0])
     private = X25519PrivateKey.generate()
     escrow, _ = make_escrow(tmp_path / "escrow", recipient=private.public_key(), by="test")
@@ -61,8 +60,7 @@ def test_a_study_closed_since_stays_closed(pipeline: Pipeline, few: list[Path], 
     (key,) = study.certificate["keys"]
     assert (study.certificate["key_was_lost"], key["id"]) == (False, key_id)
     assert key["destroyed_at"] <= first["keys"][0]["destroyed_at"]
-    assert not PresenceShard.objects.exists()
-    assert not VaultPublication.objects.exists()
+    assert (PresenceShard.objects.count(), VaultPublication.objects.count()) == (0, 0)
     assert Study.objects.get().state == Study.State.CLOSED
     assert pipeline.tallies() == before
     told = restore_keys(escrow, private_key=private, by="test")
@@ -71,15 +69,13 @@ def test_a_study_closed_since_stays_closed(pipeline: Pipeline, few: list[Path], 
     assert check_tables().problem is None
 
 
-def exported(tmp_path: Path, **options: Any) -> Path:
+def exported(tmp_path, **options):
     file = tmp_path / "ledger.jsonl"
     call_command("export_ledger", out=file, **options)
     return file
 
 
-def test_a_ledger_kept_elsewhere_closes_what_it_names(
-    pipeline: Pipeline, few: list[Path], tmp_path: Path
-) -> None:
+def test_a_ledger_kept_elsewhere_closes_what_it_names(pipeline, few, tmp_path):
     pipeline.upload(few[0])
     folder, study = back_up(tmp_path), pipeline.study
     close_study(study, by="olga", leave=Leave())
@@ -92,7 +88,7 @@ def test_a_ledger_kept_elsewhere_closes_what_it_names(
     assert not keystore().exists(study.key_id)
 
 
-def test_a_ledger_never_closes_another_study_of_the_slug(pipeline: Pipeline) -> None:
+def test_a_ledger_never_closes_another_study_of_the_slug(pipeline):
     study = pipeline.study
     earlier, later = (study.created_at + timedelta(seconds=s) for s in (-1, 1))
     other = f"study-{study.slug}-00000000"
@@ -103,9 +99,7 @@ def test_a_ledger_never_closes_another_study_of_the_slug(pipeline: Pipeline) -> 
     assert Closings(keys=frozenset(["study-gone-00000000"])).studies() == {"gone"}
 
 
-def test_only_a_whole_ledger_of_a_known_signer_is_believed(
-    pipeline: Pipeline, few: list[Path], tmp_path: Path
-) -> None:
+def test_only_a_whole_ledger_of_a_known_signer_is_believed(pipeline, few, tmp_path):
     pipeline.upload(few[0])
     folder = back_up(tmp_path)
     close_study(pipeline.study, by="olga", leave=Leave())
@@ -124,23 +118,22 @@ def test_only_a_whole_ledger_of_a_known_signer_is_believed(
         call_command("restore", str(folder), "--yes", "--replace", "--ledger", str(part))
 
 
-def test_a_ledger_of_the_analysts_tells_when_a_study_was_closed(pipeline: Pipeline, tmp_path: Path) -> None:
+def test_a_ledger_of_the_analysts_tells_when_a_study_was_closed(pipeline, tmp_path):
     """It names no key, and is signed with another one, which people name."""
     record(LedgerKind.STUDY_CLOSED, study="fair", facts={"at": "2026-01-02T03:04:05+00:00"})
     pem = tmp_path / "analysts.pem"
-    call_command("export_ledger", out=tmp_path / "ledger.jsonl", public_key=pem)
+    ledger = exported(tmp_path, public_key=pem)
     key = read_public_pem(pem.read_bytes())
     assert key in known_keys(head=None, pem=pem)
-    found = closed_in(tmp_path / "ledger.jsonl", known={key})
+    found = closed_in(ledger, known={key})
     assert found == Closings(slugs={"fair": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)})
 
 
-def test_an_escrow_after_the_backup_is_in_the_certificate(pipeline: Pipeline, tmp_path: Path) -> None:
+def test_an_escrow_after_the_backup_is_in_the_certificate(pipeline, tmp_path):
     """The restored database does not know of it; the list beside the keys does."""
     folder = back_up(tmp_path)
-    _, listed = make_escrow(
-        tmp_path / "escrow", recipient=X25519PrivateKey.generate().public_key(), by="test"
-    )
+    recipient = X25519PrivateKey.generate().public_key()
+    _, listed = make_escrow(tmp_path / "escrow", recipient=recipient, by="test")
     put_back(folder)
     assert not Backup.objects.filter(kind=Backup.Kind.ESCROW).exists()
     certificate = close_study(VaultStudy.objects.get(), by="olga", leave=Leave())
@@ -148,30 +141,24 @@ def test_an_escrow_after_the_backup_is_in_the_certificate(pipeline: Pipeline, tm
     assert listed.made_at[:10] in text
 
 
-class AnalystState(BaseHTTPRequestHandler):
-    """Answers as an analyst server does when it is asked what it has."""
-
-    answer: ClassVar[dict[str, Any]] = {}
-    asked: ClassVar[list[str]] = []
-
-    def do_GET(self) -> None:
-        self.asked.append(f"{self.command} {self.path.rpartition('/')[2]}")
-        body = json.dumps(self.answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_POST = do_GET
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture
-def analysts(settings: Settings, data_dir: Path) -> Iterator[type[AnalystState]]:
-    class Handler(AnalystState):
+def analysts(settings, data_dir):
+    """A server that answers as an analyst server does when it is asked what it has."""
+
+    class Handler(BaseHTTPRequestHandler):
+        answer: ClassVar[dict[str, Any]] = {}
         asked: ClassVar[list[str]] = []
+
+        def do_GET(self):
+            self.asked.append(f"{self.command} {self.path.rpartition('/')[2]}")
+            body = json.dumps(self.answer).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+        log_message = Mock()
 
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=listening.serve_forever, daemon=True).start()
@@ -183,42 +170,40 @@ def analysts(settings: Settings, data_dir: Path) -> Iterator[type[AnalystState]]
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_an_analyst_server_that_is_ahead_gets_nothing(
-    pipeline: Pipeline,
-    few: list[Path],
-    analysts: type[AnalystState],
-    settings: Settings,
-    is_closed: bool,
-) -> None:
+def test_an_analyst_server_that_claims_more_than_was_sent_gets_nothing_and_stops_nothing(
+    pipeline, few, analysts, settings, is_closed
+):
+    """Files are taken in as before, its claim is named, and what waits crosses once it claims nothing."""
     pipeline.upload(few[0])
     settings.HANDS_OVER = True
     known = [str(each) for each in Publication.objects.values_list("publication_id", flat=True)]
-    analysts.answer = {
-        "is_known": True,
-        "plan_hash": pipeline.study.plan_hash,
-        "publications": known if is_closed else [str(uuid4())],
-        "receipts": [],
-        "is_closed": is_closed,
-    }
-    with pytest.raises(StudyStoppedError, match="know it as closed" if is_closed else "does not know"):
+    strange = str(uuid4())
+    place = {"is_known": True, "plan_hash": pipeline.study.plan_hash, "receipts": []}
+    analysts.answer = {**place, "publications": known if is_closed else [strange], "is_closed": is_closed}
+    claim = "calls this study closed" if is_closed else f"lists 1 publication.* as {strange}"
+    with pytest.raises(HandoverAheadError, match=claim) as refused:
         handover.deliver(pipeline.study)
-    assert analysts.asked == ["GET state"]
-    assert "stopped" in Handover.objects.get().problem
-    with pytest.raises(StudyStoppedError):
-        open_study(VaultStudy.objects.get())
+    assert "close_study" not in str(refused.value)
+    (batch,) = pipeline.upload(few[1])
+    assert batch.state == Batch.State.DONE
+    assert open_study(VaultStudy.objects.get())
+    assert recover(by="test", closed=set())["studies_closed_again"] == []
+    assert set(analysts.asked) == {"GET state"}
+    assert selectors.waiting_handover(pipeline.study.pk).problem == str(refused.value)
+    (found,) = crossing.waiting()
+    assert (found.level, found.facts) == (Level.ERROR, {"why": "ahead"})
+    settings.MOBILITY_ANALYST_URL, there = "http://127.0.0.1:9", settings.MOBILITY_ANALYST_URL
+    catch_up()  # it does not answer: the claim stands
+    assert [each.facts for each in crossing.waiting()] == [{"why": "ahead"}]
+    settings.MOBILITY_ANALYST_URL = there
     analysts.answer = {**analysts.answer, "publications": known, "is_closed": False}
     catch_up()
-    assert open_study(VaultStudy.objects.get())
+    assert [each.level for each in crossing.waiting()] == [Level.OK]
+    assert handover.has_crossed(pipeline.study)
 
 
-def test_keys_wait_until_the_analysts_server_was_asked(
-    pipeline: Pipeline,
-    tmp_path: Path,
-    analysts: type[AnalystState],
-    settings: Settings,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """It may know a study as closed that this vault calls open."""
+def test_keys_wait_until_the_analysts_server_was_asked(pipeline, tmp_path, analysts, settings, capsys):
+    """What it alone calls closed stays away until people decide: its word destroys nothing."""
     private, pem = X25519PrivateKey.generate(), tmp_path / "private.pem"
     pem.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     sender_key()
@@ -245,8 +230,10 @@ def test_keys_wait_until_the_analysts_server_was_asked(
     (keystore().folder / f"{key_id}.key").unlink()
     settings.MOBILITY_ANALYST_URL = server
     analysts.answer = {"is_known": True, "is_closed": True, "publications": [], "receipts": []}
-    call_command(*words)
+    with pytest.raises(CommandError, match=f"the analysts' server alone.*{key_id}.*--without-asking"):
+        call_command(*words)
     told = json.loads(capsys.readouterr().out)
-    assert (told["refused"], told["restored"]) == ([key_id], [])
-    assert keystore().is_destroyed(key_id)
-    assert told["studies_closed_again"] == [pipeline.study.slug]
+    assert (told["disputed"], told["restored"], told["studies_closed_again"]) == ([key_id], [], [])
+    assert not keystore().is_destroyed(key_id)
+    call_command(*words, "--without-asking")
+    assert keystore().exists(key_id)

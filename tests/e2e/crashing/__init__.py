@@ -1,1 +1,0 @@
-"""An app of one test, in which taking files in fails and quotes what it read."""

@@ -1,0 +1,134 @@
+"""An analyst without a mouse, without scripts and in French; every page so: test_accessibility.py."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.conftest import fill_in
+from tests.e2e.every_page import press_on, tab_to
+from tests.e2e.test_accessibility import open_page
+
+pytestmark = pytest.mark.e2e
+PERCENT = re.compile(r"\d,\d\u202f%")  # as French writes it
+
+
+def test_the_skip_link_comes_first_and_skips(site, sign_in):
+    page = sign_in("analyst")
+    page.goto(f"{site.address}/studies/")
+    page.keyboard.press("Tab")
+    link = page.get_by_role("link", name="Skip to content")
+    expect(link).to_be_focused()
+    expect(link).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("#content")).to_be_focused()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('main') !== null")
+
+
+def test_a_person_signs_in_and_changes_the_language(site, watched):
+    page = watched()
+    page.goto(f"{site.address}/sign-in/")
+    tab_to(page, "input[name=username]")
+    page.keyboard.type("analyst")
+    page.keyboard.press("Tab")
+    page.keyboard.type(site.accounts["analyst"])
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site.address}/")
+    tab_to(page, "button[name=language]")
+    page.keyboard.press("Enter")
+    expect(page.locator("html")).to_have_attribute("lang", "fr")
+
+
+def test_two_windows_are_compared_and_the_verdict_is_that_of_the_table(site, report_study, sign_in):
+    page = sign_in("analyst")
+    page.goto(f"{site.address}/studies/{report_study}/gender/?from=2017-06-01&to=2017-06-01")
+    press_on(page, "a", "Compare")
+    expect(page).to_have_url(re.compile(r"/gender/compare/\?from=2017-06-01&to=2017-06-01$"))
+    tab_to(page, "#with_from")
+    page.keyboard.type("Wed 31 May")
+    tab_to(page, "#with_to")
+    page.keyboard.type("Wed 31 May")
+    tab_to(page, "#measure")
+    page.keyboard.press("ArrowDown")
+    press_on(page, "button", "Compare")
+    page.wait_for_url("**with_from=2017-05-31**")
+    assert "with_to=2017-05-31" in page.url
+    assert "measure=visitors" in page.url
+
+    expect(page.locator(".chart .main-svg").first).to_be_visible()
+    expect(page.locator("main")).to_contain_text("Thu 1 Jun 2017, compared with: Wed 31 May 2017")
+    rows = page.locator("tbody tr")
+    verdicts = {row.locator("th").inner_text(): verdict_of(row.inner_text()) for row in rows.all()}
+    assert page.locator(".chart .scatterlayer .point").count() == len(verdicts) > 0
+    sentence = page.locator("#verdict").inner_text()
+    if any(verdicts.values()):
+        assert re.search(r"^(More|Fewer) (\w+) than on Wed 31 May 2017|by itself|by themselves", sentence)
+    else:
+        assert re.match("No difference|Not reliable", sentence)  # it is random which: the keys are
+
+
+def verdict_of(row):
+    """Whether the interval of a row, its second line of numbers, leaves out 0; and the words say so."""
+    low, high = (
+        int(re.sub(r"[^\d-]", "", bound.replace("\u2212", "-")))
+        for bound in re.search(r"([+\u2212]?[\d\u202f]+) to ([+\u2212]?[\d\u202f]+)", row).groups()
+    )
+    says_so = "higher" in row or "lower" in row
+    if 0 not in (low, high):  # the page rounds to whole visitors
+        assert says_so == (not low <= 0 <= high)
+    return says_so
+
+
+def switch(page, language):
+    page.get_by_role("button", name=language, exact=True).click()
+
+
+def test_a_reader_switches_to_french_and_reads_numbers_and_charts(site, report_study, sign_in):
+    page = sign_in("analyst")
+    address = f"{site.address}/studies/{report_study}/gender/?from=2017-05-31&to=2017-06-02"
+    open_page(page, address)
+    numbers = page.locator("main .table tbody td")
+    english = numbers.all_inner_texts()
+    assert page.locator("html").get_attribute("lang") == "en"
+    assert any(re.search(r"\d\.\d", text) for text in english)
+
+    switch(page, "Français")
+    expect(page).to_have_url(address)  # the page stays the same
+    assert page.locator("html").get_attribute("lang") == "fr"
+    expect(page.locator("main")).to_contain_text("mer 31 mai 2017 au ven 2 juin 2017 (3 jours)")
+    french = numbers.all_inner_texts()
+    assert [text.replace(",", ".").replace(" à ", " to ") for text in french] == english
+    assert any(PERCENT.search(text) for text in french)
+    chart = page.locator("[data-figure]").first
+    shown = chart.locator("svg").first.text_content()
+    assert PERCENT.search(shown) and not re.search(r"\d\.\d", shown)
+    assert "intervalle de confiance à 95" in chart.get_attribute("aria-label")
+
+    page.goto(f"{site.address}/studies/")  # and the choice lasts
+    expect(page.locator("h1")).to_have_text("Études")
+    switch(page, "English")
+    expect(page.locator("h1")).to_have_text("Studies")
+
+
+def test_the_browser_asks_for_french_before_anybody_chose(site, watched):
+    page = watched(locale="fr-FR")
+    page.goto(f"{site.address}/sign-in/")
+    expect(page.locator("h1")).to_have_text("Se connecter")
+    fill_in(page, "nobody", "wrong")
+    expect(page.get_by_role("alert")).to_contain_text("Ce nom et ce mot de passe ne vont pas ensemble")
+
+
+def test_languages_and_kinds_of_comparison_are_chosen_without_scripts(site, report_study, sign_in):
+    page = sign_in("analyst", java_script_enabled=False, viewport={"width": 390, "height": 844})
+    address = f"{site.address}/studies/{report_study}/gender/compare/"
+    page.goto(address)
+    for language, code in (("Français", "fr"), ("English", "en")):
+        switch(page, language)
+        expect(page).to_have_url(address)
+        expect(page.locator("html")).to_have_attribute("lang", code)
+    for kind in ("Two categories", "A day and a baseline", "Two studies", "Two windows"):
+        page.get_by_role("link", name=kind).click()
+        page.get_by_role("button", name="Compare").click()
+        # The other study of this site may have no data yet.
+        expect(page.locator("main")).to_contain_text(re.compile("What differs|nothing to compare"))

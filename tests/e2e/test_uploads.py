@@ -1,0 +1,275 @@
+"""The main job as people do it: files come in whole, of another kind, or in pieces, and a report is read."""
+
+import csv
+import json
+import re
+import subprocess
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.conftest import STUDY, STUDY_FILE, fill_in
+from tests.e2e.lines import line_to
+from tests.reference import read_extract, read_study
+
+pytestmark = pytest.mark.e2e
+HEADER = "ServedMSISDN;IMEI;recordOpeningTime;CellIdentifier;Sexe;Année de naissance;Code postal"
+N_PEOPLE, N_ROWS = 40, 400
+FRAME_BYTES = 4 << 20
+
+
+@pytest.fixture(scope="module")
+def later_days(site, extract):
+    """What the command line says of days 2 and 3."""
+    return site.values(*(("ingest", STUDY, str(path)) for path in extract[1:3]))
+
+
+def test_upload_in_the_browser_ends_in_a_report(site, extract, later_days, sign_in):
+    truth = read_extract(extract[:3], read_study(STUDY_FILE))["presence"]
+    operator = sign_in("operator")
+    upload(operator, site, extract[0])
+    expect(operator.locator("main")).to_contain_text("Done", timeout=60_000)
+
+    visitors = sum(map(bool, truth.values()))
+    analyst = sign_in("analyst")
+    analyst.goto(f"{site.address}/studies/{STUDY}/gender/?from=2017-05-31&to=2017-06-02")
+    expect(analyst.locator("main")).to_contain_text(f"{visitors:,}".replace(",", "\u202f"))
+    window = ("--from", "2017-05-31", "--to", "2017-06-02")
+    (report,) = site.value("export_report", STUDY, "--indicator", "gender", *window)
+    assert report["n_visitors"] == visitors
+    shown = page_numbers(analyst)
+    assert list(shown) == [estimate["category"] for estimate in report["estimates"]]
+    for estimate, (*shares, people, reports) in zip(report["estimates"], shown.values(), strict=True):
+        # What is shown is rounded: shares to a tenth of a percent, people to whole ones.
+        percents = [100 * estimate[name] for name in ("frequency", "ci_low", "ci_high")]
+        assert shares == pytest.approx(percents, abs=0.0501)
+        assert people == pytest.approx(estimate["visitors"], abs=0.501)
+        assert reports == estimate["reports"]
+
+
+def upload(page, site, path, *, study=STUDY):
+    page.goto(f"{site.address}/operator/{study}/")
+    page.set_input_files("input[type=file]", path)
+    page.get_by_role("button", name="Upload").click()
+    page.wait_for_url("**/operator/batches/**")
+
+
+def page_numbers(page):
+    """Per category: share, its interval, visitors, reports, as the table shows them."""
+    found = {}
+    for row in page.get_by_role("table").filter(has_text="Consistent share").locator("tbody tr").all():
+        name = row.locator("th").inner_text().strip()
+        share, people, _, reports = (numbers_in(cell.inner_text()) for cell in row.locator("td").all())
+        found[name] = [*share, people[0], reports[0]]
+    return found
+
+
+def numbers_in(text):
+    plain = text.replace("\u202f", "").replace("\u2212", "-")
+    return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", plain)]
+
+
+def test_same_file_again_changes_nothing_and_another_file_fails_with_its_reason(
+    site, extract, later_days, tmp_path, sign_in
+):
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("a,b\n1,2\n")
+    operator = sign_in("operator")
+    for file, told in ((extract[1], "nothing"), (wrong, "no column 'msisdn'")):
+        upload(operator, site, file)
+        expect(operator.locator("main")).to_contain_text(told, timeout=60_000)
+
+
+@pytest.fixture(scope="module")
+def operators_file(tmp_path_factory):
+    """CDRs as 3GPP names them: semicolons, Latin-1, days first, a year of birth and a postcode."""
+    with (STUDY_FILE.parent / "cells.csv").open(encoding="utf-8") as file:
+        cells = [row["cell_id"] for row in csv.DictReader(file)]
+    rows = [HEADER]
+    for i in range(N_ROWS):
+        who = i % N_PEOPLE
+        time = f"{1 + i % 4:02d}/06/2017 {8 + i % 12:02d}:15:00"
+        person = "HF"[who % 2], str(1940 + who), ("25000", "75011", "")[who % 3]
+        fields = f"336{who * 7919:08d}", f"35{who * 104_729:013d}", time, cells[i % len(cells)], *person
+        rows.append(";".join(fields))
+    path = tmp_path_factory.mktemp("operator") / "cdr.csv"
+    path.write_bytes("\r\n".join([*rows, ""]).encode("latin-1"))
+    return path
+
+
+def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, operators_file, sign_in):
+    page = sign_in("operator")
+    page.goto(f"{site.address}/operator/{STUDY}/")
+    page.get_by_role("link", name="What these read").click()
+    page.get_by_role("link", name="New profile").click()
+    page.wait_for_load_state()  # the script listens to the field from then on
+    page.set_input_files("#profile-file", operators_file)
+    # The first file of a server loads what reads it.
+    expect(page.get_by_role("heading", name="How its first rows are read")).to_be_visible(timeout=30_000)
+    for label, value in (("Cell", "CellIdentifier"), ("Times are written as", "")):  # what it is sure of
+        expect(page.get_by_label(label, exact=True)).to_have_value(value)
+    source = page.content()
+    assert "••••" in source
+    for line in operators_file.read_text("latin-1").splitlines()[1:]:
+        assert not [identifier for identifier in line.split(";")[:2] if identifier in source]
+
+    page.get_by_role("button", name="Save the profile").click()
+    expect(page.locator("#profile-problems")).to_contain_text("3 problems are marked below")
+    expect(page.locator("#profile-problems")).to_be_focused()
+    expect(page.locator(".field", has=page.get_by_label("Name of the profile"))).to_contain_text("is missing")
+
+    # Days 1 to 4 could as well be months: somebody has to say.
+    page.get_by_label("Times are written as").select_option("%d/%m/%Y %H:%M:%S")
+    expect(page.locator(".preview tbody")).to_contain_text("→ Thu 1 Jun 2017, 08:15")
+    region = page.get_by_role("group", name="Region of residence")
+    region.get_by_label(re.compile("^25 ")).select_option("Franche-Comté")
+    expect(page.locator(".preview tbody")).to_contain_text("→ Franche-Comté")
+    region.get_by_label("Any other text").select_option("no answer")
+    expect(page.locator(".preview tbody")).to_contain_text("→ no answer")
+    expect(region.get_by_label(re.compile("^25 "))).to_have_value("=Franche-Comté")
+    page.get_by_label("Name of the profile").fill("operator-x")
+    page.get_by_role("button", name="Save the profile").click()
+    page.wait_for_url("**/profiles/operator-x/")
+    expect(page.locator("main")).to_contain_text("25 → Franche-Comté")
+
+    page.get_by_role("link", name="Check a whole file with it").click()
+    expect(page.get_by_label(re.compile("^Profile"))).to_have_value("operator-x")
+    expect(page.get_by_label("Only check the file")).to_be_checked()
+    page.set_input_files("#upload-file", operators_file)
+    page.get_by_role("button", name="Upload").click()
+    page.wait_for_url("**/operator/batches/**")
+    expect(page.locator("main")).to_contain_text("nothing of it was kept", timeout=60_000)
+    expect(page.locator("main")).to_contain_text(f"of {N_ROWS}")
+    expect(page.locator("main")).not_to_contain_text("Value outside")
+
+
+@pytest.fixture(scope="module")
+def large(extract, tmp_path_factory):
+    """A file of several frames: a day's rows, and the same ones again (they count as duplicates)."""
+    header, rows = extract[0].read_bytes().split(b"\n", 1)
+    file = tmp_path_factory.mktemp("large") / "large.csv"
+    file.write_bytes(header + b"\n" + rows * (3 * FRAME_BYTES // len(rows) + 1))
+    return file
+
+
+@pytest.fixture(scope="module")
+def expected(site, large):
+    """What the command says of the file."""
+    return counts(site.value("ingest", STUDY, str(large), "--validate-only"))
+
+
+@pytest.fixture(scope="module")
+def token(site):
+    return str(site.value("create_feed_token", STUDY, "nightly", "--days", "1")["token"])
+
+
+@pytest.fixture
+def line(site):
+    with line_to(int(site.address.rsplit(":", 1)[1])) as line:
+        yield line
+
+
+@pytest.fixture
+def page(browser, site, line):
+    """An operator's upload form, behind the line."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{line.address}/sign-in/")
+        fill_in(page, "operator", site.accounts["operator"])
+        page.wait_for_url(f"{line.address}/")
+        page.goto(f"{line.address}/operator/{STUDY}/")
+        page.get_by_label("Only check the file").check()
+        yield page
+
+
+def cutting(cuts):
+    """Let a connection go on until it has carried as much as the first of `cuts`, which is then over."""
+
+    def lets(carried):
+        if not cuts or carried <= cuts[0]:
+            return True
+        cuts.pop(0)
+        return False
+
+    return lets
+
+
+def counts(summary):
+    kept = ("rows_read", "rows_accepted", "rows_ignored", "rows_rejected", "subscriber_days")
+    return {name: summary[name] for name in kept}
+
+
+def of_page(page, site):
+    """Counts of the batch whose page is shown, once it is done."""
+    page.wait_for_url("**/operator/batches/**", timeout=60_000)
+    batch = page.url.rstrip("/").split("/")[-1]
+    expect(page.locator("main")).to_contain_text("Done", timeout=60_000)
+    code = (
+        "import json; from mobility.models import Batch; from mobility.services import outcomes; "
+        f"print(json.dumps(outcomes.summary(Batch.objects.get(pk='{batch}'))))"
+    )
+    return counts(site.value("shell", "--no-imports", "-c", code))
+
+
+def send(page, file):
+    page.set_input_files("input[type=file]", file)
+    page.get_by_role("button", name="Upload", exact=True).click()
+
+
+def test_an_upload_that_is_cut_off_goes_on(site, large, expected, line, page):
+    cuts = [FRAME_BYTES * 3 // 2] * 2
+    line.lets_up = cutting(cuts)
+    send(page, large)
+    assert of_page(page, site) == expected
+    assert cuts == []
+    assert page.evaluate("localStorage.length") == 0
+
+
+def cut_off_for_good(page, line, file):
+    """Send until a frame has arrived, and let no other through; pages come through."""
+    line.lets_up = cutting([FRAME_BYTES * 3 // 2, *[100_000] * 1000])
+    send(page, file)
+    expect(page.locator("#upload-note")).to_contain_text("Trying again", timeout=30_000)
+
+
+def test_an_upload_goes_on_after_the_page_was_loaded_again(site, large, expected, line, page):
+    cut_off_for_good(page, line, large)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#upload-note")).to_contain_text("Paused")
+    ((key, kept),) = page.evaluate("Object.entries(localStorage)")
+    assert kept.isdigit()
+    assert large.name not in key
+
+    line.repair()
+    page.on("dialog", lambda dialog: dialog.accept())  # leaving during an upload is asked about
+    for _ in range(20):  # until the server has noticed
+        page.goto(f"{line.address}/operator/{STUDY}/")
+        if f"{large.name}: 4.2 of" in page.inner_text("main"):
+            break
+        page.wait_for_timeout(500)
+    page.set_input_files("input[type=file]", large)
+    expect(page.locator("#upload-note")).to_contain_text("4.2 of ")
+    page.get_by_role("button", name="Upload", exact=True).click()
+    assert of_page(page, site) == expected
+
+
+def test_a_cancelled_upload_leaves_nothing(site, large, line, page):
+    cut_off_for_good(page, line, large)
+    line.repair()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#upload-note")).to_contain_text("Nothing of the file was kept")
+    page.reload()
+    expect(page.locator("main")).not_to_contain_text("Uploads that rest")
+    assert list((site.data_dir / "staging").glob("*")) == []
+
+
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_a_program_sends_the_file_with_its_token(site, large, expected, token, in_chunks, sign_in):
+    url = f"{site.address}/api/v1/studies/{STUDY}/extracts/large.csv?validate_only=1"
+    options = ["-sS", "--fail-with-body", "-T", str(large), "-H", f"Authorization: Bearer {token}"]
+    options += ["-H", "Transfer-Encoding: chunked"] if in_chunks else []
+    done = subprocess.run(["curl", *options, url], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = sign_in("operator")
+    page.goto(f"{site.address}/operator/batches/{json.loads(done.stdout)['batch']}/")
+    assert of_page(page, site) == expected

@@ -1,1 +1,0 @@
-"""An app of one test, in which everything that should be sealed is written as it is."""

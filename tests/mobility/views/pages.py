@@ -1,0 +1,51 @@
+"""What a page says, and who reads it."""
+
+import re
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+IN_BOTH = pytest.mark.django_db(databases=["default", "vault"])
+AS_OPERATOR = [IN_BOTH, pytest.mark.usefixtures("as_operator")]
+AS_ADMINISTRATOR = [IN_BOTH, pytest.mark.usefixtures("as_administrator")]
+
+
+def page(client: Client, url: str) -> str:
+    """Words of a page that is there."""
+    return text_of(html_of(client, url))
+
+
+def html_of(client: Client, url: str, **headers: str) -> str:
+    response = client.get(url, headers=headers)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def says(text: str, *phrases: str) -> None:
+    """All of these stand in the text."""
+    missing = [phrase for phrase in phrases if phrase not in text]
+    assert not missing, text
+
+
+def lacks(text: str, *phrases: str) -> None:
+    """None of these stands in the text."""
+    there = [phrase for phrase in phrases if phrase in text]
+    assert not there, text
+
+
+def said(response: HttpResponse) -> str:
+    """Words of an answer, whatever its status."""
+    return text_of(response.content.decode())
+
+
+def check_markup(html: str) -> None:
+    """The policy of the site lets none in that stand in the page."""
+    assert not re.search(r"\sstyle=|\son\w+=|<style", html)
+    inline = re.findall(r"<script(?![^>]*\ssrc=)([^>]*)>", html)
+    assert all('type="application/json"' in attributes for attributes in inline)
+
+
+def text_of(html: str) -> str:
+    """Words of a page without its tags."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html)).replace("\u202f", " ")

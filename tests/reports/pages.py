@@ -1,0 +1,61 @@
+"""What the tests of pages, figures and commands read of them."""
+
+import io
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+
+class Markup(HTMLParser):
+    """Links, and whatever a strict content policy would refuse."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.links: dict[str, dict[str, str | None]] = {}
+        self.refused: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag == "a":
+            self.links[values["href"] or ""] = values
+        is_data = values.get("type") == "application/json"
+        if tag == "style" or (tag == "script" and "src" not in values and not is_data):
+            self.refused.append(tag)
+        self.refused += [name for name in values if name == "style" or name.startswith("on")]
+
+
+def get(client: Client, name: str, *args: str, **query: str) -> Any:
+    """The answer of a report page of the study fair-2024."""
+    args = () if name == "studies" else ("fair-2024", *args)
+    return client.get(reverse(f"reports:{name}", args=args), query)
+
+
+def page(client: Client, name: str, *args: str, **query: str) -> str:
+    """The page itself, which must be there."""
+    answer = get(client, name, *args, **query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def text_of(html: str) -> str:
+    """What a reader sees, on one line."""
+    return re.sub(r"[ \n]+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+def data_of(html: str, name: str = "figure") -> dict[str, Any]:
+    """JSON of a page for its scripts: a figure, or a map."""
+    found: dict[str, Any] = json.loads(re.search(rf'<script id="{name}"[^>]*>(.*?)</script>', html)[1])
+    return found
+
+
+def printed(*words: Any, **options: Any) -> str:
+    """What a command prints."""
+    out = io.StringIO()
+    call_command(*words, stdout=out, **options)
+    return out.getvalue()

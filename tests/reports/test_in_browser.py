@@ -1,0 +1,452 @@
+"""Report pages in Chromium under the real content policy: drawn, by keyboard, on paper; nothing refused."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from django.test import Client
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+from reports import maps, selectors, tasks, wording
+from reports.models import DayNote, Study
+from reports.options import ReportOptions
+from reports.selectors import Window
+from tests.e2e.test_accessibility import SIZES, barriers, is_wider_than_the_screen
+from tests.reports import map_factory
+from tests.reports import report_factory as factory
+from tests.reports.map_factory import ZONES
+
+pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
+FLAGS = "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync"
+WATCH = "addEventListener('securitypolicyviolation', e => console.error('refused', e.violatedDirective))"
+REFUSED = "document.head.append(Object.assign(document.createElement('style'), {textContent: 'p{}'}))"
+LONG = factory.indicator("home", "comfortable family pavilion", "rural <b>&</b> growing peri-urban", "NR")
+GENDER = "/studies/fair-2024/gender/"
+MAP = "/studies/fair-2024/home/?view=map"
+SCREEN = {"width": 1000, "height": 900}
+DRAWN = ".chart .main-svg, .map__plot .shapelayer path, .map__plot .scatterlayer path"
+
+
+@dataclass
+class Watched:
+    """A page, and what must not happen on it."""
+
+    page: Page
+    base: str
+    complaints: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+
+    def on_console(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(message.text)
+
+    def on_request(self, request: Request) -> None:
+        if not request.url.startswith((self.base, "data:")):
+            self.foreign.append(request.url)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    executable = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+    with pytest.MonkeyPatch.context() as environment, sync_playwright() as playwright:
+        # Playwright keeps an event loop in this thread, which Django takes for asynchronous code.
+        environment.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        launched = playwright.chromium.launch(executable_path=executable, args=FLAGS.split())
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def signed_in(browser, analyst, live_server) -> Iterator[Callable[..., Watched]]:
+    """Pages of an analyst; in the end nothing may have been refused, or fetched from elsewhere."""
+    seen: list[Watched] = []
+    client = Client()
+    client.force_login(analyst)
+    cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}
+
+    def sign_in(**context) -> Watched:
+        place = browser.new_context(**context)
+        place.add_cookies([cookie])
+        place.set_default_timeout(15_000)
+        watched = Watched(page=place.new_page(), base=live_server.url)
+        watched.page.add_init_script(WATCH)
+        watched.page.on("console", watched.on_console)
+        watched.page.on("pageerror", lambda error: watched.complaints.append(str(error)))
+        watched.page.on("request", watched.on_request)
+        seen.append(watched)
+        return watched
+
+    yield sign_in
+    for watched in seen:
+        assert (watched.complaints, watched.foreign) == ([], [])
+        watched.page.context.close()
+
+
+@pytest.fixture
+def opened(signed_in) -> Callable[..., Page]:
+    """Open a page, and wait for its chart or map."""
+
+    def open_page(path: str, *, page: Page | None = None, **context) -> Page:
+        watched = signed_in(**context) if page is None else None
+        found = page or watched.page
+        found.goto((watched.base if watched else found.url.split("/studies/")[0]) + path)
+        found.wait_for_selector(DRAWN)
+        return found
+
+    return open_page
+
+
+@pytest.fixture
+def fair(transactional_db) -> Study:
+    return factory.published(LONG, factory.GENDER, factory.STAY)
+
+
+def fill(page: Page, selector: str) -> str:
+    return str(page.eval_on_selector(selector, "element => getComputedStyle(element).fill"))
+
+
+# --- charts ---------------------------------------------------------------------------------------------
+def test_charts_are_drawn_and_nothing_is_refused_or_fetched(fair, signed_in, opened) -> None:
+    page = None
+    for path in ("", "home/", "home/days/", "stay/"):
+        page = opened(f"/studies/fair-2024/{path}", page=page)
+        page.locator(".chart .point").first.hover(force=True)
+        page.wait_for_selector(".chart .hoverlayer .hovertext")
+        position = page.eval_on_selector(".chart .main-svg", "svg => getComputedStyle(svg).position")
+        assert position == "absolute"
+    watched = signed_in()
+    watched.page.goto(page.url)
+    watched.page.evaluate(REFUSED)
+    watched.page.wait_for_timeout(100)
+    assert any("refused style-src" in text for text in watched.complaints)  # the watch sees it
+    watched.complaints.clear()
+
+
+def test_chart_shows_the_numbers_of_the_table_and_follows_light_and_dark(fair, opened) -> None:
+    page = opened("/studies/fair-2024/home/", color_scheme="light")
+    report = selectors.window_report(fair.indicators.get(slug="home"), Window(1, 4))
+    drawn = "".join(page.locator(".chart .main-svg").all_text_contents())
+    for estimate in report.estimates:
+        assert wording.percent(estimate.frequency) in drawn
+    assert "rural <b>&</b>" in "".join(page.locator(".chart .ytick text").all_text_contents())
+    assert page.locator(".chart .barlayer .point").count() == 3
+    assert page.locator(".chart[role=img]").get_attribute("aria-label").startswith("Of 4")
+    bar, text = ".chart .barlayer .point path", ".chart .ytick text"
+    light = fill(page, bar), fill(page, text)
+    for scheme, comparison in (("dark", "!=="), ("light", "===")):
+        page.emulate_media(color_scheme=scheme)
+        script = f"([path, old]) => getComputedStyle(document.querySelector(path)).fill {comparison} old"
+        page.wait_for_function(script, arg=[text, light[1]])
+        assert (fill(page, bar) == light[0]) == (scheme == "light")
+
+
+def test_pages_never_scroll_sideways_and_targets_are_large_enough_to_touch(fair, opened) -> None:
+    page = None
+    for path in ("", "home/", "home/days/"):
+        page = opened(f"/studies/fair-2024/{path}", page=page, viewport={"width": 390, "height": 844})
+        for width in (390, 768, 1440, 1920, 390):
+            page.set_viewport_size({"width": width, "height": 844})
+            # the chart follows the window
+            page.wait_for_function(
+                "() => document.querySelector('.chart .main-svg').getBoundingClientRect().right <= innerWidth"
+            )
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (path, width)
+            assert page.locator(".chart .main-svg").first.bounding_box()["width"] > 0
+    opened(GENDER, page=page)
+    small = page.evaluate(
+        """[...document.querySelectorAll('a, button, select, summary')]
+            .map(e => [e.textContent.trim(), e.getBoundingClientRect()])
+            .filter(([_, box]) => box.height > 0 && (box.height < 24 || box.width < 24))
+            .map(([text, box]) => text + ' ' + box.width + 'x' + box.height)"""
+    )
+    # links inside running text are exempt (WCAG 2.5.8)
+    assert [text for text in small if not text.startswith(("The whole privacy statement", "Skip"))] == []
+
+
+def test_window_is_chosen_without_javascript(fair, signed_in) -> None:
+    watched = signed_in(java_script_enabled=False)
+    page = watched.page
+    page.goto(watched.base + GENDER)
+    page.select_option("#from", "2024-05-31")
+    page.select_option("#to", "2024-06-01")
+    page.click("text=Show")
+    assert page.url.endswith("?from=2024-05-31&to=2024-06-01")
+    assert page.locator("h1 + .lead").inner_text() == "Fri 31 May 2024 to Sat 1 Jun 2024 (2 days)"
+    assert page.locator("table.table tbody tr").count() == 3
+    assert page.locator("noscript").is_visible()
+
+
+# --- keys -----------------------------------------------------------------------------------------------
+def focused(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.title"))
+
+
+def test_w_leads_to_the_triangle_arrow_keys_move_in_it_and_enter_chooses(fair, opened) -> None:
+    page = opened(GENDER + "?order=sorted")
+    page.wait_for_selector("[data-keys]:not([hidden])")
+    stops = page.locator("table[role=grid] a[tabindex='0']")
+    assert stops.count() == 1  # the grid is one stop of the Tab key
+    for key, window in (
+        ("w", "Thu 30 May 2024 to Sun 2 Jun 2024"),
+        ("ArrowDown", "Fri 31 May 2024 to Sun 2 Jun 2024"),
+        ("ArrowLeft", "Fri 31 May 2024 to Sat 1 Jun 2024"),
+        ("Home", "Fri 31 May 2024:"),
+        ("ArrowLeft", "Fri 31 May 2024:"),  # no window ends before it starts
+        ("End", "Fri 31 May 2024 to Sun 2 Jun 2024"),
+        ("ArrowLeft", "Fri 31 May 2024 to Sat 1 Jun 2024"),
+    ):
+        page.keyboard.press(key)
+        assert focused(page).startswith(window), key
+    assert stops.count() == 1
+    page.keyboard.press("Enter")
+    page.wait_for_url("**from=2024-05-31&to=2024-06-01&order=sorted")
+
+
+def test_question_mark_opens_the_list_and_its_keys_work(fair, opened) -> None:
+    page = opened(GENDER)
+    dialog = page.locator("#shortcuts")
+    page.locator("select#from").focus()
+    page.keyboard.press("t")  # letters in a field are no shortcuts
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("?")
+    assert dialog.is_visible()
+    assert page.evaluate("document.activeElement.closest('dialog') !== null")
+    page.keyboard.press("t")  # keys of the page do nothing behind the list
+    page.keyboard.press("Escape")
+    assert not dialog.is_visible()
+    page.wait_for_timeout(200)
+    assert page.url.endswith(GENDER)
+    page.keyboard.press("?")
+    # A key that is pressed before the closed list has lost the focus counts.
+    page.evaluate("""() => {
+      document.getElementById("shortcuts-off").focus();
+      document.getElementById("shortcuts").close();
+      const key = new KeyboardEvent("keydown", { key: "m", bubbles: true });
+      document.getElementById("shortcuts-off").dispatchEvent(key);
+    }""")
+    assert page.evaluate("document.activeElement.id") == "method"
+    page.keyboard.press("t")
+    page.wait_for_url("**view=table")
+    assert page.locator(".chart").count() == 0
+
+
+def test_button_opens_the_list_and_shortcuts_can_be_turned_off(fair, opened) -> None:
+    page = opened(GENDER)
+    page.locator("[data-opens=shortcuts]").click()
+    page.locator("#shortcuts-off").check()
+    page.keyboard.press("Escape")
+    page.keyboard.press("t")
+    page.keyboard.press("?")
+    page.wait_for_timeout(200)
+    assert not page.locator("#shortcuts").is_visible()
+    page.reload()
+    page.keyboard.press("t")
+    page.wait_for_timeout(200)
+    assert page.url.endswith(GENDER)
+
+
+# --- paper ----------------------------------------------------------------------------------------------
+def test_paper_has_the_numbers_in_ink_and_the_address_and_no_navigation(fair, opened) -> None:
+    page = opened(GENDER, color_scheme="dark")
+    text, light, ink = ".chart .ytick text", "rgb(229, 234, 239)", "rgb(26, 36, 46)"
+    assert fill(page, text) == light
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert fill(page, text) == ink
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert fill(page, text) == light
+    page.emulate_media(media="print", color_scheme="dark")
+    for selector in (".header", ".tabs", "#windows", ".switches", ".window-form"):
+        assert not page.locator(selector).first.is_visible(), selector
+    for selector in (".chart .main-svg", ".table", ".print-only"):
+        assert page.locator(selector).first.is_visible(), selector
+    assert page.url in page.locator(".print-only").inner_text()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.body).color") == ink
+
+
+def test_wide_charts_fit_on_paper_and_are_wide_again_after_it(fair, opened) -> None:
+    page = opened(GENDER + "days/", viewport={"width": 1440, "height": 900})
+    width = "parseFloat(document.querySelector('.chart .main-svg').getAttribute('width'))"
+    wide = page.evaluate(width)
+    assert wide > 1000
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(width) <= 660
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.wait_for_timeout(500)
+    assert page.evaluate(width) == wide
+
+
+# --- maps -----------------------------------------------------------------------------------------------
+@pytest.fixture
+def mapped(transactional_db) -> Study:
+    return map_factory.create()
+
+
+def place_of(page: Page, column: float, row: float) -> tuple[float, float]:
+    """Pixels of a place of the whole area, counted in squares from its lower left corner."""
+    page.locator(".map__frame").scroll_into_view_if_needed()
+    box = page.locator(".map__plot").bounding_box()
+    height_px = box["height"] / 1.06 / 2  # of a square: the area is higher than wide and fills the height
+    width_px = height_px * 750 / 1112
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    return middle[0] + (column - 1) * width_px, middle[1] - (row - 1) * height_px
+
+
+def point_at(page: Page, column: float, row: float) -> str:
+    """What is said of a place of the whole area."""
+    page.mouse.move(*place_of(page, column, row))
+    hover = page.locator(".map__hover")
+    return hover.inner_text() if hover.is_visible() else ""
+
+
+def fills(page: Page) -> set[str]:
+    """What the polygons are filled with, one text a class."""
+    paths = page.locator(".map__plot .shapelayer path, .map__plot path.js-fill").all()
+    return {str(path.evaluate("path => getComputedStyle(path).fill")) for path in paths}
+
+
+def resolved(page: Page, name: str) -> str:
+    """A colour of the style sheet as browsers write it."""
+    script = "name => { const e = document.createElement('i'); document.body.append(e); "
+    script += "e.style.color = `var(${name})`; const c = getComputedStyle(e).color; e.remove(); return c; }"
+    return str(page.evaluate(script, name))
+
+
+def title_becomes(page: Page, text: str) -> None:
+    page.wait_for_function("t => document.querySelector('[data-title]').textContent === t", arg=text)
+
+
+def test_zones_have_the_colours_of_their_classes_in_light_and_dark(mapped, opened) -> None:
+    page = opened(MAP, color_scheme="light")
+    options = ReportOptions(view="map")
+    home = mapped.indicators.get(slug="home")
+    scale = maps.map_scale(selectors.indicator_reports(home, maps.windows_of_scale(home)), options=options)
+    report = selectors.window_report(home, Window(1, 4))
+    (panel,) = maps.map_frame(report, names=ZONES, scale=scale, options=options)["panels"]
+    names = {f"--map-{found + 1}" if found >= 0 else "--surface-2" for found in panel["classes"]}
+    light = {resolved(page, name) for name in names}
+    assert fills(page) == light
+    page.emulate_media(color_scheme="dark")
+    dark = {resolved(page, name) for name in names}
+    page.wait_for_timeout(300)
+    assert dark != light
+    assert fills(page) == dark
+
+
+def test_pointing_says_the_numbers_of_a_zone_and_keys_and_drags_move_the_map(mapped, opened) -> None:
+    page = opened(MAP, viewport=SCREEN)
+    report = selectors.window_report(mapped.indicators.get(slug="home"), Window(1, 4))
+    options = ReportOptions(view="map")
+    scale = maps.map_scale([report], options=options)
+    texts = maps.map_frame(report, names=ZONES, scale=scale, options=options)["panels"][0]["texts"]
+    for column, row, text in (
+        (0.5, 0.5, texts[2]),
+        (1.5, 1.5, texts[1]),
+        (1.95, 0.05, texts[3]),
+        (0.1, 1.9, texts[0]),
+        (0.5, 1.5, ""),  # the hole
+        (2.05, 0.5, ""),
+    ):
+        assert point_at(page, column, row) == text, (column, row)
+    scale_bar = page.locator(".map__scale")
+    before = scale_bar.inner_text()
+    page.locator(".map__frame").focus()
+    page.keyboard.press("+")
+    page.keyboard.press("+")
+    page.wait_for_function("t => document.querySelector('.map__scale').textContent !== t", arg=before)
+    assert point_at(page, 1.2, 0.8) == texts[3]  # four times as large
+    for _ in range(6):
+        page.keyboard.press("ArrowRight")
+    assert point_at(page, 1.2, 0.8) == ""
+    page.get_by_role("button", name="Whole area").click()
+    page.wait_for_function("t => document.querySelector('.map__scale').textContent === t", arg=before)
+    assert point_at(page, 1.5, 1.5) == texts[1]
+    page.mouse.down()
+    page.mouse.move(*place_of(page, 2.5, 1.5), steps=5)
+    page.mouse.up()
+    page.wait_for_timeout(200)
+    assert point_at(page, 2.5, 1.5) == texts[1]
+    assert point_at(page, 1.5, 0.5) != texts[1]
+
+
+def test_days_are_stepped_and_opened(mapped, opened) -> None:
+    DayNote.objects.create(study=mapped, day=2, kind="outage", text="mast down", by="adam")
+    page = opened(MAP)
+    page.get_by_role("button", name="Day after").click()
+    title_becomes(page, "Thu 30 May 2024")
+    assert page.locator(".map__rest").is_hidden()  # these are the numbers of the window of the page
+    page.get_by_role("button", name="Day after").click()
+    page.locator(".map__blank").wait_for(state="visible")
+    assert page.locator(".map__blank").inner_text() == "\u00d7 outage"
+    assert any("url(" in fill for fill in fills(page))  # hatched
+    page.get_by_role("link", name="Open the numbers of this day").click()
+    page.wait_for_url("**/home/?from=2024-05-31&to=2024-05-31&view=map")
+
+
+def test_playing_goes_to_the_last_day_and_stops(mapped, opened) -> None:
+    page = opened(MAP + "&from=2024-06-01")
+    page.get_by_role("button", name="Play the days").click()
+    page.get_by_role("button", name="Pause").wait_for()
+    title_becomes(page, "Sun 2 Jun 2024")
+    page.get_by_role("button", name="Play the days").wait_for()
+    page.get_by_role("button", name="Day before").click()
+    title_becomes(page, "Sat 1 Jun 2024")
+
+
+def test_without_motion_days_are_stepped_by_hand_and_what_cannot_be_loaded_is_said(mapped, opened) -> None:
+    page = opened(MAP, reduced_motion="reduce")
+    assert page.get_by_role("button", name="Play the days").is_hidden()
+    page.route("**/map.json*", lambda route: route.fulfill(body="<html>signed out</html>"))
+    page.get_by_role("button", name="Day after").click()
+    page.get_by_text("The days could not be loaded.").wait_for()
+
+
+@pytest.fixture
+def located(transactional_db, monkeypatch) -> Study:
+    """A study with reported places; what a worker is asked for is computed at once."""
+    monkeypatch.setattr(tasks.compute_density, "delay_on_commit", tasks.compute_density)
+    return map_factory.create_located(n=2000)
+
+
+def test_the_deconvolved_map_comes_by_itself_and_both_move_together(located, opened) -> None:
+    page = opened("/studies/fair-2024/maps/", viewport={"width": 1300, "height": 1100})
+    page.get_by_text("The density explains the reports").wait_for()
+    assert page.locator(".map__plot image").count() == 2
+    assert page.eval_on_selector(".map__plot image", "e => getComputedStyle(e).imageRendering") == "pixelated"
+    frames = page.locator(".map__frame")
+    box = frames.nth(1).bounding_box()
+    # The square where most people are: column 6 of 16 and row 10 of 20, in a map that fills its height.
+    side = box["height"] / 1.06 / 20
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(middle[0] + (6.5 - 8) * side, middle[1] - (10.5 - 10) * side)
+    text = frames.nth(1).locator(".map__hover").inner_text()
+    assert "about" in text
+    assert "subscribers" in text
+    page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_timeout(300)
+    ranges = page.eval_on_selector_all(".map__plot", "plots => plots.map(p => p.layout.xaxis.range)")
+    assert ranges[0] == pytest.approx(ranges[1])
+    page.get_by_role("button", name="Day after").click()
+    frames.nth(1).get_by_text("not computed yet").wait_for()
+    assert frames.nth(0).locator(".map__blank").is_hidden()
+
+
+def test_no_map_has_a_serious_barrier(located, opened) -> None:
+    """Opposite settings go together, as in tests/e2e/test_accessibility.py."""
+    page, found = None, []
+    for path, schemes in (
+        (MAP, ("light", "dark")),
+        (MAP + "&layer=uncertainty&from=2024-05-31", ("dark", "light")),
+        ("/studies/fair-2024/maps/", ("light", "dark")),
+    ):
+        page = opened(path, page=page)
+        if path.endswith("/maps/"):
+            page.get_by_text("The density explains the reports").wait_for()
+        for size, scheme in zip(("wide", "narrow"), schemes, strict=True):
+            page.set_viewport_size(SIZES[size])
+            page.emulate_media(color_scheme=scheme)
+            found += [f"{path}, {size}, {scheme}: {line}" for line in barriers(page)]
+            if is_wider_than_the_screen(page):
+                found.append(f"{path}, {size}: the page scrolls sideways")
+    assert found == []

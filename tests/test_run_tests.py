@@ -1,0 +1,131 @@
+"""Running the tests: costs are reported, the right long tests are chosen, and nothing is left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import psutil
+import pytest
+from django.conf import settings
+
+from scripts import test_costs
+from scripts.long_tests import TABLE, choose
+from scripts.mutants import DoesNotApplyError, Mutant
+from scripts.test_costs import Cost
+
+GUARDS = {
+    "guards": {
+        "tests/e2e/test_zones.py": ["mobility/handover"],
+        "tests/test_all.py": ["mobility", "ldp/a.py"],
+    },
+    "unguarded": {"paths": ["docs"]},
+}
+LEAVES_A_DAEMON = """
+import os, signal, sys
+from scripts.run_tests import call, nothing_left_behind
+signal.signal(signal.SIGINT, signal.default_int_handler)
+DAEMON = '''
+import subprocess
+print(subprocess.Popen(["sleep", "60"], start_new_session=True).pid, flush=True)
+'''
+with nothing_left_behind() as folder:
+    (folder / "left").write_text("by a test")
+    print(folder, flush=True)
+    call([sys.executable, "-c", DAEMON], dict(os.environ))
+    call(["sleep", "60"], dict(os.environ))
+"""
+CODE = "def least(found):\n    if found:\n        return min(found) + 1\n    return 0\n"
+
+
+def cost(name: str, cpu_s: float) -> Cost:
+    return Cost(name=name, n_tests=1, cpu_s=cpu_s, wall_s=cpu_s)
+
+
+@pytest.mark.parametrize("is_ended_before", [False, True])
+def test_ctrl_c_leaves_nothing_and_orphans_that_end_are_gone_at_once(is_ended_before: bool) -> None:
+    words = [sys.executable, "-c", LEAVES_A_DAEMON]
+    run = subprocess.Popen(
+        words, cwd=settings.BASE_DIR, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    folder, daemon = Path(run.stdout.readline().strip()), int(run.stdout.readline())
+    assert (folder / "left").exists() and psutil.pid_exists(daemon)
+    if is_ended_before:
+        orphan = psutil.Process(daemon)
+        orphan.terminate()
+        psutil.wait_procs([orphan], timeout=20)
+        assert not psutil.pid_exists(daemon)
+    os.kill(run.pid, signal.SIGINT)
+    run.communicate(timeout=60)
+    assert not folder.exists() and not psutil.pid_exists(daemon)
+
+
+@pytest.mark.parametrize(
+    ("changed", "chosen"),
+    [
+        (["docs/index.md"], []),
+        (["ldp/a.py", "docs/index.md"], ["tests/test_all.py"]),
+        (["mobility/handover/send.py"], ["tests/e2e/test_zones.py", "tests/test_all.py"]),
+        (["tests/e2e/test_zones.py"], ["tests/e2e/test_zones.py"]),
+        (["tests/ldp/test_grr.py"], []),  # runs anyway
+        (["tests/ldp/exact.py"], ["tests"]),
+        (["ldp/b.py", "mobility/handover/send.py"], ["tests"]),  # of a folder that no table knows: all
+    ],
+)
+def test_long_tests_guard_what_has_changed(changed: list[str], chosen: list[str]) -> None:
+    assert choose(changed, GUARDS) == chosen
+
+
+def test_every_module_with_long_tests_says_what_it_guards() -> None:
+    root = settings.BASE_DIR
+    marked = {path for path in root.glob("tests/**/test_*.py") if "mark.long" in path.read_text()}
+    modules = marked.union(root.glob("tests/e2e/test_*.py")) - {Path(__file__)}
+    table = tomllib.loads(TABLE.read_text())
+    assert set(table["guards"]) == {path.relative_to(root).as_posix() for path in modules}
+    named = {*table["unguarded"]["paths"]}.union(*table["guards"].values())
+    assert [folder for folder in named if not (root / folder).exists()] == []
+
+
+def test_a_folder_above_its_budget_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(test_costs, "BUDGET", tmp_path / "budget.toml")
+    test_costs.write_budget(
+        {"fast": [cost("tests/a/t.py::t", 20.0), cost("tests/b/t.py::t", 5.0)]}, loop_s=0.1
+    )
+    # Twice as slow a machine: 43 seconds there are 21.5 here, and the budget is 20.
+    now = [cost("tests/a/t.py::t", 43.0), cost("tests/b/t.py::t", 13.0), cost("tests/c/t.py::t", 2.0)]
+    over, new = test_costs.over_budget("fast", now, loop_s=0.2)
+    assert "tests/b (fast) costs 6.5 processor seconds, its budget is 5.0" in over
+    assert "tests/c has no budget" in new
+
+
+def test_the_dearest_tests_are_named_and_folders_add_up() -> None:
+    tests = [cost(f"tests/a/t.py::{number}", number) for number in range(12)] + [cost("", 3.0)]
+    first, start, folder, total, *dearest = test_costs.report("fast", tests, elapsed_s=60)
+    assert first.startswith("fast: 12 tests in 60 s")
+    assert (
+        "3.0  starting up (1 processes)" in start and "66.0  tests/a (12 tests)" in folder and "69.0" in total
+    )
+    assert [line.rpartition("::")[2] for line in dearest] == [str(number) for number in range(11, 1, -1)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "mutated"),
+    [
+        ("min(found)", "max(found)", CODE.replace("min", "max")),
+        ("return 0", "return 1", CODE.replace("return 0", "return 1")),
+        ("if found:\n    return min(found) + 1\nreturn 0", "pass", "def least(found):\n    pass\n"),
+    ],
+)
+def test_a_mutant_replaces_one_place(old: str, new: str, mutated: str) -> None:
+    mutant = Mutant(rule="", file="a.py", function="least", old=old, new=new, by="")
+    assert mutant.applied(CODE) == mutated
+
+
+@pytest.mark.parametrize(
+    ("function", "old"), [("least", "found"), ("least", "max(found)"), ("most", "min(found)")]
+)
+def test_a_mutant_that_does_not_apply_is_an_error(function: str, old: str) -> None:
+    with pytest.raises(DoesNotApplyError):
+        Mutant(rule="", file="a.py", function=function, old=old, new="0", by="").applied(CODE)
