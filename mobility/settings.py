@@ -138,6 +138,7 @@ EMBEDDED_REDIS = not REDIS_URL
 CELERY_BROKER_URL = REDIS_URL or PATHS.redis_url
 # Each zone has a broker of its own; should both be given one, neither takes the other's work.
 CELERY_TASK_DEFAULT_QUEUE = "celery" if MOBILITY_ZONE == "all" else MOBILITY_ZONE
+CELERY_ACCEPT_CONTENT = ["json"]  # a message with a pickle would run whatever its writer likes
 CELERY_TASK_IGNORE_RESULT = True  # the state of a batch is its row, not a message
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -245,14 +246,7 @@ SESSION_COOKIE_AGE = env.whole("MOBILITY_SESSION_HOURS", default=12, least=1) * 
 MOBILITY_SECOND_FACTOR = env.choice(
     "MOBILITY_SECOND_FACTOR", default="optional", among=("optional", "required")
 )
-# Counts of guesses, and codes that were used: one cache for all web processes, and one that a restart keeps.
-CACHES = {
-    "default": {
-        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
-        "LOCATION": "signin_cache",
-        "OPTIONS": {"MAX_ENTRIES": 100_000},  # too many for a flood to push counts out
-    }
-}
+CACHES = {"default": {"BACKEND": "mobility.signin.cache.JsonCache"}}  # counts of guesses, and used codes
 ALLAUTH_TRUSTED_PROXY_COUNT = env.whole("MOBILITY_TRUSTED_PROXIES", default=0, least=0)
 ACCOUNT_ADAPTER = "mobility.signin.adapters.AccountAdapter"
 ACCOUNT_FORMS = {

@@ -4,10 +4,10 @@ from django.db import models
 
 
 class CacheEntry(models.Model):
-    """A row of Django's database cache, with the columns that it expects; nothing else writes here."""
+    """An entry of `mobility.signin.cache`; nothing else writes here."""
 
     cache_key = models.CharField(max_length=255, primary_key=True)
-    value = models.TextField()
+    value = models.JSONField()
     expires = models.DateTimeField(db_index=True)
 
     class Meta:

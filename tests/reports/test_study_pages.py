@@ -169,7 +169,7 @@ def test_key_figures_do_not_tell_of_a_day_that_is_hidden(reader) -> None:
         # study, indicators, visitors, zones, tally, notes
         ("reports:indicator", ("fair-2024", "gender"), 4 + 6),
         ("reports:days", ("fair-2024", "gender"), 4 + 4),  # study, indicators, tally, notes
-        # study, plan, indicators (3), area, typed epsilons, versions; studies, plans and deleted of the people
+        # study, plan, indicators (3), area, typed epsilons, versions; studies, plans, deleted of the people
         ("reports:statement", ("fair-2024",), 4 + 12),
     ],
 )
