@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mobility.errors import BatchFormatError
 from mobility.readers import Column, Layout, RowBlock, Texts
 from mobility.readers.compression import Buffered, is_of_storage
+from mobility.readers.parquet_footer import check_footer, check_row_groups
 from mobility.readers.parquet_pages import NoPageError, check_pages
 from mobility.readers.text import UTF8, is_bad, is_plain, kinds_of_rows
 from reports.studyfile.formats import EPOCH_MS, EPOCH_S, ISO
@@ -82,14 +83,17 @@ def _blocks(file: Buffered, *, layout: Layout, groups: range | None) -> Iterator
 
 
 def _opened(file: Buffered, *, read_dictionary: list[str] | None = None) -> pq.ParquetFile:
+    size = check_footer(file)
     file.seek(0)
-    return pq.ParquetFile(
+    reader = pq.ParquetFile(
         pa.PythonFile(file, mode="r"),
         read_dictionary=read_dictionary,
         buffer_size=BUFFER_BYTES,  # else whole columns of a row group are held
         pre_buffer=False,
         page_checksum_verification=True,
     )
+    check_row_groups(reader.metadata, size=size)
+    return reader
 
 
 def _check_columns(reader: pq.ParquetFile, *, layout: Layout) -> None:

@@ -14,6 +14,7 @@ from mobility.errors import BatchFormatError
 from mobility.readers.compression import Buffered
 
 MAX_OPEN_BYTES = 256 << 20  # of the columns that are read side by side
+MAX_PAGES = 100_000  # of a column in a row group: writers make some hundred
 HEADER_BYTES = 512  # enough for most; statistics in a header can be long
 MAX_HEADER_BYTES = 1 << 20
 _DICTIONARY_PAGE = 2
@@ -61,11 +62,20 @@ def check_pages(
             continue
         needed = 0
         for name, index in columns.items():
-            pages = list(_pages(file, chunk=group.column(index)))
-            needed += max((page.plain_bytes for page in pages if page.is_dictionary), default=0)
-            needed += max((page.plain_bytes for page in pages if not page.is_dictionary), default=0)
-            if not all(page.has_places for page in pages):
-                by_place.discard(name)
+            dictionary_bytes = values_bytes = 0
+            for n_pages, page in enumerate(_pages(file, chunk=group.column(index)), start=1):
+                if n_pages > MAX_PAGES:
+                    raise BatchFormatError(
+                        f"column {name!r} has more than {MAX_PAGES} pages in row group {number + 1} of the "
+                        "Parquet file: write pages of a megabyte"
+                    )
+                if page.is_dictionary:
+                    dictionary_bytes = max(dictionary_bytes, page.plain_bytes)
+                else:
+                    values_bytes = max(values_bytes, page.plain_bytes)
+                if not page.has_places:
+                    by_place.discard(name)
+            needed += dictionary_bytes + values_bytes
         if needed > limit:
             raise BatchFormatError(
                 f"row group {number + 1} of the Parquet file has pages of {needed >> 20} MiB, more than "

@@ -13,6 +13,8 @@ import pyogrio
 from pyogrio.errors import DataLayerError, DataSourceError
 from shapely.errors import GEOSException
 
+from reports.geography.geopackages import check_geopackage
+from reports.geography.shapefiles import check_index
 from reports.studyfile.problems import Problems, nearest
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 SHAPEFILE: Final = (".shp", ".shx", ".dbf", ".prj", ".cpg")
 MAX_UNPACKED_BYTES: Final = 400_000_000
+MAX_ENTRIES: Final = 10_000  # of a zip file: each takes memory before any is looked at
+_ENTRY: Final = b"PK\x01\x02"
 # GDAL goes by content where it can, and knows formats that name other files: these two are let through.
 _BEGINS: Final = {".shp": b"\x00\x00\x27\x0a", ".gpkg": b"SQLite format 3\0"}
 
@@ -33,9 +37,14 @@ def read_container(source: "Source", problems: Problems, *, rules: "Rules") -> g
         for suffix, data in files.items():
             (Path(folder) / f"file{suffix}").write_bytes(data)
         path = Path(folder) / f"file{next(iter(files))}"
+        _check(path, files, problems)
+        if problems.found:
+            return None
         try:
             layers = _layers(path, problems, rules=rules, is_shapefile=path.suffix == ".shp")
-            frames = [pyogrio.read_dataframe(path, layer=layer) for layer in layers]
+            frames = [
+                pyogrio.read_dataframe(path, layer=layer, max_features=rules.max_features) for layer in layers
+            ]
         except (DataSourceError, DataLayerError, GEOSException, ValueError, OSError) as error:
             reason = str(error).replace(str(path), source.name)
             problems.add("content", f"must be a {_format(path)} that can be read: {reason}")
@@ -46,6 +55,14 @@ def read_container(source: "Source", problems: Problems, *, rules: "Rules") -> g
     if len({frame.crs for frame in frames}) > 1:
         frames = [frame.to_crs(frames[0].crs) for frame in frames]
     return gpd.GeoDataFrame(pd.concat(frames, ignore_index=True)) if len(frames) > 1 else frames[0]
+
+
+def _check(path: Path, files: dict[str, bytes], problems: Problems) -> None:
+    """Note what would let GDAL compute, or read, more than the files hold."""
+    if path.suffix == ".gpkg":
+        check_geopackage(path, problems)
+    elif ".shx" in files:
+        check_index(files[".shp"], files[".shx"], problems)
 
 
 def _format(path: Path) -> str:
@@ -72,6 +89,9 @@ def _files(source: "Source", problems: Problems) -> dict[str, bytes] | None:
 
 def _unzipped(data: bytes, problems: Problems) -> dict[str, bytes] | None:
     """The one shapefile, or GeoPackage, of a zip file."""
+    if data.count(_ENTRY) > MAX_ENTRIES:
+        problems.add("content", f"must be a zip file of at most {MAX_ENTRIES} files")
+        return None
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = [entry for entry in archive.infolist() if not entry.filename.startswith("__MACOSX/")]

@@ -73,7 +73,12 @@ def shown(value: object) -> str:
 
 
 def nearest(name: str, *, known: Collection[str]) -> str:
-    """Return a hint at the known name that looks most like `name`, or nothing."""
+    """Return a hint at the known name that looks most like `name`, or nothing; of a long one nothing.
+
+    Comparing takes time by the product of both lengths.
+    """
+    if len(name) > MAX_SHOWN:
+        return ""
     near = difflib.get_close_matches(name, known, n=1)
     return f', did you mean "{near[0]}"?' if near else ""
 

@@ -6,13 +6,29 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from reports.studyfile.problems import Problems, StudyFileError
+from reports.studyfile.toml_bounds import MAX_BYTES, bound_of
 
 
 def parse_toml(text: bytes, problems: Problems) -> dict[str, Any]:
-    """Return the document; a syntax error ends everything, since nothing is left to check."""
+    """Return the document; a syntax error ends everything, since nothing is left to check.
+
+    Work and memory are bounded, whatever the text is (`reports.studyfile.toml_bounds`).
+
+    Raises
+    ------
+    StudyFileError : syntax error, or more than any study file needs
+    """
+    if len(text) > MAX_BYTES:
+        problems.add("size", f"must be at most {MAX_BYTES // 1_000_000} MB", len(text))
+        raise StudyFileError(problems.all())
     try:
         decoded = text.decode("utf-8-sig")
+        if broken := bound_of(decoded):
+            problems.add(*broken)
+            raise StudyFileError(problems.all())
         return tomllib.loads(decoded, parse_float=_exact)
+    except StudyFileError:  # a ValueError, too
+        raise
     except UnicodeDecodeError as error:
         place = _place_of(text[: error.start].decode("utf-8", "replace"))
         problems.add(place, "must be UTF-8 text", f"byte 0x{text[error.start]:02x}")

@@ -302,8 +302,24 @@ def test_a_bit_per_category_has_its_limit(mechanism) -> None:
         (b"[study]\nslug = \n", "study.toml: line 2, column 8: must be valid TOML: Invalid value"),
         (b"[study]\nslug = [1,\n", "study.toml: line 3, column 1: must be valid TOML"),
         (b'[study]\nname = "caf\xe9"\n', "study.toml: line 2, column 12: must be UTF-8 text"),
-        (b"a = " + b"[" * 20_000, "study.toml: text: must be valid TOML"),
-        (b"a = " + b"1" * 5_000, "study.toml: text: must be valid TOML"),
+        (b"a = " + b"[" * 20_000, "study.toml: line 1: must be nested at most 16 deep, got 17"),
+        (b"\na = " + b"{b=" * 17, "study.toml: line 2: must be nested at most 16 deep, got 17"),
+        (b"a" + b".a" * 1_000 + b" = 1", "study.toml: line 1: must be nested at most 16 deep, got 17"),
+        (b"[" + b" a ." * 1_000 + b"a]", "study.toml: line 1: must be nested at most 16 deep, got 17"),
+        (b"a = " + b"1" * 5_000, "study.toml: line 1: must have numbers of at most 64 digits"),
+        (
+            b"[study]\ndays = 0x" + b"f" * 5_000,
+            "study.toml: line 2: must have numbers of at most 64 digits",
+        ),
+        (
+            b"a=1\n" * 100_001,
+            "study.toml: line 100001: must have at most 100000 keys, tables and lists, got 100001",
+        ),
+        (
+            b"[[a]]\n" * 50_001,
+            "study.toml: line 50001: must have at most 100000 keys, tables and lists, got 100001",
+        ),
+        (b"#" * 2_000_001, "study.toml: size: must be at most 2 MB, got 2000001"),
     ],
 )
 def test_a_syntax_error_has_its_place(text, expected) -> None:

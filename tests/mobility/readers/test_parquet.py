@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobility.errors import BatchFormatError, SealBrokenError
-from mobility.readers import Layout, Source, parquet, parquet_pages
+from mobility.readers import Layout, Source, parquet, parquet_footer, parquet_pages
+from mobility.readers.compression import buffered
 from mobility.readers.opening import read_extract
+from mobility.readers.parquet import group_sizes
 from mobility.readers.parquet_pages import NoPageError, _Thrift, check_pages
 from mobility.services import staging
 from mobility.services.staging import UploadReader
@@ -259,6 +261,49 @@ def test_pages_that_need_too_much_memory_are_refused_before_they_are_read(monkey
     assert blocks_of(io.BytesIO(data), "a", "b")
     with pytest.raises(BatchFormatError, match="pages of 16 MiB, more than 12"):  # of all columns together
         blocks_of(io.BytesIO(data), "a", "unwanted")
+
+
+def shared_pages(*, groups: int) -> bytes:
+    """A file whose footer names its one row group again and again: rows without bytes."""
+    metadata = io.BytesIO()
+    data = written(pa.table({"a": ["x"] * 10_000}))
+    one = pq.read_metadata(io.BytesIO(data))
+    many = pq.read_metadata(io.BytesIO(data))
+    for _ in range(groups - 1):
+        many.append_row_groups(one)
+    many.write_metadata_file(metadata)
+    footer = metadata.getvalue()[4:]
+    length = int.from_bytes(data[-8:-4], "little")
+    return data[: -8 - length] + footer
+
+
+TOO_MUCH = [
+    (lambda: shared_pages(groups=2_000), "FREE_ROWS", 1_000_000, r"says it has 20000000 rows in \d+ bytes"),
+    (lambda: shared_pages(groups=11), "MAX_ROW_GROUPS", 10, "has 11 row groups, more than 10"),
+    (lambda: written(pa.table({"a": ["x"]})), "MAX_FOOTER_BYTES", 100, "has a footer of 0 MiB, more than 0"),
+]
+
+
+@pytest.mark.parametrize(("made", "limit", "most", "said"), TOO_MUCH, ids=["rows", "row groups", "footer"])
+def test_a_footer_that_announces_too_much_is_refused_with_its_reason(
+    made, limit, most, said, monkeypatch
+) -> None:
+    data = made()
+    monkeypatch.setattr(parquet_footer, limit, most)
+    monkeypatch.setattr(parquet_footer, "MAX_ROWS_PER_BYTE", 1)
+    with pytest.raises(BatchFormatError, match=said):
+        blocks_of(io.BytesIO(data), "a")
+    with pytest.raises(BatchFormatError, match=said):
+        group_sizes(buffered(io.BytesIO(data)))
+
+
+def test_a_column_of_too_many_pages_is_refused_at_the_first_page_too_many(monkeypatch) -> None:
+    data = written(pa.table({"a": list(map(str, range(5_000)))}), use_dictionary=False, data_page_size=1,
+                   write_batch_size=1)  # fmt: skip
+    assert sum(len(block.lines) for block in read(io.BytesIO(data), "a")) == 5_000
+    monkeypatch.setattr(parquet_pages, "MAX_PAGES", 100, raising=False)
+    with pytest.raises(BatchFormatError, match="column 'a' has more than 100 pages in row group 1"):
+        blocks_of(io.BytesIO(data), "a")
 
 
 def varint(n: int) -> bytes:
