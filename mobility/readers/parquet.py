@@ -36,7 +36,7 @@ def read_parquet(file: Buffered, *, layout: Layout, groups: range | None = None)
         yield from _blocks(file, layout=layout, groups=groups)
     except MemoryError:  # Arrow's is one of both: the file may be sound
         raise
-    except (pa.ArrowException, NoPageError, OSError) as error:
+    except (pa.ArrowException, NoPageError, UnicodeDecodeError, OSError) as error:
         if isinstance(error, OSError) and is_of_storage(error):
             raise
         raise BatchFormatError(DAMAGED) from None
@@ -58,7 +58,7 @@ def group_sizes(file: Buffered) -> list[tuple[int, int]]:
         ]
     except MemoryError:
         raise
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         if isinstance(error, OSError) and is_of_storage(error):
             raise
         raise BatchFormatError(DAMAGED) from None

@@ -210,6 +210,7 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     ("Parquet with a footer of noise", with_footer(b"\x15\xff" * 50), BAD_PARQUET),
     ("Parquet with a footer longer than itself", b"PAR1" + bytes(20) + b"\xff\xff\xff\x7fPAR1", BAD_PARQUET),
     ("Parquet altered", altered(CHECKED, CHECKED.index(WHO_IN_PAGE) + 9), BAD_PARQUET),
+    ("Parquet with a column whose name is no text", parquet().replace(b"age", b"\xffge"), BAD_PARQUET),
     ("Parquet and then text", parquet() + ROW, BAD_PARQUET),
     ("Parquet encrypted", b"PARE" + bytes(100) + b"PARE",
      "the file is an encrypted Parquet file: write it without encryption (it is sealed when it arrives), "
