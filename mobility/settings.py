@@ -197,6 +197,8 @@ MOBILITY_ESCROW = env.choice("MOBILITY_ESCROW", default="expected", among=("expe
 # --- plans ------------------------------------------------------------------------------------
 # Whether what may weaken the protection needs the approval of somebody who wrote nothing of it.
 MOBILITY_SECOND_PERSON = env.bool("MOBILITY_SECOND_PERSON", default=True)
+# For how long an account counts as belonging to whoever created or changed it (reports/second_person.py).
+MOBILITY_SECOND_PERSON_DAYS = env.whole("MOBILITY_SECOND_PERSON_DAYS", default=30, least=1)
 
 # --- ways in ----------------------------------------------------------------------------------
 MOBILITY_MAX_UPLOAD_BYTES = env.whole("MOBILITY_MAX_UPLOAD_BYTES", default=200_000_000_000, least=1)

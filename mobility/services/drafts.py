@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -13,6 +14,7 @@ from django.utils.translation import gettext
 from mobility.errors import MobilityError
 from mobility.models import PlanDraft, VaultStudy
 from mobility.services.vault import closed_error, find_study
+from reports import second_person
 from reports.models import Study
 from reports.models.ledger import LedgerKind
 from reports.plan_changes import second_person_reasons
@@ -148,11 +150,15 @@ def approve_draft(draft: PlanDraft, *, revision: int, by: str, remark: str = "")
 
     Raises
     ------
-    DraftError : whoever wrote any of it cannot approve it; or it does not wait for a review
+    DraftError : whoever wrote any of it cannot approve it, nor an account that an author could act through
+        (reports/second_person.py); or it does not wait for a review
     DraftConflictError : it was changed since the reviewer looked at it
     """
     with _step(draft, revision=revision) as locked:
-        _check_reviewer(locked, by=by)
+        _check_waits(locked)
+        reason = approval_obstacle(locked, by=by)
+        if reason:
+            raise DraftError(reason)
         locked.state = State.REVIEWED
         locked.reviewed_by, locked.reviewed_at = by, timezone.now()
         locked.reviewed_hash = locked.definition_hash
@@ -173,7 +179,9 @@ def send_back(draft: PlanDraft, *, revision: int, by: str, remark: str) -> None:
             gettext("Say what is to be changed: without it the author does not know what to do.")
         )
     with _step(draft, revision=revision) as locked:
-        _check_reviewer(locked, by=by)
+        _check_waits(locked)
+        if not may_review(locked, by=by):
+            raise DraftError(_of_author(by))
         locked.submitted_at, locked.submitted_by = None, ""
         locked.remark, locked.remark_by = remark[:REMARK_MAX], by
         locked.save()
@@ -202,7 +210,17 @@ def base_of(draft: PlanDraft) -> StudyDefinition | None:
 
 def may_review(draft: PlanDraft, *, by: str) -> bool:
     """Whether an account has written nothing of a draft."""
-    return by not in draft.editors
+    return not second_person.is_author(by, authors=draft.editors)
+
+
+def approval_obstacle(draft: PlanDraft, *, by: str, at: datetime | None = None) -> str:
+    """Say why an approval of a draft by an account does not count; empty if it does.
+
+    Parameters
+    ----------
+    at : when it was approved; None = now
+    """
+    return second_person.obstacle(by, authors=draft.editors, of_author=_of_author(by), at=at)
 
 
 def record_review(draft: PlanDraft) -> None:
@@ -252,14 +270,16 @@ def _write(draft: PlanDraft, definition: StudyDefinition, *, by: str) -> None:
     draft.reviewed_by, draft.reviewed_at, draft.reviewed_hash = "", None, ""
 
 
-def _check_reviewer(draft: PlanDraft, *, by: str) -> None:
+def _check_waits(draft: PlanDraft) -> None:
     if draft.state != State.DRAFT or draft.submitted_at is None:
         raise DraftError("the draft must wait for a review, got one that does not")
-    if not may_review(draft, by=by):
-        raise DraftError(
-            f"a draft must be reviewed by somebody who wrote nothing of it, got {by}: ask another "
-            "administrator or a privacy officer"
-        )
+
+
+def _of_author(by: str) -> str:
+    return (
+        f"a draft must be reviewed by somebody who wrote nothing of it, got {by}: ask another "
+        "administrator or a privacy officer"
+    )
 
 
 @contextmanager

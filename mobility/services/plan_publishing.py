@@ -25,7 +25,14 @@ from mobility.models import (
     VaultPublication,
     VaultStudy,
 )
-from mobility.services.drafts import DraftConflictError, DraftError, reasons_of, record_draft, record_review
+from mobility.services.drafts import (
+    DraftConflictError,
+    DraftError,
+    approval_obstacle,
+    reasons_of,
+    record_draft,
+    record_review,
+)
 from mobility.services.studies import create_study
 from mobility.services.vault import closed_error
 from reports.models import Plan, Study
@@ -116,6 +123,9 @@ def review_of(draft: PlanDraft) -> str:
     NotReviewedError
     """
     if draft.state == State.REVIEWED:
+        reason = approval_obstacle(draft, by=draft.reviewed_by, at=draft.reviewed_at)
+        if reason:  # of a time before this rule
+            raise NotReviewedError(reason)
         return str(Review.APPROVED)
     if not reasons_of(draft):
         return str(Review.LOWERS_ONLY)

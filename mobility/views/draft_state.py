@@ -6,7 +6,7 @@ from enum import StrEnum
 from django.utils.translation import gettext
 
 from mobility.models import PlanDraft
-from mobility.services.drafts import may_review, reasons_of
+from mobility.services.drafts import approval_obstacle, may_review, reasons_of
 
 State = PlanDraft.State
 
@@ -62,6 +62,8 @@ def state_of(draft: PlanDraft, *, by: str, is_administrator: bool, asks_second: 
     reasons = reasons_of(draft) if draft.is_open else []
     following = _next(draft, needs_second=bool(reasons) and asks_second)
     is_reviewer = following == Next.REVIEW and may_review(draft, by=by)
+    obstacle = approval_obstacle(draft, by=by) if is_reviewer else ""
+    is_reviewer = is_reviewer and not obstacle
     may = {"approve", "send_back"} if is_reviewer else set()
     if is_administrator:
         may |= {"edit", "withdraw"} if draft.is_open else set()
@@ -75,7 +77,8 @@ def state_of(draft: PlanDraft, *, by: str, is_administrator: bool, asks_second: 
         next=following,
         may=frozenset(may),
         title=_title(draft, following),
-        words=_words(draft, following, is_reviewer=is_reviewer, is_administrator=is_administrator),
+        words=obstacle
+        or _words(draft, following, is_reviewer=is_reviewer, is_administrator=is_administrator),
     )
 
 

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import transaction
 
 from ldp import PlanSpec
+from reports import second_person
 from reports.budget import BudgetLine, BudgetOutlook, caps_in_force, outlook
 from reports.composition import losses_of
 from reports.models import BudgetCap, BudgetPopulation, CapDecision, Plan, Study
@@ -23,6 +24,7 @@ __all__ = [
     "BudgetExceededError",
     "BudgetOutlook",
     "check_budget",
+    "confirmation_obstacle",
     "decide_cap",
     "outlook_of",
     "propose_cap",
@@ -174,13 +176,15 @@ def decide_cap(cap: BudgetCap, *, confirm: bool, by: str) -> CapDecision:
 
     Raises
     ------
-    BudgetChangeError : the same person asked for it, it does not wait, or the cap in force is another one now
+    BudgetChangeError : `by` is no second person (reports/second_person.py), it does not wait, or the cap in
+        force is another one now
     """
     _lock(cap.population_id)
     if not cap.needs_second or CapDecision.objects.filter(cap=cap).exists():
         raise BudgetChangeError(f"cap must wait for a second person, got one that does not: {cap}")
-    if confirm and cap.set_by == by:
-        raise BudgetChangeError(f"cap must be confirmed by somebody else than {cap.set_by}, who asked for it")
+    reason = confirmation_obstacle(cap, by=by) if confirm else ""
+    if reason:
+        raise BudgetChangeError(reason)
     now = caps_in_force(cap.population_id).get((cap.unit, cap.period))
     if confirm and (None if now is None else now.pk) != cap.replaces_id:
         raise BudgetChangeError(
@@ -190,6 +194,12 @@ def decide_cap(cap: BudgetCap, *, confirm: bool, by: str) -> CapDecision:
     decision = CapDecision.objects.create(cap=cap, is_confirmed=confirm, decided_by=by)
     _record(cap, by=by, what="confirmed" if confirm else "refused")
     return decision
+
+
+def confirmation_obstacle(cap: BudgetCap, *, by: str) -> str:
+    """Say why an account cannot confirm a cap that waits; empty if it can."""
+    own = f"cap must be confirmed by somebody else than {cap.set_by}, who asked for it"
+    return second_person.obstacle(by, authors=[cap.set_by], of_author=own)
 
 
 def _lock(population: str) -> BudgetPopulation:

@@ -1,6 +1,7 @@
 """Filters for numbers, days, epsilons and estimates; the words themselves are in `reports.wording`."""
 
 from django import template
+from django.conf import settings
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
@@ -31,6 +32,12 @@ for function in (
     wording.visitors_title,
 ):
     register.filter(function)
+
+
+@register.simple_tag
+def second_person_days() -> int:
+    """Days for which an account counts as belonging to whoever created or changed it."""
+    return settings.MOBILITY_SECOND_PERSON_DAYS
 
 
 @register.filter

@@ -19,7 +19,7 @@ from reports.budget import BudgetLine, Period, Unit, in_force_since, standing
 from reports.composition import counted, studies_of
 from reports.models import BudgetCap, DeletedStudy, Study
 from reports.policies import OVERSEERS, Role, require_role, roles_of
-from reports.services.budgets import BudgetChangeError, decide_cap, propose_cap
+from reports.services.budgets import BudgetChangeError, confirmation_obstacle, decide_cap, propose_cap
 from reports.studyfile.definition import DEFAULT_POPULATION
 from reports.views.access import account
 from reports.wording_budget import left_words, period_words, span_words, spent_words, unit_words
@@ -81,12 +81,12 @@ def budget(request: HttpRequest) -> HttpResponse:
         problem = _propose(request, form, population=population)
         if not problem and form.is_valid():
             return redirect(_address(population))
-    context = _context(population) | {
+    me = account(request).get_username()
+    context = _context(population, me=me) | {
         "populations": populations,
         "form": form,
         "problem": problem,
         "may_set": Role.ADMINISTRATOR in roles_of(request.user),
-        "me": account(request).get_username(),
         "crumbs": _crumbs(),
     }
     return render(request, "reports/budget.html", context, status=422 if problem or form.errors else 200)
@@ -135,7 +135,7 @@ def _populations() -> list[str]:
     return [DEFAULT_POPULATION, *sorted(found - {DEFAULT_POPULATION})]
 
 
-def _context(population: str) -> dict[str, Any]:
+def _context(population: str, *, me: str) -> dict[str, Any]:
     studies = studies_of(population)
     caps = BudgetCap.objects.filter(population=population).select_related("decision", "replaces")
     total = counted(studies)
@@ -146,9 +146,14 @@ def _context(population: str) -> dict[str, Any]:
         "studies": studies,
         "total": total,
         "has_places": any(each.losses.location for each in studies),
-        "waiting": [past for past in history if past["is_waiting"]],
+        "waiting": [past | _for_me(past["cap"], me=me) for past in history if past["is_waiting"]],
         "history": history,
     }
+
+
+def _for_me(cap: BudgetCap, *, me: str) -> dict[str, Any]:
+    """Whether the reader asked for a cap that waits, and why they cannot confirm it."""
+    return {"is_mine": cap.set_by == me, "obstacle": confirmation_obstacle(cap, by=me)}
 
 
 def _past(cap: BudgetCap) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from ldp.geo.grid import Grid
 from reports.budget import BudgetLine, Span, caps_in_force, outlook, spans_of, standing, waiting_caps
 from reports.composition import Losses, composition_facts, counted, studies_of
 from reports.models import BudgetCap, BudgetPopulation, CapDecision, Plan, Study
-from reports.models.ledger import LedgerEntry
+from reports.models.ledger import LedgerEntry, LedgerKind
 from reports.services.budgets import (
     BudgetChangeError,
     BudgetExceededError,
@@ -26,6 +26,7 @@ from reports.services.budgets import (
     propose_cap,
     reserve_voided_day,
 )
+from reports.services.ledger import record
 from reports.services.studies import mark_closed
 from reports.studyfile.definition import LocationDefinition
 from tests.reports import report_factory as factory
@@ -313,3 +314,14 @@ def test_composition_names_other_studies_only_where_they_may_be_named() -> None:
     assert [row["study"] for row in named["studies"]] == ["one", "two"]
     spent = str(counted(studies_of("subscribers")).profile)
     assert hidden["epsilon_profile"] == named["epsilon_profile"] == spent
+
+
+def test_an_account_that_the_proposer_changed_confirms_no_cap_and_may_refuse_it() -> None:
+    cap("1")
+    larger = cap("2")
+    record(LedgerKind.ACCESS_CHANGED, actor="adam", facts={"account": "petra", "change": "created"})
+    with pytest.raises(BudgetChangeError, match="adam created the account petra"):
+        confirm(larger)
+    assert in_force() == {("profile", "year"): Decimal(1)}
+    decide_cap(larger, confirm=False, by="petra")
+    confirm(cap("2"), by="mona")

@@ -5,11 +5,15 @@ from decimal import Decimal
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from mobility.models import PlanDraft, VaultStudy
 from mobility.services import drafts
+from mobility.services.plan_publishing import NotReviewedError, publish_draft
 from mobility.services.studies import create_study
 from reports.models import LedgerEntry
+from reports.models.ledger import LedgerKind
+from reports.services.ledger import record
 from reports.services.studies import StudyExistsError
 from reports.studyfile import StudyDefinition
 
@@ -73,6 +77,22 @@ def test_nobody_approves_what_they_wrote_any_of(definition):
     draft.refresh_from_db()
     assert (draft.state, draft.reviewed_by) == ("draft", "")
     drafts.approve_draft(draft, revision=3, by="petra")
+
+
+def test_nor_does_an_account_that_any_of_its_authors_changed(definition):
+    """An approval of before this rule does not publish either."""
+    draft = drafts.draft_new_study(definition, by="adam")
+    drafts.save_draft(draft, with_epsilon(definition, "2"), revision=1, by="bea")
+    drafts.submit_draft(draft, revision=2, by="bea")
+    record(LedgerKind.ACCESS_CHANGED, actor="adam", facts={"account": "petra", "change": "password replaced"})
+    with pytest.raises(drafts.DraftError, match="adam replaced the password of petra"):
+        drafts.approve_draft(draft, revision=2, by="petra")
+    drafts.send_back(draft, revision=2, by="petra", remark="smaller")  # that weakens nothing
+    drafts.submit_draft(draft, revision=2, by="bea")
+    given = {"reviewed_by": "petra", "reviewed_at": timezone.now(), "reviewed_hash": draft.definition_hash}
+    PlanDraft.objects.update(state="reviewed", **given)
+    with pytest.raises(NotReviewedError, match="adam replaced the password of petra"):
+        publish_draft(draft, revision=2, by="bea")
 
 
 @pytest.mark.database

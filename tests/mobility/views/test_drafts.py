@@ -7,6 +7,7 @@ import re
 from decimal import Decimal
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
@@ -17,6 +18,7 @@ from mobility.views.draft_typed import Typed
 from reports.models import Plan, Study
 from reports.policies import Role
 from reports.services.budgets import propose_cap
+from reports.services.people import replace_password
 from reports.studyfile import StudyDefinition
 from reports.studyfile.sections import RESERVED_STUDIES
 from tests.mobility.views.pages import AS_ADMINISTRATOR, check_markup, html_of, lacks, page, said, says
@@ -134,6 +136,19 @@ class TestSecondPerson:
         for browser in (client, second):
             assert "this step is not yours" in take(browser, draft, "approve")
         assert draft.reviewed_at is None
+
+    def test_a_reviewer_whose_password_the_author_replaced_reads_why_that_review_does_not_count(
+        self, client, officer, draft
+    ):
+        take(client, draft, "submit")
+        asked = "in the 30 days before it, someone who asked for this created the account that approves"
+        says(page(officer, url(draft)), "It waits for your review", asked)
+        replace_password(User.objects.get(username="petra"), by=User.objects.get(username="adam"))
+        officer.force_login(User.objects.get(username="petra"))
+        shown = page(officer, url(draft))
+        says(shown, "adam replaced the password of petra on", "(MOBILITY_SECOND_PERSON_DAYS)")
+        assert "Approve it as it stands" not in shown
+        assert "this step is not yours" in take(officer, draft, "approve")
 
     def test_an_officer_writes_nothing_and_approves_what_was_seen_until_an_edit(self, client, officer, draft):
         """No edit page for officers: test_permissions.py."""

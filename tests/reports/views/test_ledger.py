@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.urls import reverse
 from django.utils import timezone, translation
@@ -16,7 +17,7 @@ from reports.budget import caps_in_force
 from reports.ledger_check import check_lines, read_head
 from reports.ledger_key import read_public_pem
 from reports.models import BudgetCap, CapDecision, LedgerEntry, LedgerHead, LedgerKind
-from reports.services import ledger
+from reports.services import ledger, people
 from reports.services.budgets import propose_cap
 from reports.services.ledger import record
 from reports.services.studies import mark_closed
@@ -243,6 +244,11 @@ class TestBudget:
         assert "The cap is in force." in words(officer.post(decide, {"answer": "confirm"}, follow=True))
         assert caps_in_force("subscribers")["profile", "year"].epsilon == 4
         assert "confirmed by paula" in shown(officer, PAGE)
+        boss.post(PAGE, YEARLY | {"epsilon": "5"})
+        people.replace_password(User.objects.get(username="paula"), by=User.objects.get(username="adam"))
+        officer.force_login(User.objects.get(username="paula"))
+        assert "adam replaced the password of paula on" in shown(officer, PAGE)
+        assert ">Confirm<" not in officer.get(PAGE).content.decode()
         # A privacy officer sees and confirms, but sets nothing.
         assert "Set a cap" not in shown(officer, PAGE)
         assert officer.post(PAGE, YEARLY | {"epsilon": "5"}).status_code == 404

@@ -1,0 +1,125 @@
+"""Who counts as a second person: nobody who could act through the account of an author."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from reports.models.ledger import LedgerKind
+from reports.policies import Role
+from reports.second_person import obstacle
+from reports.services import people
+from reports.services.ledger import record
+
+pytestmark = pytest.mark.django_db
+OFFICER, ADMINISTRATOR = [Role.PRIVACY_OFFICER], [Role.ADMINISTRATOR]
+
+
+@pytest.fixture(autouse=True)
+def _accounts():
+    """As the command line makes them: that counts for nobody."""
+    for name in ("adam", "bea", "mona"):
+        people.create_account(name, roles=ADMINISTRATOR)
+    people.create_account("petra", roles=OFFICER)
+
+
+def user(name: str) -> User:
+    return User.objects.get(username=name)
+
+
+def why_not(reviewer: str = "petra", *authors: str, **options) -> str:
+    return obstacle(reviewer, authors=authors or ("adam",), of_author="own", **options)
+
+
+def changed(actor: str, account: str, what: str, *, days_ago: float = 0, monkeypatch) -> None:
+    """An entry of the ledger of that time."""
+    at = timezone.now() - timedelta(days=days_ago)
+    with monkeypatch.context() as patched:
+        patched.setattr("reports.services.ledger.timezone.now", lambda: at)
+        record(LedgerKind.ACCESS_CHANGED, actor=actor, facts={"account": account, "change": what})
+
+
+def test_an_author_approves_nothing_whatever_capitals_the_name_has():
+    assert why_not("petra") == ""
+    assert why_not("adam") == why_not("ADAM") == why_not("petra", "mona", "petra") == "own"
+
+
+CHANGES = {
+    "adam replaced the password of petra": lambda by: people.replace_password(user("petra"), by=by),
+    "adam changed the roles of petra": lambda by: people.set_roles(user("petra"), roles=ADMINISTRATOR, by=by),
+    "adam created the account eve": lambda by: people.create_account("eve", roles=OFFICER, by=by),
+}
+
+
+@pytest.mark.parametrize("words", CHANGES)
+def test_nor_does_an_account_that_an_author_created_or_whose_password_or_roles_an_author_changed(
+    words, settings
+):
+    CHANGES[words](user("adam"))
+    reviewer = words.split()[-1]
+    assert words in why_not(reviewer)
+    assert "30 days after the change (MOBILITY_SECOND_PERSON_DAYS)" in why_not(reviewer)
+    assert why_not("bea") == ""  # anyone else may
+    assert why_not(reviewer, "bea") == ""  # and to what others wrote it may say yes
+    settings.MOBILITY_SECOND_PERSON_DAYS = 7
+    assert "7 days after" in why_not(reviewer)
+
+
+@pytest.mark.parametrize("what", ["second factor removed", "second factor added", "activated", "unheard of"])
+def test_whatever_else_an_author_changes_of_an_account_counts_too(what, monkeypatch):
+    changed("adam", "petra", what, monkeypatch=monkeypatch)
+    assert why_not()
+
+
+def test_grants_deactivation_and_what_accounts_change_of_themselves_do_not(monkeypatch):
+    for what in ("granted", "withdrawn", "deactivated"):
+        changed("adam", "petra", what, monkeypatch=monkeypatch)
+    for what in ("password changed", "second factor removed"):
+        changed("petra", "petra", what, monkeypatch=monkeypatch)
+    for actor in ("command line", "sign-in", "demo", ""):
+        changed(actor, "petra", "password replaced", monkeypatch=monkeypatch)
+    assert why_not() == ""
+
+
+def test_approvals_count_again_when_the_last_change_is_so_many_days_old(monkeypatch):
+    changed("adam", "petra", "password replaced", days_ago=31, monkeypatch=monkeypatch)
+    assert why_not() == ""
+    before = timezone.now() - timedelta(days=2)
+    assert why_not(at=before)  # one of then does not count later either
+    changed("adam", "petra", "roles", days_ago=29, monkeypatch=monkeypatch)
+    changed("adam", "petra", "password replaced", days_ago=10, monkeypatch=monkeypatch)
+    free = timezone.now() + timedelta(days=20)
+    assert f" {free.day} {free:%b %Y}" in why_not()
+    assert why_not(at=free + timedelta(minutes=1)) == ""
+
+
+def test_nor_does_an_account_that_could_act_as_the_author(monkeypatch):
+    """Its owner replaced the author's password, and wrote under that name."""
+    changed("petra", "adam", "password replaced", monkeypatch=monkeypatch)
+    assert "petra replaced the password of adam" in why_not()
+
+
+def test_one_person_behind_both_accounts_is_one_person(monkeypatch):
+    changed("mona", "adam", "password replaced", monkeypatch=monkeypatch)
+    assert why_not() == ""
+    changed("mona", "petra", "created", monkeypatch=monkeypatch)
+    assert "mona created the account petra" in why_not()
+    assert "mona replaced the password of adam" in why_not()
+
+
+def test_changes_through_a_third_account_count_in_whatever_order_they_stand(monkeypatch):
+    changed("bea", "petra", "roles", monkeypatch=monkeypatch)
+    assert why_not() == ""
+    changed("adam", "mona", "password replaced", monkeypatch=monkeypatch)
+    changed("mona", "bea", "created", monkeypatch=monkeypatch)
+    text = why_not()
+    assert all(words in text for words in ("adam replaced", "mona created", "bea changed the roles of petra"))
+
+
+def test_who_gave_an_author_roles_stays_independent(monkeypatch):
+    """A role opens no account: the author acts, and nobody else."""
+    changed("petra", "adam", "roles", monkeypatch=monkeypatch)
+    changed("mona", "adam", "roles", monkeypatch=monkeypatch)
+    changed("mona", "petra", "roles", monkeypatch=monkeypatch)
+    assert why_not() == ""
