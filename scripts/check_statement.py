@@ -5,7 +5,8 @@
 
 The first file is checked. Further ones are statements of studies of the same population: what the first one
 says of them is compared with what they say of themselves. Exit 0: everything holds; 1: something differs, and
-each difference is named; 2: a file cannot be read.
+each difference is named; 2: a file cannot be read. docs/statement.md lists what no script can see, above
+all how many days were undone (guarantee.voided_days).
 
 Apart on purpose: the standard library only, and nothing of the software that wrote the statement. Numbers are
 exact fractions; a logarithm or an exponential is a pair of fractions that is proved to enclose it.
@@ -18,6 +19,7 @@ import sys
 from collections.abc import Iterator
 from datetime import date, timedelta
 from fractions import Fraction
+from math import isqrt, nextafter, pi
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +29,13 @@ DIGITS = 30  # of an epsilon, rounded up
 QUANTILE_95 = Fraction(4743864518391, 10**12)  # x with (1 + x) e^-x = 0.05
 MICRO = Fraction(1, 10**6)  # the last digit of standard errors
 TENTH_M = Fraction(501, 10_000)  # half of the last digit of lengths
+ORACLES = {"smp": ("grr", "oue", "adp"), "spl": ("grr",), "rsfd": ("grr", "ouez", "adp")}
+MAX_DAYS = 62
+MAX_EPSILON = 64  # of an answer
+# What the arithmetic of places adds, in 1 / epsilon, radians and squares: docs/locations.md derives it.
+RADIUS_ERROR, ANGLE_ERROR, PLACE_ERROR = 2.6e-10, 7.4e-10, 1e-11
+TAIL, TAIL_SHARE = 40, 4.25e-18  # epsilon times a distance, and what lies beyond it
+KEPT_SHARE = Fraction(99, 100)  # of the nominal epsilon: finite precision may cost no more
 
 Json = dict[str, Any]
 
@@ -75,8 +84,8 @@ def _log_small(m: Fraction) -> Bounds:
 
 
 def rounded_up(x: Fraction) -> Fraction:
-    """To 30 digits; x >= 0."""
-    if not x:
+    """To 30 digits; x >= 0, and a claim of less has none."""
+    if x <= 0:
         return x
     place = Fraction(1)
     while x / place >= 10**DIGITS:
@@ -185,10 +194,59 @@ class Plan:
         asked = self.asked[index]
         return 1 if asked["kind"] == "static" else (asked["max_values"] or self.days) + self.voided
 
+    def limits(self) -> list[tuple[int | None, int]]:
+        """Days on which a person reports as the plan limits them, and the most that it may say."""
+        named = [(row["max_values"], self.days if row["kind"] == "daily" else 0) for row in self.asked]
+        if "location" in self.spec:
+            named.append((self.spec["location"]["max_values"], self.days))
+        if "presence" in self.spec:
+            named.append((self.spec["presence"]["max_days"], self.days))
+        return named
+
+    def location_sizes(self) -> list[Any]:
+        """What is above 0 of places."""
+        asked = self.spec.get("location")
+        if asked is None:
+            return []
+        return [
+            asked["level"],
+            asked["radius_m"],
+            *(asked["grid"][name] for name in ("step_m", "n_x", "n_y")),
+        ]
+
     @property
     def hides(self) -> bool:
         """Whether made-up reports hide which one is the answer, also from who sees all of a person."""
         return self.has_fakes and self.is_static
+
+
+def check_spec(plan: Plan, found: Findings) -> None:
+    """The hashed plan is one that the mechanisms can keep: no number of it makes a loss look smaller."""
+    family, _, oracle = plan.mechanism.partition("-")
+    promised = {Fraction(plan.spec["epsilon"])} if "epsilon" in plan.spec else set()
+    answers = {Fraction(row["epsilon"]) for row in plan.asked}
+    shares = [int(each) for each in plan.spec.get("shares", [WORD])]
+    hidden = plan.spec.get("presence")
+    fakes_are_whole = plan.is_static if plan.unit == "attribute" else answers == promised
+    for name, is_so in {
+        "mechanism": oracle in ORACLES.get(family, ()),
+        "unit": plan.unit in ("attribute", "profile"),
+        "days": plan.days in range(1, MAX_DAYS + 1),
+        "kind": {row["kind"] for row in plan.asked} <= {"daily", "static"},
+        "domain_size": all(row["domain_size"] in range(2, 2**16 - 1) for row in plan.asked),
+        "epsilon": all(0 < each <= MAX_EPSILON for each in answers | promised),
+        "epsilon, of the unit": bool(promised) == plan.has_fakes,
+        "indicators, with fakes": not plan.has_fakes or (len(answers) == 1 and fakes_are_whole),
+        "max_values and max_days": all(n is None or n in range(1, most + 1) for n, most in plan.limits()),
+        "shares": min(shares) > 0 and sum(shares) == WORD,
+        "shares, their number": "shares" not in plan.spec or (family, len(shares)) == ("smp", plan.d),
+        "presence": hidden is None or (oracle == "grr" and not plan.has_fakes),
+        "presence and location": hidden is None or "location" not in plan.spec,
+        "location": all(0 < Fraction(each) <= 10**8 for each in plan.location_sizes()),
+    }.items():
+        found.holds(f"plan.spec, {name}", is_so, "is not of a plan that can be kept")
+    is_count = plan.voided >= 0 and plan.voided == int(plan.voided)
+    found.holds("guarantee.voided_days", is_count, "is not a number of days")
 
 
 def check_plan(statement: Json, plan: Plan, found: Findings) -> None:
@@ -307,6 +365,7 @@ def check_guarantee(statement: Json, plan: Plan, used: list[Channel], found: Fin
     found.up("guarantee.epsilon_profile", said["epsilon_profile"], profile_bounds(plan, used))
     found.equal("guarantee.unit", said["unit"], plan.unit)
     found.equal("guarantee.epsilon", said["epsilon"], said[f"epsilon_{plan.unit}"])
+    found.equal("guarantee.rounding", said["rounding"], "up")
     rule = "hidden by fakes" if plan.hides else "largest" if plan.answers_one else "sum"
     found.equal("guarantee.composition", said["composition"], rule)
     losses = [Fraction(each["epsilon"]) * plan.values(index) for index, each in enumerate(plan.asked)]
@@ -324,29 +383,60 @@ def check_guarantee(statement: Json, plan: Plan, used: list[Channel], found: Fin
     found.holds("plan.epsilon_profile_cap", is_kept, f"is {cap}, below the certified loss per profile")
 
 
+def angle_step(epsilon: Fraction, *, side: int, range_m: int) -> Fraction | None:
+    """What finite precision is worth, in radians: a double by definition, of +, -, * and / alone.
+
+    Noise up to 40 / epsilon beyond the range is displaced by `offset`; longer noise by anything. None: points
+    are displaced by more than a square.
+    """
+    scale = 1 / float(epsilon * KEPT_SHARE)
+    reach = range_m + TAIL * scale
+    offset = RADIUS_ERROR * scale + ANGLE_ERROR * reach + PLACE_ERROR * side
+    if offset >= side:
+        return None
+    lost = 2 * pi * (1 + float(epsilon) * reach) * TAIL_SHARE * (scale / side) ** 2
+    return Fraction((2 * offset / (1 - offset / side) + lost * side) / range_m * (1 + 1e-9))
+
+
+def place_bounds(sampled: Fraction, *, side: int, q: Fraction) -> Bounds | None:
+    """Epsilon per metre that reports keep if so much is drawn; None: none."""
+    growth = exp_bounds(sampled * side)
+    if q <= 2 * growth.high:
+        return None
+    low, high = (log_bounds((q + 2 * e) / (q - 2 * e)) for e in growth)
+    return Bounds(sampled + low.low / side, sampled + high.high / side)
+
+
+def sampled_epsilon(epsilon: Fraction, *, side: int, q: Fraction) -> Fraction | None:
+    """Largest epsilon to draw that keeps the nominal one, if 1 / it is a double in squares; None: none."""
+
+    def keeps(scale: float) -> bool:
+        bounds = place_bounds(1 / (Fraction(scale) * side), side=side, q=q)
+        return bounds is not None and bounds.high <= epsilon
+
+    low = nextafter(float(1 / (epsilon * side)), 0)
+    high = float(1 / (epsilon * KEPT_SHARE * side))
+    high = high if Fraction(high) * epsilon * KEPT_SHARE * side <= 1 else nextafter(high, 0)
+    if not keeps(high):
+        return None
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return 1 / (Fraction(high) * side)
+
+
 def check_location(statement: Json, plan: Plan, found: Findings) -> None:
     """What is promised of places: per metre, at the radius, over all places of a person."""
     said, asked = statement["location"], plan.spec.get("location")
     if said is None or asked is None:
         found.equal("location", said is not None, asked is not None)
         return
-    grid, radius, level = asked["grid"], Fraction(asked["radius_m"]), Fraction(asked["level"])
-    found.equal("location.grid", said["grid"], grid)
+    radius, level = Fraction(asked["radius_m"]), Fraction(asked["level"])
+    found.equal("location.mechanism", said["mechanism"], "planar-laplace")
+    found.equal("location.grid", said["grid"], asked["grid"])
     found.equal("location.level", Fraction(said["level"]), level)
     found.equal("location.radius_m", Fraction(said["radius_m"]), radius)
     found.equal("location.nominal_epsilon_per_m", Fraction(said["nominal_epsilon_per_m"]), level / radius)
-    side, sampled = grid["step_m"], Fraction(said["sampled_epsilon_per_m"])
-    squared = (grid["n_x"] ** 2 + grid["n_y"] ** 2) * side**2
-    range_m = said["range_m"]
-    found.holds("location.range_m", (range_m - 1) ** 2 < squared <= range_m**2, "is not the diagonal")
-    q, growth = Fraction(side) / (range_m * Fraction(said["angle_step"])), exp_bounds(sampled * side)
-    worst = [log_bounds((q + 2 * e) / (q - 2 * e)) for e in growth] if q > 2 * growth.high else []
-    found.holds("location.angle_step", bool(worst), "allows no promise")
-    step = Fraction(said["angle_step"])
-    found.holds("location.angle_step", Fraction(float(step)) == step, "is not a number of 53 bits, as it was")
-    if worst:
-        bounds = Bounds(sampled + worst[0].low / side, sampled + worst[1].high / side)
-        found.up("location.epsilon_per_m", said["epsilon_per_m"], bounds)
+    check_place_noise(said, asked, level / radius, found)
     one = Fraction(said["epsilon_per_m"])
     found.holds("location.epsilon_per_m", one <= level / radius, "is above the nominal one")
     n = min(asked["max_values"] or plan.days, plan.days) + plan.voided
@@ -356,6 +446,24 @@ def check_location(statement: Json, plan: Plan, found: Findings) -> None:
         ("epsilon_at_radius_all_places", Fraction(said["epsilon_at_radius"]) * n),
     ):
         found.up(f"location.{name}", said[name], Bounds(value, value))
+
+
+def check_place_noise(said: Json, asked: Json, epsilon: Fraction, found: Findings) -> None:
+    """What is drawn, and what it keeps: from the nominal epsilon per metre and the grid alone."""
+    grid = asked["grid"]
+    side = grid["step_m"]
+    range_m = isqrt((grid["n_x"] ** 2 + grid["n_y"] ** 2) * side**2 - 1) + 1
+    found.equal("location.range_m", said["range_m"], range_m)
+    step = angle_step(epsilon, side=side, range_m=range_m)
+    found.equal("location.angle_step", Fraction(said["angle_step"]), step)
+    q = Fraction(0) if step is None else side / (range_m * step)
+    sampled = sampled_epsilon(epsilon, side=side, q=q)
+    found.equal("location.sampled_epsilon_per_m", Fraction(said["sampled_epsilon_per_m"]), sampled)
+    bounds = None if sampled is None else place_bounds(sampled, side=side, q=q)
+    if sampled is None or bounds is None:
+        found.holds("location.grid", False, "allows no promise at this epsilon per metre")
+        return
+    found.up("location.epsilon_per_m", said["epsilon_per_m"], bounds)
     for name, times in (("mean_shift_m", Fraction(2)), ("radius_95_m", QUANTILE_95)):
         is_near = abs(Fraction(str(said[name])) - times / sampled) <= TENTH_M
         found.holds(f"location.{name}", is_near, f"says {said[name]}, it is {float(times / sampled):.1f}")
@@ -369,6 +477,7 @@ def check_presence(statement: Json, plan: Plan, found: Findings) -> None:
         return
     epsilon, days = Fraction(asked["epsilon"]), asked["max_days"]
     found.equal("presence.presence_epsilon", Fraction(said["presence_epsilon"]), epsilon)
+    found.equal("presence.mechanism", said["mechanism"], "two-sided-geometric")
     found.equal("presence.days_per_person", said["days_per_person"], days)
     moved_cells = min(2 * days, 3 * plan.days // 2)
     added = moved = Fraction(0)
@@ -452,9 +561,11 @@ def check_composition(statement: Json, others: list[Json], found: Findings) -> N
     found.equal("composition.studies, is_this", len(mine), 1)
     for row in mine:
         compare_row(row, statement, found)
+    found.equal("composition.rounding", said["rounding"], "up")
     for row in said["studies"]:
         may = row["is_counted"] or row["state"] == "closed"
         found.holds("composition.studies, is_counted", may, "an open study counts")
+        check_losses(row, found)
     for other in others:
         key = (other["plan"]["spec_sha256"], other["study"]["first_day"], other["study"]["slug"])
         rows = [
@@ -474,6 +585,17 @@ def check_composition(statement: Json, others: list[Json], found: Findings) -> N
             continue
         total = sum(map(Fraction, losses), Fraction(0))
         found.equal(where, Fraction(said[name]), total)
+
+
+def check_losses(row: Json, found: Findings) -> None:
+    """What holds of the losses of any study, also of one whose own statement is not there."""
+    where = f"composition.studies, from {row['first_day']}"
+    value, profile = Fraction(row["epsilon_attribute"]), Fraction(row["epsilon_profile"])
+    found.holds(f"{where}, epsilon_profile", 0 < value <= profile, "is below the loss of one value")
+    others = [Fraction(row[name] or 0) for name in ("epsilon_presence", "epsilon_location_per_km")]
+    found.holds(f"{where}, losses", min(others) >= 0, "are below 0")
+    is_known = row["state"] in ("open", "closed", "deleted")
+    found.holds(f"{where}, state", is_known and row["first_day"] <= row["last_day"], "is of no study")
 
 
 def compare_row(row: Json, statement: Json, found: Findings) -> None:
@@ -502,7 +624,7 @@ def check_words(statement: Json, plan: Plan, found: Findings) -> None:
         "times": True,
         "changes": not plan.is_static,
         "profile": plan.has_fakes and plan.unit == "attribute" and plan.d > 1,
-        "far_places": "location" in plan.spec,
+        **dict.fromkeys(("squares", "places_and_answers", "far_places", "moves"), "location" in plan.spec),
         "presence": "presence" not in plan.spec,
         "missing_values": "presence" not in plan.spec,
         "closings": "presence" in plan.spec,
@@ -510,15 +632,19 @@ def check_words(statement: Json, plan: Plan, found: Findings) -> None:
         found.equal(f"not_protected, {name}", name in named, is_so)
     study = statement["study"]
     until = study["key_until"] if study["closed_at"] is None else study["closed_at"][:10]
-    for row in statement["retention"]:
-        if row["name"] in ("key", "presence"):
-            found.equal(f"retention, {row['name']}", row["date"], until)
+    dates = dict.fromkeys(("key", "presence"), "nothing")
+    dates |= {row["name"]: row["date"] for row in statement["retention"]}
+    for name, day in dates.items():
+        found.equal(f"retention, {name}, date", day, until if name in ("key", "presence") else None)
     found.equal("study.state", study["state"], "open" if study["closed_at"] is None else "closed")
 
 
 def check(statement: Json, *others: Json) -> Findings:
     """Check a statement; KeyError, ValueError or TypeError for what is no statement."""
     found, plan = Findings(), Plan(statement)
+    check_spec(plan, found)
+    if found.texts:
+        return found  # nothing follows from it
     check_plan(statement, plan, found)
     if len(statement["indicators"]) != plan.d:
         return found
@@ -552,7 +678,8 @@ def main(arguments: list[str] | None = None) -> int:
     listed = len(first["composition"]["studies"]) - 1
     sys.stdout.write(
         f"{found.checked} claims checked, {len(found.texts)} differ; of {listed} other studies of the "
-        f"population, {len(others)} were compared with their own statement\n"
+        f"population, {len(others)} were compared with their own statement; not visible here: whether "
+        f"{first['guarantee']['voided_days']} is the number of days undone\n"
     )
     return 1 if found.texts else 0
 

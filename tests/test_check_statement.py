@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from ldp import LdpError
 from ldp.channels import Unit
+from ldp.geo import location, planar_laplace
 from ldp.geo.grid import Grid
 from ldp.params import Mechanism
 from reports.models import Plan, Study
@@ -40,6 +41,7 @@ PLACES = LocationDefinition(level=Decimal("1.38629436"), radius_m=400, max_value
 NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|[0-9]+/[0-9]+|[0-9a-f]{64}|[0-9]{4}-[0-9]{2}-[0-9]{2}")
 # What was typed and promises nothing, and what the software says of itself: no claim follows from it.
 TYPED = {"market_share", "min_publication", "small_cell", "visitor", "area", "software", "name", "categories"}
+GRID_KEYS = {"x0_m", "y0_m", "step_m", "n_x", "n_y"}
 # The same ones are asked for again and again.
 KEPT = {"exp_bounds": cache(exp_bounds), "log_bounds": cache(log_bounds)}
 
@@ -144,43 +146,116 @@ def changed(value):
     return value[:-1] + ("8" if last == "9" else chr(ord(last) + 1))
 
 
-def tampered(statement, path):
+def halved(value):
+    """Half of a number: a claim of less, and of as many digits."""
+    if isinstance(value, bool) or (isinstance(value, str) and ("-" in value or len(value) == 64)):
+        return changed(value)
+    if isinstance(value, int | float):
+        return value // 2 if isinstance(value, int) else round(value / 2, 1)
+    if "/" in value:
+        half = Fraction(value) / 2
+        return f"{half.numerator}/{half.denominator}"
+    return str(int(value) // 2) if value.isdigit() else f"{FINE.divide(Decimal(value), 2):f}"
+
+
+def tampered(statement, path, by=changed):
     found = copy.deepcopy(statement)
     parent = found
     for key in path[:-1]:
         parent = parent[key]
-    parent[path[-1]] = changed(parent[path[-1]])
+    parent[path[-1]] = by(parent[path[-1]] if isinstance(parent, list) else parent.get(path[-1]))
     return found
 
 
+def believed(statement, *others):
+    """Names of numbers that nothing is said about when they are changed or halved, but for the plan itself.
+
+    What is only used to compute others could be forged together with all that follows from it.
+    """
+    for path in leaves(statement):
+        key = next(key for key in reversed(path) if isinstance(key, str) and key not in GRID_KEYS)
+        for forged in (tampered(statement, path, by) for by in (changed, halved)):
+            places = [text.split(": ")[0] for text in texts(forged, *others)]
+            if (
+                forged != statement
+                and path[:2] != ("plan", "spec")
+                and not any(key in each for each in places)
+            ):
+                yield key
+
+
 @pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
-def test_each_number_of_presence_that_is_changed_is_found(mechanism):
+def test_each_number_of_presence_is_derived(mechanism):
     plan = planned(mechanism, presence_epsilon=Decimal(1), presence_days=2)
     statement = written(factory.create(factory.GENDER, factory.STAY, plan=plan))
     assert texts(statement) == []
-    changes = [path for path in leaves(statement) if path[0] in ("presence", "composition")]
-    assert len(changes) > 30
-    missed = [path for path in changes if not texts(tampered(statement, path))]
     # How far days were closed is no claim; the size of the noise is, to its last digit.
-    assert missed == [("presence", "noisy_through")]
+    assert set(believed(statement)) == {"noisy_through", "voided_days"}
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_each_number_that_is_changed_is_found(mechanism):
+def test_each_number_is_derived(mechanism):
     plan = planned(mechanism, epsilon_profile=Decimal("2.5"))
     study = factory.create(factory.GENDER, replace(factory.STAY, max_values=2), plan=plan)
     located = factory.create(factory.AGE, slug="places", location=PLACES)
     first, second = written(study), written(located)
     assert texts(first, second) == texts(second, first) == []
-    missed, n = [], 0
-    # Places have no mechanism: that of one study is enough.
-    for mine, other in ((first, second), (second, first))[: 2 if mechanism == "smp-grr" else 1]:
-        for path in leaves(mine):
-            n += 1
-            if not texts(tampered(mine, path), other):
-                missed.append(path)
-    assert n > 60
-    assert missed == [("plan", "epsilon_profile_cap")]  # a larger cap is kept, too
+    # Day and plan tell which row is the other study's: changed, "it is not among them".
+    row = {"first_day", "spec_sha256"}
+    assert set(believed(first, second)) - row == {"epsilon_profile_cap", "voided_days"}
+    if mechanism == "smp-grr":  # places have none: once is enough
+        assert set(believed(second, first)) - row == {"voided_days"}
+    for path in leaves(first["plan"]["spec"]):
+        assert texts(tampered(first, ("plan", "spec", *path)), second)
+
+
+@pytest.mark.parametrize("name", ["sampled_epsilon", "angle_step"])
+def test_software_that_draws_other_places_is_found_though_all_its_figures_fit(monkeypatch, name):
+    honest = getattr(planar_laplace, name)
+    for module in (planar_laplace, location):
+        forged = lambda *given, **grid: honest(*given, **grid) * Decimal("0.995")  # noqa: E731
+        monkeypatch.setattr(module, name, forged, raising=False)
+    places = replace(PLACES, radius_m=200 + len(name))  # of its own: what is drawn is kept
+    found = texts(written(factory.create(factory.GENDER, location=places)))
+    assert next(text for text in found if name in text).startswith(f"location.{name}")
+
+
+@settings(max_examples=30)
+@given(
+    level=st.fractions("1/10", 8, max_denominator=10**6), radius_m=st.integers(20, 5000),
+    step_m=st.integers(10, 2000), range_m=st.integers(2000, 200_000),
+)  # fmt: skip
+def test_what_is_drawn_of_places_follows_from_level_radius_and_grid(level, radius_m, step_m, range_m):
+    epsilon = level / radius_m
+    try:
+        drawn = planar_laplace.precision_of(epsilon, step_m=step_m, range_m=range_m).sampled
+        step = Fraction(planar_laplace.angle_step(epsilon, step_m=step_m, range_m=range_m))
+    except LdpError:
+        drawn = step = None
+    found = check_statement.angle_step(epsilon, side=step_m, range_m=range_m)
+    q = Fraction(0) if found is None else step_m / (range_m * found)
+    assert check_statement.sampled_epsilon(epsilon, side=step_m, q=q) == drawn
+    assert step in (None, found)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("guarantee", "voided_days"), -2), (("plan", "spec", "indicators", 1, "max_values"), -3),
+        (("plan", "spec", "indicators", 0, "max_values"), 1), (("plan", "spec", "days"), 63),
+        (("plan", "spec", "mechanism"), "smp-sue"), (("plan", "spec", "epsilon"), "1/1"),
+        (("plan", "spec", "shares"), [str(2**62), str(2**63)]),
+        (("plan", "spec", "indicators", 0, "epsilon"), "-1"),
+        (("composition", "studies", 1, "epsilon_profile"), "-1"),
+    ],
+)  # fmt: skip
+def test_a_plan_that_no_mechanism_can_keep_is_found(path, value):
+    study = factory.create(factory.GENDER, factory.STAY)
+    factory.create(factory.GENDER, slug="other")
+    statement = written(study)
+    forged = tampered(statement, path, lambda _: value)
+    rules = ("is not of a plan that can be kept", "is not a number of days", "is below the loss of one value")
+    assert any(text.endswith(rules) for text in texts(forged))
 
 
 def test_a_cap_that_is_not_kept_a_limit_and_a_study_that_are_left_out_are_found():
