@@ -29,6 +29,7 @@ from shapely import STRtree, points
 from shapely.geometry import shape
 
 import ldp
+from benchmarks.reproduce.published import PLACE_LEVELS
 from benchmarks.sanitise import aes_speed, processor_name
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
@@ -42,8 +43,9 @@ KEY: Final = b"benchmark places"
 EARTH_M: Final = 6_371_008.8  # mean radius
 STEP_M: Final = 400  # the demo's area is 80 km wide: squares of 300 m would not fit
 NOWHERE: Final = -1
-# Level as the odds that it allows (e^level), and radius in metres.
-LEVELS: Final = ((2, 200), (4, 200), (6, 200), (2, 1000), (4, 1000), (6, 1000))
+# Level as the odds that it allows (e^level), and radius in metres: the five of table 10.1, and others.
+THESIS_LEVELS: Final = tuple((level.odds, level.radius_m) for level in PLACE_LEVELS)
+LEVELS: Final = (*THESIS_LEVELS, (2, 200), (4, 200), (6, 200), (4, 1000), (6, 1000))
 
 Doubles = NDArray[np.float64]
 Codes = NDArray[np.uint16]
@@ -59,16 +61,16 @@ class Area:
     y_m: Doubles
     zones: NDArray[np.int64]  # of each cell
     people: NDArray[np.int64]  # by zone
+    middles_m: Doubles  # of the zones, shape (zones, 2)
     zone_of_square: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """Shares of people after noise of some level."""
+    """Shares of people after noise of some level, and their distance to the middle of their zone."""
 
-    odds: int
-    radius_m: int
     mean_m: float
+    distance: str  # mean ± standard deviation
     other_zone: float
     outside: float
     other_cell: float
@@ -151,12 +153,14 @@ def lambert_shifts(epsilon: float, u1: Doubles, u3: Doubles) -> tuple[Doubles, D
 def zone_table(area: Area) -> Iterator[str]:
     """Whom the noise moves."""
     people = int(area.people.sum())
-    yield "| level | radius | mean shift | another zone | no zone | another nearest cell |"
-    yield "|---|---|---|---|---|---|"
+    yield "| level | radius | shift | middle of the zone | another zone | no zone | another nearest cell |"
+    yield "|---|---|---|---|---|---|---|"
+    cells = deal_out(area, ldp.KeyedStream(KEY))
+    yield f"| no noise | | 0 m | {distance(area, cells, area.grid.codes(area.x_m, area.y_m)[cells])} | | | |"
     for odds, radius_m in LEVELS:
         moved = move(area, odds=odds, radius_m=radius_m)
-        cells = f"{moved.other_zone:.1%} | {moved.outside:.1%} | {moved.other_cell:.1%}"
-        yield f"| ln {odds} | {radius_m:,} m | {moved.mean_m:,.0f} m | {cells} |"
+        shares = f"{moved.other_zone:.1%} | {moved.outside:.1%} | {moved.other_cell:.1%}"
+        yield f"| ln {odds} | {radius_m:,} m | {moved.mean_m:,.0f} m | {moved.distance} | {shares} |"
     yield ""
     yield (
         f"{people:,} people at {area.zones.size} cells in {area.people.size} zones, on squares of {STEP_M} m "
@@ -169,12 +173,7 @@ def move(area: Area, *, odds: int, radius_m: int) -> Moved:
     """One report of everybody under a fixed key."""
     spec = LocationSpec(level=level(odds), radius_m=Fraction(radius_m), grid=area.grid)
     stream = ldp.KeyedStream(KEY)
-    cells = np.concatenate(
-        [
-            np.flatnonzero(area.zones == zone)[stream.uniform_int(n, 0, int((area.zones == zone).sum()))]
-            for zone, n in enumerate(area.people.tolist())
-        ]
-    )
+    cells = deal_out(area, stream)
     places = area.grid.codes(area.x_m, area.y_m)[cells]
     noisy = LocationSanitiser(spec, ldp.KeyedPrf(KEY), 1).reports(stream.words(cells.size), places)
     zones = area.zone_of_square[noisy]
@@ -182,13 +181,27 @@ def move(area: Area, *, odds: int, radius_m: int) -> Moved:
     distances = np.hypot(x_m[:, None] - area.x_m, y_m[:, None] - area.y_m)
     nearest = distances.argmin(axis=1)
     return Moved(
-        odds=odds,
-        radius_m=radius_m,
         mean_m=spec.law.mean_m,
+        distance=distance(area, cells, noisy),
         other_zone=float(((zones != area.zones[cells]) & (zones != NOWHERE)).mean()),
         outside=float((zones == NOWHERE).mean()),
         other_cell=float((nearest[noisy] != nearest[places]).mean()),
     )
+
+
+def deal_out(area: Area, stream: ldp.KeyedStream) -> NDArray[np.intp]:
+    """Cell of each person: one of the zone's, each equally likely."""
+    per_zone = [np.flatnonzero(area.zones == zone) for zone in range(area.people.size)]
+    people = zip(per_zone, area.people.tolist(), strict=True)
+    return np.concatenate([cells[stream.uniform_int(n, 0, cells.size)] for cells, n in people])
+
+
+def distance(area: Area, cells: NDArray[np.intp], codes: Codes) -> str:
+    """Mean and standard deviation of the distance from squares to the middles of the people's zones."""
+    x_m, y_m = area.grid.centres()
+    middle_x_m, middle_y_m = area.middles_m[area.zones[cells]].T
+    found = np.hypot(x_m[codes] - middle_x_m, y_m[codes] - middle_y_m)
+    return f"{found.mean():,.0f} m ± {found.std():,.0f} m"
 
 
 def share_moved_by_squares(area: Area) -> float:
@@ -228,6 +241,8 @@ def read_area() -> Area:
         y_m=(lat - south.min()) * per_lat,
         zones=np.array([names.index(row["zone"]) for row in rows]),
         people=np.array([facts["marginals"]["sleeping_area"][name] for name in names]),
+        middles_m=(np.array([each.centroid.coords[0] for each in shapes]) - (west.min(), south.min()))
+        * (per_lon, per_lat),
         zone_of_square=zone_of_square,
     )
 

@@ -1,24 +1,33 @@
-"""How often somebody who sees a report guesses its person's value right: exactly, for the best guess.
+"""How often anyone who sees a report guesses its person's value right: exactly, for the best guess.
 
 Before a report the best guess is the likeliest value, right with probability max prior. After a report y it
 is the value with the largest prior(x) P(y | x), and the guess is right with probability
 
     sum over y of max over x of prior(x) P(y | x)          (Bayes vulnerability).
 
+Of RS+FD, also how often anyone who sees all reports of a person tells which one is the answer.
+
 Source: Smith, FoSSaCS 2009 (vulnerability).
 """
 
 from collections.abc import Sequence
+from math import exp, lgamma, log
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp.channels import GrrChannel
 from ldp.errors import LdpError
+from ldp.families.fake_data import FakeDataChannel
 from ldp.families.faked_reports import FakedChannel
 from ldp.params import ReportChannel
 
 Floats = NDArray[np.float64]
+Priors = Sequence[Sequence[float] | Floats]
+Law = tuple[Floats, Floats]  # values, and their probabilities
+
+STEPS: Final = 2048  # between 0 and 1, for sums of shares
 
 
 def guess_success(channel: ReportChannel, *, prior: Sequence[float] | Floats) -> float:
@@ -56,11 +65,63 @@ def guess_success(channel: ReportChannel, *, prior: Sequence[float] | Floats) ->
     share, answer = (
         (float(channel.share), channel.answer) if isinstance(channel, FakedChannel) else (1.0, channel)
     )
-    if isinstance(channel, FakedChannel) and channel.fake != "no value":
-        raise LdpError(f"fakes must be codes or of no value, got {channel.fake!r}")
+    if isinstance(channel, FakedChannel):
+        _check_fake(channel)
     p, q = float(answer.p), float(answer.q)
     hit, miss = share * p / q + 1 - share, share * (1 - p) / (1 - q) + 1 - share
-    return _of_bits(hit, miss, q=q, prior=belief)
+    return _mean(_best_of_bits(hit, miss, q=q, prior=belief))
+
+
+def answered_success(channel: FakeDataChannel, *, priors: Priors) -> float:
+    """Probability of guessing which of a person's reports is the answer, after seeing all of them.
+
+    Parameters
+    ----------
+    channel : FakeDataChannel; fakes are codes or of no value
+    priors : sequence of sequences of float, shape (d,) of (domain_size,); shares that the attacker knows
+
+    Returns
+    -------
+    float; in [largest share, 1]. Without reports it is the largest share, 1 / d if all are equal.
+
+    Raises
+    ------
+    LdpError : a prior is not a distribution, there are more or fewer than d, or fakes are of any value (-r)
+
+    Notes
+    -----
+    Against a fake, a report y_j is r_j = P(y_j | j is answered) / P(y_j | fake) times as likely if it is the
+    answer; the best guess has the largest share_j r_j. Summed over all reports, it is right with the mean of
+    that largest one when all reports are fakes, which are independent. Codes: r = k (q + (p - q) f(y)), with
+    the prior f. Bits: r = lo + (hi - lo) X, X the sum of f over the bits that are 1 with probability q; its
+    law is exact for even priors, else summed on a grid of 1 / 2048 that keeps the mean (within 0.0001).
+    Memoised reports: more days show nothing more. Cost O(d domain_size).
+    """
+    return _mean_of_largest(
+        [
+            (float(report.share) * values, chances)
+            for report, prior in _pairs(channel, priors)
+            for values, chances in [_likelihood(report, prior)]
+        ]
+    )
+
+
+def answer_success(channel: FakeDataChannel, *, priors: Priors) -> float:
+    """Probability of guessing which report is the answer, and the true value of it, after seeing all.
+
+    Takes what `answered_success` takes, and raises what it raises; without reports the best guess is right
+    with the largest product of a share and a probability of its prior. Exact.
+    """
+    laws = []
+    for report, prior in _pairs(channel, priors):
+        p, q, share = float(report.answer.p), float(report.answer.q), float(report.share)
+        if report.fake == "code":
+            best = np.maximum(prior * p, prior.max() * q) * prior.size
+            laws.append((share * best, np.full(prior.size, 1 / prior.size)))
+        else:
+            values, chances = _best_of_bits(p / q, (1 - p) / (1 - q), q=q, prior=prior)
+            laws.append((share * values, chances))
+    return _mean_of_largest(laws)
 
 
 def largest_success(ratio: float, *, prior: float) -> float:
@@ -88,12 +149,77 @@ def _of_codes(p: float, q: float, *, prior: Floats) -> float:
     return float(np.maximum(prior * p, prior.max() * q).sum())
 
 
-def _of_bits(hit: float, miss: float, *, q: float, prior: Floats) -> float:
+def _best_of_bits(hit: float, miss: float, *, q: float, prior: Floats) -> Law:
+    """Largest product of prior and likelihood, of bits that are 1 with probability q."""
     without = miss * prior.max()
     above = np.sort(hit * prior)[::-1]
     above = above[above > without]
-    none_before = (1 - q) ** np.arange(above.size)
-    return float((above * q * none_before).sum() + without * (1 - q) ** above.size)
+    none_before = (1 - q) ** np.arange(above.size + 1)
+    return np.append(above, without), none_before * np.append(np.full(above.size, q), 1)
+
+
+def _likelihood(report: FakedChannel, prior: Floats) -> Law:
+    """How much likelier a fake would be as an answer."""
+    p, q = float(report.answer.p), float(report.answer.q)
+    if report.fake == "code":
+        return prior.size * (q + (p - q) * prior), np.full(prior.size, 1 / prior.size)
+    hit, miss = p / q, (1 - p) / (1 - q)
+    sums, chances = _sums_of_shares(prior, q=q)
+    return miss + (hit - miss) * sums, chances
+
+
+def _sums_of_shares(prior: Floats, *, q: float) -> Law:
+    """Sum of the shares whose bit is 1, each with probability q."""
+    k = prior.size
+    if prior.max() == prior.min():
+        return np.arange(k + 1) / k, np.array([_binomial(n, k, q=q) for n in range(k + 1)])
+    chances = np.zeros(STEPS + k + 2)
+    chances[0] = 1.0
+    for share in prior[prior > 0] * STEPS:
+        whole = int(share)
+        upper = share - whole
+        moved = np.zeros_like(chances)
+        moved[whole:] = (1 - upper) * chances[: chances.size - whole]
+        moved[whole + 1 :] += upper * chances[: chances.size - whole - 1]
+        chances = (1 - q) * chances + q * moved
+    return np.arange(chances.size) / STEPS, chances
+
+
+def _binomial(n: int, k: int, *, q: float) -> float:
+    orders = lgamma(k + 1) - lgamma(n + 1) - lgamma(k - n + 1)
+    return exp(orders + n * log(q) + (k - n) * log(1 - q))
+
+
+def _mean_of_largest(laws: Sequence[Law]) -> float:
+    """Mean of the largest of independent variables."""
+    points = np.unique(np.concatenate([values for values, _ in laws]))
+    below = np.ones(points.size)
+    for values, chances in laws:
+        order = np.argsort(values)
+        sums = np.append(0.0, np.cumsum(chances[order]))
+        below *= sums[np.searchsorted(values[order], points, side="right")]
+    return _mean((points, np.diff(below, prepend=0.0)))
+
+
+def _mean(law: Law) -> float:
+    values, chances = law
+    return float(values @ chances)
+
+
+def _pairs(channel: FakeDataChannel, priors: Priors) -> list[tuple[FakedChannel, Floats]]:
+    if len(priors) != len(channel.reports):
+        raise LdpError(f"priors must be of {len(channel.reports)} indicators, got {len(priors)}")
+    for report in channel.reports:
+        _check_fake(report)
+    return [
+        (report, _checked(prior, domain_size=report.domain_size))
+        for report, prior in zip(channel.reports, priors, strict=True)
+    ]
+
+
+def _check_fake(report: FakedChannel) -> None:
+    if report.fake == "any value":
+        raise LdpError(f"fakes must be codes or of no value, got {report.fake!r}")
 
 
 def _checked(prior: Sequence[float] | Floats, *, domain_size: int) -> Floats:

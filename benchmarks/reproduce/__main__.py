@@ -14,11 +14,11 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar
 
-from benchmarks.reproduce import document, figures, gains, solutions, windows
+from benchmarks.reproduce import document, figures, gains, recognition, solutions, windows
 from benchmarks.reproduce.findings import Findings
 from benchmarks.reproduce.runs import Floats
 
-RUNS: Final = {"gain": 200, "window": 50, "solution": 60}
+RUNS: Final = {"gain": 200, "window": 50, "solution": 60, "recognition": 20}
 
 Setting = TypeVar("Setting")
 
@@ -36,6 +36,13 @@ def main() -> int:
             f"{name}_runs": simulate(pool, module.errors, module.settings(), n_runs=n_runs[name], name=name)
             for name, module in (("gain", gains), ("window", windows), ("solution", solutions))
         }
+        found["recognition_runs"] = simulate(
+            pool,
+            recognition.successes,
+            recognition.settings(),
+            n_runs=n_runs["recognition"],
+            name="recognition",
+        )
     write(Findings(**found), folder=options.output)
     return 0
 

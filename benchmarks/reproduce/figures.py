@@ -56,7 +56,7 @@ def draw_gains(found: gains.Errors, path: Path) -> None:
                         markerfacecolor=colour if tuning == "paper" else "white",
                         label=f"{name}, {tuning} tuning",
                     )
-                value = published.GAINS[alpha, baseline]
+                value = published.GAINS["ms-fimu"][alpha, baseline]
                 label = f"{name}, published (mean over ε∞)"
                 panel.axhline(value, color=colour, linestyle=":", linewidth=1.3, label=label)
             panel.set_title(f"ε₁ = {alpha} ε∞")

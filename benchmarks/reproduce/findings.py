@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks.reproduce import gains, published, solutions, windows
+from benchmarks.reproduce import gains, published, recognition, solutions, windows
 from benchmarks.reproduce.runs import Comparison, Estimate, Floats, mean
 
 RATIO: Final[tuple[solutions.Solution, ...]] = ("adp", "smp")
@@ -18,6 +18,7 @@ class Findings:
     gain_runs: gains.Errors
     window_runs: Mapping[windows.Setting, Floats]
     solution_runs: Mapping[solutions.Setting, Floats]
+    recognition_runs: Mapping[recognition.Setting, Floats]
 
     @property
     def n_gain_runs(self) -> int:
@@ -34,11 +35,13 @@ class Findings:
         """Runs per setting of figure 7.11."""
         return int(next(iter(self.solution_runs.values())).shape[0])
 
-    def gain_comparisons(self) -> dict[tuple[str, gains.Baseline], Comparison]:
-        """By (alpha, protocol)."""
+    def gain_comparisons(
+        self, data: published.DataSet = "ms-fimu"
+    ) -> dict[tuple[str, gains.Baseline], Comparison]:
+        """By (alpha, protocol), on one data set."""
         return {
-            (alpha, baseline): gains.compare(self.gain_runs, alpha=alpha, baseline=baseline)
-            for alpha, baseline in published.GAINS
+            (alpha, baseline): gains.compare(self.gain_runs, alpha=alpha, baseline=baseline, data=data)
+            for alpha, baseline in published.GAINS[data]
         }
 
     def window_comparisons(self) -> dict[tuple[windows.Solution, str], Comparison]:

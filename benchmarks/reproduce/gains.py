@@ -1,10 +1,10 @@
-"""Tables 6.3 and 6.4: how much smaller the error of ALLOMFREE is than that of L-SUE and L-OUE, on MS-FIMU.
+"""Tables 6.3 and 6.4: how much smaller the error of ALLOMFREE is than that of L-SUE and L-OUE.
 
-Each visitor answers one of six attributes (Smp), once. The error of a run is the squared error of the clipped
-estimates, averaged over the categories of an attribute and then over the attributes.
+On MS-FIMU and Nursery. Each person answers one attribute (Smp), once. The error of a run is the squared error
+of the clipped estimates, averaged over the categories of an attribute and then over the attributes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import sqrt
@@ -16,10 +16,12 @@ import numpy as np
 import ldp
 from benchmarks.reproduce import published, runs
 from benchmarks.reproduce.exact import budgets
-from benchmarks.reproduce.marginals import everybody
+from benchmarks.reproduce.marginals import People, everybody, nursery
+from benchmarks.reproduce.published import DataSet
 from benchmarks.reproduce.runs import Comparison, Estimate, Floats
 
 ALPHAS: Final = ("0.3", "0.6")
+PEOPLE: Final[Mapping[DataSet, Callable[[], People]]] = {"ms-fimu": everybody, "nursery": nursery}
 Baseline = Literal["l-sue", "l-oue"]
 Tuning = Literal["paper", "exact"]  # of ALLOMFREE
 PROTOCOLS: Final[tuple[Tuning | Baseline, ...]] = (*get_args(Tuning), *get_args(Baseline))
@@ -29,16 +31,23 @@ Channel = ldp.TwoRoundGrr | ldp.TwoRoundUnary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One protocol at one pair of epsilons; epsilon_1 is alpha epsilon_inf."""
+    """One protocol at one pair of epsilons on one data set; epsilon_1 is alpha epsilon_inf."""
 
     protocol: Tuning | Baseline
     alpha: str
     epsilon_inf: str
+    data: DataSet = "ms-fimu"
 
     @property
     def name(self) -> str:
         """Of its runs."""
-        return f"gains/{self.protocol}/{self.alpha}/{self.epsilon_inf}"
+        place = "" if self.data == "ms-fimu" else f"{self.data}/"
+        return f"gains/{place}{self.protocol}/{self.alpha}/{self.epsilon_inf}"
+
+    @property
+    def people(self) -> People:
+        """Of its data set."""
+        return PEOPLE[self.data]()
 
 
 Errors = Mapping[Setting, Floats]
@@ -47,8 +56,8 @@ Errors = Mapping[Setting, Floats]
 def settings() -> list[Setting]:
     """All of both tables."""
     return [
-        Setting(protocol=protocol, alpha=alpha, epsilon_inf=epsilon_inf)
-        for protocol, alpha, epsilon_inf in product(PROTOCOLS, ALPHAS, published.GAIN_EPSILONS)
+        Setting(data=data, protocol=protocol, alpha=alpha, epsilon_inf=epsilon_inf)
+        for data, protocol, alpha, epsilon_inf in product(PEOPLE, PROTOCOLS, ALPHAS, published.GAIN_EPSILONS)
     ]
 
 
@@ -63,18 +72,19 @@ def channels(setting: Setting) -> list[Channel]:
             case tuning:
                 return ldp.allomfree_channel(**nominal, domain_size=domain_size, tuning=tuning)
 
-    return [channel(k) for k in everybody().domain_sizes]
+    return [channel(k) for k in setting.people.domain_sizes]
 
 
 def errors(setting: Setting, n_runs: int) -> Floats:
     """Mean squared error of each run; shape (n_runs,)."""
     chosen = channels(setting)
-    return np.array([_error(chosen, prf=runs.prf(setting.name, run)) for run in range(n_runs)])
+    people = setting.people
+    return np.array([_error(chosen, people=people, prf=runs.prf(setting.name, run)) for run in range(n_runs)])
 
 
 def expected_error(setting: Setting) -> float:
     """Mean squared error of the unbiased estimates, without the clip; exact."""
-    people = everybody()
+    people = setting.people
     variances = [
         ldp.pure_variance(
             f,
@@ -87,7 +97,9 @@ def expected_error(setting: Setting) -> float:
     return float(np.mean(variances))
 
 
-def gain(found: Errors, *, alpha: str, baseline: Baseline, tuning: Tuning) -> Estimate:
+def gain(
+    found: Errors, *, alpha: str, baseline: Baseline, tuning: Tuning, data: DataSet = "ms-fimu"
+) -> Estimate:
     """Gain in percent, mean over epsilon_inf, with its standard error over the runs.
 
     Notes
@@ -98,8 +110,10 @@ def gain(found: Errors, *, alpha: str, baseline: Baseline, tuning: Tuning) -> Es
     value, variance = 0.0, 0.0
     n = len(published.GAIN_EPSILONS)
     for epsilon_inf in published.GAIN_EPSILONS:
-        a = runs.mean(found[Setting(protocol=tuning, alpha=alpha, epsilon_inf=epsilon_inf)])
-        b = runs.mean(found[Setting(protocol=baseline, alpha=alpha, epsilon_inf=epsilon_inf)])
+        a, b = (
+            runs.mean(found[Setting(data=data, protocol=protocol, alpha=alpha, epsilon_inf=epsilon_inf)])
+            for protocol in (tuning, baseline)
+        )
         ratio = a.value / b.value
         value += 100 * (1 - ratio) / n
         relative = (a.std_error / a.value) ** 2 + (b.std_error / b.value) ** 2
@@ -120,29 +134,28 @@ def gains(found: Errors, *, alpha: str, baseline: Baseline, tuning: Tuning) -> l
     ]
 
 
-def expected_gain(*, alpha: str, baseline: Baseline, tuning: Tuning) -> float:
+def expected_gain(*, alpha: str, baseline: Baseline, tuning: Tuning, data: DataSet = "ms-fimu") -> float:
     """Gain in percent of unbiased estimates, mean over epsilon_inf; exact."""
     ratios = []
     for epsilon_inf in published.GAIN_EPSILONS:
         ours, theirs = (
-            expected_error(Setting(protocol=protocol, alpha=alpha, epsilon_inf=epsilon_inf))
+            expected_error(Setting(data=data, protocol=protocol, alpha=alpha, epsilon_inf=epsilon_inf))
             for protocol in (tuning, baseline)
         )
         ratios.append(ours / theirs)
     return 100 * (1 - fmean(ratios))
 
 
-def compare(found: Errors, *, alpha: str, baseline: Baseline) -> Comparison:
+def compare(found: Errors, *, alpha: str, baseline: Baseline, data: DataSet = "ms-fimu") -> Comparison:
     """Our gain in paper tuning beside the published one, which is over 100 runs."""
-    ours = gain(found, alpha=alpha, baseline=baseline, tuning="paper")
+    ours = gain(found, alpha=alpha, baseline=baseline, tuning="paper", data=data)
     n_runs = next(iter(found.values())).size
     published_error = ours.std_error * sqrt(n_runs / published.GAIN_RUNS)
-    value = published.GAINS[alpha, baseline]
+    value = published.GAINS[data][alpha, baseline]
     return Comparison(published=Estimate(value=value, std_error=published_error), ours=ours)
 
 
-def _error(chosen: list[Channel], *, prf: ldp.KeyedPrf) -> float:
-    people = everybody()
+def _error(chosen: list[Channel], *, people: People, prf: ldp.KeyedPrf) -> float:
     asked = ldp.choose_indicator(people.pseudonyms, prf=prf, d=len(chosen))
     squared = []
     for index, (channel, column, truth) in enumerate(

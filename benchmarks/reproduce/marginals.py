@@ -1,4 +1,7 @@
-"""The people of MS-FIMU: counts per category, dealt out to rows. Sources: mobility/demo/SOURCES.md."""
+"""The people of MS-FIMU and Nursery: counts per category, dealt out to rows.
+
+Sources: mobility/demo/SOURCES.md for MS-FIMU; Nursery is made from its definition.
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -7,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ldp
+from benchmarks.reproduce import published
 from mobility.demo.population import build_population, load_facts
 
 Columns = tuple[NDArray[np.int32], ...]
@@ -62,6 +66,18 @@ def everybody() -> People:
     counts = [list(attribute.values()) for attribute in load_facts()["marginals"].values()]
     columns = tuple(np.repeat(np.arange(len(each), dtype=np.int32), each) for each in counts)
     return People(pseudonyms=ldp.KeyedStream(b"reproduce people").words(columns[0].size), columns=columns)
+
+
+@cache
+def nursery() -> People:
+    """All 12,960 rows of Nursery: each combination of its attributes, and its class.
+
+    Which row has which class does not matter here either, so only the counts of the classes are needed.
+    """
+    combinations = np.indices(published.NURSERY_ATTRIBUTES, dtype=np.int32)
+    classes = np.repeat(np.arange(len(published.NURSERY_CLASSES), dtype=np.int32), published.NURSERY_CLASSES)
+    columns = (*(np.ascontiguousarray(each.ravel()) for each in combinations), classes)
+    return People(pseudonyms=ldp.KeyedStream(b"reproduce nurser").words(classes.size), columns=columns)
 
 
 @cache

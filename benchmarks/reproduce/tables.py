@@ -4,10 +4,13 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
-from benchmarks.reproduce import exact, gains, published, solutions
+from benchmarks.reproduce import exact, gains, published, recognition, solutions
+from benchmarks.reproduce.distances import NoisyDistances, levels
 from benchmarks.reproduce.exact import Cell, SolutionRow
 from benchmarks.reproduce.findings import NEARLY, Findings
+from benchmarks.reproduce.published import DataSet
 from benchmarks.reproduce.runs import Comparison, Estimate, mean
+from benchmarks.reproduce.variances import PrintedCell, one_round, two_rounds
 
 NAMES: Final[dict[solutions.Solution, str]] = {
     "smp": "Smp[ADP]",
@@ -25,18 +28,19 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def summary_table(cells: Sequence[Cell], found: Findings) -> str:
+def summary_table(found: Findings) -> str:
     """One line per claim."""
     lost = exact.losses("adp", epsilon="1")
     thesis, profile = (
         sum(ratio <= NEARLY for ratio in found.ratios_to_smp(amplified=amplified))
         for amplified in (True, False)
     )
-    agreeing = sum(each.agrees for each in cells)
     total = len(published.SOLUTION_EPSILONS)
     rows = [
-        ("Table 6.1: variances of L-GRR", f"{agreeing} of {len(cells)} cells agree with its formula"),
-        ("Tables 6.3, 6.4: gains of ALLOMFREE", _count(found.gain_comparisons().values())),
+        ("Table 6.1: variances of two rounds", _agreeing(two_rounds())),
+        ("Table 6.2: variances of one round", _agreeing(one_round())),
+        ("Tables 6.3, 6.4: gains of ALLOMFREE on MS-FIMU", _count(found.gain_comparisons().values())),
+        ("Tables 6.3, 6.4: gains on Nursery", _count(found.gain_comparisons("nursery").values())),
         ("Figures 5.4, 5.5: errors of Smp and Spl", _count(found.window_comparisons().values())),
         (
             f"Figure 7.11: RS+FD[ADP] has at most {NEARLY} times the MSE of Smp[ADP]",
@@ -46,15 +50,32 @@ def summary_table(cells: Sequence[Cell], found: Findings) -> str:
             "Algorithm 4: RS+FD with epsilon 1 is 1-LDP",
             f"no: a profile loses {lost.profile:.4f}, one attribute up to {max(lost.attributes):.2f} (ADP)",
         ),
+        (
+            "Section 12.2 asks: does RS+FD hide which report is the answer?",
+            f"partly: at ε = 1 {_recognised('1')} of 100 are recognised, by chance "
+            f"{of_100(recognition.before()[0])}",
+        ),
+        ("Table 10.2: distances after noise", _distances_in_short(levels())),
     ]
     return table(("claim", "here"), rows)
 
 
+def printed_table(cells: Sequence[PrintedCell], labels: Sequence[str]) -> str:
+    """Table 6.1 or 6.2 with its printed digits; ours beside those that differ."""
+    columns = list(dict.fromkeys(each.column for each in cells))
+    rows = []
+    for row, group in groupby(cells, key=lambda cell: cell.row):
+        marks = [each.printed + ("" if each.agrees else f" (**{each.ours:.7g}**)") for each in group]
+        rows.append((*row, *marks))
+    return table((*labels, *columns), rows)
+
+
 def variance_table(cells: Sequence[Cell]) -> str:
-    """Table 6.1, in paper tuning."""
+    """Variances of L-GRR in paper tuning, for domains that table 6.1 does not print."""
     header = ("k", "ε∞", *(f"alpha = {alpha}" for alpha in published.TABLE_ALPHAS))
     rows = []
-    for (k, epsilon_inf), group in groupby(cells, key=lambda cell: (cell.domain_size, cell.epsilon_inf)):
+    computed = [cell for cell in cells if f"L-GRR {cell.domain_size}" not in published.TABLE_COLUMNS]
+    for (k, epsilon_inf), group in groupby(computed, key=lambda cell: (cell.domain_size, cell.epsilon_inf)):
         marks = [f"{each.paper:.4g}" + ("" if each.agrees else " (**differs**)") for each in group]
         rows.append((str(k), epsilon_inf, *marks))
     return table(header, rows)
@@ -93,12 +114,12 @@ def changed_table(changed: Sequence[Cell]) -> str:
     )
 
 
-def gain_table(found: Findings) -> str:
-    """Tables 6.3 and 6.4."""
+def gain_table(found: Findings, data: DataSet) -> str:
+    """Tables 6.3 and 6.4, for one data set."""
     rows = []
-    for (alpha, baseline), comparison in found.gain_comparisons().items():
-        exact_gain = gains.gain(found.gain_runs, alpha=alpha, baseline=baseline, tuning="exact")
-        unbiased = gains.expected_gain(alpha=alpha, baseline=baseline, tuning="paper")
+    for (alpha, baseline), comparison in found.gain_comparisons(data).items():
+        exact_gain = gains.gain(found.gain_runs, alpha=alpha, baseline=baseline, tuning="exact", data=data)
+        unbiased = gains.expected_gain(alpha=alpha, baseline=baseline, tuning="paper", data=data)
         rows.append(
             (
                 f"alpha {alpha}, over {baseline.upper()}",
@@ -178,9 +199,79 @@ def loss_variance_table(rows: Sequence[SolutionRow]) -> str:
     return table(header, lines)
 
 
+def recognition_table(found: Findings) -> str:
+    """How many of 100 answers are recognised, by epsilon; and how many together with their true value."""
+    rows = []
+    for epsilon in recognition.EPSILONS:
+        grr, ouez, ouer = (
+            recognition.Setting(variant=variant, epsilon=epsilon) for variant in ("grr", "ouez", "ouer")
+        )
+        simulated = [
+            with_error(mean(found.recognition_runs[each]), scale=100, digits=2) for each in (grr, ouez, ouer)
+        ]
+        (grr_only, grr_value), (ouez_only, ouez_value) = (recognition.expected(each) for each in (grr, ouez))
+        exact_ones = [of_100(each) for each in (grr_only, ouez_only, grr_value, ouez_value)]
+        rows.append(
+            (epsilon, simulated[0], exact_ones[0], simulated[1], exact_ones[1], simulated[2], *exact_ones[2:])
+        )
+    header = (
+        "ε of the thesis",
+        *("RS+FD[GRR]", "exact", "RS+FD[OUE-z]", "exact", "RS+FD[OUE-r]"),
+        *("with its value, GRR", "with its value, OUE-z"),
+    )
+    return table(header, rows)
+
+
+def distance_table(rows: Sequence[NoisyDistances]) -> str:
+    """Table 10.2: what is printed, and what is computed."""
+    header = (
+        *("level", "radius", "ε per metre", "mean ± sd, km: printed", "computed"),
+        *("root mean square, km: printed", "computed", "correlation: printed", "if linear"),
+        "moved to another zone, city, district: printed only",
+    )
+    lines = []
+    for row in rows:
+        level = row.level
+        square = (level.mean_km**2 + level.std_km**2) ** 0.5
+        lines.append(
+            (
+                *(f"ln {level.odds}", f"{level.radius_m:,} m", level.epsilon_per_m),
+                f"{level.mean_km:.2f} ± {level.std_km:.2f}",
+                f"{row.mean_km:.2f} ± {row.std_km:.2f}" + ("" if row.mean_agrees else " (**differs**)"),
+                f"{square:.2f}",
+                f"{row.root_mean_square_km:.2f}" + ("" if row.square_agrees else " (**differs**)"),
+                *(f"{level.correlation:.3f}", f"{row.correlation:.3f}"),
+                f"{level.zone:g} %, {level.city:g} %, {level.district:g} %",
+            )
+        )
+    return table(header, lines)
+
+
+def of_100(share: float) -> str:
+    """A probability in cases of a hundred."""
+    return f"{100 * share:.2f}"
+
+
 def with_error(estimate: Estimate, *, digits: int, scale: float = 1.0) -> str:
     """Value and standard error."""
     return f"{scale * estimate.value:.{digits}f} ± {scale * estimate.std_error:.{digits}f}"
+
+
+def _agreeing(cells: Sequence[PrintedCell]) -> str:
+    return f"{sum(each.agrees for each in cells)} of {len(cells)} cells agree to the printed digits"
+
+
+def _recognised(epsilon: str) -> str:
+    grr, ouez = (
+        of_100(recognition.expected(recognition.Setting(variant=each, epsilon=epsilon))[0])
+        for each in ("grr", "ouez")
+    )
+    return f"{grr} (GRR) or {ouez} (OUE-z)"
+
+
+def _distances_in_short(rows: Sequence[NoisyDistances]) -> str:
+    means, squares = sum(row.mean_agrees for row in rows), sum(row.square_agrees for row in rows)
+    return f"{means} of {len(rows)} means agree within 20 m, {squares} of {len(rows)} mean squares"
 
 
 def _count(comparisons: Iterable[Comparison]) -> str:

@@ -11,15 +11,18 @@ import pytest
 
 import ldp
 from benchmarks.reproduce import (
+    distances,
     document,
     exact,
     figures,
     gains,
     marginals,
     published,
+    recognition,
     runs,
     solutions,
     tables,
+    variances,
     windows,
 )
 from benchmarks.reproduce.findings import Findings
@@ -37,6 +40,7 @@ def findings():
         gain_runs={setting: rng.uniform(1e-4, 2e-4, 2) for setting in gains.settings()},
         window_runs={setting: rng.uniform(0.01, 0.02, (2, 28)) for setting in windows.settings()},
         solution_runs={setting: rng.uniform(1e-4, 2e-4, 2) for setting in solutions.settings()},
+        recognition_runs={setting: rng.uniform(0.2, 0.3, 2) for setting in recognition.settings()},
     )
 
 
@@ -70,10 +74,10 @@ def test_cells_are_those_of_the_vectors_five_choices_change_and_a_deviation_is_r
     for cell in changed:
         f = np.exp(float(cell.epsilon_inf) * float(cell.alpha))
         assert cell.gain == pytest.approx(4 * f / (f + cell.domain_size - 2))
-    wrong = [*cells[:5], replace(cells[5], published=cells[5].published * (1 + 1e-6)), *cells[6:]]
+    wrong = [*cells[:30], replace(cells[30], published=cells[30].published * (1 + 1e-6)), *cells[31:]]
     assert tables.variance_table(cells).count("**differs**") == 0
     assert tables.variance_table(wrong).count("**differs**") == 1
-    assert "167 of 168 cells" in document.wrapped(document.variance_section(wrong)).replace("\n", " ")
+    assert "167 of 168 cells" in document.wrapped(document.tuning_section(wrong)).replace("\n", " ")
     # L-GRR leads over several reports only at few values.
     assert exact.domains_won(reports=7) == (3, 5)
     assert exact.domains_won(reports=1) == (5, 35)  # k <= 3 exp(epsilon_1) + 2 for epsilon_1 = 0.05 and 2.4
@@ -115,16 +119,66 @@ def test_numbers_agree_within_three_standard_errors_of_their_difference(distance
     assert comparison.verdict.startswith("agrees" if agrees else "**differs**")
 
 
-def test_published_number_that_deviates_is_reported(findings, cells, monkeypatch):
-    ours = {
-        key: gains.gain(findings.gain_runs, alpha=key[0], baseline=key[1], tuning="paper").value
-        for key in published.GAINS
-    }
-    monkeypatch.setattr(published, "GAINS", ours)
-    assert "**Agrees**: all 4 numbers" in document.gain_section(findings)
-    monkeypatch.setattr(published, "GAINS", ours | {("0.6", "l-oue"): 1000.0})
-    assert "**Does not agree**: 1 of 4 numbers" in document.gain_section(findings)
-    assert "3 of 4 numbers agree" in tables.summary_table(cells, findings)
+def test_table_6_1_has_168_printed_cells_and_table_6_2_has_20_and_all_are_those_of_the_channels():
+    two, one = variances.two_rounds(), variances.one_round()
+    assert [len(two), len(one)] == [168, 20]
+    assert list(dict.fromkeys(cell.column for cell in two)) == [
+        "L-GRR 2", "L-GRR 32", "L-GRR 1024", "L-OSUE", "L-SUE", "L-SOUE", "L-OUE",
+    ]  # fmt: skip
+    assert all(cell.agrees for cell in (*two, *one))
+    wrong = [replace(two[0], printed="0.001104"), *two[1:]]
+    assert tables.printed_table(two, ("alpha", "ε∞")).count("**") == 0
+    assert "0.001104 (**0.001102815**)" in tables.printed_table(wrong, ("alpha", "ε∞"))
+
+
+def test_distances_of_table_10_2_follow_from_what_is_printed_before_noise():
+    rows = distances.levels()
+    for row, mean, std in zip(
+        rows, (3.47, 3.56, 4.03, 4.38, 4.78), (3.71, 3.70, 3.73, 3.80, 3.90), strict=True
+    ):
+        assert row.epsilon_per_m == pytest.approx(float(row.level.epsilon_per_m), abs=5e-7)
+        assert (row.mean_km, row.std_km) == pytest.approx((mean, std), abs=0.011)
+        assert row.mean_agrees
+        assert row.square_agrees
+    assert [row.correlation for row in rows] == pytest.approx([0.371, 0.367, 0.347, 0.328, 0.308], abs=0.005)
+    moved = replace(rows[4], level=rows[4].level._replace(mean_km=4.9))
+    assert not moved.mean_agrees
+    assert not moved.square_agrees
+    assert tables.distance_table([moved]).count("(**differs**)") == 2
+
+
+@pytest.mark.parametrize(
+    ("variant", "found"),
+    [
+        ("grr", (0.234, 0.279, 0.351, 0.399)),
+        ("ouez", (0.295, 0.384, 0.497, 0.548)),
+        ("ouer", (0.243, 0.275, 0.306, 0.316)),
+    ],
+)
+def test_answers_are_recognised_as_often_as_measured_elsewhere_and_as_computed(variant, found):
+    for epsilon, share in zip(recognition.EPSILONS, found, strict=True):
+        setting = recognition.Setting(variant=variant, epsilon=epsilon)
+        ours = recognition.successes(setting, 1)[0]
+        assert ours == pytest.approx(share, abs=0.006)
+        if variant != "ouer":
+            assert abs(ours - recognition.expected(setting)[0]) < 5 * sqrt(0.25 / 88_935)
+
+
+def test_published_number_that_deviates_is_reported(findings, monkeypatch):
+    for data, section in (("ms-fimu", document.gain_section), ("nursery", document.nursery_section)):
+        ours = {
+            key: gains.gain(
+                findings.gain_runs, alpha=key[0], baseline=key[1], tuning="paper", data=data
+            ).value
+            for key in published.GAINS[data]
+        }
+        others = {each: dict(values) for each, values in published.GAINS.items()}
+        monkeypatch.setattr(published, "GAINS", others | {data: ours})
+        assert "**Agrees**: all 4 numbers" in section(findings)
+        monkeypatch.setattr(published, "GAINS", others | {data: ours | {("0.6", "l-oue"): 1000.0}})
+        assert "**Does not agree**: 1 of 4 numbers" in section(findings)
+        assert "3 of 4 numbers agree" in tables.summary_table(findings)
+        monkeypatch.setattr(published, "GAINS", others | {data: ours})
     ours = {key: each.ours.value for key, each in findings.window_comparisons().items()}
     monkeypatch.setattr(published, "WINDOW_ERRORS", ours)
     assert "**Agrees**: all 6 numbers" in document.window_section(findings)
@@ -194,6 +248,10 @@ def test_people_are_those_of_the_data():
     assert people.pseudonyms.size == np.unique(people.pseudonyms).size == 88_935
     assert people.domain_sizes == exact.TABLE_SIZES
     assert np.bincount(people.columns[1]).tolist() == [45982, 41116, 1837]
+    nursery = marginals.nursery()
+    assert np.unique(nursery.pseudonyms).size == len(set(zip(*nursery.columns[:8], strict=True))) == 12_960
+    assert nursery.domain_sizes == (3, 5, 4, 4, 3, 2, 3, 3, 5)
+    assert np.bincount(nursery.columns[8]).tolist() == [4320, 2, 328, 4266, 4044]
     visitors = marginals.french_visitors()
     assert visitors.presence.size == 87_098
     assert windows.domain_sizes() == (2, 7, 12, 22, 11, 10)
@@ -265,7 +323,8 @@ def test_runs_repeat_and_are_independent_and_charts_are_the_same_bytes_again(fin
     first, again = gains.errors(settings[0], 2), gains.errors(settings[0], 2)
     assert first.tolist() == again.tolist()
     assert first[0] != first[1]
-    names = [each.name for module in (gains, windows, solutions) for each in module.settings()]
+    modules = (gains, windows, solutions, recognition)
+    names = [each.name for module in modules for each in module.settings()]
     assert len(set(names)) == len(names)
     for name in ("first", "again"):
         figures.draw_solutions(findings.solution_runs, tmp_path / f"{name}.svg")
@@ -277,7 +336,13 @@ def test_runs_repeat_and_are_independent_and_charts_are_the_same_bytes_again(fin
 
 def test_document_is_current_as_far_as_it_is_exact(cells):
     text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
-    for section in (document.head(), document.variance_section(cells), document.loss_section()):
+    for section in (
+        document.head(),
+        document.variance_section(),
+        document.tuning_section(cells),
+        document.loss_section(),
+        document.distance_section(),
+    ):
         assert document.wrapped(section) in text
     for name in ("gains", "window-errors", "windows", "solutions"):
         assert f"(reproduction/{name}.svg)" in text

@@ -2,15 +2,17 @@
 
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
+from math import prod
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldp import LdpError, fake_data_channel, grr_channel, oue_channel
-from ldp.attacker import guess_success, largest_success
+from ldp.attacker import answer_success, answered_success, guess_success, largest_success
 from tests.ldp.exact import make_plan
-from tests.ldp.fakes import chances
+from tests.ldp.fakes import answer_probability, chances, fake_probability, outputs
 
 EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(3)]
 weights = st.lists(st.integers(0, 20), min_size=2, max_size=5).filter(any)
@@ -28,6 +30,43 @@ def test_best_guess_is_right_as_often_as_by_enumeration(counts: list[int], epsil
         rows = chances(channel).values()
         exact = sum(max(b * chance for b, chance in zip(prior, row, strict=True)) for row in rows)
         assert found == pytest.approx(float(exact), rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("shares", ["equal", "balanced"])
+@pytest.mark.parametrize("protocol", ["grr", "ouez", "adp"])
+def test_answer_is_recognised_as_often_as_by_enumeration(
+    protocol: str, shares: str, epsilon: Fraction
+) -> None:
+    priors = [[Fraction(1, 2)] * 2, [Fraction(each, 10) for each in (6, 3, 1)], [Fraction(1, 4)] * 4]
+    channel = fake_data_channel(
+        protocol, epsilon=epsilon, unit="attribute", domain_sizes=[2, 3, 4], shares=shares
+    )
+    answered = with_value = Fraction(0)
+    for tuple_ in product(*map(outputs, channel.reports)):
+        fakes = prod(fake_probability(r, y) for r, y in zip(channel.reports, tuple_, strict=True))
+        joint = [
+            [
+                fakes / fake_probability(report, y) * report.share * f * answer_probability(report, y, value)
+                for value, f in enumerate(prior)
+            ]
+            for report, y, prior in zip(channel.reports, tuple_, priors, strict=True)
+        ]
+        answered += max(map(sum, joint))
+        with_value += max(map(max, joint))
+    known = [[float(f) for f in prior] for prior in priors]
+    assert answered_success(channel, priors=known) == pytest.approx(float(answered), abs=2e-6)
+    assert answer_success(channel, priors=known) == pytest.approx(float(with_value), rel=1e-12)
+
+
+def test_attack_on_fakes_needs_a_prior_of_each_indicator_and_fakes_whose_law_is_known() -> None:
+    fakes = {"epsilon": Fraction(1), "unit": "profile", "domain_sizes": [2, 2000]}
+    even = [[0.5] * 2, [1 / 2000] * 2000]
+    assert 0.5 < answered_success(fake_data_channel("ouez", **fakes), priors=even) < 1
+    with pytest.raises(LdpError, match="priors must be of 2 indicators, got 1"):
+        answered_success(fake_data_channel("grr", **fakes), priors=even[:1])
+    with pytest.raises(LdpError, match="fakes must be codes or of no value"):
+        answer_success(fake_data_channel("ouer", **fakes), priors=even)
 
 
 @pytest.mark.parametrize("epsilon", [Decimal("0.5"), Decimal(2)])

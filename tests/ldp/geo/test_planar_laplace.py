@@ -7,8 +7,10 @@ from math import exp, log, pi
 import numpy as np
 import pytest
 from scipy import integrate
+from scipy.special import ellipe
 
-from ldp.errors import InvalidBudgetError
+from ldp.errors import InvalidBudgetError, LdpError
+from ldp.geo.distances import mean_distance
 from ldp.geo.planar_laplace import PlanarLaplace, angle_step, certified_epsilon, precision_of, sampled_epsilon
 from tests.ldp.exact import VECTORS, refuses
 from tests.ldp.geo.exact_table import sampled_law, square_table, worst_loss
@@ -44,6 +46,25 @@ def test_density_gives_the_cdf_and_the_moments() -> None:
     squared = integrate.quad(lambda r: r**2 * around(r), 0, 400)[0]
     assert squared == pytest.approx(LAW.second_moment_m2, rel=1e-9)
     assert (LAW.mean_m, LAW.second_moment_m2, LAW.cdf(-1.0)) == (8.0, 96.0, 0.0)
+
+
+def test_mean_distance_after_noise_is_the_double_integral_over_its_law() -> None:
+    def over_angle(radius: float, distance: float) -> float:
+        m = 4 * radius * distance / (radius + distance) ** 2
+        return 2 / pi * (radius + distance) * float(ellipe(m)) * 2 * pi * radius * LAW.density(radius)
+
+    for distance in (1.0, 30.0, 400.0):
+        parts = ((0.0, distance), (distance, distance + 200))
+        expected = sum(
+            integrate.quad(over_angle, *part, args=(distance,), points=[50], limit=200)[0] for part in parts
+        )
+        assert mean_distance(np.array([distance]), law=LAW)[0] == pytest.approx(expected, rel=1e-7)
+    assert mean_distance(np.array([0.0]), law=LAW)[0] == pytest.approx(LAW.mean_m, rel=1e-9)
+    # Far away the component across the line counts: a quarter of the mean square over the distance.
+    added = mean_distance(np.array([1e5]), law=LAW)[0] - 1e5
+    assert added == pytest.approx(LAW.second_moment_m2 / 4 / 1e5, rel=1e-3)
+    with pytest.raises(LdpError, match="distances_m must be finite and >= 0"):
+        mean_distance(np.array([-1.0]), law=LAW)
 
 
 @pytest.mark.parametrize("vector", VECTORS["H_eps_prime"])
