@@ -10,8 +10,16 @@ from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property, lru_cache
 
-from ldp import Certificate, IndicatorCertificate, IndicatorRequest, PlanSpec, build_plan, certify
-from ldp.attacker import guess_success, largest_success
+from ldp import (
+    Certificate,
+    FakeDataChannel,
+    IndicatorCertificate,
+    IndicatorRequest,
+    PlanSpec,
+    build_plan,
+    certify,
+)
+from ldp.attacker import answer_success, answered_success, guess_success, largest_success
 from ldp.channels import Unit
 from ldp.error_curves import ErrorCurve
 from ldp.params import Kind, Mechanism, ReportChannel
@@ -122,6 +130,18 @@ class Guess:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recognition:
+    """How often the best guess among all reports of a person, most of them made up, is right.
+
+    answered : which report is the answer
+    with_value : that, and its true value
+    """
+
+    answered: Guess
+    with_value: Guess
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One question with all that is foretold of it.
 
@@ -185,6 +205,17 @@ class Simulation:
             days=self.setting.days,
             promised=promise(self.certificate, unit=self.setting.unit),
             crowd=self.setting.crowd,
+        )
+
+    @cached_property
+    def recognition(self) -> tuple[Recognition, Recognition] | None:
+        """Of one who knows nothing, and one who knows the example's shares; None without made-up reports."""
+        if not self.plan.has_fakes or self.plan.d == 1:
+            return None
+        sizes = [each.domain_size for each in self.plan.indicators]
+        return (
+            _recognition(self.plan.fake_data, tuple((1 / k,) * k for k in sizes)),
+            _recognition(self.plan.fake_data, tuple(map(example_shares, sizes))),
         )
 
     @cached_property
@@ -320,6 +351,16 @@ def _row(plan: PlanSpec, question: Question, foretold: Forecast, certified: Indi
         knowing_nothing=known[0],
         knowing_shares=known[1],
         at_most=at_most,
+    )
+
+
+@lru_cache(maxsize=64)
+def _recognition(channel: FakeDataChannel, known: tuple[tuple[float, ...], ...]) -> Recognition:
+    shares = [float(report.share) for report in channel.reports]
+    likeliest = max(share * max(prior) for share, prior in zip(shares, known, strict=True))
+    return Recognition(
+        answered=Guess(before=max(shares), after=answered_success(channel, priors=known)),
+        with_value=Guess(before=likeliest, after=answer_success(channel, priors=known)),
     )
 
 

@@ -16,6 +16,7 @@ from reports.policies import OVERSEERS, require_role
 from reports.simulator import (
     Guess,
     Reading,
+    Recognition,
     Row,
     Setting,
     Simulation,
@@ -67,6 +68,8 @@ def result_context(form: SimulatorForm) -> dict[str, Any]:
         "odds": words.odds_words(found),
         "totals": words.totals_words(found),
         "days_in_all": setting.crowd.in_all(setting.days),
+        "recognition": found.recognition and [_recognition(each) for each in found.recognition],
+        "is_static": all(each.kind == "static" for each in found.plan.indicators),
         **_example(found, slug=form.cleaned_data["show"]),
         **_ranking(found, form=form),
         **_wanted(setting, form=form),
@@ -107,6 +110,10 @@ def _difference(rise: float | None) -> str | None:
 
 def _guess(guess: Guess) -> tuple[str, str]:
     return words.of_100(guess.before), words.of_100(guess.after)
+
+
+def _recognition(found: Recognition) -> dict[str, tuple[str, str]]:
+    return {"answered": _guess(found.answered), "with_value": _guess(found.with_value)}
 
 
 def _example(simulation: Simulation, *, slug: str) -> dict[str, Any]:

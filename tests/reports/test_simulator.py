@@ -85,6 +85,17 @@ def test_odds_of_one_value_and_of_all_that_a_person_gives() -> None:
     assert "at most 1 097 times (epsilon 7)" in plain(every)
 
 
+def test_made_up_reports_hide_the_answer_as_often_as_the_best_attack_fails() -> None:
+    """MS-FIMU's numbers of categories; 23.2 of 100 for its shares and GRR at this epsilon (section 12.2)."""
+    nothing, shares = sim.simulate(make(3, 3, 8, 12, 37, 11, mechanism="rsfd-ouez")).recognition or ()
+    assert nothing.answered.before == shares.answered.before == pytest.approx(1 / 6)
+    assert shares.with_value.before == pytest.approx(6 / 11 / 6)
+    assert 1 / 6 < nothing.answered.after < shares.answered.after < 1
+    assert shares.with_value.before < shares.with_value.after < shares.answered.after
+    for setting in (make(3, 3), make(3, mechanism="rsfd-grr")):
+        assert simulate(setting).recognition is None
+
+
 def test_what_is_hopeless_or_below_the_small_cell_rule_is_said_with_what_it_means() -> None:
     (warning,) = words.warnings(simulate(make(22, 3, visitors=1000, epsilon=Decimal("0.5"))))
     assert "I1: with 1 000 visitors and 22 categories every bar of a day would be noise." in plain(warning)
