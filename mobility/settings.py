@@ -74,6 +74,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "mobility.signin.middleware.HeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "mobility.signin.middleware.NoStoreMiddleware",  # after files that are the same for everyone
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -84,6 +85,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "mobility.signin.middleware.WithoutAccountMiddleware",
     "mobility.signin.middleware.SecondFactorMiddleware",
 ]
 TEMPLATES = [
@@ -250,6 +252,7 @@ MOBILITY_SECOND_FACTOR = env.choice(
 )
 CACHES = {"default": {"BACKEND": "mobility.signin.cache.JsonCache"}}  # counts of guesses, and used codes
 ALLAUTH_TRUSTED_PROXY_COUNT = env.whole("MOBILITY_TRUSTED_PROXIES", default=0, least=0)
+ALLAUTH_RATE_LIMIT_IPV6_PREFIX = 64  # one household or host has all addresses of such a network
 ACCOUNT_ADAPTER = "mobility.signin.adapters.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "mobility.signin.forms.SignInForm",
@@ -265,6 +268,8 @@ ACCOUNT_RATE_LIMITS = {
     "login_failed": "10/15m/key",  # the key is the account, or its second factor
     "sign_in_address": "50/15m/ip",  # offices share an address
     "reauthenticate": "10/m/user",
+    "shared_address": "60/m/ip",  # share links: whoever reads them has no account
+    "shared_link": "300/m/key",
 }
 MOBILITY_OIDC_ISSUER = env.str("MOBILITY_OIDC_ISSUER", default="")
 MOBILITY_OIDC_NAME = env.str("MOBILITY_OIDC_NAME", default="") or "OpenID"

@@ -220,7 +220,9 @@ def _share(facts: Facts) -> str:
     words = text % {"link": facts.get("link"), "indicator": facts.get("indicator")}
     until = gettext("Until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
     locked = gettext("Behind a password.") if facts.get("password") else ""
-    return " ".join(part for part in (words, _days(facts), until, locked) if part)
+    times = facts.get("times")
+    read = ngettext("Read %(n)d more time.", "Read %(n)d more times.", times) % {"n": times} if times else ""
+    return " ".join(part for part in (words, _days(facts), until, locked, read) if part)
 
 
 def _token(facts: Facts) -> str:

@@ -214,6 +214,50 @@ def test_who_sends_a_form_slowly_holds_no_thread_and_the_proxy_asks_anew_where_t
     assert 'ports: ["443:443", "80:80"]' in (DOCKER / "base.yaml").read_text()  # where http:// leads to
 
 
+@pytest.mark.skipif(not shutil.which("nginx"), reason="needs nginx")
+def test_the_proxy_counts_a_network_of_ipv6_as_one_address(tmp_path):
+    site = NGINX[: NGINX.index("server {")]
+    zones = re.findall(r"^limit_conn_zone (\S+) ", site, flags=re.MULTILINE)
+    assert set(zones) == {"$mobility_network", "$server_name"}
+    (network,) = re.findall(r"^map \S+ \$mobility_network \{.*?^\}$", site, flags=re.MULTILINE | re.DOTALL)
+    socket = tmp_path / "s"
+    (tmp_path / "nginx.conf").write_text(
+        f"daemon off; master_process off; pid {tmp_path}/pid; error_log stderr; events {{}}"
+        f" http {{ access_log off; {network} server {{ listen unix:{socket}; set_real_ip_from unix:;"
+        " real_ip_header X-Real-IP;"
+        ' location / { return 200 "$mobility_network"; } } }'
+    )
+    asked = ("2001:db8:0:1::1", "2001:db8:0:1:a:b:c:d", "2001:db8:0:2::1", "::ffff:192.0.2.9", "192.0.2.9",
+             "::ffff:192.0.2.10", "2001:db8:a0a:a0a::1", "2001:db8:a0a:a0a::2")  # fmt: skip
+    command = ["nginx", "-p", str(tmp_path), "-e", "stderr", "-c", str(tmp_path / "nginx.conf")]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as server:
+        try:
+            curl = [
+                "curl",
+                "-s",
+                "--retry",
+                "20",
+                "--retry-all-errors",
+                "--retry-delay",
+                "0",
+                "--unix-socket",
+                socket,
+            ]
+            told = [
+                subprocess.run(
+                    [*curl, "-H", f"X-Real-IP: {each}", "http://x/"], capture_output=True, check=True
+                )
+                for each in asked
+            ]
+        finally:
+            server.terminate()
+    one, same, other, mapped, plain, neighbour, newlines, newlines_too = (done.stdout for done in told)
+    assert one == same != other
+    assert mapped == plain != neighbour
+    assert newlines == newlines_too != one
+    assert plain == bytes([192, 0, 2, 9])
+
+
 def started_by(unit: str) -> list[str]:
     (line,) = re.findall(r"^ExecStart=(.+)$", (UNITS / unit).read_text(), flags=re.MULTILINE)
     words: list[str] = line.split()

@@ -15,7 +15,7 @@ from mobility.operations.models import Alert, JobRun
 from mobility.operations.signs import forget_old
 from mobility.signin.models import CacheEntry
 from mobility.signin.sessions import forget_ended
-from reports.services.access import forget_old_views
+from reports.services.access import forget_old_views, record_reads
 
 JOBS_FORGOTTEN_AFTER: Final = timedelta(days=30)  # that no worker runs any more
 BATCHES_AT_ONCE: Final = 500
@@ -27,6 +27,7 @@ def forget() -> dict[str, int]:
     """Remove what is over; how many rows of each kind. Twice does no harm, and workers may do it at once."""
     now = timezone.now()
     history = now - timedelta(days=settings.MOBILITY_KEEP_HISTORY_DAYS)
+    record_reads()
     forgotten = {
         "share_views": forget_old_views(),
         "sessions": forget_ended(),

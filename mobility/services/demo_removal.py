@@ -17,7 +17,7 @@ from mobility.services.closing import OF_BATCH, OF_STUDY, Leave, close_study
 from mobility.services.compaction import compact
 from mobility.services.receipts import record_missing
 from reports.models import LedgerKind, Study
-from reports.services.access import forget_views_of_study
+from reports.services.access import forget_views_of_study, record_reads
 from reports.services.ledger import record
 from reports.services.studies import delete_study_rows
 
@@ -60,6 +60,7 @@ def remove_demo(*, by: str) -> None:
     demo.accounts_file().unlink(missing_ok=True)
     shutil.rmtree(demo.folder(), ignore_errors=True)
     forget_views_of_study(study)
+    record_reads(study=study)
     # Last: without the study there is no demo whose removal could be repeated.
     with transaction.atomic():
         delete_study_rows(study)

@@ -17,6 +17,7 @@ from mobility.errors import FeedEndedError, FeedTokenError
 from mobility.models import FeedToken, VaultStudy
 from mobility.services.receipts import record_feed, record_feed_revoked
 from mobility.services.vault import open_study
+from reports.deactivated import has_ended
 from reports.models import Study
 from reports.policies import Role, fetch_rights, studies_for
 from reports.services.people import COMMAND_LINE
@@ -101,11 +102,11 @@ def tokens_of(study: VaultStudy) -> QuerySet[FeedToken]:
 
 
 def _may_send(token: FeedToken) -> bool:
-    """Whether the account that made a token may send files of its study now."""
+    """Whether the account that made a token may send files of its study now, and was never disabled since."""
     if token.created_by == COMMAND_LINE:
         return True
     maker = User.objects.filter(username=token.created_by).first()
-    if maker is None:
+    if maker is None or has_ended(maker, since=token.created_at):
         return False
     fetch_rights(maker)
     return studies_for(maker, *MAKERS).filter(slug=token.study.slug).exists()

@@ -1,4 +1,4 @@
-"""How often a sign-in may fail, by account and by address, and how long is left to wait."""
+"""How often a sign-in may fail, by account and by address, and how often a shared report may be read."""
 
 import ipaddress
 import math
@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 
 APP = "allauth.account"  # whose setting ACCOUNT_RATE_LIMITS holds the limits
 BY_ADDRESS, BY_ACCOUNT = "sign_in_address", "login_failed"
+WITHOUT_ACCOUNT = ("shared_address", "shared_link")
 NO_ADDRESS = "0.0.0.0"  # noqa: S104 - not bound: whoever has none shares one count
 
 
@@ -20,15 +21,18 @@ def client_address(request: HttpRequest) -> str:
     """Address of the visitor; from X-Forwarded-For only as far as MOBILITY_TRUSTED_PROXIES wrote it.
 
     Of n trusted proxies each adds the address that it sees, so the n-th from the right is the visitor; what
-    stands before it anybody may have written.
+    stands before it anybody may have written. Limits count the whole network of an IPv6 address
+    (ALLAUTH_RATE_LIMIT_IPV6_PREFIX).
     """
     trusted = settings.ALLAUTH_TRUSTED_PROXY_COUNT
     hops = [hop.strip() for hop in request.headers.get("x-forwarded-for", "").split(",") if hop.strip()]
     seen = hops[-trusted] if 0 < trusted <= len(hops) else request.META.get("REMOTE_ADDR", "")
     try:
-        return str(ipaddress.ip_address(seen))
+        address = ipaddress.ip_address(seen)
     except ValueError:
         return NO_ADDRESS
+    # A socket for both families writes IPv4 as ::ffff:192.0.2.9: all of them are in one network of IPv6.
+    return str((address.version == 6 and address.ipv4_mapped) or address)
 
 
 def take_one(request: HttpRequest, *, account: str) -> ratelimit.RateLimitUsage:

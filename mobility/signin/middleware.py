@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from allauth.core.internal import ratelimit
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 
-from mobility.signin import factors
+from mobility.signin import factors, limits
 
 # Nothing of a device is asked for, but security keys.
 UNUSED = (
@@ -41,6 +42,40 @@ class HeadersMiddleware:
         response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
         response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
         return response
+
+
+class NoStoreMiddleware:
+    """Whatever a view answers is for one reader and kept nowhere, be it a page, a file or the API."""
+
+    def __init__(self, get_response: Respond) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        response.headers["Cache-Control"] = "private, no-store"
+        return response
+
+
+class WithoutAccountMiddleware:
+    """What is read without an account is read so often only: by address, and by link."""
+
+    def __init__(self, get_response: Respond) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
+    ) -> HttpResponse | None:
+        match = request.resolver_match
+        if not match or match.view_name != "access:shared" or request.method == "HEAD":
+            return None
+        for action in limits.WITHOUT_ACCOUNT:
+            asked = {"app": limits.APP, "action": action, "key": kwargs["token"]}
+            if not ratelimit.consume(request, **asked, limit_get=True):
+                return render(request, "429.html", status=429)
+        return None
 
 
 class SecondFactorMiddleware:

@@ -96,9 +96,7 @@ def batch(_request: HttpRequest, token: FeedToken, batch_id: UUID) -> HttpRespon
     if found is None or found.kind not in Batch.FILES:
         return problem(404, gettext("This token opens no batch of that name."))
     state = {"state": found.state, "is_final": found.is_final, "failure": found.failure}
-    response = JsonResponse({**state, **outcomes.summary_for_feed(found)})
-    response["Cache-Control"] = "no-store"
-    return response
+    return JsonResponse({**state, **outcomes.summary_for_feed(found)})
 
 
 def _sender(token: FeedToken) -> str:

@@ -56,7 +56,6 @@ def tus(view: View[P]) -> View[P]:
                 raise
             response = missing_problem()
         response["Tus-Resumable"] = VERSION
-        response["Cache-Control"] = "no-store"
         return response
 
     checked: Any = guarded

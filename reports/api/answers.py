@@ -21,8 +21,6 @@ from reports.version import software
 
 # What the same address may answer differently to: who asks, and in which language.
 VARY = ("Authorization", "Cookie", "Accept-Language")
-# Kept by the reader only, and asked about each time: a publication may have landed.
-CACHE_CONTROL = "private, no-cache"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +60,6 @@ def answer(request: HttpRequest, *, state: object, build: Callable[[], Content])
     elif response.status_code == 412:
         response = problem(412, gettext("The answer has changed: it no longer has this ETag."))
     response["ETag"] = etag
-    response["Cache-Control"] = CACHE_CONTROL
     patch_vary_headers(response, VARY)
     return response
 

@@ -119,9 +119,7 @@ def _body(request: HttpRequest) -> bytes:
 
 
 def _answer(content: dict[str, Any]) -> HttpResponse:
-    response = JsonResponse(content)
-    response["Cache-Control"] = "no-store"
-    return response
+    return JsonResponse(content)
 
 
 def _refusal(error: intake.IntakeError) -> HttpResponse:

@@ -61,6 +61,9 @@ class ShareLink(Opening):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="share_links"
     )
 
+    reads = models.PositiveBigIntegerField(default=0, help_text="times that the report was shown")
+    reads_recorded = models.PositiveBigIntegerField(default=0, help_text="of them, those in the ledger")
+
     class Meta(Opening.Meta):
         constraints = [
             models.CheckConstraint(
@@ -78,7 +81,7 @@ class ShareLink(Opening):
 
 
 class ShareView(models.Model):
-    """A visit to a shared report. Nothing of the visitor is kept: no address, no browser."""
+    """An hour in which a shared report was shown, or a wrong password. Nothing of the visitor is kept."""
 
     link = models.ForeignKey(ShareLink, on_delete=models.CASCADE, related_name="views")
     at = models.DateTimeField(auto_now_add=True)

@@ -16,6 +16,9 @@ class AccountName(models.Model):
 
     folded = models.TextField(primary_key=True, help_text="reports.names.folded of the user name")
     account = models.OneToOneField(User, on_delete=models.CASCADE, related_name="name_row")
+    ended_at = models.DateTimeField(
+        null=True, blank=True, help_text="when it was last deactivated: what it was given before has ended"
+    )
 
     class Meta:
         constraints = [

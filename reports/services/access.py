@@ -13,13 +13,22 @@ from django.conf import settings
 from django.contrib.auth.hashers import check_password, make_password
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.urls import Resolver404, resolve, reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from reports.ledger_chain import Json
-from reports.models import ApiToken, Indicator, LedgerKind, SavedView, ShareLink, ShareView, Study
+from reports.models import (
+    ApiToken,
+    Indicator,
+    LedgerEntry,
+    LedgerKind,
+    SavedView,
+    ShareLink,
+    ShareView,
+    Study,
+)
 from reports.models.access import Opening
 from reports.policies import OPENERS, Role, fetch_rights, is_open_to, may_open, roles_of
 from reports.selectors import Window
@@ -35,6 +44,7 @@ NAME_MAX = 80
 QUERY_MAX = 500
 ADDRESS_MAX = 1000
 VIEWS_MAX = 100  # saved by one person
+VIEW_LOGGED_EVERY = timedelta(hours=1)
 USE_NOTED_EVERY = timedelta(minutes=1)  # a write for every answer would slow all readers
 WRONG_PASSWORDS_MAX = 10  # within GUESSING_TIME, then nobody may try
 GUESSING_TIME = timedelta(hours=1)
@@ -123,9 +133,29 @@ def links_of(user: User) -> QuerySet[ShareLink]:
     return links if _sees_all(user) else links.filter(created_by=user)
 
 
-@transaction.atomic
 def revoke(opening: ApiToken | ShareLink, *, by: User) -> None:
     """Close a token or link for ever; nothing happens when it is closed already."""
+    _revoke(opening, actor=by.get_username())
+
+
+def revoke_all(maker: User, *, actor: str) -> None:
+    """Close all tokens and links of an account for ever.
+
+    Parameters
+    ----------
+    actor : who does that, for the ledger
+    """
+    for token in ApiToken.objects.filter(owner=maker, revoked_at=None).select_related("study"):
+        _revoke(token, actor=actor)
+    links = ShareLink.objects.filter(created_by=maker, revoked_at=None)
+    for link in links.select_related("indicator__study"):
+        _revoke(link, actor=actor)
+
+
+@transaction.atomic
+def _revoke(opening: ApiToken | ShareLink, *, actor: str) -> None:
+    if isinstance(opening, ShareLink):
+        record_reads(link=opening)
     openings = type(opening)._default_manager.filter(pk=opening.pk, revoked_at=None)
     if not openings.update(revoked_at=timezone.now()):
         return
@@ -134,7 +164,7 @@ def revoke(opening: ApiToken | ShareLink, *, by: User) -> None:
     else:
         kind, facts = LedgerKind.TOKEN_REVOKED, {"token": str(opening.pk)}
         study = opening.study.slug if opening.study else ""
-    record(kind, actor=by.get_username(), study=study, facts=facts)
+    record(kind, actor=actor, study=study, facts=facts)
 
 
 # --- share links ------------------------------------------------------------------------------
@@ -196,9 +226,44 @@ def link_of(text: str) -> ShareLink | None:
 
 @transaction.atomic
 def note_view(link: ShareLink) -> None:
-    """Log that the shared report was shown: when, and nothing of the visitor."""
-    ShareView.objects.create(link=link, is_granted=True)
-    record(LedgerKind.SHARE_OPENED, study=link.indicator.study.slug, facts=_link_facts(link))
+    """Count that the shared report was shown; nothing of the visitor is kept.
+
+    Readers without an account must not fill tables: the log has a row for an hour with readers, and the
+    ledger an entry of the first reading; `record_reads` adds how many came after it.
+    """
+    links = ShareLink.objects.filter(pk=link.pk)
+    links.update(reads=F("reads") + 1)
+    lately = timezone.now() - VIEW_LOGGED_EVERY
+    if not link.views.filter(is_granted=True, at__gt=lately).exists():
+        ShareView.objects.create(link=link, is_granted=True)
+    if links.filter(reads_recorded=0).update(reads_recorded=1):
+        record(LedgerKind.SHARE_OPENED, study=link.indicator.study.slug, facts=_link_facts(link))
+
+
+def record_reads(*, link: ShareLink | None = None, study: Study | None = None) -> None:
+    """Add to the ledger how often shared reports were read since it last said so: at most daily for a link.
+
+    Parameters
+    ----------
+    link, study : of which it is said now, whenever it was said before: they end
+    """
+    waiting = ShareLink.objects.filter(reads__gt=F("reads_recorded"))
+    if link is not None or study is not None:
+        waiting = waiting.filter(pk=link.pk) if link is not None else waiting.filter(indicator__study=study)
+    for pk in waiting.values_list("pk", flat=True):
+        _record_reads(pk, is_daily=link is None and study is None)
+
+
+@transaction.atomic
+def _record_reads(pk: int, *, is_daily: bool) -> None:
+    locked = ShareLink.objects.select_for_update(of=("self",)).select_related("indicator__study").get(pk=pk)
+    times = locked.reads - locked.reads_recorded
+    event = f"share.reads:{pk}:{timezone.now().date().isoformat()}" if is_daily else ""
+    if times == 0 or (event and LedgerEntry.objects.filter(event_id=event).exists()):
+        return
+    ShareLink.objects.filter(pk=pk).update(reads_recorded=locked.reads)
+    facts = _link_facts(locked) | {"times": times}
+    record(LedgerKind.SHARE_OPENED, study=locked.indicator.study.slug, facts=facts, event_id=event)
 
 
 def forget_old_views() -> int:

@@ -73,7 +73,9 @@ def set_roles(account: User, *, roles: Collection[Role], by: User | None = None)
 
 @transaction.atomic
 def set_active(account: User, *, is_active: bool, by: User | None = None) -> None:
-    """Shut an account out at once, with its tokens and links, or let it in again. Its roles and grants stay.
+    """Shut an account out at once, or let it in again. Its roles and grants stay.
+
+    Its sessions, tokens and links end for good (reports/deactivated.py): letting it in brings none back.
 
     Raises
     ------

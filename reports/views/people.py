@@ -167,7 +167,7 @@ def change_active(request: HttpRequest, account_id: int) -> HttpResponse:
     told = (
         gettext("The account can sign in again.")
         if is_active
-        else gettext("The account is shut out, with its tokens and links.")
+        else gettext("The account is shut out. Its sessions, tokens, links and feeds have ended for good.")
     )
     return _change(
         request,

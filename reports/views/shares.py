@@ -68,10 +68,9 @@ class PasswordForm(forms.Form):
 def shares(request: HttpRequest) -> HttpResponse:
     """The links that were made, how often each was opened, and a way to end it."""
     user = account(request)
-    granted = Count("views", filter=Q(views__is_granted=True))
     refused = Count("views", filter=Q(views__is_granted=False))
     last = Max("views__at", filter=Q(views__is_granted=True))
-    links = access.links_of(user).annotate(n_views=granted, n_refused=refused, last_view=last)
+    links = access.links_of(user).annotate(n_refused=refused, last_view=last)
     context = {
         "rows": [
             {
@@ -130,8 +129,13 @@ def revoke_share(request: HttpRequest, link_id: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def shared(request: HttpRequest, token: str) -> HttpResponse:
-    """The report behind a link, and nothing else. Wrong, expired and revoked links look the same."""
+    """The report behind a link, and nothing else. Wrong, expired and revoked links look the same.
+
+    HEAD computes, counts and writes nothing.
+    """
     link = access.link_of(token)
+    if request.method == "HEAD":
+        return _kept_out(HttpResponse(status=404 if link is None else 200))
     if link is None:
         return _public(request, "reports/share_ended.html", {}, status=404)
     if link.password and not _knows_password(request, link):
@@ -197,7 +201,11 @@ def _knows_password(request: HttpRequest, link: ShareLink) -> bool:
 def _public(
     request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    response = render(request, template, context, status=status)
+    return _kept_out(render(request, template, context, status=status))
+
+
+def _kept_out(response: HttpResponse) -> HttpResponse:
+    """Ask search engines to leave it alone."""
     response["X-Robots-Tag"] = "noindex, nofollow, noarchive"
     return response
 

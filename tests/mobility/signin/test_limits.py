@@ -92,6 +92,16 @@ class TestSignIn:
         assert "Too many" in errors(attempt(client, analyst.username, password))[0]
         assert attempt(Client(), analyst.username, password, REMOTE_ADDR="192.0.2.9").status_code == 302
 
+    def test_all_addresses_of_a_network_of_ipv6_are_one_and_those_of_ipv4_are_not(self, analyst, password):
+        """A host has a whole /64 to itself; ::ffff:0:0/96 is all of IPv4."""
+        for number in range(50):
+            attempt(Client(), f"person-{number}", REMOTE_ADDR=f"2001:db8:0:1:{number:x}::1")
+            attempt(Client(), f"person-{number}", REMOTE_ADDR=f"::ffff:198.51.100.{number}")
+        here = {"REMOTE_ADDR": "2001:db8:0:1:ffff::1"}
+        assert "Too many" in errors(attempt(Client(), analyst.username, password, **here))[0]
+        for address in ("2001:db8:0:2::1", "::ffff:198.51.100.99"):
+            assert attempt(Client(), analyst.username, password, REMOTE_ADDR=address).status_code == 302
+
     def test_many_requests_of_an_address_are_refused_on_a_page_of_ours(self, client, password):
         assert {attempt(client, "").status_code for _ in range(61)} == {200, 429}
         assert "Wait a minute" in attempt(client, "").content.decode()
@@ -106,6 +116,8 @@ class TestSignIn:
             (2, "203.0.113.5", "10.0.0.1"),  # came past a proxy
             (1, "nonsense", NO_ADDRESS),
             (1, None, "10.0.0.1"),
+            (1, "::ffff:203.0.113.5", "203.0.113.5"),  # as a socket for both families writes it
+            (1, "2001:db8::5", "2001:db8::5"),
         ],
     )
     def test_address_is_what_trusted_proxies_saw(self, settings, proxies, forwarded, expected):

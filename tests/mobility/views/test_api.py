@@ -256,6 +256,13 @@ class TestWho:
         entries = LedgerEntry.objects.filter(kind=LedgerKind.TOKEN_REVOKED)
         assert [entry.actor for entry in entries] == ["", ""]
 
+    def test_nor_does_it_when_its_maker_is_enabled_again_before_anyone_looked(self, client, token):
+        maker = User.objects.get(username="olga")
+        for is_active in (False, True):
+            maker.is_active = is_active
+            maker.save()
+        check_problem(put(client, token), 403, "this token has ended")
+
 
 class TestWhatIsTold:
     """A feed learns what its own file's bytes decide, whoever the vault holds: studies that differ in people

@@ -30,6 +30,7 @@ LISTS = (
     "home", "reports:studies", "operator:studies", "administrator:studies", "access:tokens", "reading:docs",
     "budget:budget", "people:matrix", "ledger:ledger", "administrator:drafts",
 )  # fmt: skip
+KEPT_NOWHERE = "private, no-store"
 GRANTED = [role for role in Role if role not in SEES_ALL]
 ASKED = [(name, which) for name, rule in RULES.items() for which in ((OWN, OTHER) if rule.about else (OWN,))]
 
@@ -68,6 +69,7 @@ class TestAddresses:
         for name, which in [*ASKED, *missing]:
             response = world.ask(client, name, which=which)
             assert response.status_code == RULES[name].signed_out, name
+            assert response["Cache-Control"] == KEPT_NOWHERE, name
             if response.status_code == 302 and name != "reading:root":
                 assert response.headers["Location"].startswith("/sign-in/"), name
 
@@ -76,6 +78,7 @@ class TestAddresses:
         client, seen = world.client(role), set()
         for name, which in sorted(ASKED, key=lambda asked: asked[0] == "logout"):
             response = world.ask(client, name, which=which)
+            assert response["Cache-Control"] == KEPT_NOWHERE, name
             if response.status_code != 404:
                 seen.add((name, which))
                 assert response.status_code == RULES[name].expected, (name, which)
@@ -176,7 +179,9 @@ class TestPages:
 
 def read(client, path, slug=OWN, **headers):
     address = path.replace("{study}", slug).replace("{indicator}", "age")
-    return client.get(f"/api/v1{address}", **headers).status_code
+    response = client.get(f"/api/v1{address}", **headers)
+    assert response["Cache-Control"] == KEPT_NOWHERE, path
+    return response.status_code
 
 
 def bearer(text):

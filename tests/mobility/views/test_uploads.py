@@ -162,7 +162,7 @@ class TestSend:
         assert (response.status_code, response["Upload-Offset"]) == (204, "100")
         state = head(client, opened)
         assert (state["Upload-Offset"], state["Upload-Length"]) == ("100", str(len(GOOD)))
-        assert state["Cache-Control"] == "no-store"
+        assert state["Cache-Control"] == "private, no-store"
         assert state["Upload-Expires"].endswith("GMT")
         response = send(client, opened, GOOD[120:], offset=120)
         assert response.status_code == 409

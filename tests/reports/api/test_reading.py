@@ -229,7 +229,7 @@ class TestEveryAddress:
     def test_an_answer_is_for_its_reader_and_not_sent_twice(self, program, fair):
         for path in ALL:
             first = program.get(path)
-            assert first["Cache-Control"] == "private, no-cache"
+            assert first["Cache-Control"] == "private, no-store"
             assert {"Authorization", "Cookie", "Accept-Language"} <= set(first["Vary"].split(", "))
             again = program.get(path, **{"If-None-Match": f'W/"x", {first["ETag"]}'})
             assert (again.status_code, again.content, again["ETag"]) == (304, b"", first["ETag"])

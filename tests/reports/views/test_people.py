@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -21,7 +22,7 @@ from reports.selectors import Window
 from reports.services import access, people
 from reports.services.people import AccessChangeError
 from tests.reports import report_factory as factory
-from tests.reports.views.conftest import words
+from tests.reports.views.conftest import signed_in, words
 
 CHANGES = {
     "roles": {"roles": ["administrator", "operator"]},
@@ -167,7 +168,34 @@ class TestAccount:
         assert re.search(r'<input[^>]*value="analyst"[^>]*checked', shown)
         assert "can sign in again" in post(boss, "active", analyst.pk, active="1")
         assert roles_of(User.objects.get(pk=analyst.pk)) == {Role.ANALYST}
-        assert reader.get("/").status_code == 200
+
+    @pytest.mark.parametrize("way", ["page", "model"])
+    def test_reactivating_brings_no_session_no_pending_sign_in_no_token_and_no_link_back(
+        self, boss, analyst, reader, fair, person, way
+    ):
+        other = person("otto", Role.ANALYST)
+        others, pending = signed_in(other), Client()
+        session = pending.session
+        session["account_login"] = {"user_pk": str(analyst.pk)}  # its second factor is still asked for
+        session.save()
+        _, text = access.create_token(name="nightly", days=9, study=None, by=analyst)
+        _, theirs = access.create_token(name="nightly", days=9, study=None, by=other)
+        given = {"query": "", "days": 9, "note": "", "password": ""}
+        _, link = access.create_link(fair.indicators.get(slug="gender"), Window(1, 2), **given, by=analyst)
+        for active in (False, True):
+            if way == "page":
+                post(boss, "active", analyst.pk, active=str(int(active)))
+            else:
+                analyst.is_active = active
+                analyst.save()
+        assert reader.get("/").status_code == 302
+        assert not Session.objects.filter(pk=session.session_key).exists()
+        assert access.token_of(text) is None
+        assert access.link_of(link) is None
+        assert others.get("/").status_code == 200
+        assert access.token_of(theirs)
+        ended = LedgerEntry.objects.filter(actor="account disabled").order_by("number")
+        assert [entry.kind for entry in ended] == ["token.revoked", "share.revoked"]
 
 
 class TestLimits:

@@ -10,7 +10,8 @@ from django.forms.models import model_to_dict
 from django.test import Client
 from django.utils import timezone
 
-from reports.models import ApiToken, SavedView, ShareLink, ShareView, Study
+from mobility.signin.models import CacheEntry
+from reports.models import ApiToken, LedgerEntry, SavedView, ShareLink, ShareView, Study
 from reports.policies import Role
 from reports.selectors import Window
 from reports.services import access
@@ -227,6 +228,50 @@ class TestLog:
         assert (ShareView.objects.count(), ShareLink.objects.count()) == (2, 4)
         assert access.forget_old_views() == 0
         assert "for 30 days" in words(reader.get(URL))
+
+    def test_the_ledger_tells_the_first_reading_and_then_daily_how_many_came_after_it(self, share, analyst):
+        address, visitor = share(), Client()
+        for _ in range(4):
+            visitor.get(address)
+        assert times() == [None]
+        assert ShareView.objects.count() == 1  # a row for an hour
+        access.record_reads()
+        visitor.get(address)
+        access.record_reads()  # once a day
+        assert times() == [None, 3]
+        access.revoke(ShareLink.objects.get(), by=analyst)
+        assert times() == [None, 3, 1]
+        access.record_reads()
+        assert times() == [None, 3, 1]
+
+    def test_head_writes_nothing(self, share):
+        address, locked = share(), share(password=PASSWORD)
+        before = (times(), CacheEntry.objects.count())
+        for link, status in ((address, 200), (locked, 200), ("/shared/nothing/", 404)):
+            answer = Client().head(link)
+            assert (answer.status_code, answer["X-Robots-Tag"]) == (status, "noindex, nofollow, noarchive")
+        assert (times(), CacheEntry.objects.count()) == before
+        assert not ShareView.objects.exists()
+        assert not ShareLink.objects.filter(reads__gt=0).exists()
+
+    def test_an_address_and_a_link_are_read_so_often_in_a_minute_and_no_more(self, share, settings):
+        one, other, here = share(), share(), {"REMOTE_ADDR": "2001:db8:1:2::9"}
+        limits = settings.ACCOUNT_RATE_LIMITS
+        assert (limits["shared_address"], limits["shared_link"]) == ("60/m/ip", "300/m/key")
+        settings.ACCOUNT_RATE_LIMITS = limits | {"shared_address": "3/m/ip", "shared_link": "4/m/key"}
+        answers = [Client().get(one, **here).status_code for _ in range(4)]
+        assert answers == [200, 200, 200, 429]
+        assert Client().get(other, REMOTE_ADDR="2001:db8:1:2:ffff::1").status_code == 429  # the same network
+        assert Client().get("/shared/nothing/", **here).status_code == 429  # looking for links, too
+        assert Client().get(one, REMOTE_ADDR="2001:db8:1:3::9").status_code == 200
+        assert Client().get(one, REMOTE_ADDR="192.0.2.9").status_code == 429  # the link
+        assert Client().get(other, REMOTE_ADDR="192.0.2.9").status_code == 200
+        assert ShareLink.objects.order_by("pk")[0].reads == 4
+
+
+def times() -> list[int | None]:
+    found = LedgerEntry.objects.filter(kind="share.opened").order_by("number")
+    return [entry.facts.get("times") for entry in found]
 
 
 class TestTokens:
