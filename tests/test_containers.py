@@ -149,8 +149,9 @@ def test_folders_of_containers_are_on_volumes(zone):
 
 def test_images_have_versions_what_the_code_needs_and_nothing_else():
     dockerfile = (DOCKER / "Dockerfile").read_text()
-    bases = re.findall(r"^FROM (\S+)", dockerfile, flags=re.MULTILINE)
-    assert len(set(bases)) == 1
+    assert set(re.findall(r"^FROM (\S+)", dockerfile, flags=re.MULTILINE)) == {"${PYTHON_IMAGE}"}
+    bases = re.findall(r"^ARG PYTHON_IMAGE=(\S+)$", dockerfile, flags=re.MULTILINE)
+    assert BASE["app"]["build"]["args"] == {"PYTHON_IMAGE": "${PYTHON_IMAGE:-" + bases[0] + "}"}
     for image in (*bases, *(BASE[name]["image"] for name in ("postgres", "redis", "proxy"))):
         assert re.search(r":\d+\.\d+(\.\d+)?-[a-z]", image), image
     ignored = (ROOT / ".dockerignore").read_text()
@@ -162,6 +163,24 @@ def test_images_have_versions_what_the_code_needs_and_nothing_else():
     told = re.findall(r"^ARG VERSION=(\S+)$", dockerfile, flags=re.MULTILINE)
     project = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
     assert told == [project[1]]
+
+
+@pytest.mark.parametrize(
+    ("version", "image", "code"),
+    [
+        ("0.3.0.dev0", "python:3.11.14-slim-trixie", 0),
+        ("0.3.0", "python:3.11.14-slim-trixie", 1),
+        ("0.3.0", f"python:3.11.14-slim-trixie@sha256:{'0' * 64}", 0),
+    ],
+)
+def test_the_build_of_a_release_refuses_a_base_image_without_a_digest(version, image, code):
+    dockerfile = (DOCKER / "Dockerfile").read_text()
+    (check,) = re.findall(r"^RUN (case .*?esac)$", dockerfile, flags=re.MULTILINE | re.DOTALL)
+    assert dockerfile.index(check) < dockerfile.index("COPY")
+    told = {"VERSION": version, "PYTHON_IMAGE": image}
+    done = subprocess.run(["sh", "-c", check], env=told, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert ("must end in @sha256:DIGEST for release 0.3.0, got" in done.stderr) == bool(code)
 
 
 WEB = runpy.run_path(str(DOCKER / "gunicorn.conf.py"))

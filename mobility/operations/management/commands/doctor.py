@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from mobility.operations.doctor import examine
+from mobility.operations.doctor import broker, examine
 from mobility.operations.doctor.diagnosis import Diagnosis
 from mobility.operations.findings import Level
 from reports.version import software
@@ -62,6 +62,7 @@ def _json(found: list[Diagnosis], wrong: list[Diagnosis], *, is_ok: bool, deep: 
         "ok": is_ok,
         "version": software()["version"],
         "zone": settings.MOBILITY_ZONE,
+        "redis": broker.version(),
         "deep": deep,
         "looked_at": len(found),
         "findings": [each.to_json() for each in wrong],
