@@ -173,7 +173,7 @@ def run_batch(folder: Path, *, rows: int, timers: Timers) -> float:
     from mobility.services.vault import find_study
 
     asked: deque[tuple[Any, ...]] = deque()
-    dispatching.send = lambda task, *ids: asked.append((task, *ids))
+    dispatching.send = lambda task, *ids, **_: asked.append((task, *ids))
     slug, extract = f"stages-{uuid4().hex[:8]}", folder / "extract.csv"
     write_csv(extract, rows=rows)
     create(write_study(folder / "studies", slug=slug, subscribers=rows // ROWS_PER_SUBSCRIBER))

@@ -54,12 +54,12 @@ def take_in_watched() -> None:
     work()
 
 
-@shared_task(ignore_result=True)
-def catch_up() -> None:
+@shared_task(bind=True, ignore_result=True, max_retries=None)
+def catch_up(self: Task) -> None:
     """Hand the analyst zone what it has lost, if it was restored from an older dump."""
     from mobility.services.publishing import catch_up as work
 
-    work()
+    _until_it_passes(self, work)
 
 
 @shared_task(ignore_result=True)
@@ -99,14 +99,17 @@ def look_for_alerts() -> None:
 
 
 def _until_it_passes(task: Task, work: Callable[..., None], *ids: str | int) -> None:
+    from mobility.services.dispatching import RETRY_S
     from mobility.services.endings import PASSING_ERRORS
     from mobility.services.liveness import LONGEST_WAIT_S
+    from reports.outages import is_outage
 
     try:
         work(*ids)
-    except PASSING_ERRORS:
+    except PASSING_ERRORS as error:
+        longest_s = RETRY_S if is_outage(error) else LONGEST_WAIT_S
         # `from None`: the error's text stays out of the broker and the log.
-        raise task.retry(countdown=min(2**task.request.retries, LONGEST_WAIT_S)) from None
+        raise task.retry(countdown=min(2**task.request.retries, longest_s)) from None
 
 
 @worker_ready.connect

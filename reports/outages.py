@@ -17,6 +17,13 @@ RETRY_AFTER_S: Final = 5
 API: Final = "/api/"
 
 
+def is_outage(error: BaseException | None) -> bool:
+    """Tell whether a database did not answer, also where another error was raised because of it."""
+    while error is not None and not isinstance(error, AWAY):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def failed(request: HttpRequest) -> HttpResponse:
     """Answer to a request that ended with an exception: 503 if a database did not answer, else 500.
 

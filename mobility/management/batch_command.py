@@ -6,14 +6,16 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from datetime import date
 from typing import Any
+from uuid import UUID, uuid4
 
 from django.core.management.base import BaseCommand, CommandError
 
 from mobility.embedded import workers
 from mobility.embedded.messages import say, say_progress
 from mobility.errors import MobilityError
+from mobility.management.patience import patiently
 from mobility.models import Batch
-from mobility.services import intake, outcomes
+from mobility.services import endings, intake, outcomes
 
 ACTOR = "command line"
 
@@ -27,12 +29,17 @@ def calendar_day(text: str) -> date:
 
 
 class BatchCommand(BaseCommand):
-    """Run a batch and wait for its end; exit 0 only if it is done."""
+    """Run a batch and wait for its end, whatever database is away meanwhile; exit 0 only if it is done."""
 
     def run_batch(
-        self, start: Callable[[], Batch], *, result: Callable[[Batch], dict[str, Any]] = outcomes.summary
+        self, start: Callable[[UUID], Batch], *, result: Callable[[Batch], dict[str, Any]] = outcomes.summary
     ) -> None:
-        """Start a batch, wait, and print `result` of it; notes for the reader go to standard error."""
+        """Start a batch, wait, and print `result` of it; notes for the reader go to standard error.
+
+        Parameters
+        ----------
+        start : makes the batch of that id
+        """
         try:
             with workers() as check_workers:
 
@@ -40,7 +47,10 @@ class BatchCommand(BaseCommand):
                     check_workers()
                     _show(batch)
 
-                batch = intake.wait_for(start(), progress=progress)
+                batch = started(start)
+                batch = patiently(lambda: intake.wait_for(batch, progress=progress))
+            notes = patiently(lambda: list(outcomes.notes_for_reader(batch)))
+            printed = patiently(lambda: json.dumps(result(batch)))
         except MobilityError as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
@@ -48,9 +58,27 @@ class BatchCommand(BaseCommand):
             sys.exit(130)
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}") from error
-        for note in outcomes.notes_for_reader(batch):
+        for note in notes:
             say(note)
-        self.stdout.write(json.dumps(result(batch)))
+        self.stdout.write(printed)
+
+
+def started(start: Callable[[UUID], Batch]) -> Batch:
+    """Return the batch that `start` makes; where a database was away meanwhile, one of its tries."""
+    tries: list[UUID] = []
+
+    def begun() -> Batch:
+        mine = Batch.objects.filter(pk__in=tries)
+        for broken in mine.filter(state=Batch.State.RECEIVING):
+            endings.fail(broken, "a database was away before it could begin: the command starts it again")
+        # A database that went away as it was told to queue the batch may have done so.
+        waiting = mine.exclude(state__in=(Batch.State.FAILED, Batch.State.CANCELLED)).first()
+        if waiting is not None:
+            return waiting
+        tries.append(uuid4())
+        return start(tries[-1])
+
+    return patiently(begun)
 
 
 def _show(batch: Batch) -> None:

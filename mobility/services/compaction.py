@@ -17,6 +17,10 @@ class VaultBusyError(MobilityError):
     """Somebody uses the vault for so long that old pages cannot be given back."""
 
 
+class _InUseError(Exception):
+    """Others have not left the vault within PATIENCE_S; it answers."""
+
+
 def compact(*tables: type[models.Model]) -> None:
     """Rewrite what held deleted rows of `tables`; whoever works in them meanwhile waits.
 
@@ -29,7 +33,7 @@ def compact(*tables: type[models.Model]) -> None:
         raise RuntimeError("compact must be called outside of a transaction")
     try:
         _rewrite(connection, tables)
-    except OperationalError as error:
+    except (OperationalError, _InUseError) as error:
         raise VaultBusyError(
             "the vault database is in use, so that old pages cannot be given back: do it again"
         ) from error
@@ -40,21 +44,21 @@ def _rewrite(connection: BaseDatabaseWrapper, tables: tuple[type[models.Model], 
         if connection.vendor == "postgresql":
             cursor.execute("SELECT pg_current_xact_id()::text")
             (now,) = cursor.fetchone()
-            _wait_while(lambda: _has_older_reader(cursor, now), what="an older transaction is at work")
+            _wait_while(lambda: _has_older_reader(cursor, now))
             for table in tables:
                 # Plain VACUUM leaves the bytes of dead rows in the file until something overwrites them.
                 cursor.execute(f"VACUUM (FULL) {connection.ops.quote_name(table._meta.db_table)}")
             return
         cursor.execute("VACUUM")
         # The log still has pages of before, and the file has those that the log has not reached.
-        _wait_while(lambda: _log_is_in_use(cursor), what="the write-ahead log is in use")
+        _wait_while(lambda: _log_is_in_use(cursor))
 
 
-def _wait_while(is_busy: Callable[[], bool], *, what: str) -> None:
+def _wait_while(is_busy: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while is_busy():
         if time.monotonic() > deadline:
-            raise OperationalError(what)
+            raise _InUseError
         time.sleep(POLL_S)
 
 

@@ -10,22 +10,23 @@ from kombu.exceptions import OperationalError as BrokerError
 from mobility.models import Batch
 from mobility.operations import queues
 
+RETRY_S = 2  # after which what met no database is tried again
 log = logging.getLogger(__name__)
 
 
-def ask(task: str, *ids: str | int) -> None:
-    """Ask for a task of mobility.tasks; asking twice does no harm."""
+def ask(task: str, *ids: str | int, in_s: int = 0) -> None:
+    """Ask for a task of mobility.tasks, at once or in a while; asking twice does no harm."""
     try:
-        send(task, *ids)
+        send(task, *ids, in_s=in_s)
     except BrokerError as error:
         log.warning("broker_unreachable task=%s error=%s", task, type(error).__name__)
 
 
-def send(task: str, *ids: str | int) -> None:
+def send(task: str, *ids: str | int, in_s: int = 0) -> None:
     """Hand a message to the broker."""
     from mobility import tasks
 
-    getattr(tasks, task).apply_async(args=ids)
+    getattr(tasks, task).apply_async(args=ids, countdown=in_s or None)
 
 
 def ask_next(study_id: int) -> None:

@@ -211,10 +211,9 @@ def cancel(batch: Batch, *, by: str) -> None:
         )
     log.info("batch_cancelled batch=%s", batch.pk)
     staging.destroy(batch)
-    _make_room(batch)
     if was_long:
         sharing.let_long_go_on(batch)
-    record_ended(batch)
+    settle(batch)
 
 
 def _end(batch: Batch, state: str, *, leaves_remains: bool = False) -> None:
@@ -235,13 +234,14 @@ def _end(batch: Batch, state: str, *, leaves_remains: bool = False) -> None:
     )
     if ended:
         log.info("batch_%s batch=%s rows=%s seconds=%s", state, batch.pk, fresh.rows_read, seconds)
-    _make_room(batch)
-    record_ended(batch)
+    settle(batch)
 
 
-def _make_room(batch: Batch) -> None:
+def settle(batch: Batch) -> None:
+    """Let the next batch of the study have its turn, and record that this one ended; twice does no harm."""
     deactivate(batch)
     ask_next(batch.study_id)
+    record_ended(batch)
 
 
 def _keep_for_later(batch: Batch) -> None:

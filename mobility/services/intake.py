@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from uuid import UUID, uuid4
 
 from ldp.accounting import check_cap
 from ldp.errors import PlanError
@@ -12,7 +13,7 @@ from mobility.services.vault import OpenStudy, open_study
 from reports.services.budgets import BudgetExceededError, check_voided_day, reserve_voided_day
 
 
-def request_close_days(study: VaultStudy, *, through: int, by: str) -> Batch:
+def request_close_days(study: VaultStudy, *, through: int, by: str, batch_id: UUID | None = None) -> Batch:
     """Make days 1..through final: what is open is published, day state dies, later rows are ignored.
 
     Raises
@@ -22,10 +23,10 @@ def request_close_days(study: VaultStudy, *, through: int, by: str) -> Batch:
     days = open_study(study).definition.days
     if not 1 <= through <= days:
         raise DayStateError(f"day must be within the study, 1 to {days}, got {through}")
-    return _requested(study, kind=Batch.Kind.CLOSE_DAYS, day=through, by=by)
+    return _requested(study, kind=Batch.Kind.CLOSE_DAYS, day=through, by=by, batch_id=batch_id)
 
 
-def request_void_day(study: VaultStudy, *, day: int, by: str) -> Batch:
+def request_void_day(study: VaultStudy, *, day: int, by: str, batch_id: UUID | None = None) -> Batch:
     """Undo everything uploaded for a day that is not closed.
 
     Raises
@@ -33,7 +34,7 @@ def request_void_day(study: VaultStudy, *, day: int, by: str) -> Batch:
     DayStateError : nothing was uploaded for the day, it is closed, or a cap forbids another value
     """
     check_voidable(open_study(study), day=day)
-    return _requested(study, kind=Batch.Kind.VOID_DAY, day=day, by=by)
+    return _requested(study, kind=Batch.Kind.VOID_DAY, day=day, by=by, batch_id=batch_id)
 
 
 def check_voidable(study: OpenStudy, *, day: int) -> None:
@@ -87,8 +88,8 @@ def adds_a_value(study: OpenStudy, day: VaultDay) -> bool:
     return (has_daily or study.plan.location is not None) and day.state == VaultDay.State.PUBLISHED
 
 
-def _requested(study: VaultStudy, *, kind: str, day: int, by: str) -> Batch:
-    batch = Batch.objects.create(study=study, kind=kind, day=day, created_by=by)
+def _requested(study: VaultStudy, *, kind: str, day: int, by: str, batch_id: UUID | None) -> Batch:
+    batch = Batch.objects.create(pk=batch_id or uuid4(), study=study, kind=kind, day=day, created_by=by)
     queue(batch)
     return batch
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.utils import timezone
 
 from mobility import certificate as certificates
@@ -17,6 +17,7 @@ from mobility.errors import StagingUnavailableError
 from mobility.keystore import keystore
 from mobility.models import Batch, FeedToken, VaultStudy
 from mobility.services import staging
+from mobility.services.dispatching import RETRY_S, ask
 from reports.ledger_chain import Json, canonical_hash, moment
 from reports.ledger_key import LedgerKeyError
 from reports.models.ledger import LedgerKind
@@ -31,9 +32,11 @@ def record_ended(batch: Batch) -> None:
     """Add the receipt of a batch that has ended, once nothing is left of what it staged."""
     try:
         _record_ended(Batch.objects.select_related("study").get(pk=batch.pk))
-    except (DatabaseError, LedgerKeyError, StagingUnavailableError) as error:
+    except (DatabaseError, InterfaceError, LedgerKeyError, StagingUnavailableError) as error:
         # The batch has ended all the same: the receipt comes when the ledger can be written again.
         log.warning("receipt_postponed batch=%s error=%s", batch.pk, type(error).__name__)
+        if isinstance(error, OperationalError | InterfaceError):  # other problems last until the hourly look
+            ask("advance", str(batch.pk), in_s=RETRY_S)
 
 
 def record_closed(study: VaultStudy) -> None:

@@ -20,6 +20,7 @@ from mobility.services.endings import (
     done,
     end_failed,
     failing_with_a_reason,
+    settle,
     stopped,
     time_problem,
     waiting_for_storage,
@@ -46,7 +47,9 @@ def advance(batch_id: str) -> None:
         State.PUBLISHING: _publish,
     }
     batch = Batch.objects.get(pk=batch_id)
-    if batch.state in steps:
+    if batch.is_final:  # a database was away while it ended
+        settle(batch)
+    elif batch.state in steps:
         with failing_with_a_reason(batch):
             if batch.failure:  # its worker died while ending it
                 end_failed(batch)
@@ -55,15 +58,19 @@ def advance(batch_id: str) -> None:
 
 
 def read_chunk(batch_id: str, index: int) -> None:
-    """Read one chunk; the last to be done takes the batch on."""
+    """Read one chunk; the last to be done takes the batch on.
+
+    Raises
+    ------
+    PASSING_ERRORS : try the same again, also when what failed was to take the batch on
+    """
     batch = Batch.objects.select_related("study").get(pk=batch_id)
-    if batch.state != State.READING:
+    chunk = Chunk.objects.filter(batch=batch, index=index).first()
+    if batch.state != State.READING or chunk is None:
+        advance(batch_id)
         return
     was_long = sharing.is_long(batch)
     with failing_with_a_reason(batch):
-        chunk = Chunk.objects.filter(batch=batch, index=index).first()
-        if chunk is None:  # the file is read in another way by now
-            return
         if not chunk.is_done:
             try:
                 with _attempt(batch, chunk):
@@ -80,9 +87,15 @@ def read_chunk(batch_id: str, index: int) -> None:
 
 
 def apply_shard(batch_id: str, shard: int) -> None:
-    """Bring the batch into one shard; the last to be done takes the batch on."""
+    """Bring the batch into one shard; the last to be done takes the batch on.
+
+    Raises
+    ------
+    PASSING_ERRORS : try the same again, also when what failed was to take the batch on
+    """
     batch = Batch.objects.select_related("study").get(pk=batch_id)
     if batch.state != State.MERGING:
+        advance(batch_id)
         return
     with failing_with_a_reason(batch):
         if not Applied.objects.filter(batch=batch, shard=shard).exists():

@@ -7,6 +7,8 @@ broker. Beside what was asked for stands until when it is taken for alive; after
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -39,9 +41,11 @@ def ask_for_chunks(batch: Batch) -> bool:
     unread = Chunk.objects.filter(batch=batch, is_done=False)
     if not unread.exists():
         return False
-    claimed = _claim_long(batch, unread) if is_long(batch) else _claim_chunks(unread)
-    for index in claimed:
-        ask("read_chunk", str(batch.pk), index)
+    with _asking("read_chunk", batch) as claimed:
+        if is_long(batch):
+            _claim_long(batch, unread, claimed)
+        else:
+            _claim_chunks(unread, claimed)
     return True
 
 
@@ -52,10 +56,27 @@ def ask_for_shards(batch: Batch) -> bool:
     free = _free(runs)
     taken = set(runs.filter(~free).values_list("shard", flat=True))
     room = share() - len(taken.intersection(left))
-    for shard in [shard for shard in left if shard not in taken][: max(room, 0)]:
-        if _claim_shard(batch, shard, free):
-            ask("apply_shard", str(batch.pk), shard)
+    with _asking("apply_shard", batch) as claimed:
+        for shard in [shard for shard in left if shard not in taken][: max(room, 0)]:
+            claimed.append(shard)
+            if not _claim_shard(batch, shard, free):
+                claimed.pop()
     return bool(left)
+
+
+@contextmanager
+def _asking(task: str, batch: Batch) -> Iterator[list[int]]:
+    """Ask for what the block adds to a list, each before it is claimed.
+
+    A database may claim and be gone before it says so: who comes next would find it claimed, and asked for by
+    nobody, until a lease runs out. Asking twice does no harm.
+    """
+    claimed: list[int] = []
+    try:
+        yield claimed
+    finally:
+        for number in claimed:
+            ask(task, str(batch.pk), number)
 
 
 def forget_asked(batch: Batch) -> None:
@@ -121,22 +142,26 @@ def is_long(batch: Batch) -> bool:
     return Batch.objects.filter(_long(), pk=batch.pk).exists()
 
 
-def _claim_chunks(unread: QuerySet[Chunk]) -> list[int]:
-    """Indices of chunks of a batch that are to be asked for by this task and no other."""
+def _claim_chunks(unread: QuerySet[Chunk], claimed: list[int]) -> None:
+    """Add the indices of chunks of a batch that are to be asked for by this task and no other."""
     free = _free(unread)
     room = share() - unread.filter(~free).count()
     chosen = unread.filter(free).order_by("index").values_list("pk", "index")[: max(room, 0)]
-    return [index for pk, index in chosen if unread.filter(free, pk=pk).update(alive_until=_next_claim())]
+    for pk, index in chosen:
+        claimed.append(index)
+        if not unread.filter(free, pk=pk).update(alive_until=_next_claim()):
+            claimed.pop()
 
 
-def _claim_long(batch: Batch, unread: QuerySet[Chunk]) -> list[int]:
+def _claim_long(batch: Batch, unread: QuerySet[Chunk], claimed: list[int]) -> None:
     """The same of a long one, unless it has to wait: a process stays free for all that is short."""
     most = max(processes() - 1, 1)
     with transaction.atomic(using="vault"):
         # One counts at a time; SQLite lets one in anyway.
         long = Chunk.objects.filter(is_done=False, batch__in=Batch.objects.filter(_long()))
         list(long.select_for_update(of=("self",)).order_by("pk").values_list("pk"))
-        return [] if _long_at_work(batch) >= most else _claim_chunks(unread)
+        if _long_at_work(batch) < most:
+            _claim_chunks(unread, claimed)
 
 
 def _long_at_work(batch: Batch) -> int:

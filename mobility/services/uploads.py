@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import cycle
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Protocol
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.utils import timezone
@@ -68,6 +69,7 @@ def receive(
     bytes_total: int | None,
     profile: str = DEFAULT,
     validate_only: bool = False,
+    batch_id: UUID | None = None,
 ) -> Batch:
     """Take a file in that comes in one stream, and queue it.
 
@@ -77,6 +79,7 @@ def receive(
     bytes_total : announced length, if any; an upload that ends before it is refused
     profile : how the file is read
     validate_only : count everything, keep and publish nothing
+    batch_id : of the batch; by default a new one
 
     Raises
     ------
@@ -87,7 +90,7 @@ def receive(
     rest_s = settings.MOBILITY_BATCH_LEASE_S
     batch = begin(
         study, filename=filename, by=by, profile=profile, more_to_come=more_to_come,
-        validate_only=validate_only, bytes_total=bytes_total, rest_s=rest_s,
+        validate_only=validate_only, bytes_total=bytes_total, rest_s=rest_s, batch_id=batch_id,
     )  # fmt: skip
     try:
         _append(batch, stream, Hold(batch, rest_s=rest_s))
@@ -110,6 +113,7 @@ def begin(
     validate_only: bool = False,
     bytes_total: int | None = None,
     rest_s: float | None = None,
+    batch_id: UUID | None = None,
 ) -> Batch:
     """Open an upload, of which nothing has arrived yet.
 
@@ -129,6 +133,7 @@ def begin(
     admission.check_queue(study)
     admission.check_size(bytes_total, study=study, filename=filename)
     batch = Batch.objects.create(
+        pk=batch_id or uuid4(),
         study=study,
         kind=kind,
         filename=file_name(filename),

@@ -25,6 +25,7 @@ from mobility.profiles.parse import MORE_TO_COME
 from mobility.runtime import write_private
 from mobility.services import uploads
 from mobility.services.dispatching import ask
+from reports.outages import is_outage
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +73,9 @@ def take_in_watched() -> None:
             try:
                 _take_in(found)
             except Exception as error:  # noqa: BLE001 - one file must not keep the others out
+                if is_outage(error):  # no fault of the file: the next sweep asks again
+                    log.warning("watched_folder_interrupted error=%s", type(error).__name__)
+                    return
                 _refuse(found, error)
             if time.monotonic() - began >= TURN_S:
                 return

@@ -82,7 +82,8 @@ def extract(request: HttpRequest, token: FeedToken, slug: str, filename: str) ->
         by=_sender(token),
         profile=profile,
         bytes_total=length,
-        **flags,
+        more_to_come=flags["more_to_come"],
+        validate_only=flags["validate_only"],
     )
     url = request.build_absolute_uri(reverse("api:batch", args=[batch.pk]))
     return JsonResponse({"batch": str(batch.pk), "url": url}, status=201, headers={"Location": url})

@@ -4,14 +4,18 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
+from celery.exceptions import Retry
+from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
 from mobility import tasks
+from mobility.errors import DiskFullError, KeyAwayError
 from reports.models import LedgerHead, LedgerKind, ShareView
 from reports.selectors import Window
 from reports.services import access
 from reports.services.ledger import record
+from tests.mobility.services.conftest import raising
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -38,6 +42,33 @@ def _in_this_process(monkeypatch) -> None:
         task = getattr(tasks, name)
         monkeypatch.setattr(task, "delay", task.run)
         monkeypatch.setattr(task, "apply_async", lambda run=task.run, **_: run())
+
+
+@pytest.mark.parametrize(
+    ("error", "longest_s"),
+    [(OperationalError, 2), (InterfaceError, 2), (DiskFullError, 60), (KeyAwayError("none"), 60)],
+)
+def test_what_meets_no_database_is_tried_again_every_two_seconds(error, longest_s) -> None:
+    """Within five seconds of its return, however long it was away; disks and keys take people, or hours."""
+    waits: list[float] = []
+
+    def retry(*, countdown: float) -> Retry:
+        waits.append(countdown)
+        return Retry()
+
+    for retries in (0, 1, 20):
+        task = SimpleNamespace(request=SimpleNamespace(retries=retries), retry=retry)
+        with pytest.raises(Retry):
+            tasks._until_it_passes(task, raising(error))
+    assert waits == [1, 2, longest_s]
+
+
+def test_totals_that_were_lost_are_handed_over_when_the_database_is_back(monkeypatch) -> None:
+    """A worker asks for it once, when it starts."""
+    monkeypatch.setattr("mobility.services.publishing.catch_up", raising(OperationalError))
+    monkeypatch.setattr(tasks.catch_up, "retry", lambda countdown: Retry(when=countdown))
+    with pytest.raises(Retry):
+        tasks.catch_up.run()
 
 
 def start_worker() -> Timer:

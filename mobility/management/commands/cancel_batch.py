@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from mobility.errors import MobilityError
 from mobility.management.batch_command import ACTOR
+from mobility.management.patience import patiently
 from mobility.models import Batch
 from mobility.services import endings
 
@@ -26,13 +27,23 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, batch: UUID, give_up: bool, **options: Any) -> None:
-        found = Batch.objects.filter(pk=batch).first()
-        if found is None:
-            raise CommandError(f"there is no batch {batch}")
+        end, tries = endings.give_up if give_up else endings.cancel, 0
+
+        def ended() -> str:
+            nonlocal tries
+            tries += 1
+            found = Batch.objects.filter(pk=batch).first()
+            if found is None:
+                raise CommandError(f"there is no batch {batch}")
+            if tries > 1 and found.is_final and f"by {ACTOR}" in found.failure:
+                endings.settle(found)  # a database went away while the try before ended it
+            else:
+                end(found, by=ACTOR)
+                found.refresh_from_db()
+            return found.state
+
         try:
-            end = endings.give_up if give_up else endings.cancel
-            end(found, by=ACTOR)
-            found.refresh_from_db()
+            state = patiently(ended)
         except MobilityError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(json.dumps({"batch": str(batch), "state": found.state}))
+        self.stdout.write(json.dumps({"batch": str(batch), "state": state}))

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from mobility.errors import MobilityError
 from mobility.management.batch_command import ACTOR
+from mobility.management.patience import patiently
 from mobility.services.closing import Leave, close_study
 from mobility.services.vault import find_study
 
@@ -47,7 +48,7 @@ class Command(BaseCommand):
             came_back=options["after_restore"],
         )
         try:
-            certificate = close_study(find_study(study), by=ACTOR, leave=leave)
+            certificate = patiently(lambda: close_study(find_study(study), by=ACTOR, leave=leave))
         except MobilityError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(certificate, ensure_ascii=False, indent=1))

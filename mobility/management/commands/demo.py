@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from mobility.embedded.locks import exclusive
 from mobility.embedded.messages import say
 from mobility.embedded.web import running_address, serve_until_stopped, web_server
 from mobility.errors import MobilityError
+from mobility.management.patience import patiently
 from mobility.models import VaultStudy
 from mobility.services import demo
 from mobility.services.accounts import ensure_demo_accounts
@@ -71,7 +73,7 @@ class Command(BaseCommand):
         batches = []
         for number, file in enumerate(files, start=1):
             with demo.step(f"day {number} of {len(files)}: {file.name}"):
-                batches.append(demo.ingest(study, file, check_workers=check_workers))
+                batches.append(patiently(partial(demo.ingest, study, file, check_workers=check_workers)))
         with demo.step("report"):
             export, n_visitors = demo.write_report(study.slug)
         return {

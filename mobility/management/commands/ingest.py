@@ -3,11 +3,13 @@
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.core.management.base import CommandError
 
 from mobility.errors import MobilityError
 from mobility.management.batch_command import ACTOR, BatchCommand
+from mobility.management.patience import patiently
 from mobility.models import Batch
 from mobility.profiles import DEFAULT
 from mobility.profiles.lookup import find_profile
@@ -50,14 +52,14 @@ class Command(BatchCommand):
         **options: Any,
     ) -> None:
         try:
-            row = find_study(study)
-            find_profile(row, profile)
+            row = patiently(lambda: find_study(study))
+            patiently(lambda: find_profile(row, profile))
         except MobilityError as error:
             raise CommandError(str(error)) from error
         if not file.is_file():
             raise CommandError(f"{file}: there is no such file")
 
-        def start() -> Batch:
+        def start(batch_id: UUID) -> Batch:
             with file.open("rb") as stream:
                 return uploads.receive(
                     stream,
@@ -68,6 +70,7 @@ class Command(BatchCommand):
                     more_to_come=more_to_come,
                     validate_only=validate_only,
                     bytes_total=file.stat().st_size,
+                    batch_id=batch_id,
                 )
 
         self.run_batch(start)

@@ -8,6 +8,7 @@ from django.core.management.base import CommandError
 
 from mobility.errors import MobilityError
 from mobility.management.batch_command import ACTOR, BatchCommand, calendar_day
+from mobility.management.patience import patiently
 from mobility.services import intake, outcomes
 from mobility.services.vault import find_study, open_study
 
@@ -21,11 +22,11 @@ class Command(BatchCommand):
 
     def handle(self, *args: Any, study: str, day: date, **options: Any) -> None:
         try:
-            row = find_study(study)
+            row = patiently(lambda: find_study(study))
             number = open_study(row).definition.day_of(day)
         except MobilityError as error:
             raise CommandError(str(error)) from error
         self.run_batch(
-            lambda: intake.request_void_day(row, day=number, by=ACTOR),
+            lambda batch_id: intake.request_void_day(row, day=number, by=ACTOR, batch_id=batch_id),
             result=lambda batch: {"study": study, "day": day.isoformat(), **outcomes.change(batch)},
         )

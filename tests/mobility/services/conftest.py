@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from ldp.tallies import union
@@ -109,11 +110,16 @@ class Pipeline:
         batch.refresh_from_db()
         return batch
 
-    def work(self) -> None:
-        """Do what is asked for, one task after the other."""
+    def work(self, *, retries: bool = False) -> None:
+        """Do what is asked for, one task after the other; with retries as `mobility.tasks` tries again."""
         while self.queue:
             task, *ids = self.queue.popleft()
-            {"hand_over": deliver_what_waits}.get(task, getattr(running, task, None))(*ids)
+            try:
+                {"hand_over": deliver_what_waits}.get(task, getattr(running, task, None))(*ids)
+            except OperationalError:
+                if not retries:
+                    raise
+                self.queue.append((task, *ids))
 
     def visitors(self, first: int, last: int) -> int:
         return int(union(self.visitor_tally(), first_day=first, last_day=last))
@@ -177,7 +183,7 @@ def make_pipeline(db, data_dir, definition, monkeypatch):
     """Make a study with a known key, so that tallies of two runs can be compared byte for byte."""
     queue: deque[tuple[str, ...]] = deque()
     # The broker's place is taken by a queue in this process; the real one is in tests/e2e and test_embedded.
-    monkeypatch.setattr(dispatching, "send", lambda task, *ids: queue.append((task, *ids)))
+    monkeypatch.setattr(dispatching, "send", lambda task, *ids, **_: queue.append((task, *ids)))
 
     def make(*, n_shards: int = 2, **changes: object) -> Pipeline:
         create_study(replace(definition, **changes), by="test")

@@ -11,18 +11,19 @@ class Killed(BaseException):
 
 
 class KillAt:
-    """Dies at the n-th statement of either database, and counts them."""
+    """Dies, or meets an error, at the n-th statement of either database, and counts them."""
 
-    def __init__(self, n: int = 0) -> None:
+    def __init__(self, n: int = 0, error: type[BaseException] = Killed) -> None:
         self.n = n
         self.seen = 0
+        self._error = error
 
     def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
         # Closing a savepoint is the database's own doing after a death.
         if not sql.startswith(("ROLLBACK", "RELEASE")):
             self.seen += 1
             if self.seen == self.n:
-                raise Killed
+                raise self._error
         return execute(sql, params, many, context)
 
 

@@ -1,5 +1,6 @@
 """Whatever statement a worker dies at, the batch resumes and every tally ends as if nothing had happened."""
 
+from functools import partial
 from random import Random
 
 import pytest
@@ -16,16 +17,16 @@ from mobility.errors import BatchFormatError, CancelError, SupersededError
 from mobility.keystore import keystore
 from mobility.models import Applied, Batch, Chunk, DayState, OutboxDelta, PresenceShard, VaultDay
 from mobility.profiles import OPT_OUT
-from mobility.services import coding, merging, moves, publishing, reading, running, staging
+from mobility.services import coding, endings, merging, moves, publishing, reading, receipts, running, staging
 from mobility.services.blobs import successor
 from mobility.services.endings import cancel, fail
 from mobility.services.liveness import activate
 from mobility.services.sweeping import sweep
 from mobility.services.vault import open_study
-from reports.models import Publication, Study, Tally, VisitorTally
+from reports.models import LedgerEntry, Publication, Study, Tally, VisitorTally
 from reports.services.publications import apply_publication
 from tests.mobility.services.conftest import SMALL, halves_of, looks_abandoned, lose_totals, raising, resume
-from tests.mobility.services.killing import Killed, dies, spread, statements_of
+from tests.mobility.services.killing import KillAt, Killed, dies, run, spread, statements_of
 
 # Real transactions: a death inside one must roll back nothing else.
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
@@ -65,6 +66,43 @@ def test_deaths_spread_over_the_statements_change_nothing(make_pipeline, few):
 @pytest.mark.long
 def test_death_at_any_statement_changes_nothing(make_pipeline, few):
     check_deaths(make_pipeline, few)
+
+
+@pytest.mark.database
+def test_an_outage_of_a_moment_holds_nothing_up(make_pipeline, few):
+    """One statement meets no database: its task is tried again, and no sweep and no lease is needed."""
+    undisturbed = make_pipeline(slug="undisturbed", **SMALL)
+    ask_for(undisturbed, few[0])
+    n_statements, expected = statements_of(undisturbed.work), undisturbed.tallies()
+    for n in spread(12, over=n_statements):
+        pipeline = make_pipeline(slug=f"without-answer-{n}", **SMALL)
+        batch = ask_for(pipeline, few[0])
+        run(partial(pipeline.work, retries=True), KillAt(n, OperationalError))
+        batch.refresh_from_db()
+        assert batch.state == State.DONE, f"no answer at statement {n}"
+        assert pipeline.tallies() == expected, f"no answer at statement {n}"
+        assert LedgerEntry.objects.filter(event_id=f"batch.ended/{batch.pk}").count() == 1, n
+        assert not models.VaultStudy.objects.exclude(active_batch=None).exists(), n
+
+
+@pytest.mark.parametrize(("module", "step"), [(endings, "deactivate"), (receipts, "record")])
+def test_a_batch_that_met_no_database_as_it_ended_makes_room_and_is_recorded(
+    pipeline, few, monkeypatch, module, step
+):
+    batch, real, fails = ask_for(pipeline, few[0]), getattr(module, step), [OperationalError]
+
+    def once(*given, **options):
+        if fails:
+            raise fails.pop()
+        return real(*given, **options)
+
+    monkeypatch.setattr(module, step, once)
+    pipeline.work(retries=True)
+    batch.refresh_from_db()
+    assert batch.state == State.DONE
+    assert not fails
+    assert models.VaultStudy.objects.get().active_batch is None
+    assert LedgerEntry.objects.filter(event_id=f"batch.ended/{batch.pk}").count() == 1
 
 
 @pytest.mark.database

@@ -30,7 +30,7 @@ class Broker:
         self.server = services.private_redis(folder=folder, port=self._port)
         self.url = services.redis_url(self._port)
 
-    def send(self, task: str, *ids: str | int) -> None:
+    def send(self, task: str, *ids: str | int, **_: int) -> None:
         with Connection(self.url) as connection:
             getattr(tasks, task).apply_async(args=ids, connection=connection)
 

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from django.db import OperationalError
 from django.utils import timezone
 
 from mobility.keystore import keystore
@@ -14,6 +13,7 @@ from mobility.services.closing import Leave, close_study
 from mobility.services.studies import create_study
 from reports.ledger_chain import canonical_hash
 from reports.ledger_check import check_tables
+from reports.ledger_key import LedgerKeyError
 from reports.models import LedgerEntry, LedgerKind, Study
 from tests.mobility.services.conftest import SMALL, raising
 
@@ -122,9 +122,9 @@ def test_what_is_left_of_an_upload_is_measured(any_staging, pipeline, small, mon
 
 
 def test_a_receipt_that_a_process_left_out_is_added(pipeline, small, monkeypatch):
-    """The ledger does not answer when the batch ends, which it does all the same."""
+    """The ledger cannot be signed when the batch ends, which it does all the same."""
     with monkeypatch.context() as patch:
-        patch.setattr(receipts, "record", raising(OperationalError))
+        patch.setattr(receipts, "record", raising(LedgerKeyError))
         (batch,) = pipeline.upload(small)
     assert batch.state == Batch.State.DONE
     assert told(LedgerKind.BATCH_ENDED) == []

@@ -315,6 +315,22 @@ def test_of_two_long_batches_that_ask_at_the_same_time_one_waits(long, monkeypat
     assert len(pipeline.queue) == 1
 
 
+def test_what_was_claimed_by_a_database_that_goes_away_before_it_says_so_is_asked_for(pipeline, small_file):
+    batch = ask_for(pipeline, small_file)
+
+    def without_answer(execute, sql, *rest):
+        done = execute(sql, *rest)
+        if sql.startswith(('UPDATE "mobility_chunk"', 'INSERT INTO "mobility_shardrun"')):
+            raise OperationalError
+        return done
+
+    with connections["vault"].execute_wrapper(without_answer), pytest.raises(OperationalError):
+        pipeline.work()
+    assert list(pipeline.queue) == [("read_chunk", str(batch.pk), 0)]
+    pipeline.work()
+    assert state_of(batch) == Batch.State.DONE
+
+
 def test_shards_are_shared_too(pipeline, extract, settings):
     settings.MOBILITY_WORKER_PROCESSES = 2
     batch = pipeline.receive(extract[0])

@@ -6,13 +6,14 @@ import stat
 from pathlib import Path
 
 import pytest
+from django.db import OperationalError
 
 from mobility.keystore import keystore
 from mobility.models import Batch
 from mobility.services import outcomes, staging, watching
 from mobility.services.staging import UploadReader
 from reports.studyfile import StudyDefinition
-from tests.mobility.services.conftest import Pipeline
+from tests.mobility.services.conftest import Pipeline, raising
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 FILE = b"msisdn,timestamp\n" + b"1,2017-05-31T10:00:00\n" * 50
@@ -230,6 +231,18 @@ def test_an_error_that_nobody_foresaw_and_a_file_that_vanishes_stop_no_other(wat
     assert names(watched) == ["a.csv", "a.csv.error.txt"]
     note = (watched / "a.csv.error.txt").read_text()
     assert note == "not taken in: unforeseen ValueError; it is tried again later\n"
+
+
+@pytest.mark.parametrize("place", ["begin", "_append"])
+def test_a_database_that_is_away_for_a_moment_is_no_fault_of_a_file(watched, monkeypatch, place):
+    put(watched, "a.csv", "b.csv")
+    with monkeypatch.context() as patch:
+        patch.setattr(watching.uploads, place, raising(OperationalError))
+        watching.take_in_watched()
+    assert names(watched) == ["a.csv", "b.csv"]
+    watching.take_in_watched()  # as the next sweep asks, and not in ten minutes
+    assert set(taken()) == {"a.csv", "b.csv"}
+    assert names(watched) == []
 
 
 def hour(pipeline: Pipeline, at: int) -> bytes:

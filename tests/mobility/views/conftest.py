@@ -135,7 +135,7 @@ def study(data_dir, definition) -> VaultStudy:
 def run_batches(monkeypatch):
     """Do what a worker does with every batch that waits; until it is called, they wait."""
     asked = []
-    monkeypatch.setattr(dispatching, "send", lambda task, *ids: asked.append((task, *ids)))
+    monkeypatch.setattr(dispatching, "send", lambda task, *ids, **_: asked.append((task, *ids)))
 
     def run() -> None:
         while asked:
