@@ -28,6 +28,7 @@ from reports.models import Area, Indicator, Plan, Study
 from reports.presence_statement import presence_facts, presence_limits
 from reports.retention import closed_on, retention
 from reports.selectors import current_plan, has_unions
+from reports.sums_statement import sums_facts
 from reports.version import software
 
 __all__ = [
@@ -162,6 +163,7 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
         ],
         "location": location_facts(location_protection(spec, extra_days=plan.voided_days)),
         "presence": presence_facts(spec, study),
+        **sums_facts(study, plan, spec),
         "composition": composition_facts(study, with_names=with_names),
         "not_protected": not_protected(spec),
         "retention": retention(study),

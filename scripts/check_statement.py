@@ -240,7 +240,7 @@ def check_spec(plan: Plan, found: Findings) -> None:
         "max_values and max_days": all(n is None or n in range(1, most + 1) for n, most in plan.limits()),
         "shares": min(shares) > 0 and sum(shares) == WORD,
         "shares, their number": "shares" not in plan.spec or (family, len(shares)) == ("smp", plan.d),
-        "presence": hidden is None or (oracle == "grr" and not plan.has_fakes),
+        "presence": hidden is None or (oracle in ("grr", "adp") and not plan.has_fakes),
         "presence and location": hidden is None or "location" not in plan.spec,
         "location": all(0 < Fraction(each) <= 10**8 for each in plan.location_sizes()),
     }.items():
@@ -344,15 +344,20 @@ def _likelihoods(plan: Plan, index: int, channel: Channel) -> tuple[Fraction, Fr
 def profile_bounds(plan: Plan, used: list[Channel]) -> Bounds:
     """Loss of all values of a person: of one indicator the largest, of all the sum, or what fakes hide."""
     if plan.hides:
-        parts = [_likelihoods(plan, index, channel) for index, channel in enumerate(used)]
-        fits, misses = (sum(column, Fraction(0)) for column in zip(*parts, strict=True))
-        return log_bounds(fits / misses)
+        return log_bounds(profile_ratio(plan, used))
     losses = [
         Bounds(*(plan.values(index) * bound for bound in log_bounds(channel.ratio)))
         for index, channel in enumerate(used)
     ]
     take = max if plan.answers_one else sum
     return Bounds(*(Fraction(take(column)) for column in zip(*losses, strict=True)))
+
+
+def profile_ratio(plan: Plan, used: list[Channel]) -> Fraction:
+    """Largest probability ratio of all reports of a person, of which one is an answer."""
+    parts = [_likelihoods(plan, index, channel) for index, channel in enumerate(used)]
+    fits, misses = (sum(column, Fraction(0)) for column in zip(*parts, strict=True))
+    return Fraction(fits / misses)
 
 
 def check_guarantee(statement: Json, plan: Plan, used: list[Channel], found: Findings) -> None:
@@ -381,6 +386,58 @@ def check_guarantee(statement: Json, plan: Plan, used: list[Channel], found: Fin
     cap = statement["plan"]["epsilon_profile_cap"]
     is_kept = cap is None or Fraction(said["epsilon_profile"]) <= Fraction(cap)
     found.holds("plan.epsilon_profile_cap", is_kept, f"is {cap}, below the certified loss per profile")
+
+
+def sum_bounds(ratio: Fraction, n_reports: int, delta: Fraction) -> Bounds | None:
+    """Epsilon of a sum of so many reports (Feldman, McMillan, Talwar, theorem 3.1); None: none smaller."""
+    if 16 * ratio * log_bounds(2 / delta).high > n_reports:
+        return None
+    grown = []
+    for log, up in zip(log_bounds(4 / delta), (0, 1), strict=True):
+        root = Fraction(isqrt(int(ratio * log / n_reports * 4**BITS)) + up, 2**BITS)
+        grown.append(1 + (ratio - 1) / (ratio + 1) * (8 * root + 8 * ratio / n_reports))
+    return Bounds(log_bounds(grown[0]).low, log_bounds(grown[1]).high) if grown[1] < ratio else None
+
+
+def check_sums(statement: Json, plan: Plan, used: list[Channel], found: Findings) -> None:
+    """What sums reveal less than single reports: only where each person is counted in one sum, once."""
+    if "sums" not in statement:
+        return
+    said = statement["sums"]
+    numbers = [row["n_reports"] for row in said["indicators"]]
+    slugs = [row["slug"] for row in said["indicators"]]
+    found.equal("sums, slug", slugs, [entry["slug"] for entry in statement["indicators"]])
+    is_so = plan.days == 1 and statement["presence"] is None and not plan.voided
+    is_so = is_so and len(statement["versions"]) == 1
+    if plan.has_fakes:
+        is_so = is_so and plan.is_static and len(set(numbers)) == 1
+    found.holds("sums", is_so, "there is no such bound for this study")
+    delta = min(Fraction(1, 10**6), Fraction(1, max(1, 10 * max(numbers))))
+    found.equal("sums, delta", Fraction(said["delta"]), delta)
+    ratios = [profile_ratio(plan, used)] * plan.d if plan.has_fakes else [each.ratio for each in used]
+    bounds = [sum_bounds(ratio, n, delta) for ratio, n in zip(ratios, numbers, strict=True)]
+    found.holds("sums, n_reports", any(bounds), "too few for any bound")
+    check_sum_losses(statement, plan, bounds, found)
+    n_sums = 1 if plan.answers_one else sum(bound is not None for bound in bounds)
+    found.equal("sums, delta_profile", Fraction(said["delta_profile"]), delta * n_sums)
+
+
+def check_sum_losses(statement: Json, plan: Plan, bounds: list[Bounds | None], found: Findings) -> None:
+    """Of each indicator what its sum reveals, or a single report where that is less; then both units."""
+    said = statement["sums"]
+    for row, entry, bound in zip(said["indicators"], statement["indicators"], bounds, strict=True):
+        where, single = f"sums, {row['slug']}, epsilon by n_reports", entry["epsilon_attribute"]
+        if bound is None or bound.low > Fraction(single):
+            found.equal(where, row["epsilon"], single)
+        else:
+            found.up(where, row["epsilon"], bound)
+    losses = [Fraction(row["epsilon"]) for row in said["indicators"]]
+    found.equal("sums, epsilon_attribute", Fraction(said["epsilon_attribute"]), max(losses))
+    if plan.has_fakes and bounds[0] is not None:
+        found.up("sums, epsilon_profile", said["epsilon_profile"], bounds[0])
+    else:
+        total = max(losses) if plan.answers_one else rounded_up(sum(losses, Fraction(0)))
+        found.equal("sums, epsilon_profile", Fraction(said["epsilon_profile"]), total)
 
 
 def angle_step(epsilon: Fraction, *, side: int, range_m: int) -> Fraction | None:
@@ -475,6 +532,8 @@ def check_presence(statement: Json, plan: Plan, found: Findings) -> None:
     if said is None or asked is None:
         found.equal("presence", said is not None, asked is not None)
         return
+    protocols = {each["protocol"] for each in statement["indicators"]}
+    found.equal("presence, protocols of the answers", protocols, {"grr"})  # one code, and so one count a day
     epsilon, days = Fraction(asked["epsilon"]), asked["max_days"]
     found.equal("presence.presence_epsilon", Fraction(said["presence_epsilon"]), epsilon)
     found.equal("presence.mechanism", said["mechanism"], "two-sided-geometric")
@@ -654,6 +713,7 @@ def check(statement: Json, *others: Json) -> Findings:
         for index, entry in enumerate(statement["indicators"])
     ]
     check_guarantee(statement, plan, used, found)
+    check_sums(statement, plan, used, found)
     check_location(statement, plan, found)
     check_presence(statement, plan, found)
     check_composition(statement, list(others), found)

@@ -194,6 +194,17 @@ def test_each_number_of_presence_is_derived(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_each_number_of_sums_is_derived_and_said_of_one_day_only(mechanism):
+    study = factory.published(factory.GENDER, factory.AGE, mechanism=mechanism, days=1, n=9000)
+    statement = written(study)
+    assert texts(statement) == []
+    assert set(believed(statement)) <= {"first_day", "spec_sha256", "voided_days"}
+    longer = written(factory.published(factory.GENDER, slug="longer", n=9000))
+    forged = longer | {"sums": statement["sums"] | {"indicators": statement["sums"]["indicators"][:1]}}
+    assert "sums: there is no such bound for this study" in texts(forged)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_each_number_is_derived(mechanism):
     plan = planned(mechanism, epsilon_profile=Decimal("2.5"))
     study = factory.create(factory.GENDER, replace(factory.STAY, max_values=2), plan=plan)

@@ -10,6 +10,7 @@ from reports.location_statement import location_protection
 from reports.presence_statement import presence_words
 from reports.selectors import current_plan
 from reports.statement import certified, privacy_statement, protections
+from reports.sums_statement import sums_words
 from reports.views.access import readers_only, sees_all, study_or_404
 from reports.wording_location import noise_words
 
@@ -23,13 +24,15 @@ def statement(request: HttpRequest, slug: str) -> HttpResponse:
     spec, certificate = certified(plan)
     by_slug = protections(plan)
     located = location_protection(spec, extra_days=plan.voided_days)
+    facts = privacy_statement(study, with_names=sees_all(request.user))
     context = {
         "study": study,
         "plan": plan,
         "spec": spec,
         "certificate": certificate,
-        "statement": privacy_statement(study, with_names=sees_all(request.user)),
+        "statement": facts,
         "presence": presence_words(spec),
+        "sums": sums_words(facts),
         "versions": study.plans.order_by("-version"),
         "places": [] if located is None else noise_words(located),
         "protections": [(found, by_slug[found.slug]) for found in study.indicators.all()],

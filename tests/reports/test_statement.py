@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import jsonschema
+import numpy as np
 import pypdf
 import pytest
 from django.core.management import CommandError
@@ -25,7 +26,7 @@ from reports import wording
 from reports.dpia import dpia_pack
 from reports.dpia.markdown import to_markdown
 from reports.dpia.parts import Section
-from reports.models import Plan, Study
+from reports.models import Plan, Study, Tally
 from reports.policies import Role
 from reports.retention import retention
 from reports.services.studies import mark_closed
@@ -127,6 +128,50 @@ def test_daily_values_and_voided_days_add_up_per_profile(voided_days, profile) -
     assert 0 <= 1 - Decimal(guarantee["epsilon_attribute"]) < Decimal("1e-15")
     assert Fraction(guarantee["nominal_profile"]) == profile
     assert [entry["values_per_person"] for entry in found["indicators"]] == [1, 1, profile]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "sums"), [("smp-grr", 1), ("smp-oue", 1), ("spl-grr", 2), ("rsfd-grr", 1)]
+)
+def test_sums_of_one_day_reveal_less_than_single_reports_at_a_stated_delta(reader, mechanism, sums) -> None:
+    study = factory.published(*TWO, mechanism=mechanism, days=1, n=9000)
+    found = statement(study)
+    said, guarantee = found["sums"], found["guarantee"]
+    for name in ("epsilon_profile", "epsilon_attribute"):
+        assert 0 < Decimal(said[name]) < Decimal(guarantee[name])
+    assert Fraction(said["delta"]) == min(Fraction(1, 10**6), Fraction(1, 90_000))
+    assert Fraction(said["delta_profile"]) == Fraction(sums, 10**6)
+    reports = [row["n_reports"] for row in said["indicators"]]
+    assert sum(reports) == 9000 * (1 if mechanism.startswith("smp") else 2)
+    text = page(reader, "statement")
+    assert f"except with a probability of one in {wording.number(10**6 // sums)} (delta)" in text
+    assert "This holds because the study has one day" in text
+
+
+def test_no_bound_of_sums_is_stated_where_it_does_not_hold(reader) -> None:
+    def has_sums(study: Study) -> bool:
+        found = "sums" in statement(study)
+        assert (
+            "Sums of reports" in reader.get(f"/studies/{study.slug}/statement/").content.decode()
+        ) == found
+        return found
+
+    one_day = {"days": 1, "n": 9000}
+    assert not has_sums(factory.published(*TWO, n=9000, slug="days"))
+    assert not has_sums(factory.published(*TWO, days=1, n=100, slug="few"))
+    assert not has_sums(factory.published(*TWO, **one_day, slug="hidden", small_cell=9001))
+    study = factory.published(*TWO, **one_day, slug="twice")
+    assert has_sums(study)
+    # Who read the totals before can subtract them: only the people of the second file hide each other.
+    factory.publish(study, factory.crowd(study, n=1, seed=2))
+    assert not has_sums(study)
+    study = factory.published(*TWO, **one_day, slug="undone")
+    study.plans.update(voided_days=1)
+    assert "sums" not in json.loads(printed("statement", "undone"))
+    study = factory.published(*TWO, **one_day, slug="gaps", mechanism="rsfd-grr")
+    missing = np.zeros(4, "<i8").tobytes()
+    Tally.objects.filter(plan__study=study, indicator__slug="age").update(n_reports=missing)
+    assert not has_sums(study)
 
 
 def test_limits_are_named_where_they_hold() -> None:
