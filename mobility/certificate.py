@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import Any
 
 from django.db import connections
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from mobility.models import VaultStudy
 from reports.statement import utc_text
@@ -63,10 +63,12 @@ class Dropped:
     """What never reached the reports, and is gone.
 
     waiting_subscribers : subscribers whose last changes were too few to be published; None with noise
+    opted_out_in_totals : those of them who opted out, and whom the totals count for good; None with noise
     unpublished_days : days with rows that nobody published
     """
 
     waiting_subscribers: int | None
+    opted_out_in_totals: int | None
     unpublished_days: tuple[date, ...]
 
 
@@ -124,7 +126,8 @@ def draft(
             "waiting_subscribers": dropped.waiting_subscribers,
             "unpublished_days": [day.isoformat() for day in dropped.unpublished_days],
         },
-        "kept": kept(has_noise=study.plan.get("presence") is not None),
+        "opted_out_in_totals": dropped.opted_out_in_totals,
+        "kept": kept(opted_out=dropped.opted_out_in_totals),
         "not_reached": not_reached(connections["vault"].vendor, key_was_lost=was_lost, copies=copies),
     }
 
@@ -155,13 +158,19 @@ def is_complete(certificate: Certificate | None) -> bool:
     return certificate is not None and certificate["erased_at"] is not None
 
 
-def kept(*, has_noise: bool) -> list[dict[str, str]]:
-    """What an erasure leaves in place, each with a fixed name and a text."""
+def kept(*, opted_out: int | None) -> list[dict[str, str]]:
+    """What an erasure leaves in place, each with a fixed name and a text.
+
+    Parameters
+    ----------
+    opted_out : as `Dropped.opted_out_in_totals`; None with noise
+    """
     totals = gettext("Totals of sanitised answers and exact visitor counts, in the analyst zone.")
-    if has_noise:
+    if opted_out is None:
         totals = gettext("Totals of sanitised answers and of visitors, with noise, in the analyst zone.")
     return _named(
         totals=totals,
+        **_still_counted(opted_out),
         study=gettext("The study's definition and plan, and the state of its days."),
         batches=gettext(
             "The log of batches: file names, times, who sent them, counts of rows, cells that are not in the "
@@ -169,6 +178,26 @@ def kept(*, has_noise: bool) -> list[dict[str, str]]:
         ),
         certificate=gettext("This certificate."),
     )
+
+
+def _still_counted(opted_out: int | None) -> dict[str, str]:
+    """People who have opted out and remain in the totals, in words; nothing if there are none."""
+    if opted_out is None:
+        text = gettext(
+            "People who opted out after a day was closed remain in the totals of that day: with presence "
+            "noise its totals never change. Nobody may know how many they are."
+        )
+        return {"opted_out": text}
+    if not opted_out:
+        return {}
+    text = ngettext(
+        "%(n)d subscriber who opted out remains in these totals. The presence and answers are erased, but "
+        "fewer subscribers than min_publication had changes to publish.",
+        "%(n)d subscribers who opted out remain in these totals. Their presence and answers are erased, but "
+        "fewer subscribers than min_publication had changes to publish.",
+        opted_out,
+    )
+    return {"opted_out": text % {"n": opted_out}}
 
 
 def not_reached(database: str, *, key_was_lost: bool, copies: Copies) -> list[dict[str, str]]:

@@ -186,3 +186,65 @@ def put_present(days: NDArray[np.uint64], reports: Words, daily: Words) -> None:
                 for word in range(daily.shape[1]):
                     daily[i, word, day] = reports[word, at]
                 at += 1
+
+
+# --- what is published ------------------------------------------------------------------------------
+
+# In the place of a digest of what is published of a subscriber; digests are larger.
+SAME = np.uint64(0)  # what the state holds
+NOTHING = np.uint64(1)
+UNKNOWN = np.uint64(2)  # an earlier release noted no more than that it differs
+UNCERTAIN = np.uint64(3)  # and since then it may have become the same again
+_FIRST_DIGEST = np.uint64(4)
+_SEED, _FACTOR, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93), np.uint64(32)
+
+
+@njit(cache=True, nogil=True)
+def _stir(digest: Any, word: Any) -> Any:
+    # One to one in the digest: two states of which one word differs never have the same digest.
+    digest = (digest ^ word) * _FACTOR
+    return digest ^ (digest >> _HALF)
+
+
+@njit(cache=True, nogil=True)
+def _digest(days: Any, static: Words, daily: Words) -> Any:
+    """Of the present days of one subscriber and the answers that count on them."""
+    if days == np.uint64(0):
+        return NOTHING
+    digest = _stir(_SEED, days)
+    for word in range(static.shape[0]):
+        digest = _stir(digest, np.uint64(static[word]))
+    for day in range(daily.shape[1]):
+        if (days >> np.uint64(day)) & np.uint64(1):
+            for word in range(daily.shape[0]):
+                digest = _stir(digest, np.uint64(daily[word, day]))
+    return max(_stir(digest, _SEED), _FIRST_DIGEST)
+
+
+@njit(cache=True, nogil=True)
+def compare_with_published(
+    published: NDArray[np.uint64],
+    old_days: NDArray[np.uint64],
+    old_static: Words,
+    old_daily: Words,
+    days: NDArray[np.uint64],
+    static: Words,
+    daily: Words,
+) -> int:
+    """Renew `published` of those whose state changes, in place; returns how many more differ from it."""
+    more = 0
+    for i in range(published.shape[0]):
+        known = published[i]
+        did_differ = known not in (SAME, UNCERTAIN)
+        if known in (UNKNOWN, UNCERTAIN):
+            if old_days[i] & ~days[i]:
+                published[i] = UNCERTAIN
+        else:
+            if known == SAME:
+                known = _digest(old_days[i], old_static[i], old_daily[i])
+            is_same = days[i] == np.uint64(0)
+            if known != NOTHING:
+                is_same = not is_same and _digest(days[i], static[i], daily[i]) == known
+            published[i] = SAME if is_same else known
+        more += (published[i] not in (SAME, UNCERTAIN)) - did_differ
+    return more

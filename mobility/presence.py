@@ -8,7 +8,7 @@ rule of their own.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, get_args
+from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,22 @@ from mobility import places
 from mobility.answers import KnownAnswers
 from mobility.columns import from_steps, pack_columns, steps, unpack_columns
 from mobility.ingest.events import NO_VALUE
-from mobility.kernels import differing_rows, keep_first, put_present, put_rows, take_present
+from mobility.kernels import (
+    NOTHING,
+    SAME,
+    UNCERTAIN,
+    UNKNOWN,
+    compare_with_published,
+    differing_rows,
+    keep_first,
+    put_present,
+    put_rows,
+    take_present,
+)
 from mobility.sanitise import StudySanitiser
 
 Pseudonyms = NDArray[np.uint64]
+NO_NUMBER: Final = np.uint32(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,16 +46,19 @@ class Presence:
     pseudonym : uint64 (n,)
     days : uint64 (n,); bit t-1 = present on day t. A subscriber whose only day was undone keeps its place, so
         that its static answer stays final
-    changed_in : uint32 (n,); number of the publication that covers the last change
+    published : uint64 (n,); what was published of each before publication `number`: SAME as the state, or
+        NOTHING, or else a digest, by which it is recognised should the state become the same again
     static : uint16 (n, words); sanitised reports, NO_VALUE for none
     daily : uint16 (n, words, study days); sanitised reports of the present days
+    number : of the next publication when the state was written; once that is out, all is published
     """
 
     pseudonym: Pseudonyms
     days: NDArray[np.uint64]
-    changed_in: NDArray[np.uint32]
+    published: NDArray[np.uint64]
     static: NDArray[np.uint16]
     daily: NDArray[np.uint16]
+    number: np.uint32 = NO_NUMBER
 
     @classmethod
     def empty(cls, sanitiser: StudySanitiser) -> Self:
@@ -60,7 +75,7 @@ class Presence:
         return cls(
             pseudonym=pseudonym,
             days=np.zeros(n, np.uint64),
-            changed_in=np.zeros(n, np.uint32),
+            published=np.full(n, SAME),
             static=np.full((n, static_words), NO_VALUE, np.uint16),
             daily=np.full((n, daily_words, days), NO_VALUE, np.uint16),
         )
@@ -69,7 +84,14 @@ class Presence:
         return len(self.pseudonym)
 
     def take(self, rows: NDArray[np.int64]) -> "Presence":
-        return Presence(**{name: np.take(getattr(self, name), rows, axis=0) for name in Presence.__slots__})
+        taken: dict[str, Any] = {name: np.take(getattr(self, name), rows, axis=0) for name in _OF_EACH}
+        return replace(self, **taken)
+
+    def as_of(self, number: int) -> "Presence":
+        """The same state, compared with what was published before publication `number`."""
+        if self.number == number:
+            return self
+        return replace(self, number=np.uint32(number), published=np.full(len(self), SAME))
 
     def with_places_for(self, others: Sequence[Pseudonyms]) -> "tuple[Presence, list[NDArray[np.int64]]]":
         """A copy that also has a blank place for everyone in `others` who had none.
@@ -89,31 +111,41 @@ class Presence:
             daily_words=self.daily.shape[1],
             days=self.daily.shape[2],
         )
-        for name in ("days", "changed_in", "static", "daily"):
+        for name in _OF_EACH[1:]:
             put_rows(_as_rows(getattr(wider, name)), mine, _as_rows(getattr(self, name)))
-        return wider, theirs
+        return replace(wider, number=self.number), theirs
 
     def pack(self) -> bytes:
         """Compressed bytes that `unpack` reads; they must be sealed before they are stored."""
         daily = take_present(self.days, self.daily, _days_present(self))
+        number = np.array([self.number])
         return pack_columns(
-            [steps(self.pseudonym), self.days, self.changed_in, *self.static.T, daily.ravel()]
+            [steps(self.pseudonym), self.days, self.published, *self.static.T, daily.ravel(), number]
         )
 
     @classmethod
     def unpack(cls, packed: bytes, sanitiser: StudySanitiser) -> Self:
-        differences, days, changed_in, *static, daily = unpack_columns(packed)
+        differences, days, published, *columns = unpack_columns(packed)
+        if published.dtype == np.uint32:
+            published, number = _of_earlier_release(changed_in=published)
+        else:
+            number = columns.pop()[0]
+        *static, daily = columns
         blank = cls._blank(
             from_steps(differences),
             static_words=sanitiser.words("static"),
             daily_words=sanitiser.words("daily"),
             days=sanitiser.plan.days,
         )
-        presence = replace(blank, days=days, changed_in=changed_in)
+        presence = replace(blank, days=days, published=published, number=number)
         for word, column in enumerate(static):
             presence.static[:, word] = column
         put_present(days, daily.reshape(presence.daily.shape[1], _days_present(presence)), presence.daily)
         return presence
+
+
+_OF_EARLIER_RELEASE: Final = np.array([UNKNOWN, UNCERTAIN])
+_OF_EACH: Final = ("pseudonym", "days", "published", "static", "daily")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +165,8 @@ class Change:
     presence: Presence
     places: int  # that differ
     delta: Delta
-    subscribers: int  # not yet covered by another delta of this publication
+    subscribers: int  # by how many more the state differs from what is published; negative for fewer
+    opted_out: int  # of whom something is published, and who have left
     subscriber_days: int  # added; negative when a day was undone, like the next two
     subscribers_new: int
     reports: int
@@ -155,10 +188,10 @@ def add_days(
 
     Parameters
     ----------
-    number : of the publication that will carry the change
+    number : of the next publication
     answers : static reports of people who were seen, visitors or not: for those present who have none
     """
-    after, rows_of = before.with_places_for([arrival.pseudonym for arrival in arrivals])
+    after, rows_of = before.as_of(number).with_places_for([arrival.pseudonym for arrival in arrivals])
     shared = [places.shared_rows(after.pseudonym, known.pseudonym) for known in answers]
     touched = _marked([*rows_of, *(rows for rows, _ in shared)], n=len(after))
     was = after.take(touched)
@@ -172,7 +205,7 @@ def add_days(
     for known, (rows, theirs) in zip(answers, shared, strict=True):
         is_present = after.days[rows] != 0
         keep_first(after.static, rows[is_present], known.static[theirs[is_present]], static_starts)
-    return _change(was, after, touched, number=number, sanitiser=sanitiser, late_changes=late)
+    return _change(was, after, touched, sanitiser=sanitiser, late_changes=late)
 
 
 def add_answers(before: Presence, known: KnownAnswers, *, number: int, sanitiser: StudySanitiser) -> Change:
@@ -180,10 +213,10 @@ def add_answers(before: Presence, known: KnownAnswers, *, number: int, sanitiser
     rows, theirs = places.shared_rows(before.pseudonym, known.pseudonym)
     is_present = before.days[rows] != 0
     rows, theirs = rows[is_present], theirs[is_present]
-    after = replace(before, static=before.static.copy(), changed_in=before.changed_in.copy())
+    after = replace(before.as_of(number), static=before.static.copy())
     was = after.take(rows)
     keep_first(after.static, rows, known.static[theirs], np.array(sanitiser.starts("static"), np.int64))
-    return _change(was, after, rows, number=number, sanitiser=sanitiser)
+    return _change(was, after, rows, sanitiser=sanitiser)
 
 
 def final_answers(presence: Presence, known: KnownAnswers, pseudonyms: Pseudonyms) -> NDArray[np.uint16]:
@@ -203,11 +236,9 @@ def remove_day(before: Presence, *, day: int, number: int, sanitiser: StudySanit
     """Undo one day: nobody was present, and its daily answers are withdrawn. Static answers stay final."""
     bit = np.uint64(1 << (day - 1))
     rows = np.flatnonzero(before.days & bit)
-    after = replace(
-        before, days=before.days & ~bit, changed_in=before.changed_in.copy(), daily=before.daily.copy()
-    )
+    after = replace(before.as_of(number), days=before.days & ~bit, daily=before.daily.copy())
     after.daily[rows, :, day - 1] = NO_VALUE
-    return _change(before.take(rows), after, rows, number=number, sanitiser=sanitiser)
+    return _change(before.take(rows), after, rows, sanitiser=sanitiser)
 
 
 def forget_subscribers(
@@ -215,6 +246,7 @@ def forget_subscribers(
 ) -> Change:
     """Take subscribers out, with all their days and answers, as if they had never been there."""
     rows, _ = places.shared_rows(before.pseudonym, pseudonyms)
+    before = before.as_of(number)
     gone = before.take(rows)
     nobody = Presence._blank(
         gone.pseudonym,
@@ -223,7 +255,14 @@ def forget_subscribers(
         days=gone.daily.shape[2],
     )
     kept = before.take(places.other_rows(before.pseudonym, pseudonyms))
-    return _compared(gone, nobody, kept, number=number, sanitiser=sanitiser)
+    change = _compared(gone, nobody, kept, sanitiser=sanitiser)
+    if sanitiser.plan.presence is not None:
+        return change
+    is_same, is_certain = gone.published == SAME, ~np.isin(gone.published, _OF_EARLIER_RELEASE)
+    is_published = np.where(is_same, gone.days != 0, gone.published != NOTHING)
+    did_differ = ~is_same & (gone.published != UNCERTAIN)
+    more = np.count_nonzero(is_published & is_certain) - np.count_nonzero(did_differ)
+    return replace(change, subscribers=int(more), opted_out=int(np.count_nonzero(is_published)))
 
 
 def exact_tallies(presence: Presence, sanitiser: StudySanitiser) -> Delta:
@@ -261,33 +300,41 @@ def _marked(rows_of: list[NDArray[np.int64]], *, n: int) -> NDArray[np.int64]:
     return np.flatnonzero(is_marked)
 
 
+def _of_earlier_release(changed_in: NDArray[np.uint32]) -> tuple[NDArray[np.uint64], np.uint32]:
+    """`published` and `number` of a state of a release that noted in which publication each changed last.
+
+    The highest number is the present one, or one that is out, of which nothing has to be known any more.
+    """
+    number = changed_in.max(initial=np.uint32(0))
+    return np.where((changed_in == number) & (number > 0), UNKNOWN, SAME), number
+
+
 def _change(
     was: Presence,
     after: Presence,
     touched: NDArray[np.int64],
     *,
-    number: int,
     sanitiser: StudySanitiser,
     late_changes: int = 0,
 ) -> Change:
-    """Compare the rows `touched` of a state with what they were, and note their publication, in place."""
+    """Compare the rows `touched` of a state with what they were, and with what is published of them."""
     now = after.take(touched)
     differs = differing_rows(was.days, now.days, was.static, now.static, was.daily, now.daily)
     if len(differs) < len(was):
         was, now, touched = was.take(differs), now.take(differs), touched[differs]
-    taken_out = (was.changed_in == number) & (was.days & ~now.days != 0)
-    after.changed_in[touched] = np.where(taken_out, 0, number)
-    return _compared(was, now, after, number=number, sanitiser=sanitiser, late_changes=late_changes)
+    change = _compared(was, now, after, sanitiser=sanitiser, late_changes=late_changes)
+    if sanitiser.plan.presence is not None:  # then publications count nobody
+        return change
+    more = compare_with_published(
+        now.published, was.days, was.static, was.daily, now.days, now.static, now.daily
+    )
+    published = after.published.copy()
+    published[touched] = now.published
+    return replace(change, presence=replace(after, published=published), subscribers=more)
 
 
 def _compared(
-    was: Presence,
-    now: Presence,
-    after: Presence,
-    *,
-    number: int,
-    sanitiser: StudySanitiser,
-    late_changes: int = 0,
+    was: Presence, now: Presence, after: Presence, *, sanitiser: StudySanitiser, late_changes: int = 0
 ) -> Change:
     """The change to the state `after`, whose places that differ were `was` and are `now`."""
     delta = Delta.zero(sanitiser.plan)
@@ -296,24 +343,13 @@ def _compared(
         presence=after,
         places=len(was),
         delta=delta,
-        subscribers=_newly_covered(was, now, number=number),
+        subscribers=0,
+        opted_out=0,
         subscriber_days=_days_present(now) - _days_present(was),
         subscribers_new=int(np.count_nonzero(now.days)) - int(np.count_nonzero(was.days)),
         reports=_reports_given(now, sanitiser) - _reports_given(was, sanitiser),
         late_changes=late_changes,
     )
-
-
-def _newly_covered(was: Presence, now: Presence, *, number: int) -> int:
-    """Subscribers that the publication covers more than before; negative where some are taken out of it.
-
-    Whoever came with this publication and loses days again may leave nothing in it: such people are not
-    counted any more, so that never fewer than are counted stand behind a publication.
-    """
-    is_there = was.days | now.days != 0
-    loses = was.days & ~now.days != 0
-    is_covered = was.changed_in == number
-    return int((is_there & ~is_covered).sum()) - int((is_covered & loses).sum())
 
 
 def _days_present(presence: Presence) -> int:

@@ -175,13 +175,17 @@ def is_blocked(batch: Batch) -> bool:
 
 
 def waiting_subscribers(batch: Batch) -> int:
-    """Subscribers that wait for a publication now; 0 when nothing of this batch waits any more."""
-    if not batch.outbox.exists():
-        return 0
+    """Subscribers that wait for a publication now; 0 when nothing of this batch waits any more.
+
+    Of a study that was closed: those that waited at the end of the batch, and were never published.
+    """
+    if not batch.waiting_subscribers or batch.study.closed_at is not None:
+        return batch.waiting_subscribers
     waiting = OutboxDelta.objects.filter(
         batch__study=batch.study_id, number=F("batch__study__publication_number")
     )
-    return int(waiting.aggregate(total=Sum("subscribers"))["total"] or 0)
+    total = waiting.aggregate(total=Sum("subscribers"))["total"]
+    return 0 if total is None else max(total, 1)
 
 
 def waits_s(batch: Batch) -> float:

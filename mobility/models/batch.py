@@ -86,7 +86,7 @@ class Batch(models.Model):
     reports = models.BigIntegerField(default=0, help_text="answers added")
     shards_done = models.PositiveIntegerField(default=0)
     waiting_subscribers = models.PositiveIntegerField(
-        default=0, help_text="subscribers whose delta waits for min_publication"
+        default=0, help_text="subscribers who waited for min_publication at its end; 0 once that is published"
     )
     seconds = models.FloatField(null=True, blank=True)
     peak_rss_mb = models.FloatField(null=True, blank=True)

@@ -14,7 +14,9 @@ class VaultPublication(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="publications")
     number = models.PositiveIntegerField()
-    subscribers = models.PositiveIntegerField(help_text="distinct subscribers that the delta covers")
+    subscribers = models.PositiveIntegerField(
+        help_text="subscribers who count otherwise than in the publications before"
+    )
     voided_days = models.PositiveSmallIntegerField(default=0)
     delta = models.BinaryField()
     created_at = models.DateTimeField(auto_now_add=True)
@@ -31,13 +33,16 @@ class VaultPublication(models.Model):
 
 
 class OutboxDelta(models.Model):
-    """The delta of one shard, before it is merged with the others of its publication."""
+    """What waits to be published: of one shard, or merged, in the place of a shard that no study has."""
 
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="outbox")
     shard = models.PositiveIntegerField()
     number = models.PositiveIntegerField(help_text="publication that it belongs to")
     subscribers = models.IntegerField(
-        help_text="not yet counted by another delta of that number; negative where some are taken out"
+        help_text="by how many more the state differs from what is published; negative for fewer"
+    )
+    opted_out = models.PositiveIntegerField(
+        default=0, help_text="subscribers who have opted out, and whom the totals count until this crosses"
     )
     delta = models.BinaryField(help_text="sealed")
 

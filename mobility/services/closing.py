@@ -128,10 +128,12 @@ def unpublished_days(study: VaultStudy) -> tuple[date, ...]:
     return tuple(head.date_of(day) for day in sorted(days))
 
 
-def waiting_subscribers(study: VaultStudy) -> int:
-    """Subscribers whose changes are too few to be published."""
+def waiting_subscribers(study: VaultStudy) -> tuple[int, int]:
+    """Subscribers whose changes are too few to be published; and those of them who have opted out."""
     waiting = OutboxDelta.objects.filter(batch__study=study, number=study.publication_number)
-    return int(waiting.aggregate(total=Sum("subscribers"))["total"] or 0)
+    sums = waiting.aggregate(all=Sum("subscribers"), opted_out=Sum("opted_out"))
+    opted_out = int(sums["opted_out"] or 0)
+    return max(int(sums["all"] or 0), opted_out), opted_out
 
 
 def _end_batches(study: VaultStudy, *, by: str, may_cancel: bool) -> None:
@@ -220,20 +222,22 @@ def _decide(study: VaultStudy, opened: OpenStudy | None, *, by: str, leave: Leav
                 key_ids=_key_ids(locked),
                 destroyed_before=keystore().destroyed_at(locked.key_id),
                 holdings=_holdings(locked, opened),
-                dropped=Dropped(waiting_subscribers=_dropped(locked), unpublished_days=days),
+                dropped=_dropped(locked, days),
                 copies=Copies(in_escrow=in_escrow, came_back=leave.came_back),
             )
             locked.save(update_fields=["closed_at", "certificate"])
     study.refresh_from_db()
 
 
-def _dropped(study: VaultStudy) -> int | None:
-    """Subscribers whose last changes never cross; with presence noise nobody may know how many."""
-    return None if study.plan.get("presence") is not None else waiting_subscribers(study)
+def _dropped(study: VaultStudy, days: tuple[date, ...]) -> Dropped:
+    """What never crosses; with presence noise nobody may know how many subscribers it is of."""
+    is_noisy = study.plan.get("presence") is not None
+    waiting, opted_out = (None, None) if is_noisy else waiting_subscribers(study)
+    return Dropped(waiting_subscribers=waiting, opted_out_in_totals=opted_out, unpublished_days=days)
 
 
 def _check_crossed(study: VaultStudy, opened: OpenStudy | None) -> None:
-    waiting = waiting_subscribers(study)
+    waiting, _ = waiting_subscribers(study)
     may_cross = opened is not None and waiting >= opened.definition.min_publication and waiting > 0
     may_cross = may_cross or presence_crossing.waits(study)
     known = known_publications(study.slug)

@@ -85,6 +85,7 @@ def _store(batch: Batch, study: OpenStudy, shard: int, outcome: Outcome, moves: 
             shard=shard,
             number=study.row.publication_number,
             subscribers=change.subscribers,
+            opted_out=change.opted_out,
             delta=study.seal_delta(change.delta, batch=batch.pk, shard=shard),
         )
 

@@ -109,8 +109,13 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
         )
     if batch.waiting_subscribers:
         yield (
-            f"not published yet: the change covers {batch.waiting_subscribers} subscribers, fewer than "
-            "min_publication; it crosses together with the next one"
+            f"not published yet: {batch.waiting_subscribers} subscribers would count otherwise than in the "
+            "reports, fewer than min_publication; their changes are published together with later ones"
+        )
+    if batch.waiting_subscribers and batch.kind == Batch.Kind.OPT_OUT:
+        yield (
+            "these people have left the vault; the reports count them until the next publication, and for "
+            "good if the study is closed before: the erasure certificate then says so"
         )
     yield from _late_changes(batch)
     for reason, lines in sorted(batch.rejected_lines.items()):

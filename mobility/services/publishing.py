@@ -1,4 +1,9 @@
-"""From the outbox to the analyst zone: one merged delta per publication, never twice, never a small one."""
+"""From the outbox to the analyst zone: one merged delta per publication, never twice, never a small one.
+
+A publication covers the subscribers who count otherwise than in all publications before it together. Shards
+count them from the state that they keep (`Presence.published`), so that a day that is undone and sent again,
+or a subscriber who comes and opts out, covers nobody.
+"""
 
 import logging
 from collections.abc import Collection
@@ -16,8 +21,8 @@ from reports.services.publications import PublicationError, apply_publication, k
 log = logging.getLogger(__name__)
 
 
-def publish(study: OpenStudy, *, batch: Batch | None = None) -> int:
-    """Publish what waits, if it covers enough subscribers; returns how many still wait.
+def publish(study: OpenStudy, *, batch: Batch | None = None) -> None:
+    """Publish what waits, if enough subscribers count otherwise than in what was published before.
 
     Parameters
     ----------
@@ -28,21 +33,19 @@ def publish(study: OpenStudy, *, batch: Batch | None = None) -> int:
     HandoverError : without a batch: an analyst server that runs apart does not have everything
     """
     if study.plan.presence is None:
-        waiting = _cut(study, batch)
+        _cut(study, batch)
     else:
         presence_crossing.cut(study)
-        waiting = 0
     try:
         send_missing(study.row)
     except HandoverError:
         if batch is None:
             raise
         # The batch has done its part: its totals wait in the vault, and handing over is tried again.
-    return waiting
 
 
-def _cut(study: OpenStudy, batch: Batch | None) -> int:
-    """Merge the waiting deltas into a publication, unless they cover too few subscribers.
+def _cut(study: OpenStudy, batch: Batch | None) -> None:
+    """Merge the waiting deltas into a publication, or into one delta that waits on.
 
     They are merged outside of the transaction, since a study with places has large ones; the transaction then
     looks whether others have come, or these have gone.
@@ -52,22 +55,46 @@ def _cut(study: OpenStudy, batch: Batch | None) -> int:
         with transaction.atomic(using="vault"):
             row = VaultStudy.objects.select_for_update().get(pk=study.row.pk)
             waiting = OutboxDelta.objects.filter(batch__study=row, number=row.publication_number)
-            counted = dict(waiting.values_list("pk", "subscribers"))
-            subscribers = max(sum(counted.values()), 0)
+            parts = {part.pk: part for part in waiting.defer("delta").order_by("pk")}
             # While the row is locked no batch gets its turn. A slow call may come in another one's: then its
             # shards are still on their way.
             is_our_turn = row.active_batch_id == (batch.pk if batch else None)
-            if not is_our_turn or subscribers < max(study.definition.min_publication, 1):
-                return subscribers
-            if merged == counted.keys():
-                _publish(row, packed, subscribers=subscribers, parts=merged)
-                return 0
-        if not merged <= counted.keys():  # another call has published some of them
+            if not is_our_turn or not parts:
+                return
+            if merged == parts.keys():
+                subscribers = sum(part.subscribers for part in parts.values())
+                if subscribers < max(study.definition.min_publication, 1):
+                    _wait_on(study, delta, list(parts.values()), batch=batch)
+                else:
+                    _publish(row, packed, subscribers=subscribers, parts=merged)
+                return
+        if not merged <= parts.keys():  # another call has published some of them
             delta, merged = Delta.zero(study.plan), frozenset()
-        for part in OutboxDelta.objects.filter(pk__in=counted.keys() - merged).iterator(chunk_size=16):
+        for part in OutboxDelta.objects.filter(pk__in=parts.keys() - merged).iterator(chunk_size=16):
             delta.add(study.unseal_delta(part))
             merged |= {part.pk}
         packed = delta.pack()
+
+
+def _wait_on(study: OpenStudy, delta: Delta, parts: list[OutboxDelta], *, batch: Batch | None) -> None:
+    """Let one delta wait in the place of several: what came and was taken back meanwhile is in it no more."""
+    subscribers = sum(part.subscribers for part in parts)
+    opted_out = sum(part.opted_out for part in parts)
+    of, place = parts[-1].batch_id, study.row.n_shards  # a place that no shard has
+    OutboxDelta.objects.filter(pk__in=[part.pk for part in parts]).delete()
+    if delta.is_zero and not subscribers and not opted_out:
+        _nobody_waits(study.row)
+        return
+    OutboxDelta.objects.create(
+        batch_id=of,
+        shard=place,
+        number=parts[-1].number,
+        subscribers=subscribers,
+        opted_out=opted_out,
+        delta=study.seal_delta(delta, batch=of, shard=place),
+    )
+    if batch is not None:
+        Batch.objects.filter(pk=batch.pk).update(waiting_subscribers=max(subscribers, 1))
 
 
 def _publish(row: VaultStudy, packed: bytes, *, subscribers: int, parts: Collection[int]) -> None:
@@ -82,6 +109,11 @@ def _publish(row: VaultStudy, packed: bytes, *, subscribers: int, parts: Collect
     OutboxDelta.objects.filter(pk__in=parts).delete()
     row.publication_number += 1
     row.save(update_fields=["publication_number"])
+    _nobody_waits(row)
+
+
+def _nobody_waits(study: VaultStudy) -> None:
+    Batch.objects.filter(study=study, waiting_subscribers__gt=0).update(waiting_subscribers=0)
 
 
 def send_missing(study: VaultStudy) -> None:

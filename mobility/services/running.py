@@ -232,8 +232,7 @@ def _publish(batch: Batch) -> None:
     batch = Batch.objects.select_related("study").get(pk=batch.pk)
     show_life(batch, state=State.PUBLISHING)
     if not batch.validate_only:
-        waiting = publish(open_study(batch.study), batch=batch)
-        Batch.objects.filter(pk=batch.pk).update(waiting_subscribers=waiting)
+        publish(open_study(batch.study), batch=batch)
     done(batch)
     if settings.HANDS_OVER:
         ask("hand_over")  # the receipt of this batch

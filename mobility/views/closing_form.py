@@ -21,25 +21,29 @@ class Obstacles:
     cancellable : batches that have changed nothing yet
     unpublished_days : days with rows that nobody published
     waiting_subscribers : subscribers whose changes are too few to be published, and will be dropped
+    opted_out : those of them who have opted out, and whom the totals will count for ever
     """
 
     merging: int
     cancellable: int
     unpublished_days: Sequence[date]
     waiting_subscribers: int
+    opted_out: int
 
     @classmethod
     def of(cls, study: VaultStudy) -> "Obstacles":
         """Look at a study; a closing that has begun has none."""
         if study.certificate is not None:
-            return cls(merging=0, cancellable=0, unpublished_days=(), waiting_subscribers=0)
+            return cls(merging=0, cancellable=0, unpublished_days=(), waiting_subscribers=0, opted_out=0)
         left = closing.unfinished(study)
+        waiting, opted_out = closing.waiting_subscribers(study)
         cancellable = left.filter(state__in=Batch.CANCELLABLE).count()
         return cls(
             merging=left.count() - cancellable,
             cancellable=cancellable,
             unpublished_days=closing.unpublished_days(study),
-            waiting_subscribers=closing.waiting_subscribers(study),
+            waiting_subscribers=waiting,
+            opted_out=opted_out,
         )
 
 

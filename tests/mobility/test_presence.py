@@ -108,7 +108,6 @@ class Person:
     days: set[int] = field(default_factory=set)
     static: dict[int, int] = field(default_factory=dict)
     daily: dict[tuple[int, int], int] = field(default_factory=dict)
-    covered_by: int = 0
 
     def facts(self) -> tuple[object, ...]:
         return frozenset(self.days), tuple(sorted(self.static.items())), tuple(sorted(self.daily.items()))
@@ -121,6 +120,8 @@ class ByHand:
     plan: PlanSpec
     people: dict[int, Person] = field(default_factory=dict)
     known: dict[tuple[int, int], int] = field(default_factory=dict)  # from subscriber extracts
+    published: dict[int, tuple[object, ...]] = field(default_factory=dict)
+    opted_out: set[int] = field(default_factory=set)
 
     def add(self, arrivals: list[DayArrivals]) -> int:
         """Returns how many late changes there were."""
@@ -156,27 +157,23 @@ class ByHand:
                     if person.days:
                         person.static.setdefault(index, first)
 
-    def forget(self, pseudonyms: list[int], *, number: int) -> int:
-        """Returns by how many subscribers publication `number` covers more, or fewer."""
+    def forget(self, pseudonyms: list[int]) -> None:
         self.known = {key: answer for key, answer in self.known.items() if key[0] not in pseudonyms}
-        gone = [self.people.pop(pseudonym) for pseudonym in pseudonyms if pseudonym in self.people]
-        return sum(1 if person.covered_by != number else -1 for person in gone if person.days)
+        self.opted_out |= set(pseudonyms)
+        self.people = {name: person for name, person in self.people.items() if name not in pseudonyms}
 
-    def facts(self) -> dict[int, tuple[object, ...]]:
-        return {pseudonym: person.facts() for pseudonym, person in self.people.items()}
+    def counted(self) -> dict[int, tuple[object, ...]]:
+        """What the totals would count of each subscriber; those who are never present do not count."""
+        return {pseudonym: person.facts() for pseudonym, person in self.people.items() if person.days}
 
-    def cover(self, before: dict[int, tuple[object, ...]], *, number: int) -> int:
-        """By how many subscribers publication `number` covers more, or fewer where some lose days of it."""
-        more = 0
-        for pseudonym, facts in self.facts().items():
-            person, was = self.people[pseudonym], before.get(pseudonym, Person().facts())
-            if facts != was and person.covered_by != number:
-                more += 1
-                person.covered_by = number
-            elif facts != was and was[0] - person.days:
-                more -= 1
-                person.covered_by = 0
-        return more
+    def publish(self) -> None:
+        self.published = self.counted()
+
+    def waiting(self) -> tuple[int, int]:
+        """Subscribers who count otherwise than what is published, and those of them who have opted out."""
+        now, before = self.counted(), self.published
+        differing = {pseudonym for pseudonym in now | before if now.get(pseudonym) != before.get(pseudonym)}
+        return len(differing), len(self.opted_out & before.keys())
 
     def tallies(self) -> Delta:
         """Everything counted from the beginning."""
@@ -292,13 +289,14 @@ def run(sanitiser: StudySanitiser, history: list[Step]) -> None:
     """Do every step both ways, and compare all that can be seen."""
     presence, by_hand = Presence.empty(sanitiser), ByHand(sanitiser.plan)
     known = KnownAnswers.empty(words=sanitiser.words("static"))
-    published, number = Delta.zero(sanitiser.plan), 1
+    published, number, waiting = Delta.zero(sanitiser.plan), 1, (0, 0)
     for what, detail in history:
-        totals, facts, before, late = by_hand.totals(), by_hand.facts(), presence.pack(), 0
+        totals, before, late = by_hand.totals(), presence.pack(), 0
         options = {"number": number, "sanitiser": sanitiser}
         match what:
             case "publish":
-                number += 1
+                number, waiting = number + 1, (0, 0)
+                by_hand.publish()
                 continue
             case "store":
                 stored = Presence.unpack(before, sanitiser)
@@ -308,34 +306,37 @@ def run(sanitiser: StudySanitiser, history: list[Step]) -> None:
             case "forget":
                 gone = np.array(detail, np.uint64)
                 change, known = forget_subscribers(presence, gone, **options), known.without(gone)
-                covered = by_hand.forget(detail, number=number)
+                by_hand.forget(detail)
             case "add":
-                change = add_days(presence, [final(each, presence, known) for each in detail], **options)
-                late = by_hand.add(detail)
+                arrivals = [final(each, presence, known, left=by_hand.opted_out) for each in detail]
+                change, late = add_days(presence, arrivals, **options), by_hand.add(arrivals)
             case "learn":
-                known = known.merge(detail)
+                told = detail.without(np.array(sorted(by_hand.opted_out), np.uint64))
+                known = known.merge(told)
                 change = add_answers(presence, known, **options)
-                by_hand.learn(detail)
+                by_hand.learn(told)
             case "remove":
                 change = remove_day(presence, day=detail, **options)
                 by_hand.remove(detail)
-        if what != "forget":
-            covered = by_hand.cover(facts, number=number)
         assert presence.pack() == before  # the state before is left as it was
-        assert (change.subscribers, change.late_changes) == (covered, late)
+        waiting = (waiting[0] + change.subscribers, waiting[1] + change.opted_out)
+        assert (waiting, change.late_changes) == (by_hand.waiting(), late)
         growth = tuple(after - was for after, was in zip(by_hand.totals(), totals, strict=True))
         assert (change.subscriber_days, change.subscribers_new, change.reports) == growth
-        for name in ("subscribers", "subscriber_days", "subscribers_new", "reports", "late_changes"):
+        for name in ("subscribers", "opted_out", "subscriber_days", "subscribers_new", "reports"):
             assert type(getattr(change, name)) is int  # they are stored as JSON
         presence, published = change.presence, published + change.delta
         assert_is(presence, by_hand)
         assert_equal(published, by_hand.tallies())
 
 
-def final(arrival: DayArrivals, presence: Presence, known: KnownAnswers) -> DayArrivals:
-    """With the answers that its people have already, as the services do."""
-    given = final_answers(presence, known, arrival.pseudonym)
-    return replace(arrival, static=np.where(given == NO_VALUE, arrival.static, given))
+def final(arrival: DayArrivals, presence: Presence, known: KnownAnswers, *, left: set[int]) -> DayArrivals:
+    """With the answers that its people have already, and without those who have opted out, as services do."""
+    rows = [row for row, name in enumerate(arrival.pseudonym.tolist()) if name not in left]
+    names, static = arrival.pseudonym[rows], arrival.static[rows]
+    given = final_answers(presence, known, names)
+    static = np.where(given == NO_VALUE, static, given)
+    return replace(arrival, pseudonym=names, static=static, daily=arrival.daily[rows])
 
 
 # --- rules by name -----------------------------------------------------------------------------------------
@@ -417,7 +418,8 @@ def test_a_history_of_every_step() -> None:
     both = [visit(1, daily=1, index=3), visit(2, static=1)]
     first = [("add", [visit(1)]), ("remove", 1), ("learn", known), ("store", None), ("publish", None)]
     then = [("add", both), ("add", [visit(1, index=2)]), ("store", None), ("add", both), ("remove", 1)]
-    run(SAMPLED, [*first, *then, ("forget", [subscriber(0)]), ("learn", known)])
+    again = [("publish", None), ("remove", 2), ("add", [visit(2, static=1)]), ("store", None), ("remove", 2)]
+    run(SAMPLED, [*first, *then, *again, ("forget", [subscriber(0)]), ("learn", known)])
 
 
 @settings(max_examples=30)
