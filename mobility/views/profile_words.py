@@ -19,8 +19,9 @@ BUILT_IN = {
         "sanitised answers are kept."
     ),
     OPT_OUT: gettext_lazy(
-        "People who must not be counted: a subscriber per line. They are taken out of what was counted "
-        "before, and their later rows are ignored."
+        "People who must not be counted, one subscriber per line. They leave the vault at once, and their "
+        "later rows are ignored. Totals stop counting them with the next publication; totals that never "
+        "change again keep them."
     ),
 }
 KINDS = {

@@ -131,7 +131,7 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
         )
     waiting = selectors.waiting_subscribers(batch)
     if waiting:
-        return _waiting(waiting, study)
+        return _waiting(batch, waiting, study)
     if _waits_for_closing(batch):
         return _until_closed(batch)
     if _waits_for_server(batch):
@@ -155,7 +155,10 @@ def _until_closed(batch: Batch) -> tuple[str, str]:
         case Batch.Kind.SUBSCRIBERS:
             sentence = gettext("The answers of these subscribers are known from now on.")
         case Batch.Kind.OPT_OUT:
-            sentence = gettext("These subscribers are in no day any more that is not closed yet.")
+            sentence = gettext(
+                "These subscribers have left the vault, and their later rows are ignored. The totals of days "
+                "that were closed before still count them."
+            )
         case Batch.Kind.VOID_DAY:
             sentence = gettext("The day was undone. Nothing of it had been published.")
         case _:
@@ -166,13 +169,34 @@ def _until_closed(batch: Batch) -> tuple[str, str]:
     )
 
 
-def _waiting(subscribers: int, study: StudyHead) -> tuple[str, str]:
+def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str]:
+    has_left = batch.kind == Batch.Kind.OPT_OUT
+    if study.closed_at is not None:
+        hint = gettext("The study is closed, so they remain in the reports. The erasure certificate says so.")
+        return _too_few(study), hint if has_left else ""
     sentence = ngettext(
-        "Not published yet: what waits covers %(n)s subscriber, and a publication must cover %(least)s.",
-        "Not published yet: what waits covers %(n)s subscribers, and a publication must cover %(least)s.",
+        "Not published yet: %(n)s subscriber counts differently than in the reports; a publication needs "
+        "%(least)s.",
+        "Not published yet: %(n)s subscribers count differently than in the reports; a publication needs "
+        "%(least)s.",
         subscribers,
     ) % {"n": number(subscribers), "least": number(study.min_publication)}
-    return sentence, gettext("It crosses together with the next change; nothing is lost.")
+    if has_left:
+        return sentence, gettext(
+            "The people on the list have left the vault, and their later rows are ignored. The reports count "
+            "them until enough subscribers have changed. If that never happens before the study is closed, "
+            "they remain in the reports, and the erasure certificate says so."
+        )
+    return sentence, gettext(
+        "These changes are published together with later ones. What is still too little when the study is "
+        "closed is never published; the erasure certificate counts it."
+    )
+
+
+def _too_few(study: StudyHead) -> str:
+    return gettext(
+        "Never published: fewer than %(least)s subscribers had changes when the study was closed."
+    ) % {"least": number(study.min_publication)}
 
 
 def _published(batch: Batch) -> str:

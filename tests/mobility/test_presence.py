@@ -20,6 +20,8 @@ from ldp.geo.location import LocationSpec
 from ldp.params import Mechanism
 from ldp.tallies import Delta
 from mobility.answers import KnownAnswers
+from mobility.columns import pack_columns
+from mobility.columns import steps as steps_of
 from mobility.ingest.events import NO_VALUE
 from mobility.presence import (
     DayArrivals,
@@ -408,6 +410,27 @@ def test_plan_without_daily_or_static_indicators_packs(kind: str) -> None:
     change = add_days(Presence.empty(sanitiser), [arrival], number=1, sanitiser=sanitiser)
     assert change.delta.counts[0][:, 0, 3].tolist() == [0, 1]
     assert_same_state(Presence.unpack(change.presence.pack(), sanitiser), change.presence)
+
+
+def test_whom_an_earlier_release_counted_counts_no_more_once_it_may_be_as_published() -> None:
+    """It stored in which publication each changed last, and not what was published before."""
+    first = after(visit(1), visit(2)).presence
+    columns = [steps_of(first.pseudonym), first.days, np.array([7], np.uint32), *first.static.T]
+    stored = Presence.unpack(pack_columns([*columns, first.daily[:, :, :2].ravel()]), SAMPLED)
+    more = []
+    for change in (
+        lambda state, **of: add_days(state, [visit(3)], **of),
+        lambda state, **of: remove_day(state, day=1, **of),
+        lambda state, **of: add_days(state, [visit(1)], **of),
+        lambda state, **of: remove_day(state, day=2, **of),
+    ):
+        found = change(stored, number=7, sanitiser=SAMPLED)
+        stored = found.presence
+        more.append(found.subscribers)
+    assert more == [0, -1, 0, 0]
+    left = forget_subscribers(stored, stored.pseudonym, number=7, sanitiser=SAMPLED)
+    assert (left.subscribers, left.opted_out) == (0, 1)
+    assert remove_day(stored, day=1, number=8, sanitiser=SAMPLED).subscribers == 1
 
 
 # --- histories ---------------------------------------------------------------------------------------------

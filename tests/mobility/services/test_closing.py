@@ -16,16 +16,20 @@ from mobility import models
 from mobility.errors import StagingUnavailableError, StudyClosedError
 from mobility.keystore import Keystore, keystore
 from mobility.models import Batch, DayState, FeedToken, PresenceShard, VaultPublication, VaultStudy
+from mobility.profiles import OPT_OUT
+from mobility.selectors import study_head
 from mobility.services import admission, closing, compaction, demo, demo_removal, feeds, staging, uploads
 from mobility.services.accounts import ensure_demo_accounts
 from mobility.services.closing import Leave, StudyNotClosedError, close_study
 from mobility.services.demo_removal import NoDemoError, remove_demo
 from mobility.services.studies import StudyVaultError, create_study
 from mobility.services.vault import open_study
+from mobility.views.progress import batch_progress
 from reports.models import PlanIndicator, SavedView, Study, Tally
 from reports.services.access import save_view
 from tests.mobility.services.conftest import SCHEMA, SMALL, Pipeline, raising, some_people
 from tests.mobility.services.killing import Killed, dies, spread, statements_of
+from tests.mobility.services.test_subscribers import list_of, opted_out
 
 # Real transactions: old pages are given back outside of any, and a death inside one rolls back nothing else.
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
@@ -261,6 +265,30 @@ def test_what_may_cross_crosses_first_and_the_rest_is_dropped_and_counted(make_p
     assert certificate["dropped"]["waiting_subscribers"] == (0 if may_cross else batch.waiting_subscribers)
     assert (certificate["erased"]["waiting_deltas"] == 0) == may_cross
     assert pipeline.visitors(1, 1) == (batch.subscriber_days if may_cross else 0)
+
+
+@pytest.mark.parametrize(("least", "remain"), [(100, True), (2, False)])
+def test_opt_outs_that_are_too_few_at_the_end_remain_in_the_totals_and_the_certificate_says_so(
+    make_pipeline, few, tmp_path, least, remain
+):
+    pipeline = make_pipeline(min_publication=10)
+    pipeline.upload(few[0])
+    before = pipeline.visitors(1, 1)
+    (batch,) = pipeline.upload(list_of(opted_out(few[0], n=8), tmp_path), profile=OPT_OUT)
+    n = batch.waiting_subscribers
+    assert 2 < n < 10
+    VaultStudy.objects.update(definition={**pipeline.study.definition, "min_publication": least})
+    certificate = close(pipeline)
+    assert pipeline.visitors(1, 1) == before - (0 if remain else n)
+    assert certificate["opted_out_in_totals"] == certificate["dropped"]["waiting_subscribers"] == n * remain
+    told = [row["text"] for row in certificate["kept"] if row["name"] == "opted_out"]
+    assert [text.startswith(f"{n} subscribers who opted out remain in these totals") for text in told] == (
+        [True] * remain
+    )
+    batch.refresh_from_db()
+    progress = batch_progress(batch, study_head(batch.study_id))
+    assert progress.is_published != remain
+    assert ("remain in the reports" in progress.hint) == remain
 
 
 def test_key_that_was_destroyed_before_was_not_lost(filled):
