@@ -175,10 +175,8 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
         hint = gettext("The study is closed, so they remain in the reports. The erasure certificate says so.")
         return _too_few(study), hint if has_left else ""
     sentence = ngettext(
-        "Not published yet: %(n)s subscriber counts differently than in the reports; a publication needs "
-        "%(least)s.",
-        "Not published yet: %(n)s subscribers count differently than in the reports; a publication needs "
-        "%(least)s.",
+        "Not published yet: what waits covers %(n)s subscriber, and a publication must cover %(least)s.",
+        "Not published yet: what waits covers %(n)s subscribers, and a publication must cover %(least)s.",
         subscribers,
     ) % {"n": number(subscribers), "least": number(study.min_publication)}
     if has_left:
