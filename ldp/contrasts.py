@@ -43,8 +43,8 @@ from ldp.estimators import Estimates, pure_frequencies, pure_variance
 from ldp.families.faked_reports import FakedChannel
 from ldp.families.unary import UnaryChannel
 from ldp.movement import day_pair_bounds
-from ldp.unions import union
-from ldp.windows import IndicatorTallies, Quantity, Window, WindowEstimate
+from ldp.overlaps import overlap_of, tells_of_few
+from ldp.windows import IndicatorTallies, Quantity, Window, WindowEstimate, part_of
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -265,16 +265,11 @@ def sample_of(tallies: IndicatorTallies, window: Window) -> Sample:
     ------
     LdpError : it is not in the study, or has no reports
     """
-    days = window._asdict()
-    n_reports = int(union(tallies.n_reports, **days))
-    if n_reports < 1:
+    part = part_of(tallies, window)
+    if part.n_reports < 1:
         raise LdpError(f"window {window.first_day}..{window.last_day} must have reports, got 0")
-    return Sample(
-        counts=union(tallies.counts, **days),
-        n_reports=n_reports,
-        n_population=int(union(tallies.visitors, **days)),
-        channel=tallies.channel,
-    )
+    counts, n_reports, n_visitors = part
+    return Sample(counts=counts, n_reports=n_reports, n_population=n_visitors, channel=tallies.channel)
 
 
 def _day_correlations(tallies: IndicatorTallies, days: Sequence[int], samples: Sequence[Sample]) -> Floats:
@@ -297,7 +292,7 @@ def _day_correlations(tallies: IndicatorTallies, days: Sequence[int], samples: S
     covariance = shared[..., np.newaxis] + sign[..., np.newaxis] * root[:, np.newaxis] * root
     if tallies.kind == "static":
         for i, j in combinations(range(len(days)), 2):
-            if abs(days[i] - days[j]) == 1:
+            if abs(days[i] - days[j]) == 1 and not _touch_in_few(tallies, days[i], days[j]):
                 pair = samples[i], samples[j]
                 touching = _touching_covariance(tallies, (days[i], days[j]), (f[i], f[j]), samples=pair)
                 covariance[i, j] = covariance[j, i] = touching
@@ -313,10 +308,16 @@ def _shared_reports(
     if tallies.kind == "daily":
         n_reports = np.array([each.n_reports for each in samples])
         return np.zeros((len(days), len(days)), np.int64), np.minimum.outer(n_reports, n_reports)
-    numbers = np.array(days)
-    pairs = np.minimum.outer(numbers, numbers), np.maximum.outer(numbers, numbers)
-    least, largest = day_pair_bounds(tallies.n_reports)
+    pairs = np.minimum.outer(days, days), np.maximum.outer(days, days)
+    least, largest = day_pair_bounds(
+        tallies.n_reports, visitors=tallies.visitors, small_cell=tallies.small_cell
+    )
     return least[pairs], largest[pairs]
+
+
+def _touch_in_few(tallies: IndicatorTallies, one: int, other: int) -> bool:
+    found = overlap_of(tallies.visitors, (one, one), (other, other))
+    return bool(tells_of_few(found, found.surely, small_cell=tallies.small_cell))
 
 
 def _touching_covariance(

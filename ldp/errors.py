@@ -21,5 +21,9 @@ class PlanError(LdpError):
     """A plan contradicts itself, or promises more than it keeps."""
 
 
+class FewVisitorsError(LdpError):
+    """A number is about so few visitors that the study does not show it."""
+
+
 class NoReportsError(LdpError):
     """There are visitors, but none of them reported: nothing can be estimated."""

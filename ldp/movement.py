@@ -29,9 +29,17 @@ from numpy.typing import NDArray
 
 from ldp.channels import noise_at_zero
 from ldp.errors import LdpError, NoReportsError
+from ldp.overlaps import day_overlaps, is_few, overlap_of, shared_bounds, tells_of_few
 from ldp.ratios import Interval, Limits, difference_low, quadratic_range, quotient, ratio_of, share_of
-from ldp.unions import all_unions
-from ldp.windows import IndicatorTallies, Part, Window, WindowEstimate, part_of, visitors_of_part
+from ldp.windows import (
+    IndicatorTallies,
+    Part,
+    Window,
+    WindowEstimate,
+    check_shown,
+    part_of,
+    visitors_of_part,
+)
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -133,9 +141,10 @@ def day_pair_visitors(tallies: IndicatorTallies, *, days: tuple[int, int], level
     most = _limits(tallies, pair.most, level=level)
     if pair.is_exact and most.is_known:
         return Interval(value=most.value, ci_low=most.low, ci_high=most.high, is_exact=True)
+    low = np.zeros_like(most.low)
     if pair.straight is not None:
         low = _limits(tallies, pair.straight, level=level).low
-    else:
+    elif pair.missing is not None:
         day, missing = (_limits(tallies, part, level=level) for part in (pair.early, pair.missing))
         low = difference_low(day, missing)
     low = np.maximum(low, 0)
@@ -164,39 +173,38 @@ def day_pair_share(tallies: IndicatorTallies, *, days: tuple[int, int], level: f
         highest = ratio_of(most, early)
     if pair.is_exact and highest.is_exact:
         return highest
+    low = np.zeros_like(highest.ci_low)
     if pair.straight is not None:
         rest = _limits(tallies, pair.early.minus(pair.straight), level=level)
         low = share_of(_limits(tallies, pair.straight, level=level), rest).ci_low
-    else:
+    elif pair.missing is not None:
         low = 1 - ratio_of(_limits(tallies, pair.missing, level=level), early).ci_high
     return Interval(
         value=np.full_like(low, np.nan), ci_low=low, ci_high=np.maximum(highest.ci_high, low), is_exact=False
     )
 
 
-def day_pair_bounds(tally: Counts) -> tuple[Counts, Counts]:
+def day_pair_bounds(
+    tally: Counts, *, visitors: Counts | None = None, small_cell: int = 0
+) -> tuple[Counts, Counts]:
     """Least and largest number that two days can have in common, for every pair of days at once.
 
     Parameters
     ----------
     tally : ndarray of int64, shape (days + 1, days + 1); of visitors or of reports
+    visitors : the tally of the visitors, if that is another one
+    small_cell : int; bounds that would tell of fewer visitors are left out (`ldp.overlaps`)
 
     Returns
     -------
     two ndarrays of int64, shape (days + 1, days + 1); [a, b] for days a < b, else 0. Equal where b = a + 1.
     """
-    unions = all_unions(tally)
-    daily = unions.diagonal()
-    after = np.zeros_like(unions)  # U[a+1, b]
-    after[:-1] = unions[1:]
-    before = np.zeros_like(unions)  # U[a, b-1]
-    before[:, 1:] = unions[:, :-1]
-    seen_later = daily[:, np.newaxis] + after - unions
-    seen_before = daily + before - unions
-    least = np.maximum(tally, daily[:, np.newaxis] + daily - unions)
-    pairs = np.triu(np.ones_like(unions), 1)
+    counts = day_overlaps(tally)
+    deciding = counts if visitors is None else day_overlaps(visitors)
+    least, most = shared_bounds(counts, visitors=deciding, small_cell=small_cell)
+    pairs = np.triu(np.ones_like(least), 1)
     pairs[0] = 0
-    return least * pairs, np.minimum(seen_later, seen_before) * pairs
+    return least * pairs, most * pairs
 
 
 def mean_days_present(tallies: IndicatorTallies, *, level: float = 0.95) -> Interval:
@@ -225,7 +233,7 @@ def mean_days_present(tallies: IndicatorTallies, *, level: float = 0.95) -> Inte
     sum_dy = _sum_y(tallies, sum((part.counts for part in daily), np.zeros_like(whole.counts)), n_days)
     # variance(m) = constant * (squares - 2 m n_days + m^2 n) + within * (m - 1) (busy - m), by powers of m.
     constant, within = _spread(tallies, whole, share=np.clip(sum_y / whole.n_reports, 0, 1))
-    squares = _most_squares(tallies.n_reports, n=whole.n_reports, total=n_days, most=busy)
+    squares = _most_squares(tallies, n=whole.n_reports, total=n_days, most=busy)
     variance = (
         constant * squares - within * busy,
         within * (busy + 1) - 2 * constant * n_days,
@@ -239,14 +247,15 @@ def mean_days_present(tallies: IndicatorTallies, *, level: float = 0.95) -> Inte
 class _Pair(NamedTuple):
     """Two days: what bounds their common visitors on each side.
 
-    `straight` bounds from below where it is not None; otherwise `early` less `missing`.
+    `straight` bounds from below where it is not None; otherwise `early` less `missing`; if that is None, too,
+    nothing does.
     """
 
     early: Part
     most: Part
     most_is_of_early: bool
     straight: Part | None
-    missing: Part
+    missing: Part | None
     is_exact: bool
 
 
@@ -260,22 +269,34 @@ def _pair(tallies: IndicatorTallies, days: tuple[int, int]) -> _Pair:
     span = part_of(tallies, Window(first, last))
     seen_later = early.plus(part_of(tallies, Window(first + 1, last))).minus(span)
     seen_before = late.plus(part_of(tallies, Window(first, last - 1))).minus(span)
-    straight = Part(
-        tallies.counts[:, first, last],
-        int(tallies.n_reports[first, last]),
-        int(tallies.visitors[first, last]),
-    )
-    missing = span.minus(late)  # of those of the earlier day, no more than these can be missing
-    is_straight = straight.n_visitors >= early.n_visitors - missing.n_visitors
+    straight, missing = _from_below(tallies, days, span.minus(late))
     of_early = seen_later.n_visitors <= seen_before.n_visitors
     return _Pair(
         early=early,
         most=seen_later if of_early else seen_before,
         most_is_of_early=of_early,
-        straight=straight if is_straight else None,
+        straight=straight,
         missing=missing,
         is_exact=last == first + 1,
     )
+
+
+def _from_below(
+    tallies: IndicatorTallies, days: tuple[int, int], missing: Part
+) -> tuple[Part | None, Part | None]:
+    """The sharper one of who goes straight, and of who at most is missing; neither if it tells of few."""
+    first, last = days
+    found = overlap_of(tallies.visitors, (first, first), (last, last))
+    limit = tallies.small_cell
+    counts = tallies.counts[:, first, last]
+    straight = Part(counts, int(tallies.n_reports[first, last]), int(found.straight))
+    is_hidden = is_few(found.between, small_cell=limit) or tells_of_few(
+        found, found.straight, small_cell=limit
+    )
+    says_less = tells_of_few(found, found.surely, small_cell=limit)
+    if not is_hidden and (says_less or found.straight >= found.surely):
+        return straight, None
+    return None, None if says_less else missing
 
 
 def _shared(tallies: IndicatorTallies, first: Window, second: Window) -> Part:
@@ -304,6 +325,7 @@ def _check_reports(part: Part) -> None:
 
 
 def _limits(tallies: IndicatorTallies, part: Part, *, level: float) -> Limits:
+    check_shown(tallies, part)
     if part.n_visitors and not part.n_reports:  # of any category, as far as we know
         zeros = np.zeros(tallies.counts.shape[0])
         return Limits(zeros + part.n_visitors / 2, zeros, zeros + part.n_visitors, is_known=False)
@@ -342,7 +364,7 @@ def _spread(tallies: IndicatorTallies, whole: Part, *, share: Floats) -> tuple[f
     return float(noise_at_zero(tallies.channel)), np.asarray((on_top + drawn) * n * share, np.float64)
 
 
-def _most_squares(n_reports: Counts, *, n: int, total: int, most: int) -> float:
+def _most_squares(tallies: IndicatorTallies, *, n: int, total: int, most: int) -> float:
     """Upper bound of the sum of d^2 over all reports, from the overlaps of days and from 1 <= d <= most."""
-    overlaps = total + 2 * int(day_pair_bounds(n_reports)[1].sum())
-    return float(min(overlaps, (most + 1) * total - most * n))
+    _, largest = day_pair_bounds(tallies.n_reports, visitors=tallies.visitors, small_cell=tallies.small_cell)
+    return float(min(total + 2 * int(largest.sum()), (most + 1) * total - most * n))

@@ -34,8 +34,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.channels import PureChannel
-from ldp.errors import LdpError, NoReportsError
+from ldp.errors import FewVisitorsError, LdpError, NoReportsError
 from ldp.estimators import Estimates, pure_frequencies, pure_variance
+from ldp.overlaps import is_few, overlap_of, shared_bounds
 from ldp.params import Kind
 from ldp.tallies import union
 
@@ -62,6 +63,7 @@ class IndicatorTallies:
     visitors : ndarray of int64, shape (days + 1, days + 1)
     kind : "static" or "daily"
     channel : PureChannel; as used for the reports
+    small_cell : int; figures are made of no window or part with fewer visitors, unless it has none
     """
 
     counts: Counts
@@ -69,6 +71,11 @@ class IndicatorTallies:
     visitors: Counts
     kind: Kind
     channel: PureChannel
+    small_cell: int = 0
+
+    def is_few(self, n_visitors: int) -> bool:
+        """Whether these are too few to be shown."""
+        return bool(is_few(n_visitors, small_cell=self.small_cell))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -137,12 +144,11 @@ def window_difference(
 
     Notes
     -----
-    Exact where the windows overlap or touch (a daily indicator: where they begin on the same day) and every
-    part has reports; see the module. Otherwise the published estimates are subtracted, and shared noise is
-    only counted on for subscribers known to be in both: those who go from the one straight to the other,
-    and by Frechet's inequality as many of those seen between as must be. The shared sampling error of a
-    static indicator can only make a difference more certain, so it is left out; that of a daily one may do
-    the opposite, and is counted in full (Cauchy and Schwarz).
+    Exact where the windows overlap or touch (a daily indicator: where they begin on the same day), every part
+    has reports and none has few visitors; see the module. Otherwise the published estimates are subtracted,
+    and shared noise is only counted on for subscribers known to be in both (`shared_reports`). The shared
+    sampling error of a static indicator can only make a difference more certain, so it is left out; that of a
+    daily one may do the opposite, and is counted in full (Cauchy and Schwarz).
     """
     return _combine(tallies, (first, second), factors=(-1, 1), of=of, level=level)
 
@@ -207,26 +213,31 @@ def shared_reports(tallies: IndicatorTallies, first: Window, second: Window) -> 
 
     For a static indicator whose windows overlap or touch both are equal. For separated ones: those who go
     straight from one to the other are known from the gaps; of those seen between, too, only the bounds of
-    Frechet. For a daily indicator the least is the number whose first day is the same one in both.
+    Frechet. For a daily indicator the least is the number whose first day is the same one in both. What would
+    tell of few visitors is left out (`ldp.overlaps`).
     """
     early, late = sorted((first, second))
-    reports = tallies.n_reports
+    overlaps = [overlap_of(tally, early, late) for tally in (tallies.n_reports, tallies.visitors)]
     if tallies.kind == "daily":
-        same = 0
-        if late.first_day <= early.last_day:
-            inside = Window(early.first_day, min(early.last_day, late.last_day))
-            same = _union(reports, inside)
-            if early.first_day < late.first_day:
-                same -= _union(reports, Window(early.first_day, late.first_day - 1))
-        return same, min(_union(reports, early), _union(reports, late))
-    if _touch(early, late):
-        both = _both(reports, early, late)
-        return both, both
-    between = Window(early.last_day + 1, late.first_day - 1)
-    rows, columns = slice(early.first_day, early.last_day + 1), slice(late.first_day, late.last_day + 1)
-    direct = int(reports[rows, columns].sum())
-    before, after = _both(reports, early, between), _both(reports, between, late)
-    return direct + max(0, before + after - _union(reports, between)), direct + min(before, after)
+        most = int(min(overlaps[0].early, overlaps[0].late))
+        return _same_first_day(tallies, early, late), most
+    least, most = shared_bounds(overlaps[0], visitors=overlaps[1], small_cell=tallies.small_cell)
+    return int(least), int(most)
+
+
+def _same_first_day(tallies: IndicatorTallies, early: Window, late: Window) -> int:
+    """Reports of subscribers whose first day in two windows is the same; 0 where it would tell of few."""
+    if late.first_day > early.last_day:
+        return 0
+    try:
+        same = part_of(tallies, Window(early.first_day, min(early.last_day, late.last_day)))
+        if early.first_day < late.first_day:
+            same = same.minus(part_of(tallies, Window(early.first_day, late.first_day - 1)))
+        for part in (same, part_of(tallies, late).minus(same)):
+            check_shown(tallies, part)
+    except FewVisitorsError:
+        return 0
+    return same.n_reports
 
 
 def _combine(
@@ -253,8 +264,9 @@ def _combine(
             (sum(scales), shared),
             (scales[1], parts[1].minus(shared)),
         ]
+        is_told = not any(tallies.is_few(part.n_visitors) for _, part in pieces)
         pieces = [(scale, part) for scale, part in pieces if scale and part.n_visitors]
-        if all(part.n_reports for _, part in pieces):
+        if is_told and all(part.n_reports for _, part in pieces):
             terms = [_term(tallies, scale, part, level=level) for scale, part in pieces]
             return _total(terms, correlation=np.zeros(tallies.counts.shape[0]), is_exact=True)
     terms = [_term(tallies, scale, part, level=level) for scale, part in zip(scales, parts, strict=True)]
@@ -338,11 +350,18 @@ def _new(tallies: IndicatorTallies, window: Window, *, since: int) -> Part:
 
 
 def part_of(tallies: IndicatorTallies, window: Window) -> Part:
-    """All visitors of a window."""
+    """All visitors of a window; FewVisitorsError if they are too few to be shown."""
     days = window._asdict()
-    return Part(
-        union(tallies.counts, **days), _union(tallies.n_reports, window), _union(tallies.visitors, window)
-    )
+    counts, *totals = (union(each, **days) for each in (tallies.counts, tallies.n_reports, tallies.visitors))
+    part = Part(counts, *(int(total) for total in totals))
+    check_shown(tallies, part)
+    return part
+
+
+def check_shown(tallies: IndicatorTallies, part: Part) -> None:
+    """Raise FewVisitorsError if a part has so few visitors that no figure may be made of it."""
+    if tallies.is_few(part.n_visitors):
+        raise FewVisitorsError(f"visitors must be 0 or at least {tallies.small_cell}, got fewer")
 
 
 def _term(tallies: IndicatorTallies, scale: float, part: Part, *, level: float) -> _Term:
@@ -351,6 +370,7 @@ def _term(tallies: IndicatorTallies, scale: float, part: Part, *, level: float) 
 
 
 def _estimates(tallies: IndicatorTallies, part: Part, *, level: float = 0.95) -> Estimates:
+    check_shown(tallies, part)
     return pure_frequencies(
         part.counts,
         n_reports=part.n_reports,
@@ -358,14 +378,6 @@ def _estimates(tallies: IndicatorTallies, part: Part, *, level: float = 0.95) ->
         channel=tallies.channel,
         level=level,
     )
-
-
-def _both(tally: Counts, early: Window, late: Window) -> int:
-    return _union(tally, early) + _union(tally, late) - _union(tally, _span(early, late))
-
-
-def _union(tally: Counts, window: Window) -> int:
-    return int(union(tally, first_day=window.first_day, last_day=window.last_day))
 
 
 def _touch(early: Window, late: Window) -> bool:

@@ -100,7 +100,7 @@ def visitors_figure(study: Study, coverage: Sequence[DayCoverage]) -> Figure:
     bars = {
         "type": "bar",
         "x": days,
-        "y": [day.visitors for day in coverage],
+        "y": [day.visitors and max(day.visitors, 0) for day in coverage],  # as in words: none, not less
         "marker": {"color": "--chart-1"},
         "hovertext": [f"{escape(wording.day_title(day.date))}<br>{_total(day)}" for day in coverage],
         "hoverinfo": "text",
@@ -124,7 +124,7 @@ def visitors_figure(study: Study, coverage: Sequence[DayCoverage]) -> Figure:
 def _total(day: DayCoverage) -> str:
     if day.visitors is None:
         return escape(wording.status_word(day.status))
-    return wording.number(day.visitors)
+    return wording.counted(day.visitors)
 
 
 def largest_categories(reports: Sequence[WindowReport], *, at_most: int = _FIRST_LINES) -> list[int]:

@@ -9,10 +9,10 @@ from django.db.models import QuerySet
 
 from ldp.noisy_estimators import NoisyTotal
 from reports.models import DayNote, Study
-from reports.noise import noisy_window
+from reports.noise import noisy_first_time, noisy_window
 from reports.selectors import Counts, study_summaries
-from reports.small_cells import hides_new_or_returning
-from reports.status import Status, window_status
+from reports.small_cells import ShownVisitors
+from reports.status import Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +20,7 @@ class DayCoverage:
     """One day; `visitors` and `first_time` are None where they are not to be read, never zero for a blank.
 
     `first_time` : of the visitors, those who were not there on an earlier day of the study
+    `noisy`, `noisy_first_time` : both with presence noise; they may be negative then, and pages show 0
     """
 
     day: int
@@ -29,6 +30,7 @@ class DayCoverage:
     first_time: int | None
     notes: tuple[DayNote, ...]
     noisy: NoisyTotal | None = None
+    noisy_first_time: NoisyTotal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,34 +106,23 @@ def coverage_of(study: Study, *, visitors: Counts, notes: Iterable[DayNote]) -> 
     visitors : of every window, as `selectors.visitor_unions` returns them
     notes : all notes of the study
     """
-    found = tuple(notes)
-    return Coverage(
-        days=tuple(_day(study, day, visitors=visitors, notes=found) for day in range(1, study.days + 1))
-    )
+    found, shown = tuple(notes), ShownVisitors(study, visitors)
+    return Coverage(days=tuple(_day(shown, day, notes=found) for day in range(1, study.days + 1)))
 
 
-def _day(study: Study, day: int, *, visitors: Counts, notes: tuple[DayNote, ...]) -> DayCoverage:
+def _day(shown: ShownVisitors, day: int, *, notes: tuple[DayNote, ...]) -> DayCoverage:
+    study = shown.study
     of_day = tuple(note for note in notes if note.day == day)
-    total = int(visitors[day, day])
-    is_noisy = study.presence is not None
-    status = window_status(
-        n_visitors=total,
-        n_reports=int(day <= study.noisy_through) if is_noisy else total,
-        small_cell=study.small_cell,
-        is_outage=any(note.kind == DayNote.Kind.OUTAGE for note in of_day),
-    )
-    # Whoever is in days 1..day but not in 1..day-1.
-    first_time = int(visitors[1, day] - visitors[1, day - 1])
-    if is_noisy:  # noise alone can make them negative; files have them as they are
-        total, first_time = max(total, 0), max(first_time, 0)
+    is_outage = any(note.kind == DayNote.Kind.OUTAGE for note in of_day)
+    status = shown.status(day, day, is_outage=is_outage)
     is_shown = status == Status.OK
-    is_hidden = hides_new_or_returning(study, visitors, first_day=day, last_day=day)
     return DayCoverage(
         day=day,
         date=study.date_of(day),
         status=status,
-        visitors=total if is_shown else None,
-        first_time=first_time if is_shown and not is_hidden else None,
+        visitors=shown.of(day, day) if is_shown else None,
+        first_time=shown.first_time(day) if is_shown else None,
         notes=of_day,
-        noisy=noisy_window(study, visitors, first_day=day, last_day=day) if is_shown else None,
+        noisy=noisy_window(study, shown.unions, first_day=day, last_day=day) if is_shown else None,
+        noisy_first_time=noisy_first_time(study, shown.unions, day=day) if is_shown else None,
     )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from reports.models import Study
-from reports.selectors import Counts, shown_visitors, visitor_unions
-from reports.small_cells import hides_a_day
+from reports.selectors import Counts, visitor_unions
+from reports.small_cells import ShownVisitors
 from reports.status import Status, window_status
 
 
@@ -19,8 +19,8 @@ class KeyFigures:
 
     A visit is one visitor on one day. It is a first one if the visitor was on no earlier day of the study,
     else a return; there are as many first visits as visitors. None where nobody has been there yet, or where
-    the small-cell rule suppresses so few; `status` says which. Where it suppresses a single day, `n_visits`
-    and what is made of it are None, too: less the days that are shown, they would tell of that day.
+    the small-cell rule suppresses so few; `status` says which. Where it suppresses a single day, or few
+    visits are returns, `n_visits` and what is made of it are None, too: they would tell of these few.
     """
 
     status: Status
@@ -59,7 +59,7 @@ def key_figures(study: Study, *, visitors: Counts | None = None) -> KeyFigures:
     """
     unions = visitor_unions(study) if visitors is None else visitors
     daily = unions.diagonal()[1:]
-    n_visitors, n_visits = int(unions[1, study.days]), int(daily.sum())
+    n_visitors = int(unions[1, study.days])
     if study.presence is not None:  # sums and ratios of noisy totals: their errors are not computed
         return KeyFigures(status=Status.NOT_RELIABLE, days_with_visitors=study.noisy_through)
     status = window_status(
@@ -69,14 +69,14 @@ def key_figures(study: Study, *, visitors: Counts | None = None) -> KeyFigures:
     if status != Status.OK:
         return KeyFigures(status=status, days_with_visitors=days_with_visitors)
     busiest = int(daily.argmax()) + 1  # the first of equals
-    busiest_visitors = shown_visitors(study, int(daily[busiest - 1]))
-    is_hidden = hides_a_day(study, unions, first_day=1, last_day=study.days)
+    shown = ShownVisitors(study, unions)
+    busiest_visitors, n_visits = shown.of(busiest, busiest), shown.visits()
     return KeyFigures(
         status=status,
         days_with_visitors=days_with_visitors,
         n_visitors=n_visitors,
-        n_visits=None if is_hidden else n_visits,
+        n_visits=n_visits,
         busiest_day=None if busiest_visitors is None else study.date_of(busiest),
         busiest_visitors=busiest_visitors,
-        mean_days=None if is_hidden else n_visits / n_visitors,
+        mean_days=None if n_visits is None else n_visits / n_visitors,
     )

@@ -82,6 +82,7 @@ def tallies_of(loaded: Loaded) -> IndicatorTallies:
         visitors=loaded.visitors,
         kind=loaded.spec.kind,
         channel=loaded.channel,
+        small_cell=loaded.indicator.study.small_cell,
     )
 
 

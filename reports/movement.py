@@ -7,6 +7,8 @@ share, totals are not, as in every report.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -17,7 +19,6 @@ from ldp import (
     NoReportsError,
     WindowEstimate,
     all_unions,
-    day_pair_bounds,
     day_pair_share,
     leaving_visitors,
     mean_days_present,
@@ -29,12 +30,12 @@ from ldp import (
 from ldp.windows import IndicatorTallies
 from ldp.windows import Window as Days
 from reports.coverage import DayCoverage, coverage_of
-from reports.derived import key_figures
+from reports.derived import KeyFigures, key_figures
 from reports.models import Indicator
 from reports.movement_figures import OF_A_DAY, DayTotals, Derived, Movement, Point, Show
-from reports.selectors import LEVEL, Counts, Window, WindowError, has_unions, reports_with_tallies
-from reports.small_cells import hides_a_day, hides_last_visits, hides_new_or_returning, hides_window
-from reports.status import Status, estimates_status, is_suppressed, window_status
+from reports.selectors import LEVEL, Window, WindowError, has_unions, reports_with_tallies
+from reports.small_cells import ShownVisitors
+from reports.status import Status, estimates_status
 
 # A daily indicator counts the value of the first day in a window: who comes has one, who leaves has none.
 _OF_DAILY: Final = (Show.ARRIVALS, Show.RETURNING, Show.WINDOW)
@@ -58,21 +59,21 @@ class _Source:
 
     indicator: Indicator
     tallies: IndicatorTallies
-    unions: Counts
+    shown: ShownVisitors
+    key: KeyFigures
     totals: tuple[DayTotals, ...]
 
     @property
     def days(self) -> int:
         return self.indicator.study.days
 
-    def hides_new(self, window: Days) -> bool:
-        """Whether the small-cell rule hides who is new in a window, and who returns."""
-        days = {"first_day": window.first_day, "last_day": window.last_day}
-        return hides_new_or_returning(self.indicator.study, self.unions, **days)
-
     @property
     def days_with_visitors(self) -> list[int]:
-        return [day for day in range(1, self.days + 1) if self.unions[day, day]]
+        return [day for day in range(1, self.days + 1) if self.has_visitors(day)]
+
+    def has_visitors(self, first_day: int, last_day: int | None = None) -> bool:
+        """Whether anybody was there on a day, or on the days of a window; shown or not."""
+        return bool(self.shown.unions[first_day, last_day or first_day])
 
 
 def available_shows(indicator: Indicator) -> tuple[Show, ...]:
@@ -106,14 +107,16 @@ def movement(
     [((report,), tallies)] = reports_with_tallies([indicator], [[whole]])
     unions = all_unions(tallies.visitors)
     coverage = coverage_of(study, visitors=unions, notes=notes)
-    totals = tuple(_day_totals(indicator, day, unions=unions) for day in coverage.days)
-    source = _Source(indicator=indicator, tallies=tallies, unions=unions, totals=totals)
+    shown = ShownVisitors(study, unions)
+    totals = tuple(_day_totals(shown, day) for day in coverage.days)
+    key = key_figures(study, visitors=unions)
+    source = _Source(indicator=indicator, tallies=tallies, shown=shown, key=key, totals=totals)
     available = available_shows(indicator)
     chosen = show if show in available else next(iter(available), None)
     cohort, window = _with_defaults(source, cohort, window)
     return Movement(
         report=report,
-        key=key_figures(study, visitors=unions),
+        key=key,
         totals=totals,
         available=available,
         show=chosen,
@@ -133,19 +136,16 @@ def _with_defaults(source: _Source, cohort: int | None, window: Window | None) -
     return cohort, window
 
 
-def _day_totals(indicator: Indicator, coverage: DayCoverage, *, unions: Counts) -> DayTotals:
-    study, day = indicator.study, coverage.day
+def _day_totals(shown: ShownVisitors, coverage: DayCoverage) -> DayTotals:
+    day = coverage.day
     if coverage.visitors is None:
         return DayTotals(coverage=coverage, arrivals=None, returning=None, departures=None)
-    arrivals = int(unions[1, day] - unions[1, day - 1])
-    later = int(unions[day + 1, study.days]) if day < study.days else 0
-    departures = int(unions[day, study.days]) - later
-    is_hidden = hides_new_or_returning(study, unions, first_day=day, last_day=day)
+    before = shown.cut((1, day - 1), (day, day))
     return DayTotals(
         coverage=coverage,
-        arrivals=None if is_hidden else arrivals,
-        returning=None if is_hidden else int(unions[day, day]) - arrivals,
-        departures=None if hides_last_visits(study, unions, day=day) else departures,
+        arrivals=None if before is None else before.only_second,
+        returning=None if before is None else before.both,
+        departures=shown.last_time(day),
     )
 
 
@@ -163,7 +163,6 @@ def _points(source: _Source, show: Show, *, cohort: int, window: Window) -> tupl
 
 
 def _arrivals(source: _Source, day: int) -> Point:
-    total = int(source.unions[1, day] - source.unions[1, day - 1])
     today = Days(day, day)
 
     def compute() -> WindowEstimate:
@@ -171,101 +170,80 @@ def _arrivals(source: _Source, day: int) -> Point:
             return window_visitors(source.tallies, window=today, level=LEVEL)
         return new_visitors(source.tallies, window=today, since=1, level=LEVEL)
 
-    return _visitors(source, day, total, compute, is_hidden=source.hides_new(today))
+    return _visitors(source, day, source.totals[day - 1].arrivals, compute)
 
 
 def _returning(source: _Source, day: int) -> Point:
-    if day == 1:
-        return _visitors(source, day, 0, None, is_hidden=False)
-    total = int(source.unions[day, day] - source.unions[1, day] + source.unions[1, day - 1])
     today = Days(day, day)
     return _visitors(
         source,
         day,
-        total,
+        source.totals[day - 1].returning,
         lambda: returning_visitors(source.tallies, window=today, since=1, level=LEVEL),
-        is_hidden=source.hides_new(today),
     )
 
 
 def _departures(source: _Source, day: int) -> Point:
     last, today = source.days, Days(day, day)
-    later = int(source.unions[day + 1, last]) if day < last else 0
 
     def compute() -> WindowEstimate:
         if day == last:
             return window_visitors(source.tallies, window=today, level=LEVEL)
         return leaving_visitors(source.tallies, window=today, until=last, level=LEVEL)
 
-    is_hidden = hides_last_visits(source.indicator.study, source.unions, day=day)
-    return _visitors(source, day, int(source.unions[day, last]) - later, compute, is_hidden=is_hidden)
+    return _visitors(source, day, source.totals[day - 1].departures, compute)
 
 
 def _window_points(source: _Source, window: Window) -> tuple[Point, ...]:
     """Those who are new in a window, and those who return."""
-    days = Days(window.first_day, window.last_day)
-    total = int(source.unions[days.first_day, days.last_day])
-    new = int(source.unions[1, days.last_day] - source.unions[1, days.first_day - 1])
-    return (
+    first, last = window.first_day, window.last_day
+    status = source.shown.status(first, last, is_outage=False)
+    cut = source.shown.cut((1, first - 1), (first, last))
+    return tuple(
         _visitors(
             source,
-            days.first_day,
-            new,
-            lambda: new_visitors(source.tallies, window=days, since=1, level=LEVEL),
-            all_visitors=total,
-            is_hidden=source.hides_new(days),
-        ),
-        _visitors(
-            source,
-            days.first_day,
-            total - new,
-            lambda: returning_visitors(source.tallies, window=days, since=1, level=LEVEL),
-            all_visitors=total,
-            is_hidden=source.hides_new(days),
-        ),
+            first,
+            None if cut is None else total(cut),
+            partial(of_category, source.tallies, window=Days(first, last), since=1, level=LEVEL),
+            status=status,
+        )
+        for total, of_category in (
+            (attrgetter("only_second"), new_visitors),
+            (attrgetter("both"), returning_visitors),
+        )
     )
 
 
 def _back_within(source: _Source, cohort: int, day: int) -> Point:
-    study, unions = source.indicator.study, source.unions
-    both = int(unions[cohort, cohort] + unions[cohort + 1, day] - unions[cohort, day])
     first, later = Days(cohort, cohort), Days(cohort + 1, day)
+    cut = source.shown.cut(first, later)
     return _share(
         source,
         cohort,
         day,
-        (both, both),
+        None if cut is None else (cut.both, cut.both),
         lambda: shared_share(source.tallies, first=first, second=later, level=LEVEL),
-        is_seen=bool(unions[cohort + 1, day]),
-        is_hidden=hides_window(study, unions, first_day=cohort + 1, last_day=day),
+        is_seen=source.has_visitors(cohort + 1, day),
     )
 
 
 def _there_again(source: _Source, cohort: int, day: int) -> Point:
-    study = source.indicator.study
-    least, most = (int(bound[cohort, day]) for bound in day_pair_bounds(source.tallies.visitors))
     return _share(
         source,
         cohort,
         day,
-        (least, most),
+        source.shown.on_both(source.tallies.visitors, cohort, day),
         lambda: day_pair_share(source.tallies, days=(cohort, day), level=LEVEL),
-        is_seen=bool(source.unions[day, day]),
-        # The bounds are made of the days between, too.
-        is_hidden=hides_a_day(study, source.unions, first_day=cohort + 1, last_day=day),
+        is_seen=source.has_visitors(day),
     )
 
 
 def _days_present(source: _Source) -> Point:
-    n_visitors = int(source.unions[1, source.days])
+    mean, status = source.key.mean_days, source.key.status
     n_days = len(source.days_with_visitors)
-    status = _status(source, n_visitors, None)
-    if status == Status.OK and hides_a_day(
-        source.indicator.study, source.unions, first_day=1, last_day=source.days
-    ):
-        status = Status.SUPPRESSED  # the sum of the days, less those that are shown, is the one that is not
-    mean = int(source.unions.diagonal()[1:].sum()) / n_visitors if status == Status.OK else None
-    found = _found(lambda: mean_days_present(source.tallies, level=LEVEL)) if mean is not None else None
+    if status == Status.OK and mean is None:
+        status = Status.SUPPRESSED
+    found = None if mean is None else _found(lambda: mean_days_present(source.tallies, level=LEVEL))
     return _point(source, 1, status, (mean, mean), found, whole=max(n_days - 1, 1), scale=1.0, is_exact=False)
 
 
@@ -275,58 +253,45 @@ def _days_present(source: _Source) -> Point:
 def _visitors(
     source: _Source,
     day: int,
-    total: int,
-    compute: Callable[[], WindowEstimate] | None,
+    total: int | None,
+    compute: Callable[[], WindowEstimate],
     *,
-    is_hidden: bool,
-    all_visitors: int | None = None,
+    status: Status | None = None,
 ) -> Point:
-    """A point in visitors; `all_visitors` of the day or window that they are a part of.
+    """A point in visitors; `status` of the window that they are a part of, if that is not the day.
 
-    `is_hidden` : by the small-cell rule, though those of the day or window are shown
+    `total` is None where it is not to be read: if the window is, by the small-cell rule.
     """
-    there = int(source.unions[day, day]) if all_visitors is None else all_visitors
-    status = _status(source, there, day if all_visitors is None else None)
-    if status == Status.OK and is_hidden:
+    status = status or source.totals[day - 1].coverage.status
+    if status == Status.OK and total is None:
         status = Status.SUPPRESSED
-    found = _found(compute) if compute and total and status == Status.OK else None
-    if status == Status.OK and total == 0:
-        found = _nobody(source)
-    share = float(source.indicator.study.market_share)
     shown = total if status == Status.OK else None
-    return _point(source, day, status, (shown, shown), found, whole=max(total, 1), scale=1 / share)
+    found = _found(compute) if shown else None if shown is None else _nobody(source)
+    share = float(source.indicator.study.market_share)
+    return _point(source, day, status, (shown, shown), found, whole=max(shown or 0, 1), scale=1 / share)
 
 
 def _share(
     source: _Source,
     cohort: int,
     day: int,
-    both: tuple[int, int],
+    both: tuple[int, int] | None,
     compute: Callable[[], Interval],
     *,
     is_seen: bool,
-    is_hidden: bool,
 ) -> Point:
     """A point as a share of the visitors of the day `cohort`; `is_seen`: the later days have visitors.
 
-    `is_hidden` : by the small-cell rule, since visitors that it suppresses could be computed from the share
+    `both` : least and largest number of those who come back; None where the small-cell rule hides it
     """
-    n_visitors = int(source.unions[cohort, cohort])
-    status = _status(source, n_visitors, cohort) if is_seen else source.totals[day - 1].coverage.status
-    is_small = is_suppressed(both[1], small_cell=source.indicator.study.small_cell)
-    if is_small or (status == Status.OK and is_hidden):
+    status = source.totals[(cohort if is_seen else day) - 1].coverage.status
+    if status == Status.OK and both is None:
         status = Status.SUPPRESSED
-    found = _found(compute) if status == Status.OK else None
-    low, high = (count / n_visitors if status == Status.OK else None for count in both)
-    return _point(source, day, status, (low, high), found, whole=1, scale=1.0, is_exact=both[0] == both[1])
-
-
-def _status(source: _Source, n_visitors: int, day: int | None) -> Status:
-    """Status of a day, or without one of a window."""
-    small_cell = source.indicator.study.small_cell
-    if day is not None:
-        return source.totals[day - 1].coverage.status
-    return window_status(n_visitors=n_visitors, n_reports=n_visitors, small_cell=small_cell, is_outage=False)
+    if status != Status.OK or both is None:
+        return _point(source, day, status, (None, None), None, whole=1, scale=1.0)
+    low, high = (count / int(source.shown.unions[cohort, cohort]) for count in both)
+    found = _found(compute)
+    return _point(source, day, status, (low, high), found, whole=1, scale=1.0, is_exact=low == high)
 
 
 def _found(compute: Callable[[], WindowEstimate | Interval]) -> WindowEstimate | Interval | None:

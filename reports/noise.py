@@ -125,6 +125,22 @@ def noisy_window(
     return noise.total(int(visitors[first_day, last_day]), first_day=first_day, last_day=last_day)
 
 
+def noisy_first_time(study: Study, visitors: NDArray[np.int64], *, day: int) -> NoisyTotal | None:
+    """Visitors of a day who were on no earlier one, with their interval; None = as in `noisy_window`.
+
+    They are counted in one gap cell, of those who come to the day from none: all other noise cancels.
+
+    Parameters
+    ----------
+    visitors : as of `has_totals`
+    """
+    noise = visitor_noise(study)
+    if noise is None:
+        return None
+    count = int(visitors[1, day] - visitors[1, day - 1])
+    return noise.total(count, first_day=1, last_day=1) if day <= noise.through else None
+
+
 def visitor_noise(study: Study) -> VisitorNoise | None:
     """Noise of the totals of a study; None = they are exact."""
     if study.presence is None:

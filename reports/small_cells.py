@@ -1,41 +1,105 @@
-"""The small-cell rule for figures that are differences: none may lead back to a window that is suppressed.
+"""The small-cell rule, in the one place where figures get numbers of visitors from.
 
-Every reader can subtract windows that are shown from each other. So a difference is shown only if all windows
-that it is made of are, and if neither it nor its complement beside it is as small as a suppressed one.
+A window is hidden if it has visitors, but fewer than the limit of its study. Every other figure is made of
+windows that are shown, and of nothing else. So whatever pages and files say follows from these, and nobody can
+solve for a hidden one. A part of a window and the rest of it are hidden, too, if either has so few visitors.
+
+`ldp.windows.IndicatorTallies` keeps the same rule for estimates, which are made of the same parts.
 """
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ldp.overlaps import overlap_of, shared_bounds, tells_of_few
+from ldp.unions import Counts
 from reports.models import Study
-from reports.selectors import Counts
-from reports.status import is_suppressed
+from reports.status import Status, is_suppressed, window_status
+
+Days = tuple[int, int]  # first and last one, from 1; none if the last one is before the first
 
 
-def hides_window(study: Study, visitors: Counts, *, first_day: int, last_day: int) -> bool:
-    """Whether the rule suppresses a window; never one without days (`last_day` before `first_day`)."""
-    if last_day < first_day:
-        return False
-    return is_suppressed(int(visitors[first_day, last_day]), small_cell=study.small_cell)
+class Cut(NamedTuple):
+    """Visitors of two windows side by side: of the first only, of both, of the second only."""
+
+    only_first: int
+    both: int
+    only_second: int
 
 
-def hides_a_day(study: Study, visitors: Counts, *, first_day: int, last_day: int) -> bool:
-    """Whether the rule suppresses one of these days at least: then a sum over them tells of it."""
-    days = range(first_day, last_day + 1)
-    return any(hides_window(study, visitors, first_day=day, last_day=day) for day in days)
+@dataclass(frozen=True, slots=True, eq=False)
+class ShownVisitors:
+    """Visitors of the windows of a study, and of parts of them, that may be shown.
 
-
-def hides_new_or_returning(study: Study, visitors: Counts, *, first_day: int, last_day: int) -> bool:
-    """Whether those of a window who were there before, and those who were not, may not be told apart.
-
-    Both are hidden or none: one is the visitors of the window less the other.
+    Parameters
+    ----------
+    study : Study
+    unions : of every window, as `selectors.visitor_unions` returns them
     """
-    new = int(visitors[1, last_day] - visitors[1, first_day - 1])
-    returning = int(visitors[first_day, last_day]) - new
-    is_small = any(is_suppressed(part, small_cell=study.small_cell) for part in (new, returning))
-    return is_small or hides_window(study, visitors, first_day=1, last_day=first_day - 1)
 
+    study: Study
+    unions: Counts
 
-def hides_last_visits(study: Study, visitors: Counts, *, day: int) -> bool:
-    """Whether it is hidden how many visitors of a day came on no later one."""
-    later = int(visitors[day + 1, study.days]) if day < study.days else 0
-    leaving = int(visitors[day, study.days]) - later
-    limit = study.small_cell
-    return is_suppressed(leaving, small_cell=limit) or is_suppressed(later, small_cell=limit)
+    def of(self, first_day: int, last_day: int) -> int | None:
+        """Visitors of a window; None where the rule hides them."""
+        if last_day < first_day:
+            return 0
+        n_visitors = int(self.unions[first_day, last_day])
+        return None if self._is_few(n_visitors) else n_visitors
+
+    def cut(self, first: Days, second: Days) -> Cut | None:
+        """How two windows, of which the second begins where the first ends, cut their visitors.
+
+        None where a window is hidden, or a part has few visitors: each part is the rest of another one.
+        """
+        one, other, whole = self.of(*first), self.of(*second), self.of(first[0], second[1])
+        if one is None or other is None or whole is None:
+            return None
+        cut = Cut(only_first=whole - other, both=one + other - whole, only_second=whole - one)
+        return None if any(self._is_few(part) for part in cut) else cut
+
+    def first_time(self, day: int) -> int | None:
+        """Of the visitors of a day, those who were on no earlier one; noisy where totals are."""
+        cut = self.cut((1, day - 1), (day, day))
+        return None if cut is None else cut.only_second
+
+    def last_time(self, day: int) -> int | None:
+        """Of the visitors of a day, those who were on no later one."""
+        cut = self.cut((day, day), (day + 1, self.study.days))
+        return None if cut is None else cut.only_first
+
+    def visits(self) -> int | None:
+        """Visitors of all days added up; None where one is hidden, or few visits are returns."""
+        daily = [self.of(day, day) for day in range(1, self.study.days + 1)]
+        shown, everyone = [each for each in daily if each is not None], self.of(1, self.study.days)
+        if len(shown) < len(daily) or everyone is None or self._is_few(sum(shown) - everyone):
+            return None
+        return sum(shown)
+
+    def on_both(self, tally: Counts, early: int, late: int) -> tuple[int, int] | None:
+        """Least and largest number of visitors whom two days have in common; None where they are few.
+
+        Parameters
+        ----------
+        tally : of the visitors, by gap; what `unions` come from
+        """
+        if self.of(early, early) is None or self.of(late, late) is None:
+            return None
+        visitors, limit = overlap_of(tally, (early, early), (late, late)), self.study.small_cell
+        if tells_of_few(visitors, shared_bounds(visitors, visitors=visitors)[1], small_cell=limit):
+            return None
+        least, most = shared_bounds(visitors, visitors=visitors, small_cell=limit)
+        return int(least), int(most)
+
+    def status(self, first_day: int, last_day: int, *, is_outage: bool) -> Status:
+        """Of a number of visitors, which is exact or has an interval of its own."""
+        n_visitors = int(self.unions[first_day, last_day])
+        is_here = self.study.presence is not None and first_day <= self.study.noisy_through
+        return window_status(
+            n_visitors=n_visitors,
+            n_reports=int(is_here) if self.study.presence is not None else n_visitors,
+            small_cell=self.study.small_cell,
+            is_outage=is_outage,
+        )
+
+    def _is_few(self, n_visitors: int) -> bool:
+        return is_suppressed(n_visitors, small_cell=self.study.small_cell)

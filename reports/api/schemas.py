@@ -97,10 +97,14 @@ class Day(Strict):
     n_visitors: Visitors
     first_time: int | None = Field(
         description="of these, who was not there on an earlier day of the study; null where it would tell of "
-        "a number that the study hides"
+        "a number that the study hides; with presence noise it is noisy, and may be negative"
     )
     status: Status
     notes: list[Note]
+    n_visitors_ci_low: NoisyEnd = None
+    n_visitors_ci_high: NoisyEnd = None
+    first_time_ci_low: NoisyEnd = None
+    first_time_ci_high: NoisyEnd = None
 
 
 class VisitorRule(Strict):

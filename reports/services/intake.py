@@ -298,12 +298,9 @@ def take_publication(sender: Sender, *, slug: str, publication_id: UUID, body: b
         delta=Delta.unpack(packed, plan=PlanSpec.from_json(plan.spec)),
         voided_days=head["voided_days"],
     )
-    facts: dict[str, Json] = {
-        "publication": str(publication_id),
-        "number": head["number"],
-        "sha256": handover.digest_of(body),
-        "bytes": len(body),
-    }
+    facts: dict[str, Json] = {"publication": str(publication_id), "number": head["number"]}
+    if not study.small_cell:  # as in `apply_publication`; the length of what is compressed tells of it, too
+        facts |= {"sha256": handover.digest_of(body), "bytes": len(body)}
     event = f"delta {publication_id}"
     record(LedgerKind.DELTA_RECEIVED, actor=_actor(sender), study=slug, facts=facts, event_id=event)
     return is_new

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ldp.params import PlanSpec
 from ldp.tallies import Delta
+from reports.ledger_chain import Json
 from reports.models import LedgerKind, LocationTally, Plan, Publication, Study, Tally, VisitorTally
 from reports.services.ledger import record
 
@@ -59,16 +60,14 @@ def apply_publication(
     if delta.noisy_through:
         study.noisy_through = delta.noisy_through
         study.save(update_fields=["noisy_through"])
-    record(
-        LedgerKind.PUBLICATION_APPLIED,
-        study=study.slug,
-        facts={
-            "publication": str(publication_id),
-            "plan_sha256": plan_hash,
-            "delta_sha256": hashlib.sha256(delta.pack()).hexdigest(),
-            "voided_days": voided_days,
-        },
-    )
+    facts: dict[str, Json] = {
+        "publication": str(publication_id),
+        "plan_sha256": plan_hash,
+        "voided_days": voided_days,
+    }
+    if not study.small_cell:  # else whoever knows all but a few hidden counts could try which ones fit
+        facts["delta_sha256"] = hashlib.sha256(delta.pack()).hexdigest()
+    record(LedgerKind.PUBLICATION_APPLIED, study=study.slug, facts=facts)
     return True
 
 

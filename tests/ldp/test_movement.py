@@ -1,5 +1,6 @@
 """Coming, leaving, coming back: true numbers through a channel that never lies, bounds that hold, runs."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldp import NO_ANSWER, LdpError, NoReportsError, grr_channel, movement, tally_visitors
+from ldp.errors import FewVisitorsError
 from ldp.ratios import Limits, difference_low, quadratic_range, ratio_of, share_of
 from ldp.windows import IndicatorTallies, Window
 from tests.ldp.test_windows import SURE, inside, tallies_of
@@ -84,6 +86,8 @@ def test_bounds_hold_for_every_pair_of_days_and_meet_for_adjacent_ones(people: l
                 continue
             truth = np.count_nonzero(on(presence, a, a) & on(presence, b, b))
             assert 0 <= least[a, b] <= truth <= most[a, b]
+            told = [bound[a, b] for bound in movement.day_pair_bounds(tally, small_cell=5)]
+            assert 0 <= told[0] <= least[a, b] and most[a, b] <= told[1]
             if b == a + 1:
                 assert least[a, b] == most[a, b]
             # what can differ was seen between
@@ -92,11 +96,18 @@ def test_bounds_hold_for_every_pair_of_days_and_meet_for_adjacent_ones(people: l
             )
 
 
-@given(people=populations, days=day_pairs)
-@settings(max_examples=40)
-def test_each_category_lies_within_the_bounds_of_its_pair_of_days(people, days) -> None:
+@given(people=populations, days=day_pairs, small_cell=st.sampled_from([0, 0, 3, 8]))
+@settings(max_examples=60)
+def test_each_category_lies_within_the_bounds_of_its_pair_of_days(people, days, small_cell) -> None:
+    """Also where sharper bounds would tell of few visitors, and are left out."""
     presence, values, tallies = everyone(people)
     a, b = days
+    tallies = replace(tallies, small_cell=small_cell)
+    try:
+        movement.day_pair_share(tallies, days=days)
+    except FewVisitorsError:
+        assert small_cell
+        return
     both = by_value(values, on(presence, a, a) & on(presence, b, b))
     of_early = by_value(values, on(presence, a, a))
     found = movement.day_pair_visitors(tallies, days=days)

@@ -1,6 +1,7 @@
 """Windows share reports: exact by enumeration of everything that can happen, bounds and coverage by runs."""
 
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import ldp
 from ldp.channels import WORD
+from ldp.errors import FewVisitorsError
 from ldp.windows import (
     IndicatorTallies,
     Window,
@@ -331,3 +333,39 @@ def test_what_cannot_be_is_refused(function, changes: dict[str, Any], message: s
     windows = {} if "window" in changes else {"first": Window(1, 1), "second": Window(2, 2), "of": "visitors"}
     with pytest.raises(ldp.LdpError, match=message):
         function(tallies, **(windows | changes))
+
+
+@pytest.mark.parametrize(
+    ("people", "second", "told"),
+    [
+        ({0b101: 30, 0b001: 20, 0b100: 20, 0b010: 9}, (3, 3), (21, 30)),  # day 2 is hidden
+        ({0b101: 9, 0b001: 20, 0b100: 20, 0b010: 30}, (3, 3), (0, 29)),  # few go straight
+        ({0b101: 30, 0b001: 20, 0b100: 20, 0b010: 10}, (3, 3), (30, 30)),
+        ({0b011: 9, 0b001: 20, 0b010: 20}, (2, 2), (0, 29)),  # few are on both
+        ({0b011: 30, 0b001: 9, 0b010: 20}, (2, 2), (0, 39)),  # few are on the first day only
+        ({0b011: 30, 0b001: 20, 0b010: 9}, (2, 2), (0, 39)),  # few are on the second day only
+        ({0b011: 30, 0b001: 20, 0b010: 10}, (2, 2), (30, 30)),
+    ],
+)
+def test_an_error_tells_nothing_of_few_visitors_and_is_no_smaller_for_it(people, second, told) -> None:
+    presence = np.repeat(np.array(list(people)), list(people.values()))
+    exact = tallies_of(presence, np.zeros(presence.size, int), days=3, channel=COIN)
+    tallies, windows = replace(exact, small_cell=10), (Window(1, 1), Window(*second))
+    assert shared_reports(tallies, *windows) == told
+    found, sharper = (
+        window_difference(each, first=windows[0], second=windows[1], of="frequency")
+        for each in (tallies, exact)
+    )
+    assert (found.std_error >= sharper.std_error - 1e-12).all()
+    assert found.is_exact == (sharper.is_exact and told == shared_reports(exact, *windows))
+
+
+def test_no_figure_is_made_of_few_visitors() -> None:
+    presence = np.repeat(np.array([0b01, 0b11, 0b10]), [9, 20, 20])
+    exact = tallies_of(presence, np.zeros(presence.size, int), days=2, channel=COIN)
+    limited, days = (lambda limit: replace(exact, small_cell=limit)), (Window(1, 1), Window(2, 2))
+    assert new_visitors(limited(20), window=days[1], since=1).is_exact
+    with pytest.raises(FewVisitorsError, match="0 or at least 21, got fewer"):
+        new_visitors(limited(21), window=days[1], since=1)
+    with pytest.raises(FewVisitorsError, match="0 or at least 30, got fewer"):
+        window_difference(limited(30), first=days[0], second=days[1], of="visitors")

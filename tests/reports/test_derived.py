@@ -17,7 +17,7 @@ from reports.movement import available_shows, movement
 from reports.movement_figures import Movement, Show, Unit
 from reports.selectors import Window, visitor_unions
 from reports.services.notes import note_day
-from reports.small_cells import hides_last_visits, hides_new_or_returning
+from reports.small_cells import ShownVisitors
 from reports.status import Status
 from tests.reports import report_factory as factory
 
@@ -262,7 +262,7 @@ def test_no_figure_tells_of_a_day_that_the_small_cell_rule_hides() -> None:
     assert (mean.status, mean.low) == (Status.SUPPRESSED, None)
     assert {estimate.ci_low for estimate in mean.estimates} == {None}
     back = movement(of(study), show=Show.THERE_AGAIN, cohort=2).points
-    assert [point.status for point in back] == [Status.OK, Status.SUPPRESSED]
+    assert [point.status for point in back] == [Status.SUPPRESSED, Status.SUPPRESSED]  # 20 stay away on day 3
 
 
 def test_few_hide_what_can_be_subtracted_from_others() -> None:
@@ -288,6 +288,8 @@ def test_few_hide_what_can_be_subtracted_from_others() -> None:
         ({0b0001: 5, 0b0010: 50, 0b0100: 50}, True, False),  # few were there before
         ({0b0011: 50, 0b0010: 50, 0b1000: 5}, False, True),  # few come later: the complement
         ({0b0111: 50, 0b0110: 50, 0b0010: 5}, False, True),  # few leave
+        ({0b0010: 50, 0b0110: 5, 0b0100: 50}, False, True),  # few come back: the rest of those of day 2
+        ({0b0011: 50, 0b0001: 5, 0b0010: 50}, True, False),  # few stay away: the rest of those of day 1
         ({0b0010: 50, 0b0100: 50}, False, False),  # nobody is not few
     ],
 )
@@ -297,8 +299,9 @@ def test_a_difference_with_a_small_complement_is_hidden(people, is_new_hidden, i
     counts = np.zeros((5, 5), np.int64)
     ldp.tally_visitors(bitmaps, counts, sign=1)
     unions = ldp.all_unions(counts)
-    assert hides_new_or_returning(study, unions, first_day=2, last_day=2) == is_new_hidden
-    assert hides_last_visits(study, unions, day=2) == is_last_hidden
+    shown = ShownVisitors(study, unions)
+    assert (shown.first_time(2) is None) == is_new_hidden
+    assert (shown.last_time(2) is None) == is_last_hidden
 
 
 def test_key_figures_are_those_of_the_people(fair) -> None:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from django.test import Client
 
 from ldp import PlanSpec
 from reports import wording
-from reports.api.records import visitors_record
-from reports.api.schemas import Report, VisitorsOfWindow
+from reports.api.records import study_record, visitors_record
+from reports.api.schemas import Day, Report, VisitorsOfWindow
 from reports.compare import NotComparableError, Reason, compare_categories, compare_windows
+from reports.coverage import coverage_of
 from reports.derived import key_figures
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
@@ -218,6 +220,30 @@ def test_every_file_format_bears_noise(study, reader, has_people, paths) -> None
             response = reader.get(f"/studies/{study.slug}/{paths[scope]}.{ending}")
             assert response.status_code == 200, (ending, scope, response.content[:300])
             assert len(response.content) > 100
+
+
+def test_who_is_there_for_the_first_time_has_the_noise_of_one_cell_and_is_the_same_everywhere(reader) -> None:
+    outside, spread = 0, []
+    for key in range(1, 9):
+        study = factory.create_noisy(slug=f"s{key}")
+        people = replace(factory.crowd(study, n=300), bitmaps=np.full(300, 0b0011, np.uint64))
+        factory.close(study, people, first=1, last=3, key=key.to_bytes(16, "big"))
+        unions = visitor_unions(study)
+        days = coverage_of(study, visitors=unions, notes=[]).days
+        record = study_record(study, visitors=unions)["coverage"]
+        text = shown(reader, f"/studies/{study.slug}/")
+        assert (days[3].first_time, days[3].noisy_first_time) == (None, None)  # not closed yet
+        for day, said, truth in zip(days[:3], record, (300, 0, 0), strict=False):
+            total = day.noisy_first_time
+            assert Day.model_validate(said).first_time == day.first_time == total.value
+            assert (said["first_time_ci_low"], said["first_time_ci_high"]) == (total.ci_low, total.ci_high)
+            assert f"{wording.noisy_number(total)}<br>" in text and wording.noisy_range(total) in text
+            assert total.std_error == pytest.approx(visitor_noise(study).channel.variance ** 0.5)
+            assert said["n_visitors"] == day.visitors == day.noisy.value
+            spread.append((total.value - truth) / total.std_error)
+            outside += not total.ci_low <= truth <= total.ci_high
+    assert min(spread) < 0 < max(spread) and outside <= 4
+    assert 0.6 < np.sqrt(np.mean(np.square(spread))) < 1.5
 
 
 def test_programs_get_intervals_of_noisy_visitors(study, people) -> None:
