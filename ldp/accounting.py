@@ -159,8 +159,15 @@ def check_cap(plan: PlanSpec, epsilon_profile: Decimal, *, extra_daily_values: i
     certified = certify(plan, extra_daily_values=extra_daily_values).epsilon_profile
     if epsilon_profile.is_nan() or certified > epsilon_profile:
         raise PlanError(
-            f"epsilon_profile must be >= the certified loss per profile {certified}, got {epsilon_profile}"
+            f"epsilon_profile must be >= the certified loss per profile {six_digits(certified)}, "
+            f"got {epsilon_profile}"
         )
+
+
+def six_digits(epsilon: Decimal) -> str:
+    """Return an epsilon for a message, rounded up to six significant digits: "7.00001"."""
+    short = Context(prec=6, rounding=ROUND_CEILING).create_decimal(epsilon)
+    return f"{short.normalize():f}"
 
 
 def _ratios(plan: PlanSpec, n_values: Sequence[int]) -> tuple[Sequence[Fraction], Sequence[Fraction]]:

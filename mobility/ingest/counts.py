@@ -27,6 +27,7 @@ HOURS = 24
 _SUMS = (
     "rows_read", "accepted", "n_lines", "unmatched_more", "unmatched_hidden", "located", "locatable_of",
 )  # fmt: skip
+_COUNTERS = ("ignored", "rejected", "empty", "unknown", "unmatched_cells")
 
 
 def _no_hours() -> NDArray[np.int64]:
@@ -41,6 +42,7 @@ class RowCounts:
     lines : first line numbers by reason of rejection, in file order, LINES_KEPT at most
     n_lines : lines that were read, whatever stands on them
     empty : well-formed rows without a value, by column
+    unknown : rows rejected as unknown_value, by each column whose value is unknown
     unmatched_cells : located in none of the area's cells: rows by what they say, CELLS_KEPT texts at most
     unmatched_more : such rows whose texts are not kept
     unmatched_hidden : such rows whose texts do not look like a cell of the area (`CellForms`), and are not
@@ -62,6 +64,7 @@ class RowCounts:
     lines: dict[str, list[int]] = field(default_factory=dict)
     n_lines: int = 0
     empty: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
     unmatched_cells: Counter[str] = field(default_factory=Counter)
     unmatched_more: int = 0
     unmatched_hidden: int = 0
@@ -85,6 +88,11 @@ class RowCounts:
         if count:
             self.ignored[reason] += count
 
+    def note_unknown(self, column: str, rows: NDArray[np.bool_]) -> None:
+        """Note the rejected rows whose value in a column is unknown."""
+        if n := int(rows.sum()):
+            self.unknown[column] += n
+
     def add(self, later: "RowCounts") -> None:
         """Add the part of the same file that follows; its lines count from 1."""
         self.join(later, lines_before=self.n_lines)
@@ -96,7 +104,7 @@ class RowCounts:
             kept.extend(lines_before + line for line in lines[: LINES_KEPT - len(kept)])
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(later, name))
-        for name in ("ignored", "rejected", "empty", "unmatched_cells"):
+        for name in _COUNTERS:
             getattr(self, name).update(getattr(later, name))
         self._keep_most_frequent()
         self.note_events(later.first_event, later.last_event)
@@ -119,14 +127,16 @@ class RowCounts:
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` reads."""
         plain = {name: getattr(self, name) for name in self.__slots__}
-        for name in ("ignored", "rejected", "empty", "unmatched_cells"):
+        for name in _COUNTERS:
             plain[name] = dict(plain[name])
         return {**plain, "hours": self.hours.tolist()}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         counters = {
-            name: Counter(value[name]) for name in ("ignored", "rejected", "empty", "unmatched_cells")
+            # A chunk that an earlier version read has no "unknown".
+            name: Counter(value.get(name, {}))
+            for name in _COUNTERS
         }
         hours = np.array(value["hours"], np.int64).reshape(-1, HOURS)
         return cls(**{**value, **counters, "hours": hours})

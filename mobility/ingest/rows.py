@@ -13,7 +13,7 @@ from mobility.ingest import outcomes, timestamps
 from mobility.ingest.cells import EMPTY, CellCodes, count_unmatched
 from mobility.ingest.counts import HOURS, REJECTED, RowCounts
 from mobility.ingest.events import NO_VALUE, Events
-from mobility.ingest.lookups import CodeTable, trimmed
+from mobility.ingest.lookups import UNKNOWN, CodeTable, trimmed
 from mobility.ingest.nights import nights_of
 from mobility.ingest.pseudonyms import Pseudonyms, PseudonymSet, pseudonyms_of
 from mobility.profiles import Profile
@@ -206,6 +206,9 @@ class RowCoder:
                 continue
             if reason in REJECTED:
                 counts.reject(reason, block.lines[found == outcome])
+                if reason == "unknown_value":
+                    for value, codes in zip(self._values, coded.values, strict=True):
+                        counts.note_unknown(value.column, codes[found == outcome] == UNKNOWN)
             else:
                 counts.ignore(reason, int(tallies[outcome]))
         counts.located = int(facts[outcomes.LOCATED])

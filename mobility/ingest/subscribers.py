@@ -163,6 +163,9 @@ class SubscriberCoder:
             unknown |= codes == UNKNOWN
         for reason, rows in {"empty_subscriber": subscribers.is_empty, "unknown_value": unknown}.items():
             found.reject(reason, block.lines[alive & rows])
+            if reason == "unknown_value":
+                for value, codes in zip(self._values, values, strict=True):
+                    found.note_unknown(value.column, alive & (codes == UNKNOWN))
             alive &= ~rows
         accepted = np.flatnonzero(alive)
         found.accepted = len(accepted)

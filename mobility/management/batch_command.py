@@ -32,13 +32,21 @@ class BatchCommand(BaseCommand):
     """Run a batch and wait for its end, whatever database is away meanwhile; exit 0 only if it is done."""
 
     def run_batch(
-        self, start: Callable[[UUID], Batch], *, result: Callable[[Batch], dict[str, Any]] = outcomes.summary
+        self,
+        start: Callable[[UUID], Batch],
+        *,
+        result: Callable[[Batch], dict[str, Any]] = outcomes.summary,
+        refuse: Callable[[Batch], str] | None = None,
     ) -> None:
         """Start a batch, wait, and print `result` of it; notes for the reader go to standard error.
 
         Parameters
         ----------
         start : makes the batch of that id
+
+        Raises
+        ------
+        CommandError : the batch failed, or `refuse` says, after the result, why it is not what was meant
         """
         try:
             with workers() as check_workers:
@@ -51,6 +59,7 @@ class BatchCommand(BaseCommand):
                 batch = patiently(lambda: intake.wait_for(batch, progress=progress))
             notes = patiently(lambda: list(outcomes.notes_for_reader(batch)))
             printed = patiently(lambda: json.dumps(result(batch)))
+            problem = "" if refuse is None else patiently(lambda: refuse(batch))
         except MobilityError as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
@@ -61,6 +70,8 @@ class BatchCommand(BaseCommand):
         for note in notes:
             say(note)
         self.stdout.write(printed)
+        if problem:
+            raise CommandError(f"{problem} Use --allow-empty if this is meant")
 
 
 def started(start: Callable[[UUID], Batch]) -> Batch:

@@ -63,7 +63,10 @@ def batch_checks(batch: Batch) -> BatchChecks | None:
         duplicates=_duplicates(facts),
         empty=tuple(_empty(delivery)),
         compared=compared,
-        warnings=tuple(words.warnings(compared, calendar)) if compared else (),
+        warnings=(
+            *words.misfits(batch, facts, calendar),
+            *(words.warnings(compared, calendar) if compared else ()),
+        ),
     )
 
 
@@ -71,6 +74,15 @@ def warnings_of(batch: Batch) -> list[str]:
     """What is unusual about a batch that has ended, in sentences; nothing of it refuses the batch."""
     found = batch_checks(batch)
     return list(found.warnings) if found else []
+
+
+def misfits_of(batch: Batch) -> list[str]:
+    """Say why a file does not fit its study or its profile, though no rule refuses it."""
+    return (
+        list(words.misfits(batch, Facts.of(batch.checks), calendar_of(batch.study_id)))
+        if batch.checks
+        else []
+    )
 
 
 def _delivery(batch: Batch) -> Delivery:

@@ -2,7 +2,7 @@
 
 Keys of the JSON:
 empty : {column: rows with an empty value}, every column that is read
-columns : {reason: [columns that it can concern]}
+columns : {reason: [columns that it can concern]}; of unknown_value those that had one, most rows first
 unmatched_cells : [[cell, rows], ...] that the area does not list, most frequent first
 unmatched_more : rows with further such cells; unmatched_hidden : rows with texts that do not look like a cell
 located, locatable_of : rows whose cell is listed, of those with a readable subscriber and time
@@ -94,7 +94,7 @@ def checks_of(counts: RowCounts, *, profile: Profile) -> dict[str, Any]:
     hours = counts.hours.tolist()
     return {
         "empty": {column: counts.empty.get(column, 0) for column in _columns(profile)},
-        "columns": columns_of_reasons(profile),
+        "columns": columns_of_reasons(profile) | columns_of_unknown(counts),
         "unmatched_cells": listed,
         "unmatched_more": counts.unmatched_more,
         "unmatched_hidden": counts.unmatched_hidden + counts.unmatched_cells.total() - _rows(listed),
@@ -147,6 +147,12 @@ def columns_of_reasons(profile: Profile) -> dict[str, list[str]]:
     }
     named = {reason: [name for name in names if name] for reason, names in of_reason.items()}
     return {reason: names for reason, names in named.items() if names}
+
+
+def columns_of_unknown(counts: RowCounts) -> dict[str, list[str]]:
+    """Columns whose unknown values had rows rejected, most rows first."""
+    columns = [column for column, _ in counts.unknown.most_common()]
+    return {"unknown_value": columns} if columns else {}
 
 
 def _columns(profile: Profile) -> list[str]:

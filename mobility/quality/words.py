@@ -1,19 +1,24 @@
 """What checks found, in sentences: the same on pages and on the command line."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext, ngettext
 
+from mobility.models import Batch
 from mobility.quality.calendar import StudyCalendar
 from mobility.quality.coverage import DayCoverage, DayStatus
 from mobility.quality.facts import Facts, Share
 from mobility.quality.look_back import Basis, Comparison, LookBack, SilentHours
-from reports.wording import day_title, number, percent
+from reports.wording import day_title, number, percent, window_title
 
 # One decimal would make nothing of a smaller share.
 SMALL_SHARE = 0.001
+# Of the rows of a file of subscribers: registers repeat few of them, files of events most.
+REPEATED_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +70,48 @@ def warnings(found: LookBack, calendar: StudyCalendar) -> Iterator[str]:
         yield silence(silent, calendar)
     for each in found.warnings:
         yield _comparison(each, calendar)
+
+
+def misfits(batch: Batch, facts: Facts, calendar: StudyCalendar) -> Iterator[str]:
+    """Files that no rule refuses, and that are hardly what was meant: no row counts, or the wrong profile."""
+    if (
+        batch.kind in (Batch.Kind.EXTRACT, Batch.Kind.SUBSCRIBERS)
+        and batch.rows_read
+        and not batch.rows_accepted
+    ):
+        yield _nothing_counts(batch, facts, calendar)
+    repeated, rows = facts.duplicates or 0, facts.duplicates_of or 0
+    if batch.kind == Batch.Kind.SUBSCRIBERS and repeated >= REPEATED_SHARE * rows > 0:
+        yield gettext(
+            "%(repeated)s of %(rows)s rows repeat a subscriber, and only the first row of each counts. A "
+            "file of subscribers has one row each: if this file holds events, choose a profile of events."
+        ) % {"repeated": number(repeated), "rows": number(rows)}
+
+
+def _nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
+    outside = batch.rows_ignored.get("outside_period", 0)
+    if (
+        outside
+        and outside == sum(batch.rows_ignored.values())
+        and facts.first_event is not None
+        and facts.last_event is not None
+    ):
+        zone = ZoneInfo(calendar.timezone)
+        first, last = (
+            datetime.fromtimestamp(second, zone).date() for second in (facts.first_event, facts.last_event)
+        )
+        return gettext(
+            "No row counts: the file lies outside the study's days. It has %(found)s, the study "
+            "%(expected)s. Check the study, and the date format of the profile."
+        ) % {
+            "found": window_title(first, last),
+            "expected": window_title(calendar.date_of(1), calendar.date_of(calendar.days)),
+        }
+    reasons = Counter(batch.rows_ignored) + Counter(batch.rows_rejected)
+    return gettext("No row counts: of %(rows)s rows, %(reasons)s.") % {
+        "rows": number(batch.rows_read),
+        "reasons": ", ".join(f"{reason} {number(rows)}" for reason, rows in reasons.most_common()),
+    }
 
 
 def silence(silent: SilentHours, calendar: StudyCalendar) -> str:

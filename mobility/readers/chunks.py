@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, Self
 from mobility.errors import BatchFormatError
 from mobility.readers import Layout, RowBlock, Source
 from mobility.readers.compression import (
-    MAGIC_BYTES,
+    HEAD_BYTES,
     PARQUET_MAGIC,
     Buffered,
     buffered,
@@ -68,7 +68,7 @@ def plan_chunks(stream: io.RawIOBase, *, size: int, target_bytes: int) -> list[C
     """
     file = buffered(_Lent(stream))
     file.seek(0)
-    head = file.read(MAGIC_BYTES)
+    head = file.read(HEAD_BYTES)
     try:
         if head.startswith(PARQUET_MAGIC):
             return _row_groups(file, target_bytes=target_bytes) or [ChunkPlan.whole(size)]

@@ -13,19 +13,34 @@ from mobility.errors import BatchFormatError
 BUFFER_BYTES = 64 << 10
 GZIP, ZSTD = "gzip", "zstd"
 ZSTD_SKIPPABLE = range(0x184D2A50, 0x184D2A60)  # frames of metadata, which parallel compressors put first
-MAGIC_BYTES = 8
+HEAD_BYTES = 512  # of a tar archive, what it is stands at 257
 PARQUET_MAGIC = b"PAR1"
 MAGIC = {GZIP: b"\x1f\x8b", ZSTD: b"\x28\xb5\x2f\xfd"}
+UNPACK = "send the text in it, plain or with gzip or zstd"
+SAVE_AS_CSV = "save the table as CSV"
 # What people send by mistake, and what to do about it.
 REFUSED = {
     **dict.fromkeys(
         (b"BZh%d1AY" % level for level in range(1, 10)),
         "compressed with bzip2: compress it with gzip or zstd",
     ),
-    b"PK\x03\x04": "a zip archive or a spreadsheet: send the text in it, plain or with gzip or zstd",
+    b"PK\x03\x04": f"a zip archive: {UNPACK}",
+    b"PK\x05\x06": "an empty zip archive: send CSV or Parquet",
+    b"Rar!\x1a\x07": f"a RAR archive: {UNPACK}",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": f"a document of an older Office (xls, doc): {SAVE_AS_CSV}",
+    b"%PDF-": "a PDF document: send CSV or Parquet",
+    b"{\\rtf": "an RTF document: send CSV or Parquet",
+    b"SQLite format 3\x00": "an SQLite database: export the table as CSV",
+    b"ORC": "an ORC file: send CSV or Parquet",
+    b"\x89HDF\r\n\x1a\n": "an HDF5 file: send CSV or Parquet",
+    b"\x89PNG\r\n\x1a\n": "a picture (PNG): send CSV or Parquet",
+    b"\xff\xd8\xff": "a picture (JPEG): send CSV or Parquet",
+    b"GIF8": "a picture (GIF): send CSV or Parquet",
+    b"\x7fELF": "a program (ELF): send CSV or Parquet",
+    b"MZ\x90": "a program (Windows): send CSV or Parquet",
     b"\xfd7zXZ\x00": "compressed with xz: compress it with gzip or zstd",
     b"\x04\x22\x4d\x18": "compressed with lz4: compress it with gzip or zstd",
-    b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive: send the text in it, plain or with gzip or zstd",
+    b"7z\xbc\xaf\x27\x1c": f"a 7-Zip archive: {UNPACK}",
     b"Obj\x01": "an Avro file: send CSV or Parquet",
     b"ARROW1\x00\x00": "an Arrow file: send CSV or Parquet",
     b"PARE": "an encrypted Parquet file: write it without encryption (it is sealed when it arrives)",
@@ -33,6 +48,16 @@ REFUSED = {
     b"\xfe\xff": "text in UTF-16: save it as UTF-8",
     b"\x00\x00\xfe\xff": "text in UTF-32: save it as UTF-8",
 }
+# Names of the first part of a zip archive that is a document.
+OFFICE = {
+    b"[Content_Types].xml": f"a document of Office (xlsx, docx): {SAVE_AS_CSV}",
+    b"_rels/.rels": f"a document of Office (xlsx, docx): {SAVE_AS_CSV}",
+    b"docProps/": f"a document of Office (xlsx, docx): {SAVE_AS_CSV}",
+    b"xl/": f"a spreadsheet (xlsx): {SAVE_AS_CSV}",
+    b"mimetypeapplication/vnd.oasis.opendocument": f"an OpenDocument file (ods, odt): {SAVE_AS_CSV}",
+}
+ZIP_NAME = 30  # where the name of the first part begins
+TAR_MAGIC, TAR_AT = b"ustar", 257
 
 Buffered: TypeAlias = "io.BufferedReader[io.RawIOBase]"
 
@@ -48,7 +73,7 @@ def buffered(stream: BinaryIO | io.RawIOBase) -> Buffered:
 
 def with_head(source: Buffered) -> tuple[bytes, Buffered]:
     """The first bytes, however small the pieces are in which they come, and the stream with them."""
-    head = source.read(MAGIC_BYTES)
+    head = source.read(HEAD_BYTES)
     return head, buffered(_Rejoined(head, source))
 
 
@@ -88,13 +113,23 @@ def refuse_other(head: bytes, *, inside: str = "") -> None:
     BatchFormatError : with what the file is instead
     """
     where = f"the content of the {inside} stream is" if inside else "the file is"
-    for magic, what in REFUSED.items():
-        if head.startswith(magic):
-            raise BatchFormatError(f"{where} {what}, and send it again")
+    if what := _what_else(head):
+        raise BatchFormatError(f"{where} {what}, and send it again")
     if inside and compression_of(head):
         raise BatchFormatError(f"{where} compressed once more: compress the text once, and send it again")
     if inside and head.startswith(PARQUET_MAGIC):
         raise BatchFormatError(f"{where} a Parquet file: send it as it is, without {inside} around it")
+
+
+def _what_else(head: bytes) -> str:
+    """What a file is that is no text, and what to do about it; empty if its first bytes do not tell."""
+    if head.startswith(b"PK\x03\x04"):
+        for name, what in OFFICE.items():
+            if head.startswith(name, ZIP_NAME):
+                return what
+    if head.startswith(TAR_MAGIC, TAR_AT):
+        return f"a tar archive: {UNPACK}"
+    return next((what for magic, what in REFUSED.items() if head.startswith(magic)), "")
 
 
 def decompressed(source: Buffered, *, compression: str) -> Buffered:

@@ -119,7 +119,7 @@ def _blocks(
 
 def _too_long(lines_before: int) -> BatchFormatError:
     return BatchFormatError(
-        f"after line {lines_before}: a line has more than {BLOCK_BYTES} bytes; is this a CSV file?"
+        f"line {lines_before + 1} is longer than {BLOCK_BYTES >> 20} MiB: is this a CSV file?"
     )
 
 

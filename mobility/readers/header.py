@@ -31,8 +31,7 @@ def _text(line: bytes, source: Source) -> str:
         raise BatchFormatError("line 1 is empty: expected a header with the names of the columns")
     if b"\x00" in plain:
         raise BatchFormatError(
-            "line 1: NUL bytes in the header: this is no text in UTF-8 or Latin-1 "
-            "(text in UTF-16 must be saved as UTF-8)"
+            "line 1: it has NUL bytes, so this is binary data or text in UTF-16: send CSV in UTF-8 or Parquet"
         )
     kinds = kinds_of_rows(np.frombuffer(plain, np.uint8), *np.array([[[0]], [[len(plain)]]], np.int32))
     source.encoding = UTF8 if len(plain) < len(line) else encoding_of(kinds)
@@ -68,8 +67,8 @@ def _misfit(names: list[str], *, wanted: tuple[str, ...], delimiter: str) -> Bat
     missing = [name for name in wanted if name not in names]
     if missing:
         return BatchFormatError(
-            f"line 1: no column {_listed(missing)}; expected {_listed(wanted)} as the profile says, "
-            f"found {len(names)} columns (separator: {delimiter}), none of that name"
+            f"line 1: the header has no column {_listed(missing)}, which the profile reads; it has "
+            f"{len(names)} columns (separator: {delimiter}). Choose another profile, or correct the header"
         )
     twice = [name for name in wanted if names.count(name) > 1]
     return BatchFormatError(f"line 1: column {_listed(twice)} appears more than once")

@@ -101,8 +101,8 @@ def _check_columns(reader: pq.ParquetFile, *, layout: Layout) -> None:
     missing = [name for name in layout.columns if name not in schema.names]
     if missing:
         raise BatchFormatError(
-            f"the Parquet file has no column {_listed(missing)}; expected {_listed(layout.columns)} "
-            f"as the profile says, found {len(schema.names)} columns, none of that name"
+            f"the Parquet file has no column {_listed(missing)}, which the profile reads; it has "
+            f"{len(schema.names)} columns. Choose another profile, or rename the columns"
         )
     for name in layout.columns:
         if schema.names.count(name) > 1:

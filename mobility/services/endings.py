@@ -97,7 +97,7 @@ def failing_with_a_reason(batch: Batch) -> Iterator[None]:
         # Neither the message nor the values of a traceback may be kept: they can quote a row.
         where = "".join(traceback.format_tb(error.__traceback__))
         log.error("batch_crashed batch=%s error=%s\n%s", batch.pk, type(error).__name__, where)
-        fail(batch, stopped(batch, type(error).__name__))
+        fail(batch, stopped(batch, "an unexpected error"))
 
 
 def memory_problem() -> str:
@@ -127,7 +127,7 @@ def death_problem(*, tries: int) -> str:
 
 def storage_problem(error: OSError) -> str:
     """What is wrong with the disk; neither a path nor a value."""
-    return os.strerror(error.errno) if error.errno else type(error).__name__
+    return os.strerror(error.errno) if error.errno else "the storage failed"
 
 
 def stopped(batch: Batch, problem: str, *, see_log: bool = True) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from mobility import selectors
 from mobility.models import Batch
-from mobility.quality.batch_checks import warnings_of
+from mobility.quality.batch_checks import misfits_of, warnings_of
 from mobility.quality.facts import Facts
 from mobility.services import handover
 from mobility.services.presence_crossing import is_noisy
@@ -78,14 +78,19 @@ def is_published(batch: Batch) -> bool:
     return not brought_nothing and is_out and handover.has_crossed(batch.study)
 
 
+def misfit(batch: Batch) -> str:
+    """Say why a file is not what was meant, though no rule refuses it; empty if nothing is odd."""
+    return "" if batch.duplicate_of_id is not None else " ".join(misfits_of(batch))
+
+
 def notes_for_reader(batch: Batch) -> Iterator[str]:
     """What a person should know beyond the numbers."""
     if batch.validate_only:
         yield "only checked: nothing of it was kept or published"
     if batch.duplicate_of_id is not None:
         yield (
-            f"the same file was taken in before as batch {batch.duplicate_of_id}: "
-            "nothing was read and nothing changes"
+            f"nothing new: the same file was taken in before, as batch {batch.duplicate_of_id}, "
+            "and was not read again"
         )
     elif (
         batch.rows_accepted
@@ -93,7 +98,7 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
         and not batch.validate_only
         and not (batch.subscriber_days or batch.reports)
     ):
-        yield "everything in it was there already: nothing changes"
+        yield "nothing new: the study had all of it already"
     if batch.more_to_come and not batch.validate_only:
         yield "its days stay open: they are published by the next file of these days, or by close_days"
     if is_noisy(batch.study) and batch.kind == Batch.Kind.EXTRACT and not batch.validate_only:

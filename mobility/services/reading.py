@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -18,8 +19,9 @@ from mobility import memory
 from mobility.errors import BatchFormatError, TooManyBadRowsError
 from mobility.ingest.counts import RowCounts
 from mobility.models import Batch, Chunk
+from mobility.profiles.definition import Profile
 from mobility.profiles.lookup import find_profile
-from mobility.quality.facts import checks_of
+from mobility.quality.facts import checks_of, columns_of_reasons, columns_of_unknown
 from mobility.readers import RowBlock, Source
 from mobility.readers.chunks import BYTES, WHOLE, ChunkPlan, plan_chunks
 from mobility.services import staging
@@ -215,7 +217,7 @@ def judge(batch: Batch, study: OpenStudy) -> bool:
         batch.source["encoding"] = encodings.pop()
     profile = find_profile(study.row, batch.profile, study.definition)
     _note(batch, counts, checks_of(counts, profile=profile))
-    check_counts(counts, max_bad_share=profile.max_bad_share, places=batch.places)
+    check_counts(counts, profile=profile, places=batch.places)
     return True
 
 
@@ -233,7 +235,7 @@ def _note(batch: Batch, counts: RowCounts, checks: dict[str, Any]) -> None:
     )
 
 
-def check_counts(counts: RowCounts, *, max_bad_share: Decimal, places: str) -> None:
+def check_counts(counts: RowCounts, *, profile: Profile, places: str) -> None:
     """Refuse a file whole.
 
     Raises
@@ -241,15 +243,25 @@ def check_counts(counts: RowCounts, *, max_bad_share: Decimal, places: str) -> N
     BatchFormatError : it has no rows
     TooManyBadRowsError : the share of rejected rows is above `max_bad_share`
     """
+    if counts.rows_read == 0 and profile.kind == "opt_out":
+        raise BatchFormatError("the opt-out list is empty: no subscriber was opted out")
     if counts.rows_read == 0:
         raise BatchFormatError("the file has a header but no rows: nothing was published")
     rejected = counts.rejected.total()
-    if rejected > max_bad_share * counts.rows_read:
-        share = 100 * rejected / counts.rows_read
+    if rejected > profile.max_bad_share * counts.rows_read:
         worst, rows = counts.rejected.most_common(1)[0]
+        columns = (columns_of_reasons(profile) | columns_of_unknown(counts)).get(worst, [])
+        where = f" in column {', '.join(map(repr, columns))}" if columns else ""
         first = ", ".join(str(line) for line in counts.lines[worst])
+        limit = percent_text(profile.max_bad_share)
         raise TooManyBadRowsError(
-            f"{rejected} of {counts.rows_read} rows ({share:.1f} %) cannot be used, above max_bad_share of "
-            f"{100 * max_bad_share:.1f} %: nothing was published. Most often: {worst} ({rows} rows, "
-            f"first {places} {first}). Correct the file and upload it again"
+            f"{percent_text(Fraction(rejected, counts.rows_read))} of rows were rejected ({rejected:,} of "
+            f"{counts.rows_read:,}; max_bad_share is {limit}), so nothing was published. Most often: "
+            f"{worst}{where} ({rows:,} rows, first {places} {first}). Correct the file or its profile, and "
+            "send it again"
         )
+
+
+def percent_text(share: Decimal | Fraction) -> str:
+    """A share in percent with as few digits as needed, one at most: 0.05 -> "5%"."""
+    return f"{float(100 * share):.1f}".rstrip("0").rstrip(".") + "%"

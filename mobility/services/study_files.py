@@ -131,8 +131,8 @@ def _definition(content: dict[str, Any]) -> StudyDefinition:
         definition = StudyDefinition.from_json(content["definition"])
         sha256 = definition_hash(definition)
         spec = definition.plan_spec(version=content["plan"]["version"])
-    except (LdpError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
-        raise StudyImportError(f"the definition cannot be read ({type(error).__name__})") from None
+    except (LdpError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+        raise StudyImportError("the definition cannot be read: export the study again") from None
     if sha256 != content.get("definition_sha256"):
         raise StudyImportError("definition_sha256 must be that of the definition: the file was changed")
     if plan_hash(spec) != content["plan"].get("sha256"):

@@ -357,8 +357,7 @@ def _why_broken(error: BaseException, batch: Batch) -> str:
     if isinstance(error, MobilityError) and not isinstance(error, passed_on):
         return f"{error}. Nothing was kept"
     of_total = f" of {batch.bytes_total}" if batch.bytes_total else ""
-    problem = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
-    problem = "it ended early" if isinstance(error, UploadBrokenError) else problem
+    problem = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "it ended early"
     return (
         f"the upload broke off after {batch.bytes_received}{of_total} bytes ({problem}): "
         "nothing was kept, send the file again"

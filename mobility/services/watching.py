@@ -203,12 +203,12 @@ def _refuse(found: Found, error: Exception) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What the note says; of an error that nobody foresaw its kind only, for its words may quote anything."""
+    """What the note says; nothing of an unexpected error, whose words may quote anything."""
     if isinstance(error, MobilityError):
         return str(error)
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)
-    return f"unforeseen {type(error).__name__}; it is tried again later"
+    return "an unexpected error, which the log of the worker names; the file is tried again later"
 
 
 def _is_ready(found: Found) -> bool:

@@ -115,7 +115,7 @@ def _brought_something(batch: Batch) -> bool:
 
 def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
     if batch.duplicate_of_id is not None:
-        return gettext("The same file was taken in before: nothing was read and nothing changes."), ""
+        return gettext("Nothing new: the same file was taken in before, and was not read again."), ""
     if batch.validate_only:
         return (
             gettext("The file was only checked: nothing of it was kept or published."),

@@ -47,6 +47,10 @@ class AreaFiles:
 
     def content(self, key: str, name: str) -> bytes | None:
         """Return the content of the file that `key` names; None after a problem."""
+        path = PurePosixPath(name.replace("\\", "/"))
+        if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
+            self._table.add(key, "must name a file in the folder of the study file, or below it", name)
+            return None
         try:
             return self._read(name)
         except FileNotFoundError:

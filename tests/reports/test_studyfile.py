@@ -185,7 +185,7 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ("epsilon = 1.0", "epsilon = 1e99999999999999999999", "plan.epsilon: must be a number > 0 and <= 20"),
         ("epsilon = 1.0", "epsilon = 0.123456789", "plan.epsilon: must have at most 8 decimals, got 0.123456789"),
         ("epsilon = 1.0", "epsilon = 1e-999999999", "plan.epsilon: must have at most 8 decimals, got 1E-999999999"),
-        ("epsilon = 1.0", "epsilon = 1.0\nepsilon_profile = 2.9", "plan.epsilon_profile: epsilon_profile must be >= the certified loss per profile 2.99999"),
+        ("epsilon = 1.0", "epsilon = 1.0\nepsilon_profile = 2.9", "plan.epsilon_profile: epsilon_profile must be >= the certified loss per profile 3, got 2.9"),
         ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 1", "plan.presence_days: is missing"),
         ("epsilon = 1.0", "epsilon = 1.0\npresence_days = 2", "plan.presence_epsilon: is missing"),
         ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 0\npresence_days = 2", "plan.presence_epsilon: must be a number from 0.001 to 20, got 0"),
@@ -341,6 +341,13 @@ def test_what_belongs_to_an_area_must_be_given_with_it() -> None:
     rule = "must name a file that is given together with the study file"
     expected = [f'study.toml: area.zones: {rule}, got "zones.geojson"']
     assert problems(WITH_AREA, cells_csv=CELLS) == expected
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "zones/../../x", "C:/x.csv"])
+def test_a_file_elsewhere_is_refused_by_its_path_and_never_read(name) -> None:
+    (found, *_) = problems(edited('"cells.csv"', f'"{name}"', text=WITH_AREA))
+    rule = "must name a file in the folder of the study file, or below it"
+    assert found == f'study.toml: area.cells: {rule}, got "{name}"'
 
 
 def test_the_area_is_read_from_the_files_beside_the_study_file() -> None:

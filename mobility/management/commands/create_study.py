@@ -1,7 +1,10 @@
 """Create a study from its file, and print what it is."""
 
+import errno
 import json
+import os
 from argparse import ArgumentParser
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +31,7 @@ class Command(BaseCommand):
             definition = parse_study(
                 file.read_bytes(),
                 filename=file.name,
-                read=lambda name: (file.parent / name).read_bytes(),
+                read=partial(_beside, file),
                 default_min_publication=settings.MOBILITY_MIN_PUBLICATION,
                 note=lambda text: self.stderr.write(f"note: {text}", self.style.WARNING),
             )
@@ -41,3 +44,17 @@ class Command(BaseCommand):
         except (StudyFileError, StudyExistsError, BudgetExceededError, MobilityError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(created))
+
+
+def _beside(study_file: Path, name: str) -> bytes:
+    """Content of a file in the study file's folder or below it; links that lead elsewhere are not followed.
+
+    Raises
+    ------
+    FileNotFoundError : there is none
+    """
+    folder = study_file.parent.resolve()
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    return path.read_bytes()

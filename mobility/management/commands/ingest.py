@@ -13,7 +13,7 @@ from mobility.management.patience import patiently
 from mobility.models import Batch
 from mobility.profiles import DEFAULT
 from mobility.profiles.lookup import find_profile
-from mobility.services import uploads
+from mobility.services import outcomes, uploads
 from mobility.services.vault import find_study
 
 
@@ -40,6 +40,11 @@ class Command(BatchCommand):
             action="store_true",
             help="check and count everything, keep and publish nothing",
         )
+        parser.add_argument(
+            "--allow-empty",
+            action="store_true",
+            help="exit 0 although no row counts, or the file holds events where subscribers are expected",
+        )
 
     def handle(
         self,
@@ -49,6 +54,7 @@ class Command(BatchCommand):
         profile: str,
         more_to_come: bool,
         validate_only: bool,
+        allow_empty: bool,
         **options: Any,
     ) -> None:
         try:
@@ -56,6 +62,8 @@ class Command(BatchCommand):
             patiently(lambda: find_profile(row, profile))
         except MobilityError as error:
             raise CommandError(str(error)) from error
+        if file.is_dir():
+            raise CommandError(f"{file} is a folder, not a file: name one file")
         if not file.is_file():
             raise CommandError(f"{file}: there is no such file")
 
@@ -73,4 +81,4 @@ class Command(BatchCommand):
                     batch_id=batch_id,
                 )
 
-        self.run_batch(start)
+        self.run_batch(start, refuse=None if allow_empty else outcomes.misfit)

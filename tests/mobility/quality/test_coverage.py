@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mobility.ingest.counts import RowCounts
+from mobility.models import Batch
 from mobility.profiles.definition import Profile, default_profile
 from mobility.quality import look_back as module
 from mobility.quality import words
@@ -205,6 +206,10 @@ class TestFacts:
         expected = {"empty_subscriber": ["id"], "opted_out": ["id"], "unknown_value": ["years"]}
         assert columns_of_reasons(people) == expected
 
+    def test_unknown_values_name_the_columns_that_had_them_most_rows_first(self, counts):
+        counts.unknown.update({"age": 2, "region": 40})
+        assert stored(counts).columns["unknown_value"] == ("region", "age")
+
     def test_merged_facts_are_added(self):
         counted = {"duplicates": 10, "subscribers": 7, "day_subscribers": {2: 5, 3: 0, 1: 4}}
         facts = Facts.of(json.loads(json.dumps(merged_checks({"located": 5}, rows=40, **counted))))
@@ -379,6 +384,25 @@ class TestWords:
         earlier = delivery(1, before, day_subscribers={"1": 90}, empty={"age": 0})
         found = compared(delivery(2, now, **checks), earlier)
         assert list(map(plain, words.warnings(found, calendar()))) == expected
+
+    @pytest.mark.parametrize(
+        ("kind", "rows", "ignored", "checks", "expected"),
+        [("extract", 0, {"outside_period": 8}, {"first_event": 1717200000, "last_event": 1717286400},
+          "No row counts: the file lies outside the study's days. It has Sat 1 Jun 2024 to Sun 2 Jun 2024 "
+          "(2 days), the study Wed 1 May 2024 to Tue 14 May 2024 (14 days). Check the study, and the date "
+          "format of the profile."),
+         ("extract", 0, {"outside_period": 6, "outside_area": 3}, {},
+          "No row counts: of 9 rows, outside_period 6, outside_area 3."),
+         ("extract", 1, {"outside_period": 8}, {}, ""),
+         ("subscribers", 9, {}, {"duplicates": 2, "duplicates_of": 9},
+          "2 of 9 rows repeat a subscriber, and only the first row of each counts. A file of subscribers has "
+          "one row each: if this file holds events, choose a profile of events."),
+         ("subscribers", 9, {}, {"duplicates": 1, "duplicates_of": 9}, ""),
+         ("extract", 9, {}, {"duplicates": 9, "duplicates_of": 9}, "")],
+    )  # fmt: skip
+    def test_a_file_that_is_hardly_what_was_meant_says_so(self, kind, rows, ignored, checks, expected):
+        batch = Batch(kind=kind, rows_read=9, rows_accepted=rows, rows_ignored=ignored)
+        assert plain(" ".join(words.misfits(batch, Facts.of(checks), calendar()))) == expected
 
     def test_a_median_says_what_it_is_taken_of(self):
         assert [words.basis_words(basis, n) for n in (1, 3) for basis in ("weekday", "days", "files")] == [

@@ -1,14 +1,20 @@
 """Attributes in a file of their own, and people who opt out: tallies as if the files had been other ones."""
 
 import csv
+import json
+from contextlib import nullcontext
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from django.core.management import CommandError
 
+from mobility.management import batch_command
 from mobility.models import AnswerShard, Batch, DayState, OptOutShard, PresenceShard
-from mobility.profiles import OPT_OUT, SUBSCRIBERS
+from mobility.profiles import DEFAULT, OPT_OUT, SUBSCRIBERS
+from mobility.services import outcomes
 from mobility.services.vault import OpenStudy, open_study
 from tests.mobility.services.conftest import Pipeline
 
@@ -209,6 +215,32 @@ def test_rows_that_were_read_before_their_subscriber_opted_out_are_not_merged(
     assert batch.rows_ignored.get("opted_out", 0) == 0
     assert pipeline.tallies() == expected.tallies()
     assert_gone(pipeline, people)
+
+
+def test_an_empty_list_of_opt_outs_is_called_so(pipeline, tmp_path):
+    (batch,) = pipeline.upload(list_of(frozenset(), tmp_path), profile=OPT_OUT)
+    assert batch.failure == "the opt-out list is empty: no subscriber was opted out"
+
+
+@pytest.mark.parametrize(
+    ("profile", "year", "told"),
+    [(SUBSCRIBERS, "2017", "rows repeat a subscriber"), (DEFAULT, "2018", "outside the study's days"),
+     (DEFAULT, "2017", "")],
+)  # fmt: skip
+def test_ingest_exits_with_0_only_for_a_file_that_is_what_was_meant(
+    pipeline, clean, tmp_path, monkeypatch, profile, year, told
+):
+    sent = tmp_path / "sent.csv"
+    sent.write_text(clean[0].read_text().replace("2017-", f"{year}-"))
+    (batch,) = pipeline.upload(sent, profile=profile)
+    monkeypatch.setattr(batch_command, "workers", lambda: nullcontext(lambda: None))  # it has run above
+    printed = StringIO()
+    command = batch_command.BatchCommand(stdout=printed)
+    with pytest.raises(CommandError, match=told) if told else nullcontext():
+        command.run_batch(lambda _: batch, refuse=outcomes.misfit)
+    command.run_batch(lambda _: batch)  # --allow-empty
+    both = printed.getvalue().splitlines()
+    assert [json.loads(line)["batch"] for line in both] == [str(batch.pk)] * 2
 
 
 def test_few_opt_outs_wait_for_a_publication_that_covers_enough(pipeline, clean, tmp_path):

@@ -11,6 +11,7 @@ from ldp.tallies import union
 from mobility.errors import DayStateError, TooManyBadRowsError
 from mobility.ingest.counts import RowCounts
 from mobility.models import Batch, DayState, VaultDay
+from mobility.profiles.definition import default_profile
 from mobility.services import outcomes, reading
 from reports.models import Plan
 from tests.mobility.services.conftest import STUDY_FILE, Pipeline, halves_of, only
@@ -184,12 +185,15 @@ def test_bad_file_is_refused_whole(pipeline, extract, tmp_path):
     assert pipeline.visitors(1, DAYS) == 0
 
 
-def test_exactly_max_bad_share_passes_and_what_is_ignored_is_not_bad() -> None:
+def test_exactly_max_bad_share_passes_and_what_is_ignored_is_not_bad(definition) -> None:
     counts = RowCounts(rows_read=100)
     counts.ignore("outside_area", 50)
     counts.reject("bad_timestamp", np.arange(5))
-    limit = {"max_bad_share": Decimal("0.05"), "places": "lines"}
+    limit = {"profile": default_profile(definition), "places": "lines"}
     reading.check_counts(counts, **limit)
     counts.reject("empty_cell", np.arange(1))
-    with pytest.raises(TooManyBadRowsError, match=r"6 of 100 rows .*Most often: bad_timestamp \(5 rows"):
+    with pytest.raises(
+        TooManyBadRowsError,
+        match=r"^6% of rows .*6 of 100; max_bad_share is 5%.*bad_timestamp in column 'timestamp' \(5 rows",
+    ):
         reading.check_counts(counts, **limit)

@@ -140,7 +140,7 @@ class TestBatch:
         same, known = put(client), put(client, GOOD + rows("a").encode())
         run_batches()
         html = html_of(client, url_of(same))
-        assert "nothing was read and nothing changes" in text_of(html)
+        assert "Nothing new: the same file was taken in before" in text_of(html)
         assert url_of(uploaded) in html
         assert "It brought nothing new: the reports stay as they are." in show(client, known)
         assert "analysts can read it now" not in show(client, known)
@@ -149,7 +149,7 @@ class TestBatch:
         batch = put(client, extract("a,never,old\n" * 9, rows("b")))
         run_batches()
         says(
-            show(client, batch), "Failed", "9 of 11 rows (81.8 %) cannot be used", "bad_timestamp 9 2, 3, 4",
+            show(client, batch), "Failed", "81.8% of rows were rejected (9 of 11", "bad_timestamp 9 2, 3, 4",
             "Back to the study, to send it again",
         )  # fmt: skip
 

@@ -103,7 +103,7 @@ class TestNew:
 
     def test_what_is_odd_about_a_file_is_said_and_what_it_says_is_text_and_not_a_page(self, client):
         for data, words in {
-            b"PK\x03\x04": "a zip archive or a spreadsheet",
+            b"PK\x03\x04": "a zip archive",
             b"a,b\n": "a header and no rows",
             b"a,b\n1,2,3\n": "1 row does not have as many columns as the header",
         }.items():
