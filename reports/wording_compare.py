@@ -124,6 +124,15 @@ def error_words(comparison: Comparison) -> str:
             "Visitors of both give one answer only, so a part of the error cancels: it is known exactly how "
             "much. To use this, a difference may lie a little off that of the two values beside it."
         )
+    few = comparison.report.study.small_cell
+    hidden = gettext(
+        "This study hides small numbers, so the errors do not use an overlap that would reveal fewer than "
+        "%(n)s visitors."
+    )
+    return f"{_bound_words(comparison)} {hidden % {'n': wording.number(few)} if few else ''}".rstrip()
+
+
+def _bound_words(comparison: Comparison) -> str:
     if comparison.report.indicator.kind == "daily":
         return gettext(
             "How much the errors have in common is not known, since people may answer differently on other "

@@ -22,6 +22,7 @@ from reports.models import Indicator, LedgerEntry, Study, Tally, VisitorTally
 from reports.movement import movement
 from reports.movement_figures import OF_A_DAY, Show
 from reports.selectors import Window, study_reports, windows_of
+from reports.wording_compare import error_words
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
@@ -273,6 +274,13 @@ def test_the_ledger_has_no_digest_that_hidden_counts_could_be_tried_on() -> None
         entry.facts for entry in LedgerEntry.objects.filter(kind="publication.applied").order_by("number")
     ]
     assert [len(each.get("delta_sha256", "")) for each in facts] == [64, 0]
+
+
+def test_why_an_error_is_a_bound_is_said() -> None:
+    gender = published({0b0001: 40, 0b0011: 4, 0b0010: 40}, factory.GENDER).indicators.get()
+    found = compare_windows(gender, Window(2, 2), Window(1, 1), of="frequency")
+    assert not found.is_exact
+    assert "would reveal fewer than 10 visitors" in error_words(found)
 
 
 def test_what_the_rule_does_not_touch_is_said() -> None:
