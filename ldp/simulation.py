@@ -5,19 +5,22 @@ Each visitor is taken to have a value of each indicator. A union of all days has
 together, by the number of days on which a visitor is present in the mean.
 """
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import isfinite
-from statistics import fmean
+from math import inf, isfinite
+from statistics import NormalDist, fmean
 from typing import Any, Final, get_args
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from ldp.accounting import Certificate, certify
+from ldp.approximate_errors import Floats, ReportLaws, first_that_reaches, report_laws
 from ldp.channels import Unit
-from ldp.error_curves import ErrorCurve, error_curve
+from ldp.error_curves import LEVEL, ErrorCurve, error_curve
 from ldp.errors import LdpError, PlanError
 from ldp.noisy_estimators import UnionNoise, noisy_total
 from ldp.params import Mechanism, PlanSpec
@@ -176,26 +179,113 @@ def epsilon_for_plan(
     plan_at : callable; the plan for an epsilon as an administrator types it
     half_width : float; largest half of a 95 % interval at the frequency 1 / domain_size, above 0
     crowd : Crowd
-    indexes : iterable of int; positions of the indicators, whose errors fall as epsilon rises
+    indexes : iterable of int; positions of the indicators
     of_union : of all days together instead of one day
 
     Raises
     ------
     LdpError : an indicator has no union, or no epsilon of [0.001, 20] will do; the message names what can be
         reached
+
+    Notes
+    -----
+    The error of an adaptive mechanism does not always fall as epsilon rises, so every thousandth is looked at
+    (`ldp.approximate_errors`).
     """
     chosen = list(indexes)
+    most = int(LARGEST_EPSILON / LEAST_EPSILON)
 
     def error(thousandths: int) -> float:
         plan = plan_at(thousandths * LEAST_EPSILON)
         return max(_half_width(plan, index, crowd=crowd, of_union=of_union) for index in chosen)
 
-    most = int(LARGEST_EPSILON / LEAST_EPSILON)
+    def exactly(at: int) -> float:
+        try:
+            return error(at + 1)
+        except LdpError:  # presence noise needs GRR, which small epsilons do not choose
+            return inf
+
     best = error(most)
-    if not half_width >= best:
+    steps = [Fraction(thousandths, 1000) for thousandths in range(1, most + 1)]
+    plan, before = (plan_at(each) for each in (LARGEST_EPSILON, LARGEST_EPSILON - LEAST_EPSILON))
+    laws = _laws(plan, steps)
+    for index in chosen:
+        if plan.indicators[index].epsilon == before.indicators[index].epsilon:  # it has one of its own
+            laws[index] = _laws(plan, [plan.indicators[index].epsilon] * most)[index]
+    curves = [_nearly(plan, index, laws[index], crowd=crowd, of_union=of_union) for index in chosen]
+    nearly = np.max(curves, axis=0)
+    found = first_that_reaches(nearly, laws, exactly=exactly, wanted=half_width)
+    if found is None:
         raise LdpError(f"half_width must be >= {best:.6g}, that of epsilon 20, got {half_width:.6g}")
-    steps = range(1, most + 1)
-    return steps[bisect_left(steps, True, key=lambda step: error(step) <= half_width)] * LEAST_EPSILON
+    return (found + 1) * LEAST_EPSILON
+
+
+def most_categories(
+    plan_of: Callable[[int], PlanSpec], *, index: int, fewer_than: int, half_width: float, crowd: Crowd
+) -> int | None:
+    """Most categories of an indicator, below a number, with which a day is as exact as wanted; None: not two.
+
+    Parameters
+    ----------
+    plan_of : callable; the plan with so many categories of the indicator, at least 2
+    index : int; position of the indicator
+    half_width : float; largest half of a 95 % interval at the frequency 1 / domain_size, above 0
+    crowd : Crowd
+
+    Notes
+    -----
+    All numbers are looked at, from the largest on: the error may also fall as they grow, where a smaller
+    average frequency has a smaller sampling error, or OUE takes over.
+    """
+    counts = range(2, fewer_than)
+    plan = plan_of(2)
+    spec, sizes = plan.indicators[index], np.array(counts, np.int64)
+    typed = plan.epsilon or spec.epsilon * (plan.d if plan.mechanism.startswith("spl") else 1)
+    law = _laws(plan, [typed] * len(counts), {index: sizes})[index]
+    nearly = _nearly(plan, index, law, crowd=crowd, of_union=False, sizes=sizes)
+
+    def exactly(at: int) -> float:
+        return _half_width(plan_of(counts[at]), index, crowd=crowd, of_union=False)
+
+    backwards = range(len(counts) - 1, -1, -1)
+    found = first_that_reaches(nearly, [law], exactly=exactly, wanted=half_width, order=backwards)
+    return None if found is None else counts[found]
+
+
+def _laws(
+    plan: PlanSpec, epsilons: Sequence[Fraction], sizes: Mapping[int, ArrayLike] | None = None
+) -> list[ReportLaws]:
+    """Of plans like this one with other epsilons, as typed, and other numbers of categories."""
+    return report_laws(
+        plan.mechanism,
+        unit=plan.unit,
+        epsilons=epsilons,
+        domain_sizes=[(sizes or {}).get(i, spec.domain_size) for i, spec in enumerate(plan.indicators)],
+    )
+
+
+def _nearly(
+    plan: PlanSpec,
+    index: int,
+    law: ReportLaws,
+    *,
+    crowd: Crowd,
+    of_union: bool,
+    sizes: NDArray[np.int64] | None = None,
+) -> Floats:
+    """Half-widths nearly as `_half_width` has them, under many plans like this one."""
+    n_visitors = crowd.in_all(plan.days) if of_union else crowd.visitors
+    noise, k = plan.answer_noise, plan.indicators[index].domain_size if sizes is None else sizes
+    errors = law.std_error(
+        1 / np.asarray(k),
+        n_reports=float(reporting_share(plan, index)) * n_visitors,
+        n_population=n_visitors,
+        count_variance=0.0
+        if noise is None
+        else UnionNoise(channel=noise.channel, n_cells=plan.days).variance,
+        domain_size=k,
+    )
+    return NormalDist().inv_cdf((1 + LEVEL) / 2) * errors
 
 
 def _half_width(plan: PlanSpec, index: int, *, crowd: Crowd, of_union: bool) -> float:

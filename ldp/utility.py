@@ -18,6 +18,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ldp.approximate_errors import first_that_reaches, report_laws
 from ldp.channels import GrrChannel, PureChannel, Unit, grr_channel
 from ldp.errors import LdpError
 from ldp.estimators import pure_variance
@@ -38,6 +39,8 @@ Solution = Literal[
     "rsfd-adp",
 ]
 WeightRule = Literal["uniform", "optimal", "minimax"]
+
+_Z = NormalDist().inv_cdf(0.975)
 
 LEAST_EPSILON = Fraction(1, 1000)  # of the search; less is no estimate, more is no privacy
 LARGEST_EPSILON = Fraction(16)
@@ -128,14 +131,13 @@ def expected_error(
         )
         for share, channel in zip(shares, channels, strict=True)
     )
-    z = NormalDist().inv_cdf(0.975)
     return ExpectedError(
         mechanism=mechanism,
         unit=unit,
         epsilon=epsilon,
         epsilon_answers=answers,
         std_errors=errors,
-        half_widths=tuple(z * error for error in errors),
+        half_widths=tuple(_Z * error for error in errors),
     )
 
 
@@ -187,7 +189,8 @@ def epsilon_for_error(
 
     Notes
     -----
-    Bisection: the error falls as epsilon rises.
+    With "adp" the error does not always fall as epsilon rises. So every thousandth is looked at, nearly, and
+    those that may do exactly, in their order (`ldp.approximate_errors`).
     """
 
     def error(thousandths: int) -> float:
@@ -201,10 +204,19 @@ def epsilon_for_error(
         ).mean_half_width
 
     few, many = int(1000 * LEAST_EPSILON), int(1000 * LARGEST_EPSILON)
-    smallest, largest = error(many), error(few)
-    if not smallest <= half_width <= largest:
+    largest = error(few)
+    steps = [Fraction(thousandths, 1000) for thousandths in range(few, many + 1)]
+    laws = report_laws(mechanism, unit=unit, epsilons=steps, domain_sizes=domain_sizes)
+    n_reports = n_population / len(domain_sizes) if mechanism.startswith("smp") else n_population
+    errors = [law.std_error(frequency, n_reports=n_reports, n_population=n_population) for law in laws]
+    nearly = _Z * np.mean(errors, axis=0)
+    found = None
+    if half_width <= largest:
+        found = first_that_reaches(nearly, laws, exactly=lambda at: error(few + at), wanted=half_width)
+    if found is None:
+        smallest = error(few + int(nearly.argmin()))
         raise LdpError(f"half_width must be in [{smallest:.6g}, {largest:.6g}], got {half_width:.6g}")
-    return Fraction(_first(few, many, lambda thousandths: error(thousandths) <= half_width), 1000)
+    return steps[found]
 
 
 def smp_weights(variances: ArrayLike, *, rule: WeightRule, importance: ArrayLike | None = None) -> Floats:
@@ -239,16 +251,6 @@ def smp_weights(variances: ArrayLike, *, rule: WeightRule, importance: ArrayLike
     exponent = {"uniform": 0.0, "optimal": 0.5, "minimax": 1.0}[rule]
     raw = (worth * noise) ** exponent
     return np.asarray(raw / raw.sum(), np.float64)
-
-
-def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """Smallest integer of (low, high] from which on it holds, or low; it is taken to hold at high."""
-    if holds(low):
-        return low
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 def _channels(

@@ -29,6 +29,7 @@ from ldp.simulation import (
     Forecast,
     epsilon_for_plan,
     forecast,
+    most_categories,
     promise,
     rank_plans,
     visitors_error,
@@ -276,16 +277,19 @@ def visitors_needed(row: Row, *, half_width: float) -> float:
 
 def categories_possible(setting: Setting, index: int, *, half_width: float) -> int | None:
     """Most categories, fewer than there are, with which a day is so exact; None if not even two are."""
-    asked = setting.questions[index].domain_size
-    low, high = 1, asked  # the first is possible, the last is not
-    while high - low > 1:
-        middle = (low + high) // 2
+
+    def plan_of(n_categories: int) -> PlanSpec:
         questions = list(setting.questions)
-        questions[index] = replace(questions[index], domain_size=middle)
-        plan = replace(setting, questions=tuple(questions)).plan_at(setting.epsilon)
-        foretold = forecast(plan, crowd=setting.crowd)[index]
-        low, high = (middle, high) if foretold.day.half_width(foretold.even) <= half_width else (low, middle)
-    return low if low > 1 else None
+        questions[index] = replace(questions[index], domain_size=n_categories)
+        return replace(setting, questions=tuple(questions)).plan_at(setting.epsilon)
+
+    return most_categories(
+        plan_of,
+        index=index,
+        fewer_than=setting.questions[index].domain_size,
+        half_width=half_width,
+        crowd=setting.crowd,
+    )
 
 
 # --- where settings come from ---------------------------------------------------------------

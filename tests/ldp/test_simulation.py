@@ -23,6 +23,7 @@ from ldp.params import Kind, Mechanism
 from tests.ldp.exact import make_plan, refuses
 
 INDICATORS: list[tuple[Kind, int]] = [("static", 3), ("static", 12), ("daily", 5)]
+LEAST = simulation.LEAST_EPSILON
 CROWD = simulation.Crowd(visitors=20_000, days_present=2.5)
 ONE_DAY = simulation.Crowd(visitors=20_000)
 frequencies = st.floats(0, 1)
@@ -183,6 +184,47 @@ class TestEpsilonForPlan:
             plan_at, half_width=0.02, crowd=CROWD, indexes=[0, 1, 2], of_union=of_union
         )
         assert worst(epsilon) <= 0.02 < worst(epsilon - Decimal("0.001"))
+
+    @pytest.mark.parametrize("presence", [None, Decimal(4)])
+    def test_smallest_epsilon_is_found_though_errors_rise_where_grr_takes_over(self, presence) -> None:
+        request = ldp.IndicatorRequest(slug="a", kind="static", domain_size=20)
+
+        def plan_at(epsilon: Decimal, days: int | None = presence and 1) -> ldp.PlanSpec:
+            return ldp.build_plan(
+                mechanism="smp-adp", unit="profile", version=1, days=3, epsilon=epsilon,
+                indicators=[request], presence_epsilon=presence, presence_days=days,
+            )  # fmt: skip
+
+        def error(thousandths: int) -> float:
+            return simulation.forecast(plan_at(thousandths * LEAST), crowd=CROWD)[0].day.half_width(1 / 20)
+
+        wanted = error(1850 if presence else 1791)
+        found = int(simulation.epsilon_for_plan(plan_at, half_width=wanted, crowd=CROWD, indexes=[0]) / LEAST)
+        assert found == (1850 if presence else 1791)
+        if presence is None:
+            assert error(1792) > wanted
+            assert all(error(less) > wanted for less in range(1, found, 10))
+        else:  # reports are bits below, whose counts have no noise
+            refuses("presence_epsilon must be absent", plan_at, 1791 * LEAST)
+
+    @pytest.mark.parametrize("mechanism", ["smp-grr", "smp-adp", "rsfd-adp"])
+    @pytest.mark.parametrize("epsilon", [Decimal("1.2"), Decimal(6)])
+    def test_most_categories_are_the_most_though_errors_rise_and_fall(self, mechanism, epsilon) -> None:
+        def plan_of(size: int) -> ldp.PlanSpec:
+            return make_plan(
+                ("static", size), ("static", 3), mechanism=mechanism, unit="attribute", epsilon=epsilon
+            )
+
+        errors = [
+            simulation.forecast(plan_of(size), crowd=CROWD)[0].day.half_width(1 / size)
+            for size in range(2, 25)
+        ]
+        for wanted in sorted(errors)[::4]:
+            found = simulation.most_categories(
+                plan_of, index=0, fewer_than=25, half_width=wanted, crowd=CROWD
+            )
+            assert found == max(size for size, each in enumerate(errors, start=2) if each <= wanted)
+        assert simulation.most_categories(plan_of, index=0, fewer_than=2, half_width=1, crowd=CROWD) is None
 
     def test_what_no_epsilon_reaches_is_refused_with_what_can_be(self, plan_at) -> None:
         find = partial(simulation.epsilon_for_plan, crowd=CROWD)

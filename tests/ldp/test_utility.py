@@ -69,6 +69,32 @@ def test_epsilon_for_an_error_is_the_smallest_that_has_it(mechanism, unit) -> No
     assert expected_error(mechanism, epsilon=less, **common).mean_half_width > 0.02
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "unit", "sizes", "frequency", "last"),
+    [
+        ("rsfd-adp", "attribute", (5, 50, 500), 0.0, 2400),  # its answers lose a jump of the loss
+        ("rsfd-adp", "attribute", (3, 3, 8, 12, 37, 11), 0.0, 1600),
+        ("smp-adp", "profile", (20, 20), 0.05, 1791),  # GRR takes over: better at 0, not at 0.05
+        ("spl-adp", "attribute", (20,), 0.05, 1791),
+    ],
+)
+def test_no_smaller_epsilon_has_the_error_though_it_rises_and_falls(
+    mechanism, unit, sizes, frequency, last
+) -> None:
+    common = {"unit": unit, "domain_sizes": sizes, "n_population": 10_000, "frequency": frequency}
+
+    def error(thousandths: int) -> float:
+        epsilon = Fraction(thousandths, 1000)
+        return expected_error(mechanism, epsilon=epsilon, **common).mean_half_width
+
+    wanted = error(last)
+    assert max(error(last + more) for more in (1, 25, 50)) > wanted
+    found = int(1000 * epsilon_for_error(mechanism, half_width=wanted, **common))
+    assert error(found) <= wanted
+    assert found <= last
+    assert all(error(less) > wanted for less in (*range(1, found, 197), *range(found - 9, found)))
+
+
 def test_error_out_of_reach_is_refused_with_the_range() -> None:
     common = {"unit": "profile", "domain_sizes": (3, 8), "n_population": 1000}
     low, high = (

@@ -1,0 +1,41 @@
+"""Laws of reports in floats are those of the exact channels, to their stated error, where they are sure."""
+
+from fractions import Fraction
+from typing import get_args
+
+import pytest
+
+from ldp.approximate_errors import report_laws
+from ldp.utility import Solution, expected_error
+
+PLANS = [(2,), (2, 30), (3, 3, 8, 12, 37, 11), (5, 50, 500), (2, 65_534)]
+
+
+@pytest.mark.parametrize("mechanism", get_args(Solution))
+@pytest.mark.parametrize("unit", ["profile", "attribute"])
+def test_errors_are_those_of_the_exact_channels(mechanism, unit) -> None:
+    for sizes in PLANS:
+        epsilons = [Fraction(each, 1000) for each in (1, 700, 1425, 4001, 9000, 16_000)]
+        laws = report_laws(mechanism, unit=unit, epsilons=epsilons, domain_sizes=sizes)
+        for at, epsilon in enumerate(epsilons):
+            frequency = at % 3 / 2
+            exact = expected_error(
+                mechanism,
+                epsilon=epsilon,
+                unit=unit,
+                domain_sizes=sizes,
+                n_population=5000,
+                frequency=frequency,
+            ).std_errors
+            n_reports = 5000 / len(sizes) if mechanism.startswith("smp") else 5000
+            for law, error in zip(laws, exact, strict=True):
+                nearly = law.std_error(frequency, n_reports=n_reports, n_population=5000)
+                # A tenth of what is allowed for: whoever adds an operation has room.
+                assert not law.is_sure[at] or nearly[at] == pytest.approx(error, rel=law.slack[at] / 10)
+
+
+def test_few_plans_are_unsure() -> None:
+    epsilons = [Fraction(each, 1000) for each in range(1, 12_001)]
+    for sizes in PLANS:
+        laws = report_laws("rsfd-adp", unit="attribute", epsilons=epsilons, domain_sizes=sizes)
+        assert sum(~laws[0].is_sure) < 0.02 * len(epsilons)
