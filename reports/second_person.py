@@ -1,4 +1,4 @@
-"""The one rule of who counts as a second person, for everything that takes two: plans and caps.
+"""The one rule of who counts as a second person, for everything that takes two: plans, caps, days to undo.
 
 Two accounts are two people only if nobody can act through both. Whoever created an account, or changed its
 password, roles or second factor, may act through it: for MOBILITY_SECOND_PERSON_DAYS it counts as theirs. The

@@ -25,6 +25,7 @@ KIND_WORDS = {
     LedgerKind.STUDY_CLOSED: _("Study closed"),
     LedgerKind.STUDY_DELETED: _("Study deleted"),
     LedgerKind.BATCH_ENDED: _("Batch ended"),
+    LedgerKind.DAY_UNDO: _("Undo of a published day"),
     LedgerKind.PUBLICATION_APPLIED: _("Totals published"),
     LedgerKind.KEY_CREATED: _("Key made"),
     LedgerKind.KEY_DESTROYED: _("Key destroyed"),
@@ -215,6 +216,19 @@ def _days(facts: Facts) -> str:
     return gettext("%(first)s to %(last)s.") % {"first": first, "last": last}
 
 
+UNDOS = {
+    "asked": _("Asked for: undo %(day)s. A second person has to approve it."),
+    "approved": _("Approved: undo %(day)s."),
+    "refused": _("Refused: undo %(day)s."),
+    "withdrawn": _("Withdrawn: undo %(day)s."),
+}
+
+
+def _undo(facts: Facts) -> str:
+    text = UNDOS.get(str(facts.get("what")))
+    return "" if text is None else str(text) % {"day": facts.get("day")}
+
+
 def _share(facts: Facts) -> str:
     text = gettext("Link %(link)s to %(indicator)s.")
     words = text % {"link": facts.get("link"), "indicator": facts.get("indicator")}
@@ -312,6 +326,7 @@ _SENTENCES: dict[str, Callable[[Facts], str]] = {
     LedgerKind.KEY_CREATED: _key,
     LedgerKind.KEY_DESTROYED: _key,
     LedgerKind.EXPORT_MADE: _export,
+    LedgerKind.DAY_UNDO: _undo,
     LedgerKind.SHARE_CREATED: _share,
     LedgerKind.SHARE_OPENED: _share,
     LedgerKind.SHARE_REVOKED: _share,

@@ -5,6 +5,7 @@ from mobility.models.drafts import PlanDraft
 from mobility.models.feeds import ExtractProfile, FeedToken
 from mobility.models.handover import Handover
 from mobility.models.outbox import OutboxDelta, VaultPublication
+from mobility.models.undo import DayUndo
 from mobility.models.vault import AnswerShard, DayState, OptOutShard, PresenceShard, VaultDay, VaultStudy
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Batch",
     "Chunk",
     "DayState",
+    "DayUndo",
     "ExtractProfile",
     "FeedToken",
     "Handover",

@@ -7,7 +7,8 @@ from uuid import UUID, uuid4
 from ldp.accounting import check_cap
 from ldp.errors import PlanError
 from mobility.errors import DayStateError, MobilityError
-from mobility.models import Batch, VaultDay, VaultStudy
+from mobility.models import Batch, DayUndo, VaultDay, VaultStudy
+from mobility.services import undoing
 from mobility.services.dispatching import ask
 from mobility.services.vault import OpenStudy, open_study
 from reports.services.budgets import BudgetExceededError, check_voided_day, reserve_voided_day
@@ -32,9 +33,40 @@ def request_void_day(study: VaultStudy, *, day: int, by: str, batch_id: UUID | N
     Raises
     ------
     DayStateError : nothing was uploaded for the day, it is closed, or a cap forbids another value
+    UndoWaitsError : it raises epsilon above what was approved: a second person is asked, nothing is undone
     """
-    check_voidable(open_study(study), day=day)
+    opened = open_study(study)
+    check_voidable(opened, day=day)
+    if _adds_a_value(opened, day=day) and undoing.needs_second_person(opened.row):
+        raise undoing.ask(opened.row, day=day, by=by)
     return _requested(study, kind=Batch.Kind.VOID_DAY, day=day, by=by, batch_id=batch_id)
+
+
+def approve_undo(undo: DayUndo, *, voided_days: int, by: str) -> Batch:
+    """Let a day be undone that waits for a second person.
+
+    Parameters
+    ----------
+    voided_days : published days undone with this one, whose epsilon the person saw
+
+    Raises
+    ------
+    UndoDecisionError : `by` is no second person, it was decided already, or another day was undone meanwhile
+    DayStateError : as in `request_void_day`
+    """
+    check_voidable(open_study(undo.study), day=undo.day)
+    with undoing.approving(undo, voided_days=voided_days, by=by) as locked:
+        kind = Batch.Kind.VOID_DAY
+        batch = Batch.objects.create(study=undo.study, kind=kind, day=undo.day, created_by=undo.asked_by)
+        locked.batch = batch
+    queue(batch)
+    return batch
+
+
+def check_approved(batch: Batch, study: OpenStudy, *, day: int) -> None:
+    """Raise DayStateError if undoing a day takes an approval that this batch has not."""
+    if _adds_a_value(study, day=day):
+        undoing.check_approved(batch, study.row)
 
 
 def check_voidable(study: OpenStudy, *, day: int) -> None:
@@ -65,8 +97,7 @@ def spend_voided_day(study: OpenStudy, *, day: int) -> None:
     ------
     DayStateError : no such budget is left
     """
-    row = VaultDay.objects.filter(study=study.row, day=day).first()
-    if row is None or not adds_a_value(study, row):
+    if not _adds_a_value(study, day=day):
         return
     try:
         reserve_voided_day(study.row.slug, voided_days=study.row.voided_days + 1)
@@ -86,6 +117,11 @@ def adds_a_value(study: OpenStudy, day: VaultDay) -> bool:
         return False
     has_daily = any(spec.kind == "daily" for spec in study.plan.indicators)
     return (has_daily or study.plan.location is not None) and day.state == VaultDay.State.PUBLISHED
+
+
+def _adds_a_value(study: OpenStudy, *, day: int) -> bool:
+    row = VaultDay.objects.filter(study=study.row, day=day).first()
+    return row is not None and adds_a_value(study, row)
 
 
 def _requested(study: VaultStudy, *, kind: str, day: int, by: str, batch_id: UUID | None) -> Batch:

@@ -47,6 +47,7 @@ def of_batch(batch: Batch, study: OpenStudy) -> DayMoves:
         day = batch.day or 0
         if batch.state == Batch.State.QUEUED:  # from then on it only resumes
             intake.check_voidable(study, day=day)
+            intake.check_approved(batch, study, day=day)
             intake.spend_voided_day(study, day=day)
         return DayMoves(undo=day, forget=frozenset([day]))
     states = {row.day: row for row in VaultDay.objects.filter(study=study.row)}

@@ -9,15 +9,17 @@ from mobility.models import Batch, VaultStudy
 from reports.policies import Role, studies_for, study_for
 
 
-def vault_study_or_404(request: HttpRequest, slug: str, *roles: Role) -> VaultStudy:
-    """Row of a study in the vault, without its definition and plan.
+def vault_study_or_404(request: HttpRequest, slug: str, *roles: Role, whole: bool = False) -> VaultStudy:
+    """Row of a study in the vault.
 
     Parameters
     ----------
     roles : those in which the account acts; an operator by default
+    whole : with its definition and plan, which are large
     """
     study_for(request.user, slug, *(roles or (Role.OPERATOR,)))
-    return get_object_or_404(VaultStudy.objects.defer("definition", "plan"), slug=slug)
+    rows = VaultStudy.objects.all() if whole else VaultStudy.objects.defer("definition", "plan")
+    return get_object_or_404(rows, slug=slug)
 
 
 def batch_or_404(request: HttpRequest, batch_id: Any) -> Batch:

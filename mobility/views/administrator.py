@@ -21,6 +21,7 @@ from mobility.services.drafts import DraftOpenError, draft_new_study
 from mobility.services.plan_publishing import obstacle
 from mobility.views.drafts import open_drafts
 from mobility.views.study_form import StudyForm, StudyFormError, check_given, check_size
+from mobility.views.undoing import waiting_undos
 from mobility.wording import megabytes
 from reports import wording
 from reports.location_statement import location_protection
@@ -60,6 +61,7 @@ def studies(request: HttpRequest) -> HttpResponse:
         "rows": rows,
         "spent_populations": spent_populations(),
         "drafts": open_drafts(request.user),
+        "undos": waiting_undos(None, me=request.user.get_username()),
     }
     return render(request, "administrator/studies.html", context)
 
@@ -144,10 +146,8 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     plan = current_plan(found)
     spec, certificate = certified(plan)
     located = location_protection(spec, extra_days=plan.voided_days)
-    vault_id, erasure = VaultStudy.objects.filter(slug=slug).values_list("pk", "certificate").first() or (
-        None,
-        None,
-    )
+    vault = VaultStudy.objects.defer("definition", "plan").filter(slug=slug).first()
+    erasure = None if vault is None else vault.certificate
     typed = {each.indicator_id: each.epsilon for each in plan.indicators.all()}
     context = {
         "study": found,
@@ -166,7 +166,8 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "final": obstacle(slug),
         "open_draft": PlanDraft.objects.filter(slug=slug, state__in=PlanDraft.OPEN).first(),
         "erasure": erasure,
-        "handover": waiting_handover(vault_id) if vault_id is not None else None,
+        "handover": None if vault is None else waiting_handover(vault.pk),
+        "undos": [] if vault is None else waiting_undos(vault, me=request.user.get_username()),
         "is_erased": is_complete(erasure),
         "crumbs": [(gettext("Administration"), reverse("administrator:studies"))],
     }

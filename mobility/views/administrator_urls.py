@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from mobility.views import administrator, closing, demo, draft_edit, drafts, simulator, study_files
+from mobility.views import administrator, closing, demo, draft_edit, drafts, simulator, study_files, undoing
 
 app_name = "administrator"
 urlpatterns = [
@@ -16,6 +16,7 @@ urlpatterns = [
     path("demo/remove/", demo.remove, name="remove_demo"),
     path("<slug:slug>/", administrator.study, name="study"),
     path("<slug:slug>/draft/", drafts.draft_study, name="draft_study"),
+    path("<slug:slug>/undo/<int:undo_id>/", undoing.decide, name="decide_undo"),
     path("<slug:slug>/close/", closing.close, name="close"),
     path("<slug:slug>/study.json", study_files.export, name="export_study"),
     path("<slug:slug>/certificate.json", closing.certificate, name="certificate"),

@@ -17,10 +17,12 @@ from mobility.models import Batch, VaultStudy
 from mobility.quality.batch_checks import batch_checks
 from mobility.quality.coverage import coverage_of
 from mobility.services import endings, intake
+from mobility.services.undoing import UndoWaitsError, needs_second_person, rise_of
 from mobility.views.access import batch_or_404, slugs_of, vault_study_or_404
 from mobility.views.coverage_calendar import day_marks, legend
 from mobility.views.forms import DayForm, close_form, void_form
 from mobility.views.progress import batch_progress
+from mobility.views.undoing import waiting_undos
 from mobility.views.upload_form import upload_context
 from reports.policies import READERS, Role, require_role, studies_for
 
@@ -39,7 +41,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 @operators_only
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Upload form, days and batches of one study."""
-    row = vault_study_or_404(request, slug)
+    row = vault_study_or_404(request, slug, whole=True)
     head = selectors.study_head(row.pk)
     days = selectors.study_days(row.pk, head)
     coverage = coverage_of(row.pk)
@@ -55,6 +57,8 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "handover": selectors.waiting_handover(row.pk),
         "close_form": close_form(days),
         "void_form": void_form(days),
+        "undos": waiting_undos(row, me=request.user.get_username()),
+        "rise": rise_of(row).words if needs_second_person(row) else "",
         "crumbs": [(gettext("Uploads"), reverse("operator:studies"))],
     }
     return render(request, "operator/study.html", context)
@@ -125,6 +129,8 @@ def _start(request: HttpRequest, row: VaultStudy, form: DayForm, start: Callable
     else:
         try:
             return redirect(_batch_url(start()))
+        except UndoWaitsError as waits:
+            messages.warning(request, str(waits))
         except MobilityError as error:
             messages.error(request, str(error))
     return redirect("operator:study", slug=row.slug)

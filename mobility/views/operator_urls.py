@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from mobility.views import coverage, feeds, operator, uploads
+from mobility.views import coverage, feeds, operator, undoing, uploads
 
 app_name = "operator"
 urlpatterns = [
@@ -23,4 +23,5 @@ urlpatterns = [
     path("<slug:slug>/profiles/", include("mobility.views.profile_urls")),
     path("<slug:slug>/close-days/", operator.close_days, name="close_days"),
     path("<slug:slug>/void-day/", operator.void_day, name="void_day"),
+    path("<slug:slug>/void-day/<int:undo_id>/withdraw/", undoing.withdraw, name="withdraw_undo"),
 ]

@@ -24,6 +24,7 @@ class LedgerKind(StrEnum):
     STUDY_CLOSED = "study.closed"
     STUDY_DELETED = "study.deleted"
     BATCH_ENDED = "batch.ended"
+    DAY_UNDO = "day.undo"
     PUBLICATION_APPLIED = "publication.applied"
     KEY_CREATED = "key.created"
     KEY_DESTROYED = "key.destroyed"

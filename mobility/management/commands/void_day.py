@@ -14,7 +14,10 @@ from mobility.services.vault import find_study, open_study
 
 
 class Command(BatchCommand):
-    help = "Undo everything uploaded for a day that is not closed; its files can then be uploaded again."
+    help = (
+        "Undo everything uploaded for a day that is not closed; its files can then be uploaded again. Where "
+        "that raises epsilon above what was approved, ask a second person, undo nothing, and fail."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")

@@ -13,7 +13,7 @@ from django.db import connections
 
 from mobility.errors import DayStateError
 from mobility.models import Batch, VaultStudy
-from mobility.services import intake, studies
+from mobility.services import studies
 from mobility.services.demo_removal import remove_demo
 from mobility.services.drafts import approve_draft, draft_new_study, submit_draft
 from mobility.services.plan_publishing import publish_draft
@@ -95,7 +95,7 @@ def test_what_undoing_a_day_costs_is_spent_before_anything_is_undone(make_pipeli
     pipeline = make_pipeline(**SMALL)
     pipeline.upload(few[0])
     cap("14.5")
-    waiting = intake.request_void_day(pipeline.study, day=1, by="olga")
+    waiting = pipeline.request_void_day(1)
     create_study(replace(definition, slug="other"), by="adam")
     before = pipeline.tallies()
     ended = pipeline.finished(waiting)

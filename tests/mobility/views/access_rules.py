@@ -44,6 +44,7 @@ FEED = {**STUDY, "token_id": "feed"}
 UPLOAD = {**STUDY, "upload_id": "batch"}
 PROFILE = {**STUDY, "name": "profile"}
 PERSON = {"account_id": "account"}
+UNDO = {**STUDY, "undo_id": "undo"}
 DRAFT = {"draft_id": "draft"}
 CSV, JSON = {"file_format": "csv"}, {"file_format": "json"}
 ONE_DAY = "?kind=baseline&from=2024-05-30&to=2024-05-30"
@@ -108,6 +109,8 @@ RULES = {
     "operator:delete_profile": Rule(roles=OPERATORS, about=PROFILE, method="post"),
     "operator:close_days": Rule(roles=OPERATORS, about=STUDY, method="post"),
     "operator:void_day": Rule(roles=OPERATORS, about=STUDY, method="post"),
+    "operator:withdraw_undo": Rule(roles=OPERATORS, about=UNDO, method="post"),
+    "administrator:decide_undo": Rule(roles=OVERSEERS, about=UNDO, method="post"),
     # A session counts for nothing here, so that all get the same: what tokens open is asked for below.
     "api:extract": Rule(
         roles=EVERYBODY, about=STUDY, kwargs={"filename": "day.csv"}, method="put", status=401,

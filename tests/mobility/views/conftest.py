@@ -13,7 +13,7 @@ from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
-from mobility.models import Batch, FeedToken, VaultStudy
+from mobility.models import Batch, DayUndo, FeedToken, VaultStudy
 from mobility.profiles.typed import TypedProfile
 from mobility.runtime import private_folder
 from mobility.services import dispatching, running
@@ -34,7 +34,7 @@ YESTERDAY = timedelta(days=-1)
 UNKNOWN: dict[str, Any] = {
     "slug": "nothing", "indicator": "age", "batch": uuid4(), "profile": "operator-x", "feed": 10**6,
     "note": 10**6, "token": 10**6, "link": 10**6, "view": 10**6, "cap": 10**6, "account": 10**6,
-    "grant": 10**6, "draft": 10**6,
+    "grant": 10**6, "draft": 10**6, "undo": 10**6,
 }  # fmt: skip
 
 
@@ -94,11 +94,12 @@ def things_of(study: Study, *, maker: User) -> dict[str, Any]:
     end, days = timezone.now() + timedelta(days=1), dict.fromkeys(("first_day", "last_day"), study.first_day)
     token = maker.api_tokens.create(name="nightly", digest=f"token-{slug}", expires_at=end)
     link = maker.share_links.create(indicator=age, digest=f"link-{slug}", expires_at=end, **days)
+    undo = DayUndo.objects.create(study=row, day=1, voided_days=1, asked_by="olga")
     return {
         "slug": slug, "indicator": "home", "batch": batch.pk, "feed": feed.pk, "profile": "operator-x",
         "note": note.pk, "token": token.pk, "link": link.pk, "view": view.pk, "cap": cap.pk,
         "account": target.pk, "grant": target.study_grants.get().pk,
-        "draft": draft_of_study(slug, by="adam").pk,
+        "draft": draft_of_study(slug, by="adam").pk, "undo": undo.pk,
     }  # fmt: skip
 
 

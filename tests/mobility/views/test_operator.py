@@ -8,6 +8,8 @@ from unittest.mock import Mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -15,7 +17,7 @@ from mobility import wording
 from mobility.handover import HandoverRefusedError, HandoverWaitsError
 from mobility.ingest.counts import IGNORED, REJECTED
 from mobility.keystore import keystore
-from mobility.models import Batch, Handover, VaultDay, VaultPublication, VaultStudy
+from mobility.models import Batch, DayUndo, Handover, VaultDay, VaultPublication, VaultStudy
 from mobility.services import handover, intake, outcomes
 from mobility.services.studies import create_study
 from reports.policies import Role
@@ -182,6 +184,10 @@ class TestBatch:
         assert "has not reported" in shown(alive_until=timezone.now() - minute)
 
 
+def undo_url(name: str) -> str:
+    return reverse(name, args=["fair", DayUndo.objects.latest("pk").pk])
+
+
 class TestDays:
     def change(self, client, name, **data):
         return said(client.post(f"/operator/fair/{name}/", data, follow=True))
@@ -201,12 +207,44 @@ class TestDays:
         assert "presence noise" not in page(client, STUDY_URL)  # other studies do not speak of it
         assert "Nothing was changed" in self.change(client, "void-day", day=1, confirm="on")
 
-    def test_undoing_takes_a_confirmation_and_frees_the_day(self, client, study, uploaded, run_batches):
+    def test_a_second_person_sees_what_undoing_a_day_costs_and_approves_it(
+        self, client, person, study, uploaded, run_batches
+    ):
+        rises = "Undoing a published day raises epsilon of all values of a person (profile) from 1.5 to 2."
+        says(page(client, STUDY_URL), rises, "A second person must approve that")
+        asked = self.change(client, "void-day", day=1, confirm="on")
+        says(asked, "Wed 1 May 2024 is not undone yet.", rises, "waits for the approval of a second person")
+        assert "The request was withdrawn" in said(
+            client.post(undo_url("operator:withdraw_undo"), follow=True)
+        )
+        self.change(client, "void-day", day=1, confirm="on")
+        officer, both = Client(), Client()
+        officer.force_login(person("petra", Role.PRIVACY_OFFICER))
+        for address in ("/administrator/", "/administrator/fair/"):
+            says(page(officer, address), "olga asked on", rises, "in the 30 days before it")
+        olga = User.objects.get(username="olga")
+        olga.groups.add(Group.objects.get_or_create(name=Role.ADMINISTRATOR)[0])
+        both.force_login(olga)
+        own = page(both, "/administrator/fair/")
+        assert "olga asked for it: another person must approve it" in own
+        assert "Approve: undo this day" not in own
+        url, sent = undo_url("administrator:decide_undo"), {"answer": "approve", "voided_days": "1"}
+        assert "olga asked for it: another person" in said(both.post(url, sent, follow=True))
+        assert "read it again first" in said(officer.post(url, sent | {"voided_days": "x"}, follow=True))
+        assert "You approved it. The day is being undone." in said(officer.post(url, sent, follow=True))
+        run_batches()
+        assert VaultDay.objects.count() == 0
+        assert "decided already by petra" in said(officer.post(url, {"answer": "refuse"}, follow=True))
+
+    def test_undoing_takes_a_confirmation_and_frees_the_day(
+        self, client, study, uploaded, run_batches, settings
+    ):
         for name in ("close-days", "void-day"):
             assert client.get(f"/operator/fair/{name}/").status_code == 405
             for data in ({"day": 1}, {"confirm": "on"}, *({"day": day, "confirm": "on"} for day in (9, "x"))):
                 assert "Nothing was changed: choose a day and confirm." in self.change(client, name, **data)
         assert Batch.objects.count() == 1
+        settings.MOBILITY_SECOND_PERSON = False
         assert "Undo day 1" in self.change(client, "void-day", day=1, confirm="on")
         run_batches()
         assert VaultDay.objects.count() == 0
