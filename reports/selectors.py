@@ -239,7 +239,7 @@ def _reports(loaded: Loaded, windows: Sequence[Window]) -> list[WindowReport]:
     return [_window_report(loaded, window) for window in windows]
 
 
-def _check_union(indicator: Indicator, window: Window) -> None:
+def check_union(indicator: Indicator, window: Window) -> None:
     if window.days > 1 and not has_unions(indicator):
         text = gettext(
             "window of %(indicator)s must be a single day: people answer it on %(n)d of %(days)d days, got "
@@ -251,7 +251,7 @@ def _check_union(indicator: Indicator, window: Window) -> None:
 
 def _window_report(loaded: Loaded, window: Window) -> WindowReport:
     indicator, study = loaded.indicator, loaded.indicator.study
-    _check_union(indicator, window)
+    check_union(indicator, window)
     days = {"first_day": window.first_day, "last_day": window.last_day}
     n_visitors = int(union(loaded.visitors, **days))
     n_reports = int(union(loaded.n_reports, **days))

@@ -17,3 +17,11 @@ def compute_density(self: Task, map_id: int) -> None:
     except AWAY:
         # `from None`: the error's text stays out of the broker and the log.
         raise self.retry(countdown=RETRY_S) from None
+
+
+@shared_task(ignore_result=True)
+def make_export(file_id: int) -> None:
+    """Make a file that somebody has asked for and waits for; who waits asks again if this one is lost."""
+    from reports.services.files import make_file
+
+    make_file(file_id)

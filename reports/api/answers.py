@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Max
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response, patch_vary_headers
@@ -15,7 +14,6 @@ from django.utils.translation import get_language, gettext
 
 from reports.api.problems import ProblemError, problem
 from reports.exports.records import CONTENT_TYPES, render, report_record
-from reports.models import DayNote, Plan, Publication, Study
 from reports.selectors import WindowReport
 from reports.version import software
 
@@ -118,24 +116,6 @@ def refuse_unknown(request: HttpRequest, *known: str) -> None:
         text = gettext("There is no parameter %(name)s here. Parameters: %(known)s.")
         names = ", ".join(known) or gettext("none")
         raise ProblemError(422, text % {"name": repr(unknown[0][:40]), "known": names})
-
-
-def state_of(studies: Sequence[Study]) -> list[object]:
-    """What reports of some studies depend on: their rows, plans, notes, and which deltas they count."""
-    pks = [study.pk for study in studies]
-    return [
-        [[str(getattr(study, field.attname)) for field in study._meta.concrete_fields] for study in studies],
-        list(Plan.objects.filter(study__in=pks).order_by("pk").values_list("spec_hash", "voided_days")),
-        list(DayNote.objects.filter(study__in=pks).order_by("pk").values_list("pk", "at")),
-        # How many, and which is the newest: totals only ever change with a publication.
-        list(
-            Publication.objects.filter(study__in=pks)
-            .values("study")
-            .annotate(n=Count("pk"), newest=Max("pk"), at=Max("received_at"))
-            .order_by("study")
-            .values_list("study", "n", "newest", "at")
-        ),
-    ]
 
 
 def _csv(reports: Iterable[WindowReport], *, links: dict[str, str] | None = None) -> Content:

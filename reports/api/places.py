@@ -7,7 +7,7 @@ from reports.api.answers import Content, Page, as_json, page_links
 from reports.api.problems import ProblemError
 from reports.exports.places import SQUARE_NAMES, Places, Record, square_columns, tail_of, window_record
 from reports.locations import location_spec, windows_with_maps
-from reports.models import DensityMap, Study
+from reports.models import Study
 from reports.selectors import Window
 
 _LEAST = 0.05  # subscribers in a square that is worth an entry
@@ -29,12 +29,6 @@ def located_window(study: Study, window: Window) -> Window:
         )
         raise ProblemError(422, text % {"n": spec.max_values})
     return window
-
-
-def state_of_places(study: Study, window: Window) -> list[object]:
-    """How far the deconvolved map is, and of which counts."""
-    rows = DensityMap.objects.filter(study=study, first_day=window.first_day, last_day=window.last_day)
-    return list(rows.values_list("fingerprint", "state"))
 
 
 def page_of_squares(request: HttpRequest, places: Places, *, page: Page, is_all: bool) -> Content:

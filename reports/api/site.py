@@ -20,15 +20,15 @@ from reports.api.answers import (
     page_of_reports,
     page_of_rows,
     refuse_unknown,
-    state_of,
 )
 from reports.api.auth import Session, Token, reader_of
 from reports.api.document import DocumentedApi
-from reports.api.places import located_window, page_of_squares, state_of_places
+from reports.api.places import located_window, page_of_squares
 from reports.api.problems import ProblemError
 from reports.api.records import indicator_record, outages_of, study_line, study_record, visitors_record
 from reports.composition import composition_facts
 from reports.exports.places import select_places, zones_document
+from reports.fingerprints import state_of, state_of_places
 from reports.models import Indicator, Study
 from reports.selectors import (
     Window,

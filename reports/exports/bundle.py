@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from reports.exports.errors import ExportError
 from reports.exports.records import to_json
 from reports.exports.selection import select_study
 from reports.models import DayNote, Study, Tally
-from reports.selectors import LEVEL, Counts, current_plan, has_unions, visitor_unions
+from reports.selectors import LEVEL, Counts, WindowReport, current_plan, has_unions, visitor_unions
 from reports.statement import privacy_statement
 from reports.version import software
 
@@ -46,13 +47,18 @@ LDP_MODULES: Final = (
     "presence.py",
     "unions.py",
 )
+Reports = tuple[WindowReport, ...]
 _PACKAGE = '"""The parts of the library that read tallies; the package of the software has all of it."""\n'
 _FIRST_MOMENT_OF_ZIP: Final = (1980, 1, 1, 0, 0, 0)
 _ATTEMPTS: Final = 3
 
 
-def bundle_of(study: Study) -> bytes:
+def bundle_of(study: Study, *, watched: Callable[[Reports], Reports] = tuple) -> bytes:
     """Zip file with everything that it takes to recompute the reports of a study.
+
+    Parameters
+    ----------
+    watched : makes reports tell how many of them have been written
 
     Raises
     ------
@@ -61,7 +67,7 @@ def bundle_of(study: Study) -> bytes:
     _refuse_hidden(study)
     for _ in range(_ATTEMPTS):
         tallies = _tallies(study)
-        exported = to_json(select_study(study).reports)
+        exported = to_json(watched(select_study(study).reports))
         if _tallies(study) == tallies:  # else a publication came in between
             return _zipped(_files(study, tallies=tallies, exported=exported))
     raise ExportError(gettext("New answers are coming in just now. Try again in a moment."))

@@ -4,6 +4,7 @@ from reports.models.access import ApiToken, SavedView, ShareLink, ShareView
 from reports.models.account import AccountName
 from reports.models.budget import BudgetCap, BudgetPopulation, CapDecision, DeletedStudy
 from reports.models.density import DensityMap
+from reports.models.export_file import ExportFile
 from reports.models.grant import StudyGrant
 from reports.models.intake import Sender, SentStudy
 from reports.models.ledger import LedgerEntry, LedgerHead, LedgerKind
@@ -23,6 +24,7 @@ __all__ = [
     "DayNote",
     "DeletedStudy",
     "DensityMap",
+    "ExportFile",
     "Indicator",
     "LedgerEntry",
     "LedgerHead",

@@ -8,31 +8,18 @@ from django.db import models
 from django.db.models import F, Q
 from numpy.typing import NDArray
 
+from reports.models.computation import Computation
 from reports.models.study import Study
 
 Layers = NDArray[np.float32]
 
 
-class DensityMap(models.Model):
-    """Where the subscribers of one window are most likely, by square of the study's grid.
-
-    It follows from the tally alone: deleting one loses nothing. One with another fingerprint is out of date.
-    """
-
-    class State(models.TextChoices):
-        WAITING = "waiting"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
+class DensityMap(Computation):
+    """Where the subscribers of one window are most likely, by square of the study's grid."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="density_maps")
     first_day = models.PositiveSmallIntegerField(help_text="number of the study day, from 1")
     last_day = models.PositiveSmallIntegerField(help_text="the same day, or a later one")
-    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of all that it is computed from")
-    state = models.CharField(max_length=8, choices=State, default=State.WAITING)
-    stage = models.PositiveSmallIntegerField(default=0, help_text="steps of the computation that are done")
-    changed_at = models.DateTimeField(auto_now=True)
-    created_at = models.DateTimeField(auto_now_add=True)
     layers = models.BinaryField(
         null=True, help_text="density, std_error, low, high: float32 little endian, (4, n_y, n_x), by zlib"
     )

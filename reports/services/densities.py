@@ -1,7 +1,6 @@
 """Deconvolved maps: asked for by a page, computed by a worker, kept until the tally changes."""
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +19,6 @@ from reports.status import Status
 
 N_STAGES: Final = 4  # density, replicates, goodness, zones
 N_REPLICATES: Final = 50
-PATIENCE: Final = timedelta(minutes=15)  # without a sign of life: whoever computed it is gone
 
 
 def kept_maps(area: Area, windows: Sequence[LocationWindow]) -> list[DensityMap | None]:
@@ -55,7 +53,7 @@ def ask_for_maps(study: Study, windows: Sequence[Window]) -> int:
             last_day=each.window.last_day,
             defaults={"fingerprint": fingerprint},
         )
-        if not is_new and not _is_to_be_computed(row, fingerprint):
+        if not is_new and not row.is_to_be_computed(fingerprint):
             continue
         row.fingerprint, row.state, row.stage, row.layers = fingerprint, DensityMap.State.WAITING, 0, None
         row.save()
@@ -81,23 +79,11 @@ def compute_map(pk: int) -> None:
         raise
 
 
-def is_on_its_way(row: DensityMap) -> bool:
-    """Whether a worker is at a map, or soon will be; not where nobody has shown a sign of life for long."""
-    is_asked_for = row.state in (DensityMap.State.WAITING, DensityMap.State.RUNNING)
-    return is_asked_for and row.changed_at >= timezone.now() - PATIENCE
-
-
 def map_on_its_way(study: Study, window: Window) -> DensityMap | None:
     """The map of a window if a worker is at it, or soon will be, be it of what was published or of before."""
     rows = DensityMap.objects.filter(study=study, first_day=window.first_day, last_day=window.last_day)
     row = rows.defer("layers").first()
-    return row if row is not None and is_on_its_way(row) else None
-
-
-def _is_to_be_computed(row: DensityMap, fingerprint: str) -> bool:
-    if row.fingerprint != fingerprint:
-        return True
-    return row.state != DensityMap.State.DONE and not is_on_its_way(row)
+    return row if row is not None and row.is_on_its_way else None
 
 
 def _compute(row: DensityMap) -> None:

@@ -230,7 +230,7 @@ def _state_of(kept: DensityMap | None, *, is_missing: list[bool]) -> dict[str, A
     is_done = kept is not None and kept.state == DensityMap.State.DONE
     return {
         "is_done": is_done,
-        "is_running": kept is not None and densities.is_on_its_way(kept),
+        "is_running": kept is not None and kept.is_on_its_way,
         "has_failed": kept is not None and kept.state == DensityMap.State.FAILED,
         "stage": words.stage_words(kept) if kept else "",
         "n_stages": densities.N_STAGES,

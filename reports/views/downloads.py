@@ -1,6 +1,9 @@
 """What a page shows, as a file."""
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
@@ -16,27 +19,21 @@ from reports.compare_query import (
     measure_of,
 )
 from reports.days_shown import asked_categories
-from reports.exports.bundle import bundle_of
 from reports.exports.comparisons import comparison_findings
 from reports.exports.errors import ExportError
 from reports.exports.findings import WRITERS, Findings
 from reports.exports.formats import FORMATS, Format
 from reports.exports.movements import movement_findings
-from reports.exports.selection import (
-    Scope,
-    Selection,
-    select_days,
-    select_study,
-    select_summary,
-    select_window,
-)
+from reports.exports.recipes import BUNDLE, Recipe
+from reports.exports.selection import Scope
 from reports.models import Indicator
 from reports.movement import movement
 from reports.options import DaysOptions, ReportOptions
 from reports.picker import requested_window
-from reports.selectors import UnionNotAvailableError, WindowError, visitor_unions
+from reports.selectors import UnionNotAvailableError, WindowError, check_union, visitor_unions
 from reports.statement import privacy_statement
 from reports.views.access import exporters_only, indicator_or_404, readable, sees_all, study_or_404
+from reports.views.files import attachment, file_response, refused
 from reports.views.handed_out import handed_out
 from reports.views.movement import asked_of as movement_asked
 
@@ -44,38 +41,50 @@ from reports.views.movement import asked_of as movement_asked
 @require_safe
 @exporters_only
 @handed_out
-def download_study(request: HttpRequest, slug: str, file_format: str) -> HttpResponse:
+def download_study(request: HttpRequest, slug: str, file_format: str) -> HttpResponseBase:
     """All indicators: in all windows as data, over all days for reading."""
     study, found = study_or_404(request, slug), _format(file_format, Scope.STUDY)
-    return _file(select_summary(study) if found.is_drawn else select_study(study), found)
+    return file_response(request, study, Recipe(scope=Scope.STUDY, ending=found.ending))
 
 
 @require_safe
 @exporters_only
 @handed_out
-def download_window(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
+def download_window(
+    request: HttpRequest, slug: str, indicator_slug: str, file_format: str
+) -> HttpResponseBase:
     """One indicator in the window that the address names."""
     indicator, found = _indicator(request, slug, indicator_slug), _format(file_format, Scope.WINDOW)
-    options = ReportOptions.from_query(request.GET) if found.is_drawn else ReportOptions()
+    study = indicator.study
     try:
-        window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(indicator.study))
-        selection = select_window(indicator, window, options=options)
+        window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(study))
+        check_union(indicator, window)
     except WindowError as error:
         return refused(error)
-    return _file(selection, found)
+    recipe = Recipe(
+        scope=Scope.WINDOW,
+        ending=found.ending,
+        indicator=indicator.slug,
+        first_day=window.first_day,
+        last_day=window.last_day,
+        options=ReportOptions.from_query(request.GET).query("") if found.is_drawn else "",
+    )
+    return file_response(request, study, recipe)
 
 
 @require_safe
 @exporters_only
 @handed_out
-def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
+def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponseBase:
     """One indicator on each day; what is drawn as the page shows it."""
     indicator, found = _indicator(request, slug, indicator_slug), _format(file_format, Scope.DAYS)
-    if not found.is_drawn:
-        return _file(select_days(indicator), found)
-    options = DaysOptions.from_query(request.GET)
-    categories = asked_categories(request.GET, n_categories=len(indicator.categories))
-    return _file(select_days(indicator, options=options, categories=categories), found)
+    options = ""
+    if found.is_drawn:
+        categories = asked_categories(request.GET, n_categories=len(indicator.categories))
+        chosen = urlencode([("category", code) for code in categories])
+        options = DaysOptions.from_query(request.GET).query(chosen)
+    recipe = Recipe(scope=Scope.DAYS, ending=found.ending, indicator=indicator.slug, options=options)
+    return file_response(request, indicator.study, recipe)
 
 
 @require_safe
@@ -118,14 +127,9 @@ def download_movement(request: HttpRequest, slug: str, indicator_slug: str, file
 @require_safe
 @exporters_only
 @handed_out
-def download_bundle(request: HttpRequest, slug: str) -> HttpResponse:
+def download_bundle(request: HttpRequest, slug: str) -> HttpResponseBase:
     """All that somebody else needs to recompute every number of a study."""
-    study = study_or_404(request, slug)
-    try:
-        content = bundle_of(study)
-    except ExportError as error:
-        return refused(error)
-    return attachment(content, content_type="application/zip", name=f"{study.slug}_bundle.zip")
+    return file_response(request, study_or_404(request, slug), Recipe(scope=BUNDLE, ending="zip"))
 
 
 @require_safe
@@ -152,14 +156,6 @@ def _format(ending: str, scope: Scope) -> Format:
     return found
 
 
-def _file(selection: Selection, found: Format) -> HttpResponse:
-    try:
-        content = found.write(selection)
-    except ExportError as error:
-        return refused(error)
-    return attachment(content, content_type=found.content_type, name=f"{selection.name}.{found.ending}")
-
-
 def _findings(findings: Findings, *, ending: str) -> HttpResponse:
     if ending not in WRITERS:
         raise Http404
@@ -169,17 +165,3 @@ def _findings(findings: Findings, *, ending: str) -> HttpResponse:
         return refused(error)
     content_type = FORMATS[ending].content_type
     return attachment(content, content_type=content_type, name=f"{findings.name}.{ending}")
-
-
-def attachment(content: bytes, *, content_type: str, name: str) -> HttpResponse:
-    """A file that a browser saves under this name."""
-    return HttpResponse(
-        content,
-        content_type=content_type,
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
-
-
-def refused(error: ValueError) -> HttpResponse:
-    """Why there is no such file, in words."""
-    return HttpResponseBadRequest(str(error), content_type="text/plain; charset=utf-8")

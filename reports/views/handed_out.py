@@ -5,7 +5,8 @@ from datetime import date
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from reports.ledger_chain import Json
@@ -13,7 +14,7 @@ from reports.models import Study
 from reports.services.handouts import record_file
 
 P = ParamSpec("P")
-View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 # Of addresses; those of comparisons name both sides.
 DAYS = ("from", "to", "with_from", "with_to")
 FILE_NAME = 'attachment; filename="'
@@ -26,7 +27,7 @@ def handed_out(view: View[P]) -> View[P]:
     """
 
     @wraps(view)
-    def noting(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def noting(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         response = view(request, *args, **kwargs)
         if response.status_code == 200 and request.method == "GET":
             facts: dict[str, Json] = {"way": "page", "file": _file_name(response)}
@@ -42,7 +43,7 @@ def handed_out(view: View[P]) -> View[P]:
     return noted  # type: ignore[no-any-return]
 
 
-def _file_name(response: HttpResponse) -> str:
+def _file_name(response: HttpResponseBase) -> str:
     return response["Content-Disposition"].removeprefix(FILE_NAME).removesuffix('"')
 
 

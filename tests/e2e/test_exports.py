@@ -51,9 +51,13 @@ def place_study(site, extract, tmp_path_factory):
 
 
 def fetched(page, label):
-    """Name and content of a file of the menu."""
+    """Name and content of a file of the menu; one that takes longer comes from a page of its own."""
+    address = page.url
     with page.expect_download() as waiting:
         page.locator(".downloads").get_by_role("link", name=label, exact=True).click()
+    if page.url != address:
+        page.goto(address)
+        page.locator(".downloads summary").click()
     return waiting.value.suggested_filename, waiting.value.path().read_bytes()
 
 

@@ -13,7 +13,7 @@ from redis import Redis
 
 from mobility import tasks
 from mobility.celery import app
-from reports.tasks import compute_density
+from reports.tasks import compute_density, make_export
 from scripts import services
 
 ROOT = Path(__file__).parents[2]
@@ -58,15 +58,16 @@ def test_what_is_short_comes_first_then_what_somebody_waits_for_then_batches(bro
             tasks.read_chunk.apply_async(args=("huge", index), connection=connection)
             tasks.apply_shard.apply_async(args=("other", index), connection=connection)
         compute_density.apply_async(args=(7,), connection=connection)
+        make_export.apply_async(args=(8,), connection=connection)
         for task in (tasks.sweep, tasks.hand_over, tasks.look_after_ledger):
             task.apply_async(connection=connection)
         tasks.advance.apply_async(args=("small",), connection=connection)
     assert {name: redis.llen(f"celery{name}") for name in ("", SEPARATOR + "3", SEPARATOR + "6")} == {
-        "": 4, SEPARATOR + "3": 1, SEPARATOR + "6": 6,
+        "": 4, SEPARATOR + "3": 2, SEPARATOR + "6": 6,
     }  # fmt: skip
-    assert fetched(broker, 11) == [
+    assert fetched(broker, 12) == [
         ("sweep", "()"), ("hand_over", "()"), ("look_after_ledger", "()"), ("advance", "('small',)"),
-        ("compute_density", "(7,)"),
+        ("compute_density", "(7,)"), ("make_export", "(8,)"),
         ("read_chunk", "('huge', 0)"), ("apply_shard", "('other', 0)"),
         ("read_chunk", "('huge', 1)"), ("apply_shard", "('other', 1)"),
         ("read_chunk", "('huge', 2)"), ("apply_shard", "('other', 2)"),

@@ -36,7 +36,7 @@ ESTIMATE, UNCERTAINTY = ReportOptions(), ReportOptions(layer="uncertainty")
 WHOLE = Window(1, 4)
 ALL_DAYS = {"from": "2024-05-30", "to": "2024-06-02"}
 CAPPED = replace(LOCATION, max_values=2)
-LONG_AGO = densities.PATIENCE + timedelta(seconds=1)
+LONG_AGO = DensityMap.PATIENCE + timedelta(seconds=1)
 OPTIONS = ReportOptions(view="map")
 
 

@@ -318,7 +318,7 @@ class TestPictures:
 class TestAddresses:
     def links(self, reader):
         page = reader.get(reverse("reports:maps", args=["fair-2024"]) + QUERY + "&layer=uncertainty")
-        found = re.findall(r'href="([^"]+)" download', page.content.decode())
+        found = re.findall(r'href="([^"]+)" (?:download|data-file)', page.content.decode())
         return [html.unescape(link) for link in found]
 
     def test_the_page_links_to_every_file(self, reader, computed, monkeypatch):

@@ -67,7 +67,7 @@ def file_of(reader, address):
 
 def links_of(reader, page):
     html = reader.get(page).content.decode()
-    return [unescape(link) for link in re.findall(r'href="([^"]+)" download', html)]
+    return [unescape(link) for link in re.findall(r'href="([^"]+)" (?:download|data-file)', html)]
 
 
 class TestFiles:

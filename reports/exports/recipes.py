@@ -1,0 +1,155 @@
+"""What a file is to hold, as plain values: a web server says so, and a worker makes the same file."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Self
+
+from django.http import QueryDict
+
+from reports.days_shown import asked_categories
+from reports.exports.bundle import Reports, bundle_of
+from reports.exports.formats import FORMATS
+from reports.exports.places import select_places
+from reports.exports.places_formats import PLACES_FORMATS
+from reports.exports.selection import (
+    Scope,
+    Selection,
+    select_days,
+    select_study,
+    select_summary,
+    select_window,
+)
+from reports.models import Indicator, Study
+from reports.options import DaysOptions, ReportOptions
+from reports.selectors import Window, WindowReport, windows_of_indicator
+
+Tick = Callable[[int], None]
+# Rows of a file that is made while its reader waits: it takes a web server less than 0.1 s. All else is made
+# by a worker: what has more rows, what is drawn, what has shapes, and bundles.
+AT_ONCE_ROWS: Final = {"csv": 5_000, "json": 5_000, "sdmx.csv": 5_000, "parquet": 5_000, "xlsx": 500}
+BUNDLE: Final = "bundle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """A file of a study; two that are equal, in one language and of one tally, have the same bytes.
+
+    Parameters
+    ----------
+    scope : "window", "days" or "study"; "bundle"; of reported places zones, squares, hexagons or maps
+    ending : of its format
+    indicator : slug; "" of the whole study and of places
+    first_day, last_day : numbers of the days of a window, else 0
+    options : how its page shows it, as a part of an address; "" for data
+    """
+
+    scope: str
+    ending: str
+    indicator: str = ""
+    first_day: int = 0
+    last_day: int = 0
+    options: str = ""
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        return cls(**value)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def window(self) -> Window:
+        return Window(self.first_day, self.last_day)
+
+    @property
+    def is_of_places(self) -> bool:
+        return (self.scope, self.ending) in PLACES_FORMATS
+
+    @property
+    def content_type(self) -> str:
+        return "application/zip" if self.scope == BUNDLE else FORMATS[self.ending].content_type
+
+    def is_made_at_once(self, study: Study) -> bool:
+        """Whether it is so small that its reader waits for it."""
+        if self.scope not in (*Scope,) or self.ending not in AT_ONCE_ROWS:
+            return False
+        indicators = (
+            study.indicators.filter(slug=self.indicator) if self.indicator else study.indicators.all()
+        )
+        n_rows = sum(self._n_windows(each) * len(each.categories) for each in indicators)
+        return n_rows <= AT_ONCE_ROWS[self.ending]
+
+    def _n_windows(self, indicator: Indicator) -> int:
+        if self.scope == Scope.WINDOW:
+            return 1
+        return indicator.study.days if self.scope == Scope.DAYS else len(windows_of_indicator(indicator))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A file that is made."""
+
+    name: str
+    content_type: str
+    content: bytes
+
+
+def write(study: Study, recipe: Recipe, *, tick: Tick = lambda _: None) -> Written:
+    """Make a file.
+
+    Parameters
+    ----------
+    tick : told now and then how many percent are done; what it raises ends the writing
+
+    Raises
+    ------
+    ExportError, WindowError : there is no such file; in words
+    """
+    tick(0)
+
+    def watched(reports: Reports) -> Reports:
+        return _Watched(reports, tick)
+
+    if recipe.scope == BUNDLE:
+        name, content = f"{study.slug}_bundle.zip", bundle_of(study, watched=watched)
+    elif recipe.is_of_places:
+        places = select_places(study, recipe.window)
+        found = PLACES_FORMATS[recipe.scope, recipe.ending]
+        name = f"{places.file_name(recipe.scope)}.{recipe.ending}"
+        content = found.write(places, ReportOptions.from_query(QueryDict(recipe.options)))
+    else:
+        selection = _selected(study, recipe)
+        name = f"{selection.name}.{recipe.ending}"
+        content = FORMATS[recipe.ending].write(replace(selection, reports=watched(selection.reports)))
+    return Written(name=name, content_type=recipe.content_type, content=content)
+
+
+def _selected(study: Study, recipe: Recipe) -> Selection:
+    if recipe.scope == Scope.STUDY:
+        return select_summary(study) if FORMATS[recipe.ending].is_drawn else select_study(study)
+    indicator, query = study.indicators.get(slug=recipe.indicator), QueryDict(recipe.options)
+    if recipe.scope == Scope.WINDOW:
+        return select_window(indicator, recipe.window, options=ReportOptions.from_query(query))
+    categories = asked_categories(query, n_categories=len(indicator.categories))
+    return select_days(indicator, options=DaysOptions.from_query(query), categories=categories)
+
+
+class _Watched(tuple[WindowReport, ...]):
+    """Reports that tell how many of them a writer has taken.
+
+    Each format goes through them in its own way, some more than once: the share only ever grows.
+    """
+
+    _TOLD = 50  # reports from one time to the next
+
+    def __new__(cls, reports: Reports, _tick: Tick) -> Self:
+        return super().__new__(cls, reports)
+
+    def __init__(self, _reports: Reports, tick: Tick) -> None:
+        self._tick = tick
+
+    def __iter__(self) -> Iterator[WindowReport]:
+        for number, report in enumerate(super().__iter__()):
+            if number % self._TOLD == 0:
+                self._tick(min(99, 100 * number // len(self)))
+            yield report

@@ -1,0 +1,284 @@
+"""Files that a worker makes: who waits for what, how long one is kept, and when it is given up."""
+
+from datetime import timedelta
+from itertools import chain
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from reports import tasks
+from reports.exports import recipes
+from reports.exports.formats import FORMATS
+from reports.exports.recipes import Recipe
+from reports.exports.selection import Scope
+from reports.models import ExportFile, Study
+from reports.policies import Role
+from reports.services import files, notes
+from reports.services.grants import give_grant
+from reports.services.people import create_account
+from reports.views import files as views
+from tests.reports import report_factory as factory
+
+pytestmark = pytest.mark.django_db
+PDF = "/studies/fair-2024/age/export.pdf?from=2024-05-30&to=2024-05-31"
+OTHER = "/studies/fair-2024/bundle.zip"
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+PART = {"HX-Request": "true"}
+State = ExportFile.State
+
+
+@pytest.fixture
+def sent(monkeypatch) -> list[int]:
+    """Files that workers were asked for and have not made."""
+    found: list[int] = []
+    monkeypatch.setattr(files, "_send", lambda row: found.append(row.pk))
+    monkeypatch.setattr(views, "WAIT_S", {"browser": 0.0, "script": 0.0})
+    return found
+
+
+@pytest.fixture
+def second(fair: Study) -> Client:
+    """Another analyst who reads the same study."""
+    account, _ = create_account("second", roles=[Role.ANALYST])
+    give_grant(account, study=None)
+    client = Client()
+    client.force_login(account)
+    return client
+
+
+def ago(seconds: float):
+    return timezone.now() - timedelta(seconds=seconds)
+
+
+def bytes_of(answer) -> bytes:
+    return answer.getvalue()
+
+
+class TestWhatIsMadeByAWorker:
+    @pytest.mark.parametrize("ending", FORMATS)
+    @pytest.mark.parametrize("scope", Scope)
+    def test_only_small_tables_are_made_at_once(self, scope, ending):
+        """Rows of text 5,000 at most, of a spreadsheet 500; nothing that is drawn or has shapes."""
+        size = 500 if ending == "xlsx" else 5_000
+        is_table = ending in ("csv", "json", "sdmx.csv", "parquet", "xlsx")
+        for n_categories, fits in ((size // 20, True), (size // 20 + 1, False)):
+            names = [f"c{n}" for n in range(n_categories)]
+            # of 20 windows, four are of the days 1 to 2
+            study = factory.create(factory.indicator("age", *names), slug=f"of-{n_categories}", days=20)
+            window = {"first_day": 1, "last_day": 2} if scope == Scope.WINDOW else {}
+            indicator = "" if scope == Scope.STUDY else "age"
+            recipe = Recipe(scope=scope, ending=ending, indicator=indicator, **window)
+            is_small = {Scope.DAYS: fits, Scope.WINDOW: True, Scope.STUDY: False}[scope]
+            assert recipe.is_made_at_once(study) == (is_table and is_small)
+
+    def test_a_bundle_and_places_of_any_size_are_made_by_a_worker(self, fair):
+        assert not Recipe(scope="bundle", ending="zip").is_made_at_once(fair)
+        assert not Recipe(scope="zones", ending="csv", first_day=1, last_day=1).is_made_at_once(fair)
+
+    def test_a_web_server_makes_nothing_large_and_a_head_starts_nothing(
+        self, reader, fair, sent, monkeypatch
+    ):
+        monkeypatch.setattr(views, "write", None)
+        assert reader.head(PDF).status_code == 200
+        assert not ExportFile.objects.exists()
+        page = reader.get(PDF, headers=BROWSER)
+        assert (page.status_code, len(sent)) == (202, 1)
+        assert 'hx-get="/studies/fair-2024/age/export.pdf?' in page.content.decode()
+        assert "hx-trigger" in page.content.decode()
+
+    def test_the_page_tells_how_far_it_is_and_then_fetches_the_file(self, reader, fair, sent):
+        def part():
+            return reader.get(PDF, headers=BROWSER | PART).content.decode()
+
+        reader.get(PDF, headers=BROWSER)
+        assert "The file waits for a worker" in part()
+        ExportFile.objects.update(state=State.RUNNING, stage=42)
+        assert "The file is being made: 42% done." in part()
+        assert 'value="42"' in part()
+        ExportFile.objects.update(state=State.WAITING)
+        tasks.make_export(sent[0])
+        assert "is ready" in part()
+        assert "data-download" in part()
+        assert "hx-trigger" not in part()  # and asks no more
+        answer = reader.get(PDF, headers=BROWSER)
+        assert (answer.status_code, answer["Content-Type"]) == (200, "application/pdf")
+        assert bytes_of(answer).startswith(b"%PDF-")
+        assert len(sent) == 1
+
+    def test_a_large_file_is_sent_in_pieces_and_is_the_same(self, reader, fair, monkeypatch):
+        whole = bytes_of(reader.get(PDF))
+        monkeypatch.setattr(views, "AT_ONCE_BYTES", 10)
+        answer = reader.get(PDF)
+        assert answer.streaming
+        assert int(answer["Content-Length"]) == len(whole)
+        assert bytes_of(answer) == whole
+        row = ExportFile().set_content(bytes(3_000_000))
+        assert max(map(len, row.pieces())) <= 256 << 10
+        assert b"".join(row.pieces()) == bytes(3_000_000)
+
+
+class TestScripts:
+    def test_a_script_waits_and_gets_the_file_from_the_address_it_asked_for(
+        self, reader, fair, sent, monkeypatch
+    ):
+        monkeypatch.setattr(views, "WAIT_S", {"script": 60.0, "browser": 0.0})
+        monkeypatch.setattr(views.time, "sleep", lambda _: tasks.make_export(sent[0]))
+        answer = reader.get(PDF)
+        assert (answer.status_code, answer["Content-Type"]) == (200, "application/pdf")
+
+    def test_after_its_time_it_is_sent_to_the_same_address_a_few_times_and_then_told_when_to_come(
+        self, reader, fair, sent
+    ):
+        address, turns = PDF, 0
+        while (answer := reader.get(address)).status_code == 302:
+            address, turns = answer["Location"], turns + 1
+        assert turns == views.MAX_TURNS
+        assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+        tasks.make_export(sent[0])
+        assert reader.get(address).status_code == 200  # the turn is no part of what is asked for
+        assert len(sent) == 1
+
+    def test_only_few_requests_of_a_process_wait(self, reader, fair, sent, monkeypatch):
+        monkeypatch.setattr(views, "WAIT_S", {"script": 60.0, "browser": 60.0})
+        monkeypatch.setattr(views.time, "sleep", None)  # waiting would fail
+        for _ in range(views.PLACES):
+            views._places.acquire()
+        try:
+            assert reader.get(PDF).status_code == 302
+        finally:
+            for _ in range(views.PLACES):
+                views._places.release()
+
+
+class TestKept:
+    def test_a_file_is_kept_for_all_until_the_tally_changes(self, reader, second, fair, sent):
+        reader.get(PDF)
+        tasks.make_export(sent[0])
+        before = bytes_of(reader.get(PDF))
+        assert bytes_of(second.get(PDF)) == before
+        assert len(sent) == 1
+        factory.publish(fair, factory.crowd(fair, n=500, seed=9))
+        assert reader.get(PDF).status_code == 302
+        assert len(sent) == 2
+        tasks.make_export(sent[1])
+        assert bytes_of(reader.get(PDF)) != before
+        assert ExportFile.objects.count() == 1
+
+    def test_what_a_note_or_a_language_changes_is_another_file(self, reader, fair, sent):
+        reader.get(PDF)
+        tasks.make_export(sent[0])
+        reader.get(PDF, headers={"Accept-Language": "fr"})
+        assert len(sent) == 2
+        tasks.make_export(sent[1])
+        notes.note_day(fair, 1, kind="outage", text="mast down", by=User.objects.get())
+        assert reader.get(PDF).status_code == 302
+
+    def test_the_newest_of_a_study_are_kept(self, reader, fair, monkeypatch):
+        monkeypatch.setattr(files, "KEPT_PER_STUDY", 2)
+        for ending in ("svg", "png", "pdf", "geojson"):
+            reader.get(PDF.replace("pdf", ending))
+        reader.get(OTHER)
+        assert set(ExportFile.objects.values_list("recipe__ending", flat=True)) == {"pdf", "geojson", "zip"}
+
+
+class TestOneAtATime:
+    def test_an_account_has_one_at_a_time_and_the_next_follows(self, reader, second, fair, sent):
+        reader.get(PDF, headers=BROWSER)
+        assert "Another file of yours is being made" in reader.get(OTHER, headers=BROWSER).content.decode()
+        assert len(sent) == 1
+        second.get(OTHER, headers=BROWSER)  # another account does not wait
+        assert len(sent) == 2
+        tasks.make_export(sent[0])
+        third = PDF.replace("pdf", "svg")
+        reader.get(third, headers=BROWSER | PART)
+        assert len(sent) == 3
+
+    def test_a_file_that_nobody_asks_for_any_more_gives_way_to_the_next(self, reader, fair, sent):
+        reader.get(PDF, headers=BROWSER)
+        ExportFile.objects.update(asked_at=ago(11))
+        reader.get(OTHER, headers=BROWSER)
+        assert [row.recipe["ending"] for row in ExportFile.objects.all()] == ["zip"]
+        tasks.make_export(sent[0])  # the first one is gone: its worker stops
+        assert ExportFile.objects.get().state == State.WAITING
+
+
+class TestGivenUp:
+    def test_nobody_waits_any_more_so_that_a_worker_does_not_begin(self, reader, fair, sent, monkeypatch):
+        monkeypatch.setattr(recipes, "_selected", None)
+        reader.get(PDF)
+        ExportFile.objects.update(asked_at=ago(91))
+        tasks.make_export(sent[0])
+        assert not ExportFile.objects.exists()
+
+    def test_the_page_was_closed_so_that_a_worker_stops_in_the_middle(self, reader, fair, sent, monkeypatch):
+        written, each = [], FORMATS["sdmx.csv"].write
+
+        def close_page_and_write(selection):
+            ExportFile.objects.update(asked_at=ago(91))
+            written.append(each(selection))
+
+        monkeypatch.setattr(files, "_TOLD_S", 0.0)
+        monkeypatch.setitem(recipes.AT_ONCE_ROWS, "sdmx.csv", 0)
+        object.__setattr__(found := FORMATS["sdmx.csv"], "write", close_page_and_write)
+        try:
+            reader.get("/studies/fair-2024/export.sdmx.csv")
+            tasks.make_export(sent[0])
+        finally:
+            object.__setattr__(found, "write", each)
+        assert not written
+        assert not ExportFile.objects.exists()
+
+    def test_who_asks_again_keeps_it_alive(self, reader, fair, sent):
+        reader.get(PDF)
+        ExportFile.objects.update(asked_at=ago(80))
+        reader.get(PDF, headers=BROWSER | PART)
+        assert ExportFile.objects.get().asked_at > ago(5)
+
+    def test_a_lost_message_is_sent_again_and_a_dead_worker_replaced(self, reader, fair, sent):
+        reader.get(PDF)
+        ExportFile.objects.update(changed_at=ago(31))
+        reader.get(PDF)
+        assert len(sent) == 2
+        ExportFile.objects.update(state=State.RUNNING, changed_at=ago(60))
+        tasks.make_export(sent[0])  # twice the same message: one worker is at it
+        assert ExportFile.objects.get().state == State.RUNNING
+        ExportFile.objects.update(changed_at=ago(121))
+        reader.get(PDF)
+        tasks.make_export(sent[-1])
+        assert reader.get(PDF).status_code == 200
+
+
+class TestFailures:
+    def test_why_there_is_no_file_is_told_in_words_for_a_while_and_then_tried_again(self, reader, fair, sent):
+        Study.objects.update(small_cell=10**6)
+        reader.get(OTHER)
+        tasks.make_export(sent[0])
+        answer = reader.get(OTHER)
+        assert (answer.status_code, answer["Content-Type"]) == (400, "text/plain; charset=utf-8")
+        assert "its small-cell rule hides windows" in answer.content.decode()
+        assert "its small-cell rule hides windows" in reader.get(OTHER, headers=BROWSER).content.decode()
+        assert len(sent) == 1
+        ExportFile.objects.update(changed_at=ago(31))
+        reader.get(OTHER)
+        assert len(sent) == 2
+
+    def test_a_file_that_cannot_be_made_is_not_waited_for(self, reader, fair, sent, monkeypatch):
+        reader.get(PDF)
+        monkeypatch.setattr(recipes, "_selected", None)
+        with pytest.raises(TypeError):
+            tasks.make_export(sent[0])
+        answer = reader.get(PDF)
+        assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+        assert "could not be made" in reader.get(PDF, headers=BROWSER | PART).content.decode()
+        assert len(sent) == 1
+
+
+def test_progress_only_grows_with_what_is_written(fair):
+    told: list[int] = []
+    recipe = Recipe(scope=Scope.STUDY, ending="csv")
+    made = recipes.write(fair, recipe, tick=told.append)
+    assert made.content.startswith(b"study,")
+    assert told == sorted(told)
+    assert set(told) <= set(chain([0], range(100)))
