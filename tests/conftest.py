@@ -15,6 +15,7 @@ from django.test import override_settings
 from mobility.runtime import RuntimePaths, private_folder
 from reports.models import Study, StudyGrant
 from reports.policies import Role
+from reports.tasks import make_export
 from tests.emptying import let_tests_flush
 
 # The first call of a kernel compiles it: no deadline can hold for that.
@@ -52,6 +53,13 @@ def _apart_from_real_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folders["CELERY_BROKER_URL"] = paths.redis_url  # nobody answers there
     with override_settings(**folders, STORAGES=storages, PASSWORD_HASHERS=hashers):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _files_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker runs here: a file of an export is made the moment that it is asked for."""
+    monkeypatch.setattr("reports.services.files._send", lambda row: make_export(row.pk))
+    monkeypatch.setattr("reports.views.files.LOOK_S", 0.0)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -41,7 +41,7 @@ def file_response(request: HttpRequest, study: Study, recipe: Recipe) -> HttpRes
         return attachment(made.content, content_type=made.content_type, name=made.name)
     if request.method == "HEAD":  # starts nothing
         return HttpResponse(content_type=recipe.content_type)
-    asked = _held(request, study, recipe)
+    asked, has_waited = _held(request, study, recipe)
     found = asked.file
     is_page = _is_browser(request)
     if found is not None and found.state == ExportFile.State.DONE and not request.headers.get("HX-Request"):
@@ -49,7 +49,9 @@ def file_response(request: HttpRequest, study: Study, recipe: Recipe) -> HttpRes
     if found is not None and found.state == ExportFile.State.FAILED and not is_page:
         failure = gettext("The file could not be made. Try again in a minute.")
         return refused(ExportError(found.reason)) if found.reason else _come_again(failure)
-    return _page(request, study, asked) if is_page else _turned(request)
+    if is_page:
+        return _page(request, study, asked)
+    return _turned(request) if has_waited else _come_again(_later())
 
 
 def attachment(content: bytes, *, content_type: str, name: str) -> HttpResponse:
@@ -68,17 +70,17 @@ def _is_browser(request: HttpRequest) -> bool:
     return "text/html" in request.headers.get("Accept", "") or bool(request.headers.get("HX-Request"))
 
 
-def _held(request: HttpRequest, study: Study, recipe: Recipe) -> Asked:
-    """Ask, and wait for a while where a thread can be spared."""
+def _held(request: HttpRequest, study: Study, recipe: Recipe) -> tuple[Asked, bool]:
+    """Ask, and wait for a while where a thread can be spared; whether one could."""
     asked = ask_for_file(study, recipe, by=account(request))
     if request.headers.get("HX-Request") or not _places.acquire(blocking=False):
-        return asked
+        return asked, False
     try:
         until = time.monotonic() + WAIT_S["browser" if _is_browser(request) else "script"]
         while _is_coming(asked) and time.monotonic() < until:
             time.sleep(LOOK_S)
             asked = ask_for_file(study, recipe, by=account(request))
-        return asked
+        return asked, True
     finally:
         _places.release()
 
@@ -125,10 +127,14 @@ def _turned(request: HttpRequest) -> HttpResponse:
     text = request.GET.get(TURN, "")
     turn = int(text) if text.isascii() and text.isdigit() and len(text) == 1 else 0
     if turn >= MAX_TURNS:
-        return _come_again(gettext("The file is being made. Ask for it again in a few seconds."))
+        return _come_again(_later())
     query = request.GET.copy()
     query[TURN] = str(turn + 1)
     return HttpResponseRedirect(f"{request.path}?{query.urlencode()}")
+
+
+def _later() -> str:
+    return gettext("The file is being made. Ask for it again in a few seconds.")
 
 
 def _come_again(text: str) -> HttpResponse:

@@ -7,10 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from reports import tasks
 from reports.models import Study
-from reports.services import files as services_files
-from reports.views import files as views_files
 from tests.reports import report_factory as factory
 
 
@@ -25,13 +22,6 @@ def ledger_key(tmp_path: Path, settings: Settings) -> Path:
 def fair(db: None) -> Study:
     """Four days, three indicators, four thousand visitors."""
     return factory.published()
-
-
-@pytest.fixture(autouse=True)
-def worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers that make a file the moment that it is asked for."""
-    monkeypatch.setattr(services_files, "_send", lambda row: tasks.make_export(row.pk))
-    monkeypatch.setattr(views_files, "LOOK_S", 0.0)
 
 
 @pytest.fixture

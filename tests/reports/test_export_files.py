@@ -4,7 +4,6 @@ from datetime import timedelta
 from itertools import chain
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
@@ -140,13 +139,16 @@ class TestScripts:
         assert reader.get(address).status_code == 200  # the turn is no part of what is asked for
         assert len(sent) == 1
 
-    def test_only_few_requests_of_a_process_wait(self, reader, fair, sent, monkeypatch):
+    def test_only_few_requests_of_a_process_wait_and_others_are_told_when_to_come(
+        self, reader, fair, sent, monkeypatch
+    ):
         monkeypatch.setattr(views, "WAIT_S", {"script": 60.0, "browser": 60.0})
         monkeypatch.setattr(views.time, "sleep", None)  # waiting would fail
         for _ in range(views.PLACES):
             views._places.acquire()
         try:
-            assert reader.get(PDF).status_code == 302
+            answer = reader.get(PDF)
+            assert (answer.status_code, answer["Retry-After"]) == (503, "5")
         finally:
             for _ in range(views.PLACES):
                 views._places.release()
@@ -172,7 +174,7 @@ class TestKept:
         reader.get(PDF, headers={"Accept-Language": "fr"})
         assert len(sent) == 2
         tasks.make_export(sent[1])
-        notes.note_day(fair, 1, kind="outage", text="mast down", by=User.objects.get())
+        notes.note_day(fair, day=fair.first_day, kind="outage", text="mast", by="anna")
         assert reader.get(PDF).status_code == 302
 
     def test_the_newest_of_a_study_are_kept(self, reader, fair, monkeypatch):
