@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reports", "0018_names_and_demo"),
+        ("reports", "0019_share_reads"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
