@@ -95,10 +95,25 @@ def _categories(study: Study) -> Section:
                 "Data subjects: subscribers of the operator whose devices had an event in the area on the "
                 "days of the study, and who have not opted out."
             ),
+            _opt_outs(study),
         ),
         table=Table(head=(gettext("Data"), gettext("Where"), gettext("How it is kept")), rows=tuple(rows)),
         to_fill=(gettext("How subscribers were informed, and where they can object (opt-out list)"),),
     )
+
+
+def _opt_outs(study: Study) -> str:
+    if study.presence is not None:
+        return gettext(
+            "The presence and answers of subscribers who opt out are deleted at once. Totals of days that "
+            "were closed before still count them."
+        )
+    text = gettext(
+        "The presence and answers of subscribers who opt out are deleted at once. Totals count them until the "
+        "next publication, which covers at least %(n)d subscribers. If none follows, they remain in the "
+        "totals, and the erasure certificate says how many they are."
+    )
+    return text % {"n": study.min_publication}
 
 
 def _recipients(study: Study) -> Section:
