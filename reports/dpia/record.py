@@ -109,8 +109,8 @@ def _opt_outs(study: Study) -> str:
             "were closed before still count them."
         )
     text = gettext(
-        "The presence and answers of subscribers who opt out are deleted at once. Totals count them until the "
-        "next publication, which covers at least %(n)d subscribers. If none follows, they remain in the "
+        "The presence and answers of subscribers who opt out are deleted at once. Totals count them until "
+        "the next publication, which covers at least %(n)d subscribers. If none follows, they remain in the "
         "totals, and the erasure certificate says how many they are."
     )
     return text % {"n": study.min_publication}
