@@ -71,8 +71,9 @@ def finish_closings() -> int:
 def close_due_studies() -> int:
     """Close studies whose key is to be destroyed by today, and destroy their keys; how many.
 
-    On the day itself a study is closed if nothing is lost by it. From the day after, the promised date counts
-    more: batches that have changed nothing are cancelled, and days that were never published are lost.
+    On the day itself a study is closed if all its batches have ended and all its days are published. From the
+    day after, the promised date counts more: batches that have changed nothing are cancelled, and days that
+    were never published are lost. Changes of fewer subscribers than `min_publication` are lost on either day.
     """
     from mobility.models import VaultStudy
     from mobility.services.closing import Leave, close_study
