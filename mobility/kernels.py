@@ -190,27 +190,25 @@ def put_present(days: NDArray[np.uint64], reports: Words, daily: Words) -> None:
 
 # --- what is published ------------------------------------------------------------------------------
 
-# In the place of a digest of what is published of a subscriber; digests are larger.
-SAME = np.uint64(0)  # what the state holds
-NOTHING = np.uint64(1)
-UNKNOWN = np.uint64(2)  # an earlier release noted no more than that it differs
-UNCERTAIN = np.uint64(3)  # and since then it may have become the same again
-_FIRST_DIGEST = np.uint64(4)
+# What is published of a subscriber: SAME as the state; or what the state holds of some days, as their bitmap
+# with KEPT, which without a day is NOTHING; or anything else, as a digest with IS_DIGEST.
+SAME = np.uint64(0)
+KEPT, IS_DIGEST = np.uint64(1 << 62), np.uint64(1 << 63)  # studies have at most 62 days
+NOTHING = KEPT
+UNKNOWN = np.uint64(1)  # an earlier release noted no more than that it differs
+UNCERTAIN = np.uint64(2)  # and since then it may have become the same again
 _SEED, _FACTOR, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93), np.uint64(32)
 
 
 @njit(cache=True, nogil=True)
 def _stir(digest: Any, word: Any) -> Any:
-    # One to one in the digest: two states of which one word differs never have the same digest.
     digest = (digest ^ word) * _FACTOR
     return digest ^ (digest >> _HALF)
 
 
 @njit(cache=True, nogil=True)
 def _digest(days: Any, static: Words, daily: Words) -> Any:
-    """Of the present days of one subscriber and the answers that count on them."""
-    if days == np.uint64(0):
-        return NOTHING
+    """Of some days of one subscriber, and the answers that count on them."""
     digest = _stir(_SEED, days)
     for word in range(static.shape[0]):
         digest = _stir(digest, np.uint64(static[word]))
@@ -218,7 +216,23 @@ def _digest(days: Any, static: Words, daily: Words) -> Any:
         if (days >> np.uint64(day)) & np.uint64(1):
             for word in range(daily.shape[0]):
                 digest = _stir(digest, np.uint64(daily[word, day]))
-    return max(_stir(digest, _SEED), _FIRST_DIGEST)
+    return _stir(digest, _SEED) | IS_DIGEST
+
+
+@njit(cache=True, nogil=True)
+def _is_kept(kept: Any, i: int, old_static: Words, old_daily: Words, static: Words, daily: Words) -> Any:
+    """Whether the answers of row `i` that count on the days `kept` are what they were before."""
+    if kept == np.uint64(0):
+        return True
+    for word in range(static.shape[1]):
+        if static[i, word] != old_static[i, word]:
+            return False
+    for word in range(daily.shape[1]):
+        for day in range(daily.shape[2]):
+            is_asked = (kept >> np.uint64(day)) & np.uint64(1)
+            if is_asked and daily[i, word, day] != old_daily[i, word, day]:
+                return False
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -235,16 +249,17 @@ def compare_with_published(
     more = 0
     for i in range(published.shape[0]):
         known = published[i]
-        did_differ = known not in (SAME, UNCERTAIN)
         if known in (UNKNOWN, UNCERTAIN):
             if old_days[i] & ~days[i]:
                 published[i] = UNCERTAIN
+        elif known & IS_DIGEST:
+            if _digest(days[i], static[i], daily[i]) == known:
+                published[i] = SAME
         else:
-            if known == SAME:
-                known = _digest(old_days[i], old_static[i], old_daily[i])
-            is_same = days[i] == np.uint64(0)
-            if known != NOTHING:
-                is_same = not is_same and _digest(days[i], static[i], daily[i]) == known
-            published[i] = SAME if is_same else known
-        more += (published[i] not in (SAME, UNCERTAIN)) - did_differ
+            kept = old_days[i] if known == SAME else known ^ KEPT
+            if kept & ~days[i] or not _is_kept(kept, i, old_static, old_daily, static, daily):
+                published[i] = _digest(kept, old_static[i], old_daily[i])
+            else:
+                published[i] = SAME if days[i] == kept else kept | KEPT
+        more += (published[i] not in (SAME, UNCERTAIN)) - (known not in (SAME, UNCERTAIN))
     return more

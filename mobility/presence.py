@@ -47,7 +47,7 @@ class Presence:
     days : uint64 (n,); bit t-1 = present on day t. A subscriber whose only day was undone keeps its place, so
         that its static answer stays final
     published : uint64 (n,); what was published of each before publication `number`: SAME as the state, or
-        NOTHING, or else a digest, by which it is recognised should the state become the same again
+        some of its days, or else a digest, by which it is known should the state become the same again
     static : uint16 (n, words); sanitised reports, NO_VALUE for none
     daily : uint16 (n, words, study days); sanitised reports of the present days
     number : of the next publication when the state was written; once that is out, all is published
