@@ -207,32 +207,21 @@ def _stir(digest: Any, word: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _digest(days: Any, static: Words, daily: Words) -> Any:
-    """Of some days of one subscriber, and the answers that count on them."""
+def _digest(days: Any, i: int, static: Words, daily: Words) -> Any:
+    """Of some days of row `i`, and the answers that count on them."""
     digest = _stir(_SEED, days)
-    for word in range(static.shape[0]):
-        digest = _stir(digest, np.uint64(static[word]))
-    for day in range(daily.shape[1]):
-        if (days >> np.uint64(day)) & np.uint64(1):
-            for word in range(daily.shape[0]):
-                digest = _stir(digest, np.uint64(daily[word, day]))
+    for word in range(static.shape[1]):
+        digest = _stir(digest, np.uint64(static[i, word]))
+    for word in range(daily.shape[1]):
+        for day in range(daily.shape[2]):
+            if (days >> np.uint64(day)) & np.uint64(1):
+                digest = _stir(digest, np.uint64(daily[i, word, day]))
     return _stir(digest, _SEED) | IS_DIGEST
 
 
 @njit(cache=True, nogil=True)
-def _is_kept(kept: Any, i: int, old_static: Words, old_daily: Words, static: Words, daily: Words) -> Any:
-    """Whether the answers of row `i` that count on the days `kept` are what they were before."""
-    if kept == np.uint64(0):
-        return True
-    for word in range(static.shape[1]):
-        if static[i, word] != old_static[i, word]:
-            return False
-    for word in range(daily.shape[1]):
-        for day in range(daily.shape[2]):
-            is_asked = (kept >> np.uint64(day)) & np.uint64(1)
-            if is_asked and daily[i, word, day] != old_daily[i, word, day]:
-                return False
-    return True
+def _differs(published: Any) -> Any:
+    return (published != SAME) & (published != UNCERTAIN)
 
 
 @njit(cache=True, nogil=True)
@@ -249,17 +238,25 @@ def compare_with_published(
     more = 0
     for i in range(published.shape[0]):
         known = published[i]
-        if known in (UNKNOWN, UNCERTAIN):
+        if SAME < known <= UNCERTAIN:
             if old_days[i] & ~days[i]:
                 published[i] = UNCERTAIN
         elif known & IS_DIGEST:
-            if _digest(days[i], static[i], daily[i]) == known:
+            if _digest(days[i], i, static, daily) == known:
                 published[i] = SAME
         else:
             kept = old_days[i] if known == SAME else known ^ KEPT
-            if kept & ~days[i] or not _is_kept(kept, i, old_static, old_daily, static, daily):
-                published[i] = _digest(kept, old_static[i], old_daily[i])
-            else:
+            # Written out: a call with four arrays takes as long as all the rest.
+            is_kept = not kept & ~days[i]
+            for word in range(static.shape[1] if kept else 0):
+                is_kept &= static[i, word] == old_static[i, word]
+            for word in range(daily.shape[1] if kept else 0):
+                for day in range(daily.shape[2]):
+                    is_same = daily[i, word, day] == old_daily[i, word, day]
+                    is_kept &= is_same or not (kept >> np.uint64(day)) & np.uint64(1)
+            if is_kept:
                 published[i] = SAME if days[i] == kept else kept | KEPT
-        more += (published[i] not in (SAME, UNCERTAIN)) - (known not in (SAME, UNCERTAIN))
+            else:
+                published[i] = _digest(kept, i, old_static, old_daily)
+        more += _differs(published[i]) - _differs(known)
     return more
