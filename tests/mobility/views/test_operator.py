@@ -221,7 +221,7 @@ class TestDays:
         officer, both = Client(), Client()
         officer.force_login(person("petra", Role.PRIVACY_OFFICER))
         for address in ("/administrator/", "/administrator/fair/"):
-            says(page(officer, address), "olga asked on", rises, "in the 30 days before it")
+            says(page(officer, address), "asked for by olga on", rises, "in the 30 days before it")
         olga = User.objects.get(username="olga")
         olga.groups.add(Group.objects.get_or_create(name=Role.ADMINISTRATOR)[0])
         both.force_login(olga)

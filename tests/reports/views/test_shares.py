@@ -229,6 +229,7 @@ class TestLog:
         assert access.forget_old_views() == 0
         assert "for 30 days" in words(reader.get(URL))
 
+    @pytest.mark.database
     def test_the_ledger_tells_the_first_reading_and_then_daily_how_many_came_after_it(self, share, analyst):
         address, visitor = share(), Client()
         for _ in range(4):
