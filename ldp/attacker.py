@@ -125,7 +125,10 @@ def answer_success(channel: FakeDataChannel, *, priors: Priors) -> float:
 
 
 def largest_success(ratio: float, *, prior: float) -> float:
-    """Most that a guess can succeed after anything that a promise allows, whatever else the attacker knows.
+    """Most that a guess can succeed after one report, from what is promised of it.
+
+    Whatever else the attacker knows, other reports of the same person excepted. A daily answer stays while
+    the value stays: with the value of one day and the reports of two, more is guessed (`known_day_success`).
 
     Parameters
     ----------
@@ -143,6 +146,46 @@ def largest_success(ratio: float, *, prior: float) -> float:
     if not (ratio >= 1 and 0 <= prior <= 1):
         raise LdpError(f"ratio must be >= 1 and prior in [0, 1], got {ratio} and {prior}")
     return prior / (prior + (1 - prior) / ratio)
+
+
+def known_day_success(channel: ReportChannel) -> float:
+    """Probability of guessing a daily value right from its report, another day's report and its known value.
+
+    Parameters
+    ----------
+    channel : GrrChannel, UnaryChannel or FakedChannel; as used for the reports; before, all values of the day
+        in question are as likely
+
+    Returns
+    -------
+    float; in [1 / domain_size, 1]. No epsilon bounds it: as epsilon falls to 0, it falls to
+    (2 - 1 / k) / k with codes of k values (3/4 of two)
+
+    Raises
+    ------
+    LdpError : fakes are encodings of any value (-r)
+
+    Notes
+    -----
+    Answers are memoised: of the same value they are the same, of different values they are independent. So
+    where the reports differ, the value does, and the best guess is the likeliest of the others; where they
+    are the same, the best guess is the known value x. With M(y) = max P(y | v), v not x, the sum over pairs
+    of reports is (1 + share (sum of M(y) - sum of P(y | x) M(y))) / k. A fake is the same on all days.
+    """
+    answer, share = channel, 1.0
+    if isinstance(channel, FakedChannel):
+        _check_fake(channel)
+        answer, share = channel.answer, float(channel.share)
+    k, p, q = answer.domain_size, float(answer.p), float(answer.q)
+    if isinstance(answer, GrrChannel):
+        others, matching = (k - 1) * p + q, k * p * q
+    else:
+        # Whether a report has none or some of the bits of the other values; then two reports that are alike.
+        hit, miss, none = p / q, (1 - p) / (1 - q), (1 - q) ** (k - 1)
+        others = hit * (1 - none) + miss * none
+        alike = hit * ((q**2 + (1 - q) ** 2) ** (k - 1) - none**2) + miss * none**2
+        matching = (p * q + (1 - p) * (1 - q)) * alike
+    return (1 + share * (others - matching)) / k
 
 
 def _of_codes(p: float, q: float, *, prior: Floats) -> float:

@@ -19,7 +19,13 @@ from ldp import (
     build_plan,
     certify,
 )
-from ldp.attacker import answer_success, answered_success, guess_success, largest_success
+from ldp.attacker import (
+    answer_success,
+    answered_success,
+    guess_success,
+    known_day_success,
+    largest_success,
+)
 from ldp.channels import Unit
 from ldp.error_curves import ErrorCurve
 from ldp.params import Kind, Mechanism, ReportChannel
@@ -39,6 +45,7 @@ from reports.selectors import current_plan, visitor_unions
 from reports.simulator_example import example_shares
 from reports.status import WIDE_INTERVAL, WIDEST_INTERVAL
 from reports.studyfile import StudyDefinition
+from reports.wording_days import repeated
 
 
 class Reading(StrEnum):
@@ -149,7 +156,9 @@ class Row:
     certified : what its answers reveal at most
     knowing_nothing : of an attacker to whom all categories are alike
     knowing_shares : of one who knows the shares of the example
-    at_most : success of any guess, whatever else the attacker knows, if all categories are alike before
+    at_most : success of any guess after this report, whatever else the attacker knows except other reports of
+        the same person, if all categories are alike before
+    knowing_a_day : of one who knows another day's value and sees both reports; None if no one sends two
     """
 
     question: Question
@@ -159,6 +168,7 @@ class Row:
     knowing_nothing: Guess
     knowing_shares: Guess
     at_most: float
+    knowing_a_day: float | None
 
     @property
     def day_half_width(self) -> float:
@@ -355,6 +365,7 @@ def _row(plan: PlanSpec, question: Question, foretold: Forecast, certified: Indi
         knowing_nothing=known[0],
         knowing_shares=known[1],
         at_most=at_most,
+        knowing_a_day=known_day_success(channel) if foretold.index in repeated(plan) else None,
     )
 
 

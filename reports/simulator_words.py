@@ -8,7 +8,7 @@ from math import floor, log10
 
 from django.utils.translation import gettext, ngettext, pgettext
 
-from ldp import FakedChannel, GrrChannel
+from ldp import FakedChannel, GrrChannel, PlanSpec
 from ldp.accounting import certify_presence
 from ldp.params import ReportChannel
 from ldp.simulation import LARGEST_EPSILON, Candidate
@@ -20,6 +20,7 @@ from reports.simulator import (
     Simulation,
     simulate,
 )
+from reports.wording_days import repeated, two_categories
 
 ALIKE = 1.005  # errors that differ by less are called equal
 
@@ -144,21 +145,33 @@ def odds_words(simulation: Simulation) -> list[str]:
     """By how much anything that is published can change what anyone believes of one person."""
     certificate = simulation.certificate
     attribute, profile = certificate.epsilon_attribute, certificate.epsilon_profile
+    of_days = _days_words(simulation.plan)
     one = gettext(
-        "What anyone can learn about one value of a person changes their odds by at most %(factor)s times "
-        "(epsilon %(epsilon)s)."
+        "One report changes the odds of a guess about its value by at most %(factor)s times (epsilon "
+        "%(epsilon)s), whatever else is known except other reports of the same person."
     ) % {"factor": wording.odds(attribute), "epsilon": wording.epsilon(attribute)}
     if profile == attribute:
         both = gettext(
             "What anyone can learn about one person changes their odds by at most %(factor)s times (epsilon "
             "%(epsilon)s), whether it is about one value or about all of them together."
         )
-        return [both % {"factor": wording.odds(profile), "epsilon": wording.epsilon(profile)}]
+        return [both % {"factor": wording.odds(profile), "epsilon": wording.epsilon(profile)}, *of_days]
     every = gettext(
-        "About all values of a person in the study together: by at most %(factor)s times (epsilon "
-        "%(epsilon)s)."
+        "All reports of a person in the study together: by at most %(factor)s times (epsilon %(epsilon)s)."
     ) % {"factor": wording.odds(profile), "epsilon": wording.epsilon(profile)}
-    return [one, every]
+    return [one, every, *of_days]
+
+
+def _days_words(plan: PlanSpec) -> list[str]:
+    """Between whom the factors hold if values change from day to day."""
+    if not repeated(plan):
+        return []
+    text = gettext(
+        "For several reports of a daily indicator, this holds only between people whose values repeat and "
+        "change on the same days: a report shows whether the value changed, and someone who knows the value "
+        "of one day learns more than this."
+    )
+    return [text, *filter(None, [two_categories(plan)])]
 
 
 def totals_words(simulation: Simulation) -> str:

@@ -30,6 +30,7 @@ from reports.retention import closed_on, retention
 from reports.selectors import current_plan, has_unions
 from reports.sums_statement import sums_facts
 from reports.version import software
+from reports.wording_days import daily_limits
 
 __all__ = [
     "certified",
@@ -179,13 +180,7 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
             "Whole profiles: made-up reports hide one value of a person, not all of them together. All "
             "values of a person together lose the epsilon per profile, which is larger than the promised one."
         )
-    if any(asked.kind == "daily" for asked in spec.indicators):
-        limits["changes"] = gettext(
-            "Changes: the values of a daily indicator are protected, but whether a value repeats or changes "
-            "from one day to another is not, because the same value keeps its answer."
-        )
-        if spec.has_fakes:
-            limits["changes"] += " " + gettext("A made-up report never changes: one that does is the answer.")
+    limits |= daily_limits(spec)
     limits |= location_limits(location_protection(spec))
     limits["times"] = _times(spec)
     limits["key_holder"] = gettext(

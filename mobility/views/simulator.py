@@ -101,6 +101,7 @@ def _row(row: Row) -> dict[str, Any]:
         "nothing_known": _guess(row.knowing_nothing),
         "shares_known": _guess(row.knowing_shares),
         "at_most": words.of_100(row.at_most),
+        "a_day_known": None if row.knowing_a_day is None else words.of_100(row.knowing_a_day),
     }
 
 

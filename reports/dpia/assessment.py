@@ -5,7 +5,7 @@ from django.conf import settings
 from django.utils.translation import gettext, ngettext
 
 from ldp import Certificate, PlanSpec
-from ldp.attacker import guess_success, largest_success
+from ldp.attacker import guess_success, known_day_success, largest_success
 from reports import wording
 from reports.budget import BudgetLine, standing
 from reports.composition import studies_of
@@ -16,6 +16,7 @@ from reports.models.grant import today
 from reports.selectors import current_plan
 from reports.statement import certified, not_protected
 from reports.wording_budget import span_words, spent_words, unit_words
+from reports.wording_days import repeated, two_categories
 from reports.wording_location import noise_words
 
 
@@ -124,39 +125,52 @@ def _budget_words(line: BudgetLine) -> str:
 def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> Section:
     """Attacker who sees a report of a person, which never leaves the operator zone alone."""
     names = {indicator.slug: indicator.name for indicator in study.indicators.all()}
-    rows = []
+    rows, of_days = [], repeated(spec)
     for index, entry in enumerate(certificate.indicators):
         size = spec.indicators[index].domain_size
         after = guess_success(spec.channel(index), prior=np.full(size, 1 / size))
-        rows.append(
-            (
-                names[entry.slug],
-                wording.percent(1 / size),
-                wording.percent(after),
-                wording.percent(largest_success(float(entry.ratio), prior=0.5)),
-            )
+        known = known_day_success(spec.channel(index)) if index in of_days else None
+        cells = (
+            1 / size,
+            after,
+            largest_success(float(entry.ratio), prior=0.5),
+            *([known] if of_days else []),
         )
+        rows.append((names[entry.slug], *map(wording.percent, cells)))
+    head = (gettext("With one report"), gettext("Half sure before, at most with one report"))
     return Section(
         title=gettext("Risk: somebody learns a person's value"),
         article="35 (7) c",
         paragraphs=(
             gettext(
-                "Computed for an attacker who has the report of one person, although reports cross as counts "
+                "Computed for an attacker who has one report of a person, although reports cross as counts "
                 "only. Right guesses of the value: without the report, where all values are as likely; with "
-                "it; and the most that the guarantee allows to somebody who was half sure before."
+                "it; and the most that the guarantee allows with it to someone who was half sure before, "
+                "whatever else they know except other reports of the same person."
             ),
+            *(_days_words(spec) if of_days else ()),
         ),
         table=Table(
             head=(
                 gettext("Indicator"),
                 gettext("Without the report"),
-                gettext("With it"),
-                gettext("Half sure before, at most"),
+                *head,
+                *([gettext("One day known, reports of two days")] if of_days else []),
             ),
             rows=tuple(rows),
         ),
         to_fill=(gettext("Severity for the person, by indicator"),),
     )
+
+
+def _days_words(spec: PlanSpec) -> tuple[str, ...]:
+    """What reports of several days add."""
+    text = gettext(
+        "A daily report shows whether the value changed. The last column is for someone who knows the value "
+        "of one day and has the reports of two: right guesses of the other day's value, where all values are "
+        "as likely before. No epsilon bounds it."
+    )
+    return text, *filter(None, [two_categories(spec)])
 
 
 def _measures(study: Study) -> Section:

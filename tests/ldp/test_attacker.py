@@ -4,15 +4,22 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from math import prod
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldp import LdpError, fake_data_channel, grr_channel, oue_channel
-from ldp.attacker import answer_success, answered_success, guess_success, largest_success
+from ldp.attacker import (
+    answer_success,
+    answered_success,
+    guess_success,
+    known_day_success,
+    largest_success,
+)
 from tests.ldp.exact import make_plan
-from tests.ldp.fakes import answer_probability, chances, fake_probability, outputs
+from tests.ldp.fakes import answer_probability, as_report, chances, fake_probability, outputs
 
 EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(3)]
 weights = st.lists(st.integers(0, 20), min_size=2, max_size=5).filter(any)
@@ -30,6 +37,45 @@ def test_best_guess_is_right_as_often_as_by_enumeration(counts: list[int], epsil
         rows = chances(channel).values()
         exact = sum(max(b * chance for b, chance in zip(prior, row, strict=True)) for row in rows)
         assert found == pytest.approx(float(exact), rel=1e-12)
+
+
+def of_two_days(channel, *, known: int, true: int) -> dict[tuple, Fraction]:
+    """Exact law of the reports of two days: an answer stays with its value, a fake stays anyhow."""
+    report, law = as_report(channel), {}
+    for first, second in product(outputs(report), repeat=2):
+        again = first == second if known == true else answer_probability(report, second, true)
+        made_up = fake_probability(report, first) * (first == second)
+        answered = answer_probability(report, first, known) * again
+        law[first, second] = report.share * answered + (1 - report.share) * made_up
+    assert sum(law.values()) == 1
+    return law
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_one_known_day_and_a_visible_change_tell_as_much_as_by_enumeration(epsilon, k) -> None:
+    fakes = {"epsilon": epsilon, "unit": "profile", "domain_sizes": [k, 3]}
+    faked = [fake_data_channel(protocol, **fakes).reports[0] for protocol in ("grr", "ouez")]
+    for channel in (*(make(epsilon=epsilon, domain_size=k) for make in (grr_channel, oue_channel)), *faked):
+        laws = [of_two_days(channel, known=0, true=value) for value in range(k)]
+        exact = sum(max(law[pair] for law in laws) for pair in laws[0]) / k
+        assert known_day_success(channel) == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_two_categories_and_one_known_day_give_the_other_away_whatever_epsilon_is() -> None:
+    """The example of the pages: 52.5 of 100 by one report, 75 with a known day, all where reports differ."""
+    channel = grr_channel(epsilon=Fraction(1, 10), domain_size=2)
+    assert round(largest_success(float(channel.ratio), prior=0.5), 3) == 0.525
+    assert round(known_day_success(channel), 2) == 0.75
+    same, other = (of_two_days(channel, known=0, true=value) for value in (0, 1))
+    assert all(same[pair] == 0 < other[pair] for pair in ((0, 1), (1, 0)))
+    for page in ("lawyers", "engineers"):
+        text = Path(f"docs/explanation/privacy-for-{page}.md").read_text("utf-8")
+        assert "52.5 %" in text
+        assert "75 %" in text
+    for k in (2, 7):
+        nothing = grr_channel(epsilon=Fraction(1, 10**6), domain_size=k)
+        assert known_day_success(nothing) == pytest.approx((2 - 1 / k) / k, rel=1e-5)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

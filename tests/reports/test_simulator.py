@@ -80,9 +80,20 @@ def test_words_of_answers_marks_and_fakes() -> None:
 def test_odds_of_one_value_and_of_all_that_a_person_gives() -> None:
     (both,) = words.odds_words(simulate(make(8)))
     assert "changes their odds by at most 2.72 times (epsilon 1)" in both
-    one, every = words.odds_words(simulate(make(3, questions=(DAILY,))))
-    assert "one value of a person changes their odds by at most 2.72 times" in one
+    one, every, days = words.odds_words(simulate(make(3, questions=(DAILY,))))
+    assert "at most 2.72 times (epsilon 1), whatever else is known except other reports" in one
     assert "at most 1 097 times (epsilon 7)" in plain(every)
+    assert "someone who knows the value of one day learns more than this" in days
+    *_, empty = words.odds_words(simulate(make(3, questions=(replace(DAILY, domain_size=2),))))
+    assert "epsilon per attribute promises nothing about a day" in empty
+
+
+def test_one_who_knows_a_day_guesses_the_other_whatever_epsilon_is() -> None:
+    asked = (replace(DAILY, domain_size=2), question("a", 2), replace(DAILY, slug="once", max_values=1))
+    rows = simulate(make(questions=asked, epsilon=Decimal("0.1"))).rows
+    assert rows[0].at_most == pytest.approx(0.525, abs=1e-4)
+    assert rows[0].knowing_a_day == pytest.approx(0.7506, abs=1e-4)
+    assert [row.knowing_a_day for row in rows[1:]] == [None, None]  # no second report shows a change
 
 
 def test_made_up_reports_hide_the_answer_as_often_as_the_best_attack_fails() -> None:

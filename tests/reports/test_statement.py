@@ -4,6 +4,7 @@
 import io
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -19,7 +20,7 @@ from django.db import IntegrityError
 from django.test import override_settings
 
 import ldp
-from ldp.attacker import guess_success
+from ldp.attacker import guess_success, known_day_success
 from ldp.geo.grid import Grid
 from ldp.params import Mechanism
 from reports import wording
@@ -184,6 +185,23 @@ def test_limits_are_named_where_they_hold() -> None:
     assert list(limits["daily"]) == ["presence", "missing_values", "changes", "times", "key_holder"]
     words = "A made-up report never changes: one that does is the answer."
     assert [words in limits[slug]["changes"] for slug in ("daily", "fakes")] == [False, True]
+
+
+def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_per_attribute_is_empty() -> (
+    None
+):
+    coin = factory.indicator("night", "in", "out", kind="daily", column=None, derive="visit_duration")
+    seven = factory.indicator("seven", *"abcdefg", kind="daily", column=None, derive="visit_duration")
+    factory.create(coin, seven, slug="days", epsilon="0.1")
+    (changes,) = [row["text"] for row in statement("days")["not_protected"] if row["name"] == "changes"]
+    figures = "50.0 % without a report, at most 52.5 % with the report of that day alone, 75.1 % with both"
+    assert f"night: {figures}" in changes.replace(wording.SPACE, " ")
+    assert "Two categories (night): reports of two days that differ tell the value" in changes
+    once = replace(coin, max_values=1)
+    factory.create(once, slug="once", epsilon="0.1")
+    (changes,) = [row["text"] for row in statement("once")["not_protected"] if row["name"] == "changes"]
+    assert "Right guesses" not in changes
+    assert "Two categories" not in changes
 
 
 def test_statement_names_study_plan_and_software() -> None:
@@ -397,6 +415,19 @@ def test_the_risk_of_a_value_is_computed_from_the_probabilities_in_use(study) ->
     guessed = guess_success(spec.channel(0), prior=[1 / k] * k)
     found = rows(study, "Risk: somebody learns a person's value")[study.indicators.get().name]
     assert found == tuple(wording.percent(share) for share in (1 / k, guessed, ratio / (1 + ratio)))
+
+
+def test_the_risk_of_a_daily_value_has_a_column_for_one_known_day() -> None:
+    study = factory.create(factory.GENDER, factory.STAY, slug="both")
+    spec, _ = certified(study.plans.get())
+    title = "Risk: somebody learns a person's value"
+    found = list(rows(study, title).values())
+    assert [row[-1] for row in found] == [
+        wording.MISSING,
+        wording.percent(known_day_success(spec.channel(1))),
+    ]
+    assert "except other reports of the same person" in section(study, title).paragraphs[0]
+    assert "No epsilon bounds it" in section(study, title).paragraphs[1]
 
 
 def test_what_is_not_protected_is_a_risk(study) -> None:

@@ -83,7 +83,7 @@ def _add_promise(document: Document, selection: Selection) -> None:
         gettext("Indicator"),
         gettext("Method"),
         gettext("Epsilon of one answer"),
-        gettext("Odds change by at most"),
+        gettext("One answer changes odds by at most"),
         gettext("True category, of 100 answers"),
     ]
     rows = [
