@@ -1,11 +1,15 @@
 """Many analysts read while large files are taken in: how long pages take, and whether anything fails.
 
     python -m benchmarks.load [--analysts 50] [--batches 4] [--rows 5000000] [--restart redis|postgres|both]
+    python -m benchmarks.load --batches 0 --exporters 8 [--seconds 120]
 
 Two PostgreSQL servers that wait for the disk at each commit, Redis, the web server of the image, and one
 worker with two processes, all of its own. The analysts read the demo, a study of 62 days, and those that the
 files go into. With --restart Redis is killed (it starts again empty) or PostgreSQL is restarted (`fast`) when
 all files are received and the batches are at work.
+
+With --exporters so many more readers do nothing but export the study of 62 days and seven indicators: every
+file of the study, then drawn files of random windows. Then pages must stay below 300 ms.
 
 Prints tables and JSON. Ends with 1 if a goal is missed: no request fails, the 95th percentile of each kind of
 page is below 500 ms (of a kind with fewer than 20 requests: with all others only), every batch ends well and
@@ -100,7 +104,7 @@ class Load:
         return Run(
             warm_at=warm_at, asked=asked, sent=[feed.sent for feed in feeds], outages=outages, used=used,
             rows_per_file=truth.rows, analysts=self._options.analysts, think_s=self._options.think,
-            wrong_totals=wrong,
+            wrong_totals=wrong, exporters=self._options.exporters,
         )  # fmt: skip
 
     def _fill(self) -> None:
@@ -145,8 +149,11 @@ class Load:
             _known(study)
             for study in Study.objects.exclude(slug="warm").prefetch_related("indicators").order_by("slug")
         ]
-        say(f"{self._options.analysts} accounts")
-        analysts = [_account(number) for number in range(1, self._options.analysts + 1)]
+        n_analysts, n_exporters = self._options.analysts, self._options.exporters
+        say(f"{n_analysts + n_exporters} accounts")
+        analysts = [
+            _account(number, exports=number > n_analysts) for number in range(1, n_analysts + n_exporters + 1)
+        ]
         shared = {"address": self.web.address, "studies": studies, "think_s": self._options.think, "seed": 8}
         return [shared | {"analysts": analysts[turn::READER_PROCESSES]} for turn in range(READER_PROCESSES)]
 
@@ -161,6 +168,7 @@ class Load:
                 name: watching.enter_context(watched(watch, every_s=SAMPLE_S))
                 for name, watch in groups.items()
             }
+            time.sleep(self._options.seconds)
             say("the files are sent")
             for feed in feeds:
                 feed.start()
@@ -306,7 +314,7 @@ def _known(study: Any) -> dict[str, Any]:
     }
 
 
-def _account(number: int) -> dict[str, Any]:
+def _account(number: int, *, exports: bool) -> dict[str, Any]:
     from reports.policies import Role
     from reports.services.access import create_token
     from reports.services.grants import give_grant
@@ -317,6 +325,7 @@ def _account(number: int) -> dict[str, Any]:
     _, token = create_token(name="load", days=1, study=None, by=account)
     return {
         "number": number,
+        "exports": exports,
         "username": account.username,
         "password": password,
         "token": token,
@@ -339,7 +348,9 @@ def say(text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--analysts", type=int, default=50)
-    parser.add_argument("--batches", type=int, default=4, choices=range(1, MAX_BATCHES + 1), metavar="N")
+    parser.add_argument("--batches", type=int, default=4, choices=range(MAX_BATCHES + 1), metavar="N")
+    parser.add_argument("--exporters", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=0.0, help="of reading before the files are sent")
     parser.add_argument("--rows", type=int, default=5_000_000, help="of each file")
     parser.add_argument(
         "--think", type=float, default=1.0, help="mean seconds from an answer to the next page"

@@ -38,6 +38,12 @@ HABITS: Final[Mapping[str, int]] = {
     "compare": 6, "movement": 6, "statement": 2, "file (CSV)": 4, "file (JSON)": 2, "API, estimates": 6,
     "API, visitors": 2,
 }  # fmt: skip
+# What a reader exports of a study of 62 days: whole files first, then drawn files of random windows.
+EXPORT: Final = "export"
+WHOLE: Final = ("export.xlsx", "bundle.zip", "export.json", "export.csv", "export.parquet", "export.pdf")
+DRAWN: Final = ("pdf", "png", "svg")
+POLL_S: Final = 2.0
+MAKING: Final = 202
 NO_PAGES: Final = frozenset(page for page in HABITS if page.startswith(("API", "file")) or "JSON" in page)
 OK: Final = 200
 SIGNED_IN: Final = b'class="header__user"'  # the form to sign out, with the person's name
@@ -242,6 +248,40 @@ class Analyst(threading.Thread):
         return first, first + timedelta(days=length)
 
 
+class Exporter(Analyst):
+    """One who does nothing but export a large study, as a browser does it: with the page that asks."""
+
+    def run(self) -> None:
+        (study,) = [each for each in self._studies if each.slug == "season"]
+        base, number = f"/studies/{study.slug}/", self._chance.below(len(WHOLE))
+        for name in (*WHOLE[number:], *WHOLE[:number]):
+            self._export(base + name)
+        while not self._ended.is_set():
+            first, last = self._days(study)
+            indicator, ending = self._chance.one_of(study.indicators), self._chance.one_of(DRAWN)
+            self._export(f"{base}{indicator}/export.{ending}?from={first}&to={last}")
+
+    def _export(self, path: str) -> None:
+        """Ask until the file is there; each request is noted, and the last one as the whole wait."""
+        began, headers = time.monotonic(), {"Accept": "text/html"}
+        status, error = MAKING, ""
+        while status == MAKING and not self._ended.is_set():
+            try:
+                response, _ = self._browser.ask("GET", path, headers=headers)
+            except (OSError, HTTPException) as failure:
+                error = f"{path}: {type(failure).__name__}"
+                break
+            status = response.status
+            error = "" if status in (OK, MAKING) else f"{path} answered {status}"
+            if status == MAKING:
+                self._ended.wait(POLL_S)
+        if status != MAKING:
+            seconds = time.monotonic() - began
+            self.asked.append(
+                Asked(page=EXPORT, at=began, seconds=seconds, status=status, error=error, retry_after=False)
+            )
+
+
 def what_is_wrong(page: str, response: HTTPResponse, content: bytes) -> str:
     """Why an answer is not what was asked for, in words; nothing if it is.
 
@@ -267,7 +307,7 @@ def analysts_of(plan: Mapping[str, Any], ended: threading.Event) -> Iterator[Ana
         host, port = plan["address"]
         browser = Browser((host, port), seen_from=person["seen_from"])
         browser.sign_in(username=person["username"], password=person["password"])
-        yield Analyst(
+        yield (Exporter if person["exports"] else Analyst)(
             browser,
             token=person["token"],
             studies=studies,

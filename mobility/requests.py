@@ -11,16 +11,26 @@ from collections.abc import Callable
 from typing import Final
 
 from django.conf import settings
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.translation import gettext
 
 from mobility.logs import REQUEST_ID
+from reports.api.problems import problem
+from reports.outages import API
 
 log = logging.getLogger(__name__)
 HEADER: Final = "X-Request-ID"
 # What a proxy may have set: nothing that could break a line of a log or pass for another field.
 GIVEN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,63}")
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+# Bodies before a sign-in: forms to sign in, second factors, passwords of share links.
+MAX_UNKNOWN_BYTES: Final = 100_000
+MAX_FORM_BYTES: Final = 6_000_000  # first rows of an extract, drafts of studies
+STUDY_FILES: Final = "/administrator/create/"
+MAX_STUDY_FILES_BYTES: Final = 1_000_000_000  # the form says itself what it takes
+STREAMED: Final = re.compile(r"/(operator/[^/]+/uploads|api/v1/studies/[^/]+/extracts|api/v1/intake)/")
+PLAIN: Final = "text/plain; charset=utf-8"
 Respond = Callable[[HttpRequest], HttpResponseBase]
 
 
@@ -70,3 +80,34 @@ def view_of(request: HttpRequest) -> str:
 def method_of(request: HttpRequest) -> str:
     method = request.method or ""
     return method if method in METHODS else "other"
+
+
+class BodyLimitMiddleware:
+    """Refuse a body that is too large for who sends it, before any of it is read.
+
+    After the session is known, and before a view or the check of forms reads. Where files go through as they
+    come, their views know the sender by then and count bytes themselves.
+    """
+
+    def __init__(self, get_response: Respond) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        length = request.headers.get("Content-Length", "")
+        size = int(length) if length.isascii() and length.isdigit() else 0
+        if size > MAX_UNKNOWN_BYTES and not STREAMED.match(request.path_info):
+            most = _most(request)
+            if size > most:
+                text = gettext("The body of the request must have at most %(most)s bytes, got %(size)s.")
+                detail = text % {"most": most, "size": size}
+                if request.path_info.startswith(API):
+                    return problem(413, detail)
+                return HttpResponse(detail, status=413, content_type=PLAIN)
+        return self.get_response(request)
+
+
+def _most(request: HttpRequest) -> int:
+    """Bytes that a body may have."""
+    if not request.user.is_authenticated:
+        return MAX_UNKNOWN_BYTES
+    return MAX_STUDY_FILES_BYTES if request.path_info == STUDY_FILES else MAX_FORM_BYTES

@@ -19,9 +19,12 @@ def compute_density(self: Task, map_id: int) -> None:
         raise self.retry(countdown=RETRY_S) from None
 
 
-@shared_task(ignore_result=True)
-def make_export(file_id: int) -> None:
+@shared_task(bind=True, ignore_result=True, max_retries=None)
+def make_export(self: Task, file_id: int) -> None:
     """Make a file that somebody has asked for and waits for; who waits asks again if this one is lost."""
     from reports.services.files import make_file
 
-    make_file(file_id)
+    try:
+        make_file(file_id, is_again=self.request.retries > 0)
+    except AWAY:
+        raise self.retry(countdown=RETRY_S) from None

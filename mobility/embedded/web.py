@@ -103,8 +103,8 @@ def _static_state() -> str:
 def _command(listening: socket.socket) -> list[str]:
     return [
         sys.executable, "-m", "gunicorn", "mobility.wsgi", "--bind", f"fd://{listening.fileno()}",
-        "--worker-class", "gthread", "--threads", str(THREADS), "--timeout", "120", "--graceful-timeout", "5",
-        "--no-control-socket",
+        "--worker-class", "mobility.slow_clients.BoundedThreadWorker", "--threads", str(THREADS),
+        "--timeout", "120", "--graceful-timeout", "5", "--no-sendfile", "--no-control-socket",
     ]  # fmt: skip
 
 

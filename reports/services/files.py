@@ -22,6 +22,7 @@ from reports.exports.errors import ExportError
 from reports.exports.recipes import Recipe, write
 from reports.fingerprints import fingerprint_of, state_of_places
 from reports.models import ExportFile, Study
+from reports.outages import AWAY
 from reports.selectors import WindowError
 
 ABANDONED: Final = timedelta(seconds=90)  # a page in a hidden tab asks once a minute
@@ -78,15 +79,20 @@ def ask_for_file(study: Study, recipe: Recipe, *, by: User) -> Asked:
     return Asked(file=row)
 
 
-def make_file(pk: int) -> None:
+def make_file(pk: int, *, is_again: bool = False) -> None:
     """Make a file that was asked for; one that is done, gone, or at which another worker is, stays as it is.
+
+    Parameters
+    ----------
+    is_again : this worker was at it when the database went away
 
     Raises
     ------
-    Exception : whatever went wrong; the file is marked as failed
+    Exception : whatever went wrong; the file is marked as failed, unless a database is away
     """
     now = timezone.now()
-    is_free = Q(state=_State.WAITING) | Q(state=_State.RUNNING, changed_at__lt=now - ExportFile.PATIENCE)
+    since = now if is_again else now - ExportFile.PATIENCE
+    is_free = Q(state=_State.WAITING) | Q(state=_State.RUNNING, changed_at__lt=since)
     rows = ExportFile.objects.filter(pk=pk)
     if not rows.filter(is_free).update(state=_State.RUNNING, changed_at=now):
         return
@@ -96,6 +102,8 @@ def make_file(pk: int) -> None:
         rows.filter(state=_State.RUNNING, asked_at__lt=timezone.now() - ABANDONED).delete()
     except (ExportError, WindowError) as error:
         rows.update(state=_State.FAILED, reason=str(error), changed_at=timezone.now())
+    except AWAY:
+        raise
     except Exception:
         rows.update(state=_State.FAILED, changed_at=timezone.now())
         raise

@@ -2,8 +2,10 @@
 
 from datetime import timedelta
 from itertools import chain
+from unittest.mock import Mock
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
@@ -265,6 +267,17 @@ class TestFailures:
         ExportFile.objects.update(changed_at=ago(31))
         reader.get(OTHER)
         assert len(sent) == 2
+
+    def test_a_database_that_goes_away_for_a_moment_costs_no_file(self, reader, fair, sent, monkeypatch):
+        reader.get(PDF)
+        with monkeypatch.context() as patch:
+            patch.setattr(recipes, "_selected", Mock(side_effect=OperationalError))
+            with pytest.raises(OperationalError):
+                files.make_file(sent[0])
+        files.make_file(sent[0])  # another message about it
+        assert ExportFile.objects.get().state == State.RUNNING
+        files.make_file(sent[0], is_again=True)
+        assert ExportFile.objects.get().state == State.DONE
 
     def test_a_file_that_cannot_be_made_is_not_waited_for(self, reader, fair, sent, monkeypatch):
         reader.get(PDF)
