@@ -37,12 +37,13 @@ def _dump_no_core(**_: Any) -> None:
 def _refuse_unsafe(**_: Any) -> None:
     import django
 
-    from mobility.startup import hold_files, refuse_outdated, refuse_unsafe
+    from mobility.startup import hold_files, refuse_outdated, refuse_shared, refuse_unsafe
 
     django.setup()
     refuse_unsafe()
     hold_files()
     refuse_outdated()
+    refuse_shared()
 
 
 @celeryd_init.connect

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 
+from mobility import shared_main
 from mobility.handover import check_analyst_url
 from reports.handover import SENDER_NAME
 
@@ -70,25 +71,24 @@ def _knows_no_vault() -> list[CheckMessage]:
 def handing_over(**_: Any) -> list[CheckMessage]:
     """An operator zone knows where its totals go, and sends them where nobody can read or change them."""
     url: str = settings.MOBILITY_ANALYST_URL
-    is_operator = settings.MOBILITY_ZONE == "operator"
-    if url and not is_operator:
+    if not settings.HANDS_OVER:
+        if not url:
+            return []
         text = f"MOBILITY_ANALYST_URL must be unset where MOBILITY_ZONE is {settings.MOBILITY_ZONE}"
         hint = "only an operator zone that runs apart hands over"
         return [Error(text, hint=hint, id="mobility.E006")]
-    if (
-        is_operator
-        and not url
-        and not os.environ.get("DATABASE_URL")
-        and not os.environ.get("DATABASE_URL_FILE")
-    ):
-        text = "MOBILITY_ANALYST_URL or DATABASE_URL must be set where MOBILITY_ZONE is operator"
-        hint = "name the analyst server, or the database of analysts: otherwise nobody ever sees the totals"
+    if not url:
+        text = "MOBILITY_ANALYST_URL must be set where MOBILITY_ZONE is operator"
+        hint = (
+            "name the analyst server. If this zone shared the main database with it until now, follow "
+            f"{shared_main.PAGE}: no count is lost"
+        )
         return [Error(text, hint=hint, id="mobility.E007")]
     try:
         check_analyst_url(url)
     except ValueError as error:
         return [Error(str(error), hint="https://reports.example.org", id="mobility.E008")]
-    if settings.HANDS_OVER and not SENDER_NAME.fullmatch(settings.MOBILITY_SENDER_NAME):
+    if not SENDER_NAME.fullmatch(settings.MOBILITY_SENDER_NAME):
         text = f"MOBILITY_SENDER_NAME must match {SENDER_NAME.pattern}, got {settings.MOBILITY_SENDER_NAME!r}"
         return [Error(text, id="mobility.E009")]
     return []

@@ -50,8 +50,6 @@ class HandoverAheadError(HandoverRefusedError):
 
 def check_analyst_url(url: str) -> None:
     """Raise ValueError unless nobody between here and there can read or change what is sent."""
-    if not url:
-        return
     parts = urlsplit(url)
     is_plain = parts.scheme == "http" and parts.hostname in LOCAL_HOSTS
     if not (parts.scheme == "https" or is_plain) or not parts.hostname:

@@ -34,7 +34,7 @@ MOBILITY_SENDER_NAME = env.str("MOBILITY_SENDER_NAME", default="operator")
 MOBILITY_SENDER_KEY_FILE = Path(env.str("MOBILITY_SENDER_KEY_FILE", default=str(PATHS.sender_key)))
 MOBILITY_HANDOVER_TIMEOUT_S = env.whole("MOBILITY_HANDOVER_TIMEOUT_S", default=30, least=1)
 MOBILITY_HANDOVER_RETRY_S = env.whole("MOBILITY_HANDOVER_RETRY_S", default=60, least=1)
-HANDS_OVER = MOBILITY_ZONE == "operator" and bool(MOBILITY_ANALYST_URL)
+HANDS_OVER = MOBILITY_ZONE == "operator"
 # Where there are reports: what is taken from operator zones that run apart.
 MOBILITY_INTAKE_MAX_BYTES = env.whole("MOBILITY_INTAKE_MAX_BYTES", default=100_000_000, least=1)
 

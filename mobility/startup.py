@@ -89,3 +89,24 @@ def refuse_outdated() -> None:
         hint = "make a backup, then run manage.py migrate for each database (docs/upgrading.md)"
         print("refusing to start:", *lines, f"  hint: {hint}", sep="\n", file=sys.stderr, flush=True)  # noqa: T201
         raise SystemExit(EXIT_CODE)
+
+
+def refuse_shared() -> None:
+    """End this process where both zones have one main database.
+
+    Raises
+    ------
+    SystemExit : standard error then says how that is seen, and which page leads out of it
+    """
+    from mobility.shared_main import PAGE, why_shared
+
+    try:
+        why = why_shared()
+    except DatabaseError:  # it does not answer, which stops nothing
+        return
+    finally:
+        connections["default"].close()
+    if why:
+        hint = f"give each zone a main database of its own; no count is lost: {PAGE}"
+        print("refusing to start:", why, f"  hint: {hint}", sep="\n", file=sys.stderr, flush=True)  # noqa: T201
+        raise SystemExit(EXIT_CODE)

@@ -8,7 +8,13 @@ from django.core.wsgi import get_wsgi_application
 from mobility.operations import metrics_folder
 from mobility.refusals import refuse_as_problems
 from mobility.runtime import dump_no_core
-from mobility.startup import hold_files, refuse_outdated, refuse_unreadable, refuse_unsafe
+from mobility.startup import (
+    hold_files,
+    refuse_outdated,
+    refuse_shared,
+    refuse_unreadable,
+    refuse_unsafe,
+)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mobility.settings")
 dump_no_core()
@@ -19,6 +25,7 @@ refuse_as_problems()
 refuse_unsafe()
 hold_files()
 refuse_outdated()
+refuse_shared()
 # Modules stay for good: a full collection that looks through them as well stops all threads for 0.1 s.
 gc.collect()
 gc.freeze()

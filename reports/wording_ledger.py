@@ -59,6 +59,7 @@ CHANGES = {
     "granted": _("Account %(account)s was let into %(studies)s."),
     "withdrawn": _("Account %(account)s was shut out of %(studies)s."),
     "revoked": _("Sender %(sender)s was revoked."),
+    "adopted": _("Sender %(sender)s hands this study over from now on."),
 }
 CAPS = {
     "proposed": _("A higher cap was asked for; a second person has to confirm it."),

@@ -6,7 +6,7 @@ from typing import Final
 from django.conf import settings
 
 # Of the analyst zone; all its others only read what an operator zone has, too.
-OF_ANALYSTS: Final = frozenset({"register_sender", "revoke_sender"})
+OF_ANALYSTS: Final = frozenset({"adopt_studies", "register_sender", "revoke_sender"})
 
 
 def refusal(argv: list[str]) -> str:

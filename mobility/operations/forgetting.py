@@ -9,6 +9,7 @@ from typing import Final
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from mobility.operations.models import Alert, JobRun
@@ -28,10 +29,11 @@ def forget() -> dict[str, int]:
     now = timezone.now()
     history = now - timedelta(days=settings.MOBILITY_KEEP_HISTORY_DAYS)
     record_reads()
+    of_another_zone = ~Q(zone=settings.MOBILITY_ZONE)  # of before: nobody sees them, so none would end
     forgotten = {
         "share_views": forget_old_views(),
         "sessions": forget_ended(),
-        "alerts": Alert.objects.filter(ended_at__lt=history).delete()[0],
+        "alerts": Alert.objects.filter(Q(ended_at__lt=history) | of_another_zone).delete()[0],
         "jobs": JobRun.objects.filter(started_at__lt=now - JOBS_FORGOTTEN_AFTER).delete()[0],
         "sign_in_counts": CacheEntry.objects.filter(expires__lt=now).delete()[0],
     }

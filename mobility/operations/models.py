@@ -1,7 +1,7 @@
 """What an installation knows of itself: who works, which jobs ran, what was backed up, what is wrong.
 
-All of it lies in the main database; zones that share one tell theirs apart by `zone`. No row names a person,
-a file or a value: names of workers, slugs of studies and counts only.
+All of it lies in the main database; rows from before a change of MOBILITY_ZONE have another `zone`. No row
+names a person, a file or a value: names of workers, slugs of studies and counts only.
 """
 
 from django.db import models
@@ -46,7 +46,7 @@ class JobRun(models.Model):
 
 
 class Installation(models.Model):
-    """Which installation this is; one row. Zones that share the main database are one installation."""
+    """Which installation this is; one row."""
 
     code = models.CharField(max_length=32, help_text="random, hexadecimal; made with the first backup")
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from ldp import LdpError, PlanSpec
@@ -105,6 +106,28 @@ def revoke_sender(name: str, *, by: str) -> Sender:
     return sender
 
 
+@transaction.atomic
+def adopt_studies(name: str, *, by: str) -> list[str]:
+    """Give a sender every study that no sender handed over, and return their slugs.
+
+    They were counted in this very database, which an operator zone shared until now. From here on that zone
+    hands over what it adds; publications and receipts that are here already count as handed over.
+
+    Raises
+    ------
+    IntakeError : there is no such sender, or it was revoked
+    """
+    sender = Sender.objects.select_for_update().filter(name=name, revoked_at=None).first()
+    if sender is None:
+        raise _unknown(name)
+    studies = list(Study.objects.select_for_update(of=("self",)).filter(sent=None).order_by("slug"))
+    SentStudy.objects.bulk_create(SentStudy(study=study, sender=sender, digest="") for study in studies)
+    for study in studies:
+        facts: dict[str, Json] = {"sender": name, "change": "adopted"}
+        record(LedgerKind.ACCESS_CHANGED, actor=by, study=study.slug, facts=facts)
+    return [study.slug for study in studies]
+
+
 def sender_of(envelope: Envelope, signature: str) -> Sender:
     """The sender that signed a message just now.
 
@@ -164,10 +187,10 @@ def state_of(sender: Sender, *, slug: str) -> dict[str, Any]:
 
 
 def _receipts(sender: Sender, slug: str) -> Iterable[str]:
-    own = LedgerEntry.objects.filter(
-        kind=LedgerKind.BATCH_ENDED, study=slug, event_id__startswith=f"{sender.name}/"
-    )
-    return own.order_by("number").values_list("event_id", flat=True)
+    """Those that it sent, and those of an adopted study that were recorded here."""
+    own = Q(event_id__startswith=f"{sender.name}/") | Q(event_id__startswith=f"{LedgerKind.BATCH_ENDED}/")
+    found = LedgerEntry.objects.filter(own, kind=LedgerKind.BATCH_ENDED, study=slug)
+    return found.order_by("number").values_list("event_id", flat=True)
 
 
 @_refusing

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 RUN_ALL = """
 import contextlib, io, json, sys, traceback
@@ -58,3 +60,15 @@ def texts(commands, environment, *, code=ROOT) -> list[str]:
 def values(commands, environment, *, code=ROOT) -> list[Any]:
     """The JSON values that these commands print."""
     return [json.loads(text) for text in texts(commands, environment, code=code)]
+
+
+def code_of(commit, folder):
+    """The files of a commit, in `folder`."""
+    known = subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, check=False)
+    if known.returncode != 0:
+        pytest.skip(f"commit {commit[:12]} is not in this clone: `git fetch --unshallow`")
+    folder.mkdir(parents=True)
+    with subprocess.Popen(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE) as archive:
+        subprocess.run(["tar", "--extract", "--directory", folder], stdin=archive.stdout, check=True)
+    assert archive.returncode == 0
+    return folder

@@ -31,7 +31,7 @@ from tests.e2e.traces import Search
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.slow,
-    pytest.mark.skipif(bool(why_not()), reason=f"{why_not()}; test_zones_postgres.py has roles instead"),
+    pytest.mark.skipif(bool(why_not()), reason=why_not()),
 ]
 
 ASK: Final = "runuser -u postgres -- psql --tuples-only --no-align --command"

@@ -2,13 +2,12 @@
 
 import itertools
 import json
-import subprocess
 
 import pytest
 
 from benchmarks.installation import ROOT, Installation, Worker
 from scripts import services
-from tests.e2e.several import outcomes, texts, values
+from tests.e2e.several import code_of, outcomes, texts, values
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 RELEASES = json.loads((ROOT / "docs" / "releases.json").read_text())["releases"]
@@ -49,18 +48,6 @@ class Upgraded(Installation):
         folder = self.workers[0].log.parent
         self.workers = [Worker(1, processes=1, environment=self.environment, folder=folder, code=ROOT)]
         self.workers[0].start()
-
-
-def code_of(commit, folder):
-    """The files of a commit, in `folder`."""
-    known = subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, check=False)
-    if known.returncode != 0:
-        pytest.skip(f"commit {commit[:12]} is not in this clone: `git fetch --unshallow`")
-    folder.mkdir(parents=True)
-    with subprocess.Popen(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE) as archive:
-        subprocess.run(["tar", "--extract", "--directory", folder], stdin=archive.stdout, check=True)
-    assert archive.returncode == 0
-    return folder
 
 
 # Oldest first. Each release on the database that the one before it did not have: what migrations do since the

@@ -248,6 +248,16 @@ def test_commands_and_addresses_of_the_other_zone_are_refused_in_words_and_absen
         assert refused.code != 0
         assert what in refused.errors
     ours, theirs = (set(told[0].output.split()) for told in (at_operators, at_analysts))
+    code = (
+        "from django.db import connections; from django.conf import settings; from django.apps import apps; "
+        "queue, is_there = settings.CELERY_TASK_DEFAULT_QUEUE, apps.is_installed('mobility'); "
+        "print(*connections, *settings.DATABASES, queue, is_there)"
+    )
+    assert apart.analyst.value("shell", "--no-imports", "-c", code).split() == [
+        "default", "default", "analyst", "False"
+    ]  # fmt: skip
+    made = {path.name for path in apart.analyst.data.rglob("*")}
+    assert not [name for name in made if "vault" in name or "keystore" in name]
     of_operators = {"operator", "administrator", "api"}
     of_analysts = {"reports", "access", "reading", "intake"}
     assert of_operators <= ours and not of_analysts & ours

@@ -30,6 +30,7 @@ GUNICORN = (sys.executable, "-m", "gunicorn", "mobility.wsgi", "--no-control-soc
 SERVER = (sys.executable, "-c", "import mobility.wsgi")
 WORKER = (sys.executable, "-m", "celery", "-A", "mobility", "worker", "--pool", "solo")
 COMMAND = (sys.executable, "manage.py", "check")
+OPERATOR = {"MOBILITY_ZONE": "operator", "DATABASE_URL": "postgres://operator@127.0.0.1:1/main"}
 EXAMPLE_KEY = "change-me-kT9vWq2LmX7cRb4Zp8Ns1Fd6Hj3Gy5Ae0UoIxCw"
 
 
@@ -49,9 +50,14 @@ def start(command: tuple[str, ...], environment: Mapping[str, str]):
         ((*GUNICORN, f"127.0.0.1:{services.free_port()}"), {"SECRET_KEY": EXAMPLE_KEY}, "mobility.E010"),
         (SERVER, {"MOBILITY_SWEEP_S": "15s"}, "MOBILITY_SWEEP_S must be a whole number, got '15s'"),
         (WORKER, {"SECRET_KEY_FILE": "/no"}, "SECRET_KEY_FILE names /no, which cannot be read: No such file"),
+        (
+            SERVER,
+            OPERATOR,
+            "MOBILITY_ANALYST_URL must be set where MOBILITY_ZONE is operator",
+        ),
         (COMMAND, {"MOBILITY_SWEEP_S": "15s"}, "MOBILITY_SWEEP_S must be a whole number, got '15s'"),
     ],
-    ids=["old-web", "old-worker", "guessed-web", "web", "worker", "command"],
+    ids=["old-web", "old-worker", "guessed-web", "web", "worker", "shared", "command"],
 )
 def test_what_cannot_work_is_refused_with_its_reason(command, own, said, tmp_path) -> None:
     """Databases before `migrate`, a secret of examples, settings that mean nothing: never a traceback."""

@@ -120,6 +120,7 @@ def _looks(*, deep: bool) -> Iterator[Look]:
     yield Look(name="broker", check=broker.forgets_nothing)
     yield Look(name="broker clock", check=broker.clock)
     yield Look(name="workers", check=workers.same_installation, needs=every)
+    yield Look(name="main database", check=databases.own_main, needs=("default",))
     if deep:
         yield Look(name="files", check=databases.whole, needs=every, is_long=True)
         yield Look(name="ledger", check=ledger, needs=("default",), is_long=True)
@@ -143,7 +144,7 @@ def _looks_of_vault(*, deep: bool) -> Iterator[Look]:
     yield Look(name="negative", check=tallies.negative, needs=every)
     if deep:
         yield Look(name="totals", check=tallies.recomputed, needs=every, is_long=True)
-    if settings.HANDS_OVER:
+    if settings.MOBILITY_ANALYST_URL:
         yield Look(name="analyst server", check=zones.analyst_server)
 
 

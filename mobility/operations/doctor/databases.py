@@ -9,6 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from mobility.operations.doctor.clocks import compared
 from mobility.operations.doctor.diagnosis import Diagnoses, error, fine
+from mobility.shared_main import PAGE, why_shared
 
 OLDEST_POSTGRESQL: Final = 150_000
 _POSTGRESQL: Final = {
@@ -36,6 +37,14 @@ def promises() -> Diagnoses:
             yield from _of_postgresql(alias, connection)
         else:
             yield from _of_sqlite(alias, connection)
+
+
+def own_main() -> Diagnoses:
+    """Whether the main database is of this zone alone."""
+    if why := why_shared():
+        yield error("main_shared", why, f"give each zone a main database of its own: {PAGE}")
+    else:
+        yield fine("main_shared")
 
 
 def clocks() -> Diagnoses:

@@ -52,11 +52,7 @@ def migrated() -> Iterator[Finding]:
 
 
 def pending(alias: str) -> frozenset[tuple[str, str]]:
-    """Migrations, as (app, name), that a database lacks.
-
-    Only of apps that live there: where zones share the main database, the analysts' side migrates it, and
-    knows no app of the vault.
-    """
+    """Migrations, as (app, name), that a database lacks; only those of apps that live there."""
     here = frozenset(each for each in _known() if router.allow_migrate(alias, each[0]))
     return here - MigrationRecorder(connections[alias]).applied_migrations().keys()
 

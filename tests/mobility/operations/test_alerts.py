@@ -145,7 +145,7 @@ def test_of_workers_that_ask_one_looks_in_each_zone(settings):
     AlertWatch.objects.update(looked_at=timezone.now() - timedelta(seconds=55))
     assert [alerts.take_turn(after_s=54) for _ in range(3)] == [True, False, False]
     looks(disk(), disk())
-    settings.MOBILITY_ZONE = "operator"  # shares the database
+    settings.MOBILITY_ZONE = "operator"  # and the database has rows of before
     looks(*[FINE] * 20)
     assert alerts.take_turn(after_s=1e8)
     assert Alert.objects.get(zone="all").ended_at is None

@@ -461,7 +461,7 @@ class TestOfPostgres:
                 make_backup(place, by="olga")
 
     def test_other_roles_that_work_on_it_are_seen(self) -> None:
-        """Where two zones share the main database, each has a role of its own."""
+        """People and their tools have roles of their own."""
         connection = connections["default"]
         connection.ensure_connection()
         before = restoring._others("default")

@@ -51,6 +51,8 @@ def test_alerts_workers_jobs_counts_and_withdrawn_drafts_that_are_over(settings)
     for subject, ended_at in (("old", ago(31)), ("recent", ago(29)), ("open", None)):
         at = {"since": ago(900), "seen_at": ago(900), "ended_at": ended_at}
         Alert.objects.create(code="disk_low", subject=subject, zone="all", level="error", **at)
+    at = {"since": ago(9), "seen_at": ago(9)}  # of an operator zone that shared this database
+    Alert.objects.create(code="disk_low", subject="theirs", zone="operator", level="error", **at)
     seen = {"zone": "all", "version": "1", "started_at": ago(9)}
     WorkerSign.objects.create(name="gone@host", seen_at=ago(2), **seen)
     WorkerSign.objects.create(name="here@host", seen_at=ago(0), **seen)
@@ -58,7 +60,7 @@ def test_alerts_workers_jobs_counts_and_withdrawn_drafts_that_are_over(settings)
     JobRun.objects.create(name="sweep", zone="all", started_at=ago(0))
     CacheEntry.objects.create(cache_key="over", value="1", expires=ago(0.01))
     CacheEntry.objects.create(cache_key="counts", value="1", expires=ago(-1))
-    assert forget()["alerts"] == 1
+    assert forget()["alerts"] == 2
     assert {alert.subject for alert in Alert.objects.all()} == {"recent", "open"}
     assert [sign.name for sign in WorkerSign.objects.all()] == ["here@host"]
     assert [job.name for job in JobRun.objects.all()] == ["sweep"]

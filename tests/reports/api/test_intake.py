@@ -22,10 +22,12 @@ from reports import handover, models
 from reports.composition import losses_of
 from reports.handover import Envelope, digest_of, to_body
 from reports.ledger_chain import canonical_hash
-from reports.models import LedgerEntry, Plan, Publication, Sender, Study, VisitorTally
+from reports.models import LedgerEntry, LedgerKind, Plan, Publication, Sender, SentStudy, Study, VisitorTally
 from reports.policies import Role
 from reports.services.budgets import propose_cap
-from reports.services.intake import register_sender
+from reports.services.intake import adopt_studies, register_sender
+from reports.services.ledger import record
+from reports.services.publications import apply_publication
 from reports.services.studies import ON_SERVER, Approval, create_study_rows, delete_study_rows, plan_hash
 from reports.studyfile import parse_study
 from tests.reports.views.conftest import signed_in
@@ -442,6 +444,34 @@ class TestSenders:
         assert new.publish(publication_of(definition)).json() == {"is_new": True}
         with pytest.raises(CommandError, match="no sender 'west'"):
             call_command("register_sender", "west", Operator().public_key, "--replace")
+
+    def test_studies_of_a_database_that_was_shared_go_on_under_a_sender(self, definition, settings):
+        north, south, publication = registered("north"), registered("south"), uuid4()
+        body = publication_of(definition)
+        south.create(definition)
+        south.publish(body)
+        Study.objects.update(slug="of-south")
+        create_study_rows(definition, by="ada")  # as an operator zone did that shared this database
+        plan = definition.plan_spec()
+        delta = Delta.unpack(handover.publication_of(body)[1], plan=plan)
+        told = {"study_slug": SLUG, "plan_hash": plan_hash(plan), "voided_days": 0}
+        apply_publication(publication_id=publication, delta=delta, **told)
+        record(LedgerKind.BATCH_ENDED, actor="olga", study=SLUG, facts={"rows_read": 3}, event_id=EVENT)
+        with pytest.raises(CommandError, match="must run where MOBILITY_ZONE is analyst"):
+            call_command("adopt_studies", "north")
+        settings.HAS_VAULT = False
+        with pytest.raises(CommandError, match="no sender 'west'"):
+            call_command("adopt_studies", "west")
+        call_command("adopt_studies", "north")
+
+        state = north.state()
+        assert (state["publications"], state["receipts"]) == ([str(publication)], [EVENT])
+        assert north.publish(body, publication=publication).json() == {"is_new": False}
+        assert north.publish(body).json() == {"is_new": True}
+        assert south.publish(body).status_code == 404
+        owners = dict(SentStudy.objects.values_list("study__slug", "sender__name"))
+        assert owners == {SLUG: "north", "of-south": "south"}
+        assert adopt_studies("north", by="ada") == []  # nothing is left to adopt
 
 
 def test_plan_and_bytes_of_a_message_cannot_mean_another(definition):

@@ -1,0 +1,32 @@
+"""Let a sender go on with studies of a main database that it shared with this server."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from reports.services.intake import IntakeError, adopt_studies
+
+
+class Command(BaseCommand):
+    help = (
+        "Give a registered sender the studies that no sender handed over: once, when an operator zone leaves "
+        "the main database that it shared with this server (docs/upgrading.md). Prints their slugs."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("sender", help="as registered by register_sender")
+
+    def handle(self, *, sender: str, **options: Any) -> None:
+        if settings.HAS_VAULT:
+            raise CommandError(
+                "adopt_studies must run where MOBILITY_ZONE is analyst: the vault of this installation "
+                "publishes its studies itself"
+            )
+        try:
+            slugs = adopt_studies(sender, by="command line")
+        except IntakeError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(json.dumps({"sender": sender, "studies": slugs}))
