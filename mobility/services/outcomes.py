@@ -114,7 +114,7 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
         )
     if batch.waiting_subscribers:
         yield (
-            f"not published yet: {batch.waiting_subscribers} subscribers would count otherwise than in the "
+            f"not published yet: {batch.waiting_subscribers} subscribers count differently than in the "
             "reports, fewer than min_publication; their changes are published together with later ones"
         )
     if batch.waiting_subscribers and batch.kind == Batch.Kind.OPT_OUT:
