@@ -424,17 +424,6 @@ def test_union_that_does_not_exist_is_explained(reader) -> None:
     assert get(reader, "indicator", "stay").context["state"] == "report"  # without a choice: a day
 
 
-def test_pages_have_nothing_that_the_content_policy_refuses(reader, fair) -> None:
-    pages = [("studies",), ("study", "fair-2024"), ("statement", "fair-2024")]
-    pages += [("indicator", "fair-2024", "gender"), ("days", "fair-2024", "stay")]
-    for address in [reverse("home"), *(reverse(f"reports:{name}", args=args) for name, *args in pages)]:
-        answer = reader.get(address)
-        assert Markup(answer.content.decode()).refused == []
-        assert "unsafe" not in answer["Content-Security-Policy"]
-    broken = Markup('<p style="x"><script>1</script><a href="" onclick="y">')
-    assert broken.refused == ["style", "script", "onclick"]
-
-
 # --- options --------------------------------------------------------------------------------------------
 def read(text: str) -> ReportOptions:
     return ReportOptions.from_query(QueryDict(text))

@@ -6,18 +6,14 @@ import hashlib
 import json
 import re
 from collections import Counter
-from dataclasses import replace
-from datetime import time
 from io import StringIO
 from pathlib import Path
 
-import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from mobility.demo.events import DAY_S, OPENING_S, Places, day_events
 from mobility.demo.extract import COLUMNS, write_extract
-from mobility.demo.population import ABSENT, STUDY_FILE, build_population, keyed_stream, load_study
+from mobility.demo.population import ABSENT, STUDY_FILE, build_population, load_study
 from tests.reference import read_extract, read_study
 
 STUDY = read_study(STUDY_FILE)
@@ -100,20 +96,6 @@ def test_summary_counts_what_was_written_and_noise_of_all_kinds_in_its_share(sum
     assert 0.002 < share["outside_hours"] < 0.05
 
 
-@pytest.mark.parametrize("rule", ["hours", "area", "min_minutes"])
-def test_without_a_rule_the_noise_would_count(rule, paths, extract) -> None:
-    cells = {fields[2] for path in paths for fields in rows_of(path)}
-    broken = {
-        "hours": replace(STUDY, open_from=time(0)),
-        "area": replace(STUDY, cells=frozenset(cells)),
-        "min_minutes": replace(STUDY, min_minutes=59),
-    }
-    found = read_extract(paths, broken[rule])
-    assert found["presence"] != extract["presence"]
-    if rule != "min_minutes":
-        assert any(found["duration"][key] != band for key, band in extract["duration"].items())
-
-
 def test_files_look_like_a_feed(summary, paths: list[Path], extract) -> None:
     assert summary.files == tuple(f"fimu-2017-{day}.csv" for day in FILE_DAYS)
     for path, day in zip(paths, FILE_DAYS, strict=True):
@@ -130,25 +112,6 @@ def test_files_look_like_a_feed(summary, paths: list[Path], extract) -> None:
     for subscriber, values in extract["static"].items():
         is_foreign = values["visitor_category"] == "Foreign tourist"  # their numbers carry text
         assert re.fullmatch(r"roam-.*" if is_foreign else r"336\d{8}", subscriber)
-
-
-def test_a_present_subscriber_has_8_to_30_events(population) -> None:
-    places = Places(n_inside=9, n_outside=3, centre=np.arange(4), home=np.arange(N_SUBSCRIBERS + 50) % 9)
-    events = day_events(population, day=5, places=places, stream=keyed_stream(SEED, purpose="test"))
-    assert np.all(np.diff(events.second) >= 0)
-    assert 0 <= events.second.min() <= events.second.max() < DAY_S
-    rows = np.stack([events.person, events.second, events.cell])
-    # Or two events in one second, which is rare.
-    is_copy = np.append(False, (rows[:, 1:] == rows[:, :-1]).all(axis=0))
-    is_seen = (events.cell < places.n_inside) & (events.second >= OPENING_S) & ~events.is_malformed
-    counts, copies = (
-        np.bincount(events.person[which], minlength=N_SUBSCRIBERS)[:N_SUBSCRIBERS]
-        for which in (is_seen, is_copy)
-    )
-    present = population.is_present(5)
-    assert counts[present].min() >= 8
-    assert (counts - copies)[present].max() <= 30
-    assert counts[~present].max() <= 8
 
 
 def digest(folder: Path) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import shapely.geometry
 
-from mobility.demo.population import ABROAD, ABSENT, FOLDER, build_population, load_facts, load_study
+from mobility.demo.population import ABSENT, FOLDER, build_population, load_facts, load_study
 
 FACTS = load_facts()
 
@@ -40,29 +40,6 @@ def test_patterns_marginals_and_durations_are_those_of_the_facts(population) -> 
     assert (*totals, population.subscriber_days) == (88_935, 38_983, 62_440, 190_345)
 
 
-def test_foreign_tourists_live_abroad_and_give_neither_gender_nor_age(population) -> None:
-    foreign = np.array(names(population, "visitor_category")) == "Foreign tourist"
-    for slug in ("gender", "age"):
-        assert np.array_equal(np.array(names(population, slug)) == "NR", foreign)
-    assert np.array_equal(np.isin(names(population, "region"), ABROAD), foreign)
-
-
-def test_residents_live_near_sleep_in_a_zone_and_come_on_more_days(population) -> None:
-    resident = np.array(names(population, "visitor_category")) == "Resident"
-    assert set(np.array(names(population, "region"))[resident]) == {"Franche-Comté"}
-    assert "NR" not in np.array(names(population, "sleeping_area"))[resident]
-    days = np.bitwise_count(population.presence)
-    assert days[resident].mean() > 1.2 * days[~resident].mean()
-
-
-def test_same_seed_same_population_and_another_seed_another(population) -> None:
-    again, other = build_population(seed=1), build_population(seed=2)
-    assert np.array_equal(again.presence, population.presence)
-    assert np.array_equal(again.durations, population.durations)
-    assert all(np.array_equal(again.static[slug], population.static[slug]) for slug in again.static)
-    assert not np.array_equal(other.presence, population.presence)
-
-
 def test_a_part_is_a_random_part_of_the_whole(population) -> None:
     part = build_population(seed=1, n_subscribers=20_000)
     assert part.n_subscribers == 20_000
@@ -71,12 +48,6 @@ def test_a_part_is_a_random_part_of_the_whole(population) -> None:
         std_error = np.sqrt(share * (1 - share) / 20_000)
         assert abs(part.is_present(day).mean() - share) < 5 * std_error
         assert np.array_equal(part.durations[:, day - 1] != ABSENT, part.is_present(day))
-
-
-@pytest.mark.parametrize("n_subscribers", [0, -1, 88_936])
-def test_a_part_must_fit_the_facts(n_subscribers: int) -> None:
-    with pytest.raises(ValueError, match=rf"n_subscribers must be in \[1, 88935\], got {n_subscribers}"):
-        build_population(seed=1, n_subscribers=n_subscribers)
 
 
 # --- cells and zones ---------------------------------------------------------------------------------------

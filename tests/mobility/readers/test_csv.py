@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from mobility.errors import BatchFormatError
 from mobility.readers import Layout, Source, text
 from mobility.readers import csv as reader
-from mobility.readers.compression import buffered, compression_of, decompressed, with_head
+from mobility.readers.compression import buffered, compression_of, decompressed
 from mobility.readers.opening import read_extract
 from reports.studyfile.formats import DELIMITERS
 from tests.mobility.readers.any_file import Dribble, slow_row
@@ -141,13 +141,6 @@ def test_quotes(line: bytes, value: bytes | None) -> None:
     for end in (b"\n", b"\r\n"):
         data = b"a,b" + end + b"1," + line + end + b"3,4" + end
         assert read(data) == Found(rows, [2] if value is None else [])
-
-
-def test_an_open_quote_spoils_one_line_however_long_the_file_is() -> None:
-    data = b'a,b\n"1,2\n' + b"3,4\n" * 1000 + b'5,"6\n7,8'
-    found = read(data)
-    assert found.misshapen == [2, 1003]
-    assert len(found.rows) == 1001
 
 
 PLAIN = {"separator": ",", "end": "\n", "is_final_end": False, "piece": 40, "block": 60, "columns": COLUMNS}
@@ -392,14 +385,6 @@ def test_compression_is_told_by_the_first_bytes() -> None:
         source = Source()
         read(pack(DATA), source=source)
         assert source.compression == name
-
-
-@pytest.mark.parametrize("length", [0, 1, 511, 512, 513])
-def test_head_is_given_back(length: int) -> None:
-    data = bytes(i % 251 for i in range(length))
-    head, whole = with_head(buffered(Dribble(data, piece=3)))
-    assert head == data[:512]
-    assert whole.read() == data
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd])

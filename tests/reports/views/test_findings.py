@@ -79,22 +79,6 @@ class TestComparisons:
         wanted = [100 * row.difference for row in expected.rows]
         assert [drawn[place] for place in range(3)] == pytest.approx(wanted, abs=1e-3)
 
-    def test_sentence_names_the_largest_difference_or_that_there_is_none(self, reader):
-        study = factory.create(epsilon="6")
-        people = factory.crowd(study)
-        people.static["gender"][factory.People.present(people, 4, 4)] = 1
-        factory.publish(study, people)
-        page = get(reader, "gender", **{"from": "2024-06-02", "to": "2024-06-02"}, with_from="2024-05-30")
-        assert re.search(
-            r"(More M|Fewer F) than on Thu 30 May 2024: .\d+\.\d points \(.\d+\.\d to .\d+\.\d\)\. "
-            r"It is the (largest of [23] differences|only difference of 3) that",
-            words(page),
-        )
-        assert "Fewer" in words(get(reader, "gender", **FIRST, with_from="2024-06-02", category=""))
-        page = get(reader, "stay", kind="windows", **FIRST, with_from="2024-05-31")
-        assert {cells[4] for cells in rows_of(page)} == {"\u2013 no difference can be shown"}
-        assert "No difference can be shown in any of the 2 categories" in words(page)
-
     def test_visitors_can_be_compared_and_the_form_shows_what_was_asked(self, reader, fair):
         page = get(reader, measure="visitors", **WINDOWS)
         assert page.context["comparison"].of == "visitors"
