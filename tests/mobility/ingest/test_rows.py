@@ -231,20 +231,6 @@ def test_day_and_second_of_an_event() -> None:
     assert events.day.tolist() == [2, 2]
 
 
-# --- blocks ------------------------------------------------------------------------------------------------
-@settings(max_examples=30)
-@given(block_bytes=st.integers(64, 400))
-def test_blocks_make_no_difference(block_bytes: int) -> None:
-    lines = [
-        f"336{n % 7},2017-03-2{5 + n % 2}T12:0{n % 10}:00,c{n % 3},{'FMX '[n % 4]},,65+" for n in range(40)
-    ]
-    data = "\n".join([HEADER, *lines, "x", "", "y"]).encode()
-    whole, counts = ingest(data, coder_of(definition_of()))
-    parts, counts_of_parts = ingest(data, coder_of(definition_of()), block_bytes=block_bytes)
-    assert concatenate(parts, slots=1).pack() == concatenate(whole, slots=1).pack()
-    assert counts_of_parts == counts
-
-
 def test_file_without_a_single_good_row() -> None:
     for lines, found in ((["x", "y,z"], {"wrong_columns": 2}), ([], {})):
         events, counts = read(*lines)

@@ -41,6 +41,8 @@ class Period(NamedTuple):
 PERIODS = [
     Period("Europe/Paris", date(2017, 3, 25), 3, datetime(2017, 3, 26, 2)),
     Period("Europe/Paris", date(2017, 10, 28), 3, datetime(2017, 10, 29, 3)),
+    Period("Europe/Paris", date(2017, 3, 26), 1, datetime(2017, 3, 26, 2)),  # a day of 23 hours
+    Period("Europe/Paris", date(2017, 10, 29), 1, datetime(2017, 10, 29, 3)),  # of 25 hours
     Period("America/Sao_Paulo", date(2017, 10, 14), 3, datetime(2017, 10, 15)),  # midnight does not exist
     Period("America/Sao_Paulo", date(2018, 2, 16), 3, datetime(2018, 2, 18)),  # 23:00 to midnight twice
     Period("America/Sao_Paulo", date(2018, 2, 18), 1, datetime(2018, 2, 18)),  # on the edge of the study
@@ -55,11 +57,9 @@ PERIODS = [
     Period("UTC", date(2017, 5, 31), 7, datetime(2017, 6, 3)),
 ]
 PARIS = Period("Europe/Paris", date(2017, 5, 31), 7, datetime(2017, 6, 3))
-SPRING = Period("Europe/Paris", date(2017, 3, 26), 1, datetime(2017, 3, 26, 2))
-AUTUMN = Period("Europe/Paris", date(2017, 10, 29), 1, datetime(2017, 10, 29, 3))
 CLOCKS = {
     period: study_clock(period.zone, first_day=period.first_day, days=period.days)
-    for period in [*PERIODS, PARIS, SPRING, AUTUMN]
+    for period in [*PERIODS, PARIS]
 }
 every_period = pytest.mark.parametrize("period", PERIODS, ids=lambda each: f"{each.zone}-{each.first_day}")
 ISO, DAY_FIRST, MONTH_FIRST, COMPACT = "iso", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%Y%m%d%H%M%S"
@@ -137,28 +137,6 @@ def test_instants_in_every_format(period: Period) -> None:
         for zone in ("UTC", "Asia/Tokyo"):  # the zone of a column only says how it is shown
             column = pa.array([second * ticks for second in seconds], pa.timestamp(unit, tz=zone))
             assert found(event_times_of(column, clock=CLOCKS[period])) == wanted
-
-
-@pytest.mark.parametrize("form", [ISO, DAY_FIRST + "%z"])
-def test_folded_time_is_the_first(form: str) -> None:
-    stated = "2017-10-29T02:30:00" if form == ISO else "29/10/2017 02:30:00"
-    first, second = one(stated + "+0200", AUTUMN, form), one(stated + "+01:00", AUTUMN, form)
-    assert one(stated, AUTUMN, form.removesuffix("%z")) == first
-    assert second[1] - first[1] == HOUR_S
-    assert second[2:] == first[2:] == (1, 150)
-
-
-@pytest.mark.parametrize(("period", "hours"), [(SPRING, 23), (AUTUMN, 25)])
-def test_a_day_has_the_seconds_that_it_has_in_utc(period: Period, hours: int) -> None:
-    """Of 23 and of 25 hours: it is whole in every format, and nothing of its neighbours belongs to it."""
-    first, last = one(f"{period.first_day}T00:00:00", period), one(f"{period.first_day}T23:59:59", period)
-    assert last[1] - first[1] == hours * HOUR_S - 1
-    edges = [first[1] - 1, first[1], last[1], last[1] + 1]
-    wanted = [(OUTSIDE_PERIOD,), first, last, (OUTSIDE_PERIOD,)]
-    assert read([b"%d" % second for second in edges], "epoch_s", period) == wanted
-    assert read([b"%d000" % second for second in edges], "epoch_ms", period) == wanted
-    column = pa.array(edges, pa.timestamp("s", tz="UTC"))
-    assert found(event_times_of(column, clock=CLOCKS[period])) == wanted
 
 
 def test_time_outside_the_study() -> None:

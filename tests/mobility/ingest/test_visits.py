@@ -1,6 +1,6 @@
 """Coded events by shard; their visits and values against plain Python, in any order and chunks; durations."""
 
-from itertools import pairwise, permutations
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -133,18 +133,6 @@ def test_subscriber_with_many_events(n: int) -> None:
     rows += [(6, 5, 1, 1, [3]), (8, 2, 1, 1, [4]), (8, 1, 1, 1, [5])]
     rng.shuffle(rows)
     assert plain(group_events(make_events(rows, slots=1))) == by_hand(rows, slots=1)
-
-
-def test_earliest_value_wins_then_the_smallest_code_in_any_order() -> None:
-    silent, first, other_cell = (1, 10, 0, 1, [NONE]), (1, 20, 0, 1, [5]), (1, 20, 1, 1, [3])
-    for rows, conflicting, duplicates in (
-        ([silent, first, other_cell, (1, 30, 0, 1, [1])], 1, 0),
-        ([first, (1, 20, 0, 1, [3]), first], 1, 2),
-    ):
-        for order in permutations(rows):
-            found = plain(group_events(make_events(list(order), slots=1)))
-            assert found.values == {1: (3,)}
-            assert (found.conflicting, found.duplicates) == (conflicting, duplicates)
 
 
 def test_events_are_left_as_they_are_also_none_at_all() -> None:
