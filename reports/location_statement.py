@@ -142,9 +142,10 @@ def location_limits(protection: LocationProtection | None) -> dict[str, str]:
         ),
         "moves": gettext(
             "Moves: the same place keeps its report, so whether the main place of a person repeats or "
-            "changes from one day to another is not hidden from whoever sees the reports. Analysts get "
-            "counts by square, but those of windows of days can be subtracted from each other, down to the "
-            "noisy reports of a person whose days nobody shares."
+            "changes from one day to another is not hidden from whoever sees the reports. Someone who knows "
+            "the place of one day and sees the reports of two learns whether that of the other day is the "
+            "same; no epsilon bounds it. Analysts get counts by square, but those of windows of days can be "
+            "subtracted from each other, down to the noisy reports of a person whose days nobody shares."
         ),
     }
 

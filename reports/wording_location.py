@@ -28,8 +28,9 @@ def noise_words(protection: LocationProtection) -> list[str]:
         )
         % facts,
         gettext(
-            "Whatever is reported changes the odds between two places that are %(radius)s m apart by at most "
-            "%(odds)s times; of places twice as far apart, by the square of that."
+            "One report changes the odds between two places that are %(radius)s m apart by at most %(odds)s "
+            "times, whatever else is known except other reports of the same person; of places twice as far "
+            "apart, by the square of that."
         )
         % facts,
         several

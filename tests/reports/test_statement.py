@@ -307,7 +307,8 @@ def test_page_says_what_the_noise_of_places_means(reader) -> None:
     shown = page(reader, "statement")
     for words in (
         "577 m from the true one on average, and 95 of 100 lie within 1\u202f369 m",
-        "400 m apart by at most 4.00 times",
+        "400 m apart by at most 4.00 times, whatever else is known except other reports of the same person",
+        "sees the reports of two learns whether that of the other day is the same",
         "middles are up to 542 m apart",
         "at most 2 different places",
         "Every visitor also reports a noisy place a day, on 2 days of the study, drawn at random.",
