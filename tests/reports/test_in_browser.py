@@ -9,9 +9,11 @@ from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
 from reports import maps, selectors, tasks, wording
-from reports.models import DayNote, Study
+from reports.models import DayNote, ExportFile, Study
 from reports.options import ReportOptions
 from reports.selectors import Window
+from reports.services import files
+from reports.views import files as file_views
 from tests.e2e.test_accessibility import SIZES, barriers, is_wider_than_the_screen
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
@@ -430,6 +432,27 @@ def test_the_deconvolved_map_comes_by_itself_and_both_move_together(located, ope
     page.get_by_role("button", name="Day after").click()
     frames.nth(1).get_by_text("not computed yet").wait_for()
     assert frames.nth(0).locator(".map__blank").is_hidden()
+
+
+def test_a_page_shows_how_far_a_file_is_and_fetches_it_when_it_is_ready(
+    transactional_db, opened, monkeypatch
+) -> None:
+    factory.published()
+    sent: list[int] = []
+    monkeypatch.setattr(files, "_send", lambda row: sent.append(row.pk))
+    monkeypatch.setattr(file_views, "WAIT_S", {"browser": 0.0})
+    page = opened(GENDER, viewport=SCREEN)
+    page.locator(".downloads summary").click()
+    page.locator(".downloads").get_by_role("link", name="PDF", exact=True).click()
+    page.get_by_text("The file waits for a worker.").wait_for()
+    ExportFile.objects.update(state="running", stage=42)
+    page.get_by_text("The file is being made: 42% done.").wait_for()
+    ExportFile.objects.update(state="waiting")
+    with page.expect_download() as waiting:
+        tasks.make_export(sent[0])
+    assert waiting.value.suggested_filename.endswith(".pdf")
+    page.get_by_text("is ready").wait_for()
+    assert page.get_by_role("link", name="Download", exact=True).is_visible()
 
 
 def test_no_map_has_a_serious_barrier(located, opened) -> None:
