@@ -46,6 +46,7 @@ from reports.statement import privacy_statement
 
 PAGE = 50
 PAGE_MAX = 200
+ESTIMATES_MAX = 20_000  # of a part: it is computed while its reader waits
 SQUARES, SQUARES_MAX = 1000, 10_000
 
 
@@ -285,9 +286,12 @@ def openapi(request: HttpRequest) -> HttpResponseBase:
 def _reports(
     request: HttpRequest, found: Indicator, asked: Sequence[Window], *, page: Page, file_format: str
 ) -> HttpResponseBase:
+    most = max(1, ESTIMATES_MAX // len(found.categories))
+    bounded = Page(limit=min(page.limit, most), offset=page.offset)
+
     def build() -> Any:
-        reports = indicator_reports(found, list(page.cut(asked)))
-        return page_of_reports(request, reports, page=page, count=len(asked), file_format=file_format)
+        reports = indicator_reports(found, list(bounded.cut(asked)))
+        return page_of_reports(request, reports, page=bounded, count=len(asked), file_format=file_format)
 
     return answer(request, state=[state_of([found.study]), found.pk], build=build)
 

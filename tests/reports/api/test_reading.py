@@ -165,6 +165,17 @@ class TestParts:
         assert 'rel="prev"' not in program.get(f"{GENDER}/windows", {"limit": 4})["Link"]
         assert program.read(f"{GENDER}/windows", offset=1000)["items"] == []
 
+    def test_a_part_of_many_categories_has_fewer_windows_and_leads_to_the_rest(
+        self, program, fair, monkeypatch
+    ):
+        whole = program.read(f"{GENDER}/windows")["items"]
+        n_categories = len(whole[0]["estimates"])
+        monkeypatch.setattr(site, "ESTIMATES_MAX", 4 * n_categories + 1)
+        assert program.read(f"{GENDER}/windows")["items"] == whole[:4]
+        assert program.read_parts(f"{GENDER}/windows", limit=200) == whole
+        monkeypatch.setattr(site, "ESTIMATES_MAX", 1)
+        assert program.read(f"{GENDER}/windows")["items"] == whole[:1]
+
     def test_a_part_reads_only_its_own_windows(self, program, fair, monkeypatch):
         calls = []
 
