@@ -8,7 +8,9 @@ from django.http import QueryDict
 
 from reports.days_shown import asked_categories
 from reports.exports.bundle import Reports, bundle_of
+from reports.exports.findings import WRITERS
 from reports.exports.formats import FORMATS
+from reports.exports.movements import movement_findings
 from reports.exports.places import select_places
 from reports.exports.places_formats import PLACES_FORMATS
 from reports.exports.selection import (
@@ -20,6 +22,8 @@ from reports.exports.selection import (
     select_window,
 )
 from reports.models import Indicator, Study
+from reports.movement import movement
+from reports.movement_query import asked_of
 from reports.options import DaysOptions, ReportOptions
 from reports.selectors import Window, WindowReport, windows_of_indicator
 
@@ -28,6 +32,7 @@ Tick = Callable[[int], None]
 # by a worker: what has more rows, what is drawn, what has shapes, and bundles.
 AT_ONCE_ROWS: Final = {"csv": 5_000, "json": 5_000, "sdmx.csv": 5_000, "parquet": 5_000, "xlsx": 500}
 BUNDLE: Final = "bundle"
+MOVEMENT: Final = "movement"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +41,11 @@ class Recipe:
 
     Parameters
     ----------
-    scope : "window", "days" or "study"; "bundle"; of reported places zones, squares, hexagons or maps
+    scope : "window", "days" or "study"; "bundle", "movement"; of places zones, squares, hexagons or maps
     ending : of its format
     indicator : slug; "" of the whole study and of places
     first_day, last_day : numbers of the days of a window, else 0
-    options : how its page shows it, as a part of an address; "" for data
+    options : how its page shows it, as a part of an address; "" for data; of movements which they are
     """
 
     scope: str
@@ -71,7 +76,7 @@ class Recipe:
 
     def is_made_at_once(self, study: Study) -> bool:
         """Whether it is so small that its reader waits for it."""
-        if self.scope not in (*Scope,) or self.ending not in AT_ONCE_ROWS:
+        if self.scope not in (*Scope, MOVEMENT) or self.ending not in AT_ONCE_ROWS:
             return False
         indicators = (
             study.indicators.filter(slug=self.indicator) if self.indicator else study.indicators.all()
@@ -82,7 +87,8 @@ class Recipe:
     def _n_windows(self, indicator: Indicator) -> int:
         if self.scope == Scope.WINDOW:
             return 1
-        return indicator.study.days if self.scope == Scope.DAYS else len(windows_of_indicator(indicator))
+        of_days = self.scope in (Scope.DAYS, MOVEMENT)
+        return indicator.study.days if of_days else len(windows_of_indicator(indicator))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +118,10 @@ def write(study: Study, recipe: Recipe, *, tick: Tick = lambda _: None) -> Writt
 
     if recipe.scope == BUNDLE:
         name, content = f"{study.slug}_bundle.zip", bundle_of(study, watched=watched)
+    elif recipe.scope == MOVEMENT:
+        indicator, query = study.indicators.get(slug=recipe.indicator), QueryDict(recipe.options)
+        findings = movement_findings(movement(indicator, **asked_of(query, indicator=indicator)))
+        name, content = f"{findings.name}.{recipe.ending}", WRITERS[recipe.ending](findings)
     elif recipe.is_of_places:
         places = select_places(study, recipe.window)
         found = PLACES_FORMATS[recipe.scope, recipe.ending]

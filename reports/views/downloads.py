@@ -23,11 +23,11 @@ from reports.exports.comparisons import comparison_findings
 from reports.exports.errors import ExportError
 from reports.exports.findings import WRITERS, Findings
 from reports.exports.formats import FORMATS, Format
-from reports.exports.movements import movement_findings
-from reports.exports.recipes import BUNDLE, Recipe
+from reports.exports.recipes import BUNDLE, MOVEMENT, Recipe
 from reports.exports.selection import Scope
 from reports.models import Indicator
-from reports.movement import movement
+from reports.movement_query import NAMES
+from reports.movement_query import asked_of as asked_of_movement
 from reports.options import DaysOptions, ReportOptions
 from reports.picker import requested_window
 from reports.selectors import UnionNotAvailableError, WindowError, check_union, visitor_unions
@@ -35,7 +35,6 @@ from reports.statement import privacy_statement
 from reports.views.access import exporters_only, indicator_or_404, readable, sees_all, study_or_404
 from reports.views.files import attachment, file_response, refused
 from reports.views.handed_out import handed_out
-from reports.views.movement import asked_of as movement_asked
 
 
 @require_safe
@@ -114,14 +113,20 @@ def download_comparison(
 @require_safe
 @exporters_only
 @handed_out
-def download_movement(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
+def download_movement(
+    request: HttpRequest, slug: str, indicator_slug: str, file_format: str
+) -> HttpResponseBase:
     """Totals and the figure that the address names, as its page names it, of all categories."""
     indicator = _indicator(request, slug, indicator_slug)
+    if file_format not in WRITERS:
+        raise Http404
     try:
-        found = movement(indicator, **movement_asked(request.GET, indicator=indicator))
-    except WindowError as error:  # that totals are noisy is one
+        asked_of_movement(request.GET, indicator=indicator)
+    except WindowError as error:
         return refused(error)
-    return _findings(movement_findings(found), ending=file_format)
+    options = urlencode([(name, request.GET[name]) for name in NAMES if request.GET.get(name)])
+    recipe = Recipe(scope=MOVEMENT, ending=file_format, indicator=indicator.slug, options=options)
+    return file_response(request, indicator.study, recipe)
 
 
 @require_safe

@@ -1,28 +1,26 @@
 """Who comes, leaves and comes back: totals of every day, and one figure per category."""
 
-from datetime import date
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports import charts_movement, wording
 from reports import movement_wording as words
 from reports.charts import MAX_LINES
 from reports.days_shown import asked_categories
-from reports.models import Indicator, Study
-from reports.movement import NoisyTotalsError, available_shows, movement
+from reports.models import Indicator
+from reports.movement import NoisyTotalsError, movement
 from reports.movement_figures import OF_A_DAY, Movement, Show, Unit
-from reports.selectors import Window, WindowError, current_plan, window_from_dates
+from reports.movement_query import Asked, asked_of
+from reports.selectors import WindowError, current_plan
 from reports.statement import protections
 from reports.views.access import indicator_or_404, readers_only, study_or_404
 from reports.views.indicator import page_context
 
 MAX_CELLS = 1000  # of the table; with more categories and days it has those of the chart only
-Asked = dict[str, Any]
 
 
 @require_safe
@@ -47,48 +45,6 @@ def movements(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
         return render(request, "reports/movement.html", context, status=status)
     context |= _context(request.GET, found, result)
     return render(request, "reports/movement.html", context, status=status)
-
-
-def asked_of(query: QueryDict, *, indicator: Indicator) -> Asked:
-    """What the address asks for; WindowError, with a text for people, if there is no such thing."""
-    study, asked = indicator.study, Asked()
-    if name := query.get("show"):
-        if name not in available_shows(indicator):
-            raise WindowError(gettext("This indicator has no figure with the name “%s”.") % name[:40])
-        asked["show"] = Show(name)
-    if text := query.get("day"):
-        day = study.day_of(_date(text))
-        if not 1 <= day < study.days:
-            raise WindowError(
-                gettext("The day must lie within the study and before its last one, got %s.") % text
-            )
-        asked["cohort"] = day
-    if text := query.get("from"):
-        days = _date(text), _date(query.get("to") or text)
-        asked["window"] = _window(study, min(days), max(days))
-    return asked
-
-
-def _window(study: Study, first: date, last: date) -> Window:
-    try:
-        window = window_from_dates(study, first, last)
-    except WindowError:
-        window = Window(0, 0)
-    if window.first_day < 2:
-        raise WindowError(
-            gettext(
-                "The days must lie within the study and begin after its first one, got %(first)s to %(last)s."
-            )
-            % {"first": first, "last": last}
-        )
-    return window
-
-
-def _date(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise WindowError(gettext("A day must be a date such as 2017-05-31, got “%s”.") % text[:40]) from None
 
 
 def _context(query: QueryDict, indicator: Indicator, found: Movement) -> dict[str, Any]:

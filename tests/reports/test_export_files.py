@@ -74,6 +74,15 @@ class TestWhatIsMadeByAWorker:
             is_small = {Scope.DAYS: fits, Scope.WINDOW: True, Scope.STUDY: False}[scope]
             assert recipe.is_made_at_once(study) == (is_table and is_small)
 
+    def test_movements_of_many_categories_are_made_by_a_worker(self, reader, fair, sent, monkeypatch):
+        address = "/studies/fair-2024/age/movement.xlsx?show=arrivals"
+        at_once = reader.get(address)
+        assert (at_once.status_code, len(sent)) == (200, 0)
+        monkeypatch.setitem(recipes.AT_ONCE_ROWS, "xlsx", 11)  # four days of three categories are twelve rows
+        assert reader.get(address).status_code == 302
+        tasks.make_export(sent[0])
+        assert bytes_of(reader.get(address)) == at_once.content
+
     def test_a_bundle_and_places_of_any_size_are_made_by_a_worker(self, fair):
         assert not Recipe(scope="bundle", ending="zip").is_made_at_once(fair)
         assert not Recipe(scope="zones", ending="csv", first_day=1, last_day=1).is_made_at_once(fair)
