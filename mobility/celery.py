@@ -7,13 +7,14 @@ from typing import Any
 from celery import Celery
 from celery.signals import celeryd_init, task_postrun, task_prerun, worker_process_init
 
-from mobility import memory
+from mobility import memory, transport
 from mobility.runtime import dump_no_core, give_way
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mobility.settings")
 # Processes are what uses the cores; threads of matrix products would multiply them. Before numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+transport.use_it()
 app = Celery("mobility")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 # Celery would open every database anew for each task: Django's rules for requests do for tasks (below).

@@ -1,11 +1,12 @@
-"""Redis and the Celery worker: shared by all commands, stopped by the last that needed them."""
+"""Redis and the Celery worker: shared by commands, started again if they die, stopped by the last command."""
 
 import fcntl
 import signal
 import sys
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -18,15 +19,17 @@ from mobility.embedded.service import Service, ServiceError
 
 REDIS_TIMEOUT_S = 15.0
 WORKER_TIMEOUT_S = 90.0  # the first start on a machine compiles kernels
+RESTARTS, RESTARTS_S = 5, 600.0  # more within that time: it does not pass by itself
 
 
 @contextmanager
 def workers() -> Iterator[Callable[[], None]]:
-    """Redis and a worker run inside this block; calling what it gives raises when one of them is gone.
+    """Redis and a worker run inside this block; calling what it gives starts again what is gone.
 
     Raises
     ------
-    ServiceError : one of them does not come up; with REDIS_URL set: no worker answers there
+    ServiceError : one of them does not come up, or is gone again and again; with REDIS_URL set: no worker
+        answers there
     """
     if not settings.EMBEDDED_REDIS:
         if not _worker_answers(timeout_s=3.0):
@@ -39,7 +42,7 @@ def workers() -> Iterator[Callable[[], None]]:
             with locks.exclusive(_start_lock()):
                 fcntl.flock(users, fcntl.LOCK_SH)
                 _start_missing(redis, worker)
-            yield partial(check_alive, *(service for service in (redis, worker) if service.is_alive()))
+            yield _Watch(redis, worker).look
         finally:
             with undisturbed(), locks.exclusive(_start_lock()):
                 fcntl.flock(users, fcntl.LOCK_UN)
@@ -53,6 +56,35 @@ def check_alive(*services: Service) -> None:
     for service in services:
         if not service.is_alive():
             raise ServiceError(f"{service.name} stopped by itself\n{service.last_words()}")
+
+
+class _Watch:
+    """Starts again those of our services that died; one that always dies is no fault that passes."""
+
+    def __init__(self, redis: Service, worker: Service) -> None:
+        self._redis, self._worker = redis, worker
+        self._ours = [service for service in (redis, worker) if service.is_alive()]
+        self._restarts: deque[float] = deque(maxlen=RESTARTS)
+
+    def look(self) -> None:
+        """Start what is gone.
+
+        Raises
+        ------
+        ServiceError : it was started RESTARTS times within RESTARTS_S seconds, or does not come up
+        """
+        gone = [service for service in self._ours if not service.is_alive()]
+        if not gone:
+            return
+        now = time.monotonic()
+        if len(self._restarts) == RESTARTS and now - self._restarts[0] < RESTARTS_S:
+            check_alive(*gone)
+        self._restarts.append(now)
+        with locks.exclusive(_start_lock()):  # another command may have done it while this one waited
+            for service in gone:
+                if not service.is_alive():
+                    say(f"{service.name} stopped by itself and is started again")
+            _start_missing(self._redis, self._worker)
 
 
 def in_use() -> bool:
@@ -128,12 +160,14 @@ def _redis_answers() -> bool:
 
 def _worker_answers(*, timeout_s: float) -> bool:
     from kombu.exceptions import OperationalError
+    from redis.exceptions import RedisError
 
     from mobility.celery import app
 
     try:
-        return bool(app.control.ping(timeout=timeout_s, limit=1))
-    except (OperationalError, OSError) as error:
+        with app.connection_for_write() as connection:  # none of a pool: Redis may have died since
+            return bool(app.control.ping(timeout=timeout_s, limit=1, connection=connection))
+    except (OperationalError, RedisError, OSError) as error:
         if settings.EMBEDDED_REDIS:
             return False
         raise ServiceError(f"Redis does not answer at REDIS_URL: {error}") from error

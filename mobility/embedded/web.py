@@ -52,7 +52,7 @@ def web_server(*, port: int) -> Iterator[str]:
 
 
 def serve_until_stopped(check_workers: Callable[[], None]) -> None:
-    """Return at Ctrl-C; raise ServiceError when a service goes away by itself."""
+    """Return at Ctrl-C; raise ServiceError when the web server goes away by itself."""
     try:
         while True:
             check_workers()

@@ -1,4 +1,4 @@
-"""The application of the product with a task that takes longer than anybody waits."""
+"""The application of the product with a task that takes as long as it is told."""
 
 import time
 from pathlib import Path
@@ -9,7 +9,7 @@ __all__ = ["app"]
 
 
 @app.task(name="wait_long")
-def wait_long(began: str) -> None:
+def wait_long(began: str, seconds: float = 300) -> None:
     """Say that it has begun, and wait."""
     Path(began).touch()
-    time.sleep(300)
+    time.sleep(seconds)

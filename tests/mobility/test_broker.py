@@ -5,10 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from kombu import Connection
+from kombu.message import Message
 from redis import Redis
 
 from mobility import tasks
@@ -74,29 +77,91 @@ def test_what_is_short_comes_first_then_what_somebody_waits_for_then_batches(bro
     ]  # fmt: skip
 
 
+@contextmanager
+def worker_at(broker: str, folder: Path, *, processes: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker of the product that has no databases, and does not wait for any."""
+    away = "postgres://nobody@127.0.0.1:1/nowhere"
+    environment = os.environ | {
+        "MOBILITY_DATA_DIR": str(folder / "var"), "REDIS_URL": broker, "REMAP_SIGTERM": "SIGQUIT",
+        "DATABASE_URL": away, "VAULT_DATABASE_URL": away + "2", "MOBILITY_WORKER_GRACE_S": "1",
+        "DJANGO_SETTINGS_MODULE": "mobility.settings",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "celery", "-A", "tests.mobility.slow_worker", "worker"]
+    command += ["--concurrency", str(processes)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True, **quiet) as worker:
+        try:
+            yield worker
+        finally:
+            if worker.poll() is None:
+                os.killpg(worker.pid, signal.SIGKILL)
+
+
+def ask_to_wait(broker: str, began: Path, *seconds: float) -> None:
+    with Connection(broker) as connection:
+        app.send_task("wait_long", args=(str(began), *seconds), connection=connection, priority=6)
+
+
+def wait_for(file: Path) -> None:
+    deadline = time.monotonic() + 90
+    while not file.exists():
+        assert time.monotonic() < deadline, f"no worker has begun {file.name}"
+        time.sleep(0.1)
+
+
 @pytest.mark.slow
 def test_a_worker_that_is_told_to_stop_gives_its_task_back(broker: str, redis: Redis, tmp_path: Path) -> None:
     """Otherwise another worker would get it when the first one's claim runs out, after more than an hour."""
     began = tmp_path / "began"
-    away = "postgres://nobody@127.0.0.1:1/nowhere"  # a worker does not wait for its databases
-    environment = os.environ | {
-        "MOBILITY_DATA_DIR": str(tmp_path / "var"), "REDIS_URL": broker, "REMAP_SIGTERM": "SIGQUIT",
-        "DATABASE_URL": away, "VAULT_DATABASE_URL": away + "2", "MOBILITY_WORKER_GRACE_S": "1",
-        "DJANGO_SETTINGS_MODULE": "mobility.settings",
-    }  # fmt: skip
-    command = [sys.executable, "-m", "celery", "-A", "tests.mobility.slow_worker", "worker", "-c", "1"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with Connection(broker) as connection:
-        app.send_task("wait_long", args=(str(began),), connection=connection, priority=6)
-    with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True, **quiet) as worker:
-        try:
-            deadline = time.monotonic() + 90
-            while not began.exists():
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
-            worker.send_signal(signal.SIGTERM)
-            worker.wait(timeout=30)
-        finally:
-            if worker.poll() is None:
-                os.killpg(worker.pid, signal.SIGKILL)
-    assert ("wait_long", f"('{began}',)") in fetched(broker, int(redis.llen(f"celery{SEPARATOR}6")))
+    ask_to_wait(broker, began)
+    with worker_at(broker, tmp_path, processes=1) as worker:
+        wait_for(began)
+        worker.send_signal(signal.SIGTERM)
+        worker.wait(timeout=60)
+    waiting = sum(int(redis.llen(f"celery{level}")) for level in ("", f"{SEPARATOR}6"))
+    assert ("wait_long", f"('{began}',)") in fetched(broker, waiting)
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> tuple[services.Server, str]:
+    """A Redis that may be killed, and its address."""
+    folder, port = tmp_path / "redis", services.free_port()
+    folder.mkdir()
+    return services.private_redis(folder=folder, port=port), services.redis_url(port)
+
+
+def test_a_message_of_a_lost_connection_is_lost_and_no_error_that_ends_a_worker(mortal) -> None:
+    """Giving it back and acknowledging it fail as on any connection that is lost, which Celery expects."""
+    server, url = mortal
+    held: list[Message] = []
+    with services.running(server), Connection(url) as connection:
+        ask_to_wait(url, Path("anywhere"))
+        channel = connection.channel()
+        consumer = connection.Consumer([app.amqp.queues["celery"]], channel=channel, accept=["json"])
+        consumer.register_callback(lambda _, message: held.append(message))
+        consumer.consume()
+        connection.drain_events(timeout=5)
+        server.stop(signal.SIGKILL)
+        connection.collect(socket_timeout=1)
+        channel._disconnect_pools()  # as a worker does that was just waiting for the next message
+        for give_back in (held[0].ack, held[0].requeue, channel.qos.restore_unacked):
+            with pytest.raises(connection.connection_errors):
+                give_back()
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_a_worker_outlives_a_broker_that_dies_while_messages_are_held(mortal, tmp_path: Path) -> None:
+    """One of a task that goes on, and one of a task that ends once the broker is back."""
+    server, url = mortal
+    with services.running(server), worker_at(url, tmp_path, processes=3) as worker:
+        ask_to_wait(url, tmp_path / "goes on")
+        for number in range(5):
+            ask_to_wait(url, tmp_path / f"ends-{number}", 3)
+            wait_for(tmp_path / f"ends-{number}")
+            server.stop(signal.SIGKILL)
+            time.sleep(0.5)
+            server.start()
+        ask_to_wait(url, tmp_path / "last", 0)
+        wait_for(tmp_path / "last")
+        assert worker.poll() is None

@@ -168,14 +168,26 @@ class TestRun:
             assert process.wait(timeout=60) == 0
         assert prepared_folder.running() == set()
 
-    def test_says_when_a_service_dies(self, prepared_folder) -> None:
+    def test_starts_services_that_die_again(self, prepared_folder) -> None:
         with prepared_folder.command("run") as process:
-            process.stdout.readline()
-            os.kill(pid_of(prepared_folder, "redis"), signal.SIGKILL)
-            _, messages = process.communicate(timeout=60)
-        assert process.returncode == 1
-        assert "redis stopped by itself" in messages
+            address = process.stdout.readline().split('"')[3]
+            for name in ("redis", "worker"):
+                os.killpg(pid_of(prepared_folder, name), signal.SIGKILL)
+                assert any(
+                    f"{name} stopped by itself and is started again" in line for line in process.stderr
+                )
+                wait_until(lambda: prepared_folder.running() == {"redis", "worker", "web"})
+            assert get(f"{address}/sign-in/")[0] == 200
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=60) == 0
         assert prepared_folder.running() == set()
+
+
+def wait_until(condition) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def get(address: str) -> tuple[int, str]:
@@ -195,6 +207,19 @@ class TestService:
         with pytest.raises(ServiceError, match="sleeper does not answer after 0 s"):
             service.wait_until(lambda: False, timeout_s=0.2)
         service.stop()
+
+    def test_what_dies_again_and_again_is_given_up(self, monkeypatch) -> None:
+        monkeypatch.setattr(shared, "_start_missing", lambda *_: None)
+        monkeypatch.setattr(Service, "is_alive", lambda _: True)
+        watch = shared._Watch(Service("redis"), Service("worker"))
+        monkeypatch.setattr(Service, "is_alive", lambda self: self.name == "redis")
+        for _ in range(shared.RESTARTS):
+            watch.look()
+        with pytest.raises(ServiceError, match="worker stopped by itself"):
+            watch.look()
+        later = time.monotonic() + shared.RESTARTS_S
+        monkeypatch.setattr(time, "monotonic", lambda: later)
+        watch.look()
 
     def test_stop_ends_children_of_a_stubborn_one_too_and_one_that_does_not_run(self) -> None:
         service = Service("stubborn")
