@@ -9,7 +9,7 @@ from typing import Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Model, Q
 from django.utils import timezone
 
 from mobility.operations.models import Alert, JobRun
@@ -20,6 +20,7 @@ from reports.services.access import forget_old_views, record_reads
 
 JOBS_FORGOTTEN_AFTER: Final = timedelta(days=30)  # that no worker runs any more
 BATCHES_AT_ONCE: Final = 500
+PARTS_KEPT: Final = timedelta(days=1)  # after the end of a batch: then nobody asks which shard has taken it
 ACTOR: Final = "data retention"
 log = logging.getLogger(__name__)
 
@@ -40,7 +41,9 @@ def forget() -> dict[str, int]:
     forget_old()
     if settings.HAS_VAULT:
         forgotten |= _of_vault(
-            history=history, detail=now - timedelta(days=settings.MOBILITY_KEEP_DETAIL_DAYS)
+            history=history,
+            detail=now - timedelta(days=settings.MOBILITY_KEEP_DETAIL_DAYS),
+            parts=now - PARTS_KEPT,
         )
         forgotten["closings"] = finish_closings()
         if settings.MOBILITY_CLOSE_AT_KEY_UNTIL:
@@ -98,22 +101,31 @@ def close_due_studies() -> int:
     return closed
 
 
-def _of_vault(*, history: datetime, detail: datetime) -> dict[str, int]:
-    from mobility.models import Batch, Chunk, PlanDraft, ShardRun
+def _of_vault(*, history: datetime, detail: datetime, parts: datetime) -> dict[str, int]:
+    from mobility.models import Applied, Batch, Chunk, PlanDraft, ShardRun
 
-    ended = Batch.objects.filter(state__in=Batch.FINAL, finished_at__lt=detail)
+    ended = Batch.objects.filter(state__in=Batch.FINAL)
     withdrawn = PlanDraft.objects.filter(state=PlanDraft.State.WITHDRAWN, ended_at__lt=history)
+    detailed = ended.filter(finished_at__lt=detail).exclude(rejected_lines={})
+    # A row for each chunk and shard of each batch, which only batches at work need: what is published is in
+    # publications, and a task that comes late finds that the batch has ended.
+    over = ended.filter(finished_at__lt=parts)
+    kinds: dict[str, type[Model]] = {"chunks": Chunk, "shard_runs": ShardRun, "shards_taken": Applied}
     # Each on its own: closing or voiding a day has shards and no chunks.
-    chunks, runs = (
-        list(
-            model.objects.filter(batch__in=ended).values_list("batch", flat=True).distinct()[:BATCHES_AT_ONCE]
+    batches = {
+        name: list(
+            model._default_manager.filter(batch__in=over)
+            .values_list("batch", flat=True)
+            .distinct()[:BATCHES_AT_ONCE]
         )
-        for model in (Chunk, ShardRun)
-    )
+        for name, model in kinds.items()
+    }
     with transaction.atomic(using="vault"):
         return {
             "drafts": withdrawn.delete()[0],
-            "chunks": Chunk.objects.filter(batch__in=chunks).delete()[0],
-            "shard_runs": ShardRun.objects.filter(batch__in=runs).delete()[0],
-            "line_numbers": ended.exclude(rejected_lines={}).update(rejected_lines={}),
+            "line_numbers": detailed.update(rejected_lines={}),
+            **{
+                name: kinds[name]._default_manager.filter(batch__in=found).delete()[0]
+                for name, found in batches.items()
+            },
         }

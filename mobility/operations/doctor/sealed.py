@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from django.db.models import Model, QuerySet
+from django.utils import timezone
 
 from mobility.errors import KeyMissingError, SealBrokenError
 from mobility.keystore import keystore
@@ -22,6 +23,7 @@ from mobility.models import (
 )
 from mobility.models.batch import KEY_PREFIX
 from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, warning
+from mobility.operations.forgetting import PARTS_KEPT
 from mobility.services.vault import OpenStudy, open_study
 
 SAMPLE: Final = 3
@@ -80,10 +82,12 @@ def _sealed(study: OpenStudy) -> list[tuple[QuerySet[Any, Any], Opener]]:
 
 
 def shards() -> Diagnoses:
-    """Whether every batch that is done is in all of its shards, and every shard is one of its study."""
+    """Whether each batch that was done lately is in all of its shards, and each shard is one of its study."""
+    lately = timezone.now() - PARTS_KEPT / 2
     for study in VaultStudy.objects.filter(closed_at=None).order_by("slug"):
         # First, as a whole: a batch is in its shards before it is done.
-        done = list(Batch.objects.filter(study=study, state=Batch.State.DONE).values_list("pk", "shards"))
+        ended = Batch.objects.filter(study=study, state=Batch.State.DONE, finished_at__gte=lately)
+        done = list(ended.values_list("pk", "shards"))
         taken: dict[Any, set[int]] = {}
         for batch, shard in Applied.objects.filter(batch__study=study).values_list("batch", "shard"):
             taken.setdefault(batch, set()).add(shard)

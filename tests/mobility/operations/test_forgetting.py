@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from mobility import tasks
 from mobility.keystore import keystore
-from mobility.models import Batch, Chunk, PlanDraft, ShardRun, VaultDay, VaultStudy
+from mobility.models import Applied, Batch, Chunk, PlanDraft, ShardRun, VaultDay, VaultStudy
 from mobility.operations.findings import Level
 from mobility.operations.forgetting import forget
 from mobility.operations.models import Alert, JobRun, WorkerSign
@@ -84,6 +84,7 @@ def batch(study, *, finished_at, state, kind=Batch.Kind.EXTRACT):
     if kind == Batch.Kind.EXTRACT:  # nothing else is read from a file
         Chunk.objects.create(batch=made, index=0)
     ShardRun.objects.create(batch=made, shard=0)
+    Applied.objects.create(batch=made, shard=0, counts={})
     return made
 
 
@@ -92,17 +93,19 @@ def test_details_of_batches_that_have_ended(study, settings):
     settings.MOBILITY_KEEP_DETAIL_DAYS = 10
     done, cancelled = Batch.State.DONE, Batch.State.CANCELLED
     old = [batch(study, finished_at=ago(11), state=state) for state in (done, cancelled)]
-    ends = ((ago(9), done), (None, Batch.State.READING))
+    recent = batch(study, finished_at=ago(2), state=done)
+    ends = ((ago(0.9), done), (None, Batch.State.READING))
     kept = [batch(study, finished_at=finished_at, state=state) for finished_at, state in ends]
     closing = batch(study, finished_at=ago(11), state=done, kind=Batch.Kind.CLOSE_DAYS)
     forgotten = forget()
-    assert [forgotten[name] for name in ("chunks", "shard_runs", "line_numbers")] == [2, 3, 3]
-    assert set(Chunk.objects.values_list("batch", flat=True)) == {each.pk for each in kept}
-    assert set(ShardRun.objects.values_list("batch", flat=True)) == {each.pk for each in kept}
-    for each in (*old, closing, *kept):
+    names = ("chunks", "shard_runs", "shards_taken", "line_numbers")
+    assert [forgotten[name] for name in names] == [3, 4, 4, 3]
+    for parts in (Chunk, ShardRun, Applied):
+        assert set(parts.objects.values_list("batch", flat=True)) == {each.pk for each in kept}
+    for each in (*old, closing, recent, *kept):
         each.refresh_from_db()
         assert each.rows_rejected == {"bad_timestamp": 1}  # counts stay
-        assert bool(each.rejected_lines) == (each in kept)
+        assert bool(each.rejected_lines) == (each in (recent, *kept))
 
 
 def until(days_from_now):

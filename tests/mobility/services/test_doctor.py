@@ -142,7 +142,9 @@ def cross() -> None:
 
 
 def end_a_batch() -> None:
-    batch = Batch.objects.create(study=VaultStudy.objects.get(), state=Batch.State.DONE, shards=[0])
+    batch = Batch.objects.create(
+        study=VaultStudy.objects.get(), state=Batch.State.DONE, shards=[0], finished_at=timezone.now()
+    )
     Applied.objects.create(batch=batch, shard=0, counts={})
 
 
