@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import tracemalloc
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -20,7 +21,7 @@ from reports.exports.errors import ExportError
 from reports.exports.findings import WRITERS
 from reports.exports.formats import render_file
 from reports.exports.movements import movement_findings
-from reports.exports.records import ESTIMATE_NAMES, REPORT_NAMES
+from reports.exports.records import ESTIMATE_NAMES, REPORT_NAMES, report_record, to_json
 from reports.exports.selection import select_days, select_study, select_window
 from reports.models import DayNote, Study
 from reports.movement import movement
@@ -205,6 +206,18 @@ class TestEstimates:
         assert {row["OBS_VALUE"] for row in sdmx if row["TIME_PERIOD"] == "2024-05-30"} == {""}
         sheet = sheet_rows(workbook_of(hidden)["gender"])
         assert [(row["status"], row["frequency"]) for row in sheet[:3]] == [("suppressed", None)] * 3
+
+    def test_json_is_written_a_report_at_a_time(self, whole):
+        records = [report_record(report) for report in whole.reports * 20]
+        tracemalloc.start()
+        try:
+            text = to_json(whole.reports * 20)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 4 * len(text)
+        assert text == json.dumps(records, ensure_ascii=False, indent=1)
+        assert to_json([]) == "[]"
 
     def test_text_that_looks_like_a_formula_stays_text(self):
         evil = ["=1+1", "+33", "-5", "@SUM(A1)", "plain"]
