@@ -8,7 +8,7 @@ from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
+from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 from uuid import UUID
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -23,13 +23,18 @@ from django.conf import settings
 from mobility.embedded.locks import exclusive
 from mobility.errors import MobilityError
 from mobility.runtime import write_private
+from mobility.timed_http import TimedHandler, TimedSecureHandler
 from reports.handover import Envelope, Kind, digest_of
 
 API: Final = "/api/v1/intake/studies/"
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
-MAX_ANSWER_BYTES: Final = 50_000_000  # a study has an id for each publication
+# A study has an id for each publication and receipt; what JSON becomes in memory is thirty times as large.
+MAX_ANSWER_BYTES: Final = 10_000_000
 MAX_DETAIL: Final = 300  # characters of a refusal that are kept
 PASSING: Final = (408, 425, 429)  # as are all from 500 on
+PATIENCE: Final = 2  # MOBILITY_HANDOVER_TIMEOUT_S for all messages about one study: its next file waits
+# What answers may provoke: JSON that is nested deeply, or becomes too large.
+UNREADABLE: Final = (ValueError, RecursionError, MemoryError)
 
 
 class HandoverError(MobilityError):
@@ -90,7 +95,9 @@ class _NoRedirect(HTTPRedirectHandler):
 
 
 class AnalystServer:
-    """The intake of the server at MOBILITY_ANALYST_URL.
+    """The intake of the server at MOBILITY_ANALYST_URL, for as many messages as a short while holds.
+
+    It decides what it answers and how slowly, and must not hold this zone up with either.
 
     Raises
     ------
@@ -104,6 +111,7 @@ class AnalystServer:
             raise HandoverRefusedError(str(error)) from None
         self._key = sender_key()
         self._opener = opener()
+        self._until = time.monotonic() + PATIENCE * settings.MOBILITY_HANDOVER_TIMEOUT_S
 
     def state(self, study: str) -> dict[str, Any]:
         """What it has of a study."""
@@ -131,6 +139,11 @@ class AnalystServer:
     def _ask(
         self, method: str, kind: Kind, study: str, *, item: str = "", path: str = "", body: bytes = b""
     ) -> dict[str, Any]:
+        left_s = self._until - time.monotonic()
+        if left_s <= 0:
+            raise HandoverWaitsError(
+                "the analyst server answers too slowly to be sent everything at once: the rest follows"
+            )
         envelope = Envelope(
             kind=kind,
             sender=settings.MOBILITY_SENDER_NAME,
@@ -145,7 +158,7 @@ class AnalystServer:
             headers={**envelope.signed(self._key), "Content-Type": "application/octet-stream"},
             method=method,
         )
-        return _answer(self._opener, request)
+        return _answer(self._opener, request, timeout_s=min(left_s, settings.MOBILITY_HANDOVER_TIMEOUT_S))
 
 
 def opener() -> OpenerDirector:
@@ -158,12 +171,12 @@ def opener() -> OpenerDirector:
             f"MOBILITY_ANALYST_CA_FILE must hold certificates as PEM, got {ca_file} ({type(error).__name__})"
         ) from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return build_opener(_NoRedirect, HTTPSHandler(context=context))
+    return build_opener(_NoRedirect, TimedHandler, TimedSecureHandler(context=context))
 
 
-def _answer(opener: OpenerDirector, request: Request) -> dict[str, Any]:
+def _answer(opener: OpenerDirector, request: Request, *, timeout_s: float) -> dict[str, Any]:
     try:
-        with opener.open(request, timeout=settings.MOBILITY_HANDOVER_TIMEOUT_S) as response:
+        with opener.open(request, timeout=timeout_s) as response:
             content = json.loads(response.read(MAX_ANSWER_BYTES))
     except HTTPError as error:
         with error:
@@ -174,7 +187,7 @@ def _answer(opener: OpenerDirector, request: Request) -> dict[str, Any]:
         if isinstance(error.reason, ssl.SSLError):
             raise _unverified(error.reason) from None
         raise HandoverWaitsError(f"the analyst server is out of reach ({_reason(error)})") from None
-    except ValueError:
+    except UNREADABLE:
         raise HandoverWaitsError(
             "what answers at MOBILITY_ANALYST_URL is no intake: is the address right?"
         ) from None
@@ -201,7 +214,7 @@ def _refusal(error: HTTPError) -> HandoverError:
 def _detail(error: HTTPError) -> str:
     try:
         content = json.loads(error.read(100_000))
-    except (ValueError, OSError):
+    except (*UNREADABLE, OSError, HTTPException):
         return ""
     detail = content.get("detail", "") if isinstance(content, dict) else ""
     return detail if isinstance(detail, str) else ""

@@ -182,7 +182,7 @@ def _send(study: VaultStudy, publication: VaultPublication, server: AnalystServe
 
 def _send_receipts(study: VaultStudy, server: AnalystServer, *, known: object) -> None:
     """Receipts of batches, for the ledger over there."""
-    there = set(known) if isinstance(known, list) else set()
+    there = {each for each in known if isinstance(each, str)} if isinstance(known, list) else set()
     missing = [entry for entry in _receipts(study).order_by("number") if entry.event_id not in there]
     for start in range(0, len(missing), messages.RECEIPTS_MAX):
         part = missing[start : start + messages.RECEIPTS_MAX]

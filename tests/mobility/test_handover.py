@@ -4,8 +4,10 @@ import json
 import socket
 import stat
 import threading
+import time
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
@@ -13,10 +15,11 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from mobility import checks
+from mobility import checks, timed_http
 from mobility.embedded.zones import refusal
 from mobility.handover import (
     AnalystServer,
+    HandoverError,
     HandoverRefusedError,
     HandoverWaitsError,
     check_analyst_url,
@@ -99,6 +102,9 @@ def test_key_is_made_once_for_this_account_alone(data_dir, settings) -> None:
         (200, b"<html>", HandoverWaitsError, "is no intake"),
         (200, b"[]", HandoverWaitsError, "is no intake"),
         (200, b"\xff", HandoverWaitsError, "is no intake"),
+        (200, b"[" * 90_000, HandoverWaitsError, "is no intake"),
+        (200, b'{"a":' * 90_000, HandoverWaitsError, "is no intake"),
+        (409, b"[" * 90_000, HandoverRefusedError, "is no intake"),
     ],
 )
 def test_answers_say_whether_to_wait_or_to_ask_somebody(server, status, body, kind, words) -> None:
@@ -146,6 +152,76 @@ def test_a_server_that_falls_silent_is_not_waited_for_for_ever(server, settings,
             AnalystServer().state("fair")
         is_over.set()
         thread.join()
+
+
+@pytest.mark.parametrize(
+    ("words", "drop"),
+    [(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", b" "), (b"HTTP/1.1 200 OK\r\nA: ", b"a"),
+     (b"", b"HTTP/1.1 100 Continue\r\n\r\n"), (b"HTTP/1.1 409 No\r\nContent-Length: 1000\r\n\r\n", b" ")],
+)  # fmt: skip
+def test_a_server_that_answers_drop_by_drop_is_left_after_the_same_time(server, settings, words, drop):
+    """Each byte begins the timeout of a socket anew: a file that is being published would wait for hours."""
+    settings.MOBILITY_HANDOVER_TIMEOUT_S = 1
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+        def answer() -> None:
+            line, _ = listening.accept()
+            with line, suppress(OSError):
+                line.recv(100_000)
+                line.sendall(words)
+                while not is_over.wait(0.1):
+                    line.sendall(drop)
+
+        is_over = threading.Event()
+        thread = threading.Thread(target=answer)
+        thread.start()
+        threading.Timer(5, is_over.set).start()
+        began = time.monotonic()
+        with pytest.raises(HandoverError):
+            AnalystServer().state("fair")
+        assert time.monotonic() - began < 3
+        is_over.set()
+        thread.join()
+
+
+def test_a_server_that_reads_drop_by_drop_is_left(server, settings, monkeypatch):
+    settings.MOBILITY_HANDOVER_TIMEOUT_S = 1
+    monkeypatch.setattr(timed_http, "LEAST_BYTES_PER_S", 1e9)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+        def read() -> None:
+            line, _ = listening.accept()
+            with line, suppress(OSError):
+                while not is_over.wait(0.05):
+                    line.recv(65_536)
+
+        is_over = threading.Event()
+        thread = threading.Thread(target=read)
+        thread.start()
+        began = time.monotonic()
+        with pytest.raises(HandoverWaitsError, match="out of reach"):
+            AnalystServer().send_study("fair", bytes(30_000_000))
+        assert time.monotonic() - began < 4
+        is_over.set()
+        thread.join()
+
+
+def test_all_messages_about_one_study_have_a_short_while_together(server, settings):
+    settings.MOBILITY_HANDOVER_TIMEOUT_S = 0.05
+    analysts = AnalystServer()
+    analysts.state("fair")
+    time.sleep(0.15)
+    with pytest.raises(HandoverWaitsError, match="too slowly"):
+        analysts.state("fair")
+
+
+def test_an_error_whose_body_breaks_off_is_a_refusal_like_others(server):
+    server.status, server.headers_sent = 409, {"Transfer-Encoding": "chunked", "Connection": "close"}
+    server.body = b"ffff\r\nabc"
+    with pytest.raises(HandoverRefusedError, match="is no intake"):
+        AnalystServer().state("fair")
 
 
 def test_nobody_there_and_a_server_that_speaks_no_tls_are_waited_for(server, settings) -> None:

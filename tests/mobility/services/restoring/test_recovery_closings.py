@@ -202,6 +202,19 @@ def test_an_analyst_server_that_claims_more_than_was_sent_gets_nothing_and_stops
     assert handover.has_crossed(pipeline.study)
 
 
+@pytest.mark.parametrize(
+    "lie",
+    [{"receipts": [[]]}, {"receipts": [{}]}, {"receipts": 5}, {"publications": [[1]]}, {"publications": {}},
+     {"publications": [None]}, {"plan_hash": [1]}, {"is_closed": [[]]}, {"is_known": "no"}],
+)  # fmt: skip
+def test_an_answer_of_any_shape_ends_no_batch(pipeline, few, analysts, settings, lie):
+    settings.HANDS_OVER = True
+    place = {"is_known": True, "plan_hash": pipeline.study.plan_hash, "publications": [], "receipts": []}
+    analysts.answer = place | lie
+    (batch,) = pipeline.upload(few[0])
+    assert (batch.state, batch.failure) == (Batch.State.DONE, "")
+
+
 def test_keys_wait_until_the_analysts_server_was_asked(pipeline, tmp_path, analysts, settings, capsys):
     """What it alone calls closed stays away until people decide: its word destroys nothing."""
     private, pem = X25519PrivateKey.generate(), tmp_path / "private.pem"
