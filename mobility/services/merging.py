@@ -79,7 +79,8 @@ def _store(batch: Batch, study: OpenStudy, shard: int, outcome: Outcome, moves: 
         each.store()
     DayState.objects.filter(study=study.row, shard=shard, day__in=moves.forget).delete()
     change = outcome.change
-    if not change.delta.is_zero:
+    # Whoever leaves after their days were undone changes no total, and still remains in what is published.
+    if not change.delta.is_zero or change.subscribers or change.opted_out:
         OutboxDelta.objects.create(
             batch=batch,
             shard=shard,

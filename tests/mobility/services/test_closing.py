@@ -291,6 +291,19 @@ def test_opt_outs_that_are_too_few_at_the_end_remain_in_the_totals_and_the_certi
     assert ("remain in the reports" in progress.hint) == remain
 
 
+def test_certificate_counts_those_who_opted_out_after_their_only_day_was_undone(make_pipeline, few, tmp_path):
+    """Their state is empty by then, so leaving changes no total; the reports still count them."""
+    pipeline = make_pipeline(min_publication=1)
+    pipeline.upload(few[0])
+    VaultStudy.objects.update(definition={**pipeline.study.definition, "min_publication": 1000})
+    published = pipeline.void_day(1).waiting_subscribers
+    people = list_of(opted_out(few[0], n=8), tmp_path)
+    pipeline.upload(people, profile=OPT_OUT)
+    certificate = close(pipeline)
+    assert certificate["dropped"]["waiting_subscribers"] == pipeline.visitors(1, 1) == published
+    assert 2 < certificate["opted_out_in_totals"] <= 8
+
+
 def test_key_that_was_destroyed_before_was_not_lost(filled):
     key_id = filled.study.key_id
     keystore().destroy(key_id)
