@@ -149,7 +149,7 @@ def _says_of_few(batch: Batch) -> bool:
     if batch.study.plan.get("presence") is not None or batch.kind == Batch.Kind.OPT_OUT:
         return True
     is_file = batch.kind in Batch.FILES and batch.duplicate_of_id is None
-    least = batch.study.definition.get("min_publication", 0)
+    least = max(batch.study.definition.get(name, 0) for name in ("min_publication", "small_cell"))
     return is_file and (batch.checks.get("subscribers") or 0) < least
 
 

@@ -89,6 +89,14 @@ def test_a_receipt_says_nothing_of_few_people_or_of_what_the_vault_holds(pipelin
     assert not any("reports" in facts for facts in (listed, many, some))
 
 
+def test_a_receipt_withholds_counts_of_a_file_that_the_small_cell_rule_may_hide(make_pipeline, few):
+    pipeline = make_pipeline(min_publication=1, small_cell=10_000)
+    pipeline.upload(few[0])
+    (entry,) = told(LedgerKind.BATCH_ENDED)
+    assert entry.facts["counts_withheld"]
+    assert not any("rows" in name for name in entry.facts)
+
+
 def test_failed_and_cancelled_batches_have_receipts_without_exact_counts_beside_presence_noise(
     pipeline, small, tmp_path
 ):
