@@ -721,6 +721,13 @@ def check(statement: Json, *others: Json) -> Findings:
     return found
 
 
+def _once(pairs: list[tuple[str, Any]]) -> Json:
+    """Refuse a name that stands twice in an object: readers would not agree on which of both holds."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return dict(pairs)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Check the files that are named."""
     parser = argparse.ArgumentParser(description="Recompute every claim of a privacy statement.")
@@ -728,7 +735,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("others", type=Path, nargs="*", help="statements of studies of the same population")
     asked = parser.parse_args(arguments)
     try:
-        first, *others = (json.loads(path.read_text("utf-8")) for path in (asked.statement, *asked.others))
+        texts = (path.read_text("utf-8") for path in (asked.statement, *asked.others))
+        first, *others = (json.loads(text, object_pairs_hook=_once) for text in texts)
         found = check(first, *others)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
         sys.stderr.write(f"not a statement that can be checked: {error!r}\n")

@@ -300,7 +300,9 @@ def test_command_names_differences_and_what_it_cannot_read(tmp_path, capsys):
     said = capsys.readouterr().out
     assert said.startswith("guarantee.epsilon: says 3.99")
     assert "1 differ" in said
-    for text in ("{}", "[]", "not JSON", '{"plan": {"spec": 1}}'):
+    honest = json.dumps(statement)
+    twice = honest.replace('"epsilon_profile"', '"epsilon_profile": "0.001", "epsilon_profile"')
+    for text in ("{}", "[]", "not JSON", '{"plan": {"spec": 1}}', twice):
         file.write_text(text)
         assert check_statement.main([str(file)]) == 2
     assert check_statement.main([str(tmp_path / "none.json")]) == 2
