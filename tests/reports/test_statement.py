@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
+from uuid import uuid4
 
 import jsonschema
 import numpy as np
@@ -165,6 +166,10 @@ def test_no_bound_of_sums_is_stated_where_it_does_not_hold(reader) -> None:
     assert has_sums(study)
     # Who read the totals before can subtract them: only the people of the second file hide each other.
     factory.publish(study, factory.crowd(study, n=1, seed=2))
+    assert not has_sums(study)
+    # Totals that changed before the ledger began.
+    study = factory.published(*TWO, **one_day, slug="older")
+    study.publications.create(publication_id=uuid4())
     assert not has_sums(study)
     study = factory.published(*TWO, **one_day, slug="undone")
     study.plans.update(voided_days=1)
