@@ -198,7 +198,8 @@ def _times(spec: PlanSpec) -> str:
         )
     return gettext(
         "Times: when totals change, and by how much, can be seen by whoever reads them before and after. A "
-        "change covers at least as many subscribers as the study asks for (min_publication)."
+        "change covers at least as many subscribers as the study asks for (min_publication); several changes "
+        "together may cover fewer, for example when a day is undone and sent again."
     )
 
 

@@ -217,9 +217,9 @@ def status_reason(status: str, study: Study) -> str:
         ),
         Status.NOT_COLLECTED: gettext("There is no data of these days, or no answer: this is not zero."),
         Status.SUPPRESSED: gettext(
-            "This study does not show windows with fewer than %(small_cell)d visitors, nor figures that "
-            "would reveal so few. That is a policy of the study, not a part of its privacy promise, which "
-            "needs no such rule."
+            "This study does not show windows with fewer than %(small_cell)d visitors, nor figures made of "
+            "so few. Differences of windows that are shown can still reveal such small numbers. That is a "
+            "policy of the study, not a part of its privacy promise, which needs no such rule."
         ),
         Status.OUTAGE: gettext("The source failed on these days: what there is of them is not to be read."),
     }
