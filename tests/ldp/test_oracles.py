@@ -301,13 +301,6 @@ def test_every_subset_is_equally_likely(k: int, w: int, size: int) -> None:
         assert len(counts) == comb(k, w)
 
 
-def test_drawing_a_subset_again_says_nothing_about_the_value() -> None:
-    words, out = draw_subsets(1, k=5, w=3, threshold=4, size=8)
-    again = np.array(out) == 0
-    assert 0 < again.sum() < len(words)
-    assert again[words[:, 0] < 4].mean() == again[words[:, 0] >= 4].mean()
-
-
 @pytest.mark.parametrize(("k", "columns"), [(2, 4), (5, 8), (12, 16), (300, 512), (9000, 16384)])
 def test_columns_are_uniform_among_those_of_their_sign(k: int, columns: int) -> None:
     threshold, size = 3, 8

@@ -186,21 +186,6 @@ def test_few_who_come_back_are_suppressed_and_the_others_are_not() -> None:
     assert {estimate.ci_low for estimate in back[0].estimates} == {None}
 
 
-def test_few_visitors_are_suppressed_by_the_small_cell_rule() -> None:
-    study = factory.create(small_cell=1000)
-    people = factory.crowd(study)
-    factory.publish(study, people)
-    found = movement(of(study), show=Show.ARRIVALS)
-    for point in found.points:
-        before = people.present(1, point.day - 1) if point.day > 1 else False
-        is_few = np.count_nonzero(people.present(point.day, point.day) & ~np.asarray(before)) < 1000
-        assert (point.status == Status.SUPPRESSED) == is_few
-        assert (point.low is None) == is_few
-        assert all((e.ci_low is None) == is_few for e in point.estimates)
-    assert {point.status for point in found.points} == {Status.OK, Status.SUPPRESSED}
-    assert found.totals[3].arrivals is None
-
-
 def test_wide_intervals_are_not_reliable() -> None:
     study = factory.published(n=300, epsilon="0.3")
     estimates = movement(of(study), show=Show.ARRIVALS).points[-1].estimates

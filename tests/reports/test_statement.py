@@ -324,19 +324,6 @@ def test_page_says_what_the_noise_of_places_means(reader) -> None:
 
 
 # --- presence noise -------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("mechanism", "epsilon", "days"),
-    [("smp-grr", "1", 4), ("smp-grr", "0.001", 1), ("spl-grr", "2.5", 3), ("smp-adp", "20", 2)],
-)
-def test_statement_certifies_twice_the_presence_epsilon_at_most(mechanism, epsilon, days) -> None:
-    study = factory.create_noisy(mechanism=mechanism, presence_epsilon=epsilon, presence_days=days)
-    presence = statement(study)["presence"]
-    nominal = 2 * Fraction(epsilon)
-    assert Fraction(presence["nominal_epsilon"]) == nominal
-    assert nominal * Fraction(999_999, 10**6) < Fraction(presence["epsilon"]) <= nominal
-    assert presence["days_per_person"] == presence["visitors"]["counts_per_person"] == days
-    assert presence["answers"]["counts_per_person"] == days * (2 if mechanism == "spl-grr" else 1)
-    assert Fraction(presence["epsilon_moved"]) <= Fraction(presence["epsilon_replaced"])
 
 
 def test_noise_hides_presence_and_how_many_cross(reader) -> None:

@@ -2,11 +2,9 @@
 
 import re
 from collections import Counter
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
-import numpy as np
 import pytest
 from django.http import QueryDict
 from django.template.defaultfilters import floatformat
@@ -146,17 +144,6 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
     assert notes not in page(reader, "study")
     client.force_login(administrator)
     assert notes in page(client, "study")
-
-
-def test_key_figures_do_not_tell_of_a_day_that_is_hidden(reader) -> None:
-    study = factory.create(small_cell=100)
-    people = factory.crowd(study, n=1000)
-    bitmaps = np.array([0b0111] * 960 + [0b1111] * 40, np.uint64)  # 40 on day 4
-    factory.publish(study, replace(people, bitmaps=bitmaps))
-    for text in (page(reader, "study"), page(reader, "movement", "gender")):
-        # visits: less 1,000 on each of three days, they are those of day 4
-        for told in ("3,040", "2,040", "3.04", "None"):
-            assert told not in text
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ import json
 import logging
 import os
 import socketserver
-import subprocess
-import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -302,24 +300,6 @@ def test_when_it_is_back_that_is_told_once(hook):
     for seconds in (180, 240):
         look_at(seconds, disk(Level.OK))
     assert kinds(hook) == [("database_unreachable", "opened"), ("database_unreachable", "ended")]
-
-
-@pytest.mark.long
-def test_commands_tell_that_the_main_database_is_away(tmp_path, hook):
-    """Real commands, and a database server that is not there."""
-    (tmp_path / "installation").mkdir(mode=0o700)
-    environment = os.environ | {
-        "MOBILITY_DATA_DIR": str(tmp_path / "installation"), "MOBILITY_ZONE": "analyst",
-        "DATABASE_URL": "postgres://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0",
-        "MOBILITY_ALERT_WEBHOOK_URL": hook.address, "DJANGO_SETTINGS_MODULE": "mobility.settings",
-    }  # fmt: skip
-    command = [sys.executable, "manage.py", "check_alerts", "--now"]
-    answers = []
-    for _ in range(2):
-        done = subprocess.run(command, env=environment, cwd=current.BASE_DIR, capture_output=True, check=True)
-        answers.append(json.loads(done.stdout))
-    assert [answer["told"] for answer in answers] == [{}, {"webhook": 1}]
-    assert kinds(hook) == [("database_unreachable", "opened")]
 
 
 def test_turns_are_taken_once_with_and_without_a_database(capsys):

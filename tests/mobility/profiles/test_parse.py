@@ -294,10 +294,6 @@ class TestTexts:
             code = table.code_of(text.encode())
             assert ("" if code == NO_ANSWER else CATEGORIES[code]) == meaning(text, rule), text
 
-    def test_values_win_over_categories_of_the_same_text(self):
-        assert looked_up("M", ValueRule(values={"M": "F"})) == "F"
-        assert looked_up("m", ValueRule(values={"M": "F"}, ignore_case=True)) == "F"
-
     @pytest.mark.parametrize(
         ("rule", "categories", "problem"),
         [(ValueRule(ignore_case=True), ["F", "M"], None),

@@ -2,7 +2,6 @@
 
 import json
 import re
-from decimal import Decimal
 from html import unescape
 from pathlib import Path
 from unittest.mock import Mock
@@ -414,11 +413,6 @@ class TestWantedError:
         assert "wanted" not in use
         assert "± 3.0 points" in shown(client, use)
         assert float(found) > 0.5
-
-    def test_the_union_needs_less(self, client):
-        texts = [shown(client, f"?wanted=3{over}") for over in ("", "&over=union")]
-        day, union = (Decimal(re.search(r"Epsilon ([\d.]+) would do", text)[1]) for text in texts)
-        assert union < day
 
     def test_hopeless_settings_are_said_in_words_with_what_would_help(self, client):
         html = html_of(client, f"{SIMULATOR_URL}?visitors=1000&categories=22&epsilon=0.5")

@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from mobility.models import Batch, ExtractProfile, VaultDay, VaultStudy
 from mobility.quality.coverage import coverage_of
-from mobility.services import outcomes, uploads
+from mobility.services import uploads
 from mobility.services.studies import create_study
 from reports.studyfile import parse_study
 from tests.mobility.quality.deliveries_by_hand import day_hours
@@ -310,15 +310,3 @@ class TestOfFiles:
         (lost,) = printed()["unattributed"]
         assert lost["filename"] == "empty.csv"
         assert "no rows" in lost["failure"]
-
-    def test_a_file_that_was_only_checked_covers_nothing_but_is_compared(self, client, take_in):
-        take_in(self.events(1), self.events(3))
-        batch = take_in(self.events(2, people=5, hours=(8, 9, 11)), validate_only=True)
-        assert batch.state == Batch.State.DONE, batch.failure
-        assert statuses() == ["complete", "missing", "complete"]
-        outage, rows, people = [text.replace("\u202f", " ") for text in outcomes.notes_for_reader(batch)][-3:]
-        day = "Thu 2 May 2024"
-        assert outage.startswith(f"{day}: no events between 10:00 and 11:00, where there are usually 30")
-        assert rows.startswith(f"{day}, Rows accepted: 15, usually 120 (median of 2 earlier days).")
-        assert people.startswith(f"{day}, Subscribers: 5, usually 30 (median of 2 earlier days).")
-        assert "Upload it for real" in shown(client, batch)

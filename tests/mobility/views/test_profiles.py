@@ -59,12 +59,6 @@ class TestNew:
         assert "Save the profile" not in shown
         assert "Choose a file first." in client.post(NEW_URL, CHOSEN, headers=HTMX).content.decode()
 
-    def test_identifiers_are_not_in_the_page(self, client):
-        for role in ("role-subscriber", "role-timestamp", "role-cell", "column-age"):
-            html = look(client, kind="events", **{role: "ServedMSISDN"})
-            assert "1234" not in html, role
-            assert "••••" in html
-
     def test_choices_are_shown_as_they_would_be_read(self, client):
         html = look(client, **CHOSEN)
         assert chosen(html, "meaning-age") == ["=young", "=old", ""]

@@ -220,14 +220,6 @@ class TestCharts:
         is_share = any(re.fullmatch(r"[\d.]+\s%", text) for text in texts(svg))
         assert is_share == (measure == "frequency")
 
-    def test_cumulated_days_are_unions(self, fair):
-        selection = select_days(fair.indicators.get(slug="age"), options=DaysOptions(show="cumulative"))
-        assert [report.window for report in selection.reports] == [Window(1, day) for day in range(1, 5)]
-        assert selection.name == "fair-2024_age_cumulative"
-        said = " ".join(texts(svg_of(selection)))
-        assert "From the first day up to each day: Thu 30 May" in said
-        assert "Share of the visitors from the first day up to each day. Points" in said
-
     def test_more_categories_than_a_picture_bears_are_cut_in_words(self):
         study = factory.published(factory.indicator("many", *(f"number {n}" for n in range(150))))
         said = texts(svg_of(select_window(study.indicators.get(), WHOLE)))

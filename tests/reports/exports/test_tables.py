@@ -8,7 +8,6 @@ from datetime import date, datetime
 from decimal import Decimal
 
 import openpyxl
-import pandas as pd
 import polars
 import pytest
 
@@ -395,16 +394,6 @@ class TestMovements:
         assert {row["category"] for row in findings.rows} == {None}
         assert findings.name == "fair-2024_stay_movement"
         assert "totals only" in findings.words[0]
-
-    def test_scaled_visitors_say_by_what(self):
-        study = factory.published(market_share=Decimal("0.25"))
-        found = movement(study.indicators.get(slug="age"), show=Show.ARRIVALS)
-        frame = pd.read_csv(io.BytesIO(WRITERS["csv"](movement_findings(found))))
-        assert set(frame["market_share"]) == {0.25}
-        first = frame[(frame["figure"] == "arrivals") & (frame["day"] == "2024-05-30")]
-        total = first[first["category"].isna()]["value"].iloc[0]
-        assert total == found.totals[0].arrivals
-        assert first[first["category"].notna()]["value"].sum() == pytest.approx(4 * total, rel=0.01)
 
     def test_workbook_explains_its_columns_and_both_studies(self, age):
         findings = comparison_findings(compared(age, Kind.STUDIES))
