@@ -150,13 +150,6 @@ class TestOpen:
 
 
 class TestSend:
-    def test_a_whole_file_is_queued(self, client, study, run_batches):
-        batch = put(client)
-        assert (batch.state, batch.bytes_received) == ("queued", len(GOOD))
-        run_batches()
-        batch.refresh_from_db()
-        assert (batch.state, batch.rows_accepted) == ("done", 6)
-
     def test_it_goes_on_after_the_last_whole_frame(self, client, opened):
         response = send(client, opened, GOOD[:120])
         assert (response.status_code, response["Upload-Offset"]) == (204, "100")

@@ -448,18 +448,6 @@ class TestPlaces:
         Study.objects.update(small_cell=3001)
         check_answers(program, PLACES, SQUARES)
 
-    def test_a_suppressed_window_has_no_numbers(self, program, computed):
-        Study.objects.update(small_cell=3001)
-        found = program.read(PLACES)
-        assert (found["status"], found["n_visitors"], found["n_reports"]) == ("suppressed", None, None)
-        for zone in found["zones"]:
-            assert {zone[name] for name in ("reports", "subscribers", "std_error", "ci_low", "ci_high")} == {
-                None
-            }
-        assert program.read(SQUARES)["items"] == []
-        squares = program.read(SQUARES, all="true")["items"]
-        assert {each[name] for each in squares for name in ("reports", "density", "low", "high")} == {None}
-
     def test_what_means_nothing_is_refused(self, program, located):
         for path, query, status, said in (
             (PLACES, {"from": "2030-01-01"}, 422, "window must lie within"),
