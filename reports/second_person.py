@@ -65,7 +65,8 @@ def obstacle(reviewer: str, *, authors: Collection[str], of_author: str, at: dat
     if is_author(reviewer, authors=authors):
         return of_author
     when = at or timezone.now()
-    changes = _changes(since=when - _window(), until=when)
+    # Now, all that the ledger has counts: another host, whose clock is ahead, may have written it.
+    changes = _changes(since=when - _window(), until=at)
     found = _link(reviewer, authors=authors, changes=changes)
     if not found:
         return ""
@@ -78,7 +79,9 @@ def obstacle(reviewer: str, *, authors: Collection[str], of_author: str, at: dat
         "Approvals by %(reviewer)s do not count for this before %(day)s, %(n)d days after the change "
         "(MOBILITY_SECOND_PERSON_DAYS): %(changes)s Ask another administrator or a privacy officer."
     )
-    values = {"reviewer": reviewer, "day": wording.day_title(ends.date()), "n": _window().days}
+    ends += timedelta(minutes=1)  # shown without seconds
+    day = f"{wording.day_title(ends.date())}, {ends:%H:%M} UTC"
+    values = {"reviewer": reviewer, "day": day, "n": _window().days}
     return text % {**values, "changes": " ".join(change.words for change in found)}
 
 
@@ -86,9 +89,11 @@ def _window() -> timedelta:
     return timedelta(days=settings.MOBILITY_SECOND_PERSON_DAYS)
 
 
-def _changes(*, since: datetime, until: datetime) -> list[Change]:
-    """Return changes of one account by another, oldest first."""
-    rows = LedgerEntry.objects.filter(kind=str(LedgerKind.ACCESS_CHANGED), at__gt=since, at__lte=until)
+def _changes(*, since: datetime, until: datetime | None) -> list[Change]:
+    """Return changes of one account by another, oldest first; `until` None: to the end of the ledger."""
+    rows = LedgerEntry.objects.filter(kind=str(LedgerKind.ACCESS_CHANGED), at__gt=since)
+    if until is not None:
+        rows = rows.filter(at__lte=until)
     found = []
     for actor, facts, at in rows.order_by("number").values_list("actor", "facts", "at"):
         account, what = str(facts.get("account", "")), str(facts.get("change", ""))

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from reports import wording
 from reports.models.ledger import LedgerKind
 from reports.policies import Role
 from reports.second_person import obstacle
@@ -92,6 +93,14 @@ def test_approvals_count_again_when_the_last_change_is_so_many_days_old(monkeypa
     free = timezone.now() + timedelta(days=20)
     assert f" {free.day} {free:%b %Y}" in why_not()
     assert why_not(at=free + timedelta(minutes=1)) == ""
+
+
+def test_a_change_counts_whatever_clock_another_host_has_and_says_until_when_to_the_minute(monkeypatch):
+    changed("adam", "petra", "password replaced", days_ago=-0.01, monkeypatch=monkeypatch)
+    assert why_not()
+    assert why_not(at=timezone.now()) == ""  # an approval of before
+    free = timezone.now() + timedelta(days=30.01, minutes=1)
+    assert f"before {wording.day_title(free.date())}, {free:%H:}" in why_not()
 
 
 def test_nor_does_an_account_that_could_act_as_the_author(monkeypatch):
