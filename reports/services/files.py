@@ -18,8 +18,9 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone, translation
 
+from reports.composition import composition_facts
 from reports.exports.errors import ExportError
-from reports.exports.recipes import Recipe, write
+from reports.exports.recipes import BUNDLE, Recipe, write
 from reports.fingerprints import fingerprint_of, state_of_places
 from reports.models import ExportFile, Study
 from reports.outages import AWAY
@@ -200,5 +201,7 @@ def _key(study: Study, recipe: Recipe, *, language: str) -> str:
 
 def _fingerprint(study: Study, recipe: Recipe) -> str:
     study.refresh_from_db()
-    places = [state_of_places(study, recipe.window)] if recipe.is_of_places else []
-    return fingerprint_of(study, *places)
+    more: list[object] = [state_of_places(study, recipe.window)] if recipe.is_of_places else []
+    if recipe.scope == BUNDLE:  # whose statement changes with other studies of the population, too
+        more.append(composition_facts(study, with_names=False))
+    return fingerprint_of(study, *more)

@@ -1,8 +1,11 @@
 """Files that a worker makes: who waits for what, how long one is kept, and when it is given up."""
 
+import json
 from datetime import timedelta
+from io import BytesIO
 from itertools import chain
 from unittest.mock import Mock
+from zipfile import ZipFile
 
 import pytest
 from django.db import OperationalError
@@ -10,6 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from reports import tasks
+from reports.composition import composition_facts
 from reports.exports import recipes
 from reports.exports.formats import FORMATS
 from reports.exports.recipes import Recipe
@@ -187,6 +191,23 @@ class TestKept:
         tasks.make_export(sent[1])
         notes.note_day(fair, day=fair.first_day, kind="outage", text="mast", by="anna")
         assert reader.get(PDF).status_code == 302
+
+    def test_what_another_study_of_its_people_reveals_is_another_bundle(self, reader, fair, sent):
+        """The statement in it adds the losses of all studies of a population."""
+
+        def composition(answer):
+            with ZipFile(BytesIO(bytes_of(answer))) as bundle:
+                return json.loads(bundle.read("statement.json"))["composition"]
+
+        reader.get(OTHER)
+        tasks.make_export(sent[0])
+        before = composition(reader.get(OTHER))
+        factory.create(slug="next-fair")
+        assert reader.get(OTHER).status_code == 302
+        tasks.make_export(sent[1])
+        after = composition(reader.get(OTHER))
+        assert after == composition_facts(fair, with_names=False) != before
+        assert {each["study"] for each in after["studies"]} == {"fair-2024", None}
 
     def test_the_newest_of_a_study_are_kept(self, reader, fair, monkeypatch):
         monkeypatch.setattr(files, "KEPT_PER_STUDY", 2)
