@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from ldp import IndicatorRequest, KeyedPrf, LdpError, PlanSpec, build_plan
+from ldp import GrrChannel, IndicatorRequest, KeyedPrf, LdpError, PlanSpec, UnaryChannel, build_plan
 from ldp.entropy import BlockBuffer
 from ldp.params import Kind
 
@@ -70,6 +70,32 @@ def reference_lanes(key: bytes, n_lanes: int, *, counter: int = 0, **fields: int
         for start in range(0, n_lanes, 64)
         for number in reference_numbers(key, min(64, n_lanes - start), counter=counter + start // 2, **fields)
     ]
+
+
+def reference_below(key: bytes, bound: int, *, word: int = 0, counter: int = 0, **fields: int) -> int:
+    """Uniform integer from one word of a block, drawn again from the next counters while it is biased."""
+    while (drawn := reference_words(key, counter=counter, **fields)[word]) >= 2**64 // bound * bound:
+        counter += 1
+    return drawn % bound
+
+
+def reference_grr(key: bytes, truth: int, *, channel: GrrChannel, counter: int = 0, **fields: int) -> int:
+    """Randomised response of one subscriber."""
+    if reference_words(key, counter=counter, **fields)[0] < channel.threshold:
+        return truth
+    other = reference_below(key, channel.domain_size - 1, word=1, counter=counter, **fields)
+    return other + (other >= truth)
+
+
+def reference_bits(key: bytes, bits: list[int], *, channel: UnaryChannel, **fields: int) -> list[int]:
+    """Randomised bits of one subscriber, with a lane for each."""
+    thresholds = [channel.threshold_p if bit else channel.threshold_q for bit in bits]
+    numbers = reference_lanes(key, len(bits), **fields)
+    return [int(number < threshold) for number, threshold in zip(numbers, thresholds, strict=True)]
+
+
+def one_hot(value: int, size: int) -> list[int]:
+    return [int(x == value) for x in range(size)]
 
 
 def packed(bits: list[int]) -> list[int]:

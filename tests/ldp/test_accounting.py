@@ -96,63 +96,89 @@ def test_largest_plan_is_certified() -> None:
 # --- against the realised channel, report by report ----------------------------------------------------
 
 
-def profile_law(plan: PlanSpec, profile: tuple[int, ...]) -> dict[tuple[object, ...], Fraction]:
-    """Everything that leaves of a person with these values, one a day at most, with its probability."""
-    laws = [
-        {y: row[value] for y, row in chances(plan.answer_channel(i)).items()}
-        for i, value in enumerate(profile)
-    ]
+def answers_law(values: tuple[int, ...], channel) -> dict[tuple[object, ...], Fraction]:
+    """Answers to the values of one indicator: equal values share one permanent answer."""
+    rows, distinct = chances(channel), sorted(set(values))
+    return {
+        tuple(kept[distinct.index(value)] for value in values): prod(
+            (rows[y][value] for y, value in zip(kept, distinct, strict=True)), start=Fraction(1)
+        )
+        for kept in product(rows, repeat=len(distinct))
+    }
+
+
+def profile_law(plan: PlanSpec, profile: tuple[tuple[int, ...], ...]) -> dict[tuple[object, ...], Fraction]:
+    """Everything that leaves of a person, of whom each indicator has one value, or one per answered day."""
+    laws = [answers_law(values, plan.answer_channel(i)) for i, values in enumerate(profile)]
     if plan.is_sampled:
-        return {(j, y): p / plan.d for j, law in enumerate(laws) for y, p in law.items()}
-    return {ys: prod(law[y] for law, y in zip(laws, ys, strict=True)) for ys in product(*laws)}
+        found = {(j, y): p / plan.d for j, law in enumerate(laws) for y, p in law.items()}
+    else:
+        found = {ys: prod(law[y] for law, y in zip(laws, ys, strict=True)) for ys in product(*laws)}
+    assert sum(found.values()) == 1
+    return found
+
+
+def pattern(profile: tuple[tuple[int, ...], ...]) -> list[list[int]]:
+    """Which values are equal: whether a value changed is not protected, and not promised."""
+    return [[values.index(value) for value in values] for values in profile]
 
 
 def worst(plan: PlanSpec) -> dict[tuple[int, ...], Fraction]:
-    """Largest ratio of every two profiles and reports, by the indicators in which the profiles differ."""
+    """Largest ratio of every two profiles and reports, by the indicators of the values that differ."""
     if plan.has_fakes:
         return losses(plan.fake_data)
-    laws = {p: profile_law(plan, p) for p in product(*(range(s.domain_size) for s in plan.indicators))}
+    values = [
+        list(product(range(spec.domain_size), repeat=plan.values_per_person(i)))
+        for i, spec in enumerate(plan.indicators)
+    ]
+    laws = {profile: profile_law(plan, profile) for profile in product(*values)}
     found = defaultdict(Fraction)
     for one, other in permutations(laws, 2):
-        differing = tuple(i for i in range(plan.d) if one[i] != other[i])
-        ratio = max(laws[one][y] / laws[other][y] for y in laws[one])
-        found[differing] = max(found[differing], ratio)
+        if pattern(one) == pattern(other):
+            differing = tuple(
+                i for i in range(plan.d) for x, y in zip(one[i], other[i], strict=True) if x != y
+            )
+            ratio = max(laws[one][y] / laws[other][y] for y in laws[one])
+            found[differing] = max(found[differing], ratio)
     return found
+
+
+@pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
+@pytest.mark.parametrize(("domain_size", "days", "max_values"), [(3, 2, None), (2, 5, 2), (3, 4, 2)])
+def test_daily_indicator_adds_up(mechanism: str, domain_size: int, days: int, max_values: int | None) -> None:
+    plan = make_plan(
+        ("daily", domain_size), ("static", 3), mechanism=mechanism, days=days, max_values=max_values
+    )
+    m, found, certificate = max_values or days, worst(plan), certify(plan)
+    daily, static = (plan.answer_channel(i).ratio for i in range(2))
+    assert max(found.values()) == (max(daily**m, static) if plan.is_sampled else daily**m * static)
+    assert epsilon_of(max(found.values())) == certificate.epsilon_profile
+    if domain_size > m:  # else no single value can change without changing which values are equal
+        assert epsilon_of(max(found[(i,)] for i in range(2))) == certificate.epsilon_attribute
+
+
+def test_a_changed_value_is_not_hidden_and_not_promised() -> None:
+    channel = make_plan(("daily", 3)).answer_channel(0)
+    assert any(first != second for first, second in answers_law((0, 1), channel))
+    assert all(first == second for first, second in answers_law((0, 0), channel))
 
 
 @pytest.mark.parametrize("mechanism", get_args(Mechanism))
 @pytest.mark.parametrize("unit", get_args(Unit))
-@pytest.mark.parametrize("sizes", [(2, 3), (2, 2, 3)])
-def test_certificate_is_the_worst_of_all_reports_of_all_people(mechanism, unit, sizes) -> None:
-    plan = make_plan(*[("static", k) for k in sizes], mechanism=mechanism, unit=unit, epsilon=Decimal("0.4"))
+@pytest.mark.parametrize(
+    ("sizes", "epsilon"),
+    [((2, 3), "0.4"), ((2, 2, 3), "0.4"), pytest.param((2, 6), "0.1", id="both oracles")],
+)
+def test_certificate_is_the_worst_of_all_reports_of_all_people(mechanism, unit, sizes, epsilon) -> None:
+    indicators, epsilon = [("static", k) for k in sizes], Decimal(epsilon)
+    plan = make_plan(*indicators, mechanism=mechanism, unit=unit, epsilon=epsilon)
     certificate = certify(plan)
     found = worst(plan)
     assert certificate.epsilon_profile == epsilon_of(max(found.values()))
     by_attribute = [epsilon_of(found[(i,)]) for i in range(plan.d)]
     assert [entry.epsilon_attribute for entry in certificate.indicators] == by_attribute
-    assert certificate.epsilon_attribute == max(by_attribute)
-    assert max(by_attribute) <= certificate.nominal_attribute
-    assert getattr(certificate, f"epsilon_{unit}") <= Decimal("0.4")
-
-
-def test_adaptive_plan_with_both_oracles_is_certified_by_enumeration() -> None:
-    plan = make_plan(
-        ("static", 2), ("static", 6), mechanism="rsfd-adp", unit="attribute", epsilon=Decimal("0.1")
-    )
-    assert {type(plan.answer_channel(i)).__name__ for i in range(2)} == {"GrrChannel", "UnaryChannel"}
-    found, certificate = worst(plan), certify(plan)
-    assert certificate.epsilon_profile == epsilon_of(max(found.values()))
-    by_attribute = epsilon_of(max(found[(i,)] for i in range(2)))
-    assert certificate.epsilon_attribute == by_attribute <= Decimal("0.1")
-
-
-def test_known_losses_of_fake_data() -> None:
-    """The sheet: OUE-z of six indicators at epsilon 1 per attribute has 2.4257 per profile."""
-    indicators = [("static", k) for k in (3, 3, 8, 12, 37, 11)]
-    certificate = certify(make_plan(*indicators, mechanism="rsfd-ouez", unit="attribute"))
-    assert abs(certificate.epsilon_profile - Decimal("2.42565996621400")) < Decimal("1e-14")
-    grr = certify(make_plan(*indicators, mechanism="rsfd-grr", unit="attribute"))
-    assert abs(grr.epsilon_profile - Decimal("2.0351")) < Decimal("5e-5")
+    assert certificate.epsilon_attribute == max(by_attribute) <= certificate.nominal_attribute
+    assert getattr(certificate, f"epsilon_{unit}") <= epsilon
 
 
 @pytest.mark.parametrize("mechanism", FAKED)

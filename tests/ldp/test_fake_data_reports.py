@@ -18,7 +18,16 @@ from ldp.entropy import ANSWER, CHOOSE_INDICATOR, FAKE_BITS, FAKE_DATA, word_bou
 from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import fake_data, fake_values
 from ldp.mechanisms.fake_values import FakeNumbers
-from tests.ldp.exact import FixedPrf, digest, reference_lanes, reference_words
+from tests.ldp.exact import (
+    FixedPrf,
+    digest,
+    one_hot,
+    reference_below,
+    reference_bits,
+    reference_grr,
+    reference_lanes,
+    reference_words,
+)
 from tests.ldp.fakes import law, prior, supports
 
 KEY = bytes(range(70, 86))
@@ -68,28 +77,9 @@ CHANNELS: dict[str, Channel] = {"mixed": mixed()} | {
 every_channel = pytest.mark.parametrize("name", CHANNELS)
 
 
-def below(bound: int, *, word: int, **fields: int) -> int:
-    """Uniform integer from the given word of the blocks from counter 0 on."""
-    counter = 0
-    while True:
-        drawn = reference_words(KEY, **fields, counter=counter)[word]
-        if drawn < WORD // bound * bound:
-            return drawn % bound
-        counter += 1
-
-
 def picked(weights: Sequence[int], word: int) -> int:
     """What a word stands for, if each outcome takes as many words as its weight, in order."""
     return next(i for i, total in enumerate(accumulate(weights)) if word < total)
-
-
-def encoded(value: int, *, answer, **fields: int) -> list[int]:
-    """Bits of one value, with a lane for each."""
-    drawn = reference_lanes(KEY, answer.domain_size, value=value, **fields)
-    return [
-        int(number < (answer.threshold_p if lane == value else answer.threshold_q))
-        for lane, number in enumerate(drawn)
-    ]
 
 
 def groups_of(channel: Channel) -> list[list[int]]:
@@ -116,7 +106,7 @@ def fake_value(channel: Channel, index: int, *, pseudonym: int) -> int:
         words = reference_words(KEY, counter=0, **fields)
         return picked(channel.reports[index].prior, words[place % 2])
     sizes = [channel.reports[i].domain_size for i in groups[place]]
-    number = below(prod(sizes), word=place % 2, **fields)
+    number = reference_below(KEY, prod(sizes), word=place % 2, **fields)
     for i, size in zip(groups[place], sizes, strict=True):
         if i == index:
             return number % size
@@ -132,28 +122,29 @@ def reference(channel: Channel, index: int, *, asked: int, value: int, pseudonym
     if value < 0:
         return NO_ANSWER if report.fake == "code" else [0] * report.domain_size
     if index == asked and isinstance(answer, GrrChannel):
-        fields |= {"purpose": ANSWER, "value": value}
-        kept = reference_words(KEY, counter=0, **fields)[0] < answer.threshold
-        other = below(answer.domain_size - 1, word=1, **fields)
-        return value if kept else other + (other >= value)
+        return reference_grr(KEY, value, channel=answer, purpose=ANSWER, value=value, **fields)
+    k = report.domain_size
     if index == asked:
-        return encoded(value, answer=answer, purpose=ANSWER, **fields)
+        bits = one_hot(value, k)
+        return reference_bits(KEY, bits, channel=answer, purpose=ANSWER, value=value, **fields)
     if report.fake == "no value":
         empty = [i for i, other in enumerate(channel.reports) if other.fake == "no value"]
         first = sum(channel.reports[i].domain_size for i in empty if i < index)
         everything = sum(channel.reports[i].domain_size for i in empty)
         fields |= {"indicator": empty[0], "purpose": FAKE_BITS, "value": 0}
-        own = reference_lanes(KEY, everything, **fields)[first : first + report.domain_size]
+        own = reference_lanes(KEY, everything, **fields)[first : first + k]
         return [int(number < answer.threshold_q) for number in own]
     fake = fake_value(channel, index, pseudonym=pseudonym)
-    return fake if report.fake == "code" else encoded(fake, answer=answer, purpose=FAKE_BITS, **fields)
+    if report.fake == "code":
+        return fake
+    return reference_bits(KEY, one_hot(fake, k), channel=answer, purpose=FAKE_BITS, value=fake, **fields)
 
 
 def asked_of(channel: Channel, pseudonym: int) -> int:
     shares = [report.share for report in channel.reports]
     fields = {"purpose": CHOOSE_INDICATOR, "indicator": 0, "plan_version": 0, "value": 0}
     if len(set(shares)) == 1:
-        return below(len(shares), word=0, pseudonym=pseudonym, **fields)
+        return reference_below(KEY, len(shares), pseudonym=pseudonym, **fields)
     word = reference_words(KEY, pseudonym=pseudonym, counter=0, **fields)[0]
     return picked([int(WORD * share) for share in shares], word)
 

@@ -16,35 +16,19 @@ from ldp.entropy import BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR
 from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import grr
 from ldp.mechanisms.multidim import asked_answers, smp_answers, smp_counts, spl_answers, spl_counts
-from tests.ldp.exact import FixedPrf, make_plan, reference_words, refuses
+from tests.ldp.exact import FixedPrf, make_plan, reference_below, refuses
 
 KEY = bytes(range(50, 66))
 PRF = KeyedPrf(KEY)
 PEOPLE = np.arange(60_000, dtype=np.uint64)
 
 
-def reference_draw(pseudonym: int, *, bound: int, purpose: int, indicator: int, value: int) -> int:
-    counter = 0
-    while True:
-        first, _ = reference_words(
-            KEY,
-            pseudonym=pseudonym,
-            purpose=purpose,
-            indicator=indicator,
-            plan_version=0,
-            value=value,
-            counter=counter,
-        )
-        if first < WORD // bound * bound:
-            return first % bound
-        counter += 1
-
-
 def reference_days(pseudonym: int, *, days: int, max_values: int, indicator: int) -> int:
     left, bitmap = list(range(days)), 0
     for step in range(max_values):
         bound = days - step
-        draw = reference_draw(pseudonym, bound=bound, purpose=CHOOSE_DAYS, indicator=indicator, value=step)
+        fields = {"purpose": CHOOSE_DAYS, "indicator": indicator, "plan_version": 0, "value": step}
+        draw = reference_below(KEY, bound, pseudonym=pseudonym, **fields)
         bitmap |= 1 << left[draw]
         left[draw] = left[0]
         left = left[1:]
@@ -55,9 +39,8 @@ def reference_days(pseudonym: int, *, days: int, max_values: int, indicator: int
 def test_chosen_indicator_is_that_of_the_reference(pseudonyms: list[int], d: int) -> None:
     asked = choose_indicator(np.array(pseudonyms, np.uint64), prf=PRF, d=d)
     assert asked.dtype == np.uint8
-    assert asked.tolist() == [
-        reference_draw(x, bound=d, purpose=CHOOSE_INDICATOR, indicator=0, value=0) for x in pseudonyms
-    ]
+    fields = {"purpose": CHOOSE_INDICATOR, "indicator": 0, "plan_version": 0, "value": 0}
+    assert asked.tolist() == [reference_below(KEY, d, pseudonym=x, **fields) for x in pseudonyms]
 
 
 @given(

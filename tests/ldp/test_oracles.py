@@ -21,7 +21,16 @@ from ldp.kernels import NO_ANSWER
 from ldp.kernels_oracles import NO_COUNT
 from ldp.mechanisms import grr, hadamard, hashing, histogram, subset, unary
 from ldp.mechanisms.oracles import count_support, oracle_answers, support_counts
-from tests.ldp.exact import FixedPrf, digest, has_bit, packed, reference_lanes, reference_words, refuses
+from tests.ldp.exact import (
+    FixedPrf,
+    digest,
+    has_bit,
+    one_hot,
+    packed,
+    reference_bits,
+    reference_words,
+    refuses,
+)
 
 KEY = bytes(range(100, 116))
 PUBLIC_KEY = b"ldp: public hash"
@@ -62,12 +71,8 @@ def reference_report(value: int, *, channel, fields: dict[str, int]) -> Any:
     """Plain Python, one subscriber, no redraws (no test meets a word that needs one)."""
     k, words = channel.domain_size, stream(value=value, **fields)
     if isinstance(channel, ldp.UnaryChannel):
-        return packed(
-            [
-                int(number < (channel.threshold_p if j == value else channel.threshold_q))
-                for j, number in enumerate(reference_lanes(KEY, k, purpose=ANSWER, value=value, **fields))
-            ]
-        )
+        bits = one_hot(value, k)
+        return packed(reference_bits(KEY, bits, channel=channel, purpose=ANSWER, value=value, **fields))
     if channel in (GEOMETRIC,):
         return [reference_count(next(words), present=j == value) for j in range(k)]
     first = next(words)

@@ -12,18 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp import KeyedPrf, KeyedStream
-from ldp.channels import WORD, GrrChannel
+from ldp.channels import WORD
 from ldp.entropy import SECOND_ROUND
 from ldp.families.bit_flip import bit_flip_channel
 from ldp.families.two_round import TwoRoundGrr, TwoRoundHash, lgrr_channel, loloha_channel
 from ldp.families.two_round_unary import TwoRoundUnary, lue_channel
-from ldp.families.unary import UnaryChannel
 from ldp.kernels import NO_ANSWER
 from ldp.mechanisms import lanes, two_round
 from ldp.mechanisms.bit_flip import BitFlipReporter
 from ldp.mechanisms.hashing import hash_values
 from ldp.mechanisms.two_round import GrrReporter, HashReporter, UnaryReporter
-from tests.ldp.exact import digest, has_bit, packed, reference_lanes, reference_words, refuses
+from tests.ldp.exact import (
+    digest,
+    has_bit,
+    one_hot,
+    packed,
+    reference_bits,
+    reference_grr,
+    reference_words,
+    refuses,
+)
 
 KEY = bytes(range(30, 46))
 NOMINAL = {"epsilon_inf": Fraction(2), "epsilon_1": Fraction(1)}
@@ -49,18 +57,6 @@ def test_purpose_and_layout_are_frozen() -> None:
     assert two_round.MAX_UNARY_DOMAIN // lanes.LANES * lanes.BLOCKS == 2**10
 
 
-def reference_round(answer: int, *, channel: GrrChannel, counter: int, **fields: int) -> int:
-    """One subscriber; the replacement is drawn again from the next counters while its word is biased."""
-    kept, last = reference_words(KEY, counter=counter, **FIELDS, **fields)
-    if kept < channel.threshold:
-        return answer
-    others = channel.domain_size - 1
-    while last >= WORD // others * others:
-        counter += 1
-        _, last = reference_words(KEY, counter=counter, **FIELDS, **fields)
-    return last % others + (last % others >= answer)
-
-
 people = st.lists(st.tuples(st.integers(0, WORD - 1), st.integers(-1, 2047)), max_size=12)
 
 
@@ -70,25 +66,18 @@ def test_lgrr_reports_are_those_of_the_reference(people: list[tuple[int, int]], 
     values = [min(value, k - 1) for _, value in people]
     expected = []
     for (pseudonym, _), value in zip(people, values, strict=True):
-        block = {"pseudonym": pseudonym, "value": value}
+        block = {"pseudonym": pseudonym, "value": value, **FIELDS}
         if value < 0:
             expected.append(NO_ANSWER)
             continue
-        kept = reference_round(value, channel=channel.first, purpose=3, counter=0, **block)
-        expected.append(
-            reference_round(kept, channel=channel.second, purpose=5, counter=report * 1024, **block)
-        )
+        kept = reference_grr(KEY, value, channel=channel.first, purpose=3, **block)
+        second = {"purpose": 5, "counter": report * 1024}
+        expected.append(reference_grr(KEY, kept, channel=channel.second, **second, **block))
     codes = reporter(channel).reports(
         np.array(values, np.int32), pseudonyms=np.array([p for p, _ in people], np.uint64), report=report
     )
     assert codes.dtype == np.uint16
     assert codes.tolist() == expected
-
-
-def reference_bits(bits: list[int], *, channel: UnaryChannel, **fields: int) -> list[int]:
-    numbers = reference_lanes(KEY, len(bits), **FIELDS, **fields)
-    thresholds = [channel.threshold_p if bit else channel.threshold_q for bit in bits]
-    return [int(number < threshold) for number, threshold in zip(numbers, thresholds, strict=True)]
 
 
 @pytest.mark.parametrize("protocol", ["l-sue", "l-oue", "l-osue", "l-soue"])
@@ -103,11 +92,10 @@ def test_unary_reports_are_those_of_the_reference(protocol, k: int, report: int)
         if value < 0:
             assert row == [0] * len(row)
             continue
-        block = {"pseudonym": pseudonym, "value": value}
-        truth = [int(x == value) for x in range(k)]
-        kept = reference_bits(truth, channel=channel.first, purpose=3, counter=0, **block)
-        bits = reference_bits(kept, channel=channel.second, purpose=5, counter=report * 1024, **block)
-        assert row == packed(bits)
+        block = {"pseudonym": pseudonym, "value": value, **FIELDS}
+        kept = reference_bits(KEY, one_hot(value, k), channel=channel.first, purpose=3, **block)
+        second = {"purpose": 5, "counter": report * 1024}
+        assert row == packed(reference_bits(KEY, kept, channel=channel.second, **second, **block))
 
 
 @pytest.mark.parametrize("channel", [lgrr(8), losue(8), losue(100)], ids=["l-grr", "l-osue", "wide"])
