@@ -169,12 +169,17 @@ def _touched(row: ExportFile) -> ExportFile:
 
 
 def _other_of(account: User, *, key: str) -> ExportFile | None:
-    """Another file of an account that is on its way; one for which nobody asks just now gives way."""
-    on_their_way = ExportFile.objects.defer("content").filter(
-        asked_by=account, state__in=(_State.WAITING, _State.RUNNING)
-    )
-    for other in on_their_way.exclude(key=key):
-        if other.is_on_its_way and other.asked_at >= timezone.now() - RESTING:
+    """Another file of an account that is on its way; one for which nobody asks just now gives way.
+
+    What a worker is at counts until that worker stops: it looks when it gives a sign of life.
+    """
+    rows = ExportFile.objects.filter(asked_by=account, state__in=(_State.WAITING, _State.RUNNING))
+    now = timezone.now()
+    for other in rows.defer("content").exclude(key=key):
+        is_asked_for = other.asked_at >= now - RESTING
+        if other.is_on_its_way and (is_asked_for or other.state == _State.RUNNING):
+            if not is_asked_for:
+                rows.filter(pk=other.pk, asked_at=other.asked_at).update(asked_at=now - 2 * ABANDONED)
             return other
         other.delete()
     return None

@@ -237,6 +237,31 @@ class TestOneAtATime:
         tasks.make_export(sent[0])  # the first one is gone: its worker stops
         assert ExportFile.objects.get().state == State.WAITING
 
+    def test_the_next_waits_until_the_worker_of_the_one_before_has_stopped(
+        self, reader, fair, sent, monkeypatch
+    ):
+        """Else an account that asks and goes away has as many workers as it asks for files."""
+
+        def ask_for_another_and_write(*_, tick):
+            ExportFile.objects.update(asked_at=ago(11))
+            assert reader.get(OTHER).status_code == 302
+            assert len(sent) == 1
+            tick(50)
+
+        monkeypatch.setattr(files, "write", ask_for_another_and_write)
+        reader.get(PDF)
+        tasks.make_export(sent[0])
+        assert not ExportFile.objects.exists()
+        reader.get(OTHER)
+        assert len(sent) == 2
+
+    def test_who_comes_back_to_a_file_that_was_to_give_way_keeps_it(self, reader, fair, sent):
+        reader.get(PDF)
+        ExportFile.objects.update(state=State.RUNNING, asked_at=ago(11))
+        for address in (OTHER, PDF):
+            assert reader.get(address).status_code == 302
+        assert ExportFile.objects.get().asked_at > ago(5)
+
 
 class TestGivenUp:
     def test_nobody_waits_any_more_so_that_a_worker_does_not_begin(self, reader, fair, sent, monkeypatch):
