@@ -18,8 +18,9 @@ from mobility.models import FeedToken, VaultStudy
 from mobility.services.receipts import record_feed, record_feed_revoked
 from mobility.services.vault import open_study
 from reports.deactivated import has_ended
-from reports.models import Study
-from reports.policies import Role, fetch_rights, studies_for
+from reports.models import LedgerEntry, LedgerKind, Study
+from reports.policies import SEES_ALL, Role, fetch_rights, roles_of, studies_for
+from reports.services.grants import ALL_STUDIES
 from reports.services.people import COMMAND_LINE
 
 PREFIX = "mobility-feed-"  # so that scanners of leaked secrets, and people, know what they have found
@@ -102,14 +103,38 @@ def tokens_of(study: VaultStudy) -> QuerySet[FeedToken]:
 
 
 def _may_send(token: FeedToken) -> bool:
-    """Whether the account that made a token may send files of its study now, and was never disabled since."""
+    """Whether the account that made a token may send files of its study now, and always could since."""
     if token.created_by == COMMAND_LINE:
         return True
-    maker = User.objects.filter(username=token.created_by).first()
+    maker = User.objects.filter(username=token.created_by, date_joined__lte=token.created_at).first()
     if maker is None or has_ended(maker, since=token.created_at):
         return False
     fetch_rights(maker)
-    return studies_for(maker, *MAKERS).filter(slug=token.study.slug).exists()
+    may_now = studies_for(maker, *MAKERS).filter(slug=token.study.slug).exists()
+    return may_now and not _has_lost_rights(maker, token)
+
+
+def _has_lost_rights(maker: User, token: FeedToken) -> bool:
+    """Whether the ledger tells that role or grant of the maker ended since, though they are back.
+
+    Sweeps and uses of the token see what is missing at that moment only.
+    """
+    slug, needs_grant = token.study.slug, not roles_of(maker) & SEES_ALL
+    other = {slug: ALL_STUDIES, ALL_STUDIES: slug}
+    given = {grant.study.slug if grant.study else ALL_STUDIES: grant for grant in maker.study_grants.all()}
+    until: dict[str, str | None] = {}
+    told = LedgerEntry.objects.filter(kind=LedgerKind.ACCESS_CHANGED, facts__account=maker.get_username())
+    for facts, at in told.order_by("number").values_list("facts", "at"):
+        change, studies = facts.get("change"), facts.get("studies")
+        is_lost = change == "roles" and not set(MAKERS) & set(facts.get("roles") or ())
+        if change in ("granted", "withdrawn") and studies in other and needs_grant:
+            remaining = given.get(other[studies])
+            is_over = change == "withdrawn" or (until.get(studies) or at.isoformat()) < at.date().isoformat()
+            is_lost = is_over and (remaining is None or remaining.granted_at > at)
+            until[studies] = facts.get("until")
+        if is_lost and at >= token.created_at:
+            return True
+    return False
 
 
 def _end(token: FeedToken) -> None:

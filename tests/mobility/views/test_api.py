@@ -8,7 +8,7 @@ import html
 import io
 import re
 import subprocess
-from datetime import date
+from datetime import date, timedelta
 from unittest.mock import Mock
 
 import pytest
@@ -32,9 +32,11 @@ from mobility.models import (
 from mobility.services import feeds, staging, uploads
 from mobility.services.staging import UploadReader
 from mobility.services.sweeping import sweep
-from reports.models import LedgerEntry, LedgerKind, StudyGrant
+from reports.models import LedgerEntry, LedgerKind, Study, StudyGrant
+from reports.models.grant import today
 from reports.policies import Role
-from reports.services.people import COMMAND_LINE
+from reports.services.grants import give_grant, withdraw_grant
+from reports.services.people import COMMAND_LINE, set_roles
 from tests.mobility.views.pages import IN_BOTH, html_of, page, says, text_of
 from tests.mobility.views.small_study import GOOD, extract, rows
 
@@ -262,6 +264,39 @@ class TestWho:
             maker.is_active = is_active
             maker.save()
         check_problem(put(client, token), 403, "this token has ended")
+
+    @pytest.mark.parametrize("ending", ["withdrawn", "expired", "role", "another account"])
+    def test_nor_does_it_when_role_or_grant_come_back_before_anyone_looked(
+        self, client, person, study, ending, monkeypatch
+    ):
+        of_study = Study.objects.get(slug="fair")
+        maker = person("otto", Role.OPERATOR, studies=[])
+        grant = give_grant(maker, study=of_study, until=today())
+        token = feeds.create_token(study, name="weekly", days=3, by="otto")[1]
+        give_grant(maker, study=of_study, until=today() + timedelta(days=1))
+        set_roles(maker, roles=[Role.OPERATOR, Role.ANALYST])
+        assert put(client, token).status_code == 201
+        match ending:
+            case "withdrawn":
+                withdraw_grant(grant)
+            case "expired":
+                tomorrow = timezone.now() + timedelta(days=2)
+                monkeypatch.setattr(timezone, "now", lambda: tomorrow)
+            case "role":
+                set_roles(maker, roles=[Role.ANALYST])
+                set_roles(maker, roles=[Role.OPERATOR])
+            case _:
+                maker.delete()
+                maker = person("otto", Role.OPERATOR, studies=[])
+        give_grant(maker, study=of_study)
+        check_problem(put(client, token), 403, "this token has ended")
+
+    def test_a_grant_that_another_one_covers_ends_nothing(self, client, person, study):
+        maker = person("otto", Role.OPERATOR)  # of all studies
+        grant = give_grant(maker, study=Study.objects.get(slug="fair"))
+        token = feeds.create_token(study, name="weekly", days=3, by="otto")[1]
+        withdraw_grant(grant)
+        assert put(client, token).status_code == 201
 
 
 class TestWhatIsTold:
