@@ -54,8 +54,10 @@ def printed(pipeline, command, words, monkeypatch):
 
 @pytest.mark.parametrize("command", ["ingest", "close_days", "void_day", "cancel_batch", "close_study"])
 def test_a_command_that_meets_no_database_for_a_moment_prints_its_json(
-    make_pipeline, few, command, monkeypatch
+    make_pipeline, few, command, monkeypatch, settings
 ):
+    settings.MOBILITY_SECOND_PERSON = False
+
     def told_by(slug, kill):
         pipeline, words, compared = prepared(make_pipeline, few, command, slug=slug)
         told = []
