@@ -693,6 +693,7 @@ def check_words(statement: Json, plan: Plan, found: Findings) -> None:
     until = study["key_until"] if study["closed_at"] is None else study["closed_at"][:10]
     dates = dict.fromkeys(("key", "presence"), "nothing")
     dates |= {row["name"]: row["date"] for row in statement["retention"]}
+    found.equal("retention, number of names", len(statement["retention"]), len(dates))
     for name, day in dates.items():
         found.equal(f"retention, {name}, date", day, until if name in ("key", "presence") else None)
     found.equal("study.state", study["state"], "open" if study["closed_at"] is None else "closed")

@@ -276,6 +276,9 @@ def test_a_cap_that_is_not_kept_a_limit_and_a_study_that_are_left_out_are_found(
     assert texts(its) == ["plan.epsilon_profile_cap: is 0.9, below the certified loss per profile"]
     mine["not_protected"] = [row for row in mine["not_protected"] if row["name"] != "changes"]
     assert texts(mine) == ["not_protected, changes: says False, it is True"]
+    mine = written(study)
+    mine["retention"].insert(0, mine["retention"][0] | {"name": "key", "date": "2024-06-03"})
+    assert len(texts(mine)) == 1  # one name, two dates
     mine, its = written(study), written(other)
     rows = mine["composition"]["studies"]
     mine["composition"] |= {"studies": [row for row in rows if row["is_this"]]}
