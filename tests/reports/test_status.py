@@ -269,9 +269,7 @@ def test_text_is_one_line_and_the_database_knows_the_kinds() -> None:
         DayNote.objects.create(study=study, day=1, kind="rumour", text="x", by="adam")
 
 
-def test_only_operators_and_administrators_write_notes(
-    operator, administrator, reader, stranger, client, fair
-):
+def test_only_operators_and_administrators_write_notes(operator, administrator, reader, fair) -> None:
     for person in (operator, administrator):
         writer = Client()
         writer.force_login(person)
@@ -282,11 +280,7 @@ def test_only_operators_and_administrators_write_notes(
         answer = writer.post(reverse("reports:remove_note", args=["fair-2024", kept.pk]), follow=True)
         assert "The note is removed" in answer.content.decode()
         assert not fair.day_notes.exists()
-    assert reader.get(ADDRESS).status_code == 404
-    assert reader.post(ADDRESS, form()).status_code == 404
-    assert client.get(ADDRESS).status_code == 302
-    client.force_login(stranger)
-    assert client.post(ADDRESS, form()).status_code == 404
+    assert reader.post(ADDRESS, form()).status_code == 404  # who may see the page: test_permissions.py
     assert not fair.day_notes.exists()
 
 

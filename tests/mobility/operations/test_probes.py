@@ -158,15 +158,6 @@ def test_a_disk_that_does_not_answer_holds_up_no_look_and_is_asked_by_one_thread
     assert only(host.disks()).facts["free_bytes"] > 0
 
 
-def test_without_a_database_what_needs_it_is_left_out(unmount):
-    unmount("vault")
-    found = probes.look()
-    assert ("database_unreachable", "vault", Level.ERROR) in trouble(found)
-    codes = {each.code for each in found}
-    assert "batch_failed" not in codes
-    assert "backup_old" in codes
-
-
 def make_sign(name, *, silent_s=0, up_s=3600, **values):
     now = timezone.now()
     given = {"zone": "all", "queues": ["celery"], "processes": 2, "version": "1"} | values

@@ -337,12 +337,6 @@ def zstd(data: bytes) -> bytes:
     return bytes(pa.Codec("zstd").compress(data, asbytes=True))
 
 
-@pytest.mark.parametrize("piece", [1, 2, 3, 7, 1000])
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd])
-def test_pieces_of_any_size(piece: int, pack: type[bytes]) -> None:
-    assert read(pack(DATA), piece=piece) == FOUND
-
-
 @pytest.mark.parametrize("block", [16, 64, reader.BLOCK_BYTES])
 @pytest.mark.parametrize(("pack", "between"), [(gzip.compress, b""), (zstd, SKIPPABLE)])
 def test_several_members_or_frames_wherever_they_are_cut(pack, between, block, monkeypatch) -> None:

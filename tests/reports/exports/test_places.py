@@ -350,6 +350,3 @@ class TestAddresses:
         assert not [link for link in self.links(reader) if "/maps/hexagons." in link]
         for content in ("zones.xlsx", "people.csv", "squares.png", "hexagons.csv"):
             assert reader.get(f"/studies/fair-2024/maps/{content}").status_code == 404
-
-    def test_a_study_without_places_has_no_such_file(self, reader, fair):
-        assert reader.get("/studies/fair-2024/maps/zones.csv").status_code == 404
