@@ -130,10 +130,15 @@ def unpublished_days(study: VaultStudy) -> tuple[date, ...]:
 
 def waiting_subscribers(study: VaultStudy) -> tuple[int, int]:
     """Subscribers whose changes are too few to be published; and those of them who have opted out."""
+    subscribers, opted_out = _waiting(study)
+    return max(subscribers, opted_out), opted_out
+
+
+def _waiting(study: VaultStudy) -> tuple[int, int]:
+    """Count them as publications do: of an earlier release's state that may be fewer than opted out."""
     waiting = OutboxDelta.objects.filter(batch__study=study, number=study.publication_number)
     sums = waiting.aggregate(all=Sum("subscribers"), opted_out=Sum("opted_out"))
-    opted_out = int(sums["opted_out"] or 0)
-    return max(int(sums["all"] or 0), opted_out), opted_out
+    return int(sums["all"] or 0), int(sums["opted_out"] or 0)
 
 
 def _end_batches(study: VaultStudy, *, by: str, may_cancel: bool) -> None:
@@ -237,7 +242,7 @@ def _dropped(study: VaultStudy, days: tuple[date, ...]) -> Dropped:
 
 
 def _check_crossed(study: VaultStudy, opened: OpenStudy | None) -> None:
-    waiting, _ = waiting_subscribers(study)
+    waiting, _ = _waiting(study)
     may_cross = opened is not None and waiting >= opened.definition.min_publication and waiting > 0
     may_cross = may_cross or presence_crossing.waits(study)
     known = known_publications(study.slug)

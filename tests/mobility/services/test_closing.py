@@ -304,6 +304,17 @@ def test_certificate_counts_those_who_opted_out_after_their_only_day_was_undone(
     assert 2 < certificate["opted_out_in_totals"] <= 8
 
 
+def test_opt_outs_that_an_earlier_release_left_uncounted_do_not_keep_a_study_open(
+    make_pipeline, few, tmp_path
+):
+    """Of its state nobody knows who differs, so more may have opted out than a publication covers."""
+    pipeline = make_pipeline(min_publication=10)
+    pipeline.upload(few[0])
+    pipeline.upload(list_of(opted_out(few[0], n=8), tmp_path), profile=OPT_OUT)
+    models.OutboxDelta.objects.update(subscribers=3, opted_out=12)
+    assert close(pipeline)["opted_out_in_totals"] == 12
+
+
 def test_key_that_was_destroyed_before_was_not_lost(filled):
     key_id = filled.study.key_id
     keystore().destroy(key_id)
