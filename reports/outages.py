@@ -14,6 +14,7 @@ from reports.api.problems import missing_problem, problem
 
 AWAY: Final = (OperationalError, InterfaceError)  # a database did not answer, or broke the connection off
 RETRY_AFTER_S: Final = 5
+OF_PROGRAMS: Final = ("PUT", "PATCH", "DELETE")  # what no browser sends by itself, as uploads by tus do
 API: Final = "/api/"
 
 
@@ -38,7 +39,9 @@ def failed(request: HttpRequest) -> HttpResponse:
 
 def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer that an address leads nowhere, to programs as a problem."""
-    return missing_problem() if request.path_info.startswith(API) else page_not_found(request, exception)
+    if request.path_info.startswith(API) or request.method in OF_PROGRAMS:
+        return missing_problem()
+    return page_not_found(request, exception)
 
 
 def come_again_page(*, request_id: str = "") -> HttpResponse:

@@ -231,6 +231,10 @@ class TestWho:
         unknown = opened.replace(opened.split("/")[-2], "0b0e7a86-0000-4000-8000-000000000001")
         for response in (head(client, unknown), send(client, unknown, GOOD), discard(client, unknown)):
             assert (response.status_code, response["Content-Type"]) == (404, CONTENT_TYPE)
+        for nowhere in (opened.replace(opened.split("/")[-2], "x"), f"{opened}part/"):
+            for response in (send(client, nowhere, GOOD), discard(client, nowhere)):
+                assert (response.status_code, response["Content-Type"]) == (404, CONTENT_TYPE)
+            assert client.get(nowhere)["Content-Type"].startswith("text/html")
         assert client.get(unknown)["Content-Type"].startswith("text/html")
 
     def test_an_upload_belongs_to_whoever_opened_it(self, client, opened, person):
