@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import LdpError, PlanError, PlanSpec, certify, check_cap, epsilon_of
+from ldp import PlanError, PlanSpec, certify, check_cap, epsilon_of
 from ldp.channels import Unit
 from ldp.params import Mechanism
-from tests.ldp.exact import make_plan
+from tests.ldp.exact import make_plan, refuses
 from tests.ldp.fakes import chances, losses
 
 FAKED = ("rsfd-grr", "rsfd-ouez", "rsfd-adp")
@@ -61,8 +61,7 @@ def test_voided_day_that_is_answered_again_adds_a_value() -> None:
     assert [entry.n_values for entry in certificate.indicators] == [1, 3]
     assert certificate.nominal_profile == 3
     assert certificate.nominal_attribute == 1
-    with pytest.raises(LdpError, match="extra_daily_values must be >= 0, got -1"):
-        certify(plan, extra_daily_values=-1)
+    refuses("extra_daily_values must be >= 0, got -1", certify, plan, extra_daily_values=-1)
 
 
 def test_cap_refuses_a_plan_that_certifies_above_it() -> None:
@@ -70,20 +69,17 @@ def test_cap_refuses_a_plan_that_certifies_above_it() -> None:
     check_cap(plan, Decimal(7))
     check_cap(plan, certify(plan).epsilon_profile)
     message = r"epsilon_profile must be >= the certified loss per profile 7, got 6\.9$"  # six digits, up
-    with pytest.raises(PlanError, match=message):
-        check_cap(plan, Decimal("6.9"))
+    refuses(message, check_cap, plan, Decimal("6.9"), error=PlanError)
     with pytest.raises(PlanError, match=r"certified loss per profile 8, got 7$"):
         check_cap(plan, Decimal(7), extra_daily_values=1)
-    with pytest.raises(PlanError, match="got NaN"):
-        check_cap(plan, Decimal("NaN"))
+    refuses("got NaN", check_cap, plan, Decimal("NaN"), error=PlanError)
 
 
 def test_cap_is_about_profiles_whatever_the_plan_promises() -> None:
     plan = make_plan(("static", 3), ("static", 3), mechanism="rsfd-grr", unit="attribute")
     certified = certify(plan).epsilon_profile  # ln(2 e - 1) = 1.4899
     check_cap(plan, certified)
-    with pytest.raises(PlanError, match=r"certified loss per profile 1\.4898\d*, got 1$"):
-        check_cap(plan, Decimal(1))
+    refuses(r"certified loss per profile 1\.4898\d*, got 1$", check_cap, plan, Decimal(1), error=PlanError)
 
 
 def test_largest_plan_is_certified() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ldp import LdpError, fake_data_channel, grr_channel, oue_channel
 from ldp.attacker import answer_success, answered_success, guess_success, known_day_success, largest_success
-from tests.ldp.exact import make_plan
+from tests.ldp.exact import make_plan, refuses
 from tests.ldp.fakes import answer_probability, as_report, chances, fake_probability, outputs
 
 EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(3)]
@@ -122,14 +122,11 @@ def test_no_guess_is_better_than_the_promise_allows(mechanism: str, epsilon: Dec
 
 @pytest.mark.parametrize("prior", [[0.5, 0.5], [0.5, 0.5, 0.5], [1.5, -0.5, 0.0], [0.5, 0.5, float("nan")]])
 def test_a_prior_is_a_distribution_of_the_values_of_a_code_or_of_bits(prior: list[float]) -> None:
-    with pytest.raises(LdpError, match="prior must"):
-        guess_success(grr_channel(epsilon=Fraction(1), domain_size=3), prior=prior)
+    refuses("prior must", guess_success, grr_channel(epsilon=Fraction(1), domain_size=3), prior=prior)
     channel = fake_data_channel("ouer", epsilon=Fraction(1), unit="profile", domain_sizes=[4, 4]).reports[0]
-    with pytest.raises(LdpError, match="fakes must be codes or of no value"):
-        guess_success(channel, prior=[0.25] * 4)
+    refuses("fakes must be codes or of no value", guess_success, channel, prior=[0.25] * 4)
 
 
 @pytest.mark.parametrize(("ratio", "prior"), [(0.9, 0.5), (2.0, 1.5), (float("nan"), 0.5)])
 def test_bound_needs_a_ratio_and_a_probability(ratio: float, prior: float) -> None:
-    with pytest.raises(LdpError, match="ratio must"):
-        largest_success(ratio, prior=prior)
+    refuses("ratio must", largest_success, ratio, prior=prior)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ldp import GrrChannel, InvalidBudgetError, InvalidDomainError, epsilon_of, grr_channel
 from ldp.channels import MAX_DOMAIN_SIZE, WORD, exp_down
-from tests.ldp.exact import VECTORS, exp_bounds
+from tests.ldp.exact import VECTORS, exp_bounds, refuses
 
 epsilons = st.fractions(Fraction(1, 1000), 8, max_denominator=1000)
 domain_sizes = st.one_of(st.integers(2, 40), st.integers(2, MAX_DOMAIN_SIZE))
@@ -98,8 +98,7 @@ def test_epsilon_of_long_products_keeps_its_digits() -> None:
 
 def test_epsilon_of_no_loss_is_zero_and_less_than_none_is_refused() -> None:
     assert epsilon_of(Fraction(1)) == 0
-    with pytest.raises(InvalidBudgetError, match="ratio must be >= 1, got 1/2"):
-        epsilon_of(Fraction(1, 2))
+    refuses("ratio must be >= 1, got 1/2", epsilon_of, Fraction(1, 2), error=InvalidBudgetError)
 
 
 @pytest.mark.parametrize("threshold", [0, WORD // 3, WORD])

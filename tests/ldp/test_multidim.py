@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import KeyedPrf, KeyedStream, LdpError, Sanitiser, choose_days, choose_indicator, grr_channel
+from ldp import KeyedPrf, KeyedStream, Sanitiser, choose_days, choose_indicator, grr_channel
 from ldp.channels import WORD
 from ldp.entropy import BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR
 from ldp.kernels import NO_ANSWER
@@ -246,8 +246,7 @@ def test_whole_profiles_choose_again_where_the_word_is_biased() -> None:
 )
 def test_profiles_that_do_not_fit_are_refused(function, changes, message) -> None:
     arguments = {"profiles": np.zeros((5, 4), np.uint16), "pseudonyms": PEOPLE[:4], **ARGUMENTS} | changes
-    with pytest.raises(LdpError, match=message):
-        function(arguments.pop("profiles"), **arguments)
+    refuses(message, function, arguments.pop("profiles"), **arguments)
 
 
 @pytest.mark.parametrize("function", [smp_answers, smp_counts, spl_answers, spl_counts])
@@ -257,8 +256,7 @@ def test_code_outside_its_domain_is_refused_asked_or_not(function, row, size) ->
         profiles = make_profiles(MANY)
         profiles[row, column] = size
         message = rf"code of indicator {row} must be < {size} or 65535, got {size}"
-        with pytest.raises(LdpError, match=message):
-            function(profiles, pseudonyms=PEOPLE[:MANY], **ARGUMENTS)
+        refuses(message, function, profiles, pseudonyms=PEOPLE[:MANY], **ARGUMENTS)
 
 
 def test_what_cannot_be_chosen_is_refused() -> None:

@@ -184,8 +184,7 @@ def test_cells_are_uniform_and_independent() -> None:
     counts = np.bincount(pairs.astype(np.int64), minlength=g * g)
     expected = n / g**2
     assert np.sum((counts - expected) ** 2 / expected) < 30  # chi-square, 8 degrees of freedom: 0.0002
-    with pytest.raises(ldp.LdpError, match="bound must be >= 1, got 0"):
-        hashing.hash_values(seeds, values=4, n_cells=0)
+    refuses("bound must be >= 1, got 0", hashing.hash_values, seeds, values=4, n_cells=0)
 
 
 def test_biased_subsets_are_drawn_again_from_the_next_counters() -> None:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ldp import LdpError, certify, grr_channel
+from ldp import certify, grr_channel
 from ldp.channels import exp_down
 from ldp.shuffling import certify_sums, shuffled_epsilon
-from tests.ldp.exact import make_plan
+from tests.ldp.exact import make_plan, refuses
 
 MILLIONTH = Fraction(1, 10**6)
 EPSILONS = ("0.5", "1", "2", "3")
@@ -51,8 +51,7 @@ def test_the_theorem_says_nothing_of_few_reports_and_refuses_what_is_no_ratio_or
     least = 16 * np.e * np.log(2e6)
     assert shuffled_epsilon(exp_down(Fraction(1)), n_reports=int(least), delta=MILLIONTH) is None
     for ratio, delta in ((Fraction(1), MILLIONTH), (Fraction(2), Fraction(0)), (Fraction(2), Fraction(1))):
-        with pytest.raises(LdpError, match="ratio must be > 1 and delta"):
-            shuffled_epsilon(ratio, n_reports=1000, delta=delta)
+        refuses("ratio must be > 1 and delta", shuffled_epsilon, ratio, n_reports=1000, delta=delta)
 
 
 @pytest.mark.parametrize(("mechanism", "n_sums"), [("smp-grr", 1), ("spl-grr", 2)])

@@ -8,7 +8,7 @@ import pytest
 
 from ldp import LdpError, adp_channel, noise_at_zero
 from ldp.utility import epsilon_for_error, expected_error, smp_weights
-from tests.ldp.exact import VECTORS
+from tests.ldp.exact import VECTORS, refuses
 
 SIZES = (3, 3, 8, 12, 37, 11)
 TABLE = VECTORS["A_rsfd_mse"]
@@ -129,9 +129,8 @@ def test_weights_share_out_the_reports() -> None:
     assert ratio == pytest.approx([2, 2 / 3], rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_what_cannot_be_is_refused() -> None:
+    for changes, message in (
         ({"mechanism": "smp-she"}, r"mechanism must be one of \('smp-grr', .*got 'smp-she'"),
         ({"unit": "person"}, "unit must be one of .*got 'person'"),
         ({"domain_sizes": ()}, "domain_sizes must hold an indicator, got none"),
@@ -143,31 +142,24 @@ def test_weights_share_out_the_reports() -> None:
         ({"weights": [1.0]}, "weights must be 2 numbers > 0 with sum 1, got"),
         ({"mechanism": "rsfd-grr", "weights": [0.5, 0.5]}, "weights must be absent for rsfd-grr"),
         ({"epsilon": Fraction(0)}, "epsilon of one answer must be in"),
-    ],
-)
-def test_what_cannot_be_is_refused(changes: dict[str, Any], message: str) -> None:
-    arguments = {
-        "mechanism": "smp-grr",
-        "epsilon": Fraction(1),
-        "unit": "profile",
-        "domain_sizes": (3, 8),
-        "n_population": 100,
-    } | changes
-    with pytest.raises(LdpError, match=message):
-        expected_error(arguments.pop("mechanism"), **arguments)
+    ):
+        arguments = {
+            "mechanism": "smp-grr",
+            "epsilon": Fraction(1),
+            "unit": "profile",
+            "domain_sizes": (3, 8),
+            "n_population": 100,
+        } | changes
+        refuses(message, expected_error, arguments.pop("mechanism"), **arguments)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_weights_of_nothing_are_refused() -> None:
+    for arguments, message in (
         ({"rule": "best"}, "rule must be one of .*got 'best'"),
         ({"variances": [1.0, 0.0], "rule": "optimal"}, "variances must be finite and > 0"),
         ({"variances": [], "rule": "optimal"}, "variances must be finite and > 0"),
         ({"rule": "optimal", "importance": [1.0]}, r"importance must have shape \(2,\), got \(1,\)"),
         ({"rule": "optimal", "importance": [1.0, np.nan]}, "importance must be finite and > 0"),
         ({"rule": "uniform", "importance": [1.0, 1.0]}, "importance must be absent for rule 'uniform'"),
-    ],
-)
-def test_weights_of_nothing_are_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(LdpError, match=message):
-        smp_weights(**({"variances": [1.0, 2.0]} | arguments))
+    ):
+        refuses(message, smp_weights, **{"variances": [1.0, 2.0]} | arguments)

@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate
 from scipy.special import ellipe
 
-from ldp.errors import InvalidBudgetError, LdpError
+from ldp.errors import InvalidBudgetError
 from ldp.geo.distances import mean_distance
 from ldp.geo.planar_laplace import PlanarLaplace, angle_step, certified_epsilon, precision_of, sampled_epsilon
 from tests.ldp.exact import VECTORS, refuses
@@ -33,8 +33,7 @@ def test_quantiles_are_those_of_the_vectors(probability: str, expected: str) -> 
 def test_quantile_inverts_the_cdf_from_end_to_end() -> None:
     for probability in [0.0, 1e-12, 1e-6, 0.001, 0.3, 0.999, 1 - 1e-12]:
         assert LAW.cdf(LAW.quantile(probability)) == pytest.approx(probability, rel=1e-9, abs=1e-15)
-    with pytest.raises(InvalidBudgetError, match=r"probability must be in \[0, 1\), got 1"):
-        LAW.quantile(1.0)
+    refuses(r"probability must be in \[0, 1\), got 1", LAW.quantile, 1.0, error=InvalidBudgetError)
 
 
 def test_density_gives_the_cdf_and_the_moments() -> None:
@@ -63,8 +62,7 @@ def test_mean_distance_after_noise_is_the_double_integral_over_its_law() -> None
     # Far away the component across the line counts: a quarter of the mean square over the distance.
     added = mean_distance(np.array([1e5]), law=LAW)[0] - 1e5
     assert added == pytest.approx(LAW.second_moment_m2 / 4 / 1e5, rel=1e-3)
-    with pytest.raises(LdpError, match="distances_m must be finite and >= 0"):
-        mean_distance(np.array([-1.0]), law=LAW)
+    refuses("distances_m must be finite and >= 0", mean_distance, np.array([-1.0]), law=LAW)
 
 
 @pytest.mark.parametrize("vector", VECTORS["H_eps_prime"])
