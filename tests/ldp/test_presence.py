@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ldp import Delta, IndicatorRequest, KeyedPrf, PlanSpec, build_plan, epsilon_of
+from ldp import Delta, KeyedPrf, PlanSpec, epsilon_of
 from ldp.accounting import certify_presence
 from ldp.channels import WORD
 from ldp.entropy import PRESENCE_NOISE
@@ -17,26 +17,14 @@ from ldp.errors import InvalidBudgetError, LdpError, PlanError
 from ldp.families.geometric import GeometricChannel, geometric_channel
 from ldp.presence import PresenceSpec, replaced_cells
 from ldp.presence_noise import VISITORS, noise_delta
-from tests.ldp.exact import reference_words, refuses
+from tests.ldp.exact import make_plan, reference_words, refuses
 
 STEPS = [Fraction(1, 10**8), Fraction(1, 1000), Fraction(1, 62), Fraction(1, 7), Fraction(1), Fraction(20)]
 
 
-def plan(**changes) -> PlanSpec:
-    given = {
-        "mechanism": "smp-grr",
-        "unit": "profile",
-        "version": 1,
-        "days": 7,
-        "epsilon": Decimal(1),
-        "indicators": [
-            IndicatorRequest(slug="gender", kind="static", domain_size=3),
-            IndicatorRequest(slug="stay", kind="daily", domain_size=2),
-        ],
-        "presence_epsilon": Decimal(1),
-        "presence_days": 7,
-    }
-    return build_plan(**(given | changes))
+def plan(*indicators, **changes) -> PlanSpec:
+    settings = {"presence_epsilon": Decimal(1), "presence_days": 7} | changes
+    return make_plan(*(indicators or (("static", 3), ("daily", 2))), **settings)
 
 
 def key(n: int) -> KeyedPrf:
@@ -143,27 +131,18 @@ def test_worst_output_loses_exactly_what_is_certified_for_adding_and_never_more_
     assert worst_moved <= noise.channel.ratio ** replaced_cells(max_days=2, days=3)
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
+def test_plans_that_count_more_than_one_code_a_day_are_refused_with_the_reason() -> None:
+    for changes, reason in (
         ({"mechanism": "smp-oue"}, "marks up to 3 categories"),
         ({"mechanism": "rsfd-grr"}, "most of them made up"),
-        (
-            {
-                "mechanism": "smp-adp",
-                "indicators": [IndicatorRequest(slug="region", kind="static", domain_size=90)],
-            },
-            "a report on region marks up to 90 categories",
-        ),
         ({"presence_days": 8}, r"presence_days must be in \[1, 7\], got 8"),
         ({"presence_days": None}, "presence_days must be present with presence_epsilon"),
         ({"presence_epsilon": None}, "presence_days must be absent without presence_epsilon"),
         ({"presence_epsilon": Decimal("0.0001")}, r"presence_epsilon must be in \[0.001, 20\], got 0.0001"),
         ({"presence_epsilon": Decimal("NaN")}, "must be a finite number"),
-    ],
-)
-def test_plans_that_count_more_than_one_code_a_day_are_refused_with_the_reason(changes, reason) -> None:
-    refuses(reason, plan, **changes)
+    ):
+        refuses(reason, plan, **changes)
+    refuses("a report on i0 marks up to 90 categories", plan, ("static", 90), mechanism="smp-adp")
 
 
 def test_presence_is_in_the_json_of_a_plan_only_where_it_has_some() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ldp.channels import WORD, GrrChannel, epsilon_of, grr_channel
+from ldp.channels import WORD, epsilon_of, grr_channel
 from ldp.errors import InvalidBudgetError
 from ldp.families.bit_flip import bit_flip_channel
 from ldp.families.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
@@ -42,28 +42,19 @@ def budgets(vector: dict[str, Any]) -> dict[str, Fraction]:
 
 
 @pytest.mark.parametrize("vector", VECTORS["B_lgrr"], ids=lambda v: f"{v['k']}-{v['eps_inf']}")
-def test_lgrr_is_that_of_the_vectors(vector: dict[str, Any]) -> None:
-    k = vector["k"]
-    exact = lgrr_channel(**budgets(vector), domain_size=k)
+def test_lgrr_is_that_of_the_vectors_exact_and_as_published(vector: dict[str, Any]) -> None:
+    settings = budgets(vector) | {"domain_size": vector["k"]}
+    exact, paper = (lgrr_channel(**settings, tuning=tuning) for tuning in ("exact", "paper"))
     assert near(exact.first.p, vector["p1"]) and near(exact.first.q, vector["q1"])
-    assert near(exact.second.p, vector["p2_exact"]) and near(exact.second.q, vector["q2_exact"])
-    assert near(exact.second_ratio, vector["rho_exact"])
-    assert near(noise(exact), vector["nVar_exact"], rel=1e-14)
-    for t, epsilon in vector["eps_t_exact"].items():
-        assert near(epsilon_of(exact.ratio_of(reports=int(t))), epsilon)
-    for t, rho in vector["rho_horizon"].items():
-        assert near(lgrr_channel(**budgets(vector), domain_size=k, horizon=int(t)).second_ratio, rho)
-
-
-@pytest.mark.parametrize("vector", VECTORS["B_lgrr"], ids=lambda v: f"{v['k']}-{v['eps_inf']}")
-def test_lgrr_as_published_is_that_of_the_vectors(vector: dict[str, Any]) -> None:
-    paper = lgrr_channel(**budgets(vector), domain_size=vector["k"], tuning="paper")
-    assert near(paper.second.p, vector["p2_thesis"]) and near(paper.second.q, vector["q2_thesis"])
-    assert near(paper.second_ratio, vector["rho_thesis"])
     assert near(paper.epsilon, vector["eps1_true_of_thesis"])
-    assert near(noise(paper), vector["nVar_thesis"], rel=1e-13)
-    for t, epsilon in vector["eps_t_thesis"].items():
-        assert near(epsilon_of(paper.ratio_of(reports=int(t))), epsilon)
+    for channel, name, rel in ((exact, "exact", 1e-14), (paper, "thesis", 1e-13)):
+        assert near(channel.second.p, vector[f"p2_{name}"]) and near(channel.second.q, vector[f"q2_{name}"])
+        assert near(channel.second_ratio, vector[f"rho_{name}"])
+        assert near(noise(channel), vector[f"nVar_{name}"], rel=rel)
+        for t, epsilon in vector[f"eps_t_{name}"].items():
+            assert near(epsilon_of(channel.ratio_of(reports=int(t))), epsilon)
+    for t, rho in vector["rho_horizon"].items():
+        assert near(lgrr_channel(**settings, horizon=int(t)).second_ratio, rho)
 
 
 @pytest.mark.parametrize("vector", VECTORS["C_lue_D_eps_t"], ids=lambda v: f"{v['kind']}-{v['eps_inf']}")
@@ -160,40 +151,23 @@ horizons = st.sampled_from([1, 2, 7])
 domain_sizes = st.one_of(st.integers(2, 40), st.integers(2, 65534))
 
 
-def stronger_grr(channel: TwoRoundGrr) -> TwoRoundGrr:
-    k = channel.domain_size
-    second = GrrChannel(domain_size=k, threshold=channel.second.threshold + 1)
-    return TwoRoundGrr(first=channel.first, second=second)
-
-
-def stronger_unary(channel: TwoRoundUnary) -> TwoRoundUnary:
-    p, q = channel.second.threshold_p, channel.second.threshold_q
-    is_symmetric = p + q == WORD
-    second = replace(channel.second, threshold_p=p + 1 if is_symmetric else p, threshold_q=q - 1)
-    return TwoRoundUnary(first=channel.first, second=second)
-
-
-@given(nominal=nominals, k=domain_sizes, horizon=horizons)
-@settings(max_examples=40)
-def test_lgrr_keeps_both_promises_as_well_as_integers_can(nominal, k, horizon) -> None:
-    channel = lgrr_channel(**nominal, domain_size=k, horizon=horizon)
-    check_promises(channel, nominal, horizon=horizon, stronger=stronger_grr)
+def stronger(channel: TwoRoundGrr | TwoRoundUnary) -> TwoRoundGrr | TwoRoundUnary:
+    second = channel.second
+    if isinstance(channel, TwoRoundGrr):
+        return replace(channel, second=replace(second, threshold=second.threshold + 1))
+    p, q = second.threshold_p, second.threshold_q
+    return replace(channel, second=replace(second, threshold_p=p + (p + q == WORD), threshold_q=q - 1))
 
 
 @given(
-    nominal=nominals, k=domain_sizes, horizon=st.sampled_from([1, 2, 7]), protocol=st.sampled_from(PROTOCOLS)
+    nominal=nominals, k=domain_sizes, horizon=horizons, protocol=st.sampled_from(["l-grr"] * 4 + PROTOCOLS)
 )
-@settings(max_examples=40)
-def test_lue_keeps_both_promises_as_well_as_integers_can(nominal, k, horizon, protocol) -> None:
+@settings(max_examples=80)
+def test_both_promises_are_kept_as_well_as_integers_can(nominal, k, horizon, protocol) -> None:
     if protocol in {"l-oue", "l-soue"}:
         nominal = nominal | {"epsilon_1": nominal["epsilon_1"] / 2}
-    channel = lue_channel(protocol, **nominal, domain_size=k, horizon=horizon)
-    check_promises(channel, nominal, horizon=horizon, stronger=stronger_unary)
-    p, q = channel.second.p, channel.second.q
-    assert p == Fraction(1, 2) if protocol in {"l-oue", "l-soue"} else p + q == 1
-
-
-def check_promises(channel, nominal, *, horizon, stronger) -> None:
+    make = lgrr_channel if protocol == "l-grr" else partial(lue_channel, protocol)
+    channel = make(**nominal, domain_size=k, horizon=horizon)
     assert 0 < channel.q < channel.p < 1
     low_inf, _ = exp_bounds(nominal["epsilon_inf"])
     low, high = exp_bounds(nominal["epsilon_1"])
@@ -201,6 +175,9 @@ def check_promises(channel, nominal, *, horizon, stronger) -> None:
     assert channel.ratio_of(reports=horizon) <= low
     assert stronger(channel).ratio_of(reports=horizon) > high
     assert channel.ratio_of(reports=horizon) < channel.ratio_of(reports=horizon + 1) <= channel.limit_ratio
+    p, q = channel.second.p, channel.second.q
+    if protocol != "l-grr":
+        assert p == Fraction(1, 2) if protocol in {"l-oue", "l-soue"} else p + q == 1
 
 
 @given(nominal=nominals, k=domain_sizes)

@@ -59,16 +59,6 @@ def test_error_counts_the_sample_and_the_interval() -> None:
     assert found.mean_half_width == pytest.approx(found.half_widths[0])
 
 
-@pytest.mark.parametrize("mechanism", ["smp-adp", "spl-grr", "rsfd-adp"])
-@pytest.mark.parametrize("unit", ["profile", "attribute"])
-def test_epsilon_for_an_error_is_the_smallest_that_has_it(mechanism, unit) -> None:
-    common = {"unit": unit, "domain_sizes": (3, 8), "n_population": 20_000, "frequency": 0.1}
-    epsilon = epsilon_for_error(mechanism, half_width=0.02, **common)
-    assert expected_error(mechanism, epsilon=epsilon, **common).mean_half_width <= 0.02
-    less = epsilon - Fraction(1, 1000)
-    assert expected_error(mechanism, epsilon=less, **common).mean_half_width > 0.02
-
-
 @pytest.mark.parametrize(
     ("mechanism", "unit", "sizes", "frequency", "last"),
     [

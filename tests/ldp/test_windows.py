@@ -277,13 +277,13 @@ def test_errors_and_coverage_are_bounded_where_shared_reports_are_not_known(kind
 
 def check_runs(estimates: list[WindowEstimate], expected: np.ndarray) -> None:
     errors = np.array([estimate.value - expected for estimate in estimates])
-    assert np.all(np.abs(errors.mean(axis=0)) < 4.5 * errors.std(axis=0) / np.sqrt(RUNS))
+    assert np.all(np.abs(errors.mean(axis=0)) < 4.5 * errors.std(axis=0) / np.sqrt(len(estimates)))
     stated = np.array([(estimate.std_error**2).sum() for estimate in estimates])
     ratio = (errors**2).sum(axis=1) / stated.mean()
-    standard_error = ratio.std() / np.sqrt(RUNS)
+    standard_error = ratio.std() / np.sqrt(len(estimates))
     assert standard_error < 0.1
     covered = np.array([((e.ci_low <= expected) & (expected <= e.ci_high)).mean() for e in estimates])
-    doubt = covered.std() / np.sqrt(RUNS)
+    doubt = covered.std() / np.sqrt(len(estimates))
     assert 0.3 < ratio.mean() < 1 + 4 * standard_error
     assert covered.mean() > 0.95 - 4 * doubt
 
