@@ -5,7 +5,7 @@ Errors come from `pure_variance` only; this module says which channel each mecha
 - Smp: each person answers one indicator, with all of epsilon, whatever the unit.
 - Spl: each answers all, with epsilon / d, whatever the unit: that is what a plan does.
 - RS+FD: each answers one indicator and sends fake values for the others. Per profile that hides nothing: the
-  answers have epsilon. Per attribute they may have more, since nobody knows which value is not fake.
+  answers have epsilon. Per attribute they may have more, since nobody is told which value is not fake.
 """
 
 from collections.abc import Callable, Sequence

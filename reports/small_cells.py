@@ -1,8 +1,9 @@
 """The small-cell rule, in the one place where figures get numbers of visitors from.
 
 A window is hidden if it has visitors, but fewer than the limit of its study. Every other figure is made of
-windows that are shown, and of nothing else. So all that pages and files say follows from these, and nobody
-can solve for a hidden one. A part of a window and the rest of it are hidden, too, if either has so few.
+windows that are shown, and of nothing else. So all that pages and files say follows from these. No equation
+among them gives a hidden one; bounds may (docs/exports.md). A part of a window and the rest of it
+are hidden, too, if either has so few.
 
 `ldp.windows.IndicatorTallies` keeps the same rule for estimates, which are made of the same parts.
 """

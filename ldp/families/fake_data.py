@@ -1,7 +1,8 @@
 """RS+FD and RS+RFD: a subscriber answers one indicator and sends fake reports for the others.
 
-Nobody knows which report is the answer. That hides one value better, but not a whole profile: if all values
-differ, all reports may fit the one profile and none the other, whichever is the answer.
+Nobody is told which report is the answer, though often it can be guessed (`ldp.attacker.answered_success`).
+That hides one value better, but not a whole profile: if all values differ, all reports may fit the one
+profile and none the other, whichever is the answer.
 """
 
 from collections.abc import Callable, Collection, Sequence
