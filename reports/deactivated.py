@@ -1,6 +1,7 @@
 """What ends for good with an account that is deactivated, whatever does it: sessions, tokens and links.
 
 Letting the account in again brings none of them back: whoever held one while it was shut out holds nothing.
+So they end a second time then: a sign-in or a token may have been under way while the account was shut out.
 """
 
 from datetime import datetime
@@ -10,7 +11,7 @@ from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db import transaction
-from django.db.models.signals import post_save
+from django.db.models.signals import post_save, pre_save
 from django.dispatch import receiver
 from django.utils import timezone
 
@@ -25,6 +26,14 @@ PENDING: Final = "account_login"  # of a sign-in that still waits for its second
 def _saved(instance: User, update_fields: frozenset[str] | None = None, **_: Any) -> None:
     if not instance.is_active and (update_fields is None or "is_active" in update_fields):
         end_everything(instance)
+
+
+@receiver(pre_save, sender=User, dispatch_uid="reactivated")
+def _comes_back(instance: User, update_fields: frozenset[str] | None = None, **_: Any) -> None:
+    if instance.is_active and (update_fields is None or "is_active" in update_fields):
+        before = User.objects.filter(pk=instance.pk, is_active=False).first()
+        if before is not None:
+            end_everything(before)
 
 
 @transaction.atomic

@@ -22,6 +22,7 @@ from reports.names import RESERVED, folded
 HARMLESS: Final = frozenset({"granted", "withdrawn", "deactivated", "revoked"})
 # They bring an accomplice in, but do not let anyone act as that account.
 ROLES_ONLY: Final = frozenset({"roles", "activated"})
+DAYS_MAX: Final = 36_500  # for ever: a calendar does not go back as far as a setting may ask for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,7 @@ def obstacle(reviewer: str, *, authors: Collection[str], of_author: str, at: dat
 
 
 def _window() -> timedelta:
-    return timedelta(days=settings.MOBILITY_SECOND_PERSON_DAYS)
+    return timedelta(days=min(settings.MOBILITY_SECOND_PERSON_DAYS, DAYS_MAX))
 
 
 def _changes(*, since: datetime, until: datetime | None) -> list[Change]:

@@ -65,6 +65,8 @@ def test_nor_does_an_account_that_an_author_created_or_whose_password_or_roles_a
     assert why_not(reviewer, "bea") == ""  # and to what others wrote it may say yes
     settings.MOBILITY_SECOND_PERSON_DAYS = 7
     assert "7 days after" in why_not(reviewer)
+    settings.MOBILITY_SECOND_PERSON_DAYS = 10**9
+    assert words in why_not(reviewer)
 
 
 @pytest.mark.parametrize("what", ["second factor removed", "second factor added", "activated", "unheard of"])
