@@ -40,9 +40,14 @@ def _comes_back(instance: User, update_fields: frozenset[str] | None = None, **_
 def end_everything(account: User) -> None:
     """End the sessions, tokens and share links of an account for ever."""
     revoke_all(account, actor=ACTOR)
+    end_sessions(account)
+    AccountName.objects.filter(account=account).update(ended_at=timezone.now())
+
+
+def end_sessions(account: User) -> None:
+    """End the sessions of an account, and sign-ins that still wait for its second factor."""
     theirs = [session.pk for session in Session.objects.iterator() if _is_of(account, session.get_decoded())]
     Session.objects.filter(pk__in=theirs).delete()
-    AccountName.objects.filter(account=account).update(ended_at=timezone.now())
 
 
 def has_ended(account: User, *, since: datetime) -> bool:

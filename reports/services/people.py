@@ -7,6 +7,7 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.utils.translation import gettext
 
+from reports.deactivated import end_sessions
 from reports.models.account import find_account
 from reports.models.ledger import LedgerKind
 from reports.names import name_problem, normalised
@@ -106,6 +107,7 @@ def replace_password(account: User, *, by: User | None = None) -> str:
     text = new_password()
     account.set_password(text)
     account.save(update_fields=["password"])
+    end_sessions(account)
     _record(account, by=by, change="password replaced")
     return text
 

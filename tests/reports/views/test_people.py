@@ -84,6 +84,14 @@ def token(name, study, *, by, days=1):
     return access.create_token(name=name, days=days, study=study, by=by)
 
 
+def pending_sign_in(account):
+    """A session whose password was right, and whose second factor is still asked for."""
+    session = Client().session
+    session["account_login"] = {"user_pk": str(account.pk)}
+    session.save()
+    return Session.objects.filter(pk=session.session_key)
+
+
 def share(study, *, by, note="", password="", days=30):
     gender = study.indicators.get(slug="gender")
     given = {"query": "", "days": days, "note": note, "password": password, "by": by}
@@ -154,10 +162,12 @@ class TestAccount:
         assert roles_of(analyst) == frozenset()
 
     def test_a_new_password_ends_the_sessions_of_the_old_one(self, boss, analyst, reader, password):
+        pending = pending_sign_in(analyst)
         new = password_in(boss.post(url("password", analyst.pk)))
         assert authenticate(username="anna", password=new) == analyst
         assert authenticate(username="anna", password=password) is None
         assert reader.get("/").status_code == 302
+        assert not pending.exists()
         assert last_facts() == {"account": "anna", "change": "password replaced"}
 
     def test_who_is_shut_out_is_out_at_once_and_keeps_the_roles(self, boss, analyst, reader):
@@ -174,10 +184,7 @@ class TestAccount:
         self, boss, analyst, reader, fair, person, way
     ):
         other = person("otto", Role.ANALYST)
-        others, pending = signed_in(other), Client()
-        session = pending.session
-        session["account_login"] = {"user_pk": str(analyst.pk)}  # its second factor is still asked for
-        session.save()
+        others, pending = signed_in(other), pending_sign_in(analyst)
         _, text = access.create_token(name="nightly", days=9, study=None, by=analyst)
         _, theirs = access.create_token(name="nightly", days=9, study=None, by=other)
         given = {"query": "", "days": 9, "note": "", "password": ""}
@@ -191,7 +198,7 @@ class TestAccount:
                 analyst.is_active = active
                 analyst.save()
         assert reader.get("/").status_code == 302
-        assert not Session.objects.filter(pk=session.session_key).exists()
+        assert not pending.exists()
         assert access.token_of(text) is None
         assert access.link_of(link) is None
         assert others.get("/").status_code == 200
