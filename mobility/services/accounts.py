@@ -6,7 +6,9 @@ from pathlib import Path
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from mobility.errors import MobilityError
 from mobility.runtime import write_private
+from reports.models.account import find_account
 from reports.policies import SEES_ALL, Role
 from reports.services.grants import give_grant
 from reports.services.people import create_account, new_password, replace_password
@@ -19,7 +21,12 @@ def ensure_demo_accounts(file: Path) -> dict[str, str]:
     Returns
     -------
     dict of password by username; the username is the role's name
+
+    Raises
+    ------
+    MobilityError : a person's account has the name of one, in other letters; nothing was changed
     """
+    _check_names()
     passwords: dict[str, str]
     if file.exists():
         passwords = json.loads(file.read_text())
@@ -37,6 +44,18 @@ def ensure_demo_accounts(file: Path) -> dict[str, str]:
     for username in passwords.keys() - present:
         _create(Role(username), password=passwords[username])
     return passwords
+
+
+def _check_names() -> None:
+    """Refuse to take over an account that the demo has not made."""
+    for role in Role:
+        found = find_account(role.value)
+        name = "" if found is None else found.get_username()
+        if name not in ("", role.value):
+            raise MobilityError(
+                f"the demo needs an account {role.value}, and {name} counts as the same name. "
+                "Nothing was changed. Run the demo with another data folder, set MOBILITY_DATA_DIR"
+            )
 
 
 @transaction.atomic

@@ -22,7 +22,7 @@ def free_username(wanted: str) -> str:
     Names that fold to the same text count as the same, so that nobody passes for another account.
     """
     base = NOT_IN_A_NAME.sub("-", normalised(wanted))[:LONGEST].strip("-")
-    if name_problem(f"{base}-2"):  # with a number behind it, a reserved name is none any more
+    if not base or name_problem(f"{base}-2"):  # with a number behind it, a reserved name is none any more
         base = "person"
     name, number = base, 1
     while name_problem(name) or find_account(name) is not None:

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 
+from mobility.errors import MobilityError
 from mobility.services.accounts import ensure_demo_accounts
 from reports.policies import Role, roles_of, studies_for
 from tests.reports import report_factory as factory
@@ -52,3 +53,13 @@ def test_lost_file_gives_new_passwords_that_work(tmp_path) -> None:
     assert before["operator"] != after["operator"]
     assert User.objects.get(username="operator").pk == kept.pk  # what the account has made stays
     assert can_sign_in(after)
+
+
+def test_an_account_of_a_person_whose_name_counts_as_the_same_is_not_taken_over(tmp_path, person) -> None:
+    person("Operator", Role.VIEWER)
+    with pytest.raises(
+        MobilityError, match="needs an account operator, and Operator counts as the same name"
+    ):
+        ensure_demo_accounts(tmp_path / "accounts.json")
+    assert [user.username for user in User.objects.all()] == ["Operator"]
+    assert not (tmp_path / "accounts.json").exists()
