@@ -68,9 +68,8 @@ EXACT = {
 @pytest.mark.parametrize("mechanism", ["smp-grr", pytest.param("rsfd-ouez", marks=pytest.mark.long)])
 def test_intervals_hold_the_truth_as_often_as_they_say(mechanism):
     rows = coverage.run(n_keys=60, processes=1, mechanisms=[mechanism])
-    assert {row.figure: row.is_exact for row in rows} == dict.fromkeys(EXACT, True) | dict.fromkeys(
-        BOUNDS, False
-    )
+    kinds = dict.fromkeys(EXACT, True) | dict.fromkeys(BOUNDS, False)
+    assert {row.figure: row.is_exact for row in rows} == kinds
     for row in rows:
         assert row.doubt < 0.02
         assert row.coverage > 0.95 - 4 * row.doubt, row

@@ -158,10 +158,8 @@ def test_stages_are_functions_of_the_pipeline_and_timers_count_one_without_those
 
 
 def test_tables_have_speeds_and_ratios():
-    peers = [
-        Parsed(name=name, form="csv", rows=20_000_000, seconds=1.0, peak_mb=3000)
-        for name in (*PARSERS, *GROUPERS)
-    ]
+    read = {"form": "csv", "rows": 20_000_000, "seconds": 1.0, "peak_mb": 3000}
+    peers = [Parsed(name=each, **read) for each in (*PARSERS, *GROUPERS)]
     job = Parsed(name="pandas + multi-freq-ldpy", form="csv", rows=1_000_000, seconds=10, peak_mb=700)
     table = ingest_report.formats([OURS], [*peers, job])
     assert "| csv | 1,480 | 10.0 | 5.0 | 180 | 400 | 20.0 (2.0x, 3,000 MB) |" in table

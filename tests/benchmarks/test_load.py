@@ -114,15 +114,12 @@ def test_each_part_of_a_run_has_its_own_times():
     def phases(found):
         return [(each.page, each.count) for each in load_report.phases(found)]
 
-    requests = [
-        asked(at, seconds=seconds) for at, seconds in ((11.5, 0.4), (11.6, 0.4), (201, 0.2), (202, 0.2))
-    ]
+    requests = [asked(at, seconds=s) for at, s in ((11.5, 0.4), (11.6, 0.4), (201, 0.2), (202, 0.2))]
     whole = run(*requests, outages=())
     assert phases(whole) == [("files come in", 2), ("batches are at work", 2), ("batches have ended", 2)]
     assert [each.longest for each in load_report.phases(whole)] == [0.4, 0.1, 0.2]
-    unfinished = replace(
-        run(asked(201), asked(202), outages=()), sent=[Sent(study="load-1", began=11, received=12)]
-    )
+    sent, late = Sent(study="load-1", began=11, received=12), run(asked(201), asked(202), outages=())
+    unfinished = replace(late, sent=[sent])
     assert phases(unfinished) == [("batches are at work", 4)]
     assert phases(replace(unfinished, sent=[Sent(study="load-1", began=11)])) == [("files come in", 4)]
 
@@ -135,10 +132,8 @@ SEND = f"import socket, sys; socket.create_connection((sys.argv[1], 7000)).senda
 
 
 def names():
-    listed = (
-        subprocess.run(["ip", *words], check=True, capture_output=True)
-        for words in (["netns", "list"], ["-o", "link"])
-    )
+    commands = (["netns", "list"], ["-o", "link"])
+    listed = (subprocess.run(["ip", *words], check=True, capture_output=True) for words in commands)
     return b"".join(each.stdout for each in listed).decode()
 
 

@@ -103,9 +103,8 @@ def test_losses_and_variances_of_fake_data_are_those_of_the_vectors(vector):
     ("distance", "agrees"), [(0.0, True), (2.9, True), (-2.9, True), (3.1, False), (-3.1, False)]
 )
 def test_numbers_agree_within_three_standard_errors_of_their_difference(distance, agrees):
-    comparison = Comparison(
-        published=Estimate(value=10 + 5 * distance, std_error=3), ours=Estimate(value=10, std_error=4)
-    )
+    theirs, ours = Estimate(value=10 + 5 * distance, std_error=3), Estimate(value=10, std_error=4)
+    comparison = Comparison(published=theirs, ours=ours)
     assert comparison.distance == pytest.approx(abs(distance))
     assert comparison.agrees == agrees
     assert comparison.verdict.startswith("agrees" if agrees else "**differs**")
@@ -158,12 +157,8 @@ def test_answers_are_recognised_as_often_as_measured_elsewhere_and_as_computed(v
 
 def test_published_number_that_deviates_is_reported(findings, monkeypatch):
     for data, section in (("ms-fimu", document.gain_section), ("nursery", document.nursery_section)):
-        ours = {
-            key: gains.gain(
-                findings.gain_runs, alpha=key[0], baseline=key[1], tuning="paper", data=data
-            ).value
-            for key in published.GAINS[data]
-        }
+        gain = partial(gains.gain, findings.gain_runs, tuning="paper", data=data)
+        ours = {key: gain(alpha=key[0], baseline=key[1]).value for key in published.GAINS[data]}
         others = {each: dict(values) for each, values in published.GAINS.items()}
         monkeypatch.setattr(published, "GAINS", others | {data: ours})
         assert "**Agrees**: all 4 numbers" in section(findings)
@@ -189,10 +184,7 @@ def test_gains_are_means_whose_error_is_their_spread_and_published_ones_are_of_a
     rng = np.random.default_rng(11)
     n_runs, found = 50, []
     for _ in range(300):
-        errors = {
-            setting: rng.gamma(4, 2.0 if setting.protocol == "l-sue" else 1.0, n_runs)
-            for setting in gains.settings()
-        }
+        errors = {each: rng.gamma(4, 1.0 + (each.protocol == "l-sue"), n_runs) for each in gains.settings()}
         found.append(gains.gain(errors, alpha="0.3", baseline="l-sue", tuning="paper"))
     spread = np.std([each.value for each in found], ddof=1)
     assert np.mean([each.value for each in found]) == pytest.approx(50, abs=1)
@@ -277,15 +269,11 @@ def test_simulated_solutions_have_the_exact_variance(solution, amplified):
         channels = [ldp.adp_channel(epsilon=each, domain_size=k) for k in people.domain_sizes]
     else:
         answers = exact.amplified_epsilon(epsilon, d=d) if amplified else epsilon
-        channels = ldp.fake_data_channel(
-            solution, epsilon=answers, unit="profile", domain_sizes=people.domain_sizes
-        ).reports
-    variances = [
-        ldp.pure_variance(
-            f, n_reports=n / d if solution == "smp" else n, n_population=n, channel=channel
-        ).mean()
-        for f, channel in zip(people.frequencies, channels, strict=True)
-    ]
+        common = {"unit": "profile", "domain_sizes": people.domain_sizes}
+        channels = ldp.fake_data_channel(solution, epsilon=answers, **common).reports
+    sizes = {"n_reports": n / d if solution == "smp" else n, "n_population": n}
+    pairs = zip(people.frequencies, channels, strict=True)
+    variances = [ldp.pure_variance(f, channel=channel, **sizes).mean() for f, channel in pairs]
     check(solutions.errors(setting, 15), expected=float(np.mean(variances)))
 
 

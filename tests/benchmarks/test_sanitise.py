@@ -15,11 +15,8 @@ PEOPLE = make_subscribers(N)
 
 
 def same_value(value, *, n):
-    return Subscribers(
-        pseudonyms=PEOPLE.pseudonyms[:n],
-        profiles=np.full((6, n), value, np.uint16),
-        columns=(np.full(n, value, np.int32),) * 6,
-    )
+    profiles, column = np.full((6, n), value, np.uint16), np.full(n, value, np.int32)
+    return Subscribers(pseudonyms=PEOPLE.pseudonyms[:n], profiles=profiles, columns=(column,) * 6)
 
 
 @pytest.mark.parametrize("name", JOBS)

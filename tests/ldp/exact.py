@@ -18,9 +18,8 @@ from ldp import GrrChannel, IndicatorRequest, KeyedPrf, LdpError, PlanSpec, Unar
 from ldp.entropy import BlockBuffer
 from ldp.params import Kind
 
-VECTORS = json.loads(
-    (Path(__file__).parents[1] / "data" / "privacy_vectors.json").read_text(encoding="utf-8")
-)
+DATA = Path(__file__).parents[1] / "data"
+VECTORS = json.loads((DATA / "privacy_vectors.json").read_text(encoding="utf-8"))
 
 
 def exp_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
@@ -37,11 +36,8 @@ def exp_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
 
 def keyed_block(*, pseudonym, purpose, indicator, plan_version, value, counter) -> bytes:
     """The frozen block of design.md 3, written out by hand."""
-    return (
-        struct.pack(">QBBB", pseudonym, purpose, indicator, plan_version)
-        + value.to_bytes(3, "big")
-        + counter.to_bytes(2, "big")
-    )
+    head = struct.pack(">QBBB", pseudonym, purpose, indicator, plan_version)
+    return head + value.to_bytes(3, "big") + counter.to_bytes(2, "big")
 
 
 def reference_words(key: bytes, **fields: int) -> tuple[int, int]:
@@ -100,9 +96,7 @@ def one_hot(value: int, size: int) -> list[int]:
 
 def packed(bits: list[int]) -> list[int]:
     """Bits as words of 64, the first one lowest."""
-    return [
-        sum(bit << i for i, bit in enumerate(bits[start : start + 64])) for start in range(0, len(bits), 64)
-    ]
+    return [sum(bit << i for i, bit in enumerate(bits[at : at + 64])) for at in range(0, len(bits), 64)]
 
 
 def has_bit(words: NDArray[np.uint64], value: int) -> NDArray[np.bool_]:
@@ -132,10 +126,8 @@ class FixedBuffer(BlockBuffer):
 
     def seal(self, n_blocks: int) -> NDArray[np.uint64]:
         plain = self.blocks[: 2 * n_blocks].byteswap().reshape(-1, 2).tolist()
-        words = [
-            self._bits(pseudonym, value=rest >> 16 & 2**24 - 1, counter=rest & 2**16 - 1)
-            for pseudonym, rest in plain
-        ]
+        last = 2**16 - 1
+        words = [self._bits(who, value=rest >> 16 & 2**24 - 1, counter=rest & last) for who, rest in plain]
         return np.array(words, np.uint64).reshape(-1).byteswap()
 
 
@@ -155,21 +147,16 @@ class FixedPrf(KeyedPrf):
         return super().runs(pseudonyms, **unused | fields)
 
 
-def make_plan(*indicators: tuple[Kind, int], **changes) -> PlanSpec:
-    """Plan of (kind, domain_size) indicators, "i0", "i1", ...; static keywords may be changed."""
-    settings = {
-        "mechanism": "smp-grr",
-        "unit": "profile",
-        "version": 1,
-        "days": 7,
-        "epsilon": Decimal(1),
-        "max_values": None,
-    } | changes
-    max_values = settings.pop("max_values")
-    requests = [
-        IndicatorRequest(
-            slug=f"i{i}", kind=kind, domain_size=size, max_values=max_values if kind == "daily" else None
-        )
+def requests_of(*indicators: tuple[Kind, int], max_values: int | None = None) -> tuple[IndicatorRequest, ...]:
+    """Indicators "i0", "i1", ... of (kind, domain_size)."""
+    most = {"static": None, "daily": max_values}
+    return tuple(
+        IndicatorRequest(slug=f"i{i}", kind=kind, domain_size=size, max_values=most[kind])
         for i, (kind, size) in enumerate(indicators)
-    ]
-    return build_plan(**settings, indicators=requests)
+    )
+
+
+def make_plan(*indicators: tuple[Kind, int], max_values: int | None = None, **changes) -> PlanSpec:
+    """Plan of (kind, domain_size) indicators, "i0", "i1", ...; static keywords may be changed."""
+    settings = {"mechanism": "smp-grr", "unit": "profile", "version": 1, "days": 7, "epsilon": Decimal(1)}
+    return build_plan(**settings | changes, indicators=requests_of(*indicators, max_values=max_values))

@@ -42,11 +42,7 @@ def fake_probability(report: Report, output) -> Fraction:
     k = report.domain_size
     if report.fake == "no value":
         return answer_probability(report, output, None)
-    prior = (
-        [Fraction(weight, WORD) for weight in report.prior]
-        if isinstance(report, PriorFakedChannel)
-        else [Fraction(1, k)] * k
-    )
+    prior = [Fraction(weight, WORD) for weight in getattr(report, "prior", [Fraction(WORD, k)] * k)]
     if report.fake == "code":
         return prior[output]
     terms = (weight * answer_probability(report, output, value) for value, weight in enumerate(prior))
@@ -65,23 +61,19 @@ def chances(channel) -> dict[Any, list[Fraction]]:
     """Probability of each report on one indicator, for each value."""
     report = as_report(channel)
     share = report.share
-    return {
-        y: [
-            share * answer_probability(report, y, value) + (1 - share) * fake_probability(report, y)
-            for value in range(report.domain_size)
-        ]
-        for y in outputs(report)
-    }
+
+    def chance(y: Any, value: int) -> Fraction:
+        return share * answer_probability(report, y, value) + (1 - share) * fake_probability(report, y)
+
+    return {y: [chance(y, value) for value in range(report.domain_size)] for y in outputs(report)}
 
 
 def law(channel: FakeDataChannel | PriorFakeDataChannel, profile: tuple[int, ...]) -> Law:
     """Probability of every tuple of reports."""
     reports = channel.reports
     fakes = [{y: fake_probability(report, y) for y in outputs(report)} for report in reports]
-    true = [
-        {y: answer_probability(report, y, value) for y in outputs(report)}
-        for report, value in zip(reports, profile, strict=True)
-    ]
+    pairs = zip(reports, profile, strict=True)
+    true = [{y: answer_probability(report, y, value) for y in outputs(report)} for report, value in pairs]
     found = {}
     for tuple_ in product(*fakes):
         terms = (
@@ -110,7 +102,5 @@ def supports_alone(channel: FakeDataChannel | PriorFakeDataChannel, index: int, 
     report = channel.reports[index]
     profile = tuple(value if i == index else 0 for i in range(len(channel.reports)))
     joint = law(channel, profile)
-    return [
-        sum((x for y, x in joint.items() if supports(report, y[index], other)), Fraction(0))
-        for other in range(report.domain_size)
-    ]
+    likely, values = joint.items(), range(report.domain_size)
+    return [sum((x for y, x in likely if supports(report, y[index], v)), Fraction(0)) for v in values]

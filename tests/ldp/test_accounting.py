@@ -123,17 +123,13 @@ def worst(plan: PlanSpec) -> dict[tuple[int, ...], Fraction]:
     """Largest ratio of every two profiles and reports, by the indicators of the values that differ."""
     if plan.has_fakes:
         return losses(plan.fake_data)
-    values = [
-        list(product(range(spec.domain_size), repeat=plan.values_per_person(i)))
-        for i, spec in enumerate(plan.indicators)
-    ]
+    ones = list(enumerate(plan.indicators))
+    values = [list(product(range(one.domain_size), repeat=plan.values_per_person(i))) for i, one in ones]
     laws = {profile: profile_law(plan, profile) for profile in product(*values)}
     found = defaultdict(Fraction)
     for one, other in permutations(laws, 2):
         if pattern(one) == pattern(other):
-            differing = tuple(
-                i for i in range(plan.d) for x, y in zip(one[i], other[i], strict=True) if x != y
-            )
+            differing = tuple(i for i, pairs in enumerate(map(zip, one, other)) for x, y in pairs if x != y)
             ratio = max(laws[one][y] / laws[other][y] for y in laws[one])
             found[differing] = max(found[differing], ratio)
     return found
@@ -142,9 +138,8 @@ def worst(plan: PlanSpec) -> dict[tuple[int, ...], Fraction]:
 @pytest.mark.parametrize("mechanism", ["smp-grr", "spl-grr"])
 @pytest.mark.parametrize(("domain_size", "days", "max_values"), [(3, 2, None), (2, 5, 2), (3, 4, 2)])
 def test_daily_indicator_adds_up(mechanism: str, domain_size: int, days: int, max_values: int | None) -> None:
-    plan = make_plan(
-        ("daily", domain_size), ("static", 3), mechanism=mechanism, days=days, max_values=max_values
-    )
+    kinds = (("daily", domain_size), ("static", 3))
+    plan = make_plan(*kinds, mechanism=mechanism, days=days, max_values=max_values)
     m, found, certificate = max_values or days, worst(plan), certify(plan)
     daily, static = (plan.answer_channel(i).ratio for i in range(2))
     assert max(found.values()) == (max(daily**m, static) if plan.is_sampled else daily**m * static)

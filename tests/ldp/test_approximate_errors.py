@@ -19,14 +19,8 @@ def test_errors_are_those_of_the_exact_channels(mechanism, unit) -> None:
         laws = report_laws(mechanism, unit=unit, epsilons=epsilons, domain_sizes=sizes)
         for at, epsilon in enumerate(epsilons):
             frequency = at % 3 / 2
-            exact = expected_error(
-                mechanism,
-                epsilon=epsilon,
-                unit=unit,
-                domain_sizes=sizes,
-                n_population=5000,
-                frequency=frequency,
-            ).std_errors
+            common = {"unit": unit, "domain_sizes": sizes, "n_population": 5000, "frequency": frequency}
+            exact = expected_error(mechanism, epsilon=epsilon, **common).std_errors
             n_reports = 5000 / len(sizes) if mechanism.startswith("smp") else 5000
             for law, error in zip(laws, exact, strict=True):
                 nearly = law.std_error(frequency, n_reports=n_reports, n_population=5000)

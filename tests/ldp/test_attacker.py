@@ -79,9 +79,8 @@ def test_answer_is_recognised_as_often_as_by_enumeration(
     protocol: str, shares: str, epsilon: Fraction
 ) -> None:
     priors = [[Fraction(1, 2)] * 2, [Fraction(each, 10) for each in (6, 3, 1)], [Fraction(1, 4)] * 4]
-    channel = fake_data_channel(
-        protocol, epsilon=epsilon, unit="attribute", domain_sizes=[2, 3, 4], shares=shares
-    )
+    common = {"unit": "attribute", "domain_sizes": [2, 3, 4], "shares": shares}
+    channel = fake_data_channel(protocol, epsilon=epsilon, **common)
     answered = with_value = Fraction(0)
     for tuple_ in product(*map(outputs, channel.reports)):
         fakes = prod(fake_probability(r, y) for r, y in zip(channel.reports, tuple_, strict=True))

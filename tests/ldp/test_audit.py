@@ -154,9 +154,8 @@ def test_answers_to_all_indicators_instead_of_one_are_caught(mechanism: Mechanis
 @pytest.mark.parametrize("mechanism", [*command.FAKES, *command.PRIOR_FAKES])
 @pytest.mark.parametrize(("unit", "shares"), [("profile", "equal"), ("attribute", "balanced")])
 def test_no_fakes_reveal_more_than_their_certificate(mechanism, unit, shares) -> None:
-    target = command.build_fake_target(
-        mechanism, epsilon=Fraction(1), unit=unit, domain_sizes=(2, 3, 2), shares=shares
-    )
+    settings = {"unit": unit, "domain_sizes": (2, 3, 2), "shares": shares}
+    target = command.build_fake_target(mechanism, epsilon=Fraction(1), **settings)
     result = ATTACK(target, runs=25_000)
     assert result.is_within
     # With fakes of any value, the most telling reports of the other indicators are rare.
@@ -181,9 +180,8 @@ def test_chance_is_not_taken_for_loss() -> None:
         return drawn.astype(np.int64)[:, None] * (0, 1, 0, 0)
 
     certified = Decimal("0.000001")
-    silent = Target(
-        mechanism="silent", unit="x", epsilon_certified=certified, observe=observe, summarise=lambda x: x
-    )
+    told = {"observe": observe, "summarise": lambda x: x}
+    silent = Target(mechanism="silent", unit="x", epsilon_certified=certified, **told)
     assert ATTACK(silent).is_within
 
 
@@ -231,13 +229,8 @@ def test_the_bound_is_the_quotient_of_both_clopper_pearson_bounds() -> None:
         supports = (runs % 10 < (7, 2)[side]).astype(np.int64)
         return np.column_stack((0 * runs, supports, 0 * runs, 0 * runs, keyed))
 
-    target = Target(
-        mechanism="known",
-        unit="x",
-        epsilon_certified=Decimal(2),
-        observe=observe,
-        summarise=lambda reports: reports[:, :4],
-    )
+    told = {"observe": observe, "summarise": lambda reports: reports[:, :4]}
+    target = Target(mechanism="known", unit="x", epsilon_certified=Decimal(2), **told)
     result = attack(target, runs=2_000, confidence=0.9, key=KEY)
     exact = log(beta.ppf(0.05, 700, 301) / beta.ppf(0.95, 201, 800))
     assert result.epsilon_lower_bound == pytest.approx(exact, rel=1e-4)
@@ -270,9 +263,8 @@ def test_the_command_attacks_plans(days: list[str], capsys) -> None:
 def test_the_command_weighs_indicators_and_takes_a_unit(capsys) -> None:
     """Both indicators lose the same: the first one differs, which nearly all or nearly none are asked."""
     settings = ["--epsilon", "1", "--domain-size", "2", "3", "--unit", "attribute", "--runs", "20000"]
-    often, rarely = (
-        run(capsys, "smp-oue", *settings, "--weights", *weights) for weights in (["9.5", "1"], ["1", "9999"])
-    )
+    rows = (("9.5", "1"), ("1", "9999"))
+    often, rarely = (run(capsys, "smp-oue", *settings, "--weights", *weights) for weights in rows)
     assert often["unit"] == "attribute"
     assert 0.8 < often["epsilon_lower_bound"] < 1
     assert rarely["epsilon_lower_bound"] < 0.2

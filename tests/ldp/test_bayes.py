@@ -58,26 +58,19 @@ def test_inside_the_simplex_it_is_the_inversion_with_the_same_error(epsilon: Fra
     assert estimates.covariance.sum(axis=0) == pytest.approx(0, abs=1e-9)
 
 
-def runs(f: np.ndarray, *, n: int, times: int) -> tuple[np.ndarray, np.ndarray]:
-    """Estimates and their stated variances, of a fixed population that all answers, through CROOKED."""
-    rng = np.random.default_rng(5)
+def test_stated_error_is_the_one_that_runs_show() -> None:
+    """A fixed population that all answers, through CROOKED."""
+    f, n, times, rng = np.array([0.3, 0.4, 0.3]), 20_000, 1000, np.random.default_rng(5)
     people = np.round(n * f).astype(np.int64)
-    found, stated = [], []
-    for _ in range(times):
+    squares, stated = np.empty((2, times, 3))
+    for i in range(times):
         counts = sum(rng.multinomial(people[x], CROOKED[:, x]) for x in range(3))
         estimates = bayes_frequencies(np.asarray(counts), matrix=CROOKED, n_population=n)
-        found.append(estimates.frequency)
-        stated.append(np.diag(estimates.covariance))
-    return np.array(found), np.array(stated)
-
-
-def test_stated_error_is_the_one_that_runs_show() -> None:
-    f = np.array([0.3, 0.4, 0.3])
-    found, stated = runs(f, n=20_000, times=1000)
-    squares = (found - f) ** 2
+        squares[i] = (estimates.frequency - f) ** 2
+        stated[i] = np.diag(estimates.covariance)
     excess = squares.mean(axis=0) - stated.mean(axis=0)
-    assert np.all(np.abs(excess) < 4 * squares.std(axis=0) / np.sqrt(1000))
-    assert np.all(squares.std(axis=0) / np.sqrt(1000) < 0.1 * stated.mean(axis=0))
+    assert np.all(np.abs(excess) < 4 * squares.std(axis=0) / np.sqrt(times))
+    assert np.all(squares.std(axis=0) / np.sqrt(times) < 0.1 * stated.mean(axis=0))
 
 
 def test_what_cannot_be_is_refused() -> None:
@@ -114,16 +107,13 @@ def matrix_of(channel) -> np.ndarray:
     return np.array([[float(chance) for chance in row] for row in chances(channel).values()])
 
 
-def set_matrix(channel: ldp.PureChannel) -> np.ndarray:
-    """Probability of each row of SETS: 4 of the 10 sets of two hold a given value."""
-    return np.where(SETS, float(channel.p) / 4, float(1 - channel.p) / 6)
-
-
 FAKED = ldp.FakedChannel(answer=OUE, fake="no value", share=Fraction(1, 3))
 THE = ldp.the_channel(epsilon=Fraction(2), domain_size=3)
 TWO_ROUNDS = ldp.lue_channel("l-soue", epsilon_inf=Fraction(2), epsilon_1=Fraction(1), domain_size=3)
 ALL_BITS = ldp.bit_flip_channel(epsilon=Fraction(2), domain_size=3, sampled=3)
 SUBSET = ldp.subset_channel(epsilon=Fraction(1, 2), domain_size=5)
+# Of each row of SETS: 4 of the 10 sets of two hold a given value.
+OF_SETS = np.where(SETS, float(SUBSET.p) / 4, float(1 - SUBSET.p) / 6)
 SUPPORTS = {
     "grr": (CHANNEL, np.eye(4, dtype=np.bool_), matrix_of(CHANNEL)),
     "oue": (OUE, BITS, matrix_of(OUE)),
@@ -131,7 +121,7 @@ SUPPORTS = {
     "l-soue": (TWO_ROUNDS, BITS, matrix_of(TWO_ROUNDS)),
     "dbitflippm": (ALL_BITS, BITS, matrix_of(ALL_BITS)),
     "rsfd-ouez": (FAKED, BITS, matrix_of(FAKED)),
-    "subset": (SUBSET, SETS, set_matrix(SUBSET)),
+    "subset": (SUBSET, SETS, OF_SETS),
 }
 
 

@@ -48,10 +48,8 @@ Support = tuple[int, ...]
 def reports_on(channel, value: int) -> dict[Support, Fraction]:
     """Which values a report supports, and how probably."""
     report = as_report(channel)
-    return {
-        tuple(int(supports(report, y, v)) for v in range(K)): row[value]
-        for y, row in chances(channel).items()
-    }
+    rows = chances(channel).items()
+    return {tuple(int(supports(report, y, v)) for v in range(K)): row[value] for y, row in rows}
 
 
 def moments(channel, values: Support, n: int) -> tuple[list[Fraction], list[list[Fraction]]]:
@@ -174,11 +172,10 @@ def test_variances_of_two_studies_add_up() -> None:
     first = Sample(counts=np.array([50, 30, 20]), n_reports=100, n_population=400, channel=CODE)
     second = Sample(counts=np.array([80, 70, 40]), n_reports=150, n_population=150, channel=BITS)
     found = independent_difference(first, second, of="visitors", scales=(2.0, 4.0)).estimate(level=0.9)
+    sizes = [{"n_reports": s.n_reports, "n_population": s.n_population} for s in (first, second)]
     one, two = (
-        pure_frequencies(
-            s.counts, n_reports=s.n_reports, n_population=s.n_population, channel=s.channel, level=0.9
-        )
-        for s in (first, second)
+        pure_frequencies(s.counts, **size, channel=s.channel, level=0.9)
+        for s, size in zip((first, second), sizes, strict=True)
     )
     assert found.value == pytest.approx(600 * two.frequency - 800 * one.frequency)
     assert found.std_error == pytest.approx(np.hypot(800 * one.std_error, 600 * two.std_error))
@@ -199,9 +196,8 @@ def test_days_share_what_windows_of_one_day_share() -> None:
     noise = pure_variance([0, 1], n_reports=1, n_population=1, channel=KEPT)
     for i, j in combinations(range(3), 2):
         least, largest = shared_reports(tallies, *(Window(day, day) for day in np.array([1, 3, 5])[[i, j]]))
-        covariance = (noise.min() * least if i == 0 else noise.max() * largest) / (
-            samples[i].n_reports * samples[j].n_reports
-        )
+        reports = samples[i].n_reports * samples[j].n_reports
+        covariance = (noise.min() * least if i == 0 else noise.max() * largest) / reports
         if i > 0:
             covariance += np.sqrt(samples[i].sampling_variance(f[i]) * samples[j].sampling_variance(f[j]))
         expected = covariance / np.sqrt(samples[i].variance(f[i]) * samples[j].variance(f[j]))
@@ -226,9 +222,8 @@ def test_what_cannot_be_is_refused() -> None:
         for k, channel in ((3, CODE), (4, KEPT))
     )
     refuses(r"reference must be in \[0, 3\), got 3", value_difference, three, reference=3, of="frequency")
-    refuses(
-        "second must have 4 values as the first, got 3", independent_difference, four, three, of="visitors"
-    )
+    message = "second must have 4 values as the first, got 3"
+    refuses(message, independent_difference, four, three, of="visitors")
     hashed = replace(three, channel=olh_channel(epsilon=Fraction(1), domain_size=3))
     refuses("channel must be GRR, unary or faked to compare", value_covariance, 0.1, 0.2, sample=hashed)
 

@@ -43,10 +43,8 @@ def test_words_are_one_aes_call_each(pseudonyms, data, key, **fields) -> None:
     n = len(pseudonyms)
     values = data.draw(st.lists(st.integers(0, 2**24 - 1), min_size=n, max_size=n))
     words = KeyedPrf(key).words(np.array(pseudonyms, np.uint64), values=np.array(values, np.uint32), **fields)
-    expected = [
-        reference_words(key, pseudonym=pseudonym, value=value, **fields)
-        for pseudonym, value in zip(pseudonyms, values, strict=True)
-    ]
+    pairs = zip(pseudonyms, values, strict=True)
+    expected = [reference_words(key, pseudonym=who, value=value, **fields) for who, value in pairs]
     assert [tuple(row) for row in words.tolist()] == expected
 
 
@@ -123,10 +121,7 @@ def test_remainder_is_exact_at_every_edge_of_a_bound() -> None:
     for bound in BOUNDS:
         highest = (2**64 - 1) // bound
         quotients = {0, 1, 2, highest // 2, highest - 1, highest, *(highest >> bits for bits in range(64))}
-        edges = {quotient * bound + step for quotient in quotients for step in (-1, 0, 1)} | {
-            2**63,
-            2**64 - 1,
-        }
+        edges = {q * bound + step for q in quotients for step in (-1, 0, 1)} | {2**63, 2**64 - 1}
         check_remainders([word for word in edges if 0 <= word < 2**64], bound)
 
 
@@ -146,9 +141,8 @@ def test_below_draws_again_until_the_word_is_unbiased() -> None:
     top = 2**64 - 1  # the one word that is biased for 3 and for 5
     bits = {0: [top, 7, top], 1: [top, 1, 8], 2: [9, 1, 1]}
     prf = FixedPrf(lambda pseudonym, *, value, counter: (bits[counter][pseudonym], 0))  # noqa: ARG005
-    drawn = prf.below(
-        np.array([0, 1, 2], np.uint64), bound=5, purpose=1, indicator=0, plan_version=0, value=0
-    )
+    fields = {"purpose": 1, "indicator": 0, "plan_version": 0, "value": 0}
+    drawn = prf.below(np.arange(3, dtype=np.uint64), bound=5, **fields)
     assert drawn.tolist() == [4, 2, 3]
     with pytest.raises(LdpError, match="bound must be >= 1, got 0"):
         prf.below(WORDS, bound=0, purpose=1, indicator=0, plan_version=0, value=0)

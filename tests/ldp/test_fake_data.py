@@ -103,9 +103,8 @@ def test_ratio_of_one_report_is_that_of_all_its_outputs(channel) -> None:
 )
 def test_published_epsilon_reveals_what_the_sheet_says(row, protocol, column) -> None:
     """The published epsilon' is what a profile loses, and large domains lose more than epsilon too."""
-    channel = fake_data_channel(
-        protocol, epsilon=Fraction(row["eps_prime"]), unit="profile", domain_sizes=SIZES
-    )
+    epsilon = Fraction(row["eps_prime"])
+    channel = fake_data_channel(protocol, epsilon=epsilon, unit="profile", domain_sizes=SIZES)
     assert [log(ratio) for ratio in channel.ratios_attribute] == pytest.approx(row[column], rel=1e-12)
     assert float(channel.epsilon_profile) == pytest.approx(row["tuple_true"], rel=1e-12)
     if protocol == "adp":
@@ -116,9 +115,8 @@ def test_published_epsilon_reveals_what_the_sheet_says(row, protocol, column) ->
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("sizes", [(2, 3, 37), (4,)])
 def test_balanced_shares_make_all_values_lose_the_same(protocol, sizes: tuple[int, ...]) -> None:
-    channel = fake_data_channel(
-        protocol, epsilon=Fraction(1), unit="profile", domain_sizes=sizes, shares="balanced"
-    )
+    common = {"unit": "profile", "domain_sizes": sizes, "shares": "balanced"}
+    channel = fake_data_channel(protocol, epsilon=Fraction(1), **common)
     losses_ = [log(ratio) for ratio in channel.ratios_attribute]
     assert losses_ == pytest.approx([losses_[0]] * len(sizes), rel=1e-14)
     assert all((WORD * report.share).denominator == 1 for report in channel.reports)
@@ -127,9 +125,8 @@ def test_balanced_shares_make_all_values_lose_the_same(protocol, sizes: tuple[in
 @pytest.mark.parametrize("vector", VECTORS["A_eps_prime"], ids=lambda v: f"{v['d']}-{v['eps']}")
 @pytest.mark.parametrize("protocol", ["ouez", "suez", "grr"])
 def test_hidden_epsilon_is_that_of_the_vectors(vector: dict[str, Any], protocol) -> None:
-    hidden = hidden_epsilon(
-        protocol, epsilon=Fraction(vector["eps"]), unit="attribute", domain_sizes=(5,) * int(vector["d"])
-    )
+    sizes = (5,) * int(vector["d"])
+    hidden = hidden_epsilon(protocol, epsilon=Fraction(vector["eps"]), unit="attribute", domain_sizes=sizes)
     tolerance = 2e-9 if protocol == "grr" else 1e-14
     assert float(hidden) == pytest.approx(float(vector["eps_prime_thesis"]), abs=tolerance)
 
@@ -148,9 +145,8 @@ def test_uneven_domains_hide_less_unless_balanced(row: dict[str, Any]) -> None:
     for protocol, column in (("grr", "grr"), ("ouer", "ouer")):
         hidden = hidden_epsilon(protocol, **common)
         assert float(hidden) == pytest.approx(row[f"eps_prime_attr_max_eq_eps_{column}"], abs=2e-9)
-    assert float(hidden_epsilon("grr", shares="balanced", **common)) == pytest.approx(
-        row["eps_prime"], abs=2e-9
-    )
+    hidden = hidden_epsilon("grr", shares="balanced", **common)
+    assert float(hidden) == pytest.approx(row["eps_prime"], abs=2e-9)
     balanced = fake_data_channel("grr", shares="balanced", **common)
     e = exp(row["eps_prime"])
     weights = np.array([(e + k - 1) / k for k in SIZES])
@@ -162,15 +158,11 @@ def test_uneven_domains_hide_less_unless_balanced(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("unit", "shares"), [("profile", "equal"), ("attribute", "balanced")])
 @pytest.mark.parametrize("epsilon", [MIN_EPSILON, Fraction(2)])
 def test_loss_never_exceeds_its_nominal_and_comes_close(protocol, unit, shares, epsilon) -> None:
-    channels = [
-        fake_data_channel(protocol, epsilon=epsilon, unit=unit, domain_sizes=sizes, shares=shares)
-        for sizes in [(4,), (3, 2, 60)]
-    ]
+    common, even = {"epsilon": epsilon, "unit": unit}, [(4,), (3, 2, 60)]
+    channels = [fake_data_channel(protocol, domain_sizes=sizes, shares=shares, **common) for sizes in even]
     if protocol in PRIOR_PROTOCOLS:
-        channels += [
-            prior_fake_data_channel(protocol, epsilon=epsilon, unit=unit, priors=priors, shares=each)
-            for priors, each in [(PRIORS, shares), (ZEROS, "equal"), ((prior(1, 1),), "equal")]
-        ]
+        given = [(PRIORS, shares), (ZEROS, "equal"), ((prior(1, 1),), "equal")]
+        channels += [prior_fake_data_channel(protocol, priors=each, shares=s, **common) for each, s in given]
     for channel in channels:
         ratios = [channel.ratio_profile] if unit == "profile" else channel.ratios_attribute
         assert max(ratios) <= exp_bounds(epsilon)[0]
@@ -203,45 +195,35 @@ def test_a_code_that_is_never_a_fake_hides_nothing() -> None:
     assert channel.ratios_attribute[1] == channel.reports[1].answer.ratio
     # Of the codes that may be fakes, the rarest comes first and the most frequent last.
     report = channel.reports[1]
-    assert report.hits == tuple(
-        (report.answer.p * WORD / weight, report.answer.q * WORD / weight)
-        for weight in (ZEROS[1][2], ZEROS[1][0])
-    )
+    p, q = report.answer.p * WORD, report.answer.q * WORD
+    assert report.hits == tuple((p / weight, q / weight) for weight in (ZEROS[1][2], ZEROS[1][0]))
     # Unary encoding makes every report of every fake, if perhaps rarely.
     assert family.prior_hidden_epsilon("ouer", epsilon=Fraction(1), unit="attribute", priors=ZEROS) > 1
-    assert (
-        family.prior_hidden_epsilon("grr", epsilon=MAX_EPSILON, unit="attribute", priors=PRIORS)
-        == MAX_EPSILON
-    )
+    common = {"epsilon": MAX_EPSILON, "unit": "attribute", "priors": PRIORS}
+    assert family.prior_hidden_epsilon("grr", **common) == MAX_EPSILON
 
 
 @pytest.mark.parametrize("protocol", PRIOR_PROTOCOLS)
 def test_estimate_is_unbiased_and_its_variance_exact(protocol) -> None:
     """By enumeration of what one person reports, in exact numbers."""
-    channel = prior_fake_data_channel(
-        protocol, epsilon=Fraction(1), unit="attribute", priors=PRIORS[:2], shares="balanced"
-    )
+    common = {"unit": "attribute", "priors": PRIORS[:2], "shares": "balanced"}
+    channel = prior_fake_data_channel(protocol, epsilon=Fraction(1), **common)
     f = (Fraction(1, 2), Fraction(3, 8), Fraction(1, 8))
     report, n = channel.reports[1], 40
-    g = [
-        sum((f[truth] * supports_alone(channel, 1, truth)[value] for truth in range(3)), Fraction(0))
-        for value in range(3)
-    ]
+    alone = [supports_alone(channel, 1, truth) for truth in range(3)]
+    g = [sum((f[x] * alone[x][value] for x in range(3)), Fraction(0)) for value in range(3)]
     slope = report.share * (report.answer.p - report.answer.q)
     drawn_anew = pure_variance(np.array(f, float), n_reports=n, n_population=10**15, channel=report)
     fixed = pure_variance(np.array(f, float), n_reports=n, n_population=n, channel=report)
     for value, support in enumerate(report.of_values):
         assert (g[value] - support.q) / (support.p - support.q) == f[value]
-        assert drawn_anew[value] == pytest.approx(
-            float(g[value] * (1 - g[value]) / (n * slope**2)), rel=1e-12
-        )
+        own = g[value] * (1 - g[value])
+        assert drawn_anew[value] == pytest.approx(float(own / (n * slope**2)), rel=1e-12)
         own = f[value] * support.p * (1 - support.p) + (1 - f[value]) * support.q * (1 - support.q)
         assert fixed[value] == pytest.approx(float(own / (n * slope**2)), rel=1e-12)
     found = pure_frequencies(np.array([20, 15, 5]), n_reports=n, n_population=n, channel=report)
-    exact = [
-        (Fraction(count, n) - support.q) / slope
-        for count, support in zip((20, 15, 5), report.of_values, strict=True)
-    ]
+    pairs = zip((20, 15, 5), report.of_values, strict=True)
+    exact = [(Fraction(count, n) - support.q) / slope for count, support in pairs]
     assert found.frequency == pytest.approx([float(x) for x in exact], rel=1e-12)
     clipped = np.clip(found.frequency, 0, 1)
     errors = pure_variance(clipped, n_reports=n, n_population=n, channel=report) ** 0.5
@@ -252,9 +234,9 @@ def test_estimate_is_unbiased_and_its_variance_exact(protocol) -> None:
         assert distances == pytest.approx(1.959963984540054**2 * at_ends, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+@pytest.mark.parametrize("unit", ["profile", "attribute"])
+def test_what_cannot_be_is_refused(unit: str) -> None:
+    for changes, message in (
         ({"protocol": "olh"}, r"protocol must be one of \('grr', .*got 'olh'"),
         ({"unit": "person"}, "unit must be one of .*got 'person'"),
         ({"shares": "optimal"}, "shares must be one of .*got 'optimal'"),
@@ -272,15 +254,11 @@ def test_estimate_is_unbiased_and_its_variance_exact(protocol) -> None:
         ),
         ({"priors": ((WORD + 1, -1),)}, f"prior must be >= 0 .*, got -1 and {WORD}"),
         ({"priors": PRIORS, "epsilon": Fraction(65)}, "epsilon of one answer must be in"),
-    ],
-)
-@pytest.mark.parametrize("unit", ["profile", "attribute"])
-def test_what_cannot_be_is_refused(changes, message, unit) -> None:
-    arguments = {"protocol": "grr", "epsilon": Fraction(1), "unit": unit} | changes
-    make = prior_fake_data_channel if "priors" in changes else fake_data_channel
-    if "priors" not in changes:
-        arguments = {"domain_sizes": (3, 8)} | arguments
-    refuses(message, make, arguments.pop("protocol"), **arguments)
+    ):
+        make = prior_fake_data_channel if "priors" in changes else fake_data_channel
+        sizes = {} if "priors" in changes else {"domain_sizes": (3, 8)}
+        arguments = {"protocol": "grr", "epsilon": Fraction(1), "unit": unit} | sizes | changes
+        refuses(message, make, arguments.pop("protocol"), **arguments)
 
 
 def test_channels_that_make_no_sense_are_refused() -> None:

@@ -246,9 +246,8 @@ def test_histogram_frequencies_undo_the_mean() -> None:
     estimates = ldp.histogram_frequencies(sums, **sizes)
     exact = [(Fraction(int(s), 1000) - TINY.offset) / TINY.slope for s in sums]
     assert estimates.frequency == pytest.approx([float(f) for f in exact], rel=1e-14)
-    assert estimates.std_error[0] ** 2 == pytest.approx(
-        float(ldp.histogram_variance(min(exact[0], 1), **sizes))
-    )
+    variance = ldp.histogram_variance(min(exact[0], 1), **sizes)
+    assert estimates.std_error[0] ** 2 == pytest.approx(float(variance))
     assert np.all((estimates.ci_low < estimates.frequency) & (estimates.frequency < estimates.ci_high))
 
 
@@ -283,12 +282,8 @@ def test_what_cannot_be_a_channel_is_refused() -> None:
             refuses("epsilon of one answer must be in", maker, epsilon=epsilon, domain_size=3)
         for k in (1, MAX_DOMAIN_SIZE + 1):
             refuses(f"domain_size must be .* got {k}", maker, epsilon=one, domain_size=k)
-    refuses(
-        "noisy histogram must be in .*, got 0.009",
-        ldp.histogram_channel,
-        epsilon=one * 9 / 1000,
-        domain_size=3,
-    )
+    message = "noisy histogram must be in .*, got 0.009"
+    refuses(message, ldp.histogram_channel, epsilon=one * 9 / 1000, domain_size=3)
     refuses("domain_size must be <= 32767, got 32768", ldp.hadamard_channel, epsilon=one, domain_size=32768)
     refuses("domain_size of sign must be 2, got 3", ldp.HadamardChannel, domain_size=3, sign=grr)
     for theta in (Fraction(49, 100), Fraction(101, 100)):

@@ -74,9 +74,8 @@ def test_each_row_has_the_limits_of_its_indicator() -> None:
     together, alone = np.empty((2, 4000), np.uint16)
     assert kernels.grr_answers(values, asked, sealed, limits, together) == 0
     for i in range(4000):
-        kernels.grr_answers(
-            values[i : i + 1], asked[i : i + 1], sealed[2 * i : 2 * i + 2], limits, alone[i : i + 1]
-        )
+        one, words = slice(i, i + 1), slice(2 * i, 2 * i + 2)
+        kernels.grr_answers(values[one], asked[one], sealed[words], limits, alone[one])
     assert np.array_equal(together, alone)
 
 
@@ -116,14 +115,8 @@ def test_biased_replacements_are_drawn_again_from_the_next_counter() -> None:
         2: [None, None, None, (0, 5)],
     }
     prf = FixedPrf(lambda pseudonym, *, value, counter: bits[counter][pseudonym])  # noqa: ARG005
-    codes = answers(
-        np.array([3, 1, 6, 0], np.int32),
-        pseudonyms=np.arange(4, dtype=np.uint64),
-        prf=prf,
-        channel=CHANNEL,
-        indicator=0,
-        plan_version=1,
-    )
+    fields = {"pseudonyms": np.arange(4, dtype=np.uint64), "indicator": 0, "plan_version": 1}
+    codes = answers(np.array([3, 1, 6, 0], np.int32), prf=prf, channel=CHANNEL, **fields)
     assert codes.tolist() == [4, 3, 6, 6]
 
 
@@ -132,19 +125,12 @@ def test_answers_are_those_of_the_reference(data: st.DataObject, k: int, indicat
     people = data.draw(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(-1, k - 1)), max_size=20))
     channel = grr_channel(epsilon=Fraction(2), domain_size=k)
     fields = {"indicator": indicator, "plan_version": 255 - indicator}
-    codes = answers(
-        np.array([value for _, value in people], np.int32),
-        pseudonyms=np.array([pseudonym for pseudonym, _ in people], np.uint64),
-        prf=KeyedPrf(KEY),
-        channel=channel,
-        **fields,
-    )
+    values = np.array([value for _, value in people], np.int32)
+    pseudonyms = np.array([pseudonym for pseudonym, _ in people], np.uint64)
+    codes = answers(values, pseudonyms=pseudonyms, prf=KeyedPrf(KEY), channel=channel, **fields)
     assert codes.dtype == np.uint16
+    fields |= {"channel": channel, "purpose": ANSWER}
     assert codes.tolist() == [
-        NO_ANSWER
-        if value < 0
-        else reference_grr(
-            KEY, value, channel=channel, purpose=ANSWER, value=value, pseudonym=pseudonym, **fields
-        )
-        for pseudonym, value in people
+        NO_ANSWER if value < 0 else reference_grr(KEY, value, value=value, pseudonym=who, **fields)
+        for who, value in people
     ]

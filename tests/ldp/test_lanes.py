@@ -22,17 +22,9 @@ def test_each_lane_may_have_thresholds_of_its_own(n_lanes: int) -> None:
     n = BUFFER_BLOCKS + 40
     pseudonyms, *bits = KeyedStream(KEY).words(3 * n).reshape(3, n)
     truth, some = (words & np.uint64(2**n_lanes - 1) for words in bits)
-    noisy = lanes.draw(
-        truth,
-        drawn=some,
-        digits=lanes.Digits.of_lanes(p=p, q=q),
-        pseudonyms=pseudonyms,
-        keyed=np.arange(n, dtype=np.uint32) % 6,
-        prf=KeyedPrf(KEY),
-        purpose=4,
-        counter=96,
-        **FIELDS,
-    )
+    keyed = {"pseudonyms": pseudonyms, "keyed": np.arange(n, dtype=np.uint32) % 6, "prf": KeyedPrf(KEY)}
+    digits = lanes.Digits.of_lanes(p=p, q=q)
+    noisy = lanes.draw(truth, drawn=some, digits=digits, **keyed, purpose=4, counter=96, **FIELDS)
     for row in (*range(20), BUFFER_BLOCKS - 1, *range(BUFFER_BLOCKS, n)):
         block = {"pseudonym": int(pseudonyms[row]), "purpose": 4, "value": row % 6}
         numbers = reference_numbers(KEY, n_lanes, counter=96, **FIELDS, **block)
@@ -46,10 +38,8 @@ def test_lane_is_one_exactly_below_its_threshold(n_lanes: int) -> None:
     """Thresholds that agree with the numbers of one row up to each digit, or in all."""
     pseudonyms = KeyedStream(KEY).words(3)
     fields = {"purpose": 3, **FIELDS, "counter": 64}
-    numbers = [
-        reference_numbers(KEY, n_lanes, pseudonym=pseudonym, value=5, **fields)
-        for pseudonym in pseudonyms.tolist()
-    ]
+    people = pseudonyms.tolist()
+    numbers = [reference_numbers(KEY, n_lanes, pseudonym=who, value=5, **fields) for who in people]
     every = np.full(3, 2**n_lanes - 1, np.uint64)
     for changed in (0, *(1 << digit for digit in range(64))):
         thresholds = [number ^ changed for number in numbers[1]]
@@ -78,14 +68,8 @@ def test_lanes_of_another_number_are_refused(n_p: int, n_q: int) -> None:
 
 def test_all_counters_of_a_group_must_fit() -> None:
     nothing = np.zeros(3, np.uint64)
-    arguments = {
-        "drawn": ~nothing,
-        "digits": lanes.Digits.of_lanes(p=[5] * 64, q=[5] * 64),
-        "pseudonyms": np.arange(3, dtype=np.uint64),
-        "keyed": 0,
-        "prf": KeyedPrf(KEY),
-        "purpose": 1,
-    }
+    arguments = {"drawn": ~nothing, "digits": lanes.Digits.of_lanes(p=[5] * 64, q=[5] * 64), "purpose": 1}
+    arguments |= {"pseudonyms": np.arange(3, dtype=np.uint64), "keyed": 0, "prf": KeyedPrf(KEY)}
     assert lanes.draw(nothing, **arguments, **FIELDS, counter=2**16 - 32).tolist() == [0, 0, 0]
     with pytest.raises(LdpError, match=r"counter must be in \[0, 65535\], got 65536"):
         lanes.draw(nothing, **arguments, **FIELDS, counter=2**16 - 31)

@@ -40,9 +40,8 @@ def on(presence: np.ndarray, first: int, last: int) -> np.ndarray:
 @settings(max_examples=40)
 def test_visitors_who_leave_are_counted_without_error(people, window, until) -> None:
     presence, values, tallies = everyone(people)
-    assert movement.window_visitors(tallies, window=window).value == pytest.approx(
-        by_value(values, inside(presence, window)), abs=1e-6
-    )
+    expected = by_value(values, inside(presence, window))
+    assert movement.window_visitors(tallies, window=window).value == pytest.approx(expected, abs=1e-6)
     if until > window.last_day:
         left = inside(presence, window) & ~on(presence, window.last_day + 1, until)
         found = movement.leaving_visitors(tallies, window=window, until=until)
@@ -59,9 +58,8 @@ def test_visitors_of_both_windows_and_their_share_are_the_true_ones(people, firs
     presence, values, tallies = everyone(people)
     both = by_value(values, inside(presence, first) & inside(presence, second))
     all_of_first = by_value(values, inside(presence, first))
-    assert movement.shared_visitors(tallies, first=first, second=second).value == pytest.approx(
-        both, abs=1e-6
-    )
+    found = movement.shared_visitors(tallies, first=first, second=second)
+    assert found.value == pytest.approx(both, abs=1e-6)
     found = movement.shared_share(tallies, first=first, second=second)
     assert found.is_exact
     there = all_of_first > 0
@@ -116,9 +114,7 @@ def test_each_category_lies_within_the_bounds_of_its_pair_of_days(people, days, 
     share = movement.day_pair_share(tallies, days=days)
     there = of_early > 0
     truth = both[there] / of_early[there]
-    assert np.all((share.ci_low[there] <= truth + 1e-3) & (truth - 1e-3 <= share.ci_high[there])), (
-        f"{share} {truth}"
-    )
+    assert np.all((share.ci_low[there] <= truth + 1e-3) & (truth - 1e-3 <= share.ci_high[there])), share
     if found.is_exact:
         assert found.value == pytest.approx(both, abs=1e-6)
 

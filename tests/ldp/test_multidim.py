@@ -62,9 +62,8 @@ def test_chosen_indicator_is_where_the_word_falls_among_the_shares(words, parts)
 @given(pseudonym=st.integers(0, 2**64 - 1), days=st.integers(1, 62), data=st.data())
 def test_chosen_days_are_those_of_the_reference(pseudonym: int, days: int, data: st.DataObject) -> None:
     m = data.draw(st.integers(1, days))
-    bitmap = int(
-        choose_days(np.array([pseudonym], np.uint64), prf=PRF, days=days, max_values=m, indicator=4)[0]
-    )
+    people = np.array([pseudonym], np.uint64)
+    bitmap = int(choose_days(people, prf=PRF, days=days, max_values=m, indicator=4)[0])
     assert bitmap.bit_count() == m
     assert bitmap < 2**days
     if m < days:
@@ -103,9 +102,8 @@ def test_choices_draw_biased_words_again() -> None:
 
 
 def test_who_is_asked_and_when_stays_across_plan_versions() -> None:
-    old, new = (
-        Sanitiser(make_plan(("static", 3), ("daily", 9), version=v, max_values=3), PRF) for v in (1, 2)
-    )
+    kinds = (("static", 3), ("daily", 9))
+    old, new = (Sanitiser(make_plan(*kinds, version=v, max_values=3), PRF) for v in (1, 2))
     assert np.array_equal(old.asked(PEOPLE), choose_indicator(PEOPLE, prf=PRF, d=2))
     assert np.array_equal(old.asked(PEOPLE), new.asked(PEOPLE))
     days = choose_days(PEOPLE, prf=PRF, days=7, max_values=3, indicator=1)
@@ -220,33 +218,26 @@ def test_whole_profiles_choose_again_where_the_word_is_biased() -> None:
             return (WORD - 1 if counter <= pseudonym else pseudonym + counter), 0
         return 0, 0
 
-    asked, answers = smp_answers(
-        np.array([[1] * 4, [2] * 4, [1] * 4], np.uint16),
-        pseudonyms=PEOPLE[:4],
-        prf=FixedPrf(bits),
-        channels=CHANNELS[:1] * 3,
-        plan_version=1,
-    )
+    profiles, three = np.array([[1] * 4, [2] * 4, [1] * 4], np.uint16), CHANNELS[:1] * 3
+    settings = {"pseudonyms": PEOPLE[:4], "prf": FixedPrf(bits), "plan_version": 1}
+    asked, answers = smp_answers(profiles, channels=three, **settings)
     assert asked.tolist() == [1, 0, 2, 1]  # person i takes word 2 i + 1 modulo 3
     assert answers.tolist() == [2, 1, 1, 2]
 
 
 @pytest.mark.parametrize("function", [smp_answers, smp_counts, spl_answers, spl_counts])
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_profiles_that_do_not_fit_are_refused(function) -> None:
+    for changes, message in (
         ({"profiles": np.zeros((5, 3), np.uint16)}, r"uint16 of shape \(5, 4\), got uint16 of \(5, 3\)"),
         ({"profiles": np.zeros((4, 4), np.uint16)}, r"uint16 of shape \(5, 4\), got uint16 of \(4, 4\)"),
         ({"profiles": np.zeros((5, 4), np.int32)}, r"uint16 of shape \(5, 4\), got int32 of \(5, 4\)"),
         ({"pseudonyms": np.zeros(4, np.int64)}, "pseudonyms must be uint64"),
         ({"channels": []}, r"number of channels must be in \[1, 255\], got 0"),
         ({"plan_version": 256}, r"plan_version must be in \[0, 255\], got 256"),
-    ],
-    ids=str,
-)
-def test_profiles_that_do_not_fit_are_refused(function, changes, message) -> None:
-    arguments = {"profiles": np.zeros((5, 4), np.uint16), "pseudonyms": PEOPLE[:4], **ARGUMENTS} | changes
-    refuses(message, function, arguments.pop("profiles"), **arguments)
+    ):
+        profiles = {"profiles": np.zeros((5, 4), np.uint16), "pseudonyms": PEOPLE[:4]}
+        arguments = ARGUMENTS | profiles | changes
+        refuses(message, function, arguments.pop("profiles"), **arguments)
 
 
 @pytest.mark.parametrize("function", [smp_answers, smp_counts, spl_answers, spl_counts])

@@ -41,9 +41,8 @@ def test_interval_of_a_total_holds_it_as_often_as_it_says(step: Fraction, n_cell
 
 def test_without_noise_the_estimates_are_the_usual_ones() -> None:
     usual = pure_frequencies(COUNTS, n_reports=2000, n_population=9000, channel=CHANNEL)
-    found = noisy_frequencies(
-        COUNTS, n_visitors=9000, noise=UnionNoise(channel=HARDLY_ANY, n_cells=1), channel=CHANNEL
-    )
+    noise = UnionNoise(channel=HARDLY_ANY, n_cells=1)
+    found = noisy_frequencies(COUNTS, n_visitors=9000, noise=noise, channel=CHANNEL)
     for name in ("frequency", "std_error", "ci_low", "ci_high", "consistent"):
         assert getattr(found, name) == pytest.approx(getattr(usual, name), rel=1e-6), name
 
@@ -67,9 +66,8 @@ def test_ends_of_the_interval_are_where_the_distance_is_z_standard_deviations() 
     p, q = float(CHANNEL.p), float(CHANNEL.q)
     for end in (found.ci_low, found.ci_high):
         g = q + (p - q) * end
-        variance = pure_variance(end, n_reports=2000, n_population=9000, channel=CHANNEL) * (
-            2000 * (p - q)
-        ) ** 2 + noise.variance * ((1 - g) ** 2 + 2 * g**2)
+        answers = pure_variance(end, n_reports=2000, n_population=9000, channel=CHANNEL)
+        variance = answers * (2000 * (p - q)) ** 2 + noise.variance * ((1 - g) ** 2 + 2 * g**2)
         z = np.abs(COUNTS - g * 2000) / np.sqrt(variance)
         assert ((z > 1.959) & (z < 2.0)).all()
 

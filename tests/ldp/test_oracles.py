@@ -1,10 +1,11 @@
 """Frequency oracles with keyed bits: against plain Python, golden reports, and the promised frequencies."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
-from itertools import combinations, product
+from itertools import accumulate, combinations, count, product
 from math import comb
 from typing import Any
 
@@ -31,50 +32,31 @@ from tests.ldp.exact import (
     reference_words,
     refuses,
 )
+from tests.ldp.test_families import PURE
 
 KEY = bytes(range(100, 116))
 PUBLIC_KEY = b"ldp: public hash"
-MAKERS = {
-    "GRR": ldp.grr_channel,
-    "SUE": ldp.sue_channel,
-    "OUE": ldp.oue_channel,
-    "THE": ldp.the_channel,
-    "BLH": ldp.blh_channel,
-    "OLH": ldp.olh_channel,
-    "SS": ldp.subset_channel,
-    "HR": ldp.hadamard_channel,
-    "ADP": ldp.adp_channel,
-}
+FIELDS = {"prf": ldp.KeyedPrf(KEY), "indicator": 2, "plan_version": 1}
+MAKERS = PURE | {"ADP": ldp.adp_channel}
 makers = pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 
 
 def answer_all(values: np.ndarray, *, channel, mechanism=None, **changes) -> Any:
-    arguments = {
-        "pseudonyms": np.arange(values.size, dtype=np.uint64),
-        "prf": ldp.KeyedPrf(KEY),
-        "indicator": 2,
-        "plan_version": 1,
-    } | changes
+    arguments = {"pseudonyms": np.arange(values.size, dtype=np.uint64), **FIELDS} | changes
     answers = oracle_answers if mechanism is None else mechanism.answers
     return answers(values, channel=channel, **arguments)
 
 
-def stream(**fields: int) -> Iterator[int]:
-    """Words of one answer, one after the other."""
-    counter = 0
-    while True:
-        yield from reference_words(KEY, purpose=ANSWER, counter=counter, **fields)
-        counter += 1
-
-
 def reference_report(value: int, *, channel, fields: dict[str, int]) -> Any:
     """Plain Python, one subscriber, no redraws (no test meets a word that needs one)."""
-    k, words = channel.domain_size, stream(value=value, **fields)
+    k, fields = channel.domain_size, {"purpose": ANSWER, "value": value, **fields}
+    words = (word for block in count() for word in reference_words(KEY, counter=block, **fields))
     if isinstance(channel, ldp.UnaryChannel):
-        bits = one_hot(value, k)
-        return packed(reference_bits(KEY, bits, channel=channel, purpose=ANSWER, value=value, **fields))
+        return packed(reference_bits(KEY, one_hot(value, k), channel=channel, **fields))
     if channel in (GEOMETRIC,):
-        return [reference_count(next(words), present=j == value) for j in range(k)]
+        totals = list(accumulate(GEOMETRIC.weights))
+        noise = [GEOMETRIC.lowest + bisect_right(totals, next(words)) for _ in range(k)]
+        return [1 - y if j == value else y for j, y in enumerate(noise)]
     first = next(words)
     if hasattr(channel, "subset_size"):
         return packed(reference_subset(value, first < channel.threshold, words, channel=channel))
@@ -82,16 +64,6 @@ def reference_report(value: int, *, channel, fields: dict[str, int]) -> Any:
     if ((value + 1) & column).bit_count() % 2 == (first < channel.sign.threshold):
         column ^= (value + 1) & -(value + 1)
     return column
-
-
-def reference_count(word: int, *, present: bool) -> int:
-    y = GEOMETRIC.lowest
-    for weight in GEOMETRIC.weights:
-        if word < weight:
-            break
-        word -= weight
-        y += 1
-    return 1 - y if present else y
 
 
 def reference_subset(value: int, included: bool, words: Iterator[int], *, channel) -> list[int]:
@@ -129,24 +101,18 @@ def test_reports_are_those_of_the_reference(case, data: st.DataObject, indicator
     pseudonyms = data.draw(st.lists(st.integers(0, 2**64 - 1), max_size=12))
     k = channel.domain_size
     values = data.draw(st.lists(st.integers(-1, k - 1), min_size=len(pseudonyms), max_size=len(pseudonyms)))
-    reports = answer_all(
-        np.array(values, np.int32),
-        channel=channel,
-        mechanism=mechanism,
-        pseudonyms=np.array(pseudonyms, np.uint64),
-        indicator=indicator,
-        plan_version=255 - indicator,
-    )
+    people, settings = np.array(pseudonyms, np.uint64), {"channel": channel, "mechanism": mechanism}
+    fields = {"indicator": indicator, "plan_version": 255 - indicator}
+    reports = answer_all(np.array(values, np.int32), pseudonyms=people, **settings, **fields)
     for report, value, pseudonym in zip(reports.tolist(), values, pseudonyms, strict=True):
-        fields = {"pseudonym": pseudonym, "indicator": indicator, "plan_version": 255 - indicator}
-        expected = reference_report(value, channel=channel, fields=fields) if value >= 0 else nothing
+        block = {"pseudonym": pseudonym, **fields}
+        expected = reference_report(value, channel=channel, fields=block) if value >= 0 else nothing
         assert report == expected
 
 
 def reference_cell(seed: int, value: int, *, n_cells: int) -> int:
-    words = reference_words(
-        PUBLIC_KEY, pseudonym=seed, purpose=HASH_VALUE, indicator=0, plan_version=0, value=value, counter=0
-    )
+    fields = {"purpose": HASH_VALUE, "indicator": 0, "plan_version": 0}
+    words = reference_words(PUBLIC_KEY, pseudonym=seed, **fields, value=value, counter=0)
     return words[0] % n_cells
 
 
@@ -165,22 +131,18 @@ def test_hashed_reports_are_those_of_the_reference() -> None:
         expected = cell if first < channel.cells.threshold else replaced + (replaced >= cell)
         assert reports.cells[i] == (expected if value >= 0 else NO_ANSWER)
     support = count_support(reports, channel=channel)
-    assert support.tolist() == [
-        sum(
-            reference_cell(int(seed), v, n_cells=g) == cell
-            for seed, cell in zip(reports.seeds, reports.cells.tolist(), strict=True)
-        )
-        for v in range(50)
-    ]
+    assert support.shape == (50,)
+    for v in range(50):
+        cells = [reference_cell(seed, v, n_cells=g) for seed in reports.seeds.tolist()]
+        assert support[v] == np.count_nonzero(cells == reports.cells)
 
 
 def test_cells_are_uniform_and_independent() -> None:
     """What q = 1/g rests on: over the seeds, pairs of cells of two values are uniform."""
     n, g = 90_000, 3
     seeds = np.arange(n, dtype=np.uint64)
-    pairs = g * hashing.hash_values(seeds, values=4, n_cells=g) + hashing.hash_values(
-        seeds, values=5, n_cells=g
-    )
+    first, second = (hashing.hash_values(seeds, values=value, n_cells=g) for value in (4, 5))
+    pairs = g * first + second
     counts = np.bincount(pairs.astype(np.int64), minlength=g * g)
     expected = n / g**2
     assert np.sum((counts - expected) ** 2 / expected) < 30  # chi-square, 8 degrees of freedom: 0.0002
@@ -200,9 +162,7 @@ def test_biased_subsets_are_drawn_again_from_the_next_counters() -> None:
         5: [None, (6, 0), (3, 0)],
     }
     prf = FixedPrf(lambda pseudonym, *, value, counter: bits[counter][pseudonym])  # noqa: ARG005
-    reports = answer_all(
-        np.array([2, 2, 0], np.int32), channel=channel, prf=prf, pseudonyms=np.arange(3, dtype=np.uint64)
-    )
+    reports = answer_all(np.array([2, 2, 0], np.int32), channel=channel, prf=prf)
     sets = [[value for value in range(8) if has_bit(reports, value)[row]] for row in range(3)]
     # The others of 2 are 0 1 3 4 5 6 7. Row 0 holds 2, and words 2 to 4 draw 0, 1, 3 up to places 4, 5, 6.
     assert sets[0] == [0, 1, 2, 4]
@@ -220,13 +180,7 @@ def test_counts_need_no_reports_in_memory(maker, domain_size, monkeypatch) -> No
     rng = np.random.default_rng(3)
     values = rng.integers(-1, domain_size, 5000).astype(np.int32)
     channel = maker(epsilon=Fraction(1), domain_size=domain_size)
-    arguments = {
-        "pseudonyms": rng.integers(0, 2**63, 5000, dtype=np.uint64),
-        "prf": ldp.KeyedPrf(KEY),
-        "channel": channel,
-        "indicator": 0,
-        "plan_version": 3,
-    }
+    arguments = {"pseudonyms": rng.integers(0, 2**63, 5000, dtype=np.uint64), "channel": channel, **FIELDS}
     direct = support_counts(values, **arguments)
     monkeypatch.undo()
     reports = oracle_answers(values, **arguments)
@@ -308,9 +262,7 @@ def test_every_subset_is_equally_likely(k: int, w: int, size: int) -> None:
 @pytest.mark.parametrize(("k", "columns"), [(2, 4), (5, 8), (12, 16), (300, 512), (9000, 16384)])
 def test_columns_are_uniform_among_those_of_their_sign(k: int, columns: int) -> None:
     threshold, size = 3, 8
-    words = as_words(
-        [(u, y + columns * high) for u in range(size) for y in range(columns) for high in (0, 5)]
-    )
+    words = as_words([(u, y + columns * z) for u in range(size) for y in range(columns) for z in (0, 5)])
     for value in {0, 1, 2, k // 2, k - 2, k - 1}:
         out = np.empty(len(words), np.uint16)
         values = np.full(len(words), value, np.int32)
@@ -352,40 +304,23 @@ def test_noisy_counts_realise_their_table_exactly() -> None:
 
 def test_values_and_reports_that_do_not_fit_are_refused() -> None:
     answer = partial(answer_all, pseudonyms=np.zeros(1, np.uint64))
-    makers = {
-        grr: ldp.grr_channel,
-        unary: ldp.oue_channel,
-        hashing: ldp.olh_channel,
-        subset: ldp.subset_channel,
-        hadamard: ldp.hadamard_channel,
-        histogram: ldp.histogram_channel,
-    }
-    for mechanism, maker in makers.items():
+    mechanisms = {"grr": grr, "oue": unary, "olh": hashing, "subset": subset, "hadamard": hadamard}
+    for name, mechanism in (*mechanisms.items(), ("histogram", histogram)):
+        maker = getattr(ldp, f"{name}_channel")
         settings = {"channel": maker(epsilon=Fraction(1), domain_size=8), "mechanism": mechanism}
         for value in (8, -2):
             message = rf"value must be in \[-1, 8\), got {value} to {value}"
             refuses(message, answer, np.array([value], np.int32), **settings)
         message = r"values must be int32 of shape \(1,\), got int64 of \(1,\)"
         refuses(message, answer, np.array([1]), **settings)
-    refuses(
-        "must be one of a pure frequency oracle, got HistogramChannel",
-        answer,
-        np.zeros(1, np.int32),
-        channel=GEOMETRIC,
-    )
-    grr3, oue3, hadamard3, olh3 = (
-        maker(epsilon=Fraction(1), domain_size=3)
-        for maker in (ldp.grr_channel, ldp.oue_channel, ldp.hadamard_channel, ldp.olh_channel)
-    )
-    refuses(
-        r"uint64 of shape \(n, 1\), got uint8 of \(2, 3\)",
-        count_support,
-        np.zeros((2, 3), np.uint8),
-        channel=oue3,
-    )
-    refuses(
-        r"shape \(n, 1\), got uint64 of \(2, 2\)", count_support, np.zeros((2, 2), np.uint64), channel=oue3
-    )
+    message = "must be one of a pure frequency oracle, got HistogramChannel"
+    refuses(message, answer, np.zeros(1, np.int32), channel=GEOMETRIC)
+    makers = (ldp.grr_channel, ldp.oue_channel, ldp.hadamard_channel, ldp.olh_channel)
+    grr3, oue3, hadamard3, olh3 = (maker(epsilon=Fraction(1), domain_size=3) for maker in makers)
+    message = r"uint64 of shape \(n, 1\), got uint8 of \(2, 3\)"
+    refuses(message, count_support, np.zeros((2, 3), np.uint8), channel=oue3)
+    message = r"shape \(n, 1\), got uint64 of \(2, 2\)"
+    refuses(message, count_support, np.zeros((2, 2), np.uint64), channel=oue3)
     refuses(r"shape \(n, 1\), got uint64 of \(2,\)", count_support, np.zeros(2, np.uint64), channel=oue3)
     refuses("of 3 values, got bits of others", count_support, np.array([[7], [8]], np.uint64), channel=oue3)
     refuses("reports must be of 3 values, got 6", count_support, np.array([0, 5], np.uint16), channel=grr3)

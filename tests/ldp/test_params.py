@@ -27,10 +27,8 @@ PLAN = ldp.PlanSpec(mechanism="smp-grr", unit="profile", version=1, days=7, indi
 
 def built(*indicators: dict, **changes) -> ldp.PlanSpec:
     """Plan of indicators with three values each, "i0", "i1", ..., of which each may change some fields."""
-    requests = [
-        ldp.IndicatorRequest(**{"slug": f"i{i}", "kind": "static", "domain_size": 3} | fields)
-        for i, fields in enumerate(indicators)
-    ]
+    plain = {"kind": "static", "domain_size": 3}
+    requests = [ldp.IndicatorRequest(**{"slug": f"i{i}"} | plain | each) for i, each in enumerate(indicators)]
     settings = {"mechanism": "smp-grr", "unit": "profile", "version": 1, "days": 7, "epsilon": Decimal(1)}
     return ldp.build_plan(**settings | changes, indicators=requests)
 

@@ -29,9 +29,8 @@ def plan_of(mechanism: str, *, version: int = 4) -> ldp.PlanSpec:
 
 def answer_words(plan: ldp.PlanSpec, index: int, values: np.ndarray) -> np.ndarray:
     channel = plan.answer_channel(index)
-    answers = ldp.oracle_answers(
-        values, pseudonyms=PEOPLE, prf=PRF, channel=channel, indicator=index, plan_version=plan.version
-    )
+    fields = {"indicator": index, "plan_version": plan.version}
+    answers = ldp.oracle_answers(values, pseudonyms=PEOPLE, prf=PRF, channel=channel, **fields)
     return to_words(answers, values=values, channel=channel)
 
 
@@ -53,9 +52,8 @@ def test_reports_are_the_oracles_answers_of_those_asked(mechanism: str) -> None:
 def test_reports_with_fakes_are_those_of_fake_data(mechanism: str) -> None:
     plan = plan_of(mechanism)
     values = values_of(plan)
-    sent = ldp.fake_data_answers(
-        values, pseudonyms=PEOPLE, prf=PRF, channel=plan.fake_data, plan_version=plan.version
-    )
+    version = {"channel": plan.fake_data, "plan_version": plan.version}
+    sent = ldp.fake_data_answers(values, pseudonyms=PEOPLE, prf=PRF, **version)
     reports = ldp.Sanitiser(plan, PRF).reports(PEOPLE, values)
     asked = ldp.choose_indicator(PEOPLE, prf=PRF, d=3)
     for index, (words, report, column) in enumerate(zip(reports, sent, values, strict=True)):

@@ -38,10 +38,8 @@ def test_a_sum_of_binary_reports_keeps_the_bound(epsilon: str) -> None:
     assert bound is not None
     assert bound < channel.epsilon
     others = binom.pmf(np.arange(n), n - 1, float(channel.q))
-    zero, one = (
-        np.append(others, 0) * (1 - p) + np.append(0, others) * p
-        for p in (float(channel.q), float(channel.p))
-    )
+    chances = float(channel.q), float(channel.p)
+    zero, one = (np.append(others, 0) * (1 - p) + np.append(0, others) * p for p in chances)
     for seen, against in ((zero, one), (one, zero)):
         lost = np.maximum(seen - np.exp(float(bound)) * against, 0).sum()
         assert lost < float(MILLIONTH)

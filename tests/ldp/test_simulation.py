@@ -20,7 +20,7 @@ from ldp.contrasts import Sample, independent_difference
 from ldp.error_curves import ErrorCurve, error_curve
 from ldp.noisy_estimators import UnionNoise, noisy_frequencies
 from ldp.params import Kind, Mechanism
-from tests.ldp.exact import make_plan, refuses
+from tests.ldp.exact import make_plan, refuses, requests_of
 
 INDICATORS: list[tuple[Kind, int]] = [("static", 3), ("static", 12), ("daily", 5)]
 LEAST = simulation.LEAST_EPSILON
@@ -42,14 +42,8 @@ def test_curve_is_the_exact_variance(f: float, mechanism: str, share: float) -> 
 
 @given(noise=st.floats(1e-6, 1), slope=st.floats(0, 1), share=st.sampled_from([-2.0, 0.0, 1e-5, 0.1, 20.0]))
 def test_no_frequency_has_a_larger_error_than_the_worst(noise: float, slope: float, share: float) -> None:
-    curve = ErrorCurve(
-        n_visitors=100,
-        n_reports=10,
-        noise=noise,
-        slope=slope,
-        bend=share * noise,
-        sampling=max(share, 0.0) * noise,
-    )
+    shape = {"noise": noise, "slope": slope, "bend": share * noise, "sampling": max(share, 0.0) * noise}
+    curve = ErrorCurve(n_visitors=100, n_reports=10, **shape)
     widths = [curve.half_width(f) for f in np.linspace(0, 1, 201)]
     assert max(widths) <= curve.worst_half_width * (1 + 1e-12)
     assert curve.worst_half_width <= max(widths) * 1.01
@@ -81,9 +75,7 @@ def test_weights_say_how_many_answer() -> None:
             ldp.IndicatorRequest(slug="b", kind="static", domain_size=3),
         ],
     )
-    assert [float(simulation.reporting_share(plan, index)) for index in range(2)] == pytest.approx(
-        [0.75, 0.25]
-    )
+    assert [float(simulation.reporting_share(plan, i)) for i in range(2)] == pytest.approx([0.75, 0.25])
 
 
 class TestPresenceNoise:
@@ -93,21 +85,16 @@ class TestPresenceNoise:
 
     def test_it_widens_as_published_intervals_are(self, plan: ldp.PlanSpec) -> None:
         """Counts without any error of their own, estimated as pages estimate them."""
-        (found, _), noise = (
-            simulation.forecast(plan, crowd=simulation.Crowd(visitors=2000)),
-            plan.answer_noise,
-        )
+        found, _ = simulation.forecast(plan, crowd=simulation.Crowd(visitors=2000))
+        noise = plan.answer_noise
         channel = plan.channel(0)
         assert isinstance(channel, ldp.GrrChannel)
         n = round(found.day.n_reports)
         p, q = float(channel.p), float(channel.q)
         f = np.array([0.5, 0.3, 0.1, 0.05, 0.05, 0])
-        estimates = noisy_frequencies(
-            np.rint(n * (q + (p - q) * f)).astype(np.int64),
-            n_visitors=2000,
-            noise=UnionNoise(channel=noise.channel, n_cells=7),
-            channel=channel,
-        )
+        counts = np.rint(n * (q + (p - q) * f)).astype(np.int64)
+        noise = UnionNoise(channel=noise.channel, n_cells=7)
+        estimates = noisy_frequencies(counts, n_visitors=2000, noise=noise, channel=channel)
         for value, error in zip(estimates.frequency, estimates.std_error, strict=True):
             assert sqrt(found.day.variance(min(max(value, 0.0), 1.0))) == pytest.approx(error, rel=1e-3)
 
@@ -176,13 +163,10 @@ class TestEpsilonForPlan:
         def worst(epsilon: Decimal) -> float:
             found = simulation.forecast(plan_at(epsilon), crowd=CROWD)
             curves = [each.union if of_union else each.day for each in found]
-            return max(
-                curve.half_width(each.even) for curve, each in zip(curves, found, strict=True) if curve
-            )
+            return max(it.half_width(each.even) for it, each in zip(curves, found, strict=True) if it)
 
-        epsilon = simulation.epsilon_for_plan(
-            plan_at, half_width=0.02, crowd=CROWD, indexes=[0, 1, 2], of_union=of_union
-        )
+        asked = {"half_width": 0.02, "indexes": [0, 1, 2], "of_union": of_union}
+        epsilon = simulation.epsilon_for_plan(plan_at, crowd=CROWD, **asked)
         assert worst(epsilon) <= 0.02 < worst(epsilon - Decimal("0.001"))
 
     @pytest.mark.parametrize("presence", [None, Decimal(4)])
@@ -211,18 +195,13 @@ class TestEpsilonForPlan:
     @pytest.mark.parametrize("epsilon", [Decimal("1.2"), Decimal(6)])
     def test_most_categories_are_the_most_though_errors_rise_and_fall(self, mechanism, epsilon) -> None:
         def plan_of(size: int) -> ldp.PlanSpec:
-            return make_plan(
-                ("static", size), ("static", 3), mechanism=mechanism, unit="attribute", epsilon=epsilon
-            )
+            kinds = (("static", size), ("static", 3))
+            return make_plan(*kinds, mechanism=mechanism, unit="attribute", epsilon=epsilon)
 
-        errors = [
-            simulation.forecast(plan_of(size), crowd=CROWD)[0].day.half_width(1 / size)
-            for size in range(2, 25)
-        ]
+        errors = [simulation.forecast(plan_of(k), crowd=CROWD)[0].day.half_width(1 / k) for k in range(2, 25)]
         for wanted in sorted(errors)[::4]:
-            found = simulation.most_categories(
-                plan_of, index=0, fewer_than=25, half_width=wanted, crowd=CROWD
-            )
+            wish = {"fewer_than": 25, "half_width": wanted}
+            found = simulation.most_categories(plan_of, index=0, crowd=CROWD, **wish)
             assert found == max(size for size, each in enumerate(errors, start=2) if each <= wanted)
         assert simulation.most_categories(plan_of, index=0, fewer_than=2, half_width=1, crowd=CROWD) is None
 
@@ -236,16 +215,12 @@ class TestEpsilonForPlan:
 
 
 class TestRanking:
-    def requests(self, *indicators: tuple[Kind, int]) -> tuple[ldp.IndicatorRequest, ...]:
-        return tuple(
-            ldp.IndicatorRequest(slug=f"i{i}", kind=kind, domain_size=size)
-            for i, (kind, size) in enumerate(indicators)
-        )
+    ranked = partial(simulation.rank_plans, unit="profile", days=7, promised=Fraction(1), crowd=CROWD)
 
     @pytest.mark.parametrize("unit", ["profile", "attribute"])
     def test_all_keep_the_same_promise_and_the_best_comes_first(self, unit: Unit) -> None:
-        asked = self.requests(("static", 3), ("static", 37))
-        found = simulation.rank_plans(asked, unit=unit, days=7, promised=Fraction(1), crowd=CROWD)
+        asked = requests_of(("static", 3), ("static", 37))
+        found = self.ranked(asked, unit=unit)
         assert {each.mechanism for each in found} == set(get_args(Mechanism))
         assert [each.mean_half_width for each in found] == sorted(each.mean_half_width for each in found)
         for each in found:
@@ -254,37 +229,24 @@ class TestRanking:
             assert Decimal("0.99999") < of_unit <= 1
 
     def test_answers_of_all_days_count_for_a_profile(self) -> None:
-        found = simulation.rank_plans(
-            self.requests(("daily", 5)), unit="profile", days=7, promised=Fraction(1), crowd=CROWD
-        )
+        found = self.ranked(requests_of(("daily", 5)))
         by_name = {each.mechanism: each for each in found}
         assert by_name["smp-grr"].epsilon == Decimal("0.142857")
         assert simulation.promise(ldp.certify(by_name["smp-grr"].plan), unit="profile") <= 1
 
     def test_fakes_that_hide_one_value_are_not_for_daily_ones(self) -> None:
-        found = simulation.rank_plans(
-            self.requests(("daily", 5), ("static", 5)),
-            unit="attribute",
-            days=7,
-            promised=Fraction(1),
-            crowd=CROWD,
-        )
+        found = self.ranked(requests_of(("daily", 5), ("static", 5)), unit="attribute")
         assert {each.mechanism for each in found} == {"smp-grr", "smp-oue", "smp-adp", "spl-grr"}
 
     def test_own_epsilons_and_weights_do_not_count(self) -> None:
-        plain = self.requests(("static", 3), ("static", 9))
+        plain = requests_of(("static", 3), ("static", 9))
         own = (replace(plain[0], epsilon=Decimal(2), weight=Decimal(5)), plain[1])
-        rankings = [
-            simulation.rank_plans(asked, unit="profile", days=1, promised=Fraction(1), crowd=ONE_DAY)
-            for asked in (own, plain)
-        ]
+        rankings = [self.ranked(asked, days=1, crowd=ONE_DAY) for asked in (own, plain)]
         assert rankings[0] == rankings[1]
 
     def test_a_promise_out_of_reach_is_refused(self) -> None:
         with pytest.raises(ldp.LdpError, match="promised must be within reach"):
-            simulation.rank_plans(
-                self.requests(("static", 3)), unit="profile", days=1, promised=Fraction(0), crowd=ONE_DAY
-            )
+            self.ranked(requests_of(("static", 3)), days=1, promised=Fraction(0), crowd=ONE_DAY)
 
 
 def test_a_crowd_has_people_who_are_not_present_longer_than_the_study() -> None:

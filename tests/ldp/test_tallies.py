@@ -39,18 +39,12 @@ def squares(days: int, *shape: int) -> np.ndarray:
     return np.zeros((*shape, days + 1, days + 1), np.int64)
 
 
-def tally_of(days: int, presences: list[set[int]], codes: list[int]) -> np.ndarray:
-    out = squares(days, K)
-    ldp.tally_static(bitmaps(presences), np.array(codes, np.uint16), out, sign=1)
-    return out
-
-
 @given(rows=people())
 @settings(max_examples=50)
 def test_unions_count_each_subscriber_once(rows: tuple[int, list[set[int]], list[int]]) -> None:
     days, presences, codes = rows
-    out = tally_of(days, presences, codes)
-    visitors = squares(days)
+    out, visitors = squares(days, K), squares(days)
+    ldp.tally_static(bitmaps(presences), np.array(codes, np.uint16), out, sign=1)
     ldp.tally_visitors(bitmaps(presences), visitors, sign=1)
     everything, all_visitors = ldp.all_unions(out), ldp.all_unions(visitors)
     for a in range(1, days + 1):
@@ -66,22 +60,16 @@ def test_unions_count_each_subscriber_once(rows: tuple[int, list[set[int]], list
 @settings(max_examples=30)
 def test_daily_unions_count_the_value_of_the_first_day(rows, data) -> None:
     days, presences, _ = rows
-    daily = data.draw(
-        st.lists(
-            st.lists(codes_st, min_size=days, max_size=days), min_size=len(presences), max_size=len(presences)
-        )
-    )
+    of_days, n = st.lists(codes_st, min_size=days, max_size=days), len(presences)
+    daily = data.draw(st.lists(of_days, min_size=n, max_size=n))
     out = squares(days, K)
     ldp.tally_daily(bitmaps(presences), np.array(daily, np.uint16).reshape(len(presences), days), out, sign=1)
     for a in range(1, days + 1):
         for b in {a, days}:
             first_days = [min(present & set(range(a, b + 1)), default=None) for present in presences]
-            first_codes = [
-                row[day - 1] for row, day in zip(daily, first_days, strict=True) if day is not None
-            ]
-            assert ldp.union(out, first_day=a, last_day=b).tolist() == [
-                first_codes.count(x) for x in range(K)
-            ]
+            first_codes = [row[day - 1] for row, day in zip(daily, first_days, strict=True) if day]
+            found = ldp.union(out, first_day=a, last_day=b)
+            assert found.tolist() == [first_codes.count(x) for x in range(K)]
 
 
 @given(
@@ -236,14 +224,9 @@ def test_answers_that_do_not_fit_what_is_asked_are_refused() -> None:
         ({"out": [squares(2, 3), squares(2)]}, "tally must be int64 with 3 axes"),
         ({"sign": 2}, "sign must be 1 or -1, got 2"),
     ):
-        arguments = {
-            "bitmaps": np.array([1, 3], np.uint64),
-            "asked": np.array([0, 1], np.uint8),
-            "codes": np.array([2, 2], np.uint16),
-            "out": [squares(2, 3), squares(2, 3)],
-            "sign": 1,
-        }
-        arguments |= changes
+        given_values = {"asked": np.array([0, 1], np.uint8), "codes": np.array([2, 2], np.uint16)}
+        arguments = given_values | {"bitmaps": np.array([1, 3], np.uint64), "sign": 1}
+        arguments |= {"out": [squares(2, 3), squares(2, 3)]} | changes
         refuses(message, tally_asked, **arguments)
         assert not any(counts.any() for counts in arguments["out"])
 
@@ -253,9 +236,8 @@ def test_days_codes_and_arrays_that_do_not_fit_are_refused_and_nothing_counted()
     static = ldp.tally_static
     refuses(r"bitmap must have days 1\.\.3 only, got 0x8", static, masks * np.uint64(8), codes, out, sign=1)
     refuses("code must be < domain_size 4 or 65535, got 4", static, masks, codes + np.uint16(K), out, sign=1)
-    refuses(
-        r"codes must be uint16 of shape \(2,\), got uint16 of \(1,\)", static, masks, codes[:1], out, sign=1
-    )
+    message = r"codes must be uint16 of shape \(2,\), got uint16 of \(1,\)"
+    refuses(message, static, masks, codes[:1], out, sign=1)
     refuses("codes must be uint16 .* got int64", static, masks, codes.astype(np.int64), out, sign=1)
     refuses("tally must be int64 with 3 axes", static, masks, codes, out[0], sign=1)
     refuses(r"codes must be uint16 of shape \(2, 3\), got .*", ldp.tally_daily, masks, codes, out, sign=1)

@@ -23,9 +23,8 @@ from tests.ldp.exact import VECTORS, exp_bounds, refuses
 Channel = TwoRoundGrr | TwoRoundUnary | TwoRoundHash
 
 PROTOCOLS = ["l-sue", "l-oue", "l-osue", "l-soue"]
-CELLS = list(
-    product([2, 3, 8, 12, 32, 37, 1024], ["0.5", "1", "2", "4"], ["0.1", "0.2", "0.3", "0.4", "0.5", "0.6"])
-)
+ALPHAS = ["0.1", "0.2", "0.3", "0.4", "0.5", "0.6"]
+CELLS = list(product([2, 3, 8, 12, 32, 37, 1024], ["0.5", "1", "2", "4"], ALPHAS))
 
 
 def noise(channel: Channel) -> float:
@@ -101,9 +100,7 @@ def test_all_cells_of_the_published_table_and_the_exact_ones_beside_them() -> No
         assert near(noise(exact), (f + k - 2) / (f - 1) ** 2, rel=1e-12)
         assert near(noise(unary), 4 * f / (f - 1) ** 2, rel=1e-12)
         assert near(noise(paper), published_noise(k, e, f), rel=1e-10)
-        choices = [
-            allomfree_channel(**nominal, domain_size=k, tuning=tuning) for tuning in ("exact", "paper")
-        ]
+        choices = [allomfree_channel(**nominal, domain_size=k, tuning=each) for each in ("exact", "paper")]
         assert choices[0] == (exact if k <= 3 * f + 2 else unary)
         assert choices[1] == (paper if noise(paper) <= noise(unary) else unary)
         names = ["L-GRR" if isinstance(choice, TwoRoundGrr) else "L-OSUE" for choice in choices]
@@ -115,9 +112,8 @@ def test_all_cells_of_the_published_table_and_the_exact_ones_beside_them() -> No
             assert near(noise(unary) / 10_000, cell["var_losue"], rel=1e-12)
             assert near(paper.epsilon, cell["eps1_true_thesis"], rel=1e-12)
             assert near(exact.second.p, cell["p2_exact"]) and near(paper.second.p, cell["p2_thesis"])
-            assert near(exact.second_ratio, cell["rho_exact"]) and near(
-                paper.second_ratio, cell["rho_thesis"]
-            )
+            assert near(exact.second_ratio, cell["rho_exact"])
+            assert near(paper.second_ratio, cell["rho_thesis"])
             assert names == [cell["choice_exact"], cell["choice_thesis"]]
     assert not given_cells and len(CELLS) == 168
     assert differing == [(8, "2", "0.4"), (8, "2", "0.5"), (8, "2", "0.6"), (8, "4", "0.2"), (32, "4", "0.6")]

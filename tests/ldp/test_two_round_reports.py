@@ -73,9 +73,8 @@ def test_lgrr_reports_are_those_of_the_reference(people: list[tuple[int, int]], 
         kept = reference_grr(KEY, value, channel=channel.first, purpose=3, **block)
         second = {"purpose": 5, "counter": report * 1024}
         expected.append(reference_grr(KEY, kept, channel=channel.second, **second, **block))
-    codes = reporter(channel).reports(
-        np.array(values, np.int32), pseudonyms=np.array([p for p, _ in people], np.uint64), report=report
-    )
+    pseudonyms = np.array([pseudonym for pseudonym, _ in people], np.uint64)
+    codes = reporter(channel).reports(np.array(values, np.int32), pseudonyms=pseudonyms, report=report)
     assert codes.dtype == np.uint16
     assert codes.tolist() == expected
 
@@ -146,10 +145,8 @@ def test_loloha_is_lgrr_on_the_bucket_of_a_lasting_hash(buckets: int | None) -> 
     channel = loloha(100, buckets)
     pseudonyms, values = KeyedStream(KEY).words(50), (np.arange(50) * 7 % 101 - 1).astype(np.int32)
     days = [hasher(channel).reports(values, pseudonyms=pseudonyms, report=day) for day in (1, 2)]
-    seeds = [
-        reference_words(KEY, pseudonym=pseudonym, purpose=6, value=0, counter=0, **FIELDS)[0]
-        for pseudonym in pseudonyms.tolist()
-    ]
+    fields = {"purpose": 6, "value": 0, "counter": 0, **FIELDS}
+    seeds = [reference_words(KEY, pseudonym=who, **fields)[0] for who in pseudonyms.tolist()]
     keyed = np.maximum(values, 0).view(np.uint32)
     cells = hash_values(np.array(seeds, np.uint64), values=keyed, n_cells=channel.buckets)
     rounds = GrrReporter(channel=channel.rounds, prf=KeyedPrf(KEY), **FIELDS)

@@ -39,9 +39,8 @@ def tallies_of(presence, codes, *, days, channel, population=None) -> IndicatorT
     kind = "static" if codes.ndim == 1 else "daily"
     tally = ldp.tally_static if kind == "static" else ldp.tally_daily
     tally(presence.astype(np.uint64), codes.astype(np.uint16), counts, sign=1)
-    return IndicatorTallies(
-        counts=counts, n_reports=counts.sum(axis=0), visitors=visitors, kind=kind, channel=channel
-    )
+    found = {"counts": counts, "n_reports": counts.sum(axis=0), "visitors": visitors}
+    return IndicatorTallies(**found, kind=kind, channel=channel)
 
 
 def inside(presence: np.ndarray, window: Window) -> np.ndarray:
@@ -80,11 +79,8 @@ def factors_of(parts: list[np.ndarray], *, sign: int, of: str) -> list[Fraction]
     """What each part's frequency counts for: second window plus or minus the first."""
     only_first, both, only_second = (int(part.sum()) for part in parts)
     first, second = (only_first + both, both + only_second) if of == "frequency" else (1, 1)
-    return [
-        Fraction(sign * only_first, first),
-        Fraction(sign * both, first) + Fraction(both, second),
-        Fraction(only_second, second),
-    ]
+    shared = Fraction(sign * both, first) + Fraction(both, second)
+    return [Fraction(sign * only_first, first), shared, Fraction(only_second, second)]
 
 
 @pytest.mark.parametrize(
@@ -184,9 +180,8 @@ def test_new_and_returning_visitors_are_counted_without_error(people, window, si
     values = np.array([value % 3 for _, value in people])
     codes = (values[:, np.newaxis] + days) % 3 if daily else values
     tallies = tallies_of(presence, codes, days=6, channel=SURE)
-    first_day = np.argmax(
-        presence[:, np.newaxis] >> np.arange(window.first_day - 1, window.last_day) & 1, axis=1
-    )
+    days_of = np.arange(window.first_day - 1, window.last_day)
+    first_day = np.argmax(presence[:, np.newaxis] >> days_of & 1, axis=1)
     seen = (values + window.first_day - 1 + first_day) % 3 if daily else values
     before = inside(presence, Window(since, window.first_day - 1))
     now = inside(presence, window)
@@ -303,10 +298,8 @@ def test_interval_of_a_difference_reaches_as_far_as_those_of_its_parts() -> None
     codes = np.array([1] * 25 + [0] * 25 + [1] * 80)
     tallies = tallies_of(presence, codes, days=2, channel=CHANNEL)
     found = window_difference(tallies, first=Window(1, 1), second=Window(2, 2), of="frequency")
-    one, two = (
-        ldp.pure_frequencies(counts, n_reports=n, n_population=n, channel=CHANNEL)
-        for counts, n in ((np.array([25, 25, 0, 0]), 50), (np.array([0, 80, 0, 0]), 80))
-    )
+    found_of = ((np.array([25, 25, 0, 0]), 50), (np.array([0, 80, 0, 0]), 80))
+    one, two = (ldp.pure_frequencies(c, n_reports=n, n_population=n, channel=CHANNEL) for c, n in found_of)
     down = np.hypot(one.ci_high - one.frequency, two.frequency - two.ci_low)
     up = np.hypot(one.frequency - one.ci_low, two.ci_high - two.frequency)
     assert found.ci_low == pytest.approx(two.frequency - one.frequency - down)
@@ -327,9 +320,8 @@ def test_what_cannot_be_is_refused() -> None:
         presence = np.array([0b001] * 5 + [0b010] * 5)
         everyone = np.concatenate([presence, [0b100] * 4])
         tallies = tallies_of(presence, np.zeros(10), days=3, channel=SURE, population=everyone)
-        windows = (
-            {} if "window" in changes else {"first": Window(1, 1), "second": Window(2, 2), "of": "visitors"}
-        )
+        both = {"first": Window(1, 1), "second": Window(2, 2), "of": "visitors"}
+        windows = {} if "window" in changes else both
         refuses(message, function, tallies, **windows | changes)
 
 
@@ -350,10 +342,8 @@ def test_an_error_tells_nothing_of_few_visitors_and_is_no_smaller_for_it(people,
     exact = tallies_of(presence, np.zeros(presence.size, int), days=3, channel=COIN)
     tallies, windows = replace(exact, small_cell=10), (Window(1, 1), Window(*second))
     assert shared_reports(tallies, *windows) == told
-    found, sharper = (
-        window_difference(each, first=windows[0], second=windows[1], of="frequency")
-        for each in (tallies, exact)
-    )
+    asked = {"first": windows[0], "second": windows[1], "of": "frequency"}
+    found, sharper = (window_difference(each, **asked) for each in (tallies, exact))
     assert (found.std_error >= sharper.std_error - 1e-12).all()
     assert found.is_exact == (sharper.is_exact and told == shared_reports(exact, *windows))
 

@@ -16,27 +16,17 @@ from tests.ldp.exact import make_plan, refuses
 DAYS = 5
 SIZES = [2, 14, 15, 16, 30, 31, 63, 64, 65, 74, 75, 76, 200]
 
-people_st = st.lists(
-    st.tuples(
-        st.integers(0, 2**DAYS - 1),
-        st.lists(st.none() | st.integers(0, 2**200 - 1), min_size=DAYS, max_size=DAYS),
-    ),
-    max_size=12,
-)
-
-
-def packed(reports: list[int | None], k: int) -> np.ndarray:
-    """Bits of each report, 64 to a word, as the mechanisms give them."""
-    groups = -(-k // 64)
-    rows = [[(report or 0) >> 64 * g & 2**64 - 1 for g in range(groups)] for report in reports]
-    return np.array(rows, np.uint64).reshape(len(reports), groups)
+reports_st = st.lists(st.none() | st.integers(0, 2**200 - 1), min_size=DAYS, max_size=DAYS)
+people_st = st.lists(st.tuples(st.integers(0, 2**DAYS - 1), reports_st), max_size=12)
 
 
 def words_of(reports: list[int | None], k: int) -> np.ndarray:
+    """Bits of each report, 64 to a word as the mechanisms give them, as words."""
+    groups = range(-(-k // 64))
+    rows = [[(report or 0) >> 64 * g & 2**64 - 1 for g in groups] for report in reports]
+    packed = np.array(rows, np.uint64).reshape(len(reports), len(groups))
     values = np.array([-1 if report is None else 0 for report in reports], np.int32)
-    return to_words(
-        packed(reports, k), values=values, channel=oue_channel(epsilon=Fraction(1), domain_size=k)
-    )
+    return to_words(packed, values=values, channel=oue_channel(epsilon=Fraction(1), domain_size=k))
 
 
 @pytest.mark.parametrize("k", [*SIZES, 1000])
@@ -128,13 +118,8 @@ def test_what_does_not_fit_is_refused_and_nothing_counted() -> None:
         ({"sign": 2}, "sign must be 1 or -1, got 2"),
     ):
         counts, n_reports = slow([], 16)
-        given_values = {
-            "bitmaps": np.array([1, 2], np.uint64),
-            "words": np.zeros((2, 2), np.uint16),
-            "counts": counts,
-            "n_reports": n_reports,
-            "sign": 1,
-        }
+        given_values = {"counts": counts, "n_reports": n_reports, "bitmaps": np.array([1, 2], np.uint64)}
+        given_values |= {"words": np.zeros((2, 2), np.uint16), "sign": 1}
         arguments = given_values | changes
         refuses(message, tally_static_words, **arguments)
         assert not counts.any()

@@ -50,9 +50,7 @@ def square_table(law, *, epsilon, n_x, n_y, angle_bits, clamps=True) -> Doubles:
         inside = (to_x >= 0) & (to_x < n_x) & (to_y >= 0) & (to_y < n_y)
         codes = np.clip(to_y, 0, n_y - 1) * n_x + np.clip(to_x, 0, n_x - 1)
         kept = mass if clamps else mass * inside
-        table[row * n_x + column] = np.bincount(
-            codes.ravel().astype(int), weights=kept.ravel(), minlength=n_x * n_y
-        )
+        table[row * n_x + column] = np.bincount(codes.ravel().astype(int), kept.ravel(), minlength=n_x * n_y)
     return table
 
 

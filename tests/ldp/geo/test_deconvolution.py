@@ -25,9 +25,8 @@ STREAM_KEY = b"tests of density"
 def town() -> Ints:
     """Two crowds, and nobody in the columns from 18 to 21."""
     x, y = (each.reshape(GRID.shape) / 100 for each in GRID.centres())
-    density = 30 * np.exp(-((x - 10) ** 2 + (y - 12) ** 2) / 18) + 20 * np.exp(
-        -((x - 29) ** 2 + (y - 20) ** 2) / 10
-    )
+    density = 30 * np.exp(-((x - 10) ** 2 + (y - 12) ** 2) / 18)
+    density += 20 * np.exp(-((x - 29) ** 2 + (y - 20) ** 2) / 10)
     density[:, 18:22] = 0
     return np.rint(density + 0.2 * (np.indices(GRID.shape).sum(axis=0) % 7 == 0)).astype(np.int64)
 
@@ -78,10 +77,8 @@ def test_stacked_maps_take_steps_of_their_own() -> None:
     start = np.array([np.full(GRID.shape, each.sum() / each.size) for each in maps])
     for step in (1, em.PLAIN_STEPS + 1, em.PLAIN_STEPS + 2):
         together = em.advance(start, maps, transition=NOISE, step=step)
-        alone = [
-            em.advance(density, each, transition=NOISE, step=step)
-            for density, each in zip(start, maps, strict=True)
-        ]
+        pairs = zip(start, maps, strict=True)
+        alone = [em.advance(density, each, transition=NOISE, step=step) for density, each in pairs]
         np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-12)
         start = together
 
@@ -204,9 +201,7 @@ def test_arguments_out_of_range_are_refused() -> None:
     refuses(r"counts must have shape \(30, 40\), got \(3, 40\)", em.deconvolve, counts[:3], transition=NOISE)
     refuses(r"steps must be in \[1, 70\], got 0", em.deconvolve, counts, transition=NOISE, steps=0)
     refuses("land must have at least one cell", em.deconvolve, counts, transition=NOISE, land=counts < 0)
-    refuses(
-        r"land must have shape \(30, 40\)", em.held_out_steps, counts, transition=NOISE, land=counts[:3] > 0
-    )
+    refuses(r"land must have shape \(30, 40\)", em.held_out_steps, counts, transition=NOISE, land=dry()[:3])
     spread = partial(em.bootstrap, counts, transition=NOISE, steps=2)
     refuses(r"n_replicates must be in \[2, 1000\], got 1", spread, n_replicates=1)
     refuses(r"level must be in \(0, 1\), got 1", spread, level=1)

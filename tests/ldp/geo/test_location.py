@@ -106,11 +106,8 @@ def test_golden_reports() -> None:
 @pytest.mark.parametrize(("n_x", "n_y", "version"), [(1, 300, 255), (255, 256, 1)])
 def test_every_bit_of_the_noise_is_that_of_plain_python(n_x: int, n_y: int, version: int) -> None:
     """More rows than a buffer, and not a multiple of a vector."""
-    spec = LocationSpec(
-        level=Fraction(4, 3),
-        radius_m=Fraction(4000),
-        grid=Grid(x0_m=0, y0_m=0, step_m=1000, n_x=n_x, n_y=n_y),
-    )
+    grid = Grid(x0_m=0, y0_m=0, step_m=1000, n_x=n_x, n_y=n_y)
+    spec = LocationSpec(level=Fraction(4, 3), radius_m=Fraction(4000), grid=grid)
     n = BUFFER_BLOCKS + 13
     pseudonyms, places = people(n, grid=spec.grid)
     prf = KeyedPrf(KEY)
@@ -230,9 +227,7 @@ def test_figures_of_a_spec_are_those_of_its_epsilon() -> None:
 
 @pytest.mark.parametrize("max_values", [None, 3])
 def test_a_spec_survives_json(max_values: int | None) -> None:
-    spec = LocationSpec(
-        level=Fraction(Decimal("1.386")), radius_m=Fraction(601, 3), grid=GRID, max_values=max_values
-    )
+    spec = LocationSpec(level=Fraction(693, 500), radius_m=Fraction(601, 3), grid=GRID, max_values=max_values)
     data = spec.to_json()
     assert (data["level"], data["radius_m"]) == ("693/500", "601/3")
     assert LocationSpec.from_json(data) == spec

@@ -54,9 +54,8 @@ def test_mean_distance_after_noise_is_the_double_integral_over_its_law() -> None
 
     for distance in (1.0, 30.0, 400.0):
         parts = ((0.0, distance), (distance, distance + 200))
-        expected = sum(
-            integrate.quad(over_angle, *part, args=(distance,), points=[50], limit=200)[0] for part in parts
-        )
+        settings = {"args": (distance,), "points": [50], "limit": 200}
+        expected = sum(integrate.quad(over_angle, *part, **settings)[0] for part in parts)
         assert mean_distance(np.array([distance]), law=LAW)[0] == pytest.approx(expected, rel=1e-7)
     assert mean_distance(np.array([0.0]), law=LAW)[0] == pytest.approx(LAW.mean_m, rel=1e-9)
     # Far away the component across the line counts: a quarter of the mean square over the distance.
@@ -79,12 +78,9 @@ def test_sampled_epsilon_is_that_of_the_vectors(vector: dict[str, str]) -> None:
 @pytest.mark.parametrize("vector", VECTORS["H_discretised_check"])
 def test_bound_of_coarse_angles_is_that_of_the_vectors(vector: dict[str, float]) -> None:
     """Lengths are in halves of a unit, so that the side of every grid is an int."""
-    certified = certified_epsilon(
-        Decimal(vector["eps_prime"]) / 2,
-        step_m=int(2 * vector["u"]),
-        range_m=int(2 * vector["rmax"]),
-        angle_step=2 * PI / 2 ** int(vector["log2_ntheta"]),
-    )
+    sides = {"step_m": int(2 * vector["u"]), "range_m": int(2 * vector["rmax"])}
+    step = 2 * PI / 2 ** int(vector["log2_ntheta"])
+    certified = certified_epsilon(Decimal(vector["eps_prime"]) / 2, **sides, angle_step=step)
     assert float(2 * certified) == pytest.approx(vector["bound"], rel=1e-13)
     assert vector["worst_real"] < 2 * certified
 
@@ -92,14 +88,9 @@ def test_bound_of_coarse_angles_is_that_of_the_vectors(vector: dict[str, float])
 def small_sampler(epsilon: int | Fraction, *, bits: int, zeros: int, angle_bits: int, range_m: int) -> float:
     """What is certified of a sampler of few bits on squares of side 1."""
     coarsest = 2 ** (bits - zeros)
-    step = angle_step(
-        Fraction(epsilon),
-        step_m=1,
-        range_m=range_m,
-        radius_error=2 * log((coarsest + 0.5) / coarsest),
-        angle_error=pi / 2**angle_bits,
-        place_error=0.0,
-    )
+    radius_error = 2 * log((coarsest + 0.5) / coarsest)
+    errors = {"radius_error": radius_error, "angle_error": pi / 2**angle_bits, "place_error": 0.0}
+    step = angle_step(Fraction(epsilon), step_m=1, range_m=range_m, **errors)
     drawn = Decimal(epsilon.numerator) / epsilon.denominator
     return float(certified_epsilon(drawn, step_m=1, range_m=range_m, angle_step=step))
 
@@ -136,9 +127,8 @@ def test_precision_keeps_the_promise_and_costs_little(level: Fraction, step_m: i
 def test_angle_step_covers_what_is_displaced() -> None:
     """Half of it times the range is the displacement of the longest noise that counts."""
     epsilon = Fraction(1, 100)
-    step = angle_step(
-        epsilon, step_m=100, range_m=10_000, radius_error=1e-6, angle_error=1e-8, place_error=1e-9
-    )
+    errors = {"radius_error": 1e-6, "angle_error": 1e-8, "place_error": 1e-9}
+    step = angle_step(epsilon, step_m=100, range_m=10_000, **errors)
     reach_m = 10_000 + 40 / 0.0099
     offset_m = 1e-6 / 0.0099 + 1e-8 * reach_m + 1e-7
     lost = 2 * pi * (1 + 0.01 * reach_m) * exp(-40) / 0.99**2

@@ -34,9 +34,8 @@ def small_case() -> tuple[Transition, Ints, NDArray[np.int16]]:
 def town() -> tuple[Ints, NDArray[np.int16]]:
     """12 zones of 12 x 13 or 14 cells, two crowds on their borders; about 12,000 subscribers."""
     y, x = np.indices(WIDE.shape)
-    density = 60 * np.exp(-((x - 15) ** 2 + (y - 15) ** 2) / 40) + 50 * np.exp(
-        -((x - 34) ** 2 + (y - 25) ** 2) / 20
-    )
+    density = 60 * np.exp(-((x - 15) ** 2 + (y - 15) ** 2) / 40)
+    density += 50 * np.exp(-((x - 34) ** 2 + (y - 25) ** 2) / 20)
     counts = np.rint(density + (x * 7 + y * 5) % 3).astype(np.int64)
     return counts, (x // 12 + 4 * (y * 3 // WIDE.n_y)).astype(np.int16)
 
@@ -51,9 +50,8 @@ def test_weights_have_the_least_expected_square_error(steps, at_sites, prior, mo
     transition, counts, zones = small_case()
     n = SMALL.n_cells
     chances = transition.forward(np.eye(n).reshape(n, *SMALL.shape)).reshape(n, n)  # [place, report]
-    found = zone_weights(
-        counts, transition=transition, steps=steps, zones=zones, n_zones=2, at_sites=at_sites
-    )
+    asked = {"steps": steps, "zones": zones, "n_zones": 2, "at_sites": at_sites}
+    found = zone_weights(counts, transition=transition, **asked)
     assert found.steps == 10
     people = deconvolve(counts, transition=transition, steps=10).density.ravel()
     # 6 / epsilon is 12 cells here: the pieces are the zones, and 8 / epsilon, so that each window is all.
@@ -72,9 +70,8 @@ def test_variance_is_that_of_every_report_enumerated(steps, at_sites, prior) -> 
     transition, counts, zones = small_case()
     n = SMALL.n_cells
     chances = transition.forward(np.eye(n).reshape(n, *SMALL.shape)).reshape(n, n)
-    weights = zone_weights(
-        counts, transition=transition, steps=steps, zones=zones, n_zones=2, at_sites=at_sites
-    )
+    asked = {"steps": steps, "zones": zones, "n_zones": 2, "at_sites": at_sites}
+    weights = zone_weights(counts, transition=transition, **asked)
     people = deconvolve(counts, transition=transition, steps=weights.steps).density.ravel()
     found = zone_counts(counts, transition=transition, weights=weights)
     for zone, window in enumerate(weights.windows):
@@ -110,9 +107,8 @@ def test_standard_error_is_the_root_of_the_sum_over_subscribers() -> None:
     transition, counts, zones = small_case()
     weights = zone_weights(counts, transition=transition, steps=1, zones=zones, n_zones=2, at_sites=True)
     flat = np.zeros(SMALL.shape)
-    window = ZoneWindow(
-        rows=slice(0, 5), columns=slice(0, 6), weights=flat, noise=flat + 0.25, missing=flat, factor=3.0
-    )
+    cells = {"rows": slice(0, 5), "columns": slice(0, 6)}
+    window = ZoneWindow(**cells, weights=flat, noise=flat + 0.25, missing=flat, factor=3.0)
     weights = replace(weights, windows=(window, window))
     found = zone_counts(counts, transition=transition, weights=weights, level=0.9)
     assert found.std_error == pytest.approx(3 * np.sqrt(0.25 * counts.sum()))
