@@ -83,15 +83,12 @@ def reference_grr(key: bytes, truth: int, *, channel: GrrChannel, counter: int =
     return other + (other >= truth)
 
 
-def reference_bits(key: bytes, bits: list[int], *, channel: UnaryChannel, **fields: int) -> list[int]:
-    """Randomised bits of one subscriber, with a lane for each."""
+def reference_bits(key: bytes, truth: int | list[int], *, channel: UnaryChannel, **fields: int) -> list[int]:
+    """Randomised bits of one subscriber's value, or of bits, with a lane for each."""
+    bits = truth if isinstance(truth, list) else [int(x == truth) for x in range(channel.domain_size)]
     thresholds = [channel.threshold_p if bit else channel.threshold_q for bit in bits]
     numbers = reference_lanes(key, len(bits), **fields)
     return [int(number < threshold) for number, threshold in zip(numbers, thresholds, strict=True)]
-
-
-def one_hot(value: int, size: int) -> list[int]:
-    return [int(x == value) for x in range(size)]
 
 
 def packed(bits: list[int]) -> list[int]:

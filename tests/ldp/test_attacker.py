@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,14 +20,18 @@ EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(3)]
 weights = st.lists(st.integers(0, 20), min_size=2, max_size=5).filter(any)
 
 
+def four_channels(k: int, epsilon: Fraction) -> list[Any]:
+    fakes = {"epsilon": epsilon, "unit": "profile", "domain_sizes": [k, 3]}
+    faked = [fake_data_channel(protocol, **fakes).reports[0] for protocol in ("grr", "ouez")]
+    return [make(epsilon=epsilon, domain_size=k) for make in (grr_channel, oue_channel)] + faked
+
+
 @given(counts=weights, epsilon=st.sampled_from(EPSILONS))
 @settings(max_examples=20)
 def test_best_guess_is_right_as_often_as_by_enumeration(counts: list[int], epsilon: Fraction) -> None:
     prior = [Fraction(count, sum(counts)) for count in counts]
     k = len(counts)
-    fakes = {"epsilon": epsilon, "unit": "profile", "domain_sizes": [k, 3]}
-    faked = [fake_data_channel(protocol, **fakes).reports[0] for protocol in ("grr", "ouez")]
-    for channel in (*(make(epsilon=epsilon, domain_size=k) for make in (grr_channel, oue_channel)), *faked):
+    for channel in four_channels(k, epsilon):
         found = guess_success(channel, prior=[float(each) for each in prior])
         rows = chances(channel).values()
         exact = sum(max(b * chance for b, chance in zip(prior, row, strict=True)) for row in rows)
@@ -48,9 +53,7 @@ def of_two_days(channel, *, known: int, true: int) -> dict[tuple, Fraction]:
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_one_known_day_and_a_visible_change_tell_as_much_as_by_enumeration(epsilon, k) -> None:
-    fakes = {"epsilon": epsilon, "unit": "profile", "domain_sizes": [k, 3]}
-    faked = [fake_data_channel(protocol, **fakes).reports[0] for protocol in ("grr", "ouez")]
-    for channel in (*(make(epsilon=epsilon, domain_size=k) for make in (grr_channel, oue_channel)), *faked):
+    for channel in four_channels(k, epsilon):
         laws = [of_two_days(channel, known=0, true=value) for value in range(k)]
         exact = sum(max(law[pair] for law in laws) for pair in laws[0]) / k
         assert known_day_success(channel) == pytest.approx(float(exact), rel=1e-12)

@@ -67,36 +67,23 @@ def realistic_fake_data(protocol, epsilon, k):
     return among_fakes(ldp.prior_fake_data_channel(protocol, **settings))
 
 
+ONE_ROUND = ["grr", "sue", "oue", "the", "blh", "olh", "subset", "hadamard", "adp"]
 MECHANISMS = {
-    "grr": partial(one_round, ldp.grr_channel),
-    "sue": partial(one_round, ldp.sue_channel),
-    "oue": partial(one_round, ldp.oue_channel),
-    "the": partial(one_round, ldp.the_channel),
+    **{name: partial(one_round, getattr(ldp, f"{name}_channel")) for name in ONE_ROUND},
     "she": partial(one_round, ldp.histogram_channel),
-    "blh": partial(one_round, ldp.blh_channel),
-    "olh": partial(one_round, ldp.olh_channel),
-    "subset": partial(one_round, ldp.subset_channel),
-    "hadamard": partial(one_round, ldp.hadamard_channel),
-    "adp": partial(one_round, ldp.adp_channel),
     "l-grr": partial(two_rounds, ldp.lgrr_channel, ldp.GrrReporter),
-    "l-sue": partial(two_rounds, partial(ldp.lue_channel, "l-sue"), ldp.UnaryReporter),
-    "l-oue": partial(two_rounds, partial(ldp.lue_channel, "l-oue"), ldp.UnaryReporter),
-    "l-osue": partial(two_rounds, partial(ldp.lue_channel, "l-osue"), ldp.UnaryReporter),
-    "l-soue": partial(two_rounds, partial(ldp.lue_channel, "l-soue"), ldp.UnaryReporter),
+    **{
+        name: partial(two_rounds, partial(ldp.lue_channel, name), ldp.UnaryReporter)
+        for name in ("l-sue", "l-oue", "l-osue", "l-soue")
+    },
     "allomfree": partial(two_rounds, ldp.allomfree_channel, None),
     "biloloha": partial(two_rounds, partial(ldp.loloha_channel, buckets=2), ldp.HashReporter),
     "ololoha": partial(two_rounds, ldp.loloha_channel, ldp.HashReporter),
     "dbitflippm": some_bits,
-    "rsfd-grr": partial(fake_data, "grr", "equal"),
+    **{f"rsfd-{name}": partial(fake_data, name, "equal") for name in ("grr", "ouez", "suez", "ouer", "suer")},
     "rsfd-grr-balanced": partial(fake_data, "grr", "balanced"),
-    "rsfd-ouez": partial(fake_data, "ouez", "equal"),
-    "rsfd-suez": partial(fake_data, "suez", "equal"),
-    "rsfd-ouer": partial(fake_data, "ouer", "equal"),
-    "rsfd-suer": partial(fake_data, "suer", "equal"),
     "rsfd-adp": partial(fake_data, "adp", "balanced"),
-    "rsrfd-grr": partial(realistic_fake_data, "grr"),
-    "rsrfd-ouer": partial(realistic_fake_data, "ouer"),
-    "rsrfd-suer": partial(realistic_fake_data, "suer"),
+    **{f"rsrfd-{name}": partial(realistic_fake_data, name) for name in ("grr", "ouer", "suer")},
 }
 
 

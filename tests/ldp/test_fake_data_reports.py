@@ -22,7 +22,6 @@ from ldp.mechanisms.fake_values import FakeNumbers
 from tests.ldp.exact import (
     FixedPrf,
     digest,
-    one_hot,
     reference_below,
     reference_bits,
     reference_grr,
@@ -125,21 +124,19 @@ def reference(channel: Channel, index: int, *, asked: int, value: int, pseudonym
         return NO_ANSWER if report.fake == "code" else [0] * report.domain_size
     if index == asked and isinstance(answer, GrrChannel):
         return reference_grr(KEY, value, channel=answer, purpose=ANSWER, value=value, **fields)
-    k = report.domain_size
     if index == asked:
-        bits = one_hot(value, k)
-        return reference_bits(KEY, bits, channel=answer, purpose=ANSWER, value=value, **fields)
+        return reference_bits(KEY, value, channel=answer, purpose=ANSWER, value=value, **fields)
     if report.fake == "no value":
         empty = [i for i, other in enumerate(channel.reports) if other.fake == "no value"]
         first = sum(channel.reports[i].domain_size for i in empty if i < index)
         everything = sum(channel.reports[i].domain_size for i in empty)
         fields |= {"indicator": empty[0], "purpose": FAKE_BITS, "value": 0}
-        own = reference_lanes(KEY, everything, **fields)[first : first + k]
+        own = reference_lanes(KEY, everything, **fields)[first : first + report.domain_size]
         return [int(number < answer.threshold_q) for number in own]
     fake = fake_value(channel, index, pseudonym=pseudonym)
     if report.fake == "code":
         return fake
-    return reference_bits(KEY, one_hot(fake, k), channel=answer, purpose=FAKE_BITS, value=fake, **fields)
+    return reference_bits(KEY, fake, channel=answer, purpose=FAKE_BITS, value=fake, **fields)
 
 
 def asked_of(channel: Channel, pseudonym: int) -> int:

@@ -18,6 +18,7 @@ from scipy.stats import laplace
 import ldp
 from ldp.channels import MAX_DOMAIN_SIZE, MAX_EPSILON, MIN_EPSILON, WORD, noise_at_zero
 from tests.ldp.exact import VECTORS, exp_bounds, refuses
+from tests.ldp.fakes import as_report, chances, supports
 
 Law = dict[Hashable, Fraction]
 Supports = Callable[[Any, int], bool]
@@ -38,14 +39,8 @@ pure_makers = pytest.mark.parametrize("maker", PURE.values(), ids=PURE)
 def law(value: int, channel) -> tuple[Law, Supports]:
     """Probability of every report of a value, and which values a report supports."""
     k = channel.domain_size
-    if isinstance(channel, ldp.GrrChannel):
-        return {y: channel.p if y == value else channel.q for y in range(k)}, lambda y, v: y == v
-    if isinstance(channel, ldp.UnaryChannel):
-        ones = [channel.p if other == value else channel.q for other in range(k)]
-        return {
-            bits: prod(one if bit else 1 - one for bit, one in zip(bits, ones, strict=True))
-            for bits in product((0, 1), repeat=k)
-        }, lambda bits, v: bits[v]
+    if isinstance(channel, ldp.GrrChannel | ldp.UnaryChannel):
+        return {y: row[value] for y, row in chances(channel).items()}, partial(supports, as_report(channel))
     if isinstance(channel, ldp.HashChannel):
         g = channel.cells.domain_size
         hashes = list(product(range(g), repeat=k))
@@ -75,8 +70,8 @@ def test_worst_report_of_all_has_the_stated_ratio(maker, domain_size, epsilon) -
     assert all(sum(entry.values()) == 1 for entry in laws)
     assert max(a[report] / b[report] for a, b in product(laws, repeat=2) for report in a) == channel.ratio
     for value, other in product(range(domain_size), repeat=2):
-        entry, supports = law(value, channel)
-        support = sum(p for report, p in entry.items() if supports(report, other))
+        entry, holds = law(value, channel)
+        support = sum(p for report, p in entry.items() if holds(report, other))
         assert support == (channel.p if value == other else channel.q)
 
 

@@ -17,6 +17,8 @@ CHANNEL = grr_channel(epsilon=Fraction(1), domain_size=3)
 COUNTS = np.array([900, 700, 400], np.int64)
 HARDLY_ANY = geometric_channel(step=Fraction(30))
 WEEK = geometric_channel(step=Fraction(1, 7))
+NOISE = UnionNoise(channel=WEEK, n_cells=16)
+FOUND = noisy_frequencies(COUNTS, n_visitors=9000, noise=NOISE, channel=CHANNEL)
 
 
 def union_law(*, step: float, n_cells: int, size: int = 2**14) -> np.ndarray:
@@ -49,25 +51,21 @@ def test_without_noise_the_estimates_are_the_usual_ones() -> None:
 
 def test_variance_is_that_of_the_answers_and_that_of_the_noise() -> None:
     """A value of frequency f: by hand, in persons: N_x - g n has the noise of all three counts."""
-    noise = UnionNoise(channel=WEEK, n_cells=16)
-    found = noisy_frequencies(COUNTS, n_visitors=9000, noise=noise, channel=CHANNEL)
-    f = np.clip(found.frequency, 0, 1)
+    f = np.clip(FOUND.frequency, 0, 1)
     answers = pure_variance(f, n_reports=2000, n_population=9000, channel=CHANNEL)
     slope = float(CHANNEL.p - CHANNEL.q)
     g = float(CHANNEL.q) + slope * f
-    in_persons = noise.variance * ((1 - g) ** 2 + 2 * g**2)
-    assert found.std_error**2 == pytest.approx(answers + in_persons / (2000 * slope) ** 2, rel=1e-9)
-    assert (found.std_error**2 > 1.5 * answers).all()
+    in_persons = NOISE.variance * ((1 - g) ** 2 + 2 * g**2)
+    assert FOUND.std_error**2 == pytest.approx(answers + in_persons / (2000 * slope) ** 2, rel=1e-9)
+    assert (FOUND.std_error**2 > 1.5 * answers).all()
 
 
 def test_ends_of_the_interval_are_where_the_distance_is_z_standard_deviations() -> None:
-    noise = UnionNoise(channel=WEEK, n_cells=16)
-    found = noisy_frequencies(COUNTS, n_visitors=9000, noise=noise, channel=CHANNEL)
     p, q = float(CHANNEL.p), float(CHANNEL.q)
-    for end in (found.ci_low, found.ci_high):
+    for end in (FOUND.ci_low, FOUND.ci_high):
         g = q + (p - q) * end
         answers = pure_variance(end, n_reports=2000, n_population=9000, channel=CHANNEL)
-        variance = answers * (2000 * (p - q)) ** 2 + noise.variance * ((1 - g) ** 2 + 2 * g**2)
+        variance = answers * (2000 * (p - q)) ** 2 + NOISE.variance * ((1 - g) ** 2 + 2 * g**2)
         z = np.abs(COUNTS - g * 2000) / np.sqrt(variance)
         assert ((z > 1.959) & (z < 2.0)).all()
 
@@ -81,18 +79,16 @@ def test_more_answers_than_visitors_are_a_matter_of_noise() -> None:
 
 @pytest.mark.parametrize("counts", [[10, -8, 30], [0, 0, 0], [-300, 20, 10]])
 def test_answers_that_could_be_noise_give_no_estimate(counts: list[int]) -> None:
-    noise = UnionNoise(channel=WEEK, n_cells=16)
     with pytest.raises(NoReportsError, match="to be told from noise"):
-        noisy_frequencies(np.array(counts, np.int64), n_visitors=500, noise=noise, channel=CHANNEL)
+        noisy_frequencies(np.array(counts, np.int64), n_visitors=500, noise=NOISE, channel=CHANNEL)
 
 
 @pytest.mark.parametrize("n", [80, 140, 145, 150, 160, 200])
 def test_few_answers_give_an_interval_with_ends_or_none(n: int) -> None:
     """Around the least number: never a root of less than 0, nor an interval without its estimate."""
-    noise = UnionNoise(channel=WEEK, n_cells=16)
     counts = np.array([n, n // 2, -n // 2], np.int64)
     try:
-        found = noisy_frequencies(counts, n_visitors=500, noise=noise, channel=CHANNEL)
+        found = noisy_frequencies(counts, n_visitors=500, noise=NOISE, channel=CHANNEL)
     except NoReportsError:
         assert n < 160
         return
@@ -105,22 +101,20 @@ def test_few_answers_give_an_interval_with_ends_or_none(n: int) -> None:
 
 
 def test_visitors_of_a_value_have_the_errors_of_both() -> None:
-    noise = UnionNoise(channel=WEEK, n_cells=16)
-    found = noisy_frequencies(COUNTS, n_visitors=9000, noise=noise, channel=CHANNEL)
-    total = noisy_total(9000, noise=noise)
-    value, low, high = noisy_visitors(found, total=total)
-    assert value == pytest.approx(found.frequency * 9000)
+    total = noisy_total(9000, noise=NOISE)
+    value, low, high = noisy_visitors(FOUND, total=total)
+    assert value == pytest.approx(FOUND.frequency * 9000)
     known = NoisyTotal(value=9000, std_error=0.0, ci_low=9000, ci_high=9000)
-    _, at_least, at_most = noisy_visitors(found, total=known)
-    assert at_least == pytest.approx(found.ci_low * 9000)
-    assert at_most == pytest.approx(found.ci_high * 9000)
+    _, at_least, at_most = noisy_visitors(FOUND, total=known)
+    assert at_least == pytest.approx(FOUND.ci_low * 9000)
+    assert at_most == pytest.approx(FOUND.ci_high * 9000)
     assert (low < at_least).all()
     assert (at_most < high).all()
     half = total.ci_high - 9000
-    expected = sqrt((9000 * (found.ci_high[0] - found.frequency[0])) ** 2 + (found.frequency[0] * half) ** 2)
+    expected = sqrt((9000 * (FOUND.ci_high[0] - FOUND.frequency[0])) ** 2 + (FOUND.frequency[0] * half) ** 2)
     assert high[0] - value[0] == pytest.approx(expected, rel=1e-3)
     with pytest.raises(NoReportsError, match="visitors must be more than 0"):
-        noisy_visitors(found, total=noisy_total(-3, noise=noise))
+        noisy_visitors(FOUND, total=noisy_total(-3, noise=NOISE))
 
 
 def test_arguments_that_break_a_rule_are_refused() -> None:

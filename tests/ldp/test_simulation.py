@@ -64,17 +64,7 @@ def test_a_cap_of_days_leaves_fewer_answers_and_no_union() -> None:
 
 
 def test_weights_say_how_many_answer() -> None:
-    plan = ldp.build_plan(
-        mechanism="smp-grr",
-        unit="profile",
-        version=1,
-        days=1,
-        epsilon=Decimal(1),
-        indicators=[
-            ldp.IndicatorRequest(slug="a", kind="static", domain_size=3, weight=Decimal(3)),
-            ldp.IndicatorRequest(slug="b", kind="static", domain_size=3),
-        ],
-    )
+    plan = replace(make_plan(("static", 3), ("static", 3)), shares=(3 * 2**62, 2**62))
     assert [float(simulation.reporting_share(plan, i)) for i in range(2)] == pytest.approx([0.75, 0.25])
 
 
@@ -171,13 +161,9 @@ class TestEpsilonForPlan:
 
     @pytest.mark.parametrize("presence", [None, Decimal(4)])
     def test_smallest_epsilon_is_found_though_errors_rise_where_grr_takes_over(self, presence) -> None:
-        request = ldp.IndicatorRequest(slug="a", kind="static", domain_size=20)
-
-        def plan_at(epsilon: Decimal, days: int | None = presence and 1) -> ldp.PlanSpec:
-            return ldp.build_plan(
-                mechanism="smp-adp", unit="profile", version=1, days=3, epsilon=epsilon,
-                indicators=[request], presence_epsilon=presence, presence_days=days,
-            )  # fmt: skip
+        def plan_at(epsilon: Decimal) -> ldp.PlanSpec:
+            noise = {"presence_epsilon": presence, "presence_days": presence and 1}
+            return make_plan(("static", 20), mechanism="smp-adp", days=3, epsilon=epsilon, **noise)
 
         def error(thousandths: int) -> float:
             return simulation.forecast(plan_at(thousandths * LEAST), crowd=CROWD)[0].day.half_width(1 / 20)

@@ -1,11 +1,14 @@
 """Planar Laplace noise: its law, what finite precision costs, and the promise by exact tables."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 from math import exp, log, pi
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import integrate
 from scipy.special import ellipe
 
@@ -13,10 +16,10 @@ from ldp.errors import InvalidBudgetError
 from ldp.geo.distances import mean_distance
 from ldp.geo.planar_laplace import PlanarLaplace, angle_step, certified_epsilon, precision_of, sampled_epsilon
 from tests.ldp.exact import VECTORS, refuses
-from tests.ldp.geo.exact_table import sampled_law, square_table, worst_loss
 
 PI = Decimal("3.1415926535897932384626433832795028841971693993751")
 LN_4_IN_200_M = Fraction(Decimal(4).ln()) / 200
+Doubles = NDArray[np.float64]
 LAW = PlanarLaplace(epsilon_per_m=0.25)
 
 
@@ -93,6 +96,64 @@ def small_sampler(epsilon: int | Fraction, *, bits: int, zeros: int, angle_bits:
     step = angle_step(Fraction(epsilon), step_m=1, range_m=range_m, **errors)
     drawn = Decimal(epsilon.numerator) / epsilon.denominator
     return float(certified_epsilon(drawn, step_m=1, range_m=range_m, angle_step=step))
+
+
+def sampled_law(*, bits: int, zeros: int | None) -> Callable[[Doubles], Doubles]:
+    """Distribution of minus the logarithm of two numbers of so many bits, as the kernel draws them.
+
+    One that begins with `zeros` zeros counts as 2**-zeros times one that is drawn again; None: none is.
+    """
+    numbers = np.arange(2 ** (bits - (zeros or bits)) if zeros else 0, 2**bits)
+    lengths = -np.log((numbers + 0.5) / 2**bits)
+    pairs = np.add.outer(lengths, lengths).ravel()
+    weights = np.full(pairs.size, 4.0**-bits)
+    if zeros:
+        # How many zeros both have more has the law of a sum of two geometric variables.
+        repeats = np.arange(60 // zeros)
+        pairs = np.add.outer(zeros * np.log(2) * repeats, pairs).ravel()
+        weights = np.multiply.outer((repeats + 1) * 2.0 ** (-zeros * repeats), weights).ravel()
+    order = np.argsort(pairs)
+    lengths, below = pairs[order], np.concatenate([[0.0], np.cumsum(weights[order])])
+    return lambda radii: np.where(np.isinf(radii), 1.0, below[np.searchsorted(lengths, radii)])
+
+
+def square_table(law, *, epsilon, n_x, n_y, angle_bits, clamps=True) -> Doubles:
+    """Probability of each square from the middle of each one; shape (n_x * n_y, n_x * n_y), side 1.
+
+    Points outside belong to the nearest square, or to none. Along a ray the square changes where it crosses a
+    line of the grid, so the probability of a square is a difference of the law at two crossings.
+    """
+    theta = -np.pi / 4 + 2 * np.pi * (np.arange(2**angle_bits) + 0.5) / 2**angle_bits
+    cosine, sine = np.cos(theta)[:, None], np.sin(theta)[:, None]
+    table = np.zeros((n_x * n_y, n_x * n_y))
+    for row, column in product(range(n_y), range(n_x)):
+        x, y = column + 0.5, row + 0.5
+        across = np.hstack([(np.arange(n_x + 1) - x) / cosine, (np.arange(n_y + 1) - y) / sine])
+        stops = np.sort(np.where(across > 0, across, np.inf), axis=1)
+        stops = np.hstack([np.zeros_like(cosine), stops, np.full_like(cosine, np.inf)])
+        mass = np.diff(law(epsilon * stops), axis=1) / 2**angle_bits
+        inner = np.where(np.isinf(stops[:, 1:]), stops[:, :-1] + 1, (stops[:, :-1] + stops[:, 1:]) / 2)
+        inner = np.where(np.isinf(inner), 0.0, inner)  # beyond the last crossing but one there is no mass
+        to_x, to_y = np.floor(x + inner * cosine), np.floor(y + inner * sine)
+        inside = (to_x >= 0) & (to_x < n_x) & (to_y >= 0) & (to_y < n_y)
+        codes = np.clip(to_y, 0, n_y - 1) * n_x + np.clip(to_x, 0, n_x - 1)
+        kept = mass if clamps else mass * inside
+        table[row * n_x + column] = np.bincount(codes.ravel().astype(int), kept.ravel(), minlength=n_x * n_y)
+    return table
+
+
+def worst_loss(table: Doubles, *, n_x: int) -> float:
+    """Largest logarithm of a ratio of two rows, per distance of their squares; inf if one of them is 0."""
+    rows, columns = np.divmod(np.arange(table.shape[0]), n_x)
+    distances = np.hypot(np.subtract.outer(rows, rows), np.subtract.outer(columns, columns))
+    worst = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(table)
+        for one in range(table.shape[0]):
+            gaps = np.nanmax(logs[one] - logs, axis=1)  # -inf less -inf is no loss
+            gaps[one] = 0.0
+            worst = max(worst, float(np.max(gaps / np.maximum(distances[one], 1.0))))
+    return worst
 
 
 @pytest.mark.parametrize(
