@@ -283,14 +283,10 @@ def test_simulated_windows_have_the_exact_variance(solution):
     setting = windows.Setting(solution=solution, epsilon="2", per_profile=False)
     spec = windows.plan(setting)
     visitors = np.array(windows.n_visitors())
-    expected = np.zeros(len(windows.WINDOWS))
+    n, expected = visitors / spec.d if spec.is_sampled else visitors, np.zeros(len(windows.WINDOWS))
     for indicator, truth in zip(spec.indicators, windows.truth(), strict=True):
-        variances = ldp.pure_variance(
-            truth,
-            n_reports=visitors / spec.d if spec.is_sampled else visitors,
-            n_population=visitors,
-            channel=ldp.grr_channel(epsilon=indicator.epsilon, domain_size=indicator.domain_size),
-        )
+        channel = ldp.grr_channel(epsilon=indicator.epsilon, domain_size=indicator.domain_size)
+        variances = ldp.pure_variance(truth, n_reports=n, n_population=visitors, channel=channel)
         expected += variances.sum(axis=0) / sum(windows.domain_sizes())
     found = windows.errors(setting, 15) ** 2
     error = found.std(axis=0, ddof=1) / sqrt(15)

@@ -86,14 +86,11 @@ def test_answer_is_recognised_as_often_as_by_enumeration(
     channel = fake_data_channel(protocol, epsilon=epsilon, **common)
     answered = with_value = Fraction(0)
     for tuple_ in product(*map(outputs, channel.reports)):
-        fakes = prod(fake_probability(r, y) for r, y in zip(channel.reports, tuple_, strict=True))
-        joint = [
-            [
-                fakes / fake_probability(report, y) * report.share * f * answer_probability(report, y, value)
-                for value, f in enumerate(prior)
-            ]
-            for report, y, prior in zip(channel.reports, tuple_, priors, strict=True)
-        ]
+        fakes = [fake_probability(r, y) for r, y in zip(channel.reports, tuple_, strict=True)]
+        joint = []
+        for report, y, prior, fake in zip(channel.reports, tuple_, priors, fakes, strict=True):
+            others = prod(fakes) / fake * report.share
+            joint.append([others * f * answer_probability(report, y, x) for x, f in enumerate(prior)])
         answered += max(map(sum, joint))
         with_value += max(map(max, joint))
     known = [[float(f) for f in prior] for prior in priors]

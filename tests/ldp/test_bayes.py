@@ -162,13 +162,8 @@ def test_noisy_counts_are_as_likely_as_the_table_says() -> None:
     likelihoods = histogram_likelihoods(reports, channel=channel)
 
     def exact(report: np.ndarray, present: int) -> Fraction:
-        return prod(
-            (
-                Fraction(channel.weights[(1 - count if x == present else count) - channel.lowest], 2**64)
-                for x, count in enumerate(report.tolist())
-            ),
-            start=Fraction(1),
-        )
+        noise = [1 - count if x == present else count for x, count in enumerate(report.tolist())]
+        return prod((Fraction(channel.weights[y - channel.lowest], 2**64) for y in noise), start=Fraction(1))
 
     for row, report in zip(likelihoods, reports, strict=True):
         expected = [float(exact(report, x) / exact(report, 0)) for x in range(3)]

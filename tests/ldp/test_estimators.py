@@ -147,11 +147,6 @@ def test_counts_that_cannot_be_are_refused() -> None:
         refuses(message, grr_frequencies, arguments.pop("counts"), channel=CHANNEL, **arguments)
 
 
-@pytest.mark.parametrize("vector", VECTORS["I_norm_sub"], ids=lambda v: str(v["f"]))
-def test_projection_is_that_of_the_vectors(vector: dict[str, list[float]]) -> None:
-    assert project_simplex(vector["f"]) == pytest.approx(vector["out"], abs=1e-15)
-
-
 @given(f=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), total=st.sampled_from([1.0, 0.25, 1e4]))
 def test_projection_is_the_nearest_distribution(f: list[float], total: float) -> None:
     """What only the nearest point meets: one common shift where it is positive, less elsewhere."""

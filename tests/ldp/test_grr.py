@@ -1,5 +1,6 @@
 """Generalised randomised response: the kernel on chosen bits, the answers on keyed ones."""
 
+from collections import Counter
 from fractions import Fraction
 from itertools import product
 
@@ -58,12 +59,6 @@ def test_kernel_counts_biased_words_and_leaves_missing_values() -> None:
     assert answers[2] != 0
 
 
-def test_kernel_never_redraws_when_the_others_divide_the_range() -> None:
-    last = int(last_accepted(4))
-    assert last == TOP
-    assert run_kernel([4, 0], [(TOP, TOP), (TOP, TOP)], threshold=1, k=5, last=last) == ([3, 4], 0)
-
-
 def test_each_row_has_the_limits_of_its_indicator() -> None:
     rng = np.random.default_rng(3)
     sizes = [2, 3, 8, MAX_DOMAIN_SIZE]
@@ -89,22 +84,15 @@ def test_kernel_realises_its_channel_exactly(k: int, threshold: int) -> None:
     for value in range(k):
         out, biased = run_kernel([value] * len(words), words, threshold=threshold, k=k, last=last)
         assert biased == 256 * (255 - last)
-        replaced = [
-            sum(
-                1
-                for (u, second), code in zip(words, out, strict=True)
-                # A biased word starts over with the replacement alone.
-                if u >= threshold and second <= last and code == other
-            )
-            for other in range(k)
-        ]
+        # A biased word starts over with the replacement alone.
+        pairs = zip(words, out, strict=True)
+        moved = Counter(code for (u, second), code in pairs if u >= threshold and second <= last)
+        replaced = [moved[other] for other in range(k)]
         assert sum(replaced) == (256 - threshold) * (last + 1)
         scale = (1 - p) / sum(replaced)
         table.append([p if other == value else replaced[other] * scale for other in range(k)])
         assert replaced[value] == 0
     assert table == [[p if x == v else q for x in range(k)] for v in range(k)]
-    worst = max(table[v][x] / table[w][x] for v, w, x in product(range(k), repeat=3))
-    assert worst == max(p / q, q / p) == Fraction(threshold * (k - 1), 256 - threshold)
 
 
 def test_biased_replacements_are_drawn_again_from_the_next_counter() -> None:

@@ -40,24 +40,16 @@ def test_lane_is_one_exactly_below_its_threshold(n_lanes: int) -> None:
     fields = {"purpose": 3, **FIELDS, "counter": 64}
     people = pseudonyms.tolist()
     numbers = [reference_numbers(KEY, n_lanes, pseudonym=who, value=5, **fields) for who in people]
-    every = np.full(3, 2**n_lanes - 1, np.uint64)
+    every, none = np.full(3, 2**n_lanes - 1, np.uint64), [0] * n_lanes
+    keyed = {"pseudonyms": pseudonyms, "keyed": 5, "prf": KeyedPrf(KEY), **fields}
     for changed in (0, *(1 << digit for digit in range(64))):
         thresholds = [number ^ changed for number in numbers[1]]
-        for is_one in (False, True):
-            noisy = lanes.draw(
-                every if is_one else np.zeros(3, np.uint64),
-                drawn=every,
-                digits=lanes.Digits.of_lanes(
-                    p=thresholds if is_one else [0] * n_lanes, q=[0] * n_lanes if is_one else thresholds
-                ),
-                pseudonyms=pseudonyms,
-                keyed=5,
-                prf=KeyedPrf(KEY),
-                **fields,
-            )
-            assert noisy.tolist() == [
-                sum(int(row[lane] < thresholds[lane]) << lane for lane in range(n_lanes)) for row in numbers
-            ]
+        expected = [
+            sum(int(row[lane] < thresholds[lane]) << lane for lane in range(n_lanes)) for row in numbers
+        ]
+        for truth, p, q in ((0 * every, none, thresholds), (every, thresholds, none)):
+            noisy = lanes.draw(truth, drawn=every, digits=lanes.Digits.of_lanes(p=p, q=q), **keyed)
+            assert noisy.tolist() == expected
 
 
 @pytest.mark.parametrize(("n_p", "n_q"), [(0, 0), (65, 65), (3, 4), (4, 3)])

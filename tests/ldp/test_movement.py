@@ -218,33 +218,18 @@ def test_range_of_a_quadratic_is_clipped_and_whole_where_nothing_is_known() -> N
 
 
 def test_what_cannot_be_is_refused() -> None:
-    for function, arguments, message in (
-        (
-            movement.leaving_visitors,
-            {"window": Window(1, 2), "until": 2},
-            r"until must be in \(2, 3\], got 2",
-        ),
-        (
-            movement.leaving_visitors,
-            {"window": Window(1, 2), "until": 4},
-            r"until must be in \(2, 3\], got 4",
-        ),
-        (
-            movement.shared_visitors,
-            {"first": Window(1, 1), "second": Window(3, 3)},
-            r"windows must overlap or touch, got 1\.\.1 and 3\.\.3",
-        ),
-        (
-            movement.day_pair_visitors,
-            {"days": (2, 2)},
-            "days must be the earlier and the later one, got 2 and 2",
-        ),
-        (movement.day_pair_share, {"days": (1, 4)}, r"window must lie within days 1\.\.3, got 4\.\.4"),
-        (movement.mean_days_present, {"level": 1.0}, r"level must be in \(0, 1\), got 1.0"),
-    ):
-        presence = np.array([0b001] * 5 + [0b110] * 5)
-        tallies = tallies_of(presence, np.zeros(10), days=3, channel=SURE)
-        refuses(message, function, tallies, **arguments)
+    presence, begin, end = np.array([0b001] * 5 + [0b110] * 5), Window(1, 1), Window(3, 3)
+    tallies = tallies_of(presence, np.zeros(10), days=3, channel=SURE)
+    for until in (2, 4):
+        message = rf"until must be in \(2, 3\], got {until}"
+        refuses(message, movement.leaving_visitors, tallies, window=Window(1, 2), until=until)
+    message = r"windows must overlap or touch, got 1\.\.1 and 3\.\.3"
+    refuses(message, movement.shared_visitors, tallies, first=begin, second=end)
+    message = "days must be the earlier and the later one, got 2 and 2"
+    refuses(message, movement.day_pair_visitors, tallies, days=(2, 2))
+    message = r"window must lie within days 1\.\.3, got 4\.\.4"
+    refuses(message, movement.day_pair_share, tallies, days=(1, 4))
+    refuses(r"level must be in \(0, 1\), got 1.0", movement.mean_days_present, tallies, level=1.0)
 
 
 CALLS = [

@@ -131,18 +131,10 @@ def make_profiles(n: int) -> np.ndarray:
 
 def one_by_one(profiles: np.ndarray, pseudonyms: np.ndarray) -> np.ndarray:
     """Answers of everyone to everything, by the function for one indicator."""
+    values = np.where(profiles == NO_ANSWER, -1, profiles.astype(np.int32)).astype(np.int32)
+    keyed = {"pseudonyms": pseudonyms, "prf": PRF, "plan_version": 7}
     return np.stack(
-        [
-            grr.answers(
-                np.where(codes == NO_ANSWER, -1, codes.astype(np.int32)).astype(np.int32),
-                pseudonyms=pseudonyms,
-                prf=PRF,
-                channel=channel,
-                indicator=indicator,
-                plan_version=7,
-            )
-            for indicator, (codes, channel) in enumerate(zip(profiles, CHANNELS, strict=True))
-        ]
+        [grr.answers(values[i], channel=channel, indicator=i, **keyed) for i, channel in enumerate(CHANNELS)]
     )
 
 

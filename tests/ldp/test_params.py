@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -94,20 +94,23 @@ def test_an_epsilon_of_an_indicator_is_refused_where_there_is_one_for_all(mechan
         built({"epsilon": Decimal("0.5")}, mechanism=mechanism)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "oracle"),
-    [("smp-grr", ldp.grr_channel), ("smp-oue", ldp.oue_channel), ("smp-adp", ldp.adp_channel)],
-)
-def test_channel_of_an_answer_is_that_of_the_oracle(mechanism, oracle) -> None:
-    own = [{}, {"epsilon": Decimal("0.5")}, {"epsilon": Decimal(2)}]
-    sizes = [{"domain_size": k} for k in SIZES]
-    plan = built(*[one | size for one, size in zip(own, sizes, strict=True)], mechanism=mechanism)
-    assert (plan.is_sampled, plan.has_fakes, plan.epsilon) == (True, False, None)
-    for index, (k, epsilon) in enumerate(zip(SIZES, (1, Fraction(1, 2), 2), strict=True)):
-        channel = oracle(epsilon=Fraction(epsilon), domain_size=k)
-        assert plan.channel(index) == plan.answer_channel(index) == channel
-    with pytest.raises(ldp.PlanError, match=f"fake_data needs a mechanism with fake data, got {mechanism}"):
-        _ = plan.fake_data
+def test_channel_of_an_answer_is_that_of_the_oracle() -> None:
+    for mechanism, oracle in (
+        ("smp-grr", ldp.grr_channel),
+        ("smp-oue", ldp.oue_channel),
+        ("smp-adp", ldp.adp_channel),
+    ):
+        own = [{}, {"epsilon": Decimal("0.5")}, {"epsilon": Decimal(2)}]
+        sizes = [{"domain_size": k} for k in SIZES]
+        plan = built(*[one | size for one, size in zip(own, sizes, strict=True)], mechanism=mechanism)
+        assert (plan.is_sampled, plan.has_fakes, plan.epsilon) == (True, False, None)
+        for index, (k, epsilon) in enumerate(zip(SIZES, (1, Fraction(1, 2), 2), strict=True)):
+            channel = oracle(epsilon=Fraction(epsilon), domain_size=k)
+            assert plan.channel(index) == plan.answer_channel(index) == channel
+        with pytest.raises(
+            ldp.PlanError, match=f"fake_data needs a mechanism with fake data, got {mechanism}"
+        ):
+            _ = plan.fake_data
 
 
 @pytest.mark.parametrize("mechanism", FAKED)
@@ -171,17 +174,14 @@ def test_plan_that_contradicts_itself_is_refused() -> None:
         refuses(message, replace, PLAN, error=ldp.PlanError, **changes)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_indicator_that_contradicts_itself_is_refused() -> None:
+    for changes, message in (
         ({"slug": ""}, "slug of an indicator must not be empty"),
         ({"kind": "weekly"}, "kind of gender must be one of .* got 'weekly'"),
         ({"max_values": 2}, "max_values of gender must be absent for a static indicator, got 2"),
-    ],
-)
-def test_indicator_that_contradicts_itself_is_refused(changes, message) -> None:
-    refuses(message, replace, GENDER, error=ldp.PlanError, **changes)
-    refuses("indicator must be one of the plan's, got 'age'", PLAN.index, "age", error=ldp.PlanError)
+    ):
+        refuses(message, replace, GENDER, error=ldp.PlanError, **changes)
+        refuses("indicator must be one of the plan's, got 'age'", PLAN.index, "age", error=ldp.PlanError)
 
 
 @pytest.mark.parametrize("mechanism", get_args(Mechanism))
@@ -221,9 +221,8 @@ def test_json_of_plans_without_fake_data_is_as_it_was() -> None:
     assert ldp.PlanSpec.from_json(stored) == plan
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_json_of_another_shape_is_refused() -> None:
+    for change in (
         {"epsilon": "much"},
         {"epsilon": None},
         {"days": None},
@@ -232,8 +231,6 @@ def test_json_of_plans_without_fake_data_is_as_it_was() -> None:
         {"indicators": 5},
         {"indicators": [PLAN.to_json()["indicators"][0] | {"epsilon": "1/0"}]},
         {"indicators": [PLAN.to_json()["indicators"][0] | {"epsilon": "much"}]},
-    ],
-)
-def test_json_of_another_shape_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(ldp.PlanError, match="plan must be an object as to_json writes it"):
-        ldp.PlanSpec.from_json(PLAN.to_json() | change)
+    ):
+        with pytest.raises(ldp.PlanError, match="plan must be an object as to_json writes it"):
+            ldp.PlanSpec.from_json(PLAN.to_json() | change)

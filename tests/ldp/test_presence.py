@@ -112,17 +112,13 @@ def test_worst_output_loses_exactly_what_is_certified_for_adding_and_never_more_
     """All cells of a study of three days at once: outputs far up and far down, in every combination."""
     spec = plan(days=3, presence_days=2)
     noise = spec.visitor_noise
+    chance = noise.channel.probability
     grid = [(p, t) for t in range(1, 4) for p in range(t)]
     people = list(day_sets(3, 2))
     worst_added = worst_moved = Fraction(1)
     for choice in range(2 ** len(grid)):
         output = {cell: (choice >> i & 1) * 4 - 1 for i, cell in enumerate(grid)}
-        laws = [
-            prod(
-                noise.channel.probability(value - (cell in cells_of(days))) for cell, value in output.items()
-            )
-            for days in people
-        ]
+        laws = [prod(chance(y - (cell in cells_of(days))) for cell, y in output.items()) for days in people]
         worst_added = max(worst_added, *(max(law / laws[0], laws[0] / law) for law in laws))
         worst_moved = max(worst_moved, max(laws) / min(laws))
     assert worst_added == noise.channel.ratio**2
@@ -167,20 +163,13 @@ def test_noise_is_the_law_drawn_from_the_words_of_the_block() -> None:
 
 
 def _by_hand(secret: bytes, channel: GeometricChannel, *, previous: int, day: int, code: int) -> int:
+    fields = {"purpose": PRESENCE_NOISE, "indicator": 0, "plan_version": 1, "counter": 0}
     for attempt in range(100):
         draws = iter(range(attempt * 2**24, (attempt + 1) * 2**24))
 
         def word() -> int:
-            first, _ = reference_words(
-                secret,
-                pseudonym=next(draws) << 16 | previous << 8 | day,  # noqa: B023
-                purpose=PRESENCE_NOISE,
-                indicator=0,
-                plan_version=1,
-                value=code,
-                counter=0,
-            )
-            return first
+            cell = next(draws) << 16 | previous << 8 | day  # noqa: B023
+            return reference_words(secret, pseudonym=cell, value=code, **fields)[0]
 
         is_negative = word() >= 2**63
         magnitude = sum((word() < threshold) << j for j, threshold in enumerate(channel.digits))

@@ -74,13 +74,6 @@ def test_one_report_at_a_time_is_the_same() -> None:
         assert np.array_equal(sanitiser.answer(index, PEOPLE, values[index]), words[:, 0])
 
 
-def test_adaptive_plans_report_codes_and_bits() -> None:
-    plan = plan_of("smp-adp")
-    assert [type(plan.answer_channel(i)) is ldp.GrrChannel for i in range(3)] == [True, False, False]
-    widths = [words.shape[1] for words in ldp.Sanitiser(plan, PRF).reports(PEOPLE, values_of(plan))]
-    assert widths == [1, 5, 1]
-
-
 def test_what_makes_no_sense_is_refused() -> None:
     values = np.zeros(2000, np.int32)
     oue, codes, bits = (ldp.Sanitiser(plan_of(name), PRF) for name in ("smp-oue", "rsfd-grr", "rsfd-ouez"))

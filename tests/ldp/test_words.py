@@ -99,13 +99,6 @@ def test_tallies_count_each_bit_and_each_report_once(people, k, sign) -> None:
     assert np.array_equal(n_reports, sign * expected[1])
 
 
-def test_report_without_a_bit_is_a_report() -> None:
-    counts, n_reports = slow([], 16)
-    tally_static_words(np.array([1, 1], np.uint64), words_of([0, None], 16), counts, n_reports, sign=1)
-    assert not counts.any()
-    assert n_reports.sum() == n_reports[0, 1] == 1
-
-
 def test_what_does_not_fit_is_refused_and_nothing_counted() -> None:
     for changes, message in (
         ({"words": np.zeros((2, 1), np.uint16)}, r"words must be uint16 of shape \(2, 1, 2\), got uint16"),

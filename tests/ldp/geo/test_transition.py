@@ -23,35 +23,17 @@ def matrix(transition: Transition) -> Floats:
 
 
 def folded(transition: Transition) -> Floats:
-    """[place, report] from chances of quadrants alone: no transform, no symmetry between the sides."""
-    grid = transition.grid
-    beyond = quadrant_probabilities(40, transition.epsilon_per_m * grid.step_m)
-    lines = np.arange(-39, 41)  # the line left of each offset
-    near = np.where(lines > 0, lines, 1 - lines)
-
-    def quadrant(down: int, left: int) -> float:
-        """Chance of at least so many rows and columns on, less half a cell; of any signs."""
-        j, k = near[down + 39], near[left + 39]
-        if down > 0 and left > 0:
-            return float(beyond[j, k])
-        rows, columns = beyond[j, 1] + beyond[j, 0], beyond[k, 1] + beyond[k, 0]  # half planes
-        if down > 0:
-            return float(rows - beyond[j, k])
-        if left > 0:
-            return float(columns - beyond[j, k])
-        return float(1 - rows - columns + beyond[j, k])
-
-    found = np.zeros((grid.n_cells, grid.n_cells))
-    for place in range(grid.n_cells):
-        y, x = divmod(place, grid.n_x)
-        for report in range(grid.n_cells):
-            row, column = divmod(report, grid.n_x)
-            low_y, high_y = (-30 if row == 0 else row - y), (30 if row == grid.n_y - 1 else row - y + 1)
-            low_x = -30 if column == 0 else column - x
-            high_x = 30 if column == grid.n_x - 1 else column - x + 1
-            near_x = quadrant(low_y, low_x) - quadrant(high_y, low_x)
-            found[place, report] = near_x - quadrant(low_y, high_x) + quadrant(high_y, high_x)
-    return found
+    """[place, report] without a transform: chances of cells far and wide, kept by the nearest in the grid."""
+    grid, steps = transition.grid, np.arange(-79, 80)
+    wide = Grid(x0_m=0, y0_m=0, step_m=grid.step_m, n_x=80, n_y=80)
+    far = Transition(wide, epsilon_per_m=transition.epsilon_per_m).offsets
+    chances = far[np.abs(steps)[:, np.newaxis], np.abs(steps)].ravel()
+    found = []
+    for y, x in np.ndindex(grid.shape):
+        rows, columns = np.clip(y + steps, 0, grid.n_y - 1), np.clip(x + steps, 0, grid.n_x - 1)
+        reports = (rows[:, np.newaxis] * grid.n_x + columns).ravel()
+        found.append(np.bincount(reports, chances, minlength=grid.n_cells))
+    return np.array(found)
 
 
 @pytest.mark.parametrize("epsilon_per_cell", [0.01, 0.3466, 3.0])
@@ -85,9 +67,7 @@ def test_chance_to_stay_is_the_integral_in_polar_coordinates() -> None:
 def test_operator_is_the_folded_matrix(n_x: int, n_y: int, epsilon_per_m: float) -> None:
     transition = Transition(small_grid(n_x, n_y), epsilon_per_m=epsilon_per_m)
     exact = folded(transition)
-    # What lies more than 30 cells away is in no quadrant of the reference.
-    tolerance = 2e-15 if epsilon_per_m == 0.05 else 1e-4
-    np.testing.assert_allclose(matrix(transition), exact, atol=tolerance)
+    np.testing.assert_allclose(matrix(transition), exact, atol=1e-14)
     np.testing.assert_allclose(matrix(transition).sum(axis=1), 1, atol=1e-14)
 
 
