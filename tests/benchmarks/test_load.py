@@ -137,9 +137,7 @@ def names():
     return b"".join(each.stdout for each in listed).decode()
 
 
-@pytest.mark.skipif(
-    os.geteuid() != 0 or not shutil.which("ip"), reason="network namespaces need root and iproute2"
-)
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="namespaces need root and iproute2")
 def test_hosts_talk_to_each_other_and_their_bytes_are_counted_until_whatever_ends_the_run():
     with pytest.raises(KeyboardInterrupt), Network(2) as network:
         tag = network.runs_in(0)[-1].rpartition("-")[0]

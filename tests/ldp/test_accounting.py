@@ -19,9 +19,8 @@ from tests.ldp.fakes import chances, losses
 
 FAKED = ("rsfd-grr", "rsfd-ouez", "rsfd-adp")
 
-indicators_st = st.lists(
-    st.tuples(st.sampled_from(["static", "daily"]), st.integers(2, 65534)), min_size=1, max_size=8
-)
+kinds_st = st.sampled_from(["static", "daily"])
+indicators_st = st.lists(st.tuples(kinds_st, st.integers(2, 65534)), min_size=1, max_size=9)
 
 
 @given(

@@ -98,14 +98,14 @@ def test_ratio_of_one_report_is_that_of_all_its_outputs(channel) -> None:
 
 
 @rows
-@pytest.mark.parametrize(
-    ("protocol", "column"), [("grr", "attr_grr"), ("ouer", "attr_ouer"), ("adp", "attr_adp")]
-)
-def test_published_epsilon_reveals_what_the_sheet_says(row, protocol, column) -> None:
+@pytest.mark.parametrize("protocol", ["grr", "ouer", "adp"])
+def test_published_epsilon_reveals_what_the_sheet_says(row, protocol) -> None:
     """The published epsilon' is what a profile loses, and large domains lose more than epsilon too."""
     epsilon = Fraction(row["eps_prime"])
     channel = fake_data_channel(protocol, epsilon=epsilon, unit="profile", domain_sizes=SIZES)
-    assert [log(ratio) for ratio in channel.ratios_attribute] == pytest.approx(row[column], rel=1e-12)
+    assert [log(ratio) for ratio in channel.ratios_attribute] == pytest.approx(
+        row[f"attr_{protocol}"], rel=1e-12
+    )
     assert float(channel.epsilon_profile) == pytest.approx(row["tuple_true"], rel=1e-12)
     if protocol == "adp":
         chosen = ["GRR" if report.fake == "code" else "OUEz" for report in channel.reports]

@@ -262,9 +262,8 @@ def test_columns_are_uniform_among_those_of_their_sign(k: int, columns: int) -> 
         plus = [((value + 1) & y).bit_count() % 2 == 0 for y in range(columns)]
         assert sum(plus) == columns // 2
         share = 2 * len(words) // columns // size
-        assert np.bincount(out, minlength=columns).tolist() == [
-            share * (threshold if is_plus else size - threshold) for is_plus in plus
-        ]
+        expected = [share * (threshold if is_plus else size - threshold) for is_plus in plus]
+        assert np.bincount(out, minlength=columns).tolist() == expected
 
 
 @pytest.mark.parametrize("size", [1, 2, 8, 64])
@@ -308,13 +307,14 @@ def test_values_and_reports_that_do_not_fit_are_refused() -> None:
     refuses(message, answer, np.zeros(1, np.int32), channel=GEOMETRIC)
     makers = (ldp.grr_channel, ldp.oue_channel, ldp.hadamard_channel, ldp.olh_channel)
     grr3, oue3, hadamard3, olh3 = (maker(epsilon=Fraction(1), domain_size=3) for maker in makers)
-    message = r"uint64 of shape \(n, 1\), got uint8 of \(2, 3\)"
-    refuses(message, count_support, np.zeros((2, 3), np.uint8), channel=oue3)
-    message = r"shape \(n, 1\), got uint64 of \(2, 2\)"
-    refuses(message, count_support, np.zeros((2, 2), np.uint64), channel=oue3)
-    refuses(r"shape \(n, 1\), got uint64 of \(2,\)", count_support, np.zeros(2, np.uint64), channel=oue3)
-    refuses("of 3 values, got bits of others", count_support, np.array([[7], [8]], np.uint64), channel=oue3)
-    refuses("reports must be of 3 values, got 6", count_support, np.array([0, 5], np.uint16), channel=grr3)
-    refuses("column must be < 4, got 4", count_support, np.array([0, 4], np.uint16), channel=hadamard3)
+    for reports, channel, message in (
+        (np.zeros((2, 3), np.uint8), oue3, r"uint64 of shape \(n, 1\), got uint8 of \(2, 3\)"),
+        (np.zeros((2, 2), np.uint64), oue3, r"shape \(n, 1\), got uint64 of \(2, 2\)"),
+        (np.zeros(2, np.uint64), oue3, r"shape \(n, 1\), got uint64 of \(2,\)"),
+        (np.array([[7], [8]], np.uint64), oue3, "of 3 values, got bits of others"),
+        (np.array([0, 5], np.uint16), grr3, "reports must be of 3 values, got 6"),
+        (np.array([0, 4], np.uint16), hadamard3, "column must be < 4, got 4"),
+    ):
+        refuses(message, count_support, reports, channel=channel)
     reports = hashing.HashReports(seeds=np.zeros(2, np.uint64), cells=np.zeros(1, np.uint16))
     refuses(r"cells must have shape \(2,\), got \(1,\)", count_support, reports, channel=olh3)

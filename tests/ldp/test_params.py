@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 import ldp
 from ldp.params import Mechanism
 from tests.ldp.exact import make_plan, refuses
+from tests.ldp.test_accounting import indicators_st
 
 FAKED = {"rsfd-grr": "grr", "rsfd-ouez": "ouez", "rsfd-adp": "adp"}
 SIZES = (3, 8, 37)
 STATIC = [("static", k) for k in SIZES]
 
 GENDER = ldp.IndicatorSpec(slug="gender", kind="static", domain_size=3, epsilon=Fraction(1))
-DURATION = ldp.IndicatorSpec(
-    slug="visit_duration", kind="daily", domain_size=10, epsilon=Fraction(1, 2), max_values=4
-)
+DURATION = ldp.IndicatorSpec(slug="stay", kind="daily", domain_size=10, epsilon=Fraction(1, 2), max_values=4)
 PLAN = ldp.PlanSpec(mechanism="smp-grr", unit="profile", version=1, days=7, indicators=(GENDER, DURATION))
 
 
@@ -80,12 +79,6 @@ def test_weights_shares_and_epsilons_that_cannot_be_are_refused() -> None:
     faked = make_plan(*STATIC, mechanism="rsfd-ouez")
     other = (*faked.indicators[:2], replace(faked.indicators[2], epsilon=Fraction(1, 2)))
     refuses("epsilon of the indicators must be one under rsfd-ouez, got", replace, faked, indicators=other)
-
-
-def test_splitting_shares_epsilon_exactly() -> None:
-    plan = make_plan(*[("static", 3)] * 7, mechanism="spl-grr")
-    assert {spec.epsilon for spec in plan.indicators} == {Fraction(1, 7)}
-    assert not plan.is_sampled
 
 
 @pytest.mark.parametrize(("mechanism", "why"), [("spl-grr", "shares one"), ("rsfd-adp", "has one for all")])
@@ -163,7 +156,7 @@ def test_plan_that_contradicts_itself_is_refused() -> None:
         ({"version": 256}, r"version must be in \[1, 255\], got 256"),
         ({"days": 0}, r"days must be in \[1, 62\], got 0"),
         ({"days": 63}, r"days must be in \[1, 62\], got 63"),
-        ({"days": 3}, r"max_values of visit_duration must be in \[1, 3\], got 4"),
+        ({"days": 3}, r"max_values of stay must be in \[1, 3\], got 4"),
         ({"indicators": ()}, r"number of indicators must be in \[1, 255\], got 0"),
         ({"indicators": (GENDER, GENDER)}, "slug of an indicator must be unique, got 'gender' twice"),
         (
@@ -193,9 +186,7 @@ def test_plan_of_nothing_is_refused(mechanism: str, unit: str) -> None:
 @given(
     mechanism=st.sampled_from(get_args(Mechanism)),
     epsilon=st.decimals("0.1", "20", places=4),
-    indicators=st.lists(
-        st.tuples(st.sampled_from(["static", "daily"]), st.integers(2, 65534)), min_size=1, max_size=9
-    ),
+    indicators=indicators_st,
 )
 def test_json_round_trip_is_exact(mechanism, epsilon, indicators) -> None:
     plan = make_plan(*indicators, mechanism=mechanism, epsilon=epsilon, max_values=2)

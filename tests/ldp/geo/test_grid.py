@@ -10,6 +10,7 @@ from ldp.geo.grid import Grid
 from tests.ldp.exact import refuses
 
 GRID = Grid(x0_m=-300, y0_m=1000, step_m=100, n_x=5, n_y=3)
+origins, steps = st.integers(-20_000_000, 20_000_000), st.integers(1, 100_000)
 
 
 def test_code_is_row_times_columns_plus_column() -> None:
@@ -37,13 +38,7 @@ def test_points_outside_belong_to_the_nearest_square(x_m: float, y_m: float, cod
         assert np.hypot(centre_x - x_m, centre_y - y_m).argmin() == code
 
 
-@given(
-    x0_m=st.integers(-20_000_000, 20_000_000),
-    y0_m=st.integers(-20_000_000, 20_000_000),
-    step_m=st.integers(1, 100_000),
-    n_x=st.integers(1, 255),
-    n_y=st.integers(1, 256),
-)
+@given(x0_m=origins, y0_m=origins, step_m=steps, n_x=st.integers(1, 255), n_y=st.integers(1, 256))
 def test_middles_are_inside_and_give_their_code(**sides: int) -> None:
     grid = Grid(**sides)
     x_m, y_m = grid.centres()
@@ -53,7 +48,7 @@ def test_middles_are_inside_and_give_their_code(**sides: int) -> None:
     assert Grid.from_json(grid.to_json()) == grid
 
 
-@given(step_m=st.integers(1, 100_000), n_x=st.integers(1, 300), n_y=st.integers(1, 200))
+@given(step_m=steps, n_x=st.integers(1, 300), n_y=st.integers(1, 200))
 def test_diameter_is_the_diagonal_rounded_up(step_m: int, n_x: int, n_y: int) -> None:
     diameter = Grid(x0_m=0, y0_m=0, step_m=step_m, n_x=n_x, n_y=n_y).diameter_m
     squared = (n_x**2 + n_y**2) * step_m**2
