@@ -25,10 +25,8 @@ def test_demo_has_one_account_for_each_role_which_sees_every_study(tmp_path) -> 
     assert {name: roles_of(user) for name, user in users.items()} == {role: {role} for role in Role}
     assert all(list(studies_for(user)) == [fair] for user in users.values())
     assert can_sign_in(passwords)
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert json.loads(file.read_text()) == passwords
-    assert len(set(passwords.values())) == len(Role)
-    assert ensure_demo_accounts(file) == passwords
+    assert (file.stat().st_mode & 0o777, json.loads(file.read_text())) == (0o600, passwords)
+    assert (len(set(passwords.values())), ensure_demo_accounts(file)) == (len(Role), passwords)
 
 
 def test_demo_of_an_earlier_version_gets_the_roles_that_it_lacks_and_keeps_what_was_changed(tmp_path) -> None:

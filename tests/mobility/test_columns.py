@@ -60,8 +60,7 @@ def listed(names: set[int]) -> np.ndarray:
 @given(sets=st.lists(SETS, max_size=4))
 def test_union_and_the_rows_of_each_in_it(sets: list[set[int]]) -> None:
     everyone, rows_of = places.union([listed(names) for names in sets])
-    assert everyone.dtype == np.uint64
-    assert everyone.tolist() == sorted(set().union(*sets))
+    assert (everyone.dtype, everyone.tolist()) == (np.uint64, sorted(set().union(*sets)))
     assert [everyone[rows].tolist() for rows in rows_of] == [sorted(names) for names in sets]
 
 
@@ -84,8 +83,7 @@ def test_few_among_many() -> None:
     known = np.arange(0, 200_000, 2, dtype=np.uint64)
     wanted = np.array([0, 1, 777, 778, 131_070, 199_998, 199_999, 2**63], np.uint64)
     mine, theirs = places.shared_rows(known, wanted)
-    assert mine.tolist() == [0, 389, 65_535, 99_999]
-    assert theirs.tolist() == [0, 3, 4, 5]
+    assert (mine.tolist(), theirs.tolist()) == ([0, 389, 65_535, 99_999], [0, 3, 4, 5])
 
 
 # --- opt-outs: a set that only grows -----------------------------------------------------------------------
@@ -153,8 +151,7 @@ def test_filling_gives_those_without_an_answer_theirs(known: Known, inline: Know
     asked = answers_of(inline)
     filled = answers_of(known).fill(asked.pseudonym, asked.static)
     expected = [first_of(inline[name], known.get(name, inline[name])) for name in sorted(inline)]
-    assert [tuple(row) for row in filled.tolist()] == expected
-    assert known_by(asked) == inline
+    assert ([tuple(row) for row in filled.tolist()], known_by(asked)) == (expected, inline)
 
 
 @given(known=ANSWERS, gone=st.sets(st.sampled_from(PSEUDONYMS)))

@@ -151,8 +151,7 @@ def test_places_are_packed_with_the_day(stays, nights, words) -> None:
     seen = sightings_of({1: (5, 2000, (7,) * words)}, slots=words)
     whole = replace(seen, stays=whereabouts_of(*stays), nights=whereabouts_of(*nights))
     again = DaySightings.unpack(whole.pack(), words=words)
-    assert seen_in(again) == seen_in(seen)
-    assert (rows_of(again.stays), rows_of(again.nights)) == (stays, nights)
+    assert (seen_in(again), rows_of(again.stays), rows_of(again.nights)) == (seen_in(seen), stays, nights)
     assert again.stays.pseudonym.dtype == np.uint64
     assert again.stays.cell.dtype == again.stays.second.dtype == np.uint32
 
@@ -161,8 +160,7 @@ def test_a_day_without_places_is_packed_as_before_there_were_any() -> None:
     """What was sealed before stays readable, and is not sealed in another way."""
     seen = sightings_of({1: (5, 9, (7,)), 4: (6, 6, (NONE,))}, slots=1)
     packed = pack_columns([steps(seen.pseudonym), seen.first, seen.last - seen.first, *seen.static.T])
-    assert seen.pack() == packed
-    assert seen_in(DaySightings.unpack(packed, words=1)) == seen_in(seen)
+    assert (seen.pack(), seen_in(DaySightings.unpack(packed, words=1))) == (packed, seen_in(seen))
 
 
 def test_whoever_is_taken_out_is_nowhere() -> None:

@@ -36,8 +36,7 @@ def test_demo_survives_interruptions_and_a_repetition_and_is_cleaned_whole(prepa
         process.send_signal(signal.SIGINT)
 
     code, *_ = demo(folder, "--subscribers", f"{SUBSCRIBERS}", until="day 2 of 7", then=kill_worker)
-    assert code == 130
-    assert folder.running() == set()
+    assert (code, folder.running()) == (130, set())
 
     code, printed, messages = demo(folder)
     assert code == 0, messages
@@ -51,10 +50,8 @@ def test_demo_survives_interruptions_and_a_repetition_and_is_cleaned_whole(prepa
     passwords = accounts.read_text()
 
     code, printed, _ = demo(folder)
-    assert (code, json.loads(printed)) == (0, first)
-    assert Path(first["export"]).read_text() == export
-    assert accounts.read_text() == passwords
-    assert folder.running() == set()
+    assert (code, json.loads(printed), Path(first["export"]).read_text()) == (0, first, export)
+    assert (accounts.read_text(), folder.running()) == (passwords, set())
 
     code, _, messages = demo(folder, "--subscribers", "500")
     assert code == 1

@@ -51,8 +51,7 @@ def living(groups: list[int]) -> list[psutil.Process]:
 class TestDatabases:
     def test_first_command_makes_both_for_this_user_alone(self, first_command) -> None:
         folder, messages = first_command
-        assert messages == f"preparing the databases in {folder.root}\n"
-        assert groups_of(folder) == set(Role)
+        assert (messages, groups_of(folder)) == (f"preparing the databases in {folder.root}\n", set(Role))
         with closing(sqlite3.connect(folder.paths.vault_database)) as vault:
             assert vault.execute("SELECT count(*) FROM mobility_batch").fetchone() == (0,)
         assert folder.root.stat().st_mode & 0o777 == 0o700
@@ -122,8 +121,7 @@ class TestWorkers:
             assert len(living(groups)) >= 2
             with folder.holding() as last:
                 first.communicate("\n", timeout=60)
-                assert first.returncode == 0
-                assert folder.running() == {"redis", "worker"}
+                assert (first.returncode, folder.running()) == (0, {"redis", "worker"})
             assert "starting" not in last.communicate()[1]
         assert folder.running() == set()
         assert not living(groups)
@@ -136,8 +134,7 @@ class TestWorkers:
         with prepared_folder.holding() as process:
             process.terminate()
             process.wait(timeout=60)
-        assert process.returncode == 128 + signal.SIGTERM
-        assert prepared_folder.running() == set()
+        assert (process.returncode, prepared_folder.running()) == (128 + signal.SIGTERM, set())
 
     def test_other_redis_without_a_worker_is_an_error(self, prepared_folder) -> None:
         code = HOLD.replace("import sys", f"import sys\nfrom django.conf import settings\n{FOREIGN}", 1)

@@ -81,8 +81,7 @@ def test_key_is_made_once_for_this_account_alone(data_dir, settings) -> None:
     settings.MOBILITY_SENDER_KEY_FILE = data_dir / "keys" / "sender.pem"
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda _: sender_key().private_bytes_raw(), range(8)))
-    assert len(set(made)) == 1
-    assert stat.S_IMODE(settings.MOBILITY_SENDER_KEY_FILE.stat().st_mode) == 0o600
+    assert (len(set(made)), stat.S_IMODE(settings.MOBILITY_SENDER_KEY_FILE.stat().st_mode)) == (1, 0o600)
     settings.MOBILITY_SENDER_KEY_FILE.write_text("no key")
     with pytest.raises(HandoverRefusedError, match="must hold an Ed25519 private key"):
         sender_key()
@@ -283,13 +282,11 @@ def test_an_analyst_zone_must_not_know_the_vault(settings, monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     ("zone", "command", "words"),
-    [
-        ("all", "ingest", ""), ("all", "register_sender", ""), ("operator", "ingest", ""),
-        ("operator", "register_sender", "analyst zone"), ("analyst", "register_sender", ""),
-        ("analyst", "ingest", "operator zone"), ("analyst", "close_study", "operator zone"),
-        ("analyst", "create_study", "operator zone"), ("analyst", "sender_key", "operator zone"),
-        ("analyst", "create_account", ""), ("analyst", "run", ""), ("analyst", "verify_ledger", ""),
-    ],
+    [("all", "ingest", ""), ("all", "register_sender", ""), ("operator", "ingest", ""),
+     ("operator", "register_sender", "analyst zone"), ("analyst", "register_sender", ""),
+     ("analyst", "ingest", "operator zone"), ("analyst", "close_study", "operator zone"),
+     ("analyst", "create_study", "operator zone"), ("analyst", "sender_key", "operator zone"),
+     ("analyst", "create_account", ""), ("analyst", "run", ""), ("analyst", "verify_ledger", "")],
 )  # fmt: skip
 def test_commands_of_the_other_zone_are_refused_in_words(settings, zone, command, words) -> None:
     settings.MOBILITY_ZONE = zone

@@ -27,8 +27,7 @@ def test_a_key_is_kept_as_it_was_made_for_this_user_alone(keys: Keystore) -> Non
     assert keys.read(KEY_ID) == key
     assert keys.exists(KEY_ID)
     file = keys.folder / f"{KEY_ID}.key"
-    assert file.read_bytes() == key
-    assert (mode_of(keys.folder), mode_of(file)) == (0o700, 0o600)
+    assert (file.read_bytes(), mode_of(keys.folder), mode_of(file)) == (key, 0o700, 0o600)
     assert key.hex() not in repr(keys) and repr(key) not in repr(keys)
     keys.folder.chmod(0o777)
     assert len({keys.create(f"batch-{n}") for n in range(20)}) == 20
@@ -86,8 +85,7 @@ def test_a_destroyed_key_stays_destroyed(keys: Keystore) -> None:
 def test_a_key_is_put_back_once_and_over_a_damaged_one_only(keys: Keystore) -> None:
     file = keys.folder / f"{KEY_ID}.key"
     keys.put_back(KEY_ID, bytes(range(32)))
-    assert keys.read(KEY_ID) == bytes(range(32))
-    assert mode_of(file) == 0o600
+    assert (keys.read(KEY_ID), mode_of(file)) == (bytes(range(32)), 0o600)
     for over_damaged in (False, True):
         with pytest.raises(FileExistsError):
             keys.put_back(KEY_ID, bytes(32), over_damaged=over_damaged)

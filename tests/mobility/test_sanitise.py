@@ -164,13 +164,11 @@ EVERY = {mechanism: plan_of(mechanism) for mechanism in get_args(Mechanism)}
 
 @pytest.mark.parametrize(
     ("mechanism", "slots", "words", "starts"),
-    [
-        ("smp-grr", (1, 1), (1, 1), ([0], [0])), ("spl-grr", (3, 2), (3, 2), ([0, 1, 2], [0, 1])),
-        ("smp-oue", (1, 1), (3, 1), ([0], [0])), ("smp-adp", (1, 1), (3, 1), ([0], [0])),
-        ("rsfd-grr", (3, 2), (3, 2), ([0, 1, 2], [0, 1])),
-        ("rsfd-ouez", (3, 2), (5, 2), ([0, 1, 4], [0, 1])),
-        ("rsfd-adp", (3, 2), (5, 2), ([0, 1, 4], [0, 1])),
-    ],
+    [("smp-grr", (1, 1), (1, 1), ([0], [0])), ("spl-grr", (3, 2), (3, 2), ([0, 1, 2], [0, 1])),
+     ("smp-oue", (1, 1), (3, 1), ([0], [0])), ("smp-adp", (1, 1), (3, 1), ([0], [0])),
+     ("rsfd-grr", (3, 2), (3, 2), ([0, 1, 2], [0, 1])),
+     ("rsfd-ouez", (3, 2), (5, 2), ([0, 1, 4], [0, 1])),
+     ("rsfd-adp", (3, 2), (5, 2), ([0, 1, 4], [0, 1]))],
 )  # fmt: skip
 def test_room_for_raw_codes_and_for_words(mechanism, slots, words, starts) -> None:
     sanitiser = sanitiser_of(EVERY[mechanism])

@@ -35,8 +35,7 @@ def refusal(settings, zone, monkeypatch, capsys) -> str:
     try:
         celery._refuse_unsafe()
     except SystemExit as end:
-        assert end.code == startup.EXIT_CODE
-        assert found.level == Level.ERROR
+        assert (end.code, found.level) == (startup.EXIT_CODE, Level.ERROR)
         said = capsys.readouterr().err
         assert found.what in said
         assert "From a shared main database to zones apart" in said

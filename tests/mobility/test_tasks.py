@@ -99,8 +99,7 @@ def test_a_worker_checks_the_ledger_and_forgets_old_openings_at_its_start(data_d
     assert not ShareView.objects.exists()
     age(399)
     timer.call_all()
-    assert ShareView.objects.count() == 1
-    assert sorted(timer.every_s.values()) == [15, 60, 3600, 3600]
+    assert (ShareView.objects.count(), sorted(timer.every_s.values())) == (1, [15, 60, 3600, 3600])
 
 
 def test_a_worker_of_the_analyst_zone_asks_for_nothing_of_the_vault(settings, monkeypatch) -> None:
@@ -111,8 +110,7 @@ def test_a_worker_of_the_analyst_zone_asks_for_nothing_of_the_vault(settings, mo
         monkeypatch.setattr(f"mobility.services.{module}.{name}", lambda name=name: asked.append(name))
     timer = start_worker()
     timer.call_all()
-    assert asked == []
-    assert list(timer.every_s.values()) == [3600, 3600, 60]
+    assert (asked, list(timer.every_s.values())) == ([], [3600, 3600, 60])
 
 
 @pytest.mark.parametrize("first", ["forget_old_views", "look_after_ledger", "look_for_alerts", "sweep"])

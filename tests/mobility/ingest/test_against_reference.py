@@ -102,8 +102,7 @@ def check_visits(shards, expected) -> None:
             code = int(duration_codes(stay_s[i : i + 1])[0])
             presence.setdefault(name, set()).add(day)
             durations[name, day] = None if code == NO_VALUE else VISIT_DURATION_BANDS[code]
-    assert presence == expected["presence"]
-    assert durations == expected["duration"]
+    assert (presence, durations) == (expected["presence"], expected["duration"])
 
 
 @settings(max_examples=80)

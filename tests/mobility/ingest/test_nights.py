@@ -49,8 +49,7 @@ def test_every_minute_belongs_to_the_night_that_began_last(first_day, night_from
         for minute in minutes
     ]
     seconds = np.array([int(minute.timestamp()) - origin for minute in minutes])
-    assert found.day_of(seconds).tolist() == expected
-    assert set(expected) == set(range(N_DAYS + 1))
+    assert (found.day_of(seconds).tolist(), set(expected)) == (expected, set(range(N_DAYS + 1)))
 
 
 @pytest.mark.parametrize(
@@ -109,8 +108,7 @@ def outcomes(counts) -> dict[str, int]:
 )  # fmt: skip
 def test_where_nights_begin_and_end(when: str, day: int | None, outcome: str) -> None:
     events, counts = read(f"{when},cell-9")
-    assert outcomes(counts) == {outcome: 1}
-    assert events.day.tolist() == ([] if day is None else [day])
+    assert (outcomes(counts), events.day.tolist()) == ({outcome: 1}, [] if day is None else [day])
 
 
 def test_a_night_may_begin_outside_the_visitor_hours() -> None:
@@ -162,16 +160,13 @@ def test_rows_of_a_night_make_no_visit_and_repeats_are_counted() -> None:
     rows = ["2017-06-01T22:30,cell-9", "2017-06-02T03:00,cell-8", "2017-06-02T03:00,cell-7"]
     events, _ = read(*rows, *rows)
     found = grouped(events)
-    assert found.duplicates == 3
-    assert found.visits.day.tolist() == [1]
-    assert found.values.pseudonym.tolist() == [pseudonym_of("336")]
-    assert found.stays[1].cell.tolist() == [0]
+    assert (found.duplicates, found.visits.day.tolist()) == (3, [1])
+    assert (found.values.pseudonym.tolist(), found.stays[1].cell.tolist()) == ([pseudonym_of("336")], [0])
     assert found.nights[1].cell.tolist() == [0, 1]  # of one second the cell that comes first in the registry
     nights_only, _ = read(*rows[1:])
     found = grouped(nights_only)
     assert len(found.visits.pseudonym) == len(found.values.pseudonym) == 0
-    assert found.stays == {}
-    assert len(found.nights[1]) == 1
+    assert (found.stays, len(found.nights[1])) == ({}, 1)
 
 
 def test_studies_without_nights_ignore_them_as_before() -> None:

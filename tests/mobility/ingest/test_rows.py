@@ -74,8 +74,7 @@ IGNORANCE = [
 def test_first_reason_is_the_rows_own(line, reason) -> None:
     """A row that is wrong is rejected even where it would be ignored; only rejected rows have lines."""
     _, counts = read(line, closed_days=frozenset({1, 2}))
-    assert outcomes(counts) == {reason: 1}
-    assert counts.lines == ({reason: [2]} if reason in REJECTED else {})
+    assert (outcomes(counts), counts.lines) == ({reason: 1}, {reason: [2]} if reason in REJECTED else {})
 
 
 def test_no_reason_is_missing_and_ten_lines_of_each_are_kept_over_all_blocks() -> None:
@@ -123,8 +122,7 @@ def test_category_is_the_same_in_either_encoding_and_bad_where_they_are_mixed() 
     rows = [f"a,{NOON},c1,M,,Ä".encode(encoding) for encoding in ("utf-8", "latin-1")]
     for one, other in (rows, rows[::-1]):
         events, counts = read(one, one, other, changes=(SPLIT,))
-        assert outcomes(counts) == {"accepted": 2, "bad_text": 1}
-        assert counts.lines == {"bad_text": [4]}
+        assert (outcomes(counts), counts.lines) == ({"accepted": 2, "bad_text": 1}, {"bad_text": [4]})
         assert events.codes.tolist() == [[1, 3]] * 2
     _, counts = read(f"a,{NOON},c1,F,,\0", f"a\0,{NOON},c1,F,,", f"a,{NOON},c1,F,\0,")
     assert outcomes(counts) == {"bad_text": 2, "accepted": 1}  # nobody asked for the fifth column
@@ -144,26 +142,22 @@ def test_sampled_plan_keeps_only_the_value_that_the_subscriber_answers() -> None
     assert outcomes(counts) == {"accepted": 60, "outside_area": 1}
     code_of = {0: 1, 1: NONE, 2: 2}  # gender, the daily one, age
     asked = [asked_of(pseudonym_of(name), d=3) for name in names]
-    assert set(asked) == {0, 1, 2}
-    assert events.codes.tolist() == [[code_of[index]] for index in asked]
+    assert (set(asked), events.codes.tolist()) == ({0, 1, 2}, [[code_of[index]] for index in asked])
 
 
 # --- cells -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("valid_from", "valid_to", "days"),
-    [
-        ("", "", [1, 2, 3, 4, 5]), ("2017-03-27", "", [3, 4, 5]), ("", "2017-03-27", [1, 2, 3]),
-        ("2017-03-26", "2017-03-28", [2, 3, 4]), ("2017-03-29", "2017-03-29", [5]),
-        ("2010-01-01", "2030-01-01", [1, 2, 3, 4, 5]), ("2010-01-01", "2017-03-24", []),
-        ("2017-03-30", "", []),
-    ],
+    [("", "", [1, 2, 3, 4, 5]), ("2017-03-27", "", [3, 4, 5]), ("", "2017-03-27", [1, 2, 3]),
+     ("2017-03-26", "2017-03-28", [2, 3, 4]), ("2017-03-29", "2017-03-29", [5]),
+     ("2010-01-01", "2030-01-01", [1, 2, 3, 4, 5]), ("2010-01-01", "2017-03-24", []),
+     ("2017-03-30", "", [])],
 )  # fmt: skip
 def test_cell_belongs_to_the_area_on_its_dates(valid_from: str, valid_to: str, days: list[int]) -> None:
     cells = f"{CELLS}dated,6.8,47.6,a,{valid_from},{valid_to}\n"
     lines = [f"a,2017-03-{24 + day}T12:00:00,dated,,," for day in range(1, 6)]
     events, counts = read(*lines, changes=(FIVE_DAYS,), cells=cells)
-    assert events.day.tolist() == days
-    assert counts.ignored["outside_area"] == 5 - len(days)
+    assert (events.day.tolist(), counts.ignored["outside_area"]) == (days, 5 - len(days))
 
 
 # In the file's order, which is not that of the dates: codes 2, 3 and 4; day 3 has none.
@@ -190,8 +184,7 @@ def test_without_an_area_every_cell_belongs_to_it() -> None:
     """Texts only tell rows of one second apart."""
     cells = ["c1", "c1", " c1", "anywhere", "", " ", "C1"]
     events, counts = read(*(f"a,{NOON},{cell},,," for cell in cells), changes=(NO_AREA,))
-    assert outcomes(counts) == {"accepted": 7}
-    assert group_events(events).duplicates == 3
+    assert (outcomes(counts), group_events(events).duplicates) == ({"accepted": 7}, 3)
     first, second, *_ = events.cell.tolist()
     assert first == second
 
@@ -200,17 +193,14 @@ def test_study_without_cells_reads_no_cell_column() -> None:
     coder = coder_of(definition_of(NO_AREA, ('cell = "where"\n', "")))
     assert coder.columns == ["who", "when", "gender", "age"]
     parts, counts = ingest(f"who,when,gender,age\na,{NOON},,\na,{NOON},,\n".encode(), coder)
-    assert outcomes(counts) == {"accepted": 2}
-    assert group_events(parts[0]).duplicates == 1
+    assert (outcomes(counts), group_events(parts[0]).duplicates) == ({"accepted": 2}, 1)
 
 
 # --- times -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("time", "is_inside"),
-    [
-        ("05:59:59.999", False), ("06:00:00", True), ("06:00", True), ("21:29:59", True), ("21:30:00", True),
-        ("21:30:59.9", True), ("21:31:00", False),
-    ],
+    [("05:59:59.999", False), ("06:00:00", True), ("06:00", True), ("21:29:59", True),
+     ("21:30:00", True), ("21:30:59.9", True), ("21:31:00", False)],
 )  # fmt: skip
 def test_hours_include_their_last_minute(time: str, *, is_inside: bool) -> None:
     _, counts = read(f"a,2017-03-26T{time},c1,,,", changes=(('to = "23:59"', 'to = "21:30"'),))
@@ -227,15 +217,13 @@ def test_day_and_second_of_an_event() -> None:
     last = "a,2017-05-25T23:59:59,c1,,,"
     assert read(*lines, last, changes=(("days = 2", "days = 62"),))[0].day.tolist() == [1, 2, 2, 62]
     events, counts = read(*lines, closed_days=frozenset({1}))
-    assert outcomes(counts) == {"accepted": 2, "day_closed": 1}
-    assert events.day.tolist() == [2, 2]
+    assert (outcomes(counts), events.day.tolist()) == ({"accepted": 2, "day_closed": 1}, [2, 2])
 
 
 def test_file_without_a_single_good_row() -> None:
     for lines, found in ((["x", "y,z"], {"wrong_columns": 2}), ([], {})):
         events, counts = read(*lines)
-        assert (len(events), outcomes(counts)) == (0, found)
-        assert events.codes.shape == (0, 1)
+        assert (len(events), outcomes(counts), events.codes.shape) == (0, found, (0, 1))
     assert coder_of(definition_of()).columns == ["who", "when", "where", "gender", "age"]
 
 
@@ -259,8 +247,7 @@ def test_rows_of_those_who_have_opted_out_are_looked_at_no_further() -> None:
     assert outcomes(counts) == {
         "accepted": 1, "opted_out": 3, "empty_subscriber": 1, "wrong_columns": 1, "bad_text": 1
     }  # fmt: skip
-    assert events.pseudonym.tolist() == [pseudonym_of("a")]
-    assert counts.empty == {"who": 1, "age": 2}
+    assert (events.pseudonym.tolist(), counts.empty) == ([pseudonym_of("a")], {"who": 1, "age": 2})
     assert (counts.located, counts.locatable_of, counts.unmatched_cells) == (1, 1, {})
 
 
@@ -343,15 +330,13 @@ def test_lines_are_those_of_the_whole_and_only_the_first() -> None:
     first = RowCounts(n_lines=100, lines={"bad_text": [5, 6, 7, 8, 9, 10]})
     first.add(RowCounts(n_lines=100, lines={"bad_text": [50, 51, 52, 53, 54, 55]}))
     assert first.lines == {"bad_text": [5, 6, 7, 8, 9, 10, 150, 151, 152, 153]}
-    assert len(first.lines["bad_text"]) == LINES_KEPT
-    assert first.n_lines == 200
+    assert (len(first.lines["bad_text"]), first.n_lines) == (LINES_KEPT, 200)
 
 
 def test_most_frequent_cells_are_kept_and_ties_go_by_name() -> None:
     one = RowCounts(unmatched_cells=Counter({f"{n:04d}": 1 for n in range(CELLS_KEPT)}))
     one.add(RowCounts(unmatched_cells=Counter({"9999": 1, "8888": 3, "0999": 1}), unmatched_more=4))
-    assert len(one.unmatched_cells) == CELLS_KEPT
-    assert one.unmatched_cells["8888"] == 3
+    assert (len(one.unmatched_cells), one.unmatched_cells["8888"]) == (CELLS_KEPT, 3)
     assert one.unmatched_cells["0999"] == 2
     assert {"9999", "0998"}.isdisjoint(one.unmatched_cells)
     assert one.unmatched_more == 4 + 2

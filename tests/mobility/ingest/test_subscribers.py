@@ -66,11 +66,9 @@ def test_answers_of_all_columns() -> None:
 
 @pytest.mark.parametrize(
     ("line", "reason"),
-    [
-        ("65+,alice,M,more", "wrong_columns"), ("65+,al\0ice,M", "bad_text"),
-        ("no age,  ,no gender", "empty_subscriber"), ("no age,alice,M", "unknown_value"),
-        ("65+,alice,no gender", "unknown_value"),
-    ],
+    [("65+,alice,M,more", "wrong_columns"), ("65+,al\0ice,M", "bad_text"),
+     ("no age,  ,no gender", "empty_subscriber"), ("no age,alice,M", "unknown_value"),
+     ("65+,alice,no gender", "unknown_value")],
 )  # fmt: skip
 def test_rejected_row(line: str, reason: str) -> None:
     rows, counts = read(",bob,", line, ",carol,")
@@ -109,8 +107,7 @@ def test_answers_are_those_of_the_same_values_inline(mechanism: str) -> None:
     values = group_events(concatenate(parts, slots=coder.slots)).values
     starts = sanitiser_of(definition).starts("static")
     known, duplicates, conflicting = rows.first_answers(starts=starts)
-    assert (duplicates, conflicting) == (0, 0)
-    assert known.pseudonym.tolist() == values.pseudonym.tolist()
+    assert (duplicates, conflicting, known.pseudonym.tolist()) == (0, 0, values.pseudonym.tolist())
     expected = sanitiser_of(definition).static_answers(values.pseudonym, values.codes)
     assert known.static.tolist() == expected.tolist()
     assert (known.static != NONE).any()

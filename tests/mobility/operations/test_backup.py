@@ -140,8 +140,7 @@ class TestMaking:
             call_command("backup", "--out", str(place))
         told = json.loads(capsys.readouterr().out)
         assert [str(path) for path in place.iterdir()] == [told["backup"]]
-        assert Backup.objects.get().digest == told["sha256"]
-        assert LedgerEntry.objects.count() == 1
+        assert (Backup.objects.get().digest, LedgerEntry.objects.count()) == (told["sha256"], 1)
 
     def test_one_that_cannot_be_recorded_is_kept_and_said_so(self, place, monkeypatch, capsys):
         """A database that has just died needs it."""
@@ -220,8 +219,7 @@ class TestPruning:
             folder.mkdir(parents=True)
             os.utime(folder, (0, 0))
         made = make_backup(place, by="olga", keep=1)
-        assert [folder.exists() for folder in left] == [False, True]
-        assert made.pruned == [later.name]
+        assert ([folder.exists() for folder in left], made.pruned) == ([False, True], [later.name])
         assert made.folder.is_dir()
 
 
@@ -403,8 +401,7 @@ class TestOfPostgres:
         as_script(words)
         with pytest.raises(OperationsError, match=why):
             load(dump, alias="vault")
-        assert slugs() == {"before", "since"}
-        assert count_rows("vault") == rows
+        assert (slugs(), count_rows("vault")) == ({"before", "since"}, rows)
 
     def test_a_restore_that_breaks_off_says_what_it_left(self, place, as_script, monkeypatch):
         folder = make_backup(place, by="olga").folder
@@ -427,8 +424,7 @@ class TestOfPostgres:
             cursor.execute("CREATE TABLE of_later (id int)")
             cursor.execute("CREATE FUNCTION of_later() RETURNS int LANGUAGE sql AS 'SELECT 1'")
         load(dump, alias="vault")
-        assert slugs() == {"before"}
-        assert set(count_rows("vault")) == set(before)
+        assert (slugs(), set(count_rows("vault"))) == ({"before"}, set(before))
         with connections["vault"].cursor() as cursor:
             cursor.execute("SELECT COUNT(*) FROM pg_proc WHERE proname = 'of_later'")
             assert cursor.fetchone()[0] == 0

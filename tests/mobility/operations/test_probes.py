@@ -83,8 +83,7 @@ def test_depth_and_age_of_queues_with_priorities(redis_server, settings, monkeyp
     now = queues.time.time()
     monkeypatch.setattr(queues.time, "time", lambda: now + 4000)
     found = {each.subject: each for each in broker.reached() if each.code == "queue_long"}["celery"]
-    assert found.facts["tasks"] == 2
-    assert found.facts["oldest_s"] == pytest.approx(4000, abs=5)
+    assert (found.facts["tasks"], found.facts["oldest_s"]) == (2, pytest.approx(4000, abs=5))
     assert found.level == Level.WARNING
 
 
@@ -150,8 +149,7 @@ def test_a_disk_that_does_not_answer_holds_up_no_look_and_is_asked_by_one_thread
 
     monkeypatch.setattr(host.shutil, "disk_usage", hangs)
     found = [*host.disks(), *host.disks()]
-    assert {each.facts["why"] for each in found} == {"silent"}
-    assert len(asked) == len(found) / 2
+    assert ({each.facts["why"] for each in found}, len(asked)) == ({"silent"}, len(found) / 2)
     assert words(found[0]).title == "No answer from its disk: data folder"
     comes_back.set()
     host._unanswered[Path(settings.MOBILITY_DATA_DIR)].answer.result()

@@ -114,8 +114,7 @@ def test_failed_batches_count_until_the_same_file_has_come_or_the_same_days_were
 def test_batches_that_wait_long_for_their_turn():
     study = make_study()
     make_batch(study, State.QUEUED, ago_h=0.9)
-    assert trouble(batches.waiting()) == []
-    assert only(batches.waiting()).facts == {"batches": 1}
+    assert (trouble(batches.waiting()), only(batches.waiting()).facts) == ([], {"batches": 1})
     make_batch(study, State.QUEUED, ago_h=1.1)
     found = only(batches.waiting())
     assert (found.level, found.facts["batches"]) == (Level.WARNING, 2)

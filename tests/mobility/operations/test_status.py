@@ -61,8 +61,7 @@ def test_the_worst_comes_first_with_its_next_step(client, administrator, found):
 
 @pytest.mark.parametrize(
     ("level", "words"),
-    [(Level.OK, "Everything runs."),
-     (Level.NOTE, "Everything runs. Notes are below."),
+    [(Level.OK, "Everything runs."), (Level.NOTE, "Everything runs. Notes are below."),
      (Level.WARNING, "It runs. 1 thing needs you today.")],
 )  # fmt: skip
 def test_the_verdict_in_one_line(client, administrator, found, level, words):

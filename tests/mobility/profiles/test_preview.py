@@ -212,11 +212,9 @@ class TestText:
     def test_encoding_and_delimiter_are_found_out(self, encoding):
         data = CSV.encode(encoding)
         found = read_sample(data[:300], size=len(data))
-        assert found.names == ("id", "Année", "n")
-        assert found.rows[0] == ("a0", "été", "0")
+        assert (found.names, found.rows[0]) == (("id", "Année", "n"), ("a0", "été", "0"))
         assert (found.delimiter, found.encoding) == ("semicolon", encoding.removesuffix("-sig"))
-        assert found.column("Année") == ["été"] * len(found.rows)
-        assert found.column("no such") == []
+        assert (found.column("Année"), found.column("no such")) == (["été"] * len(found.rows), [])
 
     def test_a_line_that_is_cut_is_left_out(self):
         data = CSV.encode()
@@ -278,8 +276,7 @@ class TestParquet:
         found = read(parquet({"who": who, "number": number, "time": times, "nested": nested}))
         assert found.names == ("who", "number", "time", "nested")
         assert found.rows[0][:3] == ("a", "33612345678", "1970-01-01 00:00:00.000000")
-        assert found.rows[1][0] == ""
-        assert found.format == "parquet"
+        assert (found.rows[1][0], found.format) == ("", "parquet")
 
     def test_one_is_whole_or_not_shown(self):
         data = parquet({"who": ["a"]})
@@ -306,8 +303,7 @@ class TestParquet:
                 yield batch
 
         monkeypatch.setattr(pq.ParquetFile, "iter_batches", iter_batches)
-        assert len(read(parquet({"who": [7] * 100_000})).rows) == ROWS
-        assert taken == [ROWS]
+        assert (len(read(parquet({"who": [7] * 100_000})).rows), taken) == (ROWS, [ROWS])
 
     def test_large_pages_are_refused_before_they_are_read(self):
         data = parquet({"secret": ["x" * (PARQUET_BYTES + 1)]}, compression="zstd")
@@ -411,10 +407,8 @@ class TestValues:
          ([*TENS, "NR"], [[0, 17], [18, 24], [25, 34], [35, 44], [45, 54], [55, 64], [65]]),
          (["0-17", "18 and over"], [[0, 17], [18]]),
          (["under 18", "18 to 64", ">64"], [[0, 17], [18, 64], [65]]),
-         (["moins de 18", "18 à 64", "65 ans et plus"], [[0, 17], [18, 64], [65]]),
-         (["<18", "20+"], []),
-         (["18-24", "25+"], []),
-         (["F", "M"], [])],
+         (["moins de 18", "18 à 64", "65 ans et plus"], [[0, 17], [18, 64], [65]]), (["<18", "20+"], []),
+         (["18-24", "25+"], []), (["F", "M"], [])],
     )  # fmt: skip
     def test_bands(self, categories, bands):
         assert bands_of(categories) == dict(zip(categories, bands, strict=False))

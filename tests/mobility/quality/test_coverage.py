@@ -60,16 +60,14 @@ class TestHours:
 
     def test_hours_of_files_add_up(self):
         files = [delivery(1, {1: FULL}), delivery(2, {1: day_hours(20, silent=(9,)), 2: FULL})]
-        assert total_hours(files, 1)[8:12] == (120, 100, 120, 120)
-        assert total_hours([], 1) == (0,) * 24
+        assert (total_hours(files, 1)[8:12], total_hours([], 1)) == ((120, 100, 120, 120), (0,) * 24)
 
 
 class TestHistory:
     def test_what_was_there_before_a_moment_is_strictly_earlier(self):
         files = [delivery(at, {1: FULL}) for at in (1, 2, 3)]
         found = history(*files, undone={1: [1, 2, 3]}).before(START + timedelta(hours=2))
-        assert found.deliveries == (files[0],)
-        assert dict(found.undone) == {1: (START + timedelta(hours=1),)}
+        assert (found.deliveries, dict(found.undone)) == ((files[0],), {1: (START + timedelta(hours=1),)})
 
     def test_the_last_time_that_a_day_was_undone_counts(self):
         files = [delivery(at, {1: FULL, 2: FULL}) for at in (1, 3, 5)]
@@ -79,8 +77,7 @@ class TestHistory:
     def test_failed_files_are_known_but_not_taken_in(self):
         good, bad = delivery(1, {1: FULL}), delivery(2, {1: FULL}, failure="refused")
         found = history(good, bad)
-        assert found.since_undone(1) == [good, bad]
-        assert (found.latest(1), found.latest(2)) == (bad, None)
+        assert (found.since_undone(1), found.latest(1), found.latest(2)) == ([good, bad], bad, None)
         assert found.taken_in(1) == [good]
 
     def test_a_row_without_all_its_columns_has_no_empty_values(self):
@@ -123,8 +120,7 @@ class TestDays:
     def test_days_say_what_they_hold_and_what_is_wrong(self):
         complete = covered(WAITING, delivery(2, {1: FULL}))
         assert (day_of(complete, 1).rows, day_of(complete, 1).files) == (800, 2)
-        assert complete.sources[0].count(DayStatus.COMPLETE) == 1
-        assert complete.unattributed == ()
+        assert (complete.sources[0].count(DayStatus.COMPLETE), complete.unattributed) == (1, ())
         assert day_of(covered(WAITING), 1).more_to_come
         silent = day_of(covered(delivery(1, {1: GAP, 2: FULL, 3: FULL})), 1).silent
         assert [(hours.begin, hours.end) for hours in silent] == [(9, 10)]
@@ -269,8 +265,7 @@ ROWS = {
 def test_rows_of_a_day_are_compared_with(new, before, undone, expected):
     found = compared(new, *before, undone=undone, days=15)
     assert figures(found, "rows") == expected
-    assert found.n_warnings == sum(verdict == "low" for *_, verdict in expected)
-    assert found.silent == ()
+    assert (found.n_warnings, found.silent) == (sum(verdict == "low" for *_, verdict in expected), ())
     assert found.days_wait == new.more_to_come
 
 
@@ -335,8 +330,7 @@ class TestSilence:
     def test_hours_in_a_row_are_one_silence(self, silent, expected):
         found = compared(delivery(3, {3: day_hours(100, silent=silent)}), *BEFORE)
         hours = [SilentHours(day=3, begin=begin, end=end, usual=usual) for begin, end, usual in expected]
-        assert found.silent == tuple(hours)
-        assert found.n_warnings == len(expected)
+        assert (found.silent, found.n_warnings) == (tuple(hours), len(expected))
 
     def test_one_row_breaks_a_silence_and_only_visitor_hours_count(self):
         hours, night = list(GAP), list(FULL)

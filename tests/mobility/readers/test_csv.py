@@ -130,11 +130,9 @@ def test_shortest_rows_that_there_are() -> None:
 @pytest.mark.usefixtures("_blocks")
 @pytest.mark.parametrize(
     ("line", "value"),
-    [
-        (b'"x"', b"x"), (b'"x,y"', b"x,y"), (b'"x""y"', b'x"y'), (b'""""', b'"'), (b'""', b""),
-        (b'x"y"', b'x"y"'), (b' "x"', b' "x"'), (b'"x"y', b"xy"), (b'"x" ', b"x "), (b'"x"y"z"', b'xy"z"'),
-        (b'"x""', None), (b'"x', None), (b'"', None), (b'"x,y', None), (b'"""', None),
-    ],
+    [(b'"x"', b"x"), (b'"x,y"', b"x,y"), (b'"x""y"', b'x"y'), (b'""""', b'"'), (b'""', b""),
+     (b'x"y"', b'x"y"'), (b' "x"', b' "x"'), (b'"x"y', b"xy"), (b'"x" ', b"x "), (b'"x"y"z"', b'xy"z"'),
+     (b'"x""', None), (b'"x', None), (b'"', None), (b'"x,y', None), (b'"""', None)],
 )  # fmt: skip
 def test_quotes(line: bytes, value: bytes | None) -> None:
     rows = [(3, b"3", b"4")] if value is None else [(2, b"1", value), (3, b"3", b"4")]
@@ -231,8 +229,7 @@ def test_delimiter_that_was_named_is_not_guessed_and_one_that_is_not_clear_must_
     assert read(b"a\n1\n2,3\n", ["a"]) == Found([(2, b"1")], [3])  # one column needs none
     data = b"p;a;b;q,a,b,r\n1,2,3,4\n"
     fits_two = "line 1: the header fits 'comma', 'semicolon': say which one it is, in the profile"
-    assert failure(data) == fits_two
-    assert read(data, delimiter="comma") == Found([(2, b"2", b"3")], [])
+    assert (failure(data), read(data, delimiter="comma")) == (fits_two, Found([(2, b"2", b"3")], []))
 
 
 @pytest.mark.usefixtures("_blocks")
@@ -343,8 +340,7 @@ def test_several_members_or_frames_wherever_they_are_cut(pack, between, block, m
     monkeypatch.setattr(reader, "BLOCK_BYTES", block)
     for cut in range(len(DATA) + 1):
         packed = pack(DATA[:cut]) + pack(b"") + between + pack(DATA[cut:])
-        assert read(packed, piece=5) == FOUND
-        assert read(between + packed) == FOUND
+        assert (read(packed, piece=5), read(between + packed)) == (FOUND, FOUND)
 
 
 def test_truncated_gzip_is_refused() -> None:

@@ -153,8 +153,7 @@ class TestFactors:
         enter(client, analyst)
         client.post("/account/confirm/", {"password": password})
         for address in (f"/account/keys/{key.pk}/", f"/account/keys/{key.pk}/remove/"):
-            assert client.get(address).status_code == 404
-            assert client.post(address).status_code == 404
+            assert (client.get(address).status_code, client.post(address).status_code) == (404, 404)
         assert Authenticator.objects.filter(pk=key.pk).exists()
 
 
@@ -180,8 +179,7 @@ class TestSessions:
         assert change(password, "short").status_code == 200
         analyst.refresh_from_db()
         assert analyst.check_password(password)
-        assert name_of(there) == analyst.username
-        assert change(password, NEW)["Location"] == "/account/"
+        assert (name_of(there), change(password, NEW)["Location"]) == (analyst.username, "/account/")
         assert (name_of(here), name_of(there)) == (analyst.username, None)
         enter(there, analyst, NEW)
         assert here.get("/account/").content.decode().count("127.0.0.1") == 2

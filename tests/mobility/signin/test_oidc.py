@@ -63,11 +63,9 @@ class TestAccount:
 
     @pytest.mark.parametrize(
         ("wanted", "name"),
-        [
-            ("demo", "demo-2"), ("Sign-in", "Sign-in-2"), ("\uff44emo", "demo-2"), ("\uff21nna", "Anna-2"),
-            ("an\u200bna", "an-na"), ("anna\u3164", "person"), ("\u0430nna", "person"),
-            ("", "person"), ("\u200b", "person"),
-        ],
+        [("demo", "demo-2"), ("Sign-in", "Sign-in-2"), ("\uff44emo", "demo-2"), ("\uff21nna", "Anna-2"),
+         ("an\u200bna", "an-na"), ("anna\u3164", "person"), ("\u0430nna", "person"), ("", "person"),
+         ("\u200b", "person")],
     )  # fmt: skip
     def test_nobody_gets_a_name_of_the_software_or_one_that_passes_for_another(self, analyst, wanted, name):
         assert free_username(wanted) == name

@@ -24,8 +24,7 @@ class TestEvery:
         save("a/empty")
         read = staging_storage().read_range
         parts = {(): b"0123456789", (0, 4): b"0123", (3, 2): b"34", (8,): b"89", (4, 0): b""}
-        assert {part: read("a/x", *part) for part in parts} == parts
-        assert read("a/empty") == b""
+        assert ({part: read("a/x", *part) for part in parts}, read("a/empty")) == (parts, b"")
 
     def test_a_second_save_replaces_the_first_and_delete_removes_one_object(self):
         storage = staging_storage()
@@ -36,8 +35,7 @@ class TestEvery:
         for content in (b"long content", b"short"):
             save("a/x", content)
         save("a/y", b"2")
-        assert storage.read_range("a/x") == b"short"
-        assert sorted(storage.listdir("a")[1]) == ["x", "y"]
+        assert (storage.read_range("a/x"), sorted(storage.listdir("a")[1])) == (b"short", ["x", "y"])
         storage.delete("a/x")
         assert storage.listdir("a") == ([], ["y"])
 
@@ -96,8 +94,7 @@ class TestFolder:
 
         monkeypatch.setattr(os, "fsync", note)
         save("a/x", b"1")
-        assert [name.startswith(".x.") for name in synced] == [True, False]
-        assert synced[1] == "a"
+        assert ([name.startswith(".x.") for name in synced], synced[1]) == ([True, False], "a")
 
     def test_two_writers_of_one_object_have_a_file_each(self, data_dir, monkeypatch):
         """Until they put it in its place: readers see the one or the other."""
