@@ -29,7 +29,6 @@ def first_command(tmp_path_factory):
 
 @pytest.fixture
 def prepared_folder(first_command, folder):
-    """A data folder whose databases are there already."""
     template, _ = first_command
     shutil.copytree(template.root, folder.root, ignore=shutil.ignore_patterns("run"))
     return folder
@@ -37,7 +36,6 @@ def prepared_folder(first_command, folder):
 
 @pytest.fixture(scope="session")
 def s3_server():
-    """Address of a server that speaks S3."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

@@ -55,12 +55,10 @@ class Folder:
                 process.communicate("\n", timeout=60)
 
     def running(self) -> set[str]:
-        """Names of the services with a living process."""
         with override_settings(PATHS=self.paths):
             return {name for name in SERVICES if Service(name).is_alive()}
 
     def stop_all(self) -> None:
-        """Whatever a failed test left."""
         with override_settings(PATHS=self.paths):
             for name in SERVICES:
                 Service(name).stop(grace_s=1)

@@ -26,8 +26,7 @@ SEPARATOR = "\x06\x16"
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory):
     port = services.free_port()
-    server = services.private_redis(folder=tmp_path_factory.mktemp("redis"), port=port)
-    with services.running(server):
+    with services.running(services.private_redis(folder=tmp_path_factory.mktemp("redis"), port=port)):
         yield services.redis_url(port)
 
 
@@ -124,7 +123,6 @@ def test_a_worker_that_is_told_to_stop_gives_its_task_back(broker: str, redis: R
 
 @pytest.fixture
 def mortal(tmp_path: Path) -> tuple[services.Server, str]:
-    """A Redis that may be killed, and its address."""
     folder, port = tmp_path / "redis", services.free_port()
     folder.mkdir()
     return services.private_redis(folder=folder, port=port), services.redis_url(port)

@@ -79,7 +79,6 @@ def test_others_of_a_list_that_repeats_some(names, gone) -> None:
 
 
 def test_few_among_many() -> None:
-    """Long gaps are jumped over, to the very last one."""
     known = np.arange(0, 200_000, 2, dtype=np.uint64)
     wanted = np.array([0, 1, 777, 778, 131_070, 199_998, 199_999, 2**63], np.uint64)
     mine, theirs = places.shared_rows(known, wanted)

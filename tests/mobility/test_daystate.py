@@ -66,8 +66,7 @@ def some_parts(draw: st.DrawFn) -> tuple[int, list[Seen]]:
         st.tuples(moments, moments).map(sorted).map(tuple),
         st.tuples(*[st.sampled_from([0, 1, 65_533, NONE])] * slots),
     ).map(lambda drawn: (*drawn[0], drawn[1]))
-    part = st.dictionaries(st.sampled_from(PSEUDONYMS), row)
-    return slots, draw(st.lists(part, max_size=4))
+    return slots, draw(st.lists(st.dictionaries(st.sampled_from(PSEUDONYMS), row), max_size=4))
 
 
 def merged(parts: list[Seen], *, slots: int) -> Seen:
@@ -79,7 +78,6 @@ def merged(parts: list[Seen], *, slots: int) -> Seen:
 
 @given(drawn=some_parts(), gone=st.sets(st.sampled_from(PSEUDONYMS)))
 def test_files_merge_to_the_whole_span_and_the_first_answer(drawn, gone) -> None:
-    """In any order, and again, spans are the same; packing changes nothing, and only some are taken out."""
     slots, parts = drawn
     whole = merged_by_hand(parts)
     assert merged(parts, slots=slots) == merged(parts + parts, slots=slots) == whole
@@ -240,8 +238,7 @@ def test_main_cells_are_places_in_the_registry_and_night_cells_count_until_the_n
 def test_codes_of_each_indicator_in_plan_order(part, expected: list[list[int]]) -> None:
     codes = daily_of().codes(SEEN, EVERYBODY, day=1, part=part)
     assert (codes.dtype, codes.tolist()) == (np.uint16, expected)
-    some = daily_of().codes(SEEN, np.array([0, 2]), day=1, part=part)
-    assert some.tolist() == [expected[0], expected[2]]
+    assert daily_of().codes(SEEN, np.array([0, 2]), day=1, part=part).tolist() == [expected[0], expected[2]]
 
 
 def test_places_are_kept_of_those_who_answer() -> None:

@@ -7,7 +7,7 @@ import threading
 import time
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
@@ -30,8 +30,6 @@ from scripts import services
 
 
 class Answering(BaseHTTPRequestHandler):
-    """Answers what the test says, and keeps what it was asked."""
-
     status: ClassVar[int] = 200
     body: ClassVar[bytes] = b"{}"
     headers_sent: ClassVar[dict[str, str]] = {}
@@ -54,15 +52,13 @@ class Answering(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(data_dir, settings):
-    class Handler(Answering):
-        asked: ClassVar[list[Any]] = []
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    handler = type("Handler", (Answering,), {"asked": []})
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=listening.serve_forever, daemon=True).start()
     settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.server_port}"
     settings.MOBILITY_SENDER_KEY_FILE = data_dir / "sender_key.pem"
     settings.HANDS_OVER = True
-    yield Handler
+    yield handler
     listening.shutdown()
     listening.server_close()
 
@@ -128,83 +124,76 @@ def test_a_message_is_not_sent_on_to_another_address(server: type[Answering], st
     assert [path for _, path, *_ in server.asked] == ["/api/v1/intake/studies/fair"]
 
 
-@pytest.mark.parametrize(
-    "words", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{", b"nonsense\r\n\r\n"]
-)
-@pytest.mark.parametrize("hangs_up", [False, True])
-def test_a_server_that_falls_silent_is_not_waited_for_for_ever(server, settings, words, hangs_up) -> None:
-    settings.MOBILITY_HANDOVER_TIMEOUT_S = 1
+@contextmanager
+def one_client(settings, serve):
+    """A server that leaves its only client to `serve`, which goes on until the event is set."""
+    settings.MOBILITY_HANDOVER_TIMEOUT_S, is_over = 1, threading.Event()
+
+    def accept() -> None:
+        line, _ = listening.accept()
+        with line, suppress(OSError):
+            serve(line, is_over)
+
     with socket.create_server(("127.0.0.1", 0)) as listening:
         settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.getsockname()[1]}"
-
-        def answer() -> None:
-            line, _ = listening.accept()
-            with line:
-                line.recv(100_000)
-                line.sendall(words)
-                is_over.wait(0 if hangs_up else 10)
-
-        is_over = threading.Event()
-        thread = threading.Thread(target=answer)
+        thread = threading.Thread(target=accept)
         thread.start()
-        with pytest.raises(HandoverWaitsError):
-            AnalystServer().state("fair")
-        is_over.set()
-        thread.join()
+        try:
+            yield is_over
+        finally:
+            is_over.set()
+            thread.join()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+
+
+@pytest.mark.parametrize("words", [b"", HEAD + b"{", b"nonsense\r\n\r\n"])
+@pytest.mark.parametrize("hangs_up", [False, True])
+def test_a_server_that_falls_silent_is_not_waited_for_for_ever(server, settings, words, hangs_up) -> None:
+    def answer(line, is_over) -> None:
+        line.recv(100_000)
+        line.sendall(words)
+        is_over.wait(0 if hangs_up else 10)
+
+    with one_client(settings, answer), pytest.raises(HandoverWaitsError):
+        AnalystServer().state("fair")
 
 
 @pytest.mark.parametrize(
     ("words", "drop"),
-    [(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", b" "), (b"HTTP/1.1 200 OK\r\nA: ", b"a"),
-     (b"", b"HTTP/1.1 100 Continue\r\n\r\n"), (b"HTTP/1.1 409 No\r\nContent-Length: 1000\r\n\r\n", b" ")],
+    [(HEAD, b" "), (b"HTTP/1.1 200 OK\r\nA: ", b"a"), (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+     (HEAD.replace(b"200 OK", b"409 No"), b" ")],
 )  # fmt: skip
 def test_a_server_that_answers_drop_by_drop_is_left_after_the_same_time(server, settings, words, drop):
     """Each byte begins the timeout of a socket anew: a file that is being published would wait for hours."""
-    settings.MOBILITY_HANDOVER_TIMEOUT_S = 1
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.getsockname()[1]}"
 
-        def answer() -> None:
-            line, _ = listening.accept()
-            with line, suppress(OSError):
-                line.recv(100_000)
-                line.sendall(words)
-                while not is_over.wait(0.1):
-                    line.sendall(drop)
+    def answer(line, is_over) -> None:
+        line.recv(100_000)
+        line.sendall(words)
+        while not is_over.wait(0.1):
+            line.sendall(drop)
 
-        is_over = threading.Event()
-        thread = threading.Thread(target=answer)
-        thread.start()
+    with one_client(settings, answer) as is_over:
         threading.Timer(5, is_over.set).start()
         began = time.monotonic()
         with pytest.raises(HandoverError):
             AnalystServer().state("fair")
         assert time.monotonic() - began < 3
-        is_over.set()
-        thread.join()
 
 
 def test_a_server_that_reads_drop_by_drop_is_left(server, settings, monkeypatch):
-    settings.MOBILITY_HANDOVER_TIMEOUT_S = 1
     monkeypatch.setattr(timed_http, "LEAST_BYTES_PER_S", 1e9)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.getsockname()[1]}"
 
-        def read() -> None:
-            line, _ = listening.accept()
-            with line, suppress(OSError):
-                while not is_over.wait(0.05):
-                    line.recv(65_536)
+    def read(line, is_over) -> None:
+        while not is_over.wait(0.05):
+            line.recv(65_536)
 
-        is_over = threading.Event()
-        thread = threading.Thread(target=read)
-        thread.start()
+    with one_client(settings, read):
         began = time.monotonic()
         with pytest.raises(HandoverWaitsError, match="out of reach"):
             AnalystServer().send_study("fair", bytes(30_000_000))
         assert time.monotonic() - began < 4
-        is_over.set()
-        thread.join()
 
 
 def test_all_messages_about_one_study_have_a_short_while_together(server, settings):

@@ -170,23 +170,8 @@ def test_a_damaged_key_is_refused(keys: Keystore) -> None:
 
 
 def test_a_name_cannot_leave_the_folder(keys: Keystore) -> None:
-    names = [
-        "",
-        ".",
-        "..",
-        "../main",
-        "a/b",
-        "/etc/passwd",
-        "a.key",
-        "A",
-        "a b",
-        "a\n",
-        "\x00",
-        "-a",
-        "_a",
-        "é",
-    ]
-    for key_id in (*names, "a" * 81):
+    names = ["", ".", "..", "../main", "a/b", "/etc/passwd", "a.key", "A", "a b", "a\n", "\x00", "-a", "_a"]
+    for key_id in (*names, "é", "a" * 81):
         for act in (keys.create, keys.read, keys.destroy, keys.exists, keys.is_destroyed):
             with pytest.raises(ValueError, match="key_id must match"):
                 act(key_id)

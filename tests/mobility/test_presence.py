@@ -178,7 +178,6 @@ class ByHand:
         return len(differing), len(self.opted_out & before.keys())
 
     def tallies(self) -> Delta:
-        """Everything counted from the beginning."""
         total = Delta.zero(self.plan)
         for person in self.people.values():
             previous = 0
@@ -193,7 +192,6 @@ class ByHand:
         return total
 
     def totals(self) -> tuple[int, int, int]:
-        """Subscriber-days, subscribers with one, answers."""
         people = self.people.values()
         return (
             sum(len(person.days) for person in people),
@@ -216,7 +214,6 @@ def assert_same_state(one: Presence, other: Presence) -> None:
 
 
 def assert_is(presence: Presence, by_hand: ByHand) -> None:
-    """The arrays hold what the dictionaries hold."""
     assert presence.pseudonym.tolist() == sorted(by_hand.people)
     for row, (pseudonym, person) in enumerate(sorted(by_hand.people.items())):
         assert int(presence.days[row]) == sum(1 << day - 1 for day in person.days)
@@ -258,7 +255,6 @@ def answers_to(plan: PlanSpec, indexes: tuple[int, ...]) -> st.SearchStrategy[di
 
 
 def known_of(sanitiser: StudySanitiser, people) -> KnownAnswers:
-    """The static answers of these people, from a subscriber extract."""
     rows = arrivals_of(sanitiser, 1, {name: (static, {}) for name, (static, _) in people.items()})
     return KnownAnswers(pseudonym=rows.pseudonym, static=rows.static)
 
@@ -343,12 +339,10 @@ def final(arrival: DayArrivals, presence: Presence, known: KnownAnswers, *, left
 
 # --- rules by name -----------------------------------------------------------------------------------------
 def subscriber(index: int) -> int:
-    """One who is asked `index` under the sampled plan."""
     return next(pseudonym for pseudonym, asked in ASKED.items() if asked == index)
 
 
 def visit(day: int, *, static: int = NONE, daily: int = NONE, index: int = 0) -> DayArrivals:
-    """One visitor, who is asked `index`."""
     return arrivals_of(SAMPLED, day, {subscriber(index): ({index: static}, {index: daily})})
 
 

@@ -56,15 +56,10 @@ def sanitiser_of(plan, key: bytes = KEY) -> StudySanitiser:
     return StudySanitiser(plan, prf=KeyedPrf(key))
 
 
-ROOM = [
-    ("smp-grr", "sss", 1, 0),
-    ("spl-grr", "sss", 3, 0),
-    ("smp-grr", "dds", 1, 1),
-    ("spl-grr", "dds", 1, 2),
-]
-
-
-@pytest.mark.parametrize(("mechanism", "kinds", "static", "daily"), ROOM)
+@pytest.mark.parametrize(
+    ("mechanism", "kinds", "static", "daily"),
+    [("smp-grr", "sss", 1, 0), ("spl-grr", "sss", 3, 0), ("smp-grr", "dds", 1, 1), ("spl-grr", "dds", 1, 2)],
+)
 def test_only_indicators_of_a_kind_need_room_for_it(mechanism, kinds, static, daily) -> None:
     indicators = [({"s": "static", "d": "daily"}[kind], 3) for kind in kinds]
     sanitiser = sanitiser_of(keyed.plan_of(mechanism, indicators, days=DAYS))
@@ -136,8 +131,7 @@ def test_another_plan_version_or_key_draws_anew_but_a_version_asks_everyone_the_
     codes = np.zeros((1000, 3), np.uint16)
     whole = sanitiser_of(SPLIT).static_answers(pseudonyms, codes)
     for other in (sanitiser_of(plan_of("spl-grr", version=2)), sanitiser_of(SPLIT, bytes(range(1, 17)))):
-        answers = other.static_answers(pseudonyms, codes)
-        assert (answers[:, 1] != whole[:, 1]).sum() > 500
+        assert (other.static_answers(pseudonyms, codes)[:, 1] != whole[:, 1]).sum() > 500
 
     def rows_of(plan) -> list[list[int]]:
         return [place.rows.tolist() for place in sanitiser_of(plan).places(pseudonyms, kind="daily")]
@@ -211,7 +205,6 @@ def test_words_are_those_of_the_library(mechanism: str, day: int) -> None:
 
 @pytest.mark.parametrize("max_values", [None, 2])
 def test_places_stand_beside_the_other_answers(max_values) -> None:
-    """On days that the key picks, whatever the places are."""
     grid = Grid(x0_m=0, y0_m=0, step_m=100, n_x=7, n_y=5)
     location = LocationSpec(level=Fraction(14, 10), radius_m=Fraction(200), grid=grid, max_values=max_values)
     sanitiser, plain = sanitiser_of(plan_of("smp-adp", location=location)), sanitiser_of(plan_of("smp-adp"))

@@ -44,9 +44,7 @@ def refusal(settings, zone, monkeypatch, capsys) -> str:
     return ""
 
 
-def test_analysts_do_not_serve_studies_that_no_sender_handed_over(
-    study, sender, settings, monkeypatch, capsys
-) -> None:
+def test_analysts_do_not_serve_studies_that_nobody_handed_over(study, sender, settings, monkeypatch, capsys):
     said = refusal(settings, "analyst", monkeypatch, capsys)
     assert f"no sender handed over 1 of its studies ({study.slug})" in said
     SentStudy.objects.create(study=study, sender=sender, digest="")

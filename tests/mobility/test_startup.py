@@ -50,11 +50,7 @@ def start(command: tuple[str, ...], environment: Mapping[str, str]):
         ((*GUNICORN, f"127.0.0.1:{services.free_port()}"), {"SECRET_KEY": EXAMPLE_KEY}, "mobility.E010"),
         (SERVER, {"MOBILITY_SWEEP_S": "15s"}, "MOBILITY_SWEEP_S must be a whole number, got '15s'"),
         (WORKER, {"SECRET_KEY_FILE": "/no"}, "SECRET_KEY_FILE names /no, which cannot be read: No such file"),
-        (
-            SERVER,
-            OPERATOR,
-            "MOBILITY_ANALYST_URL must be set where MOBILITY_ZONE is operator",
-        ),
+        (SERVER, OPERATOR, "MOBILITY_ANALYST_URL must be set where MOBILITY_ZONE is operator"),
         (COMMAND, {"MOBILITY_SWEEP_S": "15s"}, "MOBILITY_SWEEP_S must be a whole number, got '15s'"),
     ],
     ids=["old-web", "old-worker", "guessed-web", "web", "worker", "shared", "command"],
@@ -142,8 +138,7 @@ def test_a_command_without_settings_of_its_installation_makes_no_other_one(tmp_p
 def test_a_request_that_gunicorn_cannot_read_is_answered_by_a_problem() -> None:
     here, there = socket.socketpair()
     with here, there:
-        request = b"PUT /api/v1/studies/fair/extracts/x HTTP/1.1\r\nContent-Length: 12x\r\n\r\n"
-        there.sendall(request)
+        there.sendall(b"PUT /api/v1/studies/fair/extracts/x HTTP/1.1\r\nContent-Length: 12x\r\n\r\n")
         config = Config()
         with pytest.raises(InvalidHeader) as raised:
             next(iter(RequestParser(config, here, ("::1", 1))))

@@ -79,8 +79,7 @@ def start_worker() -> Timer:
 
 def test_a_worker_checks_the_ledger_and_forgets_old_openings_at_its_start(data_dir, analyst) -> None:
     given = {"query": "", "days": 30, "note": "", "password": "", "by": analyst}
-    study = factory.create()
-    link, _ = access.create_link(study.indicators.get(slug="gender"), Window(1, 2), **given)
+    link, _ = access.create_link(factory.create().indicators.get(slug="gender"), Window(1, 2), **given)
 
     def age(days: int) -> None:
         ShareView.objects.all().delete()

@@ -64,7 +64,6 @@ def coder_of(
 
 
 def texts_of(values: list[bytes]) -> Texts:
-    """A column of these texts, one after the other."""
     ends = np.cumsum([0, *map(len, values)], dtype=np.int32)
     return Texts(data=np.frombuffer(b"".join(values), np.uint8), begins=ends[:-1], ends=ends[1:])
 
@@ -72,7 +71,6 @@ def texts_of(values: list[bytes]) -> Texts:
 def ingest(
     data: bytes, coder: RowCoder, *, block_bytes: int = 4 << 20, source: Source | None = None
 ) -> tuple[list[Events], RowCounts]:
-    """Events of each block, and the counts of all."""
     counts = RowCounts()
     usual, reader.BLOCK_BYTES = reader.BLOCK_BYTES, block_bytes
     try:

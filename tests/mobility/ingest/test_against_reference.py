@@ -114,8 +114,7 @@ def check_visits(shards, expected) -> None:
 def test_counts_and_visits(*, lines, block_bytes, shuffle, folder, study) -> None:
     expected = reference(folder, study, lines)
     coder = coder_of(definition_of())
-    data = "\n".join([HEADER, *lines, ""]).encode()
-    parts, counts = ingest(data, coder, block_bytes=block_bytes)
+    parts, counts = ingest("\n".join([HEADER, *lines, ""]).encode(), coder, block_bytes=block_bytes)
     shards = grouped_by_shard(parts, slots=coder.slots, shuffle=shuffle)
     check_counts(counts, sum(grouped.duplicates for grouped in shards), expected)
     check_visits(shards, expected)

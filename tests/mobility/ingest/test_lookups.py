@@ -71,8 +71,7 @@ def test_a_nul_is_no_end_of_a_text() -> None:
 @pytest.mark.parametrize("blank", [bytes([byte]) for byte in range(256)])
 def test_blanks_are_those_of_strip(blank: bytes) -> None:
     values = [blank, blank + b"a" + blank, b"a" + blank, blank + b"a", blank * 20, b"aaaaaaaa" + blank + b"b"]
-    texts = trimmed(texts_of(values))
-    assert texts.to_list() == [value.strip() for value in values]
+    assert trimmed(texts_of(values)).to_list() == [value.strip() for value in values]
     known = {value.strip(): place for place, value in enumerate(values) if value.strip()}
     for table in (CodeTable(known), CodeTable(known | {b"long" * 9: 99})):
         found = table.codes(texts_of(values)).tolist()
@@ -152,17 +151,14 @@ def unmatched(texts: Texts, forms: CellForms = FORMS) -> RowCounts:
     return counts
 
 
-@given(
-    names=st.lists(st.sampled_from([" a", "a", "b ", "é", "x" * 30, "x" * 15 + "y" + "x" * 14]), max_size=30)
-)
+@given(names=st.lists(st.sampled_from([" a", "a", "b ", "é", "x" * 30, "x" * 15 + "y" * 15]), max_size=30))
 def test_unmatched_cells_are_counted_by_text(names: list[str]) -> None:
     counts = unmatched(texts_of([name.encode() for name in names]))
     assert (counts.unmatched_cells, counts.unmatched_more) == (Counter(name.strip() for name in names), 0)
 
 
 def test_only_so_many_texts_are_kept_and_none_that_is_long() -> None:
-    names = [b"%d" % (n % 3000) for n in range(6000)] + [b"x" * 64, b"x" * 65]
-    counts = unmatched(texts_of(names))
+    counts = unmatched(texts_of([b"%d" % (n % 3000) for n in range(6000)] + [b"x" * 64, b"x" * 65]))
     assert list(counts.unmatched_cells) == [f"{n}" for n in range(CELLS_KEPT)]
     assert (set(counts.unmatched_cells.values()), counts.unmatched_more) == ({2}, 6002 - 2 * CELLS_KEPT)
 
@@ -174,8 +170,7 @@ def test_identifiers_in_an_area_of_plain_digits_are_counted_and_kept_nowhere() -
 
 
 def test_cells_of_a_dictionary() -> None:
-    coded = in_dictionary([b"a", b"b", b"unused"], [1, 0, 1])
-    assert unmatched(coded).unmatched_cells == {"b": 2, "a": 1}
+    assert unmatched(in_dictionary([b"a", b"b", b"unused"], [1, 0, 1])).unmatched_cells == {"b": 2, "a": 1}
 
 
 # --- forms -------------------------------------------------------------------------------------------------

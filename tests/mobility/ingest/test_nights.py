@@ -52,17 +52,6 @@ def test_every_minute_belongs_to_the_night_that_began_last(first_day, night_from
     assert (found.day_of(seconds).tolist(), set(expected)) == (expected, set(range(N_DAYS + 1)))
 
 
-@pytest.mark.parametrize(
-    ("first_day", "hours"), [(SPRING, [7, 8, 8]), (AUTUMN, [9, 8, 8]), (SUMMER, [8, 8, 8])]
-)
-def test_nights_are_as_long_as_they_were(first_day: date, hours: list[int]) -> None:
-    found, _ = nights(first_day, night_from="22:00", night_to="06:00")
-    assert ((found.end - found.start) / 3600).tolist() == hours
-    # 02:30 comes twice in autumn, and not at all in spring: then at what would have been 02:30.
-    found, _ = nights(first_day, night_from="22:00", night_to="02:30")
-    assert (found.end[0] - found.start[0]) / 3600 == 4.5
-
-
 def test_seconds_at_both_ends() -> None:
     found, _ = nights(SUMMER, night_from="22:00", night_to="06:00")
     start, end = int(found.start[1]), int(found.end[1])
@@ -112,7 +101,6 @@ def test_where_nights_begin_and_end(when: str, day: int | None, outcome: str) ->
 
 
 def test_a_night_may_begin_outside_the_visitor_hours() -> None:
-    """They end at 23:59 here, and the night has its own beginning."""
     rows = ["2017-06-02T00:09,cell-9", "2017-06-02T00:10,cell-9"]
     events, counts = read(*rows, night_from="23:00", night_to="00:10")
     assert outcomes(counts) == {"accepted": 1, "outside_hours": 1}

@@ -17,7 +17,6 @@ NAME = "msisdn"
 
 
 def read(data: bytes, source: Source | None = None) -> tuple[list[int], RowCounts]:
-    """Pseudonyms and counts of a list."""
     counts, found = RowCounts(), []
     for block in read_list(io.BytesIO(data), name=NAME, source=source):
         found += opted_out_of(block, counts, name=NAME, pseudonym_key=PSEUDONYM_KEY).tolist()
@@ -84,7 +83,6 @@ def test_lines_of_misfits_are_in_order() -> None:
 
 
 def test_blocks_together_are_the_whole(monkeypatch) -> None:
-    """And a header is looked for once, not in every block."""
     monkeypatch.setattr(reader, "BLOCK_BYTES", 64)
     people = [f"s{i}" for i in range(500)]
     found, counts = read("\n".join(["msisdn", *people[:250], "a;b", *people[250:]]).encode())

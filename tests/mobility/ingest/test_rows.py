@@ -137,8 +137,7 @@ def test_split_plan_keeps_every_value_in_the_order_of_the_static_indicators() ->
 
 def test_sampled_plan_keeps_only_the_value_that_the_subscriber_answers() -> None:
     names = [f"336{n:04d}" for n in range(60)]
-    lines = [f"z,{NOON},c9,F,,<18", *(f"{name},{NOON},c1,M,,65+" for name in names)]
-    events, counts = read(*lines)
+    events, counts = read(*[f"z,{NOON},c9,F,,<18", *(f"{name},{NOON},c1,M,,65+" for name in names)])
     assert outcomes(counts) == {"accepted": 60, "outside_area": 1}
     code_of = {0: 1, 1: NONE, 2: 2}  # gender, the daily one, age
     asked = [asked_of(pseudonym_of(name), d=3) for name in names]
@@ -259,8 +258,7 @@ def test_indicators_without_a_column_have_no_value() -> None:
     assert events.codes.tolist() == [[NONE, 2], [NONE, NONE]]
     names = [f"336{n:04d}" for n in range(20)]
     lines = [f"{name},{NOON},c1,M,,65+" for name in names]
-    bare = replace(usual, columns={}, tables={})
-    assert read(*lines, profile=bare)[0].codes.tolist() == [[NONE]] * 20
+    assert read(*lines, profile=replace(usual, columns={}, tables={}))[0].codes.tolist() == [[NONE]] * 20
     asked = [asked_of(pseudonym_of(name), d=3) for name in names]
     found = read(*lines, profile=only_age)[0].codes.tolist()
     assert found == [[2 if index == 2 else NONE] for index in asked]

@@ -81,7 +81,6 @@ def some_rows(draw: st.DrawFn) -> list[Row]:
 @settings(max_examples=120)
 @given(rows=some_rows(), data=st.data())
 def test_what_is_kept_depends_on_the_rows_alone(rows: list[Row], data: st.DataObject) -> None:
-    """Mixed, cut into files that repeat and overlap, and merged in that order."""
     expected = by_hand(rows)
     assert {day: plain(seen) for day, seen in whereabouts(rows).items()} == expected
     mixed = data.draw(st.permutations(rows))

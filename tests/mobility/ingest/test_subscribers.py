@@ -27,12 +27,8 @@ from tests.mobility.ingest.small_extract import (
 )
 
 NONE = int(NO_VALUE)
-SPLIT = ('mechanism = "smp-grr"', 'mechanism = "spl-grr"')
-PLANS = {
-    "smp-grr": definition_of(),
-    "spl-grr": definition_of(SPLIT),
-    "rsfd-ouez": definition_of(('mechanism = "smp-grr"', 'mechanism = "rsfd-ouez"')),
-}
+MECHANISMS = ("smp-grr", "spl-grr", "rsfd-ouez")
+PLANS = {name: definition_of(('mechanism = "smp-grr"', f'mechanism = "{name}"')) for name in MECHANISMS}
 
 
 def sanitiser_of(definition) -> StudySanitiser:
@@ -97,7 +93,6 @@ def test_column_that_the_profile_does_not_have_gives_no_answer() -> None:
 
 @pytest.mark.parametrize("mechanism", PLANS)
 def test_answers_are_those_of_the_same_values_inline(mechanism: str) -> None:
-    """Of everyone, whatever they are asked."""
     definition = PLANS[mechanism]
     people = [(f"s{i}", ("F", "M", "")[i % 3], ("<18", "18-64", "65+", "Ä", "")[i % 5]) for i in range(60)]
     rows, _ = read(*(f"{age},{name},{gender}" for name, gender, age in people), definition=definition)
@@ -105,8 +100,7 @@ def test_answers_are_those_of_the_same_values_inline(mechanism: str) -> None:
     coder = coder_of(definition)
     parts, _ = ingest("\n".join([HEADER, *inline]).encode(), coder)
     values = group_events(concatenate(parts, slots=coder.slots)).values
-    starts = sanitiser_of(definition).starts("static")
-    known, duplicates, conflicting = rows.first_answers(starts=starts)
+    known, duplicates, conflicting = rows.first_answers(starts=sanitiser_of(definition).starts("static"))
     assert (duplicates, conflicting, known.pseudonym.tolist()) == (0, 0, values.pseudonym.tolist())
     expected = sanitiser_of(definition).static_answers(values.pseudonym, values.codes)
     assert known.static.tolist() == expected.tolist()

@@ -109,7 +109,6 @@ def local_times(period: Period) -> list[datetime]:
 
 
 def instants(period: Period) -> list[int]:
-    """UTC seconds on both sides of a change."""
     middle = int(period.change.replace(tzinfo=ZoneInfo(period.zone)).timestamp())
     return [middle + s for s in range(-26 * HOUR_S, 26 * HOUR_S, 7 * 60 - 1)]
 
@@ -123,8 +122,7 @@ def test_local_times_in_every_format(period: Period) -> None:
         assert read([when.strftime(form).encode() for when in stated], form, period) == wanted
     for unit, ticks in (("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)):
         written = [int(when.replace(tzinfo=UTC).timestamp()) * ticks + ticks - 1 for when in stated]
-        column = pa.array(written, pa.timestamp(unit))
-        assert found(event_times_of(column, clock=CLOCKS[period])) == wanted
+        assert found(event_times_of(pa.array(written, pa.timestamp(unit)), clock=CLOCKS[period])) == wanted
 
 
 @every_period
@@ -163,7 +161,6 @@ def strict(text: bytes) -> datetime | None:
 
 
 def mangled(draw: st.DrawFn, text: str) -> bytes:
-    """The text with a few characters changed, put in, or left out."""
     data = bytearray(text.encode())
     for _ in range(draw(st.integers(0, 3))):
         place = draw(st.integers(0, len(data)))
@@ -202,7 +199,6 @@ def some_times(draw: st.DrawFn) -> tuple[Period, list[bytes]]:
 @example((PARIS, [b"\v\f2017-05-31T10:00:00+02:00 \r", b"\t 2017-05-31T10:00:00Z", b" " * 40]))
 @example((PARIS, [b"2017-05-31", b"20170531T100000", b"2017-W22-3T10:00", b"1496224800", b"", b" "]))
 def test_every_text_is_read_exactly_or_bad(written) -> None:
-    """Whatever stands beside it in the buffer."""
     period, texts = written
     for text, times in zip(texts, read(texts, ISO, period), strict=True):
         stated = strict(text)
@@ -229,7 +225,6 @@ def test_days_that_no_month_has() -> None:
 @example(day=date(2000, 2, 29))
 @example(day=date(2199, 12, 31))
 def test_calendar(day: date) -> None:
-    """Noon of any day, read in a study of that day."""
     start = int(datetime.combine(day, datetime.min.time(), UTC).timestamp())
     edges = {"utc_from": np.array([start]), "utc_end": start + DAY_S, "local_start": start}
     clock = StudyClock(**edges, offset_s=np.array([0]), days=1)

@@ -21,8 +21,6 @@ Row = tuple[int, int, int, int, list[int]]  # pseudonym, second, cell, day, code
 
 
 class Plain(NamedTuple):
-    """What `group_events` says, as plain values."""
-
     visits: dict[tuple[int, int], tuple[int, int]]
     values: dict[int, tuple[int, ...]]
     conflicting: int
@@ -61,9 +59,7 @@ def by_hand(rows: list[Row], *, slots: int) -> Plain:
             pseudonym: tuple(min(slot)[1] if slot else NONE for slot in mine)
             for pseudonym, mine in given_codes.items()
         },
-        conflicting=sum(
-            len({code for _, code in slot}) > 1 for mine in given_codes.values() for slot in mine
-        ),
+        conflicting=sum(len({c for _, c in slot}) > 1 for mine in given_codes.values() for slot in mine),
         duplicates=len(rows) - len({row[:3] for row in rows}),
     )
 
@@ -127,9 +123,7 @@ def test_many_subscribers_whatever_bits_they_share(shared_bits: int) -> None:
 def test_subscriber_with_many_events(n: int) -> None:
     """Short and long runs are sorted in different ways; neighbours must stay apart."""
     rng = np.random.default_rng(n)
-    rows: list[Row] = [
-        (7, int(s), int(c), int(s) // 100 + 1, [int(c)]) for s, c in rng.integers(0, 300, (n, 2))
-    ]
+    rows = [(7, int(s), int(c), int(s) // 100 + 1, [int(c)]) for s, c in rng.integers(0, 300, (n, 2))]
     rows += [(6, 5, 1, 1, [3]), (8, 2, 1, 1, [4]), (8, 1, 1, 1, [5])]
     rng.shuffle(rows)
     assert plain(group_events(make_events(rows, slots=1))) == by_hand(rows, slots=1)

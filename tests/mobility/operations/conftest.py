@@ -10,7 +10,6 @@ from scripts import services
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory):
-    """A real Redis."""
     port = services.free_port()
     with services.running(services.private_redis(folder=tmp_path_factory.mktemp("redis"), port=port)):
         yield services.redis_url(port)

@@ -46,11 +46,9 @@ def disk(level=Level.WARNING):
 
 
 def trouble(findings):
-    """What is not fine: code, subject, level."""
     return [(each.code, each.subject, each.level) for each in findings if each.level > Level.OK]
 
 
 def only(findings):
-    """The one that there is."""
     (found,) = findings
     return found

@@ -48,19 +48,16 @@ NOTHING = {"software": {}, "parts": [], "keys": [], "ledger_head": None}
 
 @pytest.fixture
 def place(tmp_path, data_dir, monkeypatch):
-    """Where backups go; nobody works in this installation."""
     monkeypatch.setattr(restoring, "_check_nobody_works", lambda: None)
     return tmp_path / "backups"
 
 
 @pytest.fixture
 def made(place):
-    """A backup of an installation without studies."""
     return make_backup(place, by="olga")
 
 
 def edited(folder, change):
-    """Write the manifest of a backup anew, with a change."""
     told = json.loads((folder / MANIFEST).read_text())
     change(told)
     (folder / MANIFEST).write_text(json.dumps(told))
@@ -145,8 +142,7 @@ class TestMaking:
     def test_one_that_cannot_be_recorded_is_kept_and_said_so(self, place, monkeypatch, capsys):
         """A database that has just died needs it."""
 
-        went_away = OperationalError("the server went away")
-        monkeypatch.setattr(backups, "record", Mock(side_effect=went_away))
+        monkeypatch.setattr(backups, "record", Mock(side_effect=OperationalError("the server went away")))
         olds = [make_old(place, days=days) for days in (1, 2, 3, 4, 5, 6, 50)]
         with pytest.raises(CommandError, match="the ledger does not know of it: a database does not answer"):
             call_command("backup", "--out", str(place))
@@ -208,8 +204,7 @@ class TestPruning:
         for folder in (ours, theirs):
             edited(folder, lambda told: told.pop("installation"))
         Backup.objects.update(digest=digest_of(ours))
-        made = make_backup(place, by="olga", keep=1)
-        assert made.pruned == [ours.name]
+        assert make_backup(place, by="olga", keep=1).pruned == [ours.name]
         assert theirs.is_dir()
 
     def test_of_what_broke_off_it_removes_its_own_and_the_one_just_made_stays(self, place):

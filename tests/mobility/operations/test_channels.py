@@ -128,8 +128,7 @@ def test_pauses_grow_to_an_hour(monkeypatch, settings):
     look_at(at)
     for _ in range(9):
         look_at(at := at + 1)
-        row = AlertChannel.objects.get()
-        pauses.append((row.next_try_at - START).total_seconds() - at)
+        pauses.append((AlertChannel.objects.get().next_try_at - START).total_seconds() - at)
         at += pauses[-1]
     assert pauses == [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]
 
@@ -214,8 +213,6 @@ def test_channel_that_fails_twice_is_a_finding_which_the_other_tells(hook, setti
 
 
 class Mailbox(socketserver.StreamRequestHandler):
-    """As much of SMTP as it takes to get a mail."""
-
     def handle(self):
         self.wfile.write(b"220 here\r\n")
         while line := self.rfile.readline():
@@ -233,7 +230,6 @@ class Mailbox(socketserver.StreamRequestHandler):
 
 @pytest.fixture
 def smtp(settings):
-    """Mails that a server of this machine got."""
     server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mailbox)
     server.mails = []
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
@@ -263,7 +259,6 @@ def test_title_cannot_add_a_header(mailoutbox, settings):
 
 
 def test_late_feed_failed_batch_full_disk_and_key_that_is_due_are_told(hook, settings):
-    """By the real looks, from rows and disks as they are."""
     settings.MOBILITY_DISK_FREE_GB = 1e9
     study = make_study(key_until=(timezone.now().date() + timedelta(days=3)).isoformat())
     make_batch(study, "failed", filename=f"{MARKER}.csv", created_by=MARKER, failure=MARKER)
@@ -301,8 +296,7 @@ def test_when_it_is_back_that_is_told_once(hook):
 
 def test_turns_are_taken_once_with_and_without_a_database(capsys):
     assert [alerts_apart.take_turn(after_s=60) for _ in range(3)] == [True, False, False]
-    stamp = current.PATHS.run / "alerts.turn"
-    os.utime(stamp, (time.time() - 61, time.time() - 61))
+    os.utime(current.PATHS.run / "alerts.turn", (time.time() - 61, time.time() - 61))
     assert alerts_apart.take_turn(after_s=60)
     answers = [looked(capsys, *words) for words in ([], [], ["--now"])]
     assert ([answer["looked"] for answer in answers], answers[0]["told"]) == ([True, False, True], {})

@@ -168,9 +168,7 @@ def test_a_broker_that_drops_tasks(with_broker):
 
 
 # Celery and the Redis client have different words for the same check of certificates.
-@pytest.mark.parametrize(
-    "address", ["redis://127.0.0.1:1", "rediss://127.0.0.1:1/0?ssl_cert_reqs=CERT_REQUIRED"]
-)
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1", "rediss://127.0.0.1:1/0?ssl_cert_reqs=CERT_REQUIRED"])
 def test_a_broker_that_cannot_be_asked_is_told(settings, address):
     settings.EMBEDDED_REDIS, settings.CELERY_BROKER_URL = False, address
     (told,) = broker.forgets_nothing()
@@ -241,8 +239,7 @@ def test_a_check_that_breaks_stops_no_other_and_only_what_lasts_is_told(data_dir
     assert {"core_dumps", "ledger_broken", "storage_unusable"} <= {each.code for each in found}
     # Work goes on while the doctor looks.
     first = [error("key_outlived", "", "", subject="fair"), fine("key_outlived", "other")]
-    second = [fine("key_outlived", "fair"), error("key_outlived", "", "", subject="other")]
-    turns = iter((first, second))
+    turns = iter((first, [fine("key_outlived", "fair"), error("key_outlived", "", "", subject="other")]))
     look = doctor.Look(name="keys", check=lambda: next(turns))
     monkeypatch.setattr(doctor, "_looks", lambda **_: [look])
     found = [each for each in doctor.examine(deep=False) if each.code == "key_outlived"]

@@ -109,7 +109,6 @@ def test_details_of_batches_that_have_ended(study, settings):
 
 
 def until(days_from_now):
-    """A line of a study file."""
     return f"key_until = {(timezone.now() + timedelta(days=days_from_now)).date().isoformat()}"
 
 

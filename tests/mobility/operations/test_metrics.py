@@ -51,7 +51,6 @@ def families(text):
 
 
 def values(family):
-    """By values of labels, without the zone."""
     return {
         tuple(value for name, value in sample.labels.items() if name != ZONE): sample.value
         for sample in family.samples
@@ -94,8 +93,7 @@ def test_every_sample_has_its_zone_and_batches_and_rows_are_counted(client, batc
     settings.MOBILITY_ZONE = "operator"
     found = scrape(client)
     assert "mobility_http_request_seconds" in found
-    zones = {sample.labels[ZONE] for family in found.values() for sample in family.samples}
-    assert zones == {"operator"}
+    assert {sample.labels[ZONE] for family in found.values() for sample in family.samples} == {"operator"}
     by_state = values(found["mobility_batches"])
     assert (by_state["done",], by_state["failed",], by_state["queued",]) == (1, 1, 0)
     assert values(found["mobility_rows_read"]) == {(): 75}

@@ -244,8 +244,7 @@ def test_settings_that_are_unsafe(settings):
     settings.ALLOWED_HOSTS = ["reports.example.org"]
     assert trouble(safety.checked()) == [("settings_unsafe", "HTTPS", Level.WARNING)]
     settings.HTTPS = True  # and nothing else: as Django's own checks of a deployment see
-    found = trouble(safety.checked())
-    assert ("settings_unsafe", "security.W004", Level.WARNING) in found
+    assert ("settings_unsafe", "security.W004", Level.WARNING) in trouble(safety.checked())
     settings.DEBUG = True
     assert ("settings_unsafe", "DEBUG", Level.ERROR) in trouble(safety.checked())
 
@@ -328,8 +327,6 @@ def test_a_worker_that_gives_its_tasks_back_leaves_nothing_either(folder, broker
 
 
 def test_a_worker_goes_on_without_its_database(monkeypatch):
-    """A sign that cannot be written is missed, and the timer of the worker goes on."""
-
     monkeypatch.setattr(signs, "show", Mock(side_effect=DatabaseError))
     called = []
     timer = SimpleNamespace(call_repeatedly=lambda _, beat: called.append(beat))

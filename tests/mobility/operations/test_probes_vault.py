@@ -215,7 +215,6 @@ def brought(study, *days, by="feed north", ago_days=0.05, **values):
 
 
 def make_token(study, *, digest="0" * 64):
-    """A token that is valid for a day, of the feed `north`."""
     expires_at = timezone.now() + timedelta(days=1)
     return FeedToken.objects.create(study=study, name="north", digest=digest, expires_at=expires_at)
 
@@ -248,8 +247,7 @@ def test_each_source_owes_its_own_days():
 
 
 def test_days_within_the_grace_are_not_late(settings):
-    study = make_study(first_day=date_of(2))
-    brought(study, 1)
+    brought(make_study(first_day=date_of(2)), 1)
     settings.MOBILITY_FEED_GRACE_H = 24  # day 2 ended today
     assert trouble(feeds.late()) == []
     settings.MOBILITY_FEED_GRACE_H = 0

@@ -32,7 +32,6 @@ def _looked_at_anew(monkeypatch):
 
 @pytest.fixture
 def found(monkeypatch):
-    """What a look finds in this test."""
     findings = []
     monkeypatch.setattr(probes, "look", lambda: findings)
     return findings
@@ -92,8 +91,7 @@ def test_tables_of_workers_batches_jobs_backups_and_alerts(client, privacy_offic
 
 
 def test_page_asks_for_its_changing_part_and_leads_to_sign_in_without_a_session(client, administrator):
-    answer = client.get(reverse("status"), headers=FRAGMENT)
-    assert answer.headers["HX-Refresh"] == "true"
+    assert client.get(reverse("status"), headers=FRAGMENT).headers["HX-Refresh"] == "true"
     assert client.get(reverse("status")).headers["Location"].startswith("/sign-in/")
     whole, part = page(client, administrator), page(client, administrator, headers=FRAGMENT)
     assert part.lstrip().startswith('<div class="stack" id="state" hx-get="/status/"')
@@ -137,7 +135,6 @@ def test_an_alert_that_nobody_was_told_says_why(client, administrator, settings)
 
 
 def job_row(html: str, job: str) -> str:
-    """What the table of jobs says of a job."""
     return html.partition(f"<code>{job}</code>")[2].partition("</tr>")[0]
 
 

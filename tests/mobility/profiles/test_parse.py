@@ -142,8 +142,6 @@ class TestFile:
 
 @pytest.mark.django_db(databases=["default", "vault"])
 class TestByName:
-    """Profiles that every study has, and those that somebody made."""
-
     COLUMNS = {"gender": "gender", "age": "age", "region": "region"}
 
     def stored(self, text=STUDY, key_id="k"):
@@ -260,7 +258,6 @@ def looked_up(text, rule):
 
 
 def ages_of(reference, pattern=BIRTH_YEAR, bands=BANDS):
-    """Band of every text that says when somebody was born."""
     return dict(BirthRule(reference=reference, bands=bands, pattern=pattern).texts())
 
 

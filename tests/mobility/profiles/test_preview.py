@@ -50,7 +50,6 @@ def sample(rows=PEOPLE_ROWS, header=HEADER):
 
 
 def shown(draft=DRAFT, *, given=None, study=DEFINITION):
-    """Columns as they are shown, by name."""
     columns = preview(given or sample(), draft, definition=study)
     return {column.name: column for column in columns}
 
@@ -197,7 +196,6 @@ CSV = "id;Année;n\r\n" + "".join(f"a{i};été;{i}\r\n" for i in range(500))
 
 
 def read(data, **options):
-    """Of a whole file."""
     return read_sample(data, size=len(data), **options)
 
 

@@ -55,8 +55,7 @@ class TestHours:
     def test_days_have_dates_and_weekdays(self):
         study = calendar(days=14)
         assert (study.date_of(1), study.date_of(14)) == (date(2024, 5, 1), date(2024, 5, 14))
-        weekdays = [study.same_weekday(*days) for days in ((1, 8), (8, 1), (1, 7))]
-        assert weekdays == [True, True, False]
+        assert [study.same_weekday(*days) for days in ((1, 8), (8, 1), (1, 7))] == [True, True, False]
 
     def test_hours_of_files_add_up(self):
         files = [delivery(1, {1: FULL}), delivery(2, {1: day_hours(20, silent=(9,)), 2: FULL})]
@@ -164,7 +163,6 @@ def counts() -> RowCounts:
 
 
 def stored(counts):
-    """As the database gives it back."""
     return Facts.of(json.loads(json.dumps(checks_of(counts, profile=PROFILE))))
 
 
@@ -228,7 +226,6 @@ def figures(found, figure):
 
 
 def at_eight(rows):
-    """Rows in one hour of a day."""
     return [rows if hour == 8 else 0 for hour in range(24)]
 
 

@@ -59,7 +59,6 @@ headers = st.sampled_from(
 
 @st.composite
 def texts(draw: st.DrawFn) -> bytes:
-    """Text that is mostly an extract."""
     lines = [draw(headers), *draw(st.lists(usual_lines | usual_lines | usual_lines | odd_lines, max_size=30))]
     ends = draw(st.lists(st.sampled_from(["\n", "\n", "\r\n", "\r"]), min_size=1, max_size=3))
     encoding = draw(st.sampled_from(["utf-8", "latin-1"]))
@@ -84,7 +83,6 @@ def _changed(data: bytes, changes: list[tuple[int, int, bytes]]) -> bytes:
 
 @st.composite
 def packed(draw: st.DrawFn) -> bytes:
-    """Compressed text, damaged or not."""
     text = draw(texts())
     cut = draw(st.integers(0, len(text)))
     parts = [text[:cut], text[cut:]] if draw(st.booleans()) else [text]
@@ -97,7 +95,6 @@ def packed(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def tables(draw: st.DrawFn) -> bytes:
-    """Parquet, damaged or not."""
     n = draw(st.integers(0, 30))
     columns = {
         name: draw(st.lists(st.none() | st.sampled_from(values), min_size=n, max_size=n))
@@ -121,7 +118,6 @@ class NoExtractError(Exception):
 
 
 def slow_counts(data: bytes) -> dict[str, Any]:
-    """Outcomes and lines of the rows of a text."""
     header, *lines = re.split(rb"\r\n|\n|\r", data)
     names, encoding = _names(header)
     counts: dict[str, Counter[str]] = {"ignored": Counter(), "rejected": Counter()}
@@ -157,7 +153,6 @@ def _names(header: bytes) -> tuple[list[str], str]:
 
 
 def _encoding(text: bytes) -> str:
-    """What a text speaks for."""
     if text.isascii():
         return ""
     try:
@@ -188,7 +183,6 @@ def slow_row(
 
 
 def _judged(values: list[bytes]) -> tuple[str, str]:
-    """Accepted, ignored or rejected; and why."""
     who, when, cell, gender, age = (value.strip() for value in values)
     where, local = cell.decode(), _local(when)
     if not who:
@@ -281,7 +275,6 @@ def is_text(data: bytes) -> bool:
 
 
 def cut(size: int, step: int) -> list[ChunkPlan]:
-    """Chunks of `step` bytes."""
     begins = range(0, size, step)
     return [ChunkPlan(kind="bytes", begin=begin, end=min(begin + step, size)) for begin in begins]
 

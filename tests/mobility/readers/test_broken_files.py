@@ -48,14 +48,12 @@ def altered(data: bytes, place: int) -> bytes:
 
 
 def line(**values: str) -> bytes:
-    """One row, with some of its values replaced."""
     row = {"who": WHO, "when": NOON, "where": "c1", "gender": "F", "other": "", "age": "65+"} | values
     return ",".join(row.values()).encode() + b"\n"
 
 
 def parquet(*, drop: str = "", rename: dict[str, str] | None = None, options: dict[str, Any] | None = None,
             **columns: Any) -> bytes:  # fmt: skip
-    """Three rows, with some columns replaced."""
     rows = {"who": WHO, "when": NOON, "where": "c1", "gender": "F", "age": "65+"}
     usual = {name: [value] * 3 for name, value in rows.items()}
     table = pa.table({name: value for name, value in (usual | columns).items() if name != drop})
@@ -77,9 +75,7 @@ LONG_WINDOW = bytes.fromhex("28b52ffd00a8010000")  # a frame that asks for 2 GB
 
 EMPTY = "line 1 is empty: expected a header with the names of the columns"
 NO_ROWS = "the file has a header but no rows: nothing was published"
-NUL_HEADER = (
-    "line 1: it has NUL bytes, so this is binary data or text in UTF-16: send CSV in UTF-8 or Parquet"
-)
+NUL_HEAD = "line 1: it has NUL bytes, so this is binary data or text in UTF-16: send CSV in UTF-8 or Parquet"
 UTF16 = "the file is text in UTF-16: save it as UTF-8, and send it again"
 TOO_LONG = "is longer than 4 MiB: is this a CSV file?"
 BAD_GZIP = "the gzip stream is damaged or ends early: compress the file again and send it whole"
@@ -121,17 +117,14 @@ def no_text(column: str, type_: str) -> str:
     return f"column '{column}' has type {type_}: write text or whole numbers"
 
 
-COLUMN = {
-    "bad_timestamp": " in column 'when'",
-    "empty_subscriber": " in column 'who'",
-    "empty_cell": " in column 'where'",
-}
+COLUMN = {"bad_timestamp": "when", "empty_subscriber": "who", "empty_cell": "where"}
 
 
 def too_many(bad: int, of: int, share: str, reason: str, lines: str, *, places: str = "lines") -> str:
+    column = f" in column '{COLUMN[reason]}'" if reason in COLUMN else ""
     return (
         f"{share}% of rows were rejected ({bad} of {of}; max_bad_share is 50%), so nothing was published. "
-        f"Most often: {reason}{COLUMN.get(reason, '')} ({bad} rows, first {places} {lines}). "
+        f"Most often: {reason}{column} ({bad} rows, first {places} {lines}). "
         "Correct the file or its profile, and send it again"
     )
 
@@ -162,7 +155,7 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     # --- encodings -------------------------------------------------------------------------------
     ("UTF-16 with mark", GOOD.decode().encode("utf-16"), UTF16),
     ("UTF-16 big-endian with mark", b"\xfe\xff" + GOOD.decode().encode("utf-16-be"), UTF16),
-    ("UTF-16 without mark", GOOD.decode().encode("utf-16-le"), NUL_HEADER),
+    ("UTF-16 without mark", GOOD.decode().encode("utf-16-le"), NUL_HEAD),
     ("UTF-8 mark before Latin-1", b"\xef\xbb\xbf" + GOOD.replace(b"other", b"\xe9tat"),
      "line 1: the header is marked as UTF-8 (byte order mark), but is none"),
     ("Latin-1 in a file of UTF-8", HEAD + line(age="Ä") + line(age="Ä").decode().encode("latin-1") + ROW * 2,
@@ -172,10 +165,10 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     ("Latin-1 after a UTF-8 mark", b"\xef\xbb\xbf" + GOOD + line(age="Ä").decode().encode("latin-1"),
      Rows(3, {"bad_text": [5]})),
     ("UTF-8 cut in a character", HEAD + line(age="Ä") + ROW + line(age="Ä").replace(b"\x84", b""), Rows(2, {"bad_text": [4]})),
-    ("NUL bytes in the header", GOOD.replace(b"other", b"o\0her"), NUL_HEADER),
+    ("NUL bytes in the header", GOOD.replace(b"other", b"o\0her"), NUL_HEAD),
     ("NUL bytes in a row", GOOD + line(who="336\0") + ROW, Rows(4, {"bad_text": [5]})),
     ("NUL bytes at the end", GOOD + bytes(5000), Rows(3, {"wrong_columns": [5]})),
-    ("nothing but NUL bytes", bytes(5000), NUL_HEADER),
+    ("nothing but NUL bytes", bytes(5000), NUL_HEAD),
     # --- rows ------------------------------------------------------------------------------------
     ("column too few", GOOD + b"a,b,c\n" + ROW, Rows(4, {"wrong_columns": [5]})),
     ("column too many", GOOD + ROW[:-1] + b",1\n" + ROW, Rows(4, {"wrong_columns": [5]})),
@@ -270,7 +263,6 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
 
 
 def outcome(data: bytes | Pieces) -> str | Rows:
-    """What an upload of these bytes is told."""
     coder = coder_of(definition_of(('cell = "where"', 'cell = "where"\nmax_bad_share = 0.5')))
     counts, source = RowCounts(), Source()
     stream = data if isinstance(data, Pieces) else io.BytesIO(data)

@@ -61,9 +61,7 @@ def _blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(reader, "BLOCK_BYTES", request.param)
 
 
-def read(
-    data: bytes, columns=COLUMNS, *, piece: int = 1 << 20, delimiter=None, source: Source | None = None
-) -> Found:
+def read(data: bytes, columns=COLUMNS, *, piece: int = 1 << 20, delimiter=None, source=None) -> Found:
     rows, misshapen, bad_text = [], [], []
     last = 1
     layout = Layout(columns=tuple(columns), delimiter=delimiter)
@@ -109,8 +107,7 @@ def by_the_book(data: bytes, columns=COLUMNS, *, separator: str = ",") -> Found:
 def test_line_numbers_with_blank_and_misshapen_lines_in_any_block() -> None:
     data = b"a,b\n1,2\n\n3,4\n5\n6,7\n\n\n8\n9\n1,2\n3\n4\n5,6,7\n6\n7\n8\n1,1\n\n2,2\n\n3\n"
     first, later = [(2, b"1", b"2"), (4, b"3", b"4"), (6, b"6", b"7")], [(18, b"1", b"1"), (20, b"2", b"2")]
-    misshapen = [5, 9, 10, 12, 13, 14, 15, 16, 17, 22]
-    assert read(data) == Found([*first, (11, b"1", b"2"), *later], misshapen)
+    assert read(data) == Found([*first, (11, b"1", b"2"), *later], [5, 9, 10, 12, 13, 14, 15, 16, 17, 22])
 
 
 def test_end_of_a_line_that_two_blocks_share(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +118,6 @@ def test_end_of_a_line_that_two_blocks_share(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("_blocks")
 def test_shortest_rows_that_there_are() -> None:
-    """A block holds as many rows as it can."""
     for n in range(20):
         rows = [(line, b"", b"") for line in range(2, n + 3)]
         assert read(b"a,b\n" + b",\n" * n + b",") == Found(rows, [])
@@ -249,7 +245,6 @@ EDGES = bytes.fromhex("00417f80 8f909fa0bf c0c1c2dfe0e1ecedeeeff0f1f3f4f5ff")
 
 
 def kind_of(value: bytes) -> int:
-    """What Python says of a field."""
     if b"\0" in value:
         return text.NUL_ROW
     try:
@@ -283,8 +278,7 @@ def test_a_row_is_the_worst_of_its_fields(rows: list[list[bytes]]) -> None:
 def test_every_pair_of_bytes_and_every_edge_of_longer_ones() -> None:
     pairs = [bytes([one, other]) for one in range(256) for other in range(256)]
     triples = [bytes([a, b, c]) for a in EDGES for b in EDGES for c in EDGES]
-    quads = [bytes([a, b, c, 0x80]) for a in EDGES for b in EDGES for c in EDGES]
-    values = pairs + triples + quads
+    values = pairs + triples + [bytes([a, b, c, 0x80]) for a in EDGES for b in EDGES for c in EDGES]
     assert kinds([[value] for value in values]) == [kind_of(value) for value in values]
 
 
@@ -400,7 +394,6 @@ def test_a_bomb_is_never_larger_than_a_few_buffers(pack: type[bytes]) -> None:
 
 
 def failing_disk(data: bytes):
-    """Give the first bytes, and then fail, as a disk does."""
     for start in range(0, len(data), 10):
         yield data[start : start + 10]
     raise OSError(5, "Input/output error")

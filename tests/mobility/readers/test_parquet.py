@@ -85,7 +85,6 @@ OPTIONS = st.fixed_dictionaries({
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[pa.Table, dict[str, Any]]:
-    """Columns of some types in some order, and a way to write them."""
     names = draw(st.lists(st.sampled_from(sorted(TYPES)), min_size=1, max_size=4, unique=True))
     n = draw(st.integers(0, 40))
     columns = {
@@ -111,8 +110,7 @@ def test_whatever_pyarrow_reads_at_once_is_read_in_blocks(made, batch) -> None:
         assert values_of(blocks, name) == [as_text(value) for value in whole[name].to_pylist()], name
     times = [time for block in blocks for time in block.columns["time"].cast(pa.int64()).to_pylist()]
     assert times == whole["time"].cast(pa.int64()).to_pylist()
-    lines = [line for block in blocks for line in block.lines.tolist()]
-    assert lines == list(range(1, len(table) + 1))
+    assert [line for block in blocks for line in block.lines.tolist()] == list(range(1, len(table) + 1))
     assert all(len(block.lines) <= batch for block in blocks)
 
 
@@ -136,7 +134,6 @@ def test_columns_are_found_by_their_whole_name_and_others_are_not_read() -> None
 
 
 def test_memory_has_a_bound_in_a_row_group_of_any_size() -> None:
-    """A million rows in one group: 30 MB of values that differ."""
     n = 1_000_000
     table = pa.table({"a": pa.array([f"subscriber-{i:020d}" for i in range(n)]), "b": ["x"] * n})
     data = written(table, row_group_size=n, compression="none")
@@ -161,8 +158,6 @@ def test_a_frame_that_was_altered_is_no_damaged_parquet(monkeypatch: pytest.Monk
 
 def test_errors_of_the_disk_are_its_own() -> None:
     class Failing(io.BytesIO):
-        """A disk that fails when the columns are read."""
-
         def readinto(self, buffer: Any, /) -> int:
             if self.tell() < 8 and len(buffer) > 8:
                 raise OSError(5, "Input/output error")
@@ -271,8 +266,7 @@ def shared_pages(*, groups: int) -> bytes:
         many.append_row_groups(one)
     many.write_metadata_file(metadata)
     footer = metadata.getvalue()[4:]
-    length = int.from_bytes(data[-8:-4], "little")
-    return data[: -8 - length] + footer
+    return data[: -8 - int.from_bytes(data[-8:-4], "little")] + footer
 
 
 TOO_MUCH = [
@@ -283,9 +277,7 @@ TOO_MUCH = [
 
 
 @pytest.mark.parametrize(("made", "limit", "most", "said"), TOO_MUCH, ids=["rows", "row groups", "footer"])
-def test_a_footer_that_announces_too_much_is_refused_with_its_reason(
-    made, limit, most, said, monkeypatch
-) -> None:
+def test_a_footer_that_announces_too_much_is_refused_with_its_reason(made, limit, most, said, monkeypatch):
     data = made()
     monkeypatch.setattr(parquet_footer, limit, most)
     monkeypatch.setattr(parquet_footer, "MAX_ROWS_PER_BYTE", 1)

@@ -71,5 +71,4 @@ def at_provider(address: str, person: str, *, button: str = "allow") -> str:
 
 @pytest.fixture
 def sign_in_there(client, knows_provider):
-    """Sign in through the provider: `sign_in_there("ada")`."""
     return lambda person, **data: client.get(at_provider(question(client, **data), person))

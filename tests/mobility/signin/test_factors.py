@@ -109,9 +109,7 @@ class TestFactors:
         clock.shift(601)  # it wears off
         assert client.get("/account/recovery-codes/")["Location"].startswith("/account/confirm/")
 
-    def test_secrets_are_sealed_in_the_database_and_another_secret_key_opens_nothing(
-        self, analyst, secret, settings
-    ):
+    def test_secrets_are_sealed_in_the_database_and_no_other_key_opens_them(self, analyst, secret, settings):
         for stored in Authenticator.objects.filter(user=analyst):
             assert secret not in str(stored.data)
         kept = Authenticator.objects.get(type=Authenticator.Type.TOTP).data["secret"]
@@ -124,9 +122,7 @@ class TestFactors:
         assert send_code(fresh, code_of(secret)).status_code == 302
 
     @pytest.mark.parametrize("role", [Role.ADMINISTRATOR, Role.PRIVACY_OFFICER])
-    def test_strong_roles_add_a_factor_first_where_it_is_required(
-        self, client, person, add_app, settings, role
-    ):
+    def test_strong_roles_add_a_factor_first_where_required(self, client, person, add_app, settings, role):
         settings.MOBILITY_SECOND_FACTOR = "required"
         user = person("strong", role)
         enter(client, user)
@@ -166,14 +162,11 @@ class TestSessions:
             enter(browser, analyst)
         return browsers
 
-    def test_others_end_by_a_button_or_by_a_new_password_which_must_be_a_good_one(
-        self, analyst, browsers, password
-    ):
+    def test_others_end_by_a_button_or_a_new_password_which_must_be_good(self, analyst, browsers, password):
         here, there = browsers
 
         def change(old, new):
-            form = {"oldpassword": old, "password1": new, "password2": new}
-            return here.post("/account/password/", form)
+            return here.post("/account/password/", {"oldpassword": old, "password1": new, "password2": new})
 
         assert "That is not your password" in change("wrong", NEW).content.decode()
         assert change(password, "short").status_code == 200
@@ -216,8 +209,7 @@ def test_lost_factor_is_removed_by_command_and_the_ledger_knows_of_factors_and_p
     with django_capture_on_commit_callbacks(execute=True):
         add_app(analyst)
     for again in ("no", NEW):
-        form = {"oldpassword": password, "password1": NEW, "password2": again}
-        client.post("/account/password/", form)
+        client.post("/account/password/", {"oldpassword": password, "password1": NEW, "password2": again})
     client.logout()
     enter(client, analyst, NEW)
     send_code(client, "000000")

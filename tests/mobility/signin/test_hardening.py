@@ -36,7 +36,6 @@ WITHOUT_CSRF = {
 
 
 def production(data_dir, *words, **variables):
-    """A command under the settings of production."""
     own = {"MOBILITY_DATA_DIR": str(data_dir), "SECRET_KEY": secrets.token_urlsafe(60)}
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     return subprocess.run(
@@ -132,9 +131,7 @@ class TestSite:
         assert not {"unsafe-inline", "unsafe-eval", "*"} & set(policy.replace("'", "").split())
 
     @pytest.mark.django_db
-    def test_cookies_are_for_servers_only_and_pages_of_an_account_are_kept_nowhere(
-        self, client, analyst, password
-    ):
+    def test_cookies_are_for_servers_only_and_pages_of_accounts_are_not_kept(self, client, analyst, password):
         client.get("/sign-in/")
         client.post("/sign-in/", {"username": analyst.username, "password": password})
         for name in (settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME):

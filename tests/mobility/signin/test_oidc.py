@@ -25,7 +25,6 @@ def is_refused(response, client):
 
 
 def asked_by(address):
-    """What stands in the address that the site sends a visitor to."""
     return {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
 
 

@@ -102,8 +102,7 @@ class TestFolder:
         monkeypatch.setattr(os, "fsync", lambda _: opened.extend((data_dir / "staging" / "a").iterdir()))
         for content in (b"1", b"2"):
             save("a/x", content)
-        fresh = {path.name for path in opened if path.name.startswith(".x.")}
-        assert len(fresh) == 2
+        assert len({path.name for path in opened if path.name.startswith(".x.")}) == 2
 
     def test_a_name_cannot_leave_the_folder(self, data_dir):
         with pytest.raises(Exception, match=r"traversal|outside"):
