@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 
 from django.conf import settings
@@ -21,6 +22,23 @@ with workers():
     sys.stdout.flush()
     sys.stdin.readline()
 """
+
+
+def until(answer, *, within_s=60):
+    """Ask again and again until there is an answer."""
+    deadline = time.monotonic() + within_s
+    while not (found := answer()):
+        assert time.monotonic() < deadline, "it does not happen"
+        time.sleep(0.1)
+    return found
+
+
+def own_process(command, environment):
+    """Run a command to its end, with these variables, and no addresses of those who run the tests."""
+    inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
+    own = inherited | {"DJANGO_SETTINGS_MODULE": "mobility.settings", **environment}
+    options = {"text": True, "capture_output": True, "timeout": 120}
+    return subprocess.run(command, cwd=settings.BASE_DIR, env=own, check=False, **options)
 
 
 class Folder:

@@ -18,6 +18,7 @@ from mobility import tasks
 from mobility.celery import app
 from reports.tasks import compute_density, make_export
 from scripts import services
+from tests.mobility.data_folder import until
 
 ROOT = Path(__file__).parents[2]
 SEPARATOR = "\x06\x16"
@@ -101,20 +102,13 @@ def ask_to_wait(broker: str, began: Path, *seconds: float) -> None:
         app.send_task("wait_long", args=(str(began), *seconds), connection=connection, priority=6)
 
 
-def wait_for(file: Path) -> None:
-    deadline = time.monotonic() + 90
-    while not file.exists():
-        assert time.monotonic() < deadline, f"no worker has begun {file.name}"
-        time.sleep(0.1)
-
-
 @pytest.mark.slow
 def test_a_worker_that_is_told_to_stop_gives_its_task_back(broker: str, redis: Redis, tmp_path: Path) -> None:
     """Otherwise another worker would get it when the first one's claim runs out, after more than an hour."""
     began = tmp_path / "began"
     ask_to_wait(broker, began)
     with worker_at(broker, tmp_path, processes=1) as worker:
-        wait_for(began)
+        until(began.exists, within_s=90)
         worker.send_signal(signal.SIGTERM)
         worker.wait(timeout=60)
     waiting = sum(int(redis.llen(f"celery{level}")) for level in ("", f"{SEPARATOR}6"))
@@ -156,10 +150,10 @@ def test_a_worker_outlives_a_broker_that_dies_while_messages_are_held(mortal, tm
         ask_to_wait(url, tmp_path / "goes on")
         for number in range(5):
             ask_to_wait(url, tmp_path / f"ends-{number}", 3)
-            wait_for(tmp_path / f"ends-{number}")
+            until((tmp_path / f"ends-{number}").exists, within_s=90)
             server.stop(signal.SIGKILL)
             time.sleep(0.5)
             server.start()
         ask_to_wait(url, tmp_path / "last", 0)
-        wait_for(tmp_path / "last")
+        until((tmp_path / "last").exists, within_s=90)
         assert worker.poll() is None

@@ -12,6 +12,7 @@ from mobility.columns import from_steps, pack_columns, steps, unpack_columns
 from mobility.errors import SealBrokenError
 from mobility.ingest.events import NO_VALUE
 from mobility.optouts import OptOuts
+from tests.mobility.ingest.small_extract import made_of
 
 DTYPES = st.sampled_from([np.uint8, np.uint16, np.uint32, np.uint64, np.int64])
 COLUMNS = st.lists(DTYPES.flatmap(lambda dtype: arrays(dtype, st.integers(0, 40))), max_size=5)
@@ -118,10 +119,7 @@ ANSWERS = st.dictionaries(
 
 
 def answers_of(known: Known) -> KnownAnswers:
-    return KnownAnswers(
-        pseudonym=np.array(sorted(known), np.uint64),
-        static=np.array([known[name] for name in sorted(known)], np.uint16).reshape(len(known), WORDS),
-    )
+    return made_of(KnownAnswers, sorted(known.items()), slots=WORDS, pseudonym=np.uint64, static=np.uint16)
 
 
 def known_by(answers: KnownAnswers) -> Known:

@@ -22,7 +22,7 @@ from mobility.ingest.visits import Visits
 from mobility.sanitise import StudySanitiser
 from reports.studyfile.definition import LocationDefinition
 from tests.mobility.ingest.night_study import night_study
-from tests.mobility.ingest.small_extract import SANITISE_KEY, asked_of, whereabouts_of
+from tests.mobility.ingest.small_extract import SANITISE_KEY, asked_of, made_of, whereabouts_of
 
 NONE = int(NO_VALUE)
 PSEUDONYMS = [0, 1, 2**63, 2**64 - 1]
@@ -31,13 +31,9 @@ Seen = dict[int, tuple[int, int, tuple[int, ...]]]  # pseudonym -> first, last, 
 
 
 def sightings_of(seen: Seen, *, slots: int) -> DaySightings:
-    rows = sorted(seen.items())
-    return DaySightings(
-        pseudonym=np.array([pseudonym for pseudonym, _ in rows], np.uint64),
-        first=np.array([first for _, (first, _, _) in rows], np.uint32),
-        last=np.array([last for _, (_, last, _) in rows], np.uint32),
-        static=np.array([answers for _, (_, _, answers) in rows], np.uint16).reshape(len(rows), slots),
-    )
+    rows = [(pseudonym, *facts) for pseudonym, facts in sorted(seen.items())]
+    names = {"first": np.uint32, "last": np.uint32, "static": np.uint16}
+    return made_of(DaySightings, rows, slots=slots, pseudonym=np.uint64, **names)
 
 
 def seen_in(sightings: DaySightings) -> Seen:
@@ -119,15 +115,10 @@ def test_visits_of_each_day_with_the_answers_of_their_subscribers(visits, words)
     keys = sorted(visits)
     people = sorted({name for name, _ in keys})
     answers = {name: tuple(10 * row + word for word in range(words)) for row, name in enumerate(people)}
-    found = sightings_by_day(
-        Visits(
-            pseudonym=np.array([name for name, _ in keys], np.uint64),
-            day=np.array([day for _, day in keys], np.uint8),
-            first=np.array([visits[key][0] for key in keys], np.uint32),
-            last=np.array([visits[key][1] for key in keys], np.uint32),
-        ),
-        np.array(list(answers.values()), np.uint16).reshape(len(people), words),
-    )
+    names = {"pseudonym": np.uint64, "day": np.uint8, "first": np.uint32, "last": np.uint32}
+    those = made_of(Visits, [(*key, *visits[key]) for key in keys], **names)
+    rows = np.array(list(answers.values()), np.uint16).reshape(len(people), words)
+    found = sightings_by_day(those, rows)
     assert {
         (name, day): facts for day, sightings in found.items() for name, facts in seen_in(sightings).items()
     } == {(name, day): (*span, answers[name]) for (name, day), span in visits.items()}

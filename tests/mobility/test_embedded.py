@@ -23,7 +23,7 @@ from mobility.embedded.web import free_socket
 from mobility.operations.doctor import broker
 from mobility.runtime import RuntimePaths
 from reports.policies import Role
-from tests.mobility.data_folder import HOLD, Folder
+from tests.mobility.data_folder import HOLD, Folder, until
 
 FOREIGN = "settings.EMBEDDED_REDIS = False\nsettings.CELERY_BROKER_URL = 'redis://127.0.0.1:1/0'\n"
 
@@ -173,18 +173,11 @@ class TestRun:
                 assert any(
                     f"{name} stopped by itself and is started again" in line for line in process.stderr
                 )
-                wait_until(lambda: prepared_folder.running() == {"redis", "worker", "web"})
+                until(lambda: prepared_folder.running() == {"redis", "worker", "web"})
             assert get(f"{address}/sign-in/")[0] == 200
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=60) == 0
         assert prepared_folder.running() == set()
-
-
-def wait_until(condition) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def get(address: str) -> tuple[int, str]:
@@ -223,10 +216,7 @@ class TestService:
         service.stop()
         assert not service.is_alive()
         service.start(["sh", "-c", "trap '' TERM; sleep 60 & sleep 60"])
-        for _ in range(600):
-            if service.is_alive():
-                break
-            time.sleep(0.05)
+        until(service.is_alive)
         time.sleep(0.3)
         assert service.is_alive()
         service.stop(grace_s=0.3)

@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from mobility.embedded import unread
 from mobility.operations.management.commands import check_alerts
 from mobility.operations.probes import databases
 from scripts import services
+from tests.mobility.data_folder import own_process
 
 ROOT = Path(__file__).parents[2]
 GUNICORN = (sys.executable, "-m", "gunicorn", "mobility.wsgi", "--no-control-socket", "--bind")
@@ -32,14 +32,6 @@ WORKER = (sys.executable, "-m", "celery", "-A", "mobility", "worker", "--pool", 
 COMMAND = (sys.executable, "manage.py", "check")
 OPERATOR = {"MOBILITY_ZONE": "operator", "DATABASE_URL": "postgres://operator@127.0.0.1:1/main"}
 EXAMPLE_KEY = "change-me-kT9vWq2LmX7cRb4Zp8Ns1Fd6Hj3Gy5Ae0UoIxCw"
-
-
-def start(command: tuple[str, ...], environment: Mapping[str, str]):
-    inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
-    own = {"DJANGO_SETTINGS_MODULE": "mobility.settings", **environment}
-    return subprocess.run(
-        command, cwd=ROOT, env=inherited | own, text=True, capture_output=True, check=False, timeout=120
-    )
 
 
 @pytest.mark.parametrize(
@@ -57,7 +49,7 @@ def start(command: tuple[str, ...], environment: Mapping[str, str]):
 )
 def test_what_cannot_work_is_refused_with_its_reason(command, own, said, tmp_path) -> None:
     """Databases before `migrate`, a secret of examples, settings that mean nothing: never a traceback."""
-    done = start(command, {"MOBILITY_DATA_DIR": str(tmp_path), **own})
+    done = own_process(command, {"MOBILITY_DATA_DIR": str(tmp_path), **own})
     assert done.returncode == startup.EXIT_CODE, done.stderr
     assert "refusing to start:" in done.stderr
     assert said in done.stderr
@@ -114,7 +106,7 @@ def test_only_a_refusal_keeps_a_unit_down(tmp_path) -> None:
     for unit in ("mobility-web.service", "mobility-worker@.service"):
         assert stays_down(unit) == {startup.EXIT_CODE}
     (tmp_path / "run").touch()  # where a folder belongs
-    done = start((*GUNICORN, f"127.0.0.1:{services.free_port()}"), {"MOBILITY_DATA_DIR": str(tmp_path)})
+    done = own_process((*GUNICORN, f"127.0.0.1:{services.free_port()}"), {"MOBILITY_DATA_DIR": str(tmp_path)})
     assert "FileExistsError" in done.stderr
     assert done.returncode not in {0, startup.EXIT_CODE}
 

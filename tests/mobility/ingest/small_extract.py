@@ -95,23 +95,23 @@ def asked_of(pseudonym: int, *, d: int, key: bytes = SANITISE_KEY) -> int:
     return word % d
 
 
+def made_of(kind, rows, *, slots: int = 0, **dtypes):
+    """Something with columns, of rows of their values; a column of uint16 has a value in each slot."""
+    columns = {}
+    for place, (name, dtype) in enumerate(dtypes.items()):
+        values = np.array([row[place] for row in rows], dtype)
+        columns[name] = values.reshape(len(rows), slots) if dtype is np.uint16 else values
+    return kind(**columns)
+
+
 def make_events(rows: list[tuple[int, int, int, int, list[int]]], *, slots: int) -> Events:
-    return Events(
-        pseudonym=np.array([row[0] for row in rows], np.uint64),
-        second=np.array([row[1] for row in rows], np.uint32),
-        cell=np.array([row[2] for row in rows], np.uint32),
-        day=np.array([row[3] for row in rows], np.uint8),
-        codes=np.array([row[4] for row in rows], np.uint16).reshape(len(rows), slots),
-    )
+    names = {"second": np.uint32, "cell": np.uint32, "day": np.uint8, "codes": np.uint16}
+    return made_of(Events, rows, slots=slots, pseudonym=np.uint64, **names)
 
 
 def whereabouts_of(*rows: tuple[int, int, int]) -> Whereabouts:
     """Places of (pseudonym, second, cell)."""
-    return Whereabouts(
-        pseudonym=np.array([row[0] for row in rows], np.uint64),
-        second=np.array([row[1] for row in rows], np.uint32),
-        cell=np.array([row[2] for row in rows], np.uint32),
-    )
+    return made_of(Whereabouts, rows, pseudonym=np.uint64, second=np.uint32, cell=np.uint32)
 
 
 def events_equal(one: Events, other: Events) -> bool:

@@ -23,6 +23,7 @@ from tests.mobility.ingest.small_extract import (
     coder_of,
     definition_of,
     ingest,
+    made_of,
     pseudonym_of,
 )
 
@@ -117,10 +118,7 @@ ROWS = st.lists(
 
 
 def rows_of(drawn: list[tuple[int, list[int]]]) -> SubscriberRows:
-    return SubscriberRows(
-        pseudonym=np.array([name for name, _ in drawn], np.uint64),
-        static=np.array([answers for _, answers in drawn], np.uint16).reshape(len(drawn), 2),
-    )
+    return made_of(SubscriberRows, drawn, slots=2, pseudonym=np.uint64, static=np.uint16)
 
 
 def listed(rows: SubscriberRows) -> list[tuple[int, list[int]]]:

@@ -1,9 +1,7 @@
 """The doctor finds what is wrong with a machine and its servers, and comes when databases are away."""
 
 import json
-import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,9 +26,11 @@ from mobility.operations.findings import Level
 from mobility.operations.probes import safety
 from mobility.operations.worker_answers import installation
 from reports.version import software
+from tests.mobility.data_folder import own_process
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
+DOCTOR = (sys.executable, "manage.py", "doctor", "--deep")
 E, W, NOTE, OK = Level.ERROR, Level.WARNING, Level.NOTE, Level.OK
 
 
@@ -262,15 +262,6 @@ def test_a_database_that_is_away_is_explained_once(data_dir, unmount, capsys):
     assert "do: " in said
 
 
-def run(environment, *words):
-    inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
-    own = {"DJANGO_SETTINGS_MODULE": "mobility.settings", **environment}
-    return subprocess.run(
-        [sys.executable, "manage.py", *words],
-        cwd=ROOT, env=inherited | own, text=True, capture_output=True, check=False, timeout=120,
-    )  # fmt: skip
-
-
 def findings(printed):
     """(code, subject) of all, when no look has failed."""
     found = json.loads(printed)["findings"]
@@ -280,7 +271,7 @@ def findings(printed):
 
 @pytest.mark.long
 def test_databases_without_tables_are_found_once_each(tmp_path):
-    found = findings(run({"MOBILITY_DATA_DIR": str(tmp_path)}, "doctor", "--deep", "--json").stdout)
+    found = findings(own_process((*DOCTOR, "--json"), {"MOBILITY_DATA_DIR": str(tmp_path)}).stdout)
     assert {subject for code, subject in found if code == "migrations_pending"} == {"default", "vault"}
 
 
@@ -291,7 +282,7 @@ AWAY = {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/main", "REDIS_URL": "redi
 @pytest.mark.parametrize("zone", ["all", "analyst", "operator"])
 def test_databases_that_are_away_are_explained(zone, tmp_path):
     away = AWAY if zone == "analyst" else AWAY | {"VAULT_DATABASE_URL": "postgres://nobody@127.0.0.1:1/vault"}
-    done = run({"MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_ZONE": zone, **away}, "doctor", "--deep")
+    done = own_process(DOCTOR, {"MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_ZONE": zone, **away})
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     unreachable = {("database_unreachable", each) for each in ("default", "vault")[: len(away) - 1]}

@@ -10,7 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -32,6 +31,7 @@ from mobility.operations.wording import words
 from mobility.operations.wording_texts import TEXTS
 from reports.models import LedgerHead
 from scripts import services
+from tests.mobility.data_folder import until
 from tests.mobility.operations.probe_world import only, trouble
 
 PATIENCE_S = 40
@@ -276,14 +276,6 @@ def test_a_process_of_the_analyst_zone_imports_nothing_of_the_vault(first_comman
 def rows(folder, question):
     with closing(sqlite3.connect(folder.paths.main_database, timeout=30)) as database:
         return database.execute(question).fetchall()
-
-
-def until(answer):
-    deadline = time.monotonic() + PATIENCE_S
-    while not (found := answer()):
-        assert time.monotonic() < deadline, "it does not happen"
-        time.sleep(0.2)
-    return found
 
 
 def seen(folder):
