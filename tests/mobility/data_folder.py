@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from threading import Thread
 
 from django.conf import settings
 from django.test import override_settings
@@ -31,6 +32,17 @@ def until(answer, *, within_s=60):
         assert time.monotonic() < deadline, "it does not happen"
         time.sleep(0.1)
     return found
+
+
+@contextmanager
+def serving(server):
+    """Serve in a thread until the end of the block."""
+    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def own_process(command, environment):

@@ -155,9 +155,3 @@ def test_filling_gives_those_without_an_answer_theirs(known: Known, inline: Know
 def test_whoever_is_taken_out_is_not_known(known: Known, gone: set[int]) -> None:
     left = answers_of(known).without(np.array(sorted(gone), np.uint64))
     assert known_by(left) == {name: answer for name, answer in known.items() if name not in gone}
-
-
-def test_nobody_known() -> None:
-    nobody = KnownAnswers.empty(words=3)
-    assert KnownAnswers.unpack(nobody.pack(), words=3).static.shape == (0, 3)
-    assert len(nobody.merge(nobody)) == 0

@@ -97,13 +97,6 @@ def test_merging_leaves_both_as_they_are() -> None:
     assert (seen_in(earlier), seen_in(later)) == (one, other)
 
 
-def test_nobody_seen() -> None:
-    for slots in (0, 1, 3):
-        nobody = DaySightings.empty(words=slots)
-        assert merge_sightings(nobody, nobody).static.shape == (0, slots)
-        assert DaySightings.unpack(nobody.pack(), words=slots).static.shape == (0, slots)
-
-
 @given(
     visits=st.dictionaries(
         st.tuples(st.sampled_from(PSEUDONYMS), st.sampled_from([1, 2, 61, 62])),

@@ -27,6 +27,7 @@ from mobility.handover import (
 )
 from reports.handover import SIGNATURE, digest_of, envelope_of
 from scripts import services
+from tests.mobility.data_folder import serving
 
 
 class Answering(BaseHTTPRequestHandler):
@@ -54,13 +55,11 @@ class Answering(BaseHTTPRequestHandler):
 def server(data_dir, settings):
     handler = type("Handler", (Answering,), {"asked": []})
     listening = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=listening.serve_forever, daemon=True).start()
     settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.server_port}"
     settings.MOBILITY_SENDER_KEY_FILE = data_dir / "sender_key.pem"
     settings.HANDS_OVER = True
-    yield handler
-    listening.shutdown()
-    listening.server_close()
+    with serving(listening):
+        yield handler
 
 
 def test_what_is_sent_is_signed_with_the_key_of_this_zone(server: type[Answering]) -> None:

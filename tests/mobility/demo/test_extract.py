@@ -78,8 +78,7 @@ def test_the_rule_finds_each_subscriber_with_days_durations_and_values(extract, 
 
 
 def test_summary_counts_what_was_written_and_noise_of_all_kinds_in_its_share(summary, extract, population):
-    assert summary.rows == extract["rows_read"]
-    assert (summary.seed, summary.subscribers) == (SEED, N_SUBSCRIBERS)
+    assert (summary.rows, summary.seed, summary.subscribers) == (extract["rows_read"], SEED, N_SUBSCRIBERS)
     assert summary.subscriber_days == population.subscriber_days == len(extract["duration"])
     assert extract["rows_read"] == (
         extract["accepted"] + sum(extract["ignored"].values()) + sum(extract["rejected"].values())

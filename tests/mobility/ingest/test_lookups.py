@@ -84,7 +84,7 @@ def in_dictionary(values: list[bytes], of_row: list[int]) -> Texts:
     return Texts(data=texts.data, begins=texts.begins, ends=texts.ends, of_row=np.array(of_row, np.int32))
 
 
-def test_rows_of_a_dictionary() -> None:
+def test_codes_pseudonyms_and_cells_of_a_dictionary() -> None:
     coded = in_dictionary([b"a", b"b", b" "], [2, 0, 0, 1])
     into = np.empty(4, np.int32)
     table = CodeTable({b"a": 5, b"b": 6}, empty=-2)
@@ -92,6 +92,10 @@ def test_rows_of_a_dictionary() -> None:
     assert table.codes(texts_of([b"a", b"b", b" "]), into[:3]).tolist() == into[:3].tolist() == [5, 6, -2]
     assert coded.to_list() == [b" ", b"a", b"a", b"b"]
     assert (coded.of_rows(np.array([0, 3])).to_list(), len(coded)) == ([b" ", b"b"], 4)
+    found = pseudonyms_of(in_dictionary([b"a", b" "], [1, 0, 0]), PSEUDONYM_KEY)
+    assert found.values[1:].tolist() == [pseudonym_of("a")] * 2
+    assert found.is_empty.tolist() == [True, False, False]
+    assert unmatched(in_dictionary([b"a", b"b", b"unused"], [1, 0, 1])).unmatched_cells == {"b": 2, "a": 1}
 
 
 # --- pseudonyms --------------------------------------------------------------------------------------------
@@ -115,12 +119,6 @@ def test_more_identifiers_than_a_buffer_holds() -> None:
     found = pseudonyms_of(texts_of([value.encode() for value in values]), PSEUDONYM_KEY).values
     some = range(0, len(values), 997)
     assert [int(found[n]) for n in some] == [pseudonym_of(values[n]) for n in some]
-
-
-def test_pseudonyms_of_a_dictionary() -> None:
-    found = pseudonyms_of(in_dictionary([b"a", b" "], [1, 0, 0]), PSEUDONYM_KEY)
-    assert found.values[1:].tolist() == [pseudonym_of("a")] * 2
-    assert found.is_empty.tolist() == [True, False, False]
 
 
 words = st.integers(0, 2**64 - 1) | st.integers(0, 20) | st.integers(2**64 - 20, 2**64 - 1)
@@ -167,10 +165,6 @@ def test_identifiers_in_an_area_of_plain_digits_are_counted_and_kept_nowhere() -
     names = [b"208019876543210", b"33698765432", b"208011234519999", b"33698765432"]
     counts = unmatched(texts_of(names), CellForms(["208011234512345", "33612345678"]))
     assert (counts.to_json()["unmatched_cells"], counts.unmatched_hidden) == ({"208011234519999": 1}, 3)
-
-
-def test_cells_of_a_dictionary() -> None:
-    assert unmatched(in_dictionary([b"a", b"b", b"unused"], [1, 0, 1])).unmatched_cells == {"b": 2, "a": 1}
 
 
 # --- forms -------------------------------------------------------------------------------------------------

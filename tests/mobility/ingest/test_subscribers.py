@@ -152,9 +152,3 @@ def test_shards_together_are_the_whole_in_order(drawn, bits, cut) -> None:
         stored = [SubscriberRows.unpack(shards[shard].pack()) for shards in parts if shard in shards]
         mine = [row for row in drawn if row[0] >> (64 - bits) == shard]
         assert listed(join_rows(stored, words=2)) == mine
-
-
-def test_no_row_at_all() -> None:
-    nobody = join_rows([], words=3)
-    assert (nobody.static.shape, nobody.split(n_shards=4)) == ((0, 3), {})
-    assert nobody.first_answers(starts=[0, 2])[1:] == (0, 0)

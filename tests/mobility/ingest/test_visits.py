@@ -30,8 +30,7 @@ class Plain(NamedTuple):
 def plain(grouped) -> Plain:
     visits, values = grouped.visits, grouped.values
     keys = list(zip(visits.pseudonym.tolist(), visits.day.tolist(), strict=True))
-    assert keys == sorted(set(keys))
-    assert values.pseudonym.tolist() == sorted(set(values.pseudonym.tolist()))
+    assert (keys, values.pseudonym.tolist()) == (sorted(set(keys)), sorted(set(values.pseudonym.tolist())))
     assert type(grouped.duplicates) is type(values.conflicting) is int  # they become JSON
     spans = zip(visits.first.tolist(), visits.last.tolist(), strict=True)
     codes = map(tuple, values.codes.tolist())

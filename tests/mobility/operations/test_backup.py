@@ -146,8 +146,7 @@ class TestMaking:
         with pytest.raises(CommandError, match="the ledger does not know of it: a database does not answer"):
             call_command("backup", "--out", str(place))
         told = json.loads(capsys.readouterr().out)
-        assert verify_backup(Path(told["backup"])).size == told["bytes"]
-        assert told["pruned"] == [olds[-1].name]
+        assert (verify_backup(Path(told["backup"])).size, told["pruned"]) == (told["bytes"], [olds[-1].name])
         assert not Backup.objects.exists()
 
     def test_two_installations_may_make_one_in_the_same_second(self, place, made, monkeypatch):
@@ -168,8 +167,7 @@ class TestMaking:
 
         monkeypatch.setattr(backups, "dump", creating)
         manifest = make_backup(place, by="olga").manifest
-        assert asked == ["default", "vault", "default", "vault"]
-        assert manifest.keys == ["study-fair-0a1b2c3d"]
+        assert (asked, manifest.keys) == (["default", "vault", "default", "vault"], ["study-fair-0a1b2c3d"])
 
 
 def make_old(place, *, days, code=""):

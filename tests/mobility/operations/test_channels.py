@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import socketserver
-import threading
 import time
 from contextlib import contextmanager
 from datetime import timedelta
@@ -23,6 +22,7 @@ from mobility.operations.channels import ChannelError, Webhook, check_webhook_ur
 from mobility.operations.findings import Finding, Level
 from mobility.operations.models import Alert, AlertChannel
 from mobility.operations.probes.channels import telling
+from tests.mobility.data_folder import serving
 from tests.mobility.operations.probe_world import disk, make_batch, make_study
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
@@ -33,17 +33,6 @@ FIELDS = {
     "at", "code", "facts", "id", "kind", "level", "runbook", "since", "status_url", "subject", "title",
     "todo", "version", "what", "zone",
 }  # fmt: skip
-
-
-@contextmanager
-def serving(server):
-    """Serve in a thread, at a free port of this machine, until the end of the block."""
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @contextmanager
@@ -115,8 +104,7 @@ def test_what_was_not_answered_well_is_sent_again_with_the_same_id(hook):
     assert look_at(75).told == {}  # it waits before it tries again
     assert look_at(95).told == {"webhook": 1}
     look_at(155)
-    assert kinds(hook) == [("disk_low", "opened")] * 2
-    assert len({each.message["id"] for each in hook.got}) == 1
+    assert (kinds(hook), len({each.message["id"] for each in hook.got})) == ([("disk_low", "opened")] * 2, 1)
     look_at(90_000)
     assert kinds(hook)[2:] == [("disk_low", "reminder")]
     assert len({each.message["id"] for each in hook.got}) == 2
@@ -305,8 +293,7 @@ def test_turns_are_taken_once_with_and_without_a_database(capsys):
 def test_test_alerts_sends_by_each_channel_says_which_one_fails_and_needs_one(hook, smtp, capsys, settings):
     call_command("test_alerts")
     well = [{"channel": channel, "told": True, "error": ""} for channel in ("email", "webhook")]
-    assert json.loads(capsys.readouterr().out) == {"channels": well}
-    assert hook.got[0].message["kind"] == "test"
+    assert (json.loads(capsys.readouterr().out), hook.got[0].message["kind"]) == ({"channels": well}, "test")
     assert "A test of alerts" in smtp[0]
     hook.status, settings.MOBILITY_ALERT_EMAIL_TO = 403, []
     with pytest.raises(CommandError, match="not told by webhook"):

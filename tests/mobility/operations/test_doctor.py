@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 from unittest.mock import Mock
 from zoneinfo import ZoneInfoNotFoundError
 
@@ -26,7 +25,7 @@ from mobility.operations.findings import Level
 from mobility.operations.probes import safety
 from mobility.operations.worker_answers import installation
 from reports.version import software
-from tests.mobility.data_folder import own_process
+from tests.mobility.data_folder import own_process, serving
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -190,16 +189,13 @@ class _Answers(BaseHTTPRequestHandler):
 
 
 def test_an_analyst_server(settings):
-    server = HTTPServer(("127.0.0.1", 0), _Answers)
-    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{server.server_port}"
-    assert levels(zones.analyst_server) == [("analyst_unreachable", OK), ("clock_skewed", OK)]
-    _Answers.late_s = 3600
-    assert wrong(zones.analyst_server) == [("clock_skewed", "analyst server", E)]
-    _Answers.date = "soon"  # says nothing of the clock, and must not end the examination
-    assert levels(zones.analyst_server) == [("analyst_unreachable", OK)]
-    server.shutdown()
-    server.server_close()
+    with serving(HTTPServer(("127.0.0.1", 0), _Answers)) as server:
+        settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{server.server_port}"
+        assert levels(zones.analyst_server) == [("analyst_unreachable", OK), ("clock_skewed", OK)]
+        _Answers.late_s = 3600
+        assert wrong(zones.analyst_server) == [("clock_skewed", "analyst server", E)]
+        _Answers.date = "soon"  # says nothing of the clock, and must not end the examination
+        assert levels(zones.analyst_server) == [("analyst_unreachable", OK)]
     assert wrong(zones.analyst_server) == [("analyst_unreachable", "", E)]
 
 

@@ -2,7 +2,6 @@
 # ruff: noqa: E501  (a table reads best with one rule a line)
 
 import gzip
-import io
 import tracemalloc
 from datetime import date
 
@@ -19,6 +18,7 @@ from mobility.profiles.sample import PARQUET_BYTES, PLAIN_BYTES, ROWS, read_samp
 from mobility.profiles.timestamp_guess import timestamp_formats
 from mobility.profiles.value_guess import bands_of, rule_draft
 from tests.mobility.profiles.made_profiles import AGES, STUDY, definition
+from tests.mobility.readers.any_file import written
 
 DEFINITION = definition()
 WITHOUT_AREA = definition(STUDY.replace('[area]\ncells = "cells.csv"\n', ""))
@@ -200,9 +200,7 @@ def read(data, **options):
 
 
 def parquet(columns, names=None, **options):
-    out = io.BytesIO()
-    pq.write_table(pa.table(columns, names=names), out, **options)
-    return out.getvalue()
+    return written(pa.table(columns, names=names), **options)
 
 
 class TestText:
@@ -287,8 +285,7 @@ class TestParquet:
         names = ["list", "a", "record", "a", "x"]
         columns = [[[1], [2]], ["b", "c"], [{"x": 1}] * 2, [4, 5], [6, 7]]
         found = read(parquet(list(map(pa.array, columns)), names=names))
-        assert found.names == tuple(names)
-        assert found.rows == (("", "b", "", "4", "6"), ("", "c", "", "5", "7"))
+        assert (found.names, found.rows) == (tuple(names), (("", "b", "", "4", "6"), ("", "c", "", "5", "7")))
         empty = read(parquet({"who": pa.array([], pa.string())}))
         assert (empty.names, empty.rows) == (("who",), ())
 

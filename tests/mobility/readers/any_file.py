@@ -81,6 +81,12 @@ def _changed(data: bytes, changes: list[tuple[int, int, bytes]]) -> bytes:
     return data
 
 
+def written(table: pa.Table, **options: Any) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(table, file, **options)
+    return file.getvalue()
+
+
 @st.composite
 def packed(draw: st.DrawFn) -> bytes:
     text = draw(texts())
@@ -101,12 +107,9 @@ def tables(draw: st.DrawFn) -> bytes:
         for name, values in zip(COLUMNS, VALUES, strict=True)
     }
     table = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
-    file = io.BytesIO()
-    pq.write_table(
-        table, file, row_group_size=draw(st.integers(1, 31)), use_dictionary=draw(st.booleans()),
-        compression=draw(st.sampled_from(["none", "snappy", "zstd"])),
-    )  # fmt: skip
-    return draw(altered(file.getvalue()))
+    options = {"row_group_size": draw(st.integers(1, 31)), "use_dictionary": draw(st.booleans())}
+    compression = draw(st.sampled_from(["none", "snappy", "zstd"]))
+    return draw(altered(written(table, **options, compression=compression)))
 
 
 files = texts() | texts() | packed() | tables() | st.binary(max_size=200)

@@ -11,7 +11,6 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from mobility.errors import MobilityError
@@ -21,15 +20,14 @@ from mobility.readers.chunks import ChunkPlan, plan_chunks
 from mobility.readers.opening import read_extract
 from mobility.services.reading import check_counts
 from tests.mobility.ingest.small_extract import HEADER, coder_of, definition_of
-from tests.mobility.readers.any_file import cut, is_text, outcomes
-from tests.mobility.readers.test_csv import Pieces
+from tests.mobility.readers.any_file import cut, is_text, outcomes, written
+from tests.mobility.readers.test_csv import Pieces, zstd
 
 WHO, NOON = "33699887766", "2017-03-25T12:00:00"
 HEAD = HEADER.encode() + b"\n"  # who,when,where,gender,other,age
 ROW = f"{WHO},{NOON},c1,F,,65+\n".encode()
 GOOD = HEAD + ROW * 3
 LONG = WHO.encode() * 100_000
-CODEC = pa.Codec("zstd")
 
 
 class Rows(NamedTuple):
@@ -37,10 +35,6 @@ class Rows(NamedTuple):
 
     accepted: int
     rejected: dict[str, list[int]] = {}
-
-
-def zstd(data: bytes) -> bytes:
-    return bytes(CODEC.compress(data, asbytes=True))
 
 
 def altered(data: bytes, place: int) -> bytes:
@@ -58,9 +52,7 @@ def parquet(*, drop: str = "", rename: dict[str, str] | None = None, options: di
     usual = {name: [value] * 3 for name, value in rows.items()}
     table = pa.table({name: value for name, value in (usual | columns).items() if name != drop})
     names = [(rename or {}).get(name, name) for name in table.column_names]
-    file = io.BytesIO()
-    pq.write_table(table.rename_columns(names), file, **(options or {}))
-    return file.getvalue()
+    return written(table.rename_columns(names), **(options or {}))
 
 
 def with_footer(footer: bytes) -> bytes:

@@ -1,10 +1,10 @@
 """Chunks of an extract, whose lines and rows together are those of the whole."""
 
+import gzip
 import io
 import json
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -13,9 +13,9 @@ from mobility.errors import BatchFormatError
 from mobility.readers import Layout, Source
 from mobility.readers import csv as reader
 from mobility.readers.chunks import GRAIN_BYTES, ChunkPlan, plan_chunks, read_chunk
-from tests.mobility.readers.any_file import COLUMNS, check, cut, files
-from tests.mobility.readers.test_csv import gzipped
+from tests.mobility.readers.any_file import COLUMNS, check, cut, files, written
 
+GZIPPED = gzip.compress(b"a,b\n" * 10, mtime=0)  # the same bytes in every process: they name a test
 LAYOUT = Layout(columns=("a", "b"), delimiter="comma")
 HEADER, ROW = ",".join(COLUMNS).encode(), b"336001,2017-03-25T12:00:00,c1,F,,65+"
 
@@ -86,7 +86,7 @@ def test_plain_text_is_cut_at_frames(target: int, step: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"a,b\n", gzipped(b"a,b\n" * 10), b"\xff\xfea\0", b"PAR1", b"PK\x03\x04", b"BZh91AY&SY"]
+    "data", [b"", b"a,b\n", GZIPPED, b"\xff\xfea\0", b"PAR1", b"PK\x03\x04", b"BZh91AY&SY"]
 )
 def test_what_is_small_packed_or_wrong_is_one_chunk(data: bytes) -> None:
     size = len(data) if data in (b"", b"a,b\n") else 64 << 20
@@ -101,10 +101,9 @@ def test_plans_go_through_json() -> None:
 @given(n=st.integers(0, 60), group=st.integers(1, 25), target=st.integers(1, 3000))
 def test_row_groups_are_shared_out_in_order(n: int, group: int, target: int) -> None:
     table = pa.table({"a": [f"{i}" for i in range(n)], "b": [None if i % 7 == 3 else "é" for i in range(n)]})
-    file = io.BytesIO()
-    pq.write_table(table, file, row_group_size=group)
-    plans = plans_of(file.getvalue(), target)
-    rows = [n_rows(file, plan) for plan in plans]
+    data = written(table, row_group_size=group)
+    plans = plans_of(data, target)
+    rows = [n_rows(io.BytesIO(data), plan) for plan in plans]
     assert sum(rows) == n
     if n:
         assert [plan.first_row for plan in plans] == [sum(rows[:place]) + 1 for place in range(len(rows))]

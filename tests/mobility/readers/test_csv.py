@@ -25,11 +25,6 @@ from tests.mobility.readers.any_file import Dribble, slow_row
 COLUMNS = ("a", "b")
 
 
-def gzipped(data: bytes) -> bytes:
-    """The same bytes in every process: they name a test."""
-    return gzip.compress(data, mtime=0)
-
-
 class Found(NamedTuple):
     """Everything that a stream held: (line, value of each column), and the lines that are no rows."""
 

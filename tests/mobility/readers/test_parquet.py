@@ -21,6 +21,7 @@ from mobility.readers.parquet_pages import NoPageError, _Thrift, check_pages
 from mobility.services import staging
 from mobility.services.staging import UploadReader
 from mobility.storages import Pieces, staging_storage
+from tests.mobility.readers.any_file import written
 from tests.mobility.staged import staged
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
@@ -37,12 +38,6 @@ TYPES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "decimal": (pa.decimal128(38, 0), st.none() | st.integers(-(10**37), 10**37).map(Decimal)),
     "null": (pa.null(), st.none()),
 }  # fmt: skip
-
-
-def written(table: pa.Table, **options: Any) -> bytes:
-    file = io.BytesIO()
-    pq.write_table(table, file, **options)
-    return file.getvalue()
 
 
 def read(stream: Any, *names: str, timestamp: str | None = None):
@@ -234,14 +229,9 @@ def test_one_row_group_without_dictionary_is_enough() -> None:
     assert (by_place(long, use_dictionary=False), by_place(long)) == (set(), {"a"})
 
 
-def bomb(*, n: int = 8) -> bytes:
-    """`n` MiB of one character in a single page, which compression makes a few hundred bytes."""
-    table = pa.table({"a": ["x" * (1 << 20)] * n, "b": ["y"] * n, "unwanted": ["z" * (1 << 20)] * n})
-    return written(table, use_dictionary=False, compression="zstd", data_page_size=1 << 30)
-
-
 def test_pages_that_need_too_much_memory_are_refused_before_they_are_read(monkeypatch) -> None:
-    data = bomb()
+    table = pa.table({"a": ["x" * (1 << 20)] * 8, "b": ["y"] * 8, "unwanted": ["z" * (1 << 20)] * 8})
+    data = written(table, use_dictionary=False, compression="zstd", data_page_size=1 << 30)  # a page each
     assert len(data) < 10_000
     monkeypatch.setattr(parquet_pages, "MAX_OPEN_BYTES", 4 << 20)
     with counted_memory() as memory, pytest.raises(BatchFormatError) as caught:

@@ -47,8 +47,7 @@ class TestAccount:
         user.groups.set(person("model", Role.ANALYST).groups.all())
         client.logout()
         sign_in_there("ada")  # a later one finds the same account and its roles
-        assert signed_in_as(client) == "ada"
-        assert roles_of(User.objects.get(username="ada")) == {Role.ANALYST}
+        assert (signed_in_as(client), roles_of(User.objects.get(username="ada"))) == ("ada", {Role.ANALYST})
         assert SocialAccount.objects.get().extra_data == {}
 
     def test_same_name_or_address_as_a_local_account_links_nothing(self, client, sign_in_there, person):
