@@ -168,8 +168,8 @@ def test_a_broker_that_drops_tasks(with_broker):
 
 # Celery and the Redis client have different words for the same check of certificates.
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:1", "rediss://127.0.0.1:1/0?ssl_cert_reqs=CERT_REQUIRED"])
-def test_a_broker_that_cannot_be_asked_is_told(settings, address):
-    settings.EMBEDDED_REDIS, settings.CELERY_BROKER_URL = False, address
+def test_a_broker_that_cannot_be_asked_is_told(settings, url):
+    settings.EMBEDDED_REDIS, settings.CELERY_BROKER_URL = False, url
     (told,) = broker.forgets_nothing()
     assert (told.code, told.level, "ConnectionError" in told.what) == ("broker_setting", NOTE, True)
     assert levels(broker.clock) == [("clock_skewed", NOTE)]
