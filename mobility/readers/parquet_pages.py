@@ -89,6 +89,8 @@ def _pages(file: Buffered, *, chunk: pq.ColumnChunkMetaData) -> Iterator[Page]:
     if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < at:
         at = chunk.dictionary_page_offset
     end = at + chunk.total_compressed_size
+    if at < 0:
+        raise NoPageError
     while at < end:
         header, length = _header(file, at)
         plain, packed = header.get(_PLAIN_BYTES), header.get(_PACKED_BYTES)

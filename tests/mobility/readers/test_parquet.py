@@ -178,6 +178,14 @@ def test_no_alteration_crashes_the_reader(data: st.DataObject) -> None:
     assert all(len(block.columns["a"]) == len(block.lines) for block in blocks)
 
 
+def test_a_page_before_the_beginning_of_the_file_is_refused() -> None:
+    table = pa.table({"a": [str(n) for n in range(50)], "b": list(range(50))})
+    spoiled = bytearray(written(table, compression="none", write_page_checksum=True))
+    spoiled[1082] = 129  # the place of the first page, in the footer
+    with pytest.raises(BatchFormatError, match="damaged"):
+        blocks_of(io.BytesIO(bytes(spoiled)), "a", "b")
+
+
 def test_long_values_of_a_dictionary_are_not_written_out_for_every_row() -> None:
     """70,000 rows that share a value of 100 kB, in a dictionary with more entries than rows of a block."""
     n, long = 70_000, "x" * 100_000
