@@ -34,8 +34,7 @@ class People:
 
     def present(self, first_day: int, last_day: int) -> NDArray[np.bool_]:
         """Who was there in a window."""
-        mask = sum(1 << (day - 1) for day in range(first_day, last_day + 1))
-        return (self.bitmaps & np.uint64(mask)) != 0
+        return (self.bitmaps & np.uint64(sum(1 << (day - 1) for day in range(first_day, last_day + 1)))) != 0
 
 
 def indicator(slug: str, *categories: str, **changes: Any) -> IndicatorDefinition:

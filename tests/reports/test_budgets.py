@@ -33,7 +33,6 @@ from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
 database = pytest.mark.database
-YEAR, MONTH, EVER = BudgetCap.Period
 GRID = Grid(x0_m=0, y0_m=0, step_m=100, n_x=20, n_y=10)
 PLACES = LocationDefinition(level=Decimal(1), radius_m=400, max_values=None, grid=GRID, places=())
 
@@ -51,6 +50,11 @@ def create(slug: str, **changes: Any) -> Study:
     return factory.create(factory.GENDER, slug=slug, **changes)
 
 
+def static(slug: str, **changes: Any) -> Any:
+    """Definition of a study that costs its epsilon, 1 unless told otherwise."""
+    return factory.definition(factory.GENDER, slug=slug, **changes)
+
+
 def check(slug: str, **changes: Any) -> Any:
     return check_budget(static(slug, **changes), by="adam")
 
@@ -58,11 +62,6 @@ def check(slug: str, **changes: Any) -> Any:
 def refused(words: str, slug: str, **changes: Any) -> None:
     with pytest.raises(BudgetExceededError, match=words):
         check(slug, **changes)
-
-
-def static(slug: str, **changes: Any) -> Any:
-    """Definition of a study that costs its epsilon, 1 unless told otherwise."""
-    return factory.definition(factory.GENDER, slug=slug, **changes)
 
 
 def in_force() -> dict[tuple[str, str], Decimal | None]:
@@ -205,18 +204,15 @@ def test_each_unit_has_its_own_cap() -> None:
 
 
 def test_a_smaller_cap_holds_at_once_and_a_larger_one_takes_two_people(settings) -> None:
-    first = cap("3")
-    assert in_force() == {("profile", "year"): Decimal(3)}
-    assert not first.needs_second
-    assert not cap("2").needs_second
+    for smaller in ("3", "2"):
+        assert not cap(smaller).needs_second
+        assert in_force() == {("profile", "year"): Decimal(smaller)}
     larger = cap("4")
-    assert in_force() == {("profile", "year"): Decimal(2)}
-    assert waiting_caps("subscribers") == [larger]
+    assert (in_force(), waiting_caps("subscribers")) == ({("profile", "year"): Decimal(2)}, [larger])
     with pytest.raises(BudgetChangeError, match="somebody else than adam"):
         decide_cap(larger, confirm=True, by="adam")
     confirm(larger)
-    assert in_force() == {("profile", "year"): Decimal(4)}
-    assert waiting_caps("subscribers") == []
+    assert (in_force(), waiting_caps("subscribers")) == ({("profile", "year"): Decimal(4)}, [])
     with pytest.raises(BudgetChangeError, match="must wait"):
         confirm(larger)
     none = cap(None)
@@ -254,11 +250,8 @@ def test_decisions_are_kept_and_recorded() -> None:
     assert kept == [(Decimal(3), "adam", False), (Decimal(4), "adam", True)]
     assert CapDecision.objects.get().decided_by == "petra"
     entries = LedgerEntry.objects.filter(kind="budget.changed").order_by("number")
-    assert [(entry.actor, entry.facts["what"], entry.facts["epsilon"]) for entry in entries] == [
-        ("adam", "set", "3"),
-        ("adam", "proposed", "4"),
-        ("petra", "confirmed", "4"),
-    ]
+    told = [(entry.actor, entry.facts["what"], entry.facts["epsilon"]) for entry in entries]
+    assert told == [("adam", "set", "3"), ("adam", "proposed", "4"), ("petra", "confirmed", "4")]
     row = BudgetPopulation.objects.get()
     fields = {"population": row, "unit": "profile", "period": "year", "set_by": "adam"}
     with pytest.raises(IntegrityError, match="budget_cap_epsilon_positive"), transaction.atomic():

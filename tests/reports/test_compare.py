@@ -43,10 +43,9 @@ def by_windows(indicator: Indicator, now: Window, then: Window, *, of: Any = "fr
     return compare.compare_windows(indicator, now, then, of=of)
 
 
-def by_categories(
-    indicator: Indicator, window: Window, code: int, *, category: int | None = None, of: Any = "frequency"
-) -> Comparison:
-    return compare.compare_categories(indicator, window, reference=code, category=category, of=of)
+def by_categories(indicator: Indicator, window: Window, code: int, **changes: Any) -> Comparison:
+    changes = {"category": None, "of": "frequency"} | changes
+    return compare.compare_categories(indicator, window, reference=code, **changes)
 
 
 def by_baseline(indicator: Indicator, day: int, *days: int, of: Any = "frequency") -> Comparison:
@@ -76,8 +75,7 @@ def test_windows_are_compared_per_category_with_their_published_values(age, of) 
     assert [row.category for row in found.rows] == age.categories
     ends = {"frequency": ("ci_low", "ci_high"), "visitors": ("visitors_ci_low", "visitors_ci_high")}[of]
     for window, side in ((BUSY, "value"), (CALM, "reference")):
-        report = selectors.window_report(age, window)
-        for row, estimate in zip(found.rows, report.estimates, strict=True):
+        for row, estimate in zip(found.rows, selectors.window_report(age, window).estimates, strict=True):
             shown = getattr(row, side)
             expected = [getattr(estimate, name) for name in (of, *ends)]
             assert [shown.value, shown.low, shown.high] == expected
@@ -90,9 +88,7 @@ def test_windows_are_compared_per_category_with_their_published_values(age, of) 
 
 
 def test_verdicts_are_what_the_intervals_say() -> None:
-    study = factory.published(factory.MANY, epsilon="2")
-    region = study.indicators.get()
-    found = by_categories(region, WHOLE, 5)
+    found = by_categories(factory.published(factory.MANY, epsilon="2").indicators.get(), WHOLE, 5)
     verdicts = {Verdict.HIGHER: 0, Verdict.LOWER: 0, Verdict.NOT_SHOWN: 0}
     for row in found.rows:
         expected = Verdict.HIGHER if row.low > 0 else Verdict.LOWER if row.high < 0 else Verdict.NOT_SHOWN
@@ -103,8 +99,7 @@ def test_verdicts_are_what_the_intervals_say() -> None:
     assert 0 < found.n_held < found.n_alone
     assert found.largest.held != Verdict.NOT_SHOWN
     weakest = min((row for row in found.rows if row.held == row.alone != Verdict.NOT_SHOWN), key=span)
-    lost = [row for row in found.rows if row.held != row.alone]
-    assert all(span(row) < span(weakest) for row in lost)
+    assert all(span(row) < span(weakest) for row in found.rows if row.held != row.alone)
 
 
 def span(row: compare.Row) -> float:
@@ -114,7 +109,7 @@ def span(row: compare.Row) -> float:
 
 @pytest.mark.parametrize("of", ["frequency", "visitors"])
 def test_categories_share_their_reports(age, of) -> None:
-    found = compare.compare_categories(age, BUSY, reference=1, category=None, of=of)
+    found = by_categories(age, BUSY, 1, of=of)
     sample = sample_of(tallies_of(age), windows.Window(2, 4))
     expected = columns(value_difference(sample, reference=1, of=of).estimate())
     assert numbers(found) == [expected[0], expected[2]]
@@ -153,8 +148,7 @@ def test_baseline_leaves_out_days_without_numbers() -> None:
 
 def test_visitors_are_scaled_to_the_population() -> None:
     def differences(share: str, slug: str) -> list[Comparison]:
-        study = factory.published(slug=slug, market_share=Decimal(share))
-        age = study.indicators.get(slug="age")
+        age = factory.published(slug=slug, market_share=Decimal(share)).indicators.get(slug="age")
         calls = [(by_windows, BUSY, CALM), (by_categories, BUSY, 0), (by_baseline, 1)]
         return [call(age, *args, of="visitors") for call, *args in calls]
 
@@ -180,8 +174,7 @@ def test_studies_are_compared_by_the_names_of_categories(age) -> None:
     theirs = {estimate.category: estimate for estimate in there.estimates}
     for row, estimate in zip(found.rows, here.estimates, strict=True):
         other = theirs[row.category]
-        assert row.category == estimate.category
-        assert row.reference.value == other.visitors
+        assert (row.category, row.reference.value) == (estimate.category, other.visitors)
         assert row.difference == pytest.approx(estimate.visitors - other.visitors)
         width = (estimate.visitors - estimate.visitors_ci_low) ** 2
         width += (other.visitors_ci_high - other.visitors) ** 2
@@ -225,8 +218,7 @@ def test_union_of_an_indicator_with_few_answers_is_refused() -> None:
 
 @pytest.mark.parametrize("mechanism", ["spl-grr", "smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp"])
 def test_every_mechanism_can_be_compared(mechanism) -> None:
-    study = factory.published(factory.GENDER, factory.AGE, mechanism=mechanism)
-    gender = study.indicators.get(slug="gender")
+    gender = factory.published(factory.GENDER, factory.AGE, mechanism=mechanism).indicators.get(slug="gender")
     for found in (by_windows(gender, BUSY, CALM), by_categories(gender, BUSY, 2), by_baseline(gender, 2)):
         assert all(row.low < row.difference < row.high for row in found.rows)
 
@@ -234,8 +226,7 @@ def test_every_mechanism_can_be_compared(mechanism) -> None:
 @pytest.fixture
 def few() -> Indicator:
     """Of 400 people: a single day is not reliable, windows are."""
-    study = factory.published(n=400)
-    gender = study.indicators.get(slug="gender")
+    gender = factory.published(n=400).indicators.get(slug="gender")
     day, window = (selectors.window_report(gender, each) for each in (Window(1, 1), Window(1, 4)))
     assert (day.status, window.status) == (Status.NOT_RELIABLE, Status.OK)
     return gender
@@ -278,20 +269,17 @@ HIGHER, LOWER, NOT_SHOWN = Verdict.HIGHER, Verdict.LOWER, Verdict.NOT_SHOWN
 @pytest.fixture
 def comparison(fair) -> Comparison:
     """Three rows of made-up differences: +4.1, -2.0 and 0.0 points."""
-    gender = fair.indicators.get(slug="gender")
-    found = compare.compare_windows(gender, Window(2, 2), Window(1, 1), of="frequency")
+    found = by_windows(fair.indicators.get(slug="gender"), Window(2, 2), Window(1, 1))
     numbers = [(0.041, 0.012, 0.07), (-0.02, -0.05, -0.001), (0.0004, -0.02, 0.02)]
-    changes = [dict(zip(("difference", "low", "high"), each, strict=True)) for each in numbers]
-    rows = zip(found.rows, changes, strict=True)
-    return replace(found, rows=tuple(replace(row, **change) for row, change in rows))
+    told = [{"difference": each[0], "low": each[1], "high": each[2]} for each in numbers]
+    return replace(found, rows=tuple(map(lambda row, each: replace(row, **each), found.rows, told)))
 
 
 @pytest.fixture
 def drawn(fair) -> Comparison:
     """Three rows: one that holds, one that differs by itself only, one that does not differ."""
-    age = fair.indicators.get(slug="age")
-    found = compare.compare_windows(age, Window(2, 4), Window(1, 2), of="frequency")
-    return judged(found, (HIGHER, HIGHER), (LOWER, NOT_SHOWN), (NOT_SHOWN, NOT_SHOWN))
+    found = by_windows(fair.indicators.get(slug="age"), BUSY, CALM)
+    return judged(found, (HIGHER, HIGHER), (LOWER, NOT_SHOWN), NONE)
 
 
 def judged(comparison: Comparison, *verdicts: tuple[Verdict, Verdict]) -> Comparison:
@@ -311,37 +299,32 @@ def test_differences_have_a_sign_and_a_unit(comparison) -> None:
         assert wording_compare.change(comparison.rows[0], "frequency").startswith("+4,1")
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "text"),
-    [
+def test_sentence_names_the_largest_difference_that_holds_and_no_other(comparison) -> None:
+    for verdicts, text in (
         ([(HIGHER, HIGHER), (LOWER, LOWER), NONE], "More F than on Thu 30 May 2024: +4.1 points (+1.2 to +7.0). It is the largest of 2 differences that hold in the table as a whole, of 3."),
         ([(HIGHER, NOT_SHOWN), (LOWER, LOWER), NONE], "Fewer M than on Thu 30 May 2024: \u22122.0 points (\u22125.0 to \u22120.1). It is the only difference of 3 that holds in the table as a whole."),
         ([(HIGHER, NOT_SHOWN), NONE, NONE], "No difference holds in the table as a whole. 1 of 3 categories differs by itself"),
         ([NONE] * 3, "No difference can be shown in any of the 3 categories: all intervals include 0."),
-    ],
-)  # fmt: skip
-def test_sentence_names_the_largest_difference_that_holds_and_no_other(comparison, verdicts, text) -> None:
-    assert wording_compare.summary(judged(comparison, *verdicts)).startswith(text)
+    ):  # fmt: skip
+        assert wording_compare.summary(judged(comparison, *verdicts)).startswith(text)
 
 
 def test_one_row_needs_no_correction(comparison) -> None:
     one = replace(judged(comparison, *[(HIGHER, HIGHER)] * 3), kind=Kind.CATEGORIES, category="M")
     one = replace(one, rows=one.rows[:1])
     assert wording_compare.summary(one) == "More F than M: +4.1 points (+1.2 to +7.0)."
-    assert wording_compare.correction(one) == ""
-    assert "Holm" in wording_compare.correction(comparison)
+    assert (wording_compare.correction(one), "Holm" in wording_compare.correction(comparison)) == ("", True)
     nothing = replace(one, rows=(replace(one.rows[0], alone=NOT_SHOWN, held=NOT_SHOWN),))
     assert wording_compare.summary(nothing) == "No difference can be shown: the interval includes 0."
 
 
 def test_reference_is_named_by_its_kind_and_every_verdict_has_a_word_and_a_sign(comparison) -> None:
     mean = replace(comparison, kind=Kind.BASELINE, baseline=(1, 3, 4))
-    assert wording_compare.reference_title(mean) == "Mean of 3 other days"
-    assert wording_compare.reference_title(replace(mean, baseline=(1,))) == "Thu 30 May 2024"
-    studies = replace(comparison, kind=Kind.STUDIES)
-    assert wording_compare.reference_title(studies) == "The fair, Thu 30 May 2024"
-    assert len({wording_compare.verdict_word(verdict) for verdict in Verdict}) == len(Verdict)
-    assert len({wording_compare.verdict_sign(verdict) for verdict in Verdict}) == len(Verdict)
+    compared = (mean, replace(mean, baseline=(1,)), replace(comparison, kind=Kind.STUDIES))
+    titles = ["Mean of 3 other days", "Thu 30 May 2024", "The fair, Thu 30 May 2024"]
+    assert list(map(wording_compare.reference_title, compared)) == titles
+    for words in (wording_compare.verdict_word, wording_compare.verdict_sign):
+        assert len(set(map(words, Verdict))) == len(Verdict)
 
 
 @pytest.mark.parametrize(("of", "scale"), [("frequency", 100), ("visitors", 1)])
@@ -349,8 +332,7 @@ def test_dots_and_whiskers_are_the_differences(drawn, of, scale) -> None:
     figure = charts_compare.comparison_figure(replace(drawn, of=of))
     first, last = figure["layout"]["xaxis"]["range"]
     for place, (trace, row) in enumerate(zip(figure["data"], drawn.rows, strict=True)):
-        assert trace["y"] == [place]
-        assert trace["x"] == [pytest.approx(scale * row.difference, abs=0.06)]
+        assert (trace["y"], trace["x"]) == ([place], [pytest.approx(scale * row.difference, abs=0.06)])
         high = trace["x"][0] + trace["error_x"]["array"][0]
         low = trace["x"][0] - trace["error_x"]["arrayminus"][0]
         assert [low, high] == pytest.approx([scale * row.low, scale * row.high], abs=0.12)
@@ -358,12 +340,11 @@ def test_dots_and_whiskers_are_the_differences(drawn, of, scale) -> None:
 
 
 def test_findings_differ_by_shape_and_name_and_have_no_other_name_in_the_legend(drawn) -> None:
-    found = charts_compare.comparison_figure(drawn)["data"]
     words = ["differs", "differs by itself only", "no difference can be shown"]
-    assert [trace["name"] for trace in found] == words
-    assert len({trace["marker"]["symbol"] for trace in found}) == 3
-    figure = charts_compare.comparison_figure(replace(drawn, rows=drawn.rows[:1]))
-    assert [trace["name"] for trace in figure["data"]] == ["differs"]
+    for n in (3, 1):
+        figure = charts_compare.comparison_figure(replace(drawn, rows=drawn.rows[:n]))
+        assert [trace["name"] for trace in figure["data"]] == words[:n]
+        assert len({trace["marker"]["symbol"] for trace in figure["data"]}) == n
     assert figure["layout"]["showlegend"] is False
 
 

@@ -22,7 +22,6 @@ from reports.status import Status
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
-EPSILON = "6"  # hardly any noise: an estimate that is off shows at once
 
 
 def of(study: Study, slug: str = "age") -> Indicator:
@@ -37,7 +36,7 @@ def publish_bitmaps(study: Study, bitmaps: list[int]) -> None:
 
 @pytest.fixture
 def crowded(db) -> tuple[Study, factory.People]:
-    study = factory.create(epsilon=EPSILON)
+    study = factory.create(epsilon="6")  # hardly any noise: an estimate that is off shows at once
     people = factory.crowd(study, n=12_000)
     factory.publish(study, people)
     return study, people
@@ -78,6 +77,9 @@ def test_arrivals_returns_and_departures_are_those_of_the_people(crowded) -> Non
         assert [point.total for point in found.points] == [chosen.sum() for chosen in truth]
         assert [getattr(day, show.value) for day in found.totals] == [chosen.sum() for chosen in truth]
         check(found, [count(people, chosen) for chosen in truth])
+    told = [(day.coverage.visitors, day.coverage.first_time) for day in movement(of(study)).totals]
+    new = truths[Show.ARRIVALS]
+    assert told == [(there.sum(), first.sum()) for there, first in zip(today, new, strict=True)]
     # nobody returns to the first day
     assert [e.ci_high for e in movement(of(study), show=Show.RETURNING).points[0].estimates] == [0, 0, 0]
 
@@ -85,21 +87,19 @@ def test_arrivals_returns_and_departures_are_those_of_the_people(crowded) -> Non
 def test_shares_that_come_back_are_those_of_the_people(crowded) -> None:
     study, people = crowded
     cohort = people.present(2, 2)
-    of_cohort = count(people, cohort)
-    found = movement(of(study), show=Show.BACK_WITHIN, cohort=2)
+    found, of_cohort = movement(of(study), show=Show.BACK_WITHIN, cohort=2), count(people, cohort)
     assert (found.unit, found.cohort, found.is_exact) == (Unit.SHARE, 2, True)
     check(found, [count(people, cohort & people.present(3, day)) / of_cohort for day in (3, 4)])
     for point in found.points:
         assert point.total == (cohort & people.present(3, point.day)).sum() / cohort.sum()
     again = movement(of(study), show=Show.THERE_AGAIN, cohort=2)
     assert [point.is_exact for point in again.points] == [True, False]
-    truth = [count(people, cohort & people.present(day, day)) / of_cohort for day in (3, 4)]
-    check(again, truth)
-    apart = again.points[1]
+    check(again, [count(people, cohort & people.present(day, day)) / of_cohort for day in (3, 4)])
+    exact, apart = again.points
     assert apart.total is None
     assert apart.low < (cohort & people.present(4, 4)).sum() / cohort.sum() < apart.high
-    assert all(estimate.value is None for estimate in apart.estimates)
-    assert all(estimate.value is not None for estimate in again.points[0].estimates)
+    for point, is_blank in ((exact, False), (apart, True)):
+        assert {estimate.value is None for estimate in point.estimates} == {is_blank}
 
 
 def test_days_present_and_new_in_a_window_are_those_of_the_people(crowded) -> None:
@@ -123,8 +123,7 @@ def test_daily_indicator_counts_who_comes_by_the_value_of_the_day(crowded) -> No
     found = movement(stay)
     truth = []
     for day in range(1, 5):
-        before = people.present(1, day - 1) if day > 1 else people.bitmaps == 0
-        new = people.present(day, day) & ~before
+        new = people.present(day, day) & ~(people.present(1, day - 1) if day > 1 else people.bitmaps == 0)
         truth.append(np.bincount(people.daily["stay"][new, day - 1], minlength=2))
     check(found, truth)
     # What it does not have is not shown under another name.
@@ -164,12 +163,8 @@ def test_day_without_data_is_blank_and_the_days_beside_it_are_not() -> None:
         assert points[2].low is None
     again = movement(of(study), show=Show.THERE_AGAIN, cohort=1).points
     assert [point.status for point in again] == [Status.OK, Status.OUTAGE, Status.OK]
-
-
-def test_nobody_is_said_to_stay_away_from_days_without_data() -> None:
-    study = factory.create()
-    people = factory.crowd(study)
-    factory.publish(study, factory.absent_on(factory.absent_on(people, day=4), day=3))
+    study = factory.create(slug="two-days")  # nobody is said to stay away from days without data
+    factory.publish(study, factory.absent_on(factory.absent_on(factory.crowd(study), day=4), day=3))
     back = movement(of(study), show=Show.BACK_WITHIN, cohort=1).points
     assert [point.status for point in back] == [Status.OK, Status.OK, Status.OK]  # day 2 counts
     for show in (Show.BACK_WITHIN, Show.THERE_AGAIN):
@@ -177,25 +172,19 @@ def test_nobody_is_said_to_stay_away_from_days_without_data() -> None:
         assert {(point.status, point.low) for point in points} == {(Status.NOT_COLLECTED, None)}
 
 
-def test_few_who_come_back_are_suppressed_and_the_others_are_not() -> None:
+def test_few_who_come_back_are_suppressed_and_wide_intervals_are_not_reliable() -> None:
     study = factory.create(small_cell=100)
     publish_bitmaps(study, [0b0001] * 450 + [0b0011] * 40 + [0b0101] * 510)
     back = movement(of(study), show=Show.BACK_WITHIN, cohort=1).points
     assert [point.status for point in back] == [Status.SUPPRESSED, Status.OK, Status.OK]
-    assert back[0].low is None
-    assert {estimate.ci_low for estimate in back[0].estimates} == {None}
-
-
-def test_wide_intervals_are_not_reliable() -> None:
-    study = factory.published(n=300, epsilon="0.3")
-    estimates = movement(of(study), show=Show.ARRIVALS).points[-1].estimates
-    assert {estimate.status for estimate in estimates} == {Status.NOT_RELIABLE}
+    assert {back[0].low, *(estimate.ci_low for estimate in back[0].estimates)} == {None}
+    wide = movement(of(factory.published(slug="wide", n=300, epsilon="0.3")), show=Show.ARRIVALS).points[-1]
+    assert {estimate.status for estimate in wide.estimates} == {Status.NOT_RELIABLE}
 
 
 def test_indicator_of_some_days_and_study_of_one_day_have_totals_only() -> None:
     some = factory.published(factory.GENDER, factory.HALF_STAY, slug="some")
-    one = factory.published(factory.GENDER, slug="one", days=1)
-    for study, slug in ((some, "stay"), (one, "gender")):
+    for study, slug in ((some, "stay"), (factory.published(factory.GENDER, slug="one", days=1), "gender")):
         found = movement(of(study, slug))
         assert (found.show, found.points, found.available) == (None, (), ())
         assert sum(day.arrivals for day in found.totals) == 4000
@@ -244,8 +233,7 @@ def test_no_figure_tells_of_a_day_that_the_small_cell_rule_hides() -> None:
     # All visits less those of the days that are shown would be those of the hidden days.
     assert (found.key.n_visits, found.key.mean_days, found.key.return_visits) == (None, None, None)
     [mean] = movement(of(study), show=Show.DAYS_PRESENT).points
-    assert (mean.status, mean.low) == (Status.SUPPRESSED, None)
-    assert {estimate.ci_low for estimate in mean.estimates} == {None}
+    assert (mean.status, {mean.low, *(each.ci_low for each in mean.estimates)}) == (Status.SUPPRESSED, {None})
     back = movement(of(study), show=Show.THERE_AGAIN, cohort=2).points
     assert [point.status for point in back] == [Status.SUPPRESSED, Status.SUPPRESSED]  # 20 stay away on day 3
 
@@ -264,9 +252,8 @@ def test_few_hide_what_can_be_subtracted_from_others() -> None:
     assert (returning.status, returning.low) == (Status.SUPPRESSED, None)
 
 
-@pytest.mark.parametrize(
-    ("people", "is_new_hidden", "is_last_hidden"),
-    [
+def test_a_difference_with_a_small_complement_is_hidden() -> None:
+    for people, is_new_hidden, is_last_hidden in (
         ({0b0011: 50, 0b0010: 50, 0b0110: 50}, False, False),
         ({0b0011: 50, 0b0010: 5, 0b0101: 50}, True, False),  # few are new on day 2
         ({0b0011: 5, 0b0001: 50, 0b0010: 50, 0b0100: 50}, True, False),  # few return: the complement
@@ -276,57 +263,46 @@ def test_few_hide_what_can_be_subtracted_from_others() -> None:
         ({0b0010: 50, 0b0110: 5, 0b0100: 50}, False, True),  # few come back: the rest of those of day 2
         ({0b0011: 50, 0b0001: 5, 0b0010: 50}, True, False),  # few stay away: the rest of those of day 1
         ({0b0010: 50, 0b0100: 50}, False, False),  # nobody is not few
-    ],
-)
-def test_a_difference_with_a_small_complement_is_hidden(people, is_new_hidden, is_last_hidden) -> None:
-    study = Study(days=4, small_cell=10)
-    bitmaps = np.repeat(np.array(list(people), np.uint64), list(people.values()))
-    counts = np.zeros((5, 5), np.int64)
-    ldp.tally_visitors(bitmaps, counts, sign=1)
-    unions = ldp.all_unions(counts)
-    shown = ShownVisitors(study, unions)
-    assert (shown.first_time(2) is None) == is_new_hidden
-    assert (shown.last_time(2) is None) == is_last_hidden
+    ):
+        study = Study(days=4, small_cell=10)
+        bitmaps = np.repeat(np.array(list(people), np.uint64), list(people.values()))
+        counts = np.zeros((5, 5), np.int64)
+        ldp.tally_visitors(bitmaps, counts, sign=1)
+        shown = ShownVisitors(study, ldp.all_unions(counts))
+        found = (shown.first_time(2) is None, shown.last_time(2) is None)
+        assert found == (is_new_hidden, is_last_hidden), people
 
 
 def test_key_figures_are_those_of_the_people(fair) -> None:
-    bitmaps = factory.crowd(fair).bitmaps
-    presence = bitmaps[:, np.newaxis] >> np.arange(4, dtype=np.uint64) & np.uint64(1)
+    presence = factory.crowd(fair).bitmaps[:, np.newaxis] >> np.arange(4, dtype=np.uint64) & np.uint64(1)
     daily = presence.sum(axis=0)
     found = key_figures(fair)
     assert found.n_visitors == found.first_visits == 4000
-    assert found.n_visits == presence.sum()
-    assert found.return_visits == presence.sum() - 4000
+    assert (found.n_visits, found.return_visits) == (presence.sum(), presence.sum() - 4000)
     assert found.return_share == pytest.approx(1 - 4000 / presence.sum())
     assert found.mean_days == pytest.approx(presence.sum(axis=1).mean())
-    assert found.busiest_visitors == daily.max()
-    assert found.busiest_day == fair.date_of(int(daily.argmax()) + 1)
+    assert (found.busiest_visitors, found.busiest_day) == (daily.max(), fair.date_of(int(daily.argmax()) + 1))
     assert found.days_with_visitors == 4
     study = factory.create(slug="even", days=3)  # the first of equally busy days is named
     publish_bitmaps(study, [0b110] * 50)
     found = key_figures(study)
-    assert (found.busiest_day, found.busiest_visitors) == (date(2024, 5, 31), 50)
-    assert found.mean_days == 2
+    assert (found.busiest_day, found.busiest_visitors, found.mean_days) == (date(2024, 5, 31), 50, 2)
 
 
-def test_study_without_data_has_no_figures_and_misses_its_first_day_first() -> None:
-    study = factory.create()
+def test_key_figures_of_few_visitors_are_suppressed_and_a_study_without_data_has_none() -> None:
+    study = factory.create(slug="empty")
     found = key_figures(study)
     assert found == KeyFigures(status=Status.NOT_COLLECTED, days_with_visitors=0)
     assert (found.return_visits, found.return_share) == (None, None)
     days = coverage(study)
     assert (days.published, days.next_missing.day) == (0, 1)
-
-
-def test_key_figures_of_few_visitors_are_suppressed() -> None:
     study = factory.published(n=50, small_cell=60)
     assert key_figures(study) == KeyFigures(status=Status.SUPPRESSED, days_with_visitors=4)
-    Study.objects.update(small_cell=45)  # all of them are enough, those of each day are not
-    found = key_figures(Study.objects.get())
+    study.small_cell = 45  # all of them are enough, those of each day are not
+    found = key_figures(study)
     assert (found.n_visitors, found.busiest_day, found.busiest_visitors) == (50, None, None)
-    Study.objects.update(small_cell=20)
-    covered = coverage(Study.objects.get())
-    assert [day.first_time is None for day in covered.days] == [False, True, True, True]
+    study.small_cell = 20
+    assert [day.first_time is None for day in coverage(study).days] == [False, True, True, True]
 
 
 def coverage(study: Study) -> Coverage:
@@ -339,12 +315,10 @@ def test_each_day_has_its_own_kind_of_blank() -> None:
     note_day(study, day=date(2024, 5, 30), kind=DayNote.Kind.EVENT, text="Opening", by="adam")
     assert key_figures(study).days_with_visitors == 3
     found = coverage(study)
-    statuses = [Status.OK, Status.OK, Status.NOT_COLLECTED, Status.OUTAGE]
-    assert [day.status for day in found.days] == statuses
+    assert [day.status for day in found.days] == [Status.OK, Status.OK, Status.NOT_COLLECTED, Status.OUTAGE]
     assert [day.visitors is None for day in found.days] == [False, False, True, True]
     assert [note.text for note in found.days[0].notes] == ["Opening"]
-    assert found.published == 2
-    assert found.next_missing == found.days[2]
+    assert (found.published, found.next_missing) == (2, found.days[2])
     assert found.counts == [(Status.OK, 2), (Status.NOT_COLLECTED, 1), (Status.OUTAGE, 1)]
 
 

@@ -1,17 +1,18 @@
 """Report pages in Chromium under the real content policy: drawn, by keyboard, on paper; nothing refused."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
 from reports import maps, selectors, tasks, wording
-from reports.models import DayNote, ExportFile, Study
+from reports.models import DayNote, ExportFile, Indicator, Study
 from reports.options import ReportOptions
-from reports.selectors import Window
+from reports.selectors import Window, WindowReport
 from reports.services import files
 from reports.views import files as file_views
 from tests.e2e.test_accessibility import SIZES, barriers, is_wider_than_the_screen
@@ -170,8 +171,8 @@ def test_window_is_chosen_without_javascript(fair, signed_in) -> None:
     watched = signed_in(java_script_enabled=False)
     page = watched.page
     page.goto(watched.base + GENDER)
-    page.select_option("#from", "2024-05-31")
-    page.select_option("#to", "2024-06-01")
+    for field_, day in (("#from", "2024-05-31"), ("#to", "2024-06-01")):
+        page.select_option(field_, day)
     page.click("text=Show")
     assert page.url.endswith("?from=2024-05-31&to=2024-06-01")
     assert page.locator("h1 + .lead").inner_text() == "Fri 31 May 2024 to Sat 1 Jun 2024 (2 days)"
@@ -205,7 +206,7 @@ def test_w_leads_to_the_triangle_arrow_keys_move_in_it_and_enter_chooses(fair, o
     page.wait_for_url("**from=2024-05-31&to=2024-06-01&order=sorted")
 
 
-def test_question_mark_opens_the_list_and_its_keys_work(fair, opened) -> None:
+def test_question_mark_or_a_button_open_the_list_and_its_keys_work_until_turned_off(fair, opened) -> None:
     page = opened(GENDER)
     dialog = page.locator("#shortcuts")
     page.locator("select#from").focus()
@@ -231,15 +232,10 @@ def test_question_mark_opens_the_list_and_its_keys_work(fair, opened) -> None:
     page.keyboard.press("t")
     page.wait_for_url("**view=table")
     assert page.locator(".chart").count() == 0
-
-
-def test_button_opens_the_list_and_shortcuts_can_be_turned_off(fair, opened) -> None:
-    page = opened(GENDER)
-    page.locator("[data-opens=shortcuts]").click()
+    opened(GENDER, page=page).locator("[data-opens=shortcuts]").click()
     page.locator("#shortcuts-off").check()
-    page.keyboard.press("Escape")
-    page.keyboard.press("t")
-    page.keyboard.press("?")
+    for key in ("Escape", "t", "?"):
+        page.keyboard.press(key)
     page.wait_for_timeout(200)
     assert not page.locator("#shortcuts").is_visible()
     page.reload()
@@ -251,20 +247,18 @@ def test_button_opens_the_list_and_shortcuts_can_be_turned_off(fair, opened) -> 
 # --- paper ----------------------------------------------------------------------------------------------
 def test_paper_has_the_numbers_in_ink_and_the_address_and_no_navigation(fair, opened) -> None:
     page = opened(GENDER, color_scheme="dark")
-    text, light, ink = ".chart .ytick text", "rgb(229, 234, 239)", "rgb(26, 36, 46)"
-    assert fill(page, text) == light
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert fill(page, text) == ink
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert fill(page, text) == light
+    light, ink = "rgb(229, 234, 239)", "rgb(26, 36, 46)"
+    for event, colour in (("nothing", light), ("beforeprint", ink), ("afterprint", light)):
+        page.evaluate(f"dispatchEvent(new Event('{event}'))")
+        assert fill(page, ".chart .ytick text") == colour
     page.emulate_media(media="print", color_scheme="dark")
     for selector in (".header", ".tabs", "#windows", ".switches", ".window-form"):
         assert not page.locator(selector).first.is_visible(), selector
     for selector in (".chart .main-svg", ".table", ".print-only"):
         assert page.locator(selector).first.is_visible(), selector
     assert page.url in page.locator(".print-only").inner_text()
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert page.evaluate("getComputedStyle(document.body).color") == ink
+    body = page.evaluate("(s => [s.backgroundColor, s.color])(getComputedStyle(document.body))")
+    assert body == ["rgb(255, 255, 255)", ink]
 
 
 def test_wide_charts_fit_on_paper_and_are_wide_again_after_it(fair, opened) -> None:
@@ -315,17 +309,21 @@ def resolved(page: Page, name: str) -> str:
     return str(page.evaluate(script, name))
 
 
+def panel_of(home: Indicator, reports: Sequence[WindowReport] = ()) -> dict[str, Any]:
+    """What the map of all days has, on the scale of these reports or on its own."""
+    options, report = ReportOptions(view="map"), selectors.window_report(home, Window(1, 4))
+    scale = maps.map_scale(reports or [report], options=options)
+    return maps.map_frame(report, names=ZONES, scale=scale, options=options)["panels"][0]
+
+
 def title_becomes(page: Page, text: str) -> None:
     page.wait_for_function("t => document.querySelector('[data-title]').textContent === t", arg=text)
 
 
 def test_zones_have_the_colours_of_their_classes_in_light_and_dark(mapped, opened) -> None:
     page = opened(MAP, color_scheme="light")
-    options = ReportOptions(view="map")
     home = mapped.indicators.get(slug="home")
-    scale = maps.map_scale(selectors.indicator_reports(home, maps.windows_of_scale(home)), options=options)
-    report = selectors.window_report(home, Window(1, 4))
-    (panel,) = maps.map_frame(report, names=ZONES, scale=scale, options=options)["panels"]
+    panel = panel_of(home, selectors.indicator_reports(home, maps.windows_of_scale(home)))
     names = {f"--map-{found + 1}" if found >= 0 else "--surface-2" for found in panel["classes"]}
     light = {resolved(page, name) for name in names}
     assert fills(page) == light
@@ -338,21 +336,11 @@ def test_zones_have_the_colours_of_their_classes_in_light_and_dark(mapped, opene
 
 def test_pointing_says_the_numbers_of_a_zone_and_keys_and_drags_move_the_map(mapped, opened) -> None:
     page = opened(MAP, viewport=SCREEN)
-    report = selectors.window_report(mapped.indicators.get(slug="home"), Window(1, 4))
-    options = ReportOptions(view="map")
-    scale = maps.map_scale([report], options=options)
-    texts = maps.map_frame(report, names=ZONES, scale=scale, options=options)["panels"][0]["texts"]
-    for column, row, text in (
-        (0.5, 0.5, texts[2]),
-        (1.5, 1.5, texts[1]),
-        (1.95, 0.05, texts[3]),
-        (0.1, 1.9, texts[0]),
-        (0.5, 1.5, ""),  # the hole
-        (2.05, 0.5, ""),
-    ):
+    texts = panel_of(mapped.indicators.get(slug="home"))["texts"]
+    inside = ((0.5, 0.5, texts[2]), (1.5, 1.5, texts[1]), (1.95, 0.05, texts[3]), (0.1, 1.9, texts[0]))
+    for column, row, text in (*inside, (0.5, 1.5, ""), (2.05, 0.5, "")):  # the hole, and beside the area
         assert point_at(page, column, row) == text, (column, row)
-    scale_bar = page.locator(".map__scale")
-    before = scale_bar.inner_text()
+    before = page.locator(".map__scale").inner_text()
     page.locator(".map__frame").focus()
     page.keyboard.press("+")
     page.keyboard.press("+")
@@ -372,23 +360,19 @@ def test_pointing_says_the_numbers_of_a_zone_and_keys_and_drags_move_the_map(map
     assert point_at(page, 1.5, 0.5) != texts[1]
 
 
-def test_days_are_stepped_and_opened(mapped, opened) -> None:
+def test_days_are_stepped_and_opened_and_playing_goes_to_the_last_one_and_stops(mapped, opened) -> None:
     DayNote.objects.create(study=mapped, day=2, kind="outage", text="mast down", by="adam")
     page = opened(MAP)
-    page.get_by_role("button", name="Day after").click()
+    (after := page.get_by_role("button", name="Day after")).click()
     title_becomes(page, "Thu 30 May 2024")
     assert page.locator(".map__rest").is_hidden()  # these are the numbers of the window of the page
-    page.get_by_role("button", name="Day after").click()
+    after.click()
     page.locator(".map__blank").wait_for(state="visible")
     assert page.locator(".map__blank").inner_text() == "\u00d7 outage"
     assert any("url(" in fill for fill in fills(page))  # hatched
     page.get_by_role("link", name="Open the numbers of this day").click()
     page.wait_for_url("**/home/?from=2024-05-31&to=2024-05-31&view=map")
-
-
-def test_playing_goes_to_the_last_day_and_stops(mapped, opened) -> None:
-    page = opened(MAP + "&from=2024-06-01")
-    page.get_by_role("button", name="Play the days").click()
+    opened(MAP + "&from=2024-06-01", page=page).get_by_role("button", name="Play the days").click()
     page.get_by_role("button", name="Pause").wait_for()
     title_becomes(page, "Sun 2 Jun 2024")
     page.get_by_role("button", name="Play the days").wait_for()
@@ -423,8 +407,7 @@ def test_the_deconvolved_map_comes_by_itself_and_both_move_together(located, ope
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(middle[0] + (6.5 - 8) * side, middle[1] - (10.5 - 10) * side)
     text = frames.nth(1).locator(".map__hover").inner_text()
-    assert "about" in text
-    assert "subscribers" in text
+    assert ("about" in text, "subscribers" in text) == (True, True)
     page.get_by_role("button", name="Zoom in").click()
     page.wait_for_timeout(300)
     ranges = page.eval_on_selector_all(".map__plot", "plots => plots.map(p => p.layout.xaxis.range)")
@@ -434,10 +417,7 @@ def test_the_deconvolved_map_comes_by_itself_and_both_move_together(located, ope
     assert frames.nth(0).locator(".map__blank").is_hidden()
 
 
-def test_a_page_shows_how_far_a_file_is_and_fetches_it_when_it_is_ready(
-    transactional_db, opened, monkeypatch
-) -> None:
-    factory.published()
+def test_a_page_shows_how_far_a_file_is_and_fetches_it_when_it_is_ready(fair, opened, monkeypatch) -> None:
     sent: list[int] = []
     monkeypatch.setattr(files, "_send", lambda row: sent.append(row.pk))
     monkeypatch.setattr(file_views, "WAIT_S", {"browser": 0.0})

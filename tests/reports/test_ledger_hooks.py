@@ -10,7 +10,6 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reports import tasks
 from reports.api import door
 from reports.models import LedgerEntry, LedgerHead, LedgerKind, ShareLink
 from reports.selectors import Window
@@ -61,15 +60,14 @@ def test_a_file_is_in_the_ledger_and_what_is_refused_or_looked_at_or_typed_is_no
     assert exports()[before:] == [{"way": "page", "file": "fair-2024.json"}]
 
 
-def test_files_of_places_and_of_commands_are_in_the_ledger(reader, monkeypatch) -> None:
-    monkeypatch.setattr(tasks.compute_density, "delay_on_commit", lambda _: None)
+def test_files_of_places_and_of_commands_are_in_the_ledger(reader) -> None:
     map_factory.create_located()
     assert reader.get(f"/studies/{STUDY}/maps/zones.csv").status_code == 200
     printed("export_report", STUDY, "--indicator", "gender")
     page, command = told(LedgerKind.EXPORT_MADE)
     assert page.facts["file"].startswith("fair-2024_zones_2024-")
-    assert command.actor == "command line"
-    assert command.facts == {"way": "command", "format": "json", "indicator": "gender"}
+    facts = {"way": "command", "format": "json", "indicator": "gender"}
+    assert (command.actor, command.facts) == ("command line", facts)
 
 
 def test_every_file_of_the_zone_is_noted() -> None:
@@ -95,8 +93,7 @@ def ask(analyst, fair) -> Callable[..., Any]:
 
     def get(path: str = PATH, **headers: str) -> Any:
         query = TWO_DAYS if path == PATH else {}
-        response = Client().get(path, query, headers={"Authorization": f"Bearer {text}", **headers})
-        return response, token
+        return Client().get(path, query, headers={"Authorization": f"Bearer {text}", **headers}), token
 
     return get
 
@@ -141,8 +138,7 @@ def test_a_link_is_made_opened_and_revoked(fair, analyst, administrator) -> None
     link, text = access.create_link(fair.indicators.get(slug="gender"), Window(1, 2), **given, by=analyst)
     days = {"first_day": "2024-05-30", "last_day": "2024-05-31"}
     facts = {"link": str(link.pk), "indicator": "gender", **days}
-    address = reverse("access:shared", args=[text])
-    visitor = Client()
+    visitor, address = Client(), reverse("access:shared", args=[text])
     visitor.get(address)
     assert told(LedgerKind.SHARE_OPENED) == []  # the password was asked for
     visitor.post(address, {"password": "a long secret"})
@@ -190,11 +186,9 @@ def test_sign_ins_name_an_account_and_nothing_else_that_was_typed(client, analys
 def test_a_publication_is_in_the_ledger_which_workers_check_now_and_then(caplog) -> None:
     study = factory.published()
     (entry,) = told(LedgerKind.PUBLICATION_APPLIED)
-    assert entry.study == STUDY
-    assert entry.facts["plan_sha256"] == study.plans.get().spec_hash
+    assert (entry.study, entry.facts["plan_sha256"]) == (STUDY, study.plans.get().spec_hash)
     check_now_and_then()
-    first = LedgerHead.objects.get().checked_at
-    assert first is not None
+    assert (first := LedgerHead.objects.get().checked_at) is not None
     check_now_and_then()
     assert LedgerHead.objects.get().checked_at == first
     LedgerHead.objects.update(checked_at=None, hash="0" * 64)

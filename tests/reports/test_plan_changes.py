@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from functools import partial, reduce
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -42,27 +43,18 @@ def study(**changes: Any) -> Edit:
 
 
 def asked(slug: str, **changes: Any) -> Edit:
-    def changed(each: Any) -> Any:
-        return replace(each, **changes) if each.slug == slug else each
+    def changed(before: StudyDefinition) -> StudyDefinition:
+        of = [replace(each, **changes) if each.slug == slug else each for each in before.indicators]
+        return replace(before, indicators=tuple(of))
 
-    return lambda before: replace(before, indicators=tuple(map(changed, before.indicators)))
-
-
-def gender(**changes: Any) -> Edit:
-    return asked("gender", **changes)
+    return changed
 
 
-def stay(**changes: Any) -> Edit:
-    return asked("visit_duration", **changes)
+gender, stay = partial(asked, "gender"), partial(asked, "visit_duration")
 
 
 def both(*edits: Edit) -> Edit:
-    def edit(before: StudyDefinition) -> StudyDefinition:
-        for each in edits:
-            before = each(before)
-        return before
-
-    return edit
+    return lambda before: reduce(lambda changed, edit: edit(changed), edits, before)
 
 
 ANYBODY = VisitorRule(min_minutes=0, from_minute=0, to_minute=9)
@@ -119,8 +111,7 @@ def test_an_indicator_more_needs_a_second_person_and_one_less_does_not(demo) -> 
     fewer = replace(demo, indicators=demo.indicators[1:])
     assert reasons(demo, fewer) == []
     assert [change.direction for change in plan_changes(demo, fewer)] == [STRONGER]
-    new = "The indicator visitor_category is new: people are asked one more thing."
-    assert reasons(fewer, demo) == [new]
+    assert reasons(fewer, demo) == ["The indicator visitor_category is new: people are asked one more thing."]
     # where epsilon is shared the others take over what a dropped one had
     shared = plan(mechanism="spl-grr", epsilon=Decimal(7))(demo)
     found = reasons(shared, replace(shared, indicators=shared.indicators[1:]))
@@ -128,11 +119,9 @@ def test_an_indicator_more_needs_a_second_person_and_one_less_does_not(demo) -> 
 
 
 def test_the_same_plan_changes_nothing_but_a_new_study_always_needs_a_second_person(demo) -> None:
-    assert plan_changes(demo, demo) == ()
-    assert reasons(demo, demo) == []
+    assert (plan_changes(demo, demo), reasons(demo, demo)) == ((), [])
     assert all(row.is_same for row in plan_effects(demo, demo, visitors=10_000).rows)
-    assert len(reasons(None, demo, is_new_study=True)) == 1
-    assert len(reasons(demo, demo, is_new_study=True)) == 1
+    assert [len(reasons(old, demo, is_new_study=True)) for old in (None, demo)] == [1, 1]
 
 
 def test_every_change_says_what_it_does(demo) -> None:
@@ -159,11 +148,10 @@ def test_half_of_epsilon_keeps_fewer_answers_and_widens_intervals(demo) -> None:
 
 
 def test_what_is_new_or_gone_stands_alone(demo) -> None:
-    fewer = replace(demo, indicators=demo.indicators[1:])
+    fewer, slug = replace(demo, indicators=demo.indicators[1:]), demo.indicators[0].slug
     gone = plan_effects(demo, fewer, visitors=10_000).rows[-1]
-    assert (gone.slug, gone.after) == (demo.indicators[0].slug, None)
     new = plan_effects(fewer, demo, visitors=10_000).rows[0]
-    assert (new.slug, new.before) == (demo.indicators[0].slug, None)
+    assert (gone.slug, gone.after, new.slug, new.before) == (slug, None, slug, None)
     few, many = (plan_effects(None, demo, visitors=n) for n in (1_000, 100_000))  # a new study
     assert few.before is None
     assert all(row.before is None and row.after is not None for row in few.rows)
@@ -221,9 +209,8 @@ def test_a_change_is_read_by_the_rules_of_the_file(full) -> None:
 
 def test_places_do_not_outlive_the_days_that_they_were_laid_for(full) -> None:
     tables = tables_of(full)
-    tables["study"]["days"] = 1
     tables["indicator"][1]["max_values"] = 1
-    rule = "study.days: must be at least 2: the days on which a subscriber reports a place"
-    assert rule in problems(tables, like=full)
-    tables["study"]["days"] = 62
-    assert any("must leave room for places" in each for each in problems(tables, like=full))
+    few = "study.days: must be at least 2: the days on which a subscriber reports a place"
+    for days, rule in ((1, few), (62, "must leave room for places")):
+        tables["study"]["days"] = days
+        assert any(rule in each for each in problems(tables, like=full))

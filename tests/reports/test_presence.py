@@ -64,8 +64,8 @@ def test_study_with_exact_totals_is_as_it_was(fair) -> None:
     found = report(fair, 1, 4)
     assert (fair.presence, fair.noisy_through, found.noisy_visitors) == (None, 0, None)
     assert visitor_noise(fair) is None
-    assert "n_visitors_ci_low" not in report_record(found)
-    assert "n_visitors_ci_low" not in to_csv([found])
+    for written in (report_record(found), to_csv([found])):
+        assert "n_visitors_ci_low" not in written
 
 
 def test_estimates_are_near_the_truth_in_standard_errors(closed, people) -> None:
@@ -104,12 +104,10 @@ def first_values(people: People, found: WindowReport) -> np.ndarray:
 def test_days_that_are_not_closed_are_not_there_and_bring_no_noise(study, people) -> None:
     assert report(study, 1, 1).status == Status.NOT_COLLECTED
     factory.close(study, people, first=1, last=2)
-    assert report(study, 3, 4).status == Status.NOT_COLLECTED
-    assert report(study, 3, 4).noisy_visitors is None
+    assert (report(study, 3, 4).status, report(study, 3, 4).noisy_visitors) == (Status.NOT_COLLECTED, None)
     assert [estimate.frequency for estimate in report(study, 3, 4).estimates] == [None] * 3
     whole, closed_days = report(study, 1, 4), report(study, 1, 2)
-    assert whole.noisy_visitors == closed_days.noisy_visitors
-    assert whole.status == Status.OK
+    assert (whole.noisy_visitors, whole.status) == (closed_days.noisy_visitors, Status.OK)
 
 
 def test_counts_that_could_be_noise_alone_are_not_reliable_and_have_no_estimates(study) -> None:
@@ -139,10 +137,9 @@ def test_differences_of_noisy_numbers_are_refused_in_words(closed) -> None:
     with pytest.raises(NotComparableError) as categories:
         compare_categories(gender, Window(1, 1), reference=0, category=None, of="visitors")
     assert windows.value.reason == categories.value.reason == Reason.NOISY
-    with pytest.raises(NoisyTotalsError, match="presence noise"):
-        movement(gender)
-    with pytest.raises(ExportError, match="presence noise"):
-        bundle_of(closed)
+    for error, refused, of in ((NoisyTotalsError, movement, gender), (ExportError, bundle_of, closed)):
+        with pytest.raises(error, match="presence noise"):
+            refused(of)
     assert key_figures(closed).n_visitors is None
 
 
@@ -156,14 +153,12 @@ def test_files_have_the_interval_of_the_visitors_and_say_what_is_noisy(closed) -
     assert len(rows) == 6
     assert [int(rows[0]["n_visitors_ci_low"]), int(rows[0]["n_visitors_ci_high"])] == ends
     facts = {fact.name: fact.value for fact in facts_of(select_window(found.indicator, found.window))}
-    assert "exact" not in facts
-    assert "5.642 x sqrt(a (b - a + 1))" in facts["noise"]
+    assert ("exact" in facts, "5.642 x sqrt(a (b - a + 1))" in facts["noise"]) == (False, True)
 
 
 def test_pages_say_about_give_intervals_and_why_there_are_no_differences(closed, reader) -> None:
     total = report(closed, 1, 4).noisy_visitors
-    text = shown(reader, f"/studies/{closed.slug}/")
-    assert "exact" not in text.lower().replace("inexact", "")
+    assert "exact" not in shown(reader, f"/studies/{closed.slug}/").lower().replace("inexact", "")
     ends = f"{total.ci_low:,} to {total.ci_high:,}".replace(",", " ")
     noisy = ("Visitors (noisy)", "Reports (noisy)", "Presence noise: all counts are noisy", "about ")
     for path, said in (
@@ -172,19 +167,15 @@ def test_pages_say_about_give_intervals_and_why_there_are_no_differences(closed,
         (f"/studies/{closed.slug}/gender/days/", ("Visitors (noisy)",)),
         ("/studies/", ("Visitors, all days (noisy)",)),
     ):
-        text = shown(reader, path)
-        assert [words for words in said if words not in text] == []
-    text = shown(reader, f"/studies/{closed.slug}/gender/movement/")
-    assert "No movements of this study" in text
+        assert [words for words in said if words not in shown(reader, path)] == []
     days = "from=2024-05-30&to=2024-05-30&with_from=2024-05-31&with_to=2024-05-31"
-    text = shown(reader, f"/studies/{closed.slug}/gender/compare/?kind=windows&{days}")
-    assert "This study has presence noise" in text
-    text = shown(reader, f"/studies/{closed.slug}/gender/compare/")  # which asks nothing
-    assert "This study has presence noise" in text
-    assert "What to compare" not in text
+    assert "No movements of this study" in shown(reader, f"/studies/{closed.slug}/gender/movement/")
+    for asked in (f"?kind=windows&{days}", ""):
+        text = shown(reader, f"/studies/{closed.slug}/gender/compare/{asked}")
+        assert "This study has presence noise" in text
+    assert "What to compare" not in text  # which asks nothing
     for ending in ("csv", "json"):
-        refused = reader.get(f"/studies/{closed.slug}/gender/movement.{ending}")
-        assert refused.status_code in {400, 404, 409}
+        assert reader.get(f"/studies/{closed.slug}/gender/movement.{ending}").status_code in {400, 404, 409}
 
 
 @pytest.mark.parametrize("last", [0, 2, 4])
@@ -197,12 +188,10 @@ def test_every_page_bears_noise_without_people(study, reader, last) -> None:
     windows = ("", "from=2024-05-30&to=2024-05-30", "from=2024-05-31&to=2024-06-02")
     reports = [f"gender/?{window}{option}" for window in windows for option in options]
     for path in ("", "gender/movement/", *days, *reports):
-        text = shown(reader, f"/studies/{study.slug}/{path}")
-        assert wording.MINUS not in text.split("<main")[1], path
+        assert wording.MINUS not in shown(reader, f"/studies/{study.slug}/{path}").split("<main")[1], path
     if last == 4:
         day = shown(reader, f"/studies/{study.slug}/gender/")
-        assert "could be presence noise alone" in day
-        assert "Thu 30 May 2024: about" in day
+        assert ("could be presence noise alone" in day, "Thu 30 May 2024: about" in day) == (True, True)
     shown(reader, "/studies/")
     assert np.isfinite(visitor_unions(study)).all()
 
@@ -213,8 +202,7 @@ def test_every_page_bears_noise_without_people(study, reader, last) -> None:
 )
 def test_every_file_format_bears_noise(study, reader, has_people, paths) -> None:
     """Also where nothing can be estimated from negative counts."""
-    people = factory.crowd(study, n=N) if has_people else factory.nobody(study)
-    factory.close(study, people, first=1, last=3)
+    factory.close(study, factory.crowd(study, n=N) if has_people else factory.nobody(study), first=1, last=3)
     for ending, found in FORMATS.items():
         for scope in found.scopes & paths.keys() if ending not in {"geojson", "geoparquet"} else ():
             response = reader.get(f"/studies/{study.slug}/{paths[scope]}.{ending}")
@@ -255,5 +243,6 @@ def test_programs_get_intervals_of_noisy_visitors(study, people) -> None:
         is_here = window.first_day <= 2
         assert record["status"] == ("ok" if is_here else "not_collected")
         assert (record["n_visitors_ci_low"] is not None) == is_here
-    assert Report.model_validate(report_record(report(study, 1, 2))).n_visitors_ci_low is not None
-    assert Report.model_validate(report_record(report(study, 3, 4))).n_visitors_ci_low is None
+    for days, is_here in (((1, 2), True), ((3, 4), False)):
+        record = Report.model_validate(report_record(report(study, *days)))
+        assert (record.n_visitors_ci_low is not None) == is_here

@@ -56,13 +56,10 @@ def test_noise_is_what_pages_do_not_show() -> None:
 
 
 def test_every_level_is_reached_and_has_a_word() -> None:
-    for size, visitors, expected in (
-        (3, 20_000, Reading.CLEAR),
-        (37, 20_000, Reading.LARGE_ONLY),
-        (3, 500, Reading.IMPRECISE),
-        (37, 500, Reading.NOISE),
-    ):
-        assert simulate(make(size, visitors=visitors)).rows[0].day_reading == expected
+    many, few = ((3, Reading.CLEAR), (37, Reading.LARGE_ONLY)), ((3, Reading.IMPRECISE), (37, Reading.NOISE))
+    for visitors, readings in ((20_000, many), (500, few)):
+        for size, expected in readings:
+            assert simulate(make(size, visitors=visitors)).rows[0].day_reading == expected
     assert [word for word, _ in words.reading_words()] == [words.reading_word(each) for each in Reading]
 
 
@@ -98,7 +95,7 @@ def test_one_who_knows_a_day_guesses_the_other_whatever_epsilon_is() -> None:
 
 def test_made_up_reports_hide_the_answer_as_often_as_the_best_attack_fails() -> None:
     """MS-FIMU's numbers of categories; 23.2 of 100 for its shares and GRR at this epsilon (section 12.2)."""
-    nothing, shares = sim.simulate(make(3, 3, 8, 12, 37, 11, mechanism="rsfd-ouez")).recognition or ()
+    nothing, shares = simulate(make(3, 3, 8, 12, 37, 11, mechanism="rsfd-ouez")).recognition or ()
     assert nothing.answered.before == shares.answered.before == pytest.approx(1 / 6)
     assert shares.with_value.before == pytest.approx(6 / 11 / 6)
     assert 1 / 6 < nothing.answered.after < shares.answered.after < 1
@@ -258,8 +255,7 @@ def test_a_study_and_a_draft_are_asked_as_their_plans_ask() -> None:
 def test_crowd_so_far_is_what_was_counted_and_pages_show(fair) -> None:
     people, crowd = factory.crowd(fair), sim.crowd_so_far(fair)
     present = [int(people.present(day, day).sum()) for day in range(1, 5)]
-    assert crowd.visitors == pytest.approx(sum(present) / 4)
-    assert crowd.in_all(4) == pytest.approx(4000)
+    assert (crowd.visitors, crowd.in_all(4)) == (pytest.approx(sum(present) / 4), pytest.approx(4000))
     fair.small_cell = 10**6
     fair.save()
     assert sim.crowd_so_far(fair) is None

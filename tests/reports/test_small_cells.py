@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 import ldp
-from reports.compare import Comparison, NotComparableError, compare_baseline, compare_windows
+from reports.compare import NotComparableError, compare_baseline, compare_windows
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
 from reports.exports.findings import Findings
@@ -131,8 +131,7 @@ def test_all_that_is_said_is_the_same_with_one_more_in_a_hidden_window(reader) -
     stored += [(tally, "n_reports", (6, 6)) for tally in tallies]
     stored += [(tally, "counts", (len(tally.indicator.categories), 6, 6)) for tally in tallies]
     for row, field, shape in stored:
-        counts = with_one_more(getattr(row, field), shape)
-        type(row).objects.filter(pk=row.pk).update(**{field: counts})
+        type(row).objects.filter(pk=row.pk).update(**{field: with_one_more(getattr(row, field), shape)})
     after = all_that_is_said(Study.objects.get(), reader=reader)
     assert [each for each in zip(before, after, strict=True) if each[0] != each[1]] == []
     with pytest.raises(ExportError, match="small-cell rule"):
@@ -166,12 +165,8 @@ class Equations:
 
     def tell(self, wanted: Counts) -> bool:
         """Whether the wanted number is a combination of what is said."""
-        known = np.stack(self.rows)
-        return bool(rank(np.vstack([known, wanted])) == rank(known))
-
-
-def rank(matrix: Counts) -> int:
-    return int(np.linalg.matrix_rank(matrix))
+        ranks = [np.linalg.matrix_rank(np.stack(rows)) for rows in (self.rows, [*self.rows, wanted])]
+        return bool(ranks[0] == ranks[1])
 
 
 def add_windows(said: Equations, indicator: Indicator) -> None:
@@ -200,10 +195,9 @@ def add_movements(said: Equations, indicator: Indicator) -> None:
             said.add(row["value"], parts[name], among=today, name=(name, day))
         elif name.startswith("window"):
             first, last = (day_of[row[end]] for end in ("window_first_day", "window_last_day"))
-            new, there = ~said.on(1, first - 1), said.on(first, last)
-            said.add(
-                row["value"], new if name == "window_new" else ~new, among=there, name=(name, first, last)
-            )
+            there, before = said.on(first, last), said.on(1, first - 1)
+            asked = ~before if name == "window_new" else before
+            said.add(row["value"], asked, among=there, name=(name, first, last))
         elif row["cohort_day"]:
             cohort = day_of[row["cohort_day"]]
             there, n = said.on(cohort, cohort), int(said.numbers[said.on(cohort, cohort)].sum())
@@ -221,27 +215,20 @@ def add_comparisons(said: Equations, indicator: Indicator) -> None:
     channel = tallies_of(load([indicator])[0]).channel
     noise = ldp.pure_variance([0, 1], n_reports=1, n_population=1, channel=channel).min()
     for one, other in combinations(windows_of(indicator.study), 2):
-        found = None if other.first_day <= one.last_day + 1 else differences(indicator, one, other)
-        if found is None:
+        if other.first_day <= one.last_day + 1:
+            continue
+        try:
+            found = compare_windows(indicator, other, one, of="frequency")
+        except NotComparableError:
             continue
         sides = [[each.std_error for each in side.estimates] for side in (found.report, found.reference)]
         covariance = np.sum(np.square(sides), axis=0) - np.square([row.std_error for row in found.rows])
         shared = covariance.mean() / 2 * found.report.n_reports * found.reference.n_reports / noise
         first, second = (said.on(each.first_day, each.last_day) for each in (one, other))
         between = said.on(one.last_day + 1, other.first_day - 1)
-        surely, straight = (
-            (first & second).astype(int) - (between & ~first & ~second),
-            first & second & ~between,
-        )
+        surely = (first & second).astype(int) - (between & ~first & ~second)
         if shared > 0.5 and shared != pytest.approx(said.numbers @ surely):
-            said.add(shared, straight, among=first, name=("straight", one, other))
-
-
-def differences(indicator: Indicator, one: Window, other: Window) -> Comparison | None:
-    try:
-        return compare_windows(indicator, other, one, of="frequency")
-    except NotComparableError:
-        return None
+            said.add(shared, first & second & ~between, among=first, name=("straight", one, other))
 
 
 def some_people(seed: int) -> dict[int, int]:
@@ -270,10 +257,8 @@ def test_nobody_can_solve_for_a_hidden_window_and_no_figure_is_about_few(people)
 def test_the_ledger_has_no_digest_that_hidden_counts_could_be_tried_on() -> None:
     for small_cell in (0, LIMIT):
         published({0b0001: 9, 0b0010: 60}, slug=f"s{small_cell}", small_cell=small_cell)
-    facts = [
-        entry.facts for entry in LedgerEntry.objects.filter(kind="publication.applied").order_by("number")
-    ]
-    assert [len(each.get("delta_sha256", "")) for each in facts] == [64, 0]
+    entries = LedgerEntry.objects.filter(kind="publication.applied").order_by("number")
+    assert [len(entry.facts.get("delta_sha256", "")) for entry in entries] == [64, 0]
 
 
 def test_why_an_error_is_a_bound_is_said() -> None:

@@ -1,9 +1,9 @@
 """The first page, the list of studies, the page of one, of an indicator in a window and by day; costs."""
 
 import re
-from collections import Counter
 from datetime import date
 from decimal import Decimal
+from unittest.mock import Mock
 
 import pytest
 from django.http import QueryDict
@@ -13,7 +13,6 @@ from django.test import Client
 from django.urls import reverse
 
 from reports import charts, selectors, wording
-from reports.coverage import coverage_of
 from reports.models import DayNote, Study
 from reports.options import CHOICES, ReportOptions, ordered, shown_value
 from reports.picker import build_picker
@@ -64,10 +63,10 @@ def test_anonymous_signs_in_and_comes_back(client, analyst, password) -> None:
 
 
 def test_lost_pages_forged_forms_and_faults_are_explained(reader) -> None:
-    lost = reader.get("/nothing-here/")
-    assert (lost.status_code, "Page not found" in lost.content.decode()) == (404, True)
     forged = Client(enforce_csrf_checks=True).post(reverse("login"), {"username": "x", "password": "y"})
-    assert (forged.status_code, "load the page again" in forged.content.decode()) == (403, True)
+    lost = (reader.get("/nothing-here/"), 404, "Page not found")
+    for answer, status, words in (lost, (forged, 403, "load the page again")):
+        assert (answer.status_code, words in answer.content.decode()) == (status, True)
     assert "Something went wrong" in render_to_string("500.html")  # needs no request
 
 
@@ -79,8 +78,7 @@ def test_home_shows_state_coverage_and_next_step(client, analyst) -> None:
     states = ("All days are published", "extract of Fri 31 May 2024 is missing")
     for text in ("4 of 4", "3 of 4", "0 of 4", *states):
         assert html.count(text) == 1, text
-    assert "an operator uploads the extract of the first day" in html
-    assert "demo" not in html
+    assert ("an operator uploads the extract of the first day" in html, "demo" in html) == (True, False)
 
 
 # --- studies --------------------------------------------------------------------------------------------
@@ -110,25 +108,6 @@ def test_study_page_says_who_counts_how_answers_are_protected_and_its_key_figure
         assert words in text
 
 
-def test_pages_without_data_have_no_chart(reader) -> None:
-    assert NOWHERE in page(reader, "studies")
-    factory.create()
-    text = page(reader, "study")
-    assert "No data yet" in text
-    assert "plotly" not in text
-    assert "No data yet" in page(reader, "days", "stay")
-
-
-def test_visitors_per_day_and_first_timers_are_exact(fair) -> None:
-    people = factory.crowd(fair)
-    covered = coverage_of(fair, visitors=selectors.visitor_unions(fair), notes=()).days
-    seen = people.bitmaps == 0  # nobody
-    for day, row in enumerate(covered, start=1):
-        today = people.present(day, day)
-        assert (row.visitors, row.first_time) == (today.sum(), (today & ~seen).sum())
-        seen = seen | today
-
-
 def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader, client, administrator):
     study = factory.published(gap=3)
     note_day(study, day=date(2024, 6, 2), kind=DayNote.Kind.EVENT, text="Fireworks", by="adam")
@@ -138,8 +117,7 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
     assert found == {"published": 3, "not collected": 1, "event": 1}
     for day in ("2024-05-30", "2024-06-01"):
         assert f"?from={day}&amp;to={day}" in calendar
-    assert "3 of 4 days are published. Next: Sat 1 Jun 2024." in text
-    assert "Fireworks" in text
+    assert ("3 of 4 days are published. Next: Sat 1 Jun 2024." in text, "Fireworks" in text) == (True, True)
     notes = reverse("reports:notes", args=["fair-2024"])
     assert notes not in page(reader, "study")
     client.force_login(administrator)
@@ -214,15 +192,6 @@ def test_cumulated_days_are_the_unions_from_the_first_day(reader, fair) -> None:
         assert shown.count("Fireworks &amp; music") == 1  # notes stand above the chart
 
 
-def test_indicator_without_unions_says_so_and_shows_its_days(reader) -> None:
-    factory.published(factory.GENDER, factory.HALF_STAY)
-    text = page(reader, "days", "stay", show="cumulative")
-    days = "?from=2024-05-31&amp;to=2024-05-31"
-    for words in ("Days cannot be cumulated here", "on 2 of the 4 days only", days):
-        assert words in text
-    assert "Days cannot be cumulated here" not in page(reader, "days", "stay")
-
-
 def test_small_charts_have_one_scale_and_all_categories(reader) -> None:
     factory.published(factory.MANY)
     text = page(reader, "days", "region", form="multiples")
@@ -232,8 +201,7 @@ def test_small_charts_have_one_scale_and_all_categories(reader) -> None:
     ((low, high),) = {tuple(figure["layout"]["yaxis"]["range"]) for figure in found}
     ends = [y for figure in found for trace in figure["data"] for y in trace["y"] if y is not None]
     assert low <= min(ends) and max(ends) <= high
-    assert text.count('role="img"') == 12
-    assert Markup(text).refused == []
+    assert (text.count('role="img"'), Markup(text).refused) == (12, [])
 
 
 def test_visitors_are_drawn_and_tabled_and_links_keep_options_and_categories(reader, fair) -> None:
@@ -268,27 +236,19 @@ def test_work_does_not_grow_with_the_categories(monkeypatch) -> None:
     """62 days cost as many calls of numpy's reductions for 100 categories as for three."""
     wide = factory.indicator("place", *(f"Place {n}" for n in range(100)))
     study = factory.published(factory.GENDER, wide, days=62, n=200)
-    calls: Counter[str] = Counter()
-
-    def count(name: str) -> None:
-        original = getattr(selectors, name)
-        monkeypatch.setattr(
-            selectors, name, lambda *args, **kw: calls.update([name]) or original(*args, **kw)
-        )
-
-    count("union")
-    count("pure_frequencies")
+    for name in ("union", "pure_frequencies"):
+        monkeypatch.setattr(selectors, name, Mock(wraps=getattr(selectors, name)))
     seen = []
     for slug in ("gender", "place"):
-        calls.clear()
         singles = selectors.single_days_of(study)
         reports = selectors.indicator_reports(study.indicators.get(slug=slug), singles)
         charts.days_figure(reports, shown=charts.largest_categories(reports))
         assert len(reports) == 62
-        seen.append(dict(calls))
-    assert seen[0] == seen[1]
-    assert 0 < seen[1]["pure_frequencies"] <= 62
-    assert seen[1]["union"] <= 3 * 62
+        seen.append((selectors.union.call_count, selectors.pure_frequencies.call_count))
+    (unions, estimates), both = seen
+    assert both == (2 * unions, 2 * estimates)
+    assert 0 < estimates <= 62
+    assert unions <= 3 * 62
 
 
 def test_totals_of_a_day_without_data_are_blanks_and_every_cell_names_its_day(reader) -> None:
@@ -394,16 +354,23 @@ def test_no_data_no_visitors_and_no_answers_are_told_apart(reader) -> None:
         answer = get(reader, "indicator", "gender", **query)
         assert (answer.context["state"], words in answer.content.decode()) == (state, True)
 
+    assert NOWHERE in page(reader, "studies")
     study = factory.create()
+    text = page(reader, "study")
+    assert ("No data yet" in text, "plotly" in text) == (True, False)
+    assert "No data yet" in page(reader, "days", "stay")
     check("no_data", "No data yet")
-    people = factory.unanswered(factory.crowd(study, n=200))
-    factory.publish(study, factory.absent_on(people, day=3))
+    factory.publish(study, factory.absent_on(factory.unanswered(factory.crowd(study, n=200)), day=3))
     check("no_answers", "There were 200 visitors")
     check("empty_window", "No visitors in these days", **{"from": "2024-06-01"})
 
 
-def test_union_that_does_not_exist_is_explained(reader) -> None:
+def test_union_that_does_not_exist_is_explained_and_days_are_shown_instead(reader) -> None:
     factory.published(factory.GENDER, factory.HALF_STAY)
+    text, day = page(reader, "days", "stay", show="cumulative"), "?from=2024-05-31&amp;to=2024-05-31"
+    for words in ("Days cannot be cumulated here", "on 2 of the 4 days only", day):
+        assert words in text
+    assert "Days cannot be cumulated here" not in page(reader, "days", "stay")
     answer = get(reader, "indicator", "stay", **{"from": "2024-05-30", "to": "2024-05-31"})
     assert answer.context["state"] == "union_not_available"
     assert "on 2 of the 4 days only" in answer.content.decode()
@@ -437,18 +404,13 @@ def test_sorted_is_largest_first_and_keeps_every_category() -> None:
 
 def test_shown_values_are_those_of_the_report() -> None:
     report = report_of(factory.published(market_share=Decimal("0.5")), "gender", 1, 4)
-    estimate = report.estimates[0]
-    shares = estimate.ci_low, estimate.ci_high
-    visitors = estimate.visitors_ci_low, estimate.visitors_ci_high
-    for measure, values, expected, ends in (
-        ("frequency", "unbiased", estimate.frequency, shares),
-        ("frequency", "consistent", estimate.consistent, shares),
-        ("visitors", "unbiased", estimate.visitors, visitors),
-        ("visitors", "consistent", estimate.consistent * report.n_visitors / 0.5, visitors),
-    ):
-        shown = shown_value(report, estimate, options=ReportOptions(measure=measure, values=values))
-        assert shown.value == pytest.approx(expected)
-        assert (shown.low, shown.high) == ends
+    of = report.estimates[0]
+    visitors = (of.visitors, of.consistent * report.n_visitors / 0.5, of.visitors_ci_low, of.visitors_ci_high)
+    shares = (of.frequency, of.consistent, of.ci_low, of.ci_high)
+    for measure, (*expected, low, high) in (("frequency", shares), ("visitors", visitors)):
+        for values, value in zip(("unbiased", "consistent"), expected, strict=True):
+            shown = shown_value(report, of, options=ReportOptions(measure=measure, values=values))
+            assert (shown.value, shown.low, shown.high) == (pytest.approx(value), low, high)
 
 
 def test_chart_shows_what_was_asked_for(reader, fair) -> None:
@@ -492,19 +454,16 @@ def test_every_link_and_form_keeps_the_options(reader, fair) -> None:
 def test_long_studies_have_a_calendar_with_each_day_and_each_week(reader) -> None:
     study = factory.published(days=15)  # from Thursday 30 May
     visitors = selectors.visitor_unions(study)
-    indicator = study.indicators.get(slug="gender")
-    picker = build_picker(indicator, visitors=visitors, current=Window(2, 6))
+    picker = build_picker(study.indicators.get(slug="gender"), visitors=visitors, current=Window(2, 6))
     assert picker.rows == ()
     days = [day for week in picker.weeks for day in week.days if day is not None]
     assert [day.window for day in days] == selectors.single_days_of(study)
     assert [day.visitors for day in days] == [visitors[day, day] for day in range(1, 16)]
-    weeks = [Window(1, 4), Window(5, 11), Window(12, 15)]
-    assert [week.whole.window for week in picker.weeks] == weeks
+    assert [week.whole.window for week in picker.weeks] == [Window(1, 4), Window(5, 11), Window(12, 15)]
     assert [day.window.first_day for day in days if day.is_inside] == [2, 3, 4, 5, 6]
     assert (picker.shorter.window, picker.longer.window) == (Window(2, 5), Window(2, 7))
     html = page(reader, "indicator", "gender")
-    assert 'class="triangle"' not in html
-    assert html.count("<option") == 30
+    assert ('class="triangle"' in html, html.count("<option")) == (False, 30)
 
 
 def test_short_studies_have_a_triangle_and_days_without_unions_no_weeks_to_choose() -> None:

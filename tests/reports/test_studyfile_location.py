@@ -85,16 +85,13 @@ def test_a_plan_and_a_definition_survive_their_json() -> None:
     assert through_json(study) == study
     plan = study.plan_spec()
     assert PlanSpec.from_json(plan.to_json()) == plan
-    assert plan.location.values_per_person(3) == 2
-    assert plan.tally_sizes == (2, plan.location.grid.n_cells)
+    assert (plan.location.values_per_person(3), plan.tally_sizes) == (2, (2, plan.location.grid.n_cells))
     without = parse(STUDY.partition("[location]")[0] + AREA)
-    assert without.location is None
-    assert "location" not in without.plan_spec().to_json()
+    assert (without.location, "location" in without.plan_spec().to_json()) == (None, False)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
+def test_what_is_wrong_with_places_is_named() -> None:
+    for old, new, expected in (
         ('"ln 4"', '"ln 1"', 'location.level: must be a number > 0 and <= 7, or a text as "ln 4"'),
         ('"ln 4"', '"4"', 'location.level: must be a number > 0 and <= 7, or a text as "ln 4"'),
         ('"ln 4"', "0", 'location.level: must be a number > 0 and <= 7, or a text as "ln 4"'),
@@ -104,10 +101,8 @@ def test_a_plan_and_a_definition_survive_their_json() -> None:
         ("grid_m = 200", "grid = 200", "location.grid_m: is missing"),
         ("radius_m = 400", "radius_m = 10", "location.radius_m: step_m must be smaller"),
         ("grid_m = 200", 'grid_m = 200\npeople = "cells"', "location.people: must be one of antennas, land"),
-    ],
-)
-def test_what_is_wrong_with_places_is_named(old, new, expected) -> None:
-    assert expected in "\n".join(problems(edited(old, new, text=STUDY) + AREA))
+    ):
+        assert expected in "\n".join(problems(edited(old, new, text=STUDY) + AREA))
 
 
 def test_maps_put_people_at_antennas_unless_the_file_says_what_is_land() -> None:
@@ -136,8 +131,7 @@ def test_the_zones_of_the_area_are_the_categories() -> None:
 
 def test_the_night_is_from_ten_to_six_unless_the_file_says_otherwise() -> None:
     assert zoned().night == (22 * 60, 6 * 60)
-    own = zoned(NIGHT, f'{NIGHT}\nnight_from = "23:30"\nnight_to = "00:00"')
-    assert own.night == (23 * 60 + 30, 0)
+    assert zoned(NIGHT, f'{NIGHT}\nnight_from = "23:30"\nnight_to = "00:00"').night == (23 * 60 + 30, 0)
     assert zoned(NIGHT, DURATION).night is None
 
 
@@ -161,9 +155,8 @@ NO_NIGHT = "must be absent: only night_zone has a night"
 STATIC = 'kind = "static"\ncolumn = "x"\ncategories = ["a", "b"]'
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
+def test_what_is_wrong_with_a_night_is_named_and_nothing_else() -> None:
+    for old, new, expected in (
         (NIGHT, f'{NIGHT}\nnight_from = "05:00"', f'indicator[slept_in].night_from: {LATER}, got "05:00"'),
         (NIGHT, f'{NIGHT}\nnight_to = "22:00"', f"indicator[slept_in].night_from: {LATER}"),
         (NIGHT, f'{NIGHT}\nnight_to = "6"', 'indicator[slept_in].night_to: must be a time as in "06:00", from "00:00" to "23:59", got "6"'),
@@ -172,7 +165,5 @@ STATIC = 'kind = "static"\ncolumn = "x"\ncategories = ["a", "b"]'
         (f'kind = "daily"\n{MAIN}', f'{STATIC}\nnight_to = "05:00"', f'indicator[stayed_in].night_to: {NO_NIGHT}, got "05:00"'),
         (NIGHT, f'{NIGHT}\ncategories = ["South", "Centre"]', "indicator[slept_in].categories: must be absent: they are the zones of [area], got a list"),
         (MAIN, NIGHT, 'indicator[slept_in].derive: must be derived once, but indicator[stayed_in].derive is it already, got "night_zone"'),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_with_a_night_is_named_and_nothing_else(old, new, expected) -> None:
-    assert problems(edited(old, new, text=DAILY) + AREA, cells=ZONED) == [f"study.toml: {expected}"]
+    ):  # fmt: skip
+        assert problems(edited(old, new, text=DAILY) + AREA, cells=ZONED) == [f"study.toml: {expected}"]
