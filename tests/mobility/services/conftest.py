@@ -116,8 +116,7 @@ class Pipeline:
         """Run the batch, and whatever is asked for meanwhile."""
         self.queue.append(("advance", str(batch.pk)))
         self.work()
-        batch.refresh_from_db()
-        return batch
+        return fresh(batch)
 
     def work(self, *, retries: bool = False) -> None:
         """Do what is asked for, one task after the other; with retries as `mobility.tasks` tries again."""
@@ -142,17 +141,22 @@ class Pipeline:
         """Subscribers who answer an indicator in a window."""
         days = self.study.definition["days"] + 1
         tally = Tally.objects.get(plan__study__slug=self.study.slug, indicator__slug=slug)
-        return int(
-            union(np.frombuffer(tally.n_reports, "<i8").reshape(days, days), first_day=first, last_day=last)
-        )
+        n_reports = np.frombuffer(tally.n_reports, "<i8").reshape(days, days)
+        return int(union(n_reports, first_day=first, last_day=last))
 
     def tallies(self) -> dict[str, bytes]:
         """Everything the analyst zone has counted, byte for byte."""
         found = {"visitors": bytes(VisitorTally.objects.get(study__slug=self.study.slug).counts)}
         for tally in Tally.objects.filter(plan__study__slug=self.study.slug).select_related("indicator"):
-            found[tally.indicator.slug] = bytes(tally.counts)
-            found[f"{tally.indicator.slug}/n_reports"] = bytes(tally.n_reports)
+            slug = tally.indicator.slug
+            found |= {slug: bytes(tally.counts), f"{slug}/n_reports": bytes(tally.n_reports)}
         return found
+
+
+def fresh(row: Any) -> Any:
+    """The same row, as its database has it now."""
+    row.refresh_from_db()
+    return row
 
 
 def resume(pipeline: Pipeline, batch: Batch) -> None:

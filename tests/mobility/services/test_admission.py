@@ -12,7 +12,7 @@ from mobility.errors import NoRoomError, QueueFullError
 from mobility.ingest.events import Events, packed_row_bytes
 from mobility.models import Batch
 from mobility.services import admission, staging, uploads
-from tests.mobility.services.conftest import Pipeline
+from tests.mobility.services.conftest import Pipeline, fresh
 
 State = Batch.State
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -56,8 +56,7 @@ def test_an_upload_under_way_keeps_what_has_arrived_while_staging_is_full(pipeli
     monkeypatch.setattr(staging, "free_bytes", lambda: 5000)
     with pytest.raises(NoRoomError, match="what has arrived of it stays"):
         uploads.append(batch, io.BytesIO(b"9876543210"), offset=10)
-    batch.refresh_from_db()
-    assert (batch.state, batch.bytes_received) == (State.RECEIVING, 10)
+    assert (fresh(batch).state, batch.bytes_received) == (State.RECEIVING, 10)
     monkeypatch.setattr(staging, "free_bytes", lambda: 5001)
     assert uploads.append(batch, io.BytesIO(b"987654321098765"), offset=10) == 25
 

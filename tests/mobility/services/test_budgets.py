@@ -23,7 +23,7 @@ from reports.composition import Losses, counted, studies_of
 from reports.models import Plan, Study
 from reports.services.budgets import BudgetExceededError, decide_cap, propose_cap
 from reports.services.studies import StudyExistsError, create_study_rows
-from tests.mobility.services.conftest import SMALL, STUDY_FILE
+from tests.mobility.services.conftest import SMALL, STUDY_FILE, fresh
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 
@@ -38,8 +38,7 @@ def test_a_study_over_the_cap_is_created_in_neither_zone(data_dir, definition):
     reason = "the cap is 6, studies have spent 0, 6 is left, this takes 7"
     with pytest.raises(BudgetExceededError, match=reason):
         create_study(definition, by="adam")
-    assert not Study.objects.exists()
-    assert not VaultStudy.objects.exists()
+    assert (Study.objects.count(), VaultStudy.objects.count()) == (0, 0)
     with pytest.raises(CommandError, match="which command line asks for, must fit the budget"):
         call_command("create_study", str(STUDY_FILE), stdout=StringIO())
     assert create_study(replace(definition, population="others"), by="adam")["study"] == definition.slug
@@ -83,8 +82,7 @@ def test_undoing_a_published_day_is_stopped_by_the_cap(make_pipeline, few):
     pipeline.upload(*few[:2])
     cap("8.5")
     pipeline.void_day(1)
-    assert Plan.objects.get().voided_days == 1
-    pipeline.study.refresh_from_db()
+    assert (Plan.objects.get().voided_days, fresh(pipeline.study).voided_days) == (1, 1)
     with pytest.raises(DayStateError, match=r"day 2 cannot be undone: .* profile, 2017: the cap is 8\.5"):
         pipeline.void_day(2)
     assert VaultStudy.objects.get().voided_days == 1
@@ -99,14 +97,11 @@ def test_what_undoing_a_day_costs_is_spent_before_anything_is_undone(make_pipeli
     create_study(replace(definition, slug="other"), by="adam")
     before = pipeline.tallies()
     ended = pipeline.finished(waiting)
-    assert ended.state == Batch.State.FAILED
+    assert (ended.state, pipeline.tallies()) == (Batch.State.FAILED, before)
     assert "day 1 cannot be undone" in ended.failure
-    assert pipeline.tallies() == before
     assert Plan.objects.get(study__slug="fimu-2017").voided_days == 0
     first = definition.first_day
-    line = outlook("subscribers", first_day=first, last_day=first, takes=Losses()).lines[0]
-    assert line.spent is not None
-    assert line.spent <= 14
+    assert outlook("subscribers", first_day=first, last_day=first, takes=Losses()).lines[0].spent <= 14
 
 
 def test_removing_the_demo_gives_nothing_back(make_pipeline, few):
@@ -116,8 +111,7 @@ def test_removing_the_demo_gives_nothing_back(make_pipeline, few):
     before = counted(studies_of("subscribers"))
     assert before.profile > 0
     remove_demo(by="adam")
-    assert not Study.objects.exists()
-    assert counted(studies_of("subscribers")) == before
+    assert (Study.objects.exists(), counted(studies_of("subscribers"))) == (False, before)
     cap("7.5")
     with pytest.raises(BudgetExceededError):
         make_pipeline(**SMALL)  # of the same name
@@ -130,10 +124,8 @@ def test_publishing_a_draft_over_the_cap_changes_nothing(data_dir, definition):
     cap("6")
     with pytest.raises(BudgetExceededError):
         publish_draft(draft, revision=1, by="adam")
-    draft.refresh_from_db()
-    assert draft.state == "reviewed"
-    assert not Study.objects.exists()
-    assert not VaultStudy.objects.exists()
+    counts = Study.objects.count(), VaultStudy.objects.count()
+    assert (fresh(draft).state, counts) == ("reviewed", (0, 0))
     decide_cap(cap("7"), confirm=True, by="petra")
     publish_draft(draft, revision=1, by="adam")
     assert counted(studies_of("subscribers")).profile <= 7

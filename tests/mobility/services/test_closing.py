@@ -27,7 +27,7 @@ from mobility.services.vault import open_study
 from mobility.views.progress import batch_progress
 from reports.models import PlanIndicator, SavedView, Study, Tally
 from reports.services.access import save_view
-from tests.mobility.services.conftest import SCHEMA, SMALL, Pipeline, raising, some_people
+from tests.mobility.services.conftest import SCHEMA, SMALL, Pipeline, fresh, raising, some_people
 from tests.mobility.services.killing import Killed, dies, spread, statements_of
 from tests.mobility.services.test_subscribers import list_of, opted_out
 
@@ -72,23 +72,19 @@ def test_nothing_stays_but_the_reports(filled):
     people = sum(len(open_study(filled.study).unseal_presence(row)) for row in presence)
     assert {"PresenceShard", "DayState", "VaultPublication", "Chunk", "ShardRun", "Applied"} <= held.keys()
     certificate = close(filled, drop_unpublished=True)
-    assert rows_left(filled) == {}
+    assert (rows_left(filled), staging.staged_batches(), filled.tallies()) == ({}, set(), before)
     assert not keystore().exists(filled.study.key_id)
-    assert not staging.staged_batches()
     assert not Batch.objects.exclude(content_hash="").exists()
     assert not FeedToken.objects.get().is_valid
-    assert filled.tallies() == before
+    assert people == sum(Batch.objects.values_list("subscribers_new", flat=True)) > 0
+    counted = {"presence_shards": held["PresenceShard"], "day_states": held["DayState"], "pseudonyms": people}
+    nothing = dict.fromkeys(("damaged_shards", "staged_uploads", "waiting_deltas"), 0)
     erased = certificate["erased"]
-    assert erased["presence_shards"] == held["PresenceShard"]
-    assert erased["day_states"] == held["DayState"]
-    assert erased["publications"] == held["VaultPublication"] == 1
-    assert erased["pseudonyms"] == people == sum(Batch.objects.values_list("subscribers_new", flat=True)) > 0
-    assert (erased["damaged_shards"], erased["staged_uploads"], erased["waiting_deltas"]) == (0, 0, 0)
-    assert certificate["batches"] == {"done": 2}
-    assert certificate["revoked"] == {"feed_tokens": 1}
-    assert certificate["dropped"] == {"waiting_subscribers": 0, "unpublished_days": ["2017-06-02"]}
+    assert (erased, held["VaultPublication"]) == (erased | counted | nothing | {"publications": 1}, 1)
+    told = {"batches": {"done": 2}, "revoked": {"feed_tokens": 1}, "closed_by": "olga"}
+    dropped = {"waiting_subscribers": 0, "unpublished_days": ["2017-06-02"]}
+    assert certificate == certificate | told | {"dropped": dropped}
     assert [key["id"] for key in certificate["keys"]] == [filled.study.key_id]
-    assert certificate["closed_by"] == "olga"
     study = Study.objects.get()
     assert (study.state, study.closed_at) == (Study.State.CLOSED, VaultStudy.objects.get().closed_at)
     assert close_study(filled.study, by="someone else", leave=Leave()) == certificate
@@ -100,16 +96,14 @@ def test_nothing_stays_but_the_reports(filled):
 
 
 def test_day_state_dies_with_its_day_and_opt_outs_with_the_study(filled, few, tmp_path):
-    def days() -> set[int]:
-        return set(DayState.objects.values_list("day", flat=True))
-
-    assert days() == {1, 2, 3}
+    days = DayState.objects.values_list("day", flat=True)
+    assert set(days.all()) == {1, 2, 3}
     filled.close_days(through=1)
-    assert days() == {2, 3}
+    assert set(days.all()) == {2, 3}
     (left,) = filled.upload(some_people(few[0], tmp_path), profile="opt-out")
     assert left.subscriber_days < 0
     filled.upload(few[0])
-    assert days() == {2, 3}
+    assert set(days.all()) == {2, 3}
     held = models.OptOutShard.objects.count()
     assert close(filled, drop_unpublished=True)["erased"]["opt_out_shards"] == held > 0
     assert rows_left(filled) == {}
@@ -153,8 +147,7 @@ def test_upload_that_begins_while_the_study_is_closed_leaves_no_key(filled, few,
     monkeypatch.setattr(admission, "check_size", lambda *_, **__: close(filled, drop_unpublished=True))
     with pytest.raises(StudyClosedError):
         uploads.begin(filled.study, filename=few[0].name, by="olga")
-    assert keystore().names(prefix="") == []
-    assert Batch.objects.latest("created_at").state == State.FAILED
+    assert (keystore().names(prefix=""), Batch.objects.latest("created_at").state) == ([], State.FAILED)
 
 
 def test_batch_that_slipped_in_while_the_study_was_closed_ends(filled, few):
@@ -162,8 +155,7 @@ def test_batch_that_slipped_in_while_the_study_was_closed_ends(filled, few):
     Batch.objects.filter(pk=slipped.pk).update(state=State.DONE)
     close(filled, drop_unpublished=True)
     Batch.objects.filter(pk=slipped.pk).update(state=State.QUEUED)
-    filled.finished(slipped)
-    assert slipped.state == State.FAILED
+    assert filled.finished(slipped).state == State.FAILED
     assert "the study was closed on" in slipped.failure
 
 
@@ -178,11 +170,9 @@ class TestStandsAgainstIt:
         assert rows_left(filled) == held
         assert open_study(filled.study)
         certificate = close(filled, drop_unpublished=True, cancel_batches=True)
-        waiting.refresh_from_db()
-        assert waiting.state == State.CANCELLED
+        assert fresh(waiting).state == State.CANCELLED
         assert certificate["batches"] == {"cancelled": 1, "done": 2}
-        assert not staging.staged_batches()
-        assert not keystore().names(prefix="")
+        assert (staging.staged_batches(), keystore().names(prefix="")) == (set(), [])
 
     def another_batch(self, pipeline, path):
         pipeline.receive(path, more_to_come=True)
@@ -199,10 +189,9 @@ class TestStandsAgainstIt:
 
     CHANGED = "was changed while it was being closed: close it again"
 
-    @pytest.mark.parametrize(
-        ("comes", "reason"),
-        [(another_batch, "1 queued"), (a_publication, CHANGED), (changes_that_have_become_enough, CHANGED)],
-    )
+    LAST = [(another_batch, "1 queued"), (a_publication, CHANGED), (changes_that_have_become_enough, CHANGED)]
+
+    @pytest.mark.parametrize(("comes", "reason"), LAST)
     def test_what_comes_at_the_last_moment(self, filled, few, monkeypatch, comes, reason):
         real = closing.publish
 
@@ -239,17 +228,17 @@ class TestStandsAgainstIt:
         assert open_study(filled.study)
 
     def test_a_key_that_is_not_there_until_it_is_called_lost(self, filled):
-        (keystore().folder / f"{filled.study.key_id}.key").unlink()
+        key_id = filled.study.key_id
+        (keystore().folder / f"{key_id}.key").unlink()
         with pytest.raises(StudyNotClosedError, match="--key-is-lost"):
             close(filled, drop_unpublished=True)
         assert rows_left(filled)
-        certificate = close(filled, drop_unpublished=True, lost_key=True)
+        told = close(filled, drop_unpublished=True, lost_key=True)
         assert rows_left(filled) == {}
-        assert (certificate["key_was_lost"], certificate["keys"]) == (True, [])
-        assert certificate["erased"]["pseudonyms"] is None
-        assert "lost_key" in [row["name"] for row in certificate["not_reached"]]
-        assert keystore().is_destroyed(filled.study.key_id)
-        assert keystore().destroyed_at(filled.study.key_id) is None  # that it was lost is remembered
+        assert (told["key_was_lost"], told["keys"], told["erased"]["pseudonyms"]) == (True, [], None)
+        assert "lost_key" in [row["name"] for row in told["not_reached"]]
+        # That it was lost is remembered.
+        assert (keystore().is_destroyed(key_id), keystore().destroyed_at(key_id)) == (True, None)
 
 
 @pytest.mark.parametrize("may_cross", [True, False])
@@ -281,14 +270,11 @@ def test_opt_outs_that_are_too_few_at_the_end_remain_in_the_totals_and_the_certi
     certificate = close(pipeline)
     assert pipeline.visitors(1, 1) == before - (0 if remain else n)
     assert certificate["opted_out_in_totals"] == certificate["dropped"]["waiting_subscribers"] == n * remain
-    told = [row["text"] for row in certificate["kept"] if row["name"] == "opted_out"]
-    assert [text.startswith(f"{n} subscribers who opted out remain in these totals") for text in told] == (
-        [True] * remain
-    )
-    batch.refresh_from_db()
-    progress = batch_progress(batch, study_head(batch.study_id))
-    assert progress.is_published != remain
-    assert ("remain in the reports" in progress.hint) == remain
+    words = f"{n} subscribers who opted out remain in these totals"
+    told = [row["text"][: len(words)] for row in certificate["kept"] if row["name"] == "opted_out"]
+    assert told == [words] * remain
+    progress = batch_progress(fresh(batch), study_head(batch.study_id))
+    assert (progress.is_published, "remain in the reports" in progress.hint) == (not remain, remain)
 
 
 def test_certificate_counts_those_who_opted_out_after_their_only_day_was_undone(make_pipeline, few, tmp_path):
@@ -304,9 +290,7 @@ def test_certificate_counts_those_who_opted_out_after_their_only_day_was_undone(
     assert 2 < certificate["opted_out_in_totals"] <= 8
 
 
-def test_opt_outs_that_an_earlier_release_left_uncounted_do_not_keep_a_study_open(
-    make_pipeline, few, tmp_path
-):
+def test_opt_outs_that_an_earlier_release_left_uncounted_keep_no_study_open(make_pipeline, few, tmp_path):
     """Of its state nobody knows who differs, so more may have opted out than a publication covers."""
     pipeline = make_pipeline(min_publication=10)
     pipeline.upload(few[0])
@@ -318,11 +302,10 @@ def test_opt_outs_that_an_earlier_release_left_uncounted_do_not_keep_a_study_ope
 def test_key_that_was_destroyed_before_was_not_lost(filled):
     key_id = filled.study.key_id
     keystore().destroy(key_id)
-    at = keystore().destroyed_at(key_id)
-    certificate = close(filled, came_back=True)
-    assert (certificate["key_was_lost"], certificate["keys"]) == (False, [{"id": key_id, "destroyed_at": at}])
-    assert "lost_key" not in [row["name"] for row in certificate["not_reached"]]
-    assert certificate["erased"]["pseudonyms"] is None
+    keys = [{"id": key_id, "destroyed_at": keystore().destroyed_at(key_id)}]
+    told = close(filled, came_back=True)
+    assert (told["key_was_lost"], told["keys"], told["erased"]["pseudonyms"]) == (False, keys, None)
+    assert "lost_key" not in [row["name"] for row in told["not_reached"]]
 
 
 def test_shard_that_cannot_be_read_is_erased_and_not_counted(filled):
@@ -331,8 +314,7 @@ def test_shard_that_cannot_be_read_is_erased_and_not_counted(filled):
     total = sum(Batch.objects.values_list("subscribers_new", flat=True))
     PresenceShard.objects.filter(pk=damaged.pk).update(blob=b"0" * 100)
     erased = close(filled, drop_unpublished=True)["erased"]
-    assert (erased["damaged_shards"], erased["pseudonyms"]) == (1, total - people)
-    assert rows_left(filled) == {}
+    assert (erased["damaged_shards"], erased["pseudonyms"], rows_left(filled)) == (1, total - people, {})
 
 
 def check_deaths(make_pipeline, few, *, n_deaths=None):
@@ -360,8 +342,8 @@ def check_deaths(make_pipeline, few, *, n_deaths=None):
     for n in spread(n_deaths or n_statements, over=n_statements):
         pipeline = prepared(f"killed-at-{n}")
         assert dies(lambda pipeline=pipeline: close(pipeline, cancel_batches=True), at=n)
-        assert same(close(pipeline, cancel_batches=True)) == expected, f"killed at statement {n}"
-        assert rows_left(pipeline) == {}, f"killed at statement {n}"
+        found = same(close(pipeline, cancel_batches=True)), rows_left(pipeline)
+        assert found == (expected, {}), f"killed at statement {n}"
         assert not keystore().exists(pipeline.study.key_id)
         assert Study.objects.get(slug=pipeline.study.slug).state == Study.State.CLOSED
 
@@ -398,9 +380,7 @@ def test_death_before_and_after_each_step_outside_of_the_vault(filled, monkeypat
         assert not has_key or rows_left(filled) == held
         with pytest.raises(StudyClosedError):
             open_study(VaultStudy.objects.get())
-    certificate = close(filled)
-    assert certificate["erased"]["publications"] == 1
-    assert rows_left(filled) == {}
+    assert (close(filled)["erased"]["publications"], rows_left(filled)) == (1, {})
 
 
 def test_staging_that_does_not_answer_is_no_erasure(filled, few, monkeypatch):
@@ -475,8 +455,7 @@ def test_command_prints_the_certificate_or_says_why_not(filled):
     out = io.StringIO()
     call_command("close_study", filled.study.slug, "--drop-unpublished", stdout=out)
     printed = json.loads(out.getvalue())
-    assert printed == VaultStudy.objects.get().certificate
-    assert printed["closed_by"] == "command line"
+    assert (printed, printed["closed_by"]) == (VaultStudy.objects.get().certificate, "command line")
 
 
 # Removing the demo erases its study by closing it: nothing of it stays in either zone, and nothing else goes.
@@ -503,16 +482,12 @@ def test_nothing_of_the_demo_stays_and_nothing_else_goes(two):
     before = stays.tallies()
     assert PresenceShard.objects.filter(study=gone.study).exists()
     remove_demo(by="adam")
-    assert Study.objects.get().slug == "real-2017"
-    assert VaultStudy.objects.get().slug == "real-2017"
-    assert set(PresenceShard.objects.values_list("study", flat=True)) == {stays.study.pk}
-    assert set(Batch.objects.values_list("study", flat=True)) == {stays.study.pk}
-    assert not keystore().exists(gone.study.key_id)
-    assert keystore().exists(stays.study.key_id)
-    assert not staging.staged_batches()
-    assert not demo.folder().exists()
-    assert not demo.accounts_file().exists()
-    assert stays.tallies() == before
+    assert Study.objects.get().slug == VaultStudy.objects.get().slug == "real-2017"
+    for model in (PresenceShard, Batch):
+        assert set(model.objects.values_list("study", flat=True)) == {stays.study.pk}
+    assert [keystore().exists(each.study.key_id) for each in two] == [False, True]
+    assert [path for path in (demo.folder(), demo.accounts_file()) if path.exists()] == []
+    assert (stays.tallies(), staging.staged_batches()) == (before, set())
     with pytest.raises(NoDemoError):
         remove_demo(by="adam")
 
@@ -559,12 +534,9 @@ def test_one_click_and_a_confirmation_of_an_administrator(two, administrator, an
         assert DEMO_PAGE not in client.get("/").content.decode()
     client.force_login(administrator)
     home = client.get("/").content.decode()
-    assert DEMO_PAGE in home
-    assert home.count("demo: made-up people") == 1
+    assert (DEMO_PAGE in home, home.count("demo: made-up people")) == (True, 1)
     assert "No other study is touched" in client.get(DEMO_PAGE).content.decode()
     assert Study.objects.count() == 2  # neither others nor looking remove anything
     page = client.post(DEMO_PAGE, follow=True).content.decode()
-    assert "The demo is removed" in page
-    assert DEMO_PAGE not in page
-    assert Study.objects.count() == 1
-    assert client.get(DEMO_PAGE).status_code == 404
+    assert ("The demo is removed" in page, DEMO_PAGE in page) == (True, False)
+    assert (Study.objects.count(), client.get(DEMO_PAGE).status_code) == (1, 404)

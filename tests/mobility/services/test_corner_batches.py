@@ -5,7 +5,7 @@ import pytest
 from mobility.models import Batch, DayState, VaultDay, VaultStudy
 from mobility.services import endings, publishing, reading, running
 from mobility.services.vault import open_study
-from tests.mobility.services.conftest import Pipeline, only
+from tests.mobility.services.conftest import Pipeline, fresh, only
 from tests.mobility.services.test_totals import present_on
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -40,15 +40,13 @@ def test_day_that_was_never_published_can_be_undone_and_hides_nobody(pipeline, e
     first = only(extract[0], people.__contains__, tmp_path)
     pipeline.upload(extract[0], more_to_come=True)
     assert DayState.objects.exists()
-    assert pipeline.void_day(1).waiting_subscribers == 0
-    assert not DayState.objects.exists()
+    assert (pipeline.void_day(1).waiting_subscribers, DayState.objects.exists()) == (0, False)
     (batch,) = pipeline.upload(first)
     assert batch.waiting_subscribers == 99
     assert pipeline.void_day(1).waiting_subscribers == 0
     other = min(present_on(extract, days=(2, 3), n=101) - people)
     (batch,) = pipeline.upload(only(extract[1], {other}.__contains__, tmp_path))
-    assert batch.waiting_subscribers == 1
-    assert pipeline.visitors(1, 7) == 0
+    assert (batch.waiting_subscribers, pipeline.visitors(1, 7)) == (1, 0)
 
 
 def test_slow_publication_of_an_earlier_batch_cuts_nothing_of_the_next(make_pipeline, extract):
@@ -58,7 +56,7 @@ def test_slow_publication_of_an_earlier_batch_cuts_nothing_of_the_next(make_pipe
     (first,) = pipeline.upload(extract[0])
     batch = pipeline.receive(extract[1])
     task = run_until(pipeline, batch, shards=1)
-    publishing.publish(open_study(VaultStudy.objects.get(pk=pipeline.study.pk)), batch=first)
+    publishing.publish(open_study(fresh(pipeline.study)), batch=first)
     assert pipeline.visitors(2, 2) == 0
     pipeline.queue.append(task)
     pipeline.work()
@@ -71,8 +69,7 @@ def test_late_task_does_not_end_what_others_have_taken_further(pipeline, extract
     late = Batch.objects.get(pk=batch.pk)
     late.state = Batch.State.MERGING  # as it was when the task began
     endings.fail(late, "day 1 cannot be undone: nothing was uploaded for it")
-    batch.refresh_from_db()
-    assert (batch.state, batch.failure) == (Batch.State.DONE, "")
+    assert (fresh(batch).state, batch.failure) == (Batch.State.DONE, "")
 
 
 def test_chunks_that_disagree_on_the_encoding_are_read_in_order(make_pipeline, extract, tmp_path, request):
@@ -88,8 +85,7 @@ def test_chunks_that_disagree_on_the_encoding_are_read_in_order(make_pipeline, e
     request.getfixturevalue("small_chunks")
     pipeline = make_pipeline(slug="chunks")
     (batch,) = pipeline.upload(path)
-    assert batch.reads_whole
-    assert batch.source == in_order.source
+    assert (batch.reads_whole, batch.source) == (True, in_order.source)
     assert (batch.rows_rejected, batch.rejected_lines) == (in_order.rows_rejected, in_order.rejected_lines)
     assert pipeline.tallies() == whole.tallies()
 
@@ -111,24 +107,19 @@ def test_undoing_a_day_that_was_published_by_half_counts(pipeline, extract):
     """Daily answers of it may have crossed: the certified loss has to know."""
     batch = pipeline.receive(extract[0])
     run_until(pipeline, batch, shards=1)
-    batch.refresh_from_db()
-    endings.fail(batch, endings.stopped(batch, "MemoryError"))
+    endings.fail(batch, endings.stopped(fresh(batch), "MemoryError"))
     pipeline.queue.clear()
     pipeline.upload(extract[1])
     assert pipeline.visitors(1, 1) > 0
     pipeline.void_day(1)
-    assert pipeline.visitors(1, 1) == 0
-    assert VaultStudy.objects.get(pk=pipeline.study.pk).voided_days == 1
+    assert (pipeline.visitors(1, 1), VaultStudy.objects.get(pk=pipeline.study.pk).voided_days) == (0, 1)
 
 
 def test_check_that_fails_leaves_nothing_and_what_is_in_already_can_be_checked(pipeline, extract):
     batch = pipeline.receive(extract[0], validate_only=True)
     run_until(pipeline, batch, shards=1)
-    batch.refresh_from_db()
-    endings.fail(batch, endings.stopped(batch, "MemoryError"))
-    batch.refresh_from_db()
-    assert "Nothing was published" in batch.failure
-    assert not VaultDay.objects.exists()
+    endings.fail(batch, endings.stopped(fresh(batch), "MemoryError"))
+    assert ("Nothing was published" in fresh(batch).failure, VaultDay.objects.exists()) == (True, False)
     pipeline.queue.clear()
     (first,) = pipeline.upload(extract[0])
     (checked,) = pipeline.upload(extract[0], validate_only=True)
@@ -141,16 +132,12 @@ def test_answer_of_a_day_without_a_visit_counts_in_any_cut(make_pipeline, extrac
     people = present_on(extract, days=(1, 2), n=150)
     header, *rows = only(extract[0], people.__contains__, tmp_path).read_text().splitlines(keepends=True)
     n_values = header.count(",") - 2
-    of_person: dict[str, list[str]] = {}
+    firsts = {row.split(",")[0]: row for row in reversed(rows)}
+    parts = ["".join(firsts.values()), ""]
     for row in rows:
-        of_person.setdefault(row.split(",")[0], []).append(row)
-    parts = ["", ""]
-    for mine in of_person.values():
-        parts[0] += mine[0]
-        for row in mine:
-            subscriber, timestamp, cell, *_ = row.split(",")
-            later = timestamp.replace("2017-05-31", "2017-06-01")
-            parts[1] += f"{subscriber},{later},{cell}{',' * n_values}\n"
+        subscriber, timestamp, cell, *_ = row.split(",")
+        later = timestamp.replace("2017-05-31", "2017-06-01")
+        parts[1] += f"{subscriber},{later},{cell}{',' * n_values}\n"
     at_once, cut = make_pipeline(slug="at-once"), make_pipeline(slug="cut")
     (tmp_path / "both.csv").write_text(header + "".join(parts))
     (batch,) = at_once.upload(tmp_path / "both.csv")

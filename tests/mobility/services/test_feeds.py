@@ -15,21 +15,20 @@ from mobility.keystore import keystore
 from mobility.models import FeedToken
 from mobility.services import feeds
 from reports.services.people import COMMAND_LINE
+from tests.mobility.services.conftest import fresh
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 
 
 def make(pipeline, **options):
-    return feeds.create_token(
-        pipeline.study, **({"name": "nightly", "days": 30, "by": COMMAND_LINE} | options)
-    )
+    given = {"name": "nightly", "days": 30, "by": COMMAND_LINE} | options
+    return feeds.create_token(pipeline.study, **given)
 
 
 def test_a_token_opens_its_study_and_only_its_digest_is_kept(pipeline):
     token, text = make(pipeline)
     found = feeds.token_of(text)
-    assert found == token
-    assert found.study == pipeline.study
+    assert (found, found.study) == (token, pipeline.study)
     assert (token.name, token.created_by) == ("nightly", COMMAND_LINE)
     assert timedelta(days=29.9) < token.expires_at - timezone.now() < timedelta(days=30)
     assert text.startswith("mobility-feed-")
@@ -43,11 +42,9 @@ def test_what_is_not_the_token_opens_nothing_and_use_is_noted_when_it_opens_the_
     token, text = make(pipeline)
     for other in ("", "mobility-feed-", text[:-1], text + "x", text.upper(), token.digest, "ä"):
         assert feeds.token_of(other) is None
-    token.refresh_from_db()
-    assert token.last_used_at is None
+    assert fresh(token).last_used_at is None
     feeds.token_of(text)
-    token.refresh_from_db()
-    assert timezone.now() - token.last_used_at < timedelta(minutes=1)
+    assert timezone.now() - fresh(token).last_used_at < timedelta(minutes=1)
 
 
 def test_expired_and_revoked_tokens_open_nothing(pipeline):
@@ -57,20 +54,15 @@ def test_expired_and_revoked_tokens_open_nothing(pipeline):
     FeedToken.objects.update(expires_at=timezone.now() + timedelta(days=1))
     assert feeds.token_of(text) == token
     feeds.revoke(token, by="olga")
-    token.refresh_from_db()
-    revoked_at = token.revoked_at
+    revoked_at = fresh(token).revoked_at
     assert feeds.token_of(text) is None
     feeds.revoke(token, by="olga")
-    token.refresh_from_db()
-    assert token.revoked_at == revoked_at is not None
-
-
-WRONG = [({"name": " "}, "1 to 80"), ({"name": "x" * 81}, "1 to 80"), ({"name": "a\nb"}, "printable"),
-         ({"days": 0}, "1 to 3650 days, got 0"), ({"days": 3651}, "got 3651")]  # fmt: skip
+    assert fresh(token).revoked_at == revoked_at is not None
 
 
 def test_names_and_days_have_bounds_and_the_study_its_key(pipeline):
-    for options, words in WRONG:
+    names = [({"name": " "}, "1 to 80"), ({"name": "x" * 81}, "1 to 80"), ({"name": "a\nb"}, "printable")]
+    for options, words in (*names, ({"days": 0}, "1 to 3650 days, got 0"), ({"days": 3651}, "got 3651")):
         with pytest.raises(FeedTokenError, match=words):
             make(pipeline, **options)
     keystore().destroy(pipeline.study.key_id)
@@ -87,7 +79,6 @@ def test_the_command_prints_the_token_once_or_refuses_with_a_reason(pipeline):
     token = feeds.token_of(made["token"])
     assert made["expires_at"] == token.expires_at.isoformat()
     assert (token.created_by, made["name"]) == ("command line", "nightly")
-    with pytest.raises(CommandError, match="no study 'nothing'"):
-        call_command("create_feed_token", "nothing", "nightly")
-    with pytest.raises(CommandError, match="got 0"):
-        call_command("create_feed_token", pipeline.study.slug, "nightly", "--days", "0")
+    for slug, days, reason in (("nothing", "7", "no study 'nothing'"), (pipeline.study.slug, "0", "got 0")):
+        with pytest.raises(CommandError, match=reason):
+            call_command("create_feed_token", slug, "nightly", "--days", days)

@@ -52,7 +52,7 @@ def parquet(header: list[str], rows: list[list[str]], **options: Any) -> bytes:
     columns = zip(*([value or None for value in row] for row in rows), strict=True)
     arrays = [pa.array(column, pa.string()) for column in columns]
     file = io.BytesIO()
-    pq.write_table(pa.table(dict(zip(header, arrays, strict=True))), file, **options)
+    pq.write_table(pa.table(arrays, header), file, **options)
     return file.getvalue()
 
 
@@ -82,7 +82,6 @@ def outcome(batch: Batch) -> dict[str, Any]:
 
 
 def test_every_format_gives_the_same_tallies(make_pipeline, extract, tmp_path):
-    """In a study of its own with the same key."""
     plain = None
     for name, data, source in forms_of(*rows_of(extract[0])):
         pipeline = make_pipeline(slug=name)
@@ -92,14 +91,12 @@ def test_every_format_gives_the_same_tallies(make_pipeline, extract, tmp_path):
         found = outcome(batch), pipeline.tallies()
         plain = plain or found
         assert found == plain, name
-    assert plain[0]["rows_accepted"] > 1000
+    assert (plain[0]["rows_accepted"] > 1000, plain[0]["timezone"]) == (True, "Europe/Paris")
     assert plain[0]["rows_rejected"]
-    assert plain[0]["timezone"] == "Europe/Paris"
     assert any(map(any, plain[1].values()))
 
 
 def test_numbers_and_timestamps_of_parquet_are_those_of_the_text(make_pipeline, definition, tmp_path):
-    """Subscribers as integers, decimals, dictionaries; times as instants, local times and epochs."""
     people = [33_600_000_000 + n for n in range(150)]
     hours = (8, 11)
     local = [f"2017-06-01T{hour:02d}:30:00" for _ in people for hour in hours]
@@ -126,9 +123,8 @@ def test_numbers_and_timestamps_of_parquet_are_those_of_the_text(make_pipeline, 
     assert wanted["subscriber_days"] == 150
     for name, pair in columns.items():
         pipeline = make_pipeline(slug=name)
-        arrays = [*pair, *(pa.array([value] * len(who)) for value in rest)]
         path = tmp_path / f"{name}.parquet"
-        pq.write_table(pa.table(dict(zip(header, arrays, strict=True))), path)
+        pq.write_table(pa.table([*pair, *(pa.array([value] * len(who)) for value in rest)], header), path)
         assert outcome(pipeline.upload(path)[0]) == wanted, name
         assert pipeline.tallies() == plain.tallies(), name
 
@@ -142,9 +138,7 @@ def test_numbers_and_timestamps_of_parquet_are_those_of_the_text(make_pipeline, 
         ("%Y%m%d%H%M%S", [20170601083000, 20170601113000]),
     ],
 )
-def test_timestamp_formats_of_the_study_file_hold_for_text_and_numbers(
-    make_pipeline, definition, tmp_path, form, stamps
-):
+def test_timestamp_formats_hold_for_text_and_numbers(make_pipeline, definition, tmp_path, form, stamps):
     indicators = tuple(each for each in definition.indicators if each.column is None)
     profile = replace(definition.extract, cell=None, timestamp_format=form)
     results = []
@@ -172,8 +166,7 @@ def week(tmp_path_factory):
     path = folder / "week.csv"
     with path.open("wb") as out:
         for number, day in enumerate(sorted(folder.glob("fimu*.csv"))):
-            header, _, rows = day.read_bytes().partition(b"\n")
-            out.write(rows if number else header + b"\n" + rows)
+            out.write(day.read_bytes().partition(b"\n")[2] if number else day.read_bytes())
             day.unlink()
     return path
 

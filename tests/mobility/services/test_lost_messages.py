@@ -18,6 +18,7 @@ from mobility.operations import queues
 from mobility.services import dispatching, reading, running, sharing
 from mobility.services.sweeping import sweep
 from scripts import services
+from tests.mobility.services.conftest import fresh
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 
@@ -96,31 +97,24 @@ def broker(pipeline, tmp_path, settings, monkeypatch):
         yield broker
 
 
-def chunks_read(batch: Batch) -> int:
-    return Chunk.objects.filter(batch=batch, is_done=True).count()
-
-
 @pytest.mark.parametrize("lose", [Broker.is_flushed, Broker.comes_back_with_an_old_dump])
 def test_a_batch_goes_on_with_the_next_sweep(make_pipeline, broker, pipeline, small_chunks, extract, lose):
     """No lease runs out in this test: each lasts for two minutes."""
     batch = pipeline.receive(extract[0])
     sweep()
-    while chunks_read(batch) < 2:
+    while Chunk.objects.filter(batch=batch, is_done=True).count() < 2:
         assert broker.work_one()
     for state in (Batch.State.READING, Batch.State.MERGING):
-        while batch.state != state:
+        while fresh(batch).state != state:
             assert broker.work_one()
-            batch.refresh_from_db()
         assert broker.length() > 0
         lose(broker)
         assert broker.length() == 0
-        sweep()
-        assert broker.length() == 1
-        sweep()
-        assert broker.length() == 1
+        for _ in range(2):
+            sweep()
+            assert broker.length() == 1
     broker.work()
-    batch.refresh_from_db()
-    assert batch.state == Batch.State.DONE
+    assert fresh(batch).state == Batch.State.DONE
     assert pipeline.visitors(1, 1) == batch.subscriber_days > 0
 
 
@@ -137,8 +131,8 @@ def test_what_only_waits_for_longer_than_a_lease_is_not_asked_for_twice(broker, 
         sweep()
         broker.work_steps()
         assert broker.length() == waiting == 4
-    asked_long_ago = timezone.now() - 2 * sharing.CLOCKS_DIFFER
-    Chunk.objects.filter(batch=batch, index=2).update(alive_until=asked_long_ago)
+    long_ago = timezone.now() - 2 * sharing.CLOCKS_DIFFER
+    Chunk.objects.filter(batch=batch, index=2).update(alive_until=long_ago)
     time.sleep(0.15)
     sweep()
     broker.work_steps()
@@ -164,8 +158,7 @@ def test_what_has_begun_is_not_asked_for_again(broker, pipeline, small_chunks, e
         done.append(work)
     assert done.count(("read_chunk", [str(batch.pk), 0])) == 1
     assert Chunk.objects.filter(batch=batch).count() > 4
-    batch.refresh_from_db()
-    assert batch.state == Batch.State.DONE
+    assert fresh(batch).state == Batch.State.DONE
 
 
 def test_one_of_all_who_look_is_told(broker):

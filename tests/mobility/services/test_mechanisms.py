@@ -66,28 +66,23 @@ def supported(plan: PlanSpec, index: int, report: Any) -> list[int]:
 
 
 def tallies_by_hand(definition: StudyDefinition, truth: Extract) -> dict[str, ByHand]:
-    """Everybody present, day by day."""
     plan = definition.plan_spec()
     people = sorted(who for who, days in truth["presence"].items() if days)
     pseudonyms = pseudonyms_of(people)
 
     def values_of(kind, value_of):
-        """Codes of all indicators of a kind; no value of the others."""
-        nothing = [None] * len(people)
         found = []
         for each in definition.indicators:
-            column = [value_of(who, each.slug) for who in people] if each.kind == kind else nothing
+            column = [value_of(who, each.slug) if each.kind == kind else None for who in people]
             codes = [-1 if value is None else each.categories.index(value) for value in column]
             found.append(np.array(codes, np.int32))
         return found
 
     static = values_of("static", lambda who, slug: truth["static"][who].get(slug))
-    by_day = {
-        day: values_of("daily", lambda who, _, day=day: truth["duration"].get((who, day)))
-        for day in range(1, DAYS + 1)
-    }
-    found_static = reports_of(plan, pseudonyms, static)
-    found = {day: reports_of(plan, pseudonyms, values) for day, values in by_day.items()}
+    found_static, found = reports_of(plan, pseudonyms, static), {}
+    for day in range(1, DAYS + 1):
+        values = values_of("daily", lambda who, _, day=day: truth["duration"].get((who, day)))
+        found[day] = reports_of(plan, pseudonyms, values)
     result = {}
     for index, each in enumerate(definition.indicators):
         counts = np.zeros((len(each.categories), DAYS + 1, DAYS + 1), np.int64)
@@ -131,10 +126,9 @@ def gappy(extract, tmp_path_factory):
         lines = [header]
         for row in rows:
             fields = row.split(",")
-            if len(fields) == len(names) and fields[0].isdigit():
-                for name, every in (("gender", 5), ("region", 7)):
-                    if int(fields[0]) % every == 0:
-                        fields[names.index(name)] = ""
+            for name, every in (("gender", 5), ("region", 7)):
+                if len(fields) == len(names) and fields[0].isdigit() and int(fields[0]) % every == 0:
+                    fields[names.index(name)] = ""
             lines.append(",".join(fields))
         paths.append(folder / path.name)
         paths[-1].write_text("\n".join(lines) + "\n")

@@ -3,7 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
-from decimal import Decimal
 from threading import Barrier
 from uuid import uuid4
 
@@ -34,21 +33,14 @@ from reports.services.publications import PublicationError, apply_publication
 from reports.services.studies import StudyExistsError
 from reports.statement import privacy_statement
 from reports.studyfile import StudyDefinition
-from tests.mobility.services.conftest import raising
+from tests.mobility.services.conftest import fresh, raising
 from tests.mobility.services.killing import Killed, dies
+from tests.mobility.services.test_drafts import with_epsilon
 
-pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+IN_BOTH = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+pytestmark = [IN_BOTH, pytest.mark.usefixtures("data_dir")]
 IS_SQLITE = connections["default"].vendor == "sqlite"
 SLUG = "fimu-2017"
-
-
-@pytest.fixture(autouse=True)
-def _keys(data_dir):
-    yield
-
-
-def with_epsilon(definition: StudyDefinition, epsilon: str) -> StudyDefinition:
-    return replace(definition, plan=replace(definition.plan, epsilon=Decimal(epsilon)))
 
 
 def approved(draft: PlanDraft) -> PlanDraft:
@@ -73,9 +65,8 @@ def check_whole(definition: StudyDefinition, *, version: int) -> None:
     assert copy.plan == plan.spec == spec.to_json()
     assert copy.plan_hash == plan.spec_hash
     assert [plan.version for plan in study.plans.all()] == list(range(1, version + 1))
-    assert [each.slug for each in study.indicators.all()] == [each.slug for each in definition.indicators]
-    categories = [list(each.categories) for each in definition.indicators]
-    assert [each.categories for each in study.indicators.all()] == categories
+    wanted = [(each.slug, list(each.categories)) for each in definition.indicators]
+    assert [(each.slug, each.categories) for each in study.indicators.all()] == wanted
     tallies = Tally.objects.filter(plan__study=study).order_by("indicator__position")
     zero = Delta.zero(spec)
     assert [bytes(tally.counts) for tally in tallies] == [c.tobytes() for c in zero.counts[: spec.d]]
@@ -90,8 +81,7 @@ class TestNewStudy:
         draft = draft_new_study(definition, by="adam")
         with pytest.raises(NotReviewedError, match="by somebody who wrote nothing of it"):
             publish_draft(draft, revision=1, by="adam")
-        assert not Study.objects.exists()
-        assert not VaultStudy.objects.exists()
+        assert (Study.objects.count(), VaultStudy.objects.count()) == (0, 0)
         publish_draft(approved(draft), revision=1, by="adam")
         check_whole(definition, version=1)
         plan = Plan.objects.get()
@@ -114,9 +104,7 @@ class TestNewStudy:
         create_study(replace(definition, name="By command"), by="command line")
         with pytest.raises(StudyExistsError):
             publish_draft(draft, revision=1, by="adam")
-        draft.refresh_from_db()
-        assert draft.state == "reviewed"
-        assert Study.objects.get().name == "By command"
+        assert (fresh(draft).state, Study.objects.get().name) == ("reviewed", "By command")
 
     def test_a_failure_leaves_the_draft_as_it_was(self, definition, monkeypatch):
         """The worst place: the vault has committed already."""
@@ -134,8 +122,7 @@ class TestNewStudy:
             broken.setattr(connection, "commit", fail)
             with pytest.raises(DatabaseError, match="disk I/O error"):
                 publish_draft(draft, revision=1, by="adam")
-        draft.refresh_from_db()
-        assert (draft.state, draft.published_at) == ("reviewed", None)
+        assert (fresh(draft).state, draft.published_at) == ("reviewed", None)
         assert not VaultStudy.objects.exists()
         publish_draft(draft, revision=1, by="adam")
         check_whole(definition, version=1)
@@ -148,9 +135,7 @@ class TestNewStudy:
             dying.setattr(studies, "_withdraw", raising(Killed))  # no handler of a dead process runs
             with pytest.raises(Killed):
                 publish_draft(draft, revision=1, by="adam")
-        draft.refresh_from_db()
-        assert draft.is_unfinished
-        assert not Study.objects.exists()
+        assert (fresh(draft).is_unfinished, Study.objects.exists()) == (True, False)
         with pytest.raises(DraftError):
             withdraw_draft(draft, revision=1, by="adam")
         if again == "by hand":
@@ -161,14 +146,12 @@ class TestNewStudy:
             PlanDraft.objects.update(published_at=timezone.now() - timedelta(minutes=2))
             sweeping.sweep()
         check_whole(definition, version=1)
-        draft.refresh_from_db()
-        assert not draft.is_unfinished
-        assert Plan.objects.get().published_by == "adam"
+        assert (fresh(draft).is_unfinished, Plan.objects.get().published_by) == (False, "adam")
 
 
 class TestReplacing:
     @pytest.fixture(autouse=True)
-    def _study(self, definition):
+    def _study(self, data_dir, definition):
         create_study(definition, by="adam")
 
     def test_the_new_plan_is_in_force_and_the_old_one_a_record(self, definition):
@@ -183,9 +166,8 @@ class TestReplacing:
         check_whole(new, version=2)
         assert Indicator.objects.get(slug="gender").pk == kept
         old, current = Plan.objects.order_by("version")
-        assert old.superseded_at is not None
+        assert (old.superseded_at is None, current.superseded_at) == (False, None)
         assert old.spec == definition.plan_spec().to_json()
-        assert current.superseded_at is None
         study = Study.objects.get()
         assert (study.days, study.small_cell) == (5, 20)
         kinds = LedgerEntry.objects.filter(kind__startswith="plan.").order_by("number")
@@ -200,7 +182,6 @@ class TestReplacing:
         assert apply_publication(**sent, publication_id=uuid4(), plan_hash=current.spec_hash)
 
     def test_a_lower_epsilon_needs_no_second_person(self, definition):
-        """A second draft of the old version is refused; versions follow each other."""
         first = lowered(definition)
         publish_draft(first, revision=2, by="adam")
         assert Plan.objects.get(version=2).review == "lowers_only"
@@ -213,11 +194,9 @@ class TestReplacing:
             publish_draft(second, revision=2, by="bea")
         check_whole(with_epsilon(definition, "0.5"), version=2)
         PlanDraft.objects.filter(pk=second.pk).update(base_plan_hash=base)
-        second.refresh_from_db()
-        publish_draft(second, revision=2, by="bea")
+        publish_draft(fresh(second), revision=2, by="bea")
         check_whole(with_epsilon(definition, "0.25"), version=3)
-        first.refresh_from_db()
-        assert (first.state, first.ended_by) == ("superseded", "bea")
+        assert (fresh(first).state, first.ended_by) == ("superseded", "bea")
 
     def test_of_two_who_publish_at_once_one_does(self, definition, monkeypatch):
         """The other one was past all checks when the first committed."""
@@ -271,7 +250,6 @@ class TestReplacing:
         check_whole(with_epsilon(definition, "0.5"), version=2)
 
     def test_batches_rows_and_totals_of_a_lost_vault_make_the_plan_final(self, definition):
-        """A batch that has failed does not."""
         draft = lowered(definition)
         for state in ("receiving", "merging"):
             batch = Batch.objects.create(study=VaultStudy.objects.get(), state=state)
@@ -288,16 +266,15 @@ class TestReplacing:
         with pytest.raises(PlanInUseError, match="must have no answers yet"):
             publish_draft(draft, revision=2, by="adam")
         check_whole(definition, version=1)
-        draft.refresh_from_db()
-        assert draft.state == "draft"
+        assert fresh(draft).state == "draft"
         publication.delete()
         publish_draft(draft, revision=2, by="adam")
         check_whole(with_epsilon(definition, "0.5"), version=2)
 
     def test_profiles_that_would_not_fit_are_named(self, definition):
         fewer = replace(definition, indicators=definition.indicators[1:])
-        vault = VaultStudy.objects.get()
-        profile = ExtractProfile.objects.create(study=vault, name="operator-x", definition={})
+        given = {"study": VaultStudy.objects.get(), "name": "operator-x", "definition": {}}
+        profile = ExtractProfile.objects.create(**given)
         draft = draft_of_study(SLUG, by="adam")
         save_draft(draft, fewer, revision=1, by="adam")
         with pytest.raises(DraftError, match="got operator-x: let an operator remove them first"):
@@ -311,13 +288,11 @@ class TestReplacing:
         draft, n, unfinished = lowered(definition), 1, 0
         while dies(lambda: publish_draft(PlanDraft.objects.get(), revision=2, by="adam"), at=n):
             copy, plan = VaultStudy.objects.get(), current_plan(Study.objects.get())
-            draft.refresh_from_db()
-            unfinished += draft.is_unfinished
+            unfinished += fresh(draft).is_unfinished
             assert (copy.plan_hash == plan.spec_hash) or draft.is_unfinished
             assert copy.plan_hash in (draft.plan_hash, draft.base_plan_hash)
             n += 1
-        assert n > 20
-        assert unfinished
+        assert (n > 20, unfinished > 0) == (True, True)
         check_whole(with_epsilon(definition, "0.5"), version=2)
         kinds = list(LedgerEntry.objects.values_list("kind", flat=True))
         assert (kinds.count("plan.published"), kinds.count("plan.superseded")) == (1, 1)

@@ -74,17 +74,14 @@ def visitors_by_hand(pipeline: Pipeline, *, cap: int) -> np.ndarray:
     return cells
 
 
-def test_nothing_crosses_before_days_are_closed_and_then_what_an_exact_study_counts(
-    make_noisy, make_exact, few
-):
+def test_nothing_crosses_before_days_close_and_then_what_an_exact_study_counts(make_noisy, make_exact, few):
     noisy, exact = make_noisy(), make_exact()
     exact.upload(*few)
     batches = noisy.upload(*few)
     assert not any(map(any, noisy.tallies().values()))
     assert [outcomes.is_published(batch) for batch in batches] == [False] * 3
     assert "presence noise" in next(outcomes.notes_for_reader(batches[0]))
-    closed = noisy.close_days(through=3)
-    assert outcomes.is_published(closed)
+    assert outcomes.is_published(noisy.close_days(through=3))
     assert Study.objects.get(slug="noisy").noisy_through == 3
     assert same(without_noise(noisy, through=3), counts_of(exact))
     assert exact.visitors(1, 3) > 50
@@ -118,21 +115,19 @@ def test_files_in_any_order_and_days_closed_one_by_one_count_the_same(make_noisy
     assert same(counts_of(stepwise), after_one_day)
     stepwise.upload(few[1])
     stepwise.close_days(through=2)
-    stepwise.close_days(through=3)
-    assert same(counts_of(at_once), counts_of(stepwise))
-    stepwise.close_days(through=3)
-    assert same(counts_of(at_once), counts_of(stepwise))
+    for _ in range(2):
+        stepwise.close_days(through=3)
+        assert same(counts_of(at_once), counts_of(stepwise))
 
 
 def test_days_without_anybody_are_as_noisy_as_others(make_noisy):
     """Whether there was anybody must not show: every cell has its noise, and the minimum is not asked."""
     noisy = make_noisy(min_publication=1000)
     noisy.close_days(through=DAYS)
-    found = counts_of(noisy)
-    inside = np.triu_indices(DAYS + 1, 1)
-    assert np.count_nonzero(found["visitors"][0][inside]) > 20
+    (visitors,) = counts_of(noisy)["visitors"]
+    assert np.count_nonzero(visitors[np.triu_indices(DAYS + 1, 1)]) > 20
     assert not any(counts.any() for counts in without_noise(noisy, through=DAYS).values())
-    assert (found["visitors"] < 0).any()
+    assert (visitors < 0).any()
 
 
 def check_deaths(make_noisy, few, *, n_deaths=None):
@@ -147,16 +142,14 @@ def check_deaths(make_noisy, few, *, n_deaths=None):
         return pipeline, batch
 
     undisturbed, _ = asked("undisturbed")
-    n_statements = statements_of(undisturbed.work)
-    expected = undisturbed.tallies()
+    n_statements, expected = statements_of(undisturbed.work), undisturbed.tallies()
     assert visitors_by_hand(undisturbed, cap=DAYS).any()
     assert n_statements > 30
     for n in spread(n_deaths or n_statements // 2, over=n_statements):
         pipeline, batch = asked(f"killed-at-{n}")
         assert dies(pipeline.work, at=n)
         resume(pipeline, batch)
-        assert batch.state == Batch.State.DONE, f"killed at statement {n}"
-        assert pipeline.tallies() == expected, f"killed at statement {n}"
+        assert (batch.state, pipeline.tallies()) == (Batch.State.DONE, expected), f"killed at statement {n}"
         assert VaultPublication.objects.filter(study=pipeline.study).count() == 1
 
 
@@ -170,9 +163,7 @@ def test_death_at_every_second_statement_of_a_closing_changes_nothing(make_noisy
     check_deaths(make_noisy, few)
 
 
-def test_closing_that_fails_half_way_lets_nothing_cross_without_its_noise(
-    make_noisy, make_exact, few, monkeypatch
-):
+def test_closing_that_fails_lets_nothing_cross_without_its_noise(make_noisy, make_exact, few, monkeypatch):
     noisy, exact = make_noisy(), make_exact()
     exact.upload(*few)
     noisy.upload(*few[:2])

@@ -45,12 +45,9 @@ def counted(pipeline: Pipeline) -> dict[int, tuple[object, ...]]:
 def with_more(path, folder, *, n: int):
     """The same rows, and those of `n` people more, who do as others do."""
     folder.mkdir()
-    text = path.read_text()
-    double = {person: f"4{person}" for person in opted_out(path, n=n)}
-    rows = [row.split(",", 1) for row in text.splitlines(keepends=True)]
-    (folder / path.name).write_text(
-        text + "".join(f"{double[who]},{rest}" for who, rest in rows if who in double)
-    )
+    text, people = path.read_text(), opted_out(path, n=n)
+    more = [f"4{row}" for row in text.splitlines(keepends=True) if row.split(",", 1)[0] in people]
+    (folder / path.name).write_text("".join([text, *more]))
     return folder / path.name
 
 
@@ -73,11 +70,9 @@ def test_a_day_that_is_undone_and_sent_again_publishes_no_change_of_one(
 
 
 # min_publication, and steps: what is done, and to which file or day, or with how many people.
+WAITING = "day0 void1 day0 void1 day1 day0 void1 half0 day0 void2 leave30 day1 void2 close7"
 HISTORIES = {
-    "days that wait": (
-        36,
-        "day0 void1 day0 void1 day1 day0 void1 half0 day0 void2 leave30 day1 void2 close7",
-    ),
+    "days that wait": (36, WAITING),
     "opt-outs": (12, "half0 leave10 day0 leave20 void1 leave50 half0 day1 leave60 day0 close7"),
     "late answers": (12, "day0 answers void1 day0 leave30 day1 void2 void1 day1 day0 close7"),
     "open days": (12, "open0 day1 leave10 void2 close1 half1 day1 leave45 void2 close7"),
@@ -85,9 +80,7 @@ HISTORIES = {
 
 
 @pytest.mark.parametrize("history", HISTORIES)
-def test_every_publication_is_of_so_many_subscribers_who_count_otherwise(
-    make_pipeline, definition, clean, subscribers, tmp_path, history
-):
+def test_each_publication_covers_so_many(make_pipeline, definition, clean, subscribers, tmp_path, history):
     """Counted person by person from the state of the vault, beside the count of the pipeline."""
     least, steps = HISTORIES[history]
     extract = definition.extract
@@ -177,10 +170,9 @@ def test_study_of_an_earlier_release_goes_on_with_the_same_totals(make_pipeline,
         if slug == "upgraded":
             by_earlier_release(VaultStudy.objects.get(pk=pipeline.study.pk))
         batches += pipeline.upload(some)
-        told.append([batch.waiting_subscribers for batch in batches])
-        told[-1].append(pipeline.tallies())
+        waiting, published = [batch.waiting_subscribers for batch in batches], pipeline.tallies()
         pipeline.upload(clean[1])
-        told[-1].append(pipeline.tallies())
+        told.append([*waiting, published, pipeline.tallies()])
     assert told[0] == told[1]
     assert told[0][0] == 0 < told[0][1] < told[0][2]
 
@@ -193,10 +185,8 @@ def test_upgrade_counts_no_one_for_a_day_that_may_have_come_again(make_pipeline,
     (left,) = pipeline.upload(list_of(opted_out(clean[1], n=50), tmp_path), profile=OPT_OUT)
     OutboxDelta.objects.all().delete()
     for each in Applied.objects.filter(batch__in=[void, left]):
-        touched = -each.counts["subscriber_days"]
-        OutboxDelta.objects.create(
-            batch=each.batch, shard=each.shard, number=3, subscribers=touched, delta=b""
-        )
+        row = {"shard": each.shard, "subscribers": -each.counts["subscriber_days"], "delta": b""}
+        OutboxDelta.objects.create(batch=each.batch, number=3, **row)
     Batch.objects.update(waiting_subscribers=9)
     migration = import_module("mobility.migrations.0012_net_changes")
     migration.count_net(apps, SimpleNamespace(connection=connections["vault"]))

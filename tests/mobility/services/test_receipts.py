@@ -44,8 +44,8 @@ def test_a_study_is_created_once_with_its_key_and_its_plan(pipeline, definition)
     (key,) = told(LedgerKind.KEY_CREATED)
     study = pipeline.study
     assert (created.actor, created.study) == ("test", study.slug)
-    assert created.facts["plan_sha256"] == study.plan_hash
-    assert (created.facts["epsilon"], created.facts["unit"]) == ("1.0", "profile")
+    plan = {"plan_sha256": study.plan_hash, "epsilon": "1.0", "unit": "profile"}
+    assert created.facts == created.facts | plan
     assert (key.study, key.facts) == (study.slug, {"key": study.key_id})
 
 
@@ -54,20 +54,18 @@ def test_a_batch_ends_with_a_receipt_of_what_was_counted_and_of_what_crossed(pip
     (batch,) = pipeline.upload(small)
     (entry,) = told(LedgerKind.BATCH_ENDED)
     assert (entry.actor, entry.study) == ("test", pipeline.study.slug)
-    names = ("rows_read", "rows_accepted", "rows_ignored")
-    counted = {name: getattr(batch, name) for name in names}
+    counted = {name: getattr(batch, name) for name in ("rows_read", "rows_accepted", "rows_ignored")}
     ended = {"batch": str(batch.pk), "kind": "extract", "state": "done", "key": batch.key_id}
     gone = {"staged_bytes_left": 0, "key_left": False}
     assert entry.facts == ended | counted | gone | {"rows_rejected": {"bad_timestamp": 2}}
-    assert batch.rows_read > batch.rows_accepted > 0
-    assert batch.reports > 0
+    assert batch.rows_read > batch.rows_accepted > 0 < batch.reports
     receipts.record_missing()
     receipts.record_ended(batch)
     assert len(told(LedgerKind.BATCH_ENDED)) == 1
     assert check_tables().is_ok
     (crossed,) = told(LedgerKind.PUBLICATION_APPLIED)
-    assert crossed.facts["publication"] == str(pipeline.study.publications.get().pk)
-    assert crossed.facts["plan_sha256"] == pipeline.study.plan_hash
+    sent = {"publication": str(pipeline.study.publications.get().pk), "plan_sha256": pipeline.study.plan_hash}
+    assert crossed.facts == crossed.facts | sent
     assert len(crossed.facts["delta_sha256"]) == 64
 
 
@@ -84,8 +82,7 @@ def test_a_receipt_says_nothing_of_few_people_or_of_what_the_vault_holds(pipelin
     assert many["rows_accepted"] == read.rows_accepted + read.rows_ignored["opted_out"]
     assert not {"opted_out"} & set(many["rows_ignored"])
     for facts in (listed, some):
-        assert facts["counts_withheld"]
-        assert not any("rows" in name for name in facts)
+        assert (facts["counts_withheld"], any("rows" in name for name in facts)) == (True, False)
     assert not any("reports" in facts for facts in (listed, many, some))
 
 
@@ -93,13 +90,10 @@ def test_a_receipt_withholds_counts_of_a_file_that_the_small_cell_rule_may_hide(
     pipeline = make_pipeline(min_publication=1, small_cell=10_000)
     pipeline.upload(few[0])
     (entry,) = told(LedgerKind.BATCH_ENDED)
-    assert entry.facts["counts_withheld"]
-    assert not any("rows" in name for name in entry.facts)
+    assert (entry.facts["counts_withheld"], any("rows" in name for name in entry.facts)) == (True, False)
 
 
-def test_failed_and_cancelled_batches_have_receipts_without_exact_counts_beside_presence_noise(
-    pipeline, small, tmp_path
-):
+def test_failed_and_cancelled_batches_have_receipts_without_counts_beside_noise(pipeline, small, tmp_path):
     empty, study = tmp_path / "other.csv", pipeline.study
     empty.write_text("nothing,of,ours\n1,2,3\n")
     pipeline.upload(empty)
@@ -108,9 +102,8 @@ def test_failed_and_cancelled_batches_have_receipts_without_exact_counts_beside_
     endings.cancel(pipeline.receive(small), by="olga")
     failed, cancelled = (entry.facts for entry in told(LedgerKind.BATCH_ENDED))
     assert (failed["state"], cancelled["state"]) == ("failed", "cancelled")
-    assert cancelled["counts_withheld"] is True
+    assert (cancelled["counts_withheld"], cancelled["staged_bytes_left"]) == (True, 0)
     assert not {"rows_read", "rows_accepted", "reports"} & set(cancelled)
-    assert cancelled["staged_bytes_left"] == 0
 
 
 @pytest.mark.parametrize("any_staging", ["folder", "bucket"], indirect=True)
@@ -125,8 +118,7 @@ def test_what_is_left_of_an_upload_is_measured(any_staging, pipeline, small, mon
     Batch.objects.update(finished_at=timezone.now() - 2 * receipts.CLEANED_WITHIN)
     receipts.record_missing()
     (entry,) = told(LedgerKind.BATCH_ENDED)
-    assert entry.facts["staged_bytes_left"] == left
-    assert entry.facts["key_left"] is False
+    assert (entry.facts["staged_bytes_left"], entry.facts["key_left"]) == (left, False)
 
 
 def test_a_receipt_that_a_process_left_out_is_added(pipeline, small, monkeypatch):
@@ -134,8 +126,7 @@ def test_a_receipt_that_a_process_left_out_is_added(pipeline, small, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(receipts, "record", raising(LedgerKeyError))
         (batch,) = pipeline.upload(small)
-    assert batch.state == Batch.State.DONE
-    assert told(LedgerKind.BATCH_ENDED) == []
+    assert (batch.state, told(LedgerKind.BATCH_ENDED)) == (Batch.State.DONE, [])
     receipts.record_missing()
     receipts.record_missing()
     assert [entry.facts["batch"] for entry in told(LedgerKind.BATCH_ENDED)] == [str(batch.pk)]
@@ -150,11 +141,9 @@ def test_closing_is_in_the_ledger_once_with_the_hash_of_its_certificate(pipeline
     assert told(LedgerKind.STUDY_CLOSED) == []
     receipts.record_missing()
     certificate = close_study(pipeline.study, by="olga", leave=Leave())
-    (destroyed,) = told(LedgerKind.KEY_DESTROYED)
-    (closed,) = told(LedgerKind.STUDY_CLOSED)
-    assert destroyed.facts["key"] == key_id
-    assert destroyed.facts["key_left"] is keystore().exists(key_id) is False
-    assert (closed.actor, closed.study) == ("olga", pipeline.study.slug)
+    (destroyed,), (closed,) = told(LedgerKind.KEY_DESTROYED), told(LedgerKind.STUDY_CLOSED)
+    assert destroyed.facts == destroyed.facts | {"key": key_id, "key_left": keystore().exists(key_id)}
+    assert (destroyed.facts["key_left"], closed.actor, closed.study) == (False, "olga", pipeline.study.slug)
     assert closed.facts["certificate_sha256"] == canonical_hash(certificate)
     assert destroyed.number < closed.number
 
@@ -168,24 +157,21 @@ def test_the_demo_leaves_its_history(make_pipeline, definition, small):
         demo_removal.remove_demo(by="adam")
     kinds = [entry.kind for entry in LedgerEntry.objects.filter(study="fimu-2017").order_by("number")]
     begin = ["study.created", "key.created", "publication.applied", "batch.ended"]
-    end = ["key.destroyed", "study.closed", "study.deleted"]
-    assert kinds == [*begin, *end] * 2
+    assert kinds == [*begin, "key.destroyed", "study.closed", "study.deleted"] * 2
     assert LedgerEntry.objects.get(number=7).actor == "adam"
 
 
 def test_feeds_are_in_the_ledger_once_without_their_token_also_where_a_process_left_one_out(pipeline):
     token, text = feeds.create_token(pipeline.study, name="nightly", days=30, by="olga")
-    feeds.revoke(token, by="adam")
-    feeds.revoke(token, by="adam")
-    (made,) = told(LedgerKind.TOKEN_CREATED)
-    (revoked,) = told(LedgerKind.TOKEN_REVOKED)
+    for _ in range(2):
+        feeds.revoke(token, by="adam")
+    (made,), (revoked,) = told(LedgerKind.TOKEN_CREATED), told(LedgerKind.TOKEN_REVOKED)
     assert (made.actor, revoked.actor) == ("olga", "adam")
     assert made.facts["token"] == revoked.facts["token"]
     assert text not in str(made.facts) + str(revoked.facts)
     assert token.digest not in str(made.facts) + made.event_id
-    end = timezone.now() + timedelta(days=1)
-    given = {"study": pipeline.study, "name": "n", "digest": "d" * 64, "expires_at": end}
-    FeedToken.objects.create(**given, created_by="eve")
-    receipts.record_missing()
-    receipts.record_missing()
+    given = {"name": "n", "digest": "d" * 64, "expires_at": timezone.now() + timedelta(days=1)}
+    FeedToken.objects.create(study=pipeline.study, **given, created_by="eve")
+    for _ in range(2):
+        receipts.record_missing()
     assert [entry.actor for entry in told(LedgerKind.TOKEN_CREATED)] == ["olga", "eve"]

@@ -22,12 +22,8 @@ from tests.mobility.services.conftest import STUDY_FILE, raising
 
 ALL_MODELS = (Study, Area, Indicator, Plan, PlanIndicator, Tally, VisitorTally, VaultStudy)
 # A true commit: what is half-created would stay.
-pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _keys(data_dir):
-    yield
+IN_BOTH = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+pytestmark = [IN_BOTH, pytest.mark.usefixtures("data_dir")]
 
 
 def everything() -> dict[str, int]:
@@ -48,18 +44,16 @@ def test_both_zones_hold_the_study_and_tallies_start_at_zero(definition):
     plan = Plan.objects.get()
     assert copy.plan == plan.spec == definition.plan_spec().to_json()
     assert copy.plan_hash == plan.spec_hash == plan_hash(PlanSpec.from_json(copy.plan))
-    assert copy.n_shards == 4
-    assert len(keystore().read(copy.key_id)) == 32
+    assert (copy.n_shards, len(keystore().read(copy.key_id))) == (4, 32)
     study = Study.objects.get()
     assert (study.name, study.timezone) == ("FIMU festival 2017 (synthetic demo)", "Europe/Paris")
-    assert (study.first_day.isoformat(), study.days) == ("2017-05-31", 7)
+    assert (study.first_day.isoformat(), study.days, study.created_by) == ("2017-05-31", 7, "adam")
     assert (study.market_share, study.min_publication) == (Decimal("0.35"), 7)
-    assert (str(study.visitor_from), str(study.visitor_to)) == ("06:00:00", "23:59:00")
-    assert (study.visitor_min_minutes, study.created_by) == (60, "adam")
+    visitor = str(study.visitor_from), str(study.visitor_to), study.visitor_min_minutes
+    assert visitor == ("06:00:00", "23:59:00", 60)
     assert [i.slug for i in study.indicators.all()] == [i.slug for i in definition.indicators]
     assert study.indicators.get(slug="gender").categories == ["F", "M", "NR"]
-    assert study.area.n_cells == 62
-    assert study.area.geojson["type"] == "FeatureCollection"
+    assert (study.area.n_cells, study.area.geojson["type"]) == (62, "FeatureCollection")
     tally = Tally.objects.get(indicator__slug="gender")
     assert bytes(tally.counts) == bytes(3 * 8 * 8 * 8)
     assert bytes(tally.n_reports) == bytes(VisitorTally.objects.get().counts) == bytes(8 * 8 * 8)
@@ -70,17 +64,13 @@ def test_a_taken_slug_is_a_clear_error_and_changes_nothing(definition):
     key = keystore().read(VaultStudy.objects.get().key_id)
     with pytest.raises(StudyExistsError, match=r'study\.slug must be new, got "fimu-2017"'):
         create_study(replace(definition, name="Another"), by="eve")
-    assert everything() == DEMO_STUDY
-    assert Study.objects.get().name != "Another"
+    assert (everything(), Study.objects.get().name) == (DEMO_STUDY, definition.name)
     assert keystore().read(VaultStudy.objects.get().key_id) == key
 
 
-IN_CODE = [(Keystore, "create"), (studies, "_create_copy"), (studies, "create_study_rows")]
-STEPS = [*IN_CODE, (Tally.objects, "create")]
-
-
 def test_nothing_stays_when_a_step_fails(definition, monkeypatch):
-    for owner, name in STEPS:
+    in_code = [(Keystore, "create"), (studies, "_create_copy"), (studies, "create_study_rows")]
+    for owner, name in (*in_code, (Tally.objects, "create")):
         with monkeypatch.context() as broken:
             broken.setattr(owner, name, raising(OSError("no space left on device")))
             with pytest.raises(OSError, match="no space left"):
@@ -111,9 +101,7 @@ def crash_before_the_main_commit(definition: StudyDefinition) -> None:
     studies._create_copy(definition, version=1, key_id=f"study-{definition.slug}")
 
 
-def test_a_corrected_file_replaces_what_a_crash_left_and_a_failure_there_can_be_repeated(
-    definition, monkeypatch
-):
+def test_a_corrected_file_replaces_what_a_crash_left_and_a_failure_can_be_repeated(definition, monkeypatch):
     crash_before_the_main_commit(definition)
     left = VaultStudy.objects.get()
     with monkeypatch.context() as broken:
@@ -123,20 +111,15 @@ def test_a_corrected_file_replaces_what_a_crash_left_and_a_failure_there_can_be_
     assert VaultStudy.objects.get() == left  # the vault's transaction was rolled back whole
     create_study(replace(definition, name="Corrected", expected_subscribers=800_000), by="adam")
     copy = VaultStudy.objects.get()
-    assert (copy.definition["name"], copy.n_shards) == ("Corrected", 8)
-    assert everything() == DEMO_STUDY
+    assert (copy.definition["name"], copy.n_shards, everything()) == ("Corrected", 8, DEMO_STUDY)
 
 
-def test_a_key_alone_is_no_obstacle(definition):
+def test_a_key_alone_is_no_obstacle_and_a_second_study_of_a_name_gets_a_key_of_another_name(definition):
+    """The demo is removed and made again, and the tombstone of its first key stays."""
     left = keystore().create(f"study-{definition.slug}")
     create_study(definition, by="adam")
-    assert keystore().read(VaultStudy.objects.get().key_id) != left
-
-
-def test_a_second_study_of_a_name_gets_a_key_of_another_name(definition):
-    """The demo is removed and made again, and the tombstone of its first key stays."""
-    create_study(definition, by="adam")
     first = VaultStudy.objects.get().key_id
+    assert keystore().read(first) != left
     VaultStudy.objects.all().delete()
     keystore().destroy(first)
     delete_study_rows(Study.objects.get())
@@ -149,19 +132,19 @@ class TestVaultWithData:
     """The main database was lost or restored from an older backup; the vault was not."""
 
     @pytest.fixture(autouse=True)
-    def _vault(self, definition):
+    def _vault(self, data_dir, definition):
         crash_before_the_main_commit(definition)
         Batch.objects.create(study=VaultStudy.objects.get(), state=Batch.State.DONE)
 
     def test_another_definition_is_refused_and_the_same_one_keeps_copy_and_key(self, definition):
-        before, key = VaultStudy.objects.get().pk, keystore().read(VaultStudy.objects.get().key_id)
+        before = VaultStudy.objects.get()
+        key = keystore().read(before.key_id)
         with pytest.raises(StudyVaultError, match="must be the one that the vault holds data of"):
             create_study(replace(definition, name="Another"), by="adam")
         assert (Study.objects.count(), VaultStudy.objects.count()) == (0, 1)
         create_study(definition, by="adam")
-        assert VaultStudy.objects.get().pk == before
-        assert keystore().read(VaultStudy.objects.get().key_id) == key
-        assert everything() == DEMO_STUDY
+        copy = VaultStudy.objects.get()
+        assert (copy, keystore().read(copy.key_id), everything()) == (before, key, DEMO_STUDY)
 
     def test_a_lost_key_is_reported(self, definition):
         keystore().destroy(VaultStudy.objects.get().key_id)
@@ -170,11 +153,9 @@ class TestVaultWithData:
         assert Study.objects.count() == 0
 
 
-SHARDS = {None: 16, 1: 4, 400_000: 4, 400_001: 8, 10**7: 128, 10**8: 1024, 10**10: 1024}
-
-
 def test_the_number_of_shards_follows_the_expected_subscribers():
-    assert {expected: shard_count(expected) for expected in SHARDS} == SHARDS
+    shards = {None: 16, 1: 4, 400_000: 4, 400_001: 8, 10**7: 128, 10**8: 1024, 10**10: 1024}
+    assert {expected: shard_count(expected) for expected in shards} == shards
 
 
 def test_the_command_lists_the_problems_prints_one_json_value_and_says_when_the_study_exists(tmp_path):

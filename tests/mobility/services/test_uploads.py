@@ -18,7 +18,7 @@ from mobility.services import admission, holding, staging, sweeping, uploads
 from mobility.services.staging import UploadReader
 from mobility.services.vault import open_study
 from mobility.storages import staging_storage
-from tests.mobility.services.conftest import looks_abandoned, raising
+from tests.mobility.services.conftest import fresh, looks_abandoned, raising
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 FRAME = 100
@@ -58,8 +58,7 @@ def content_hash(study: VaultStudy, data: bytes) -> str:
 
 
 def check_stored(batch: Batch, data: bytes) -> None:
-    batch.refresh_from_db()
-    assert UploadReader(batch).readall() == data
+    assert UploadReader(fresh(batch)).readall() == data
     assert batch.content_hash == content_hash(batch.study, data)
 
 
@@ -94,8 +93,7 @@ class TestOneStream:
     def test_what_is_stored_is_what_was_sent(self, study, is_announced):
         for size in (0, 1, FRAME - 1, FRAME, FRAME + 1, 3 * FRAME, len(FILE)):
             data = FILE[:size]
-            batch = receive(Breaking(data, None), study, bytes_total=size if is_announced else None)
-            batch.refresh_from_db()
+            batch = fresh(receive(Breaking(data, None), study, bytes_total=size if is_announced else None))
             assert (batch.state, batch.bytes_total, batch.bytes_received) == (State.QUEUED, size, size)
             check_stored(batch, data)
             frames = staging_storage().listdir(str(batch.pk))[1] if size else []
@@ -103,11 +101,10 @@ class TestOneStream:
 
     def test_the_profile_says_what_kind_of_batch_it_is(self, study):
         kinds = {"default": "extract", "subscribers": "subscribers", "opt-out": "opt_out"}
-        for profile, kind in kinds.items():
-            batch = receive(io.BytesIO(FILE), study, profile=profile, validate_only=True, more_to_come=True)
-            batch.refresh_from_db()
-            found = (batch.kind, batch.profile, batch.validate_only, batch.more_to_come)
-            assert found == (kind, profile, True, True)
+        for profile in kinds:
+            receive(io.BytesIO(FILE), study, profile=profile, validate_only=True, more_to_come=True)
+        found = Batch.objects.values_list("profile", "kind", "validate_only", "more_to_come")
+        assert {*found} == {(profile, kind, True, True) for profile, kind in kinds.items()}
 
     @pytest.mark.parametrize("error", [None, OSError(104, "reset"), KeyboardInterrupt()])
     def test_nothing_is_left_of_a_stream_that_breaks(self, study, error):
@@ -117,11 +114,10 @@ class TestOneStream:
                 receive(Breaking(FILE[:sent], error), study)
             batch = Batch.objects.latest("created_at")
             whole = sent // FRAME * FRAME
-            assert batch.state == State.FAILED
             assert batch.failure.startswith(f"the upload broke off after {whole} of 1024 bytes (")
             assert batch.failure.endswith("nothing was kept, send the file again")
-            assert not keystore().exists(batch.key_id)
-            assert staging.staged_batches() == set()
+            left = keystore().exists(batch.key_id), staging.staged_batches()
+            assert (batch.state, left) == (State.FAILED, (False, set()))
 
     def test_a_storage_that_takes_nothing_ends_the_upload_with_a_reason(self, study, monkeypatch):
         for problem, reason in (
@@ -158,10 +154,9 @@ class TestOneStream:
         monkeypatch.setattr(storage, "save", after_it)
         with pytest.raises(UploadBrokenError, match=r"^cancelled by oscar"):
             receive(Cancelling(FILE), study)
-        assert late == [True]
-        assert staging.staged_batches() == set()
-        assert Batch.objects.get().state == State.CANCELLED
-        assert not keystore().exists(Batch.objects.get().key_id)
+        batch = Batch.objects.get()
+        assert (late, batch.state, staging.staged_batches()) == ([True], State.CANCELLED, set())
+        assert not keystore().exists(batch.key_id)
 
 
 NAMES = {
@@ -178,8 +173,7 @@ NAMES = {
 
 def test_only_the_name_of_a_file_is_kept(study):
     for given, kept in NAMES.items():
-        batch = uploads.begin(study, filename=given, by="olga")
-        assert Batch.objects.get(pk=batch.pk).filename == kept
+        assert fresh(uploads.begin(study, filename=given, by="olga")).filename == kept
 
 
 class TestRefused:
@@ -217,7 +211,6 @@ class TestRefused:
 
 class TestResumed:
     def test_an_upload_goes_on_after_its_last_whole_frame_and_ends_at_its_length(self, study, pipeline):
-        """Workers are asked once the file is whole."""
         batch = begin(study)
         assert append(batch, FILE[:250], 0) == 200
         for offset in (0, 100, 199, 201, 300, 5000):
@@ -228,8 +221,7 @@ class TestResumed:
         assert append(batch, FILE[200:1023], 200) == 1000
         with pytest.raises(UploadBrokenError, match="expected 1024 bytes, got 1000"):
             uploads.complete(batch)
-        batch.refresh_from_db()
-        assert batch.state == State.RECEIVING
+        assert fresh(batch).state == State.RECEIVING
         assert append(batch, FILE[1000:] + b"more", 1000) == 1024
         assert list(pipeline.queue) == []
         uploads.complete(batch)
@@ -242,9 +234,8 @@ class TestResumed:
             batch = begin(study)
             with pytest.raises(OSError, match="reset"):
                 uploads.append(batch, Breaking(FILE[:sent], OSError(104, "reset")), offset=0)
-            batch.refresh_from_db()
             whole = sent // FRAME * FRAME
-            assert (batch.state, batch.bytes_received) == (State.RECEIVING, whole)
+            assert (fresh(batch).state, batch.bytes_received) == (State.RECEIVING, whole)
             assert batch.content_hash == content_hash(study, FILE[:whole])
             assert append(batch, FILE[whole:], whole) == 1024
             uploads.complete(batch)
@@ -263,8 +254,7 @@ class TestResumed:
         with pytest.raises(errors.StagingUnavailableError):
             append(batch, FILE, 0)
         monkeypatch.setattr(staging, "write_frame", real)
-        batch.refresh_from_db()
-        assert batch.bytes_received == 400
+        assert fresh(batch).bytes_received == 400
         assert append(batch, FILE[400:], 400) == 1024
         check_stored(batch, FILE)
 
@@ -275,10 +265,8 @@ class TestResumed:
         given_up = begin(study)
         append(given_up, FILE[:500], 0)
         uploads.abandon(given_up, by="olga")
-        given_up.refresh_from_db()
-        assert (given_up.state, given_up.failure[:17]) == (State.CANCELLED, "cancelled by olga")
-        assert not keystore().exists(given_up.key_id)
-        assert staging.staged_batches() == {complete.pk}
+        assert (fresh(given_up).state, given_up.failure[:17]) == (State.CANCELLED, "cancelled by olga")
+        assert (keystore().exists(given_up.key_id), staging.staged_batches()) == (False, {complete.pk})
         with pytest.raises(errors.CancelError):
             uploads.abandon(given_up, by="olga")
         for batch, offset in ((complete, 1024), (given_up, 500)):
@@ -322,8 +310,7 @@ class TestHold:
             at = self._taken_over(batch)
             goes_on.set()
             assert isinstance(sender.exception(10), SupersededError)
-        batch.refresh_from_db()
-        assert batch.bytes_received == at
+        assert fresh(batch).bytes_received == at
         assert append(batch, FILE[at:], at) == 1024
         check_stored(batch, FILE)
 
@@ -331,9 +318,9 @@ class TestHold:
     def _taken_over(batch: Batch) -> int:
         """Send one more frame as soon as that is possible; returns how far the upload is then."""
         for _ in range(200):
-            batch.refresh_from_db()
+            at = fresh(batch).bytes_received
             try:
-                return append(batch, FILE[batch.bytes_received :][:FRAME], batch.bytes_received)
+                return append(batch, FILE[at:][:FRAME], at)
             except errors.UploadBusyError:
                 threading.Event().wait(0.02)
         raise AssertionError("the hold never ran out")
@@ -342,17 +329,13 @@ class TestHold:
         settings.MOBILITY_UPLOAD_EXPIRES_S = 3600
         batch = begin(study)
         append(batch, FILE[:500], 0)
-        batch.refresh_from_db()
-        left = (batch.alive_until - timezone.now()).total_seconds()
+        left = (fresh(batch).alive_until - timezone.now()).total_seconds()
         assert 3600 - holding.HOLD_S - 60 < left < 3600
         sweeping.sweep()
-        batch.refresh_from_db()
-        assert batch.state == State.RECEIVING
+        assert fresh(batch).state == State.RECEIVING
         looks_abandoned(batch)
         sweeping.sweep()
-        batch.refresh_from_db()
-        assert batch.state == State.FAILED
-        assert staging.staged_batches() == set()
+        assert (fresh(batch).state, staging.staged_batches()) == (State.FAILED, set())
 
 
 def test_a_stored_frame_is_noted_while_the_next_one_arrives(study, monkeypatch):

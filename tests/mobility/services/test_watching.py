@@ -40,7 +40,6 @@ def put(folder: Path, *names: str, data: bytes = FILE) -> None:
 
 
 def taken() -> list[str]:
-    """Names of the files that were taken in, in their order."""
     return list(Batch.objects.order_by("created_at").values_list("filename", flat=True))
 
 
@@ -50,8 +49,7 @@ def test_a_file_is_taken_in_and_deleted(watched, settings):
     batch = Batch.objects.get()
     assert (batch.state, batch.filename, batch.created_by) == ("queued", "day.csv", "watched folder")
     assert (batch.profile, batch.kind, batch.bytes_total) == ("default", "extract", len(FILE))
-    assert UploadReader(batch).readall() == FILE
-    assert names(watched) == []
+    assert (UploadReader(batch).readall(), names(watched)) == (FILE, [])
     watching.take_in_watched()
     assert Batch.objects.count() == 1
     put(watched, "day.csv")
@@ -87,8 +85,7 @@ def test_what_is_still_being_written_and_links_are_left_alone(watched, tmp_path)
     (watched / "link.csv").symlink_to(tmp_path / "outside" / "day.csv")
     (watched / "opt-out").symlink_to(tmp_path / "outside")
     watching.take_in_watched()
-    assert Batch.objects.count() == 0
-    assert names(watched) == [*unfinished, "link.csv"]
+    assert (Batch.objects.count(), names(watched)) == (0, [*unfinished, "link.csv"])
     assert (tmp_path / "outside" / "day.csv").exists()
 
 
@@ -107,7 +104,6 @@ def test_a_file_must_have_rested_in_a_folder_that_can_be_written_to(watched, set
 
 
 def test_a_refused_file_stays_with_its_reason(watched, pipeline, monkeypatch):
-    """Of an unknown profile, an unknown study or a closed one."""
     file = watched / "nonsense" / "day.csv"
     put(watched, "nonsense/day.csv")
     put(watched.parent, "nothing/day.csv")
@@ -121,9 +117,7 @@ def test_a_refused_file_stays_with_its_reason(watched, pipeline, monkeypatch):
     assert note.read_text().startswith("not taken in: study 'fimu-2017' has no profile 'nonsense'")
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
     assert b"2017" not in note.read_bytes().replace(b"fimu-2017", b"")
-    assert file.read_bytes() == FILE
-    assert Batch.objects.count() == 0
-    assert list(watching.ready_files()) == []
+    assert (file.read_bytes(), Batch.objects.count(), list(watching.ready_files())) == (FILE, 0, [])
     later = note.stat().st_mtime + watching.RETRY_S + 1
     monkeypatch.setattr("time.time", lambda: later)
     assert file in [found.path for found in watching.ready_files()]
@@ -138,8 +132,7 @@ def test_a_refused_file_that_was_corrected_is_taken(watched):
     file.write_bytes(FILE + FILE)
     os.utime(file)
     watching.take_in_watched()
-    assert Batch.objects.get().bytes_total == 2 * len(FILE)
-    assert names(watched) == []
+    assert (Batch.objects.get().bytes_total, names(watched)) == (2 * len(FILE), [])
 
 
 def test_a_file_that_another_worker_holds_or_has_just_finished_is_left_to_it(watched, monkeypatch):
@@ -156,8 +149,7 @@ def test_a_file_that_another_worker_holds_or_has_just_finished_is_left_to_it(wat
 
     monkeypatch.setattr(fcntl, "flock", finish_first)
     watching.take_in_watched()
-    assert Batch.objects.count() == 0
-    assert names(watched) == []
+    assert (Batch.objects.count(), names(watched)) == (0, [])
 
 
 def test_a_file_that_changes_meanwhile_is_not_taken(watched, monkeypatch):
@@ -171,9 +163,8 @@ def test_a_file_that_changes_meanwhile_is_not_taken(watched, monkeypatch):
 
     monkeypatch.setattr(watching._Unchanged, "readinto", read)
     watching.take_in_watched()
-    assert Batch.objects.get().state == Batch.State.FAILED
+    assert (Batch.objects.get().state, staging.staged_batches()) == (Batch.State.FAILED, set())
     assert "changed while it was read" in (watched / "day.csv.error.txt").read_text()
-    assert staging.staged_batches() == set()
     assert (watched / "day.csv").exists()
 
 
@@ -209,8 +200,7 @@ def test_a_name_that_is_no_text_is_taken_in_but_not_in_such_a_folder_and_the_lon
     watching.take_in_watched()
     assert set(taken()) == {"a-.csv", "b.csv", longest}
     refused, note = sorted((watched / "nonsense").iterdir(), key=lambda path: path.name.endswith(".txt"))
-    assert refused.name == longest
-    assert "has no profile 'nonsense'" in note.read_text()
+    assert (refused.name, "has no profile 'nonsense'" in note.read_text()) == (longest, True)
     assert list(watching.ready_files()) == []
 
 
@@ -227,11 +217,9 @@ def test_an_error_that_nobody_foresaw_and_a_file_that_vanishes_stop_no_other(wat
 
     monkeypatch.setattr(watching.uploads, "receive", fail_once)
     watching.take_in_watched()
-    assert taken() == ["b.csv"]
-    assert names(watched) == ["a.csv", "a.csv.error.txt"]
-    note = (watched / "a.csv.error.txt").read_text()
+    assert (taken(), names(watched)) == (["b.csv"], ["a.csv", "a.csv.error.txt"])
     told = "an unexpected error, which the log of the worker names; the file is tried again later"
-    assert note == f"not taken in: {told}\n"
+    assert (watched / "a.csv.error.txt").read_text() == f"not taken in: {told}\n"
 
 
 @pytest.mark.parametrize("place", ["begin", "_append"])
@@ -242,8 +230,7 @@ def test_a_database_that_is_away_for_a_moment_is_no_fault_of_a_file(watched, mon
         watching.take_in_watched()
     assert names(watched) == ["a.csv", "b.csv"]
     watching.take_in_watched()  # as the next sweep asks, and not in ten minutes
-    assert set(taken()) == {"a.csv", "b.csv"}
-    assert names(watched) == []
+    assert (set(taken()), names(watched)) == ({"a.csv", "b.csv"}, [])
 
 
 def hour(pipeline: Pipeline, at: int) -> bytes:
@@ -273,8 +260,7 @@ def test_days_in_hourly_files(watched, make_pipeline, folder):
     if folder == "more-to-come":
         assert pipeline.visitors(1, 1) == 0
         pipeline.close_days(through=1)
-        assert batch.notes["late_change"] == 0
-        assert "would have changed" not in notes
+        assert (batch.notes["late_change"], "would have changed" in notes) == (0, False)
     else:
         assert batch.notes["late_change"] > 0
         assert "daily answers would have changed (100 subscriber-days in the file)" in notes

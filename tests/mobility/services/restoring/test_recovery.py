@@ -30,7 +30,7 @@ from reports.ledger_check import check_tables
 from reports.models import ApiToken, LedgerEntry
 from reports.policies import Role
 from reports.services.access import create_token
-from tests.mobility.services.conftest import SCHEMA, Pipeline
+from tests.mobility.services.conftest import SCHEMA, Pipeline, fresh
 from tests.mobility.services.restoring.conftest import back_up, put_back
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
@@ -44,13 +44,11 @@ def test_what_came_after_the_backup_is_sent_again_and_counts_once(pipeline, few,
     pipeline.upload(few[2])
     after = pipeline.tallies()
     assert after != before
-
     told = put_back(folder)
     assert pipeline.tallies() == before
     assert (told["sessions_ended"], Session.objects.count()) == (0, 0)  # the backup has none
     assert (told["waits_for"], told["keys_missing"], told["studies_stopped"]) == (None, [], {})
-    assert told["openings"]["accounts"] == ["anna"]
-    assert check_tables().problem is None
+    assert (told["openings"]["accounts"], check_tables().problem) == (["anna"], None)
     client.force_login(person("bert"))
     assert "sessions_ended" in reconcile(by="test")  # as restore_keys does, whenever that is
     assert Session.objects.count() == 1  # of after the restore: it goes on
@@ -76,29 +74,21 @@ MOMENTS = {1: ("reading", 0), 2: ("merging", 0), 3: ("merging", 1)}
 
 @pytest.mark.parametrize("n_tasks", MOMENTS)
 def test_a_batch_under_way_ends_and_its_file_counts_once(pipeline, few, tmp_path, n_tasks):
-    """Wherever the backup finds it: waiting, read, or merged into some of the shards."""
     pipeline.upload(few[0])
     batch = pipeline.receive(few[1])
     pipeline.queue.append(("advance", str(batch.pk)))
     for _ in range(n_tasks):
         task, *ids = pipeline.queue.popleft()
         getattr(running, task)(*ids)
-    batch.refresh_from_db()
-    merged, state = Applied.objects.filter(batch=batch).count(), batch.state
+    assert (fresh(batch).state, Applied.objects.filter(batch=batch).count()) == MOMENTS[n_tasks]
     folder = back_up(tmp_path)
     assert put_back(folder)["batches_ended"] == {}  # in place its file is still there: it goes on
     pipeline.work()
     after = pipeline.tallies()
-
-    told = put_back(folder)
-    batch.refresh_from_db()
-    assert told["batches_ended"] == {pipeline.study.slug: 1}
-    assert batch.state == Batch.State.FAILED
-    assert "Send the same file again" in batch.failure
+    assert put_back(folder)["batches_ended"] == {pipeline.study.slug: 1}
+    assert (fresh(batch).state, "Send the same file again" in batch.failure) == (Batch.State.FAILED, True)
     (again,) = pipeline.upload(few[1])
-    assert again.state == Batch.State.DONE
-    assert pipeline.tallies() == after
-    assert (state, merged) == MOMENTS[n_tasks]
+    assert (again.state, pipeline.tallies()) == (Batch.State.DONE, after)
 
 
 def test_a_vault_older_than_its_totals_stops_instead_of_counting_twice(pipeline, few, tmp_path):
@@ -113,16 +103,12 @@ def test_a_vault_older_than_its_totals_stops_instead_of_counting_twice(pipeline,
     assert (found.code, found.level, found.subject) == ("study_stopped", Level.ERROR, study.slug)
 
     put_back(folder)  # both of one backup: they fit, and the study goes on
-    assert VaultStudy.objects.get().stopped == ""
-    assert [each.level for each in fitting.stopped()] == [Level.OK]
-    pipeline.study.refresh_from_db()
+    assert (fresh(pipeline.study).stopped, [each.level for each in fitting.stopped()]) == ("", [Level.OK])
     pipeline.upload(few[1])
     assert pipeline.tallies() == after
 
 
-def test_where_nobody_has_looked_yet_nothing_is_added_and_the_stopped_study_can_be_ended(
-    pipeline, few, tmp_path
-):
+def test_where_nobody_has_looked_yet_nothing_is_added_and_the_study_can_be_ended(pipeline, few, tmp_path):
     """The study is not marked yet, and a file is taken in: it is merged, but crosses to nobody."""
     _, after = bring_back_an_older_vault(pipeline, few, tmp_path)
     (batch,) = pipeline.upload(few[1])
@@ -135,8 +121,7 @@ def test_where_nobody_has_looked_yet_nothing_is_added_and_the_stopped_study_can_
     certificate = close_study(pipeline.study, by="test", leave=Leave(came_back=True))
     jsonschema.Draft202012Validator(SCHEMA).validate(certificate)
     assert "came_back" in [row["name"] for row in certificate["not_reached"]]
-    assert not PresenceShard.objects.exists()
-    assert not keystore().exists(pipeline.study.key_id)
+    assert (PresenceShard.objects.count(), keystore().exists(pipeline.study.key_id)) == (0, False)
     assert pipeline.tallies() == after
     catch_up()
     assert VaultStudy.objects.get().certificate == certificate
@@ -154,7 +139,6 @@ def test_no_day_crosses_twice_with_the_same_presence_noise(noisy, few, tmp_path)
     noisy.close_days(through=1)
     folder = back_up(tmp_path)
     noisy.close_days(through=2)
-
     told = put_back(folder)
     assert "--no-day-closed-since" in told["studies_stopped"]["noisy"]
     before = noisy.tallies()
@@ -163,8 +147,7 @@ def test_no_day_crosses_twice_with_the_same_presence_noise(noisy, few, tmp_path)
     noisy.study = study = VaultStudy.objects.get()
     with pytest.raises(StudyStoppedError, match="--no-day-closed-since"):
         noisy.close_days(through=2)
-    assert noisy.tallies() == before
-    assert why_stopped() == {"why": "presence"}
+    assert (noisy.tallies(), why_stopped()) == (before, {"why": "presence"})
     certificate = close_study(study, by="test", leave=Leave(came_back=True))
     assert certificate["erased_at"] is not None
     assert noisy.tallies() == before
@@ -217,10 +200,9 @@ def test_what_opens_it_from_outside_is_ended_if_asked_for(pipeline, tmp_path, pe
     create_token(by=anna, name="night", days=9, study=None)
     folder = back_up(tmp_path)
     ApiToken.objects.all().delete()
-    assert put_back(folder)["openings"]["api_tokens"] == ["anna: night"]
-    assert ApiToken.objects.get().is_valid
-    assert put_back(folder, revokes=True)["openings"]["api_tokens"] == []
-    assert not ApiToken.objects.get().is_valid
+    for revokes, names in ((False, ["anna: night"]), (True, [])):
+        assert put_back(folder, revokes=revokes)["openings"]["api_tokens"] == names
+        assert ApiToken.objects.get().is_valid != revokes
 
 
 def test_people_are_told_that_opt_outs_since_are_gone(pipeline, few, tmp_path, capsys):
