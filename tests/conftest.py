@@ -43,7 +43,7 @@ def _apart_from_real_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """No test touches the data of the person who runs it; and hashing a password need not be slow."""
     storages = settings.STORAGES | {
         # The real one refuses files that were not collected.
-        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     }
     hashers = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     root = tmp_path_factory.mktemp("var")

@@ -169,8 +169,7 @@ def _why_ignored(row: Row, seen: set[tuple[str, datetime, str]], study: Study) -
         return "outside_period"
     if row.cell not in study.cells:
         return "outside_area"
-    minute = row.local.time().replace(second=0)
-    if not study.open_from <= minute <= study.open_to:
+    if not study.open_from <= row.local.time().replace(second=0) <= study.open_to:
         return "outside_hours"
     if (row.subscriber, row.instant, row.cell) in seen:
         return "duplicate"

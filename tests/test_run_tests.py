@@ -119,8 +119,7 @@ def test_the_dearest_tests_are_named_and_folders_add_up() -> None:
     ],
 )
 def test_a_mutant_replaces_one_place(old: str, new: str, mutated: str) -> None:
-    mutant = Mutant(rule="", file="a.py", function="least", old=old, new=new, by="")
-    assert mutant.applied(CODE) == mutated
+    assert Mutant(rule="", file="a.py", function="least", old=old, new=new, by="").applied(CODE) == mutated
 
 
 @pytest.mark.parametrize(

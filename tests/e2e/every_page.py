@@ -83,8 +83,7 @@ def _draft(page: Page, site: str, study: str) -> None:
 
 def opened_to_others(page: Page, site: str, study: str) -> dict[str, str]:
     """Keep a view, make a token and share a report; the addresses of what others see."""
-    gender = f"{site}/studies/{study}/gender/?from=2017-05-31"
-    page.goto(gender)
+    page.goto(f"{site}/studies/{study}/gender/?from=2017-05-31")
     _send(page, "form[action='/access/saved/']", name="Vendredi, à revoir")
     page.goto(f"{site}/access/tokens/")
     _send(page, "main form:has(input[name=days])", name="tableau")
@@ -205,8 +204,7 @@ def unreachable(page: Page) -> list[str]:
             reached.add(int(last))
         if not focus["seen"]:
             unseen.append(f"focus is not seen on {focus['text']}")
-    missed = [f"not reached: {text}" for place, text in enumerate(wanted) if place not in reached]
-    return missed + unseen
+    return [f"not reached: {text}" for place, text in enumerate(wanted) if place not in reached] + unseen
 
 
 def tab_to(page: Page, selector: str) -> None:

@@ -201,8 +201,7 @@ class Unit:
     """A unit of systemd, of one instance."""
 
     def __init__(self, file: Path, *, instance: str) -> None:
-        host = os.uname().nodename
-        text = file.read_text().replace("%i", instance).replace("%H", host)
+        text = file.read_text().replace("%i", instance).replace("%H", os.uname().nodename)
         self._lines = [line.partition("=") for line in text.splitlines() if "=" in line and line[0] != "#"]
 
     def value(self, name: str) -> str:

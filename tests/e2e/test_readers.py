@@ -53,8 +53,7 @@ def test_two_windows_are_compared_and_the_verdict_is_that_of_the_table(site, rep
     page.keyboard.press("ArrowDown")
     press_on(page, "button", "Compare")
     page.wait_for_url("**with_from=2017-05-31**")
-    assert "with_to=2017-05-31" in page.url
-    assert "measure=visitors" in page.url
+    assert not [text for text in ("with_to=2017-05-31", "measure=visitors") if text not in page.url]
 
     expect(page.locator(".chart .main-svg").first).to_be_visible()
     expect(page.locator("main")).to_contain_text("Thu 1 Jun 2017, compared with: Wed 31 May 2017")

@@ -168,8 +168,7 @@ def a_ledger_kept_elsewhere_tells_what_was_closed(drill, kept):
     told, checked = drill.site.values(
         drill.restore_keys(kept.escrow), ("verify_ledger", "--head", str(kept.head))
     )
-    assert told["refused"] == kept.keys
-    assert told["restored"] == ["ledger"]
+    assert (told["refused"], told["restored"]) == (kept.keys, ["ledger"])
     assert sorted(told["studies_closed_again"]) == [STUDY, SECOND]
     assert checked["ok"]
     assert drill.study_keys() == []

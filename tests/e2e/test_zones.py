@@ -61,8 +61,7 @@ class Apart:
     def ask_there(self, **environment):
         """Let a process of the operator zone ask what is over there."""
         code = f"from mobility.handover import AnalystServer; AnalystServer().state('{STUDY}')"
-        words = ("shell", "--no-imports", "-c", code)
-        return outcomes([words], self.operator.environment | environment)[0]
+        return outcomes([("shell", "--no-imports", "-c", code)], self.operator.environment | environment)[0]
 
     def state(self):
         """What the analyst server answers to the operator zone about the study."""

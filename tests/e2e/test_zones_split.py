@@ -178,10 +178,8 @@ def test_no_count_is_lost_and_both_zones_go_on(apart, extract):
     zones, before, refused = apart
     operator, analyst = zones.operator, zones.analyst
     assert refused.code != 0
-    assert "mobility.E007" in refused.errors
-    assert "docs/upgrading.md" in refused.errors
-    assert zones.reports(analyst.environment) == before
-    assert zones.reports(operator.environment) == before
+    assert not [text for text in ("mobility.E007", "docs/upgrading.md") if text not in refused.errors]
+    assert (zones.reports(analyst.environment), zones.reports(operator.environment)) == (before, before)
     assert before[0][0]["n_visitors"] > 100 < before[1][0]["n_visitors"]
 
     again, closed, later = values(

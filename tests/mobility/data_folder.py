@@ -78,8 +78,7 @@ class Folder:
     def holding(self):
         """A command that is inside `with workers()` and leaves at the end of a line."""
         with self.shell(HOLD) as process:
-            answered = process.stdout.readline()
-            assert answered == "1\n", process.stderr.read()
+            assert process.stdout.readline() == "1\n", process.stderr.read()
             yield process
             if process.poll() is None:
                 process.communicate("\n", timeout=60)

@@ -69,8 +69,7 @@ def test_union_and_the_rows_of_each_in_it(sets: list[set[int]]) -> None:
 def test_shared_and_other_rows(known: set[int], wanted: set[int]) -> None:
     mine, theirs = places.shared_rows(listed(known), listed(wanted))
     assert listed(known)[mine].tolist() == listed(wanted)[theirs].tolist() == sorted(known & wanted)
-    others = places.other_rows(listed(known), listed(wanted))
-    assert listed(known)[others].tolist() == sorted(known - wanted)
+    assert listed(known)[places.other_rows(listed(known), listed(wanted))].tolist() == sorted(known - wanted)
 
 
 @given(names=st.lists(st.sampled_from(EDGES)).map(sorted), gone=SETS)
@@ -136,8 +135,7 @@ def first_of(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
 def test_merging_keeps_the_first_answer(earlier: Known, later: Known) -> None:
     nothing = (NONE,) * WORDS
     one, other = answers_of(earlier), answers_of(later)
-    both = one.merge(other)
-    assert known_by(KnownAnswers.unpack(both.pack(), words=WORDS)) == {
+    assert known_by(KnownAnswers.unpack(one.merge(other).pack(), words=WORDS)) == {
         name: first_of(earlier.get(name, nothing), later.get(name, nothing)) for name in earlier | later
     }
     assert (known_by(one), known_by(other)) == (earlier, later)  # both are left as they were

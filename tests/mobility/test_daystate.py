@@ -110,8 +110,7 @@ def test_visits_of_each_day_with_the_answers_of_their_subscribers(visits, words)
     answers = {name: tuple(10 * row + word for word in range(words)) for row, name in enumerate(people)}
     names = {"pseudonym": np.uint64, "day": np.uint8, "first": np.uint32, "last": np.uint32}
     those = made_of(Visits, [(*key, *visits[key]) for key in keys], **names)
-    rows = np.array(list(answers.values()), np.uint16).reshape(len(people), words)
-    found = sightings_by_day(those, rows)
+    found = sightings_by_day(those, np.array(list(answers.values()), np.uint16).reshape(len(people), words))
     assert {
         (name, day): facts for day, sightings in found.items() for name, facts in seen_in(sightings).items()
     } == {(name, day): (*span, answers[name]) for (name, day), span in visits.items()}

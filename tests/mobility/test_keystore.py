@@ -24,8 +24,7 @@ def mode_of(path: Path) -> int:
 def test_a_key_is_kept_as_it_was_made_for_this_user_alone(keys: Keystore) -> None:
     key = keys.create(KEY_ID)
     assert len(key) == KEY_BYTES == 32
-    assert keys.read(KEY_ID) == key
-    assert keys.exists(KEY_ID)
+    assert (keys.read(KEY_ID), keys.exists(KEY_ID)) == (key, True)
     file = keys.folder / f"{KEY_ID}.key"
     assert (file.read_bytes(), mode_of(keys.folder), mode_of(file)) == (key, 0o700, 0o600)
     assert key.hex() not in repr(keys) and repr(key) not in repr(keys)
@@ -51,8 +50,7 @@ def test_destroyed_is_gone_and_leaves_a_tombstone(keys: Keystore) -> None:
     keys.destroy(KEY_ID)
     assert sorted(path.name for path in keys.folder.iterdir()) == ["kept.key", f"{KEY_ID}.destroyed"]
     tombstone = keys.folder / f"{KEY_ID}.destroyed"
-    assert key not in tombstone.read_bytes()
-    assert mode_of(tombstone) == 0o600
+    assert (key in tombstone.read_bytes(), mode_of(tombstone)) == (False, 0o600)
     assert not keys.exists(KEY_ID)
     with pytest.raises(KeyMissingError, match="was destroyed, and stays so for ever"):
         keys.read(KEY_ID)
@@ -120,8 +118,7 @@ def test_what_a_crash_left_of_a_key_is_destroyed_with_it(keys, monkeypatch) -> N
         patch.setattr(Path, "hardlink_to", crash)
         patch.setattr(Path, "unlink", lambda *_, **__: None)
         keys.create(KEY_ID)
-    assert not keys.exists(KEY_ID)
-    assert len(list(keys.folder.iterdir())) == 1
+    assert (keys.exists(KEY_ID), len(list(keys.folder.iterdir()))) == (False, 1)
     keys.destroy(KEY_ID)
     assert [path.name for path in keys.folder.iterdir()] == [f"{KEY_ID}.destroyed"]
 

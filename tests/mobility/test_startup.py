@@ -51,10 +51,8 @@ def test_what_cannot_work_is_refused_with_its_reason(command, own, said, tmp_pat
     """Databases before `migrate`, a secret of examples, settings that mean nothing: never a traceback."""
     done = own_process(command, {"MOBILITY_DATA_DIR": str(tmp_path), **own})
     assert done.returncode == startup.EXIT_CODE, done.stderr
-    assert "refusing to start:" in done.stderr
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-    assert EXAMPLE_KEY not in done.stderr
+    assert not [text for text in ("refusing to start:", said) if text not in done.stderr]
+    assert not [text for text in ("Traceback", EXAMPLE_KEY) if text in done.stderr]
 
 
 @pytest.mark.django_db(databases=["default", "vault"])
@@ -67,8 +65,7 @@ def test_one_migration_is_enough(monkeypatch, capsys) -> None:
     with pytest.raises(SystemExit):
         startup.refuse_outdated()
     said = capsys.readouterr().err
-    assert "database vault: migrations that were not run: 1" in said
-    assert "default" not in said
+    assert ("database vault: migrations that were not run: 1" in said, "default" in said) == (True, False)
 
     def away(alias: str) -> set[object]:
         raise OperationalError
@@ -84,9 +81,7 @@ def test_settings_that_stop_servers_are_told_all_the_same(data_dir, settings, ca
     with pytest.raises(SystemExit):
         celery._refuse_unsafe()  # as a worker starts
     said = capsys.readouterr().err
-    assert "mobility.E033" in said
-    assert "mobility.E010" in said
-    assert EXAMPLE_KEY not in said
+    assert ("mobility.E033" in said, "mobility.E010" in said, EXAMPLE_KEY in said) == (True, True, False)
     check_alerts.Command().run_from_argv(["manage.py", "check_alerts", "--now"])  # system checks and all
     told = json.loads(capsys.readouterr().out)
     assert told["looked"]
@@ -107,8 +102,7 @@ def test_only_a_refusal_keeps_a_unit_down(tmp_path) -> None:
         assert stays_down(unit) == {startup.EXIT_CODE}
     (tmp_path / "run").touch()  # where a folder belongs
     done = own_process((*GUNICORN, f"127.0.0.1:{services.free_port()}"), {"MOBILITY_DATA_DIR": str(tmp_path)})
-    assert "FileExistsError" in done.stderr
-    assert done.returncode not in {0, startup.EXIT_CODE}
+    assert ("FileExistsError" in done.stderr, done.returncode in {0, startup.EXIT_CODE}) == (True, False)
 
 
 def test_a_command_without_settings_of_its_installation_makes_no_other_one(tmp_path, monkeypatch) -> None:

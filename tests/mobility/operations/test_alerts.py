@@ -32,8 +32,7 @@ def looks(*found, every_s=60, begin_s=0):
     """One look after another; subjects of the mails that were sent. None: nothing could be looked at."""
     mail.outbox.clear()
     for number, finding in enumerate(found):
-        now = START + timedelta(seconds=begin_s + number * every_s)
-        alerts.check([finding] if finding else [], now=now)
+        alerts.check([finding] if finding else [], now=START + timedelta(seconds=begin_s + number * every_s))
     return [str(message.subject).removeprefix("[Mobility reports] ") for message in mail.outbox]
 
 

@@ -230,8 +230,7 @@ def test_a_check_that_breaks_stops_no_other_and_only_what_lasts_is_told(data_dir
     monkeypatch.setattr(host, "open_files", Mock(side_effect=RuntimeError("a secret of a row")))
     found = doctor.examine(deep=True)
     (failed,) = [each for each in found if each.code == "check_failed"]
-    assert (failed.subject, failed.level) == ("open_files", E)
-    assert "secret" not in failed.what
+    assert (failed.subject, failed.level, "secret" in failed.what) == ("open_files", E, False)
     assert {"core_dumps", "ledger_broken", "storage_unusable"} <= {each.code for each in found}
     # Work goes on while the doctor looks.
     first = [error("key_outlived", "", "", subject="fair"), fine("key_outlived", "other")]
@@ -254,8 +253,7 @@ def test_a_database_that_is_away_is_explained_once(data_dir, unmount, capsys):
     codes = {(each["code"], each["subject"]) for each in value["findings"]}
     assert ("database_unreachable", "vault") in codes
     assert not codes & {("check_failed", "promises"), ("check_failed", "seals")}
-    assert "ERROR database_unreachable [vault]" in said
-    assert "do: " in said
+    assert not [text for text in ("ERROR database_unreachable [vault]", "do: ") if text not in said]
 
 
 def findings(printed):
@@ -279,7 +277,6 @@ AWAY = {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/main", "REDIS_URL": "redi
 def test_databases_that_are_away_are_explained(zone, tmp_path):
     away = AWAY if zone == "analyst" else AWAY | {"VAULT_DATABASE_URL": "postgres://nobody@127.0.0.1:1/vault"}
     done = own_process(DOCTOR, {"MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_ZONE": zone, **away})
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
     unreachable = {("database_unreachable", each) for each in ("default", "vault")[: len(away) - 1]}
     assert unreachable | {("broker_unreachable", "")} <= findings(done.stdout)

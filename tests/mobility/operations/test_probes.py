@@ -267,8 +267,7 @@ def test_a_process_of_the_analyst_zone_imports_nothing_of_the_vault(first_comman
         printed, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     told = json.loads(printed)
-    assert told["vault"] == []
-    assert "database_unreachable default" in told["found"]
+    assert (told["vault"], "database_unreachable default" in told["found"]) == ([], True)
     assert "workers_missing analyst" in told["found"]
     assert not [each for each in told["found"] if "key" in each or "vault" in each or "batch" in each]
 

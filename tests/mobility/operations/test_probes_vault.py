@@ -142,8 +142,7 @@ def test_a_batch_that_a_key_or_a_storage_holds_up_is_an_error_although_it_is_tri
     batch = make_batch(make_study(), State.READING)
     show_waiting(batch, waits_for="staging")
     assert trouble(batches.waiting()) == []  # most comes back soon
-    since = timezone.now() - timedelta(seconds=310)
-    Batch.objects.filter(pk=batch.pk).update(waits_since=since)
+    Batch.objects.filter(pk=batch.pk).update(waits_since=timezone.now() - timedelta(seconds=310))
     show_waiting(batch, waits_for="staging")  # the next try, and the first one counts
     assert stalled("held_up") == pytest.approx(310, abs=10)
     batch.refresh_from_db()

@@ -66,8 +66,7 @@ def test_the_worst_comes_first_with_its_next_step(client, administrator, found):
 def test_the_verdict_in_one_line(client, administrator, found, level, words):
     found.append(Finding(code="backup_old", level=level, facts={"age_s": 5, "bytes": 5}))
     html = page(client, administrator)
-    assert f"{words}</h2>" in html
-    assert ("Next step:" in html) == (level > Level.OK)
+    assert (f"{words}</h2>" in html, "Next step:" in html) == (True, level > Level.OK)
 
 
 def test_tables_of_workers_batches_jobs_backups_and_alerts(client, privacy_officer):
@@ -122,8 +121,7 @@ def test_notes_stand_apart_and_what_is_fine_is_folded(client, administrator, fou
     found[0] = Finding(code="escrow_old", level=Level.WARNING, facts={"keys": 1})
     probes._last = None
     html = page(client, administrator)
-    assert "What needs somebody" in html
-    assert "Notes</h2>" not in html
+    assert ("What needs somebody" in html, "Notes</h2>" in html) == (True, False)
 
 
 def test_an_alert_that_nobody_was_told_says_why(client, administrator, settings):
@@ -155,9 +153,7 @@ def test_a_job_says_how_its_last_run_ended_and_is_not_called_fine_before_one(cli
         assert f"<code>{job}</code>" in html, job  # the names that the runbook uses
     assert "fine" in job_row(html, "sweep")
     ledger = job_row(html, "look_after_ledger")
-    assert "has not run yet" in ledger
-    assert "every hour" in ledger
-    assert "fine" not in ledger
+    assert ("has not run yet" in ledger, "every hour" in ledger, "fine" in ledger) == (True, True, False)
 
 
 def test_who_finds_a_database_away_can_name_the_request(client, administrator, monkeypatch):
@@ -189,8 +185,7 @@ def test_page_answers_while_the_vault_is_away_also_if_it_went_after_the_look(cli
     probes._last = None
     html = page(client, administrator)
     assert "The vault database does not answer<span" in html
-    assert "Not known: the vault does not answer." in html
-    assert "Backups" in html
+    assert not [text for text in ("Not known: the vault does not answer.", "Backups") if text not in html]
 
 
 def test_live_touches_nothing_and_ready_while_all_answers(client, redis_server, django_assert_num_queries):
@@ -219,8 +214,7 @@ def test_a_database_that_does_not_answer_and_nothing_of_where_it_is(client, redi
     answer = client.get("/healthz/ready")
     assert answer.status_code == 503
     failed = dict.fromkeys(("database", "vault", "migrations"), "failed")
-    assert answer.json()["components"] == failed | {"broker": "ok"}
-    assert b"internal" not in answer.content
+    assert (answer.json()["components"], b"internal" in answer.content) == (failed | {"broker": "ok"}, False)
 
 
 def test_any_host_name_and_no_tls_will_do_and_only_reading_is_answered(client, settings):
