@@ -1,7 +1,7 @@
 """Fixtures of all tests: a data folder that is thrown away, and people in their roles."""
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from django.contrib.auth.models import Group, User
 from django.test import override_settings
 
 from mobility.runtime import RuntimePaths, private_folder
-from reports.models import Study, StudyGrant
+from reports.models import StudyGrant
 from reports.policies import Role
 from reports.tasks import make_export
 from tests.emptying import let_tests_flush
@@ -29,13 +29,8 @@ def folder_settings(root: Path) -> dict[str, Any]:
     """Settings that keep everything a run writes below `root`."""
     paths = RuntimePaths(root)
     paths.static_root.mkdir(parents=True)  # the middleware warns of a missing one
-    return {
-        "MOBILITY_DATA_DIR": root,
-        "PATHS": paths,
-        "MOBILITY_KEYSTORE_DIR": paths.keystore,
-        "MOBILITY_STAGING_DIR": paths.staging,
-        "STATIC_ROOT": paths.static_root,
-    }
+    own = {"MOBILITY_KEYSTORE_DIR": paths.keystore, "MOBILITY_STAGING_DIR": paths.staging}
+    return own | {"MOBILITY_DATA_DIR": root, "PATHS": paths, "STATIC_ROOT": paths.static_root}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -80,7 +75,6 @@ def data_dir(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def password() -> str:
-    """What every account of the tests signs in with."""
     return PASSWORD
 
 
@@ -91,48 +85,26 @@ def person(db: None) -> Callable[..., User]:
     `person("vera", Role.VIEWER, studies=[fair], until=day)`: for these only, until the end of that day.
     """
 
-    def make(
-        username: str, *roles: Role, studies: Iterable[Study] | None = None, until: date | None = None
-    ) -> User:
+    def make(username: str, *roles: Role, studies: Any = None, until: date | None = None) -> User:
         user = User.objects.create_user(username, password=PASSWORD)
         user.groups.set(Group.objects.filter(name__in=roles))
-        granted = [None] if studies is None and roles else studies or []
-        for study in granted:
+        for study in [None] if studies is None and roles else studies or []:
             StudyGrant.objects.create(user=user, study=study, granted_by="test", until=until)
         return user
 
     return make
 
 
-@pytest.fixture
-def operator(person: Callable[..., User]) -> User:
-    return person("olga", Role.OPERATOR)
+def _person(username: str, *roles: Role) -> Any:
+    return pytest.fixture(lambda person: person(username, *roles))
 
 
-@pytest.fixture
-def analyst(person: Callable[..., User]) -> User:
-    return person("anna", Role.ANALYST)
-
-
-@pytest.fixture
-def administrator(person: Callable[..., User]) -> User:
-    return person("adam", Role.ADMINISTRATOR)
-
-
-@pytest.fixture
-def privacy_officer(person: Callable[..., User]) -> User:
-    return person("paula", Role.PRIVACY_OFFICER)
-
-
-@pytest.fixture
-def viewer(person: Callable[..., User]) -> User:
-    return person("vera", Role.VIEWER)
-
-
-@pytest.fixture
-def stranger(person: Callable[..., User]) -> User:
-    """Signed in, but without a role."""
-    return person("sven")
+operator = _person("olga", Role.OPERATOR)
+analyst = _person("anna", Role.ANALYST)
+administrator = _person("adam", Role.ADMINISTRATOR)
+privacy_officer = _person("paula", Role.PRIVACY_OFFICER)
+viewer = _person("vera", Role.VIEWER)
+stranger = _person("sven")  # signed in, but without a role
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -25,7 +25,6 @@ class Command:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """What its output must match."""
         return re.compile(re.escape(self.expected).replace(re.escape("..."), ".*?"), flags=re.DOTALL)
 
 
@@ -77,25 +76,15 @@ def pages() -> list[Path]:
 
 
 def blocks(page: Path) -> list[Block]:
-    """Fenced blocks of a page, in order."""
     found: list[Block] = []
-    lines = page.read_text().splitlines()
-    number = 0
+    lines, number = page.read_text().splitlines(), 0
     while number < len(lines):
         if start := START.fullmatch(lines[number]):
-            indent = start["indent"]
-            closing = indent + start["fence"]
+            indent, closing = start["indent"], start["indent"] + start["fence"]
             end = next(n for n in range(number + 1, len(lines)) if lines[n].rstrip() == closing)
-            found.append(
-                Block(
-                    page=page,
-                    line=number + 1,
-                    language=start["language"],
-                    title=start["title"] or "",
-                    text="\n".join(line.removeprefix(indent) for line in lines[number + 1 : end]) + "\n",
-                    marks=_marks_above(lines, number),
-                )
-            )
+            text = "\n".join(line.removeprefix(indent) for line in lines[number + 1 : end]) + "\n"
+            told = {"language": start["language"], "title": start["title"] or "", "text": text}
+            found.append(Block(page=page, line=number + 1, marks=_marks_above(lines, number), **told))
             number = end
         number += 1
     return found

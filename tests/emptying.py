@@ -22,9 +22,8 @@ def without_triggers(connection: Any) -> Iterator[None]:
     """The ledger's table without what protects it, which is put back at the end."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
-            cursor.execute(
-                "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = %s", [TABLE]
-            )
+            of_table = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = %s"
+            cursor.execute(of_table, [TABLE])
             triggers = cursor.fetchall()
             for name, _ in triggers:
                 cursor.execute(f"DROP TRIGGER {name}")

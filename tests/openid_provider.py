@@ -32,19 +32,13 @@ CONSENT = """<h1>Allow it?</h1><form method="post">{% csrf_token %}
 
 @dataclass(frozen=True, kw_only=True)
 class Provider:
-    """A provider that runs."""
-
     issuer: str
     process: "subprocess.Popen[str]"
 
     @property
     def variables(self) -> dict[str, str]:
-        """What a site is started with."""
-        return {
-            "MOBILITY_OIDC_ISSUER": self.issuer,
-            "MOBILITY_OIDC_CLIENT_ID": CLIENT_ID,
-            "MOBILITY_OIDC_CLIENT_SECRET": CLIENT_SECRET,
-        }
+        own = {"MOBILITY_OIDC_CLIENT_ID": CLIENT_ID, "MOBILITY_OIDC_CLIENT_SECRET": CLIENT_SECRET}
+        return own | {"MOBILITY_OIDC_ISSUER": self.issuer}
 
 
 @contextmanager

@@ -109,13 +109,8 @@ def read_extract(paths: Iterable[Path], study: Study) -> Extract:
             counts["accepted"] += 1
             seen.add((row.subscriber, row.instant, row.cell))
             accepted[row.subscriber, _study_day(row, study)].append(row)
-    return {
-        "rows_read": counts["read"],
-        "accepted": counts["accepted"],
-        "ignored": ignored,
-        "rejected": rejected,
-        **_visits(accepted, study),
-    }
+    numbers = {"rows_read": counts["read"], "accepted": counts["accepted"]}
+    return {**numbers, "ignored": ignored, "rejected": rejected, **_visits(accepted, study)}
 
 
 def _data_lines(path: Path) -> Iterator[tuple[list[str], list[str]]]:
@@ -142,13 +137,9 @@ def _parse(fields: list[str], header: list[str], study: Study) -> Row:
         if values[column] and values[column] not in categories:
             raise Refused("unknown_value")
         static[slug] = values[column]
-    return Row(
-        subscriber=values[study.subscriber],
-        instant=instant,
-        local=instant.astimezone(study.timezone),
-        cell=values[study.cell],
-        values=static,
-    )
+    local = instant.astimezone(study.timezone)
+    subscriber, cell = values[study.subscriber], values[study.cell]
+    return Row(subscriber=subscriber, instant=instant, local=local, cell=cell, values=static)
 
 
 def _instant(text: str, study: Study) -> datetime:

@@ -176,11 +176,8 @@ def believed(statement, *others):
         key = next(key for key in reversed(path) if isinstance(key, str) and key not in GRID_KEYS)
         for forged in (tampered(statement, path, by) for by in (changed, halved)):
             places = [text.split(": ")[0] for text in texts(forged, *others)]
-            if (
-                forged != statement
-                and path[:2] != ("plan", "spec")
-                and not any(key in each for each in places)
-            ):
+            is_said = path[:2] == ("plan", "spec") or any(key in each for each in places)
+            if forged != statement and not is_said:
                 yield key
 
 

@@ -36,7 +36,6 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where the site was built."""
     made = tmp_path_factory.mktemp("docs") / "site"
     assert docs.build(made) == 0
     return made
@@ -44,7 +43,6 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def site(folder):
-    """The pages of the built site by their files."""
     return {file: Page(file) for file in folder.rglob("*.html")}
 
 

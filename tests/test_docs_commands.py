@@ -26,6 +26,90 @@ DEMO = ROOT / "mobility" / "demo"
 FROM_NOTHING = "<!-- commands start from an empty data folder -->"
 PATIENCE_S = 240
 WITH_COMMANDS = [page for page in pages() if any(block.is_run_here for block in blocks(page))]
+# A process that has loaded the software once, and becomes a command of manage.py when it is asked to.
+LOADED = """
+import json, os, runpy, socket, sys
+import django
+django.setup()
+from django.core.management import get_commands, load_command_class
+from django.urls import get_resolver
+for name, app in get_commands().items():
+    load_command_class(app, name)
+get_resolver().url_patterns
+with socket.socket(socket.AF_UNIX) as listener:
+    listener.bind(sys.argv[1] + ".new")
+    listener.listen()
+    os.rename(sys.argv[1] + ".new", sys.argv[1])
+    while True:
+        asking, _ = listener.accept()
+        arguments, files, _, _ = socket.recv_fds(asking, 1 << 16, 3)
+        child = os.fork()
+        if not child:
+            break
+        for file in files:
+            os.close(file)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        asking.sendall(str(code).encode())
+        asking.close()
+asking.close()
+for number, file in enumerate(files):
+    os.dup2(file, number)
+    os.close(file)
+folder, *sys.argv = json.loads(arguments)
+os.chdir(folder)
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+# `.venv/bin/python` of a clone: asks that process with own input, output and exit code, while it is there.
+# What runs until Ctrl-C must be in the session of its terminal.
+PYTHON = """#!{python} -IS
+import os, socket, sys
+if sys.argv[1] != "manage.py" or sys.argv[2] in ("run", "demo") or not os.path.exists("{address}"):
+    os.execv("{python}", ["{python}", *sys.argv[1:]])
+import json
+with socket.socket(socket.AF_UNIX) as asked:
+    asked.connect("{address}")
+    socket.send_fds(asked, [json.dumps([os.getcwd(), *sys.argv[1:]]).encode()], [0, 1, 2])
+    sys.exit(int(asked.recv(16)))
+"""
+PREPARE = """
+from django.core.management import call_command
+from mobility.embedded import workers
+with workers():
+    for study in ("other-study", "my-study"):
+        call_command("create_study", study + ".toml")
+    for day in {days}:
+        call_command("ingest", "my-study", day)
+"""
+PAGE = """\
+Text.
+
+```toml title="var/study.toml"
+[study]
+```
+
+<!-- exits with 1 -->
+```console
+$ first --option \\
+  more
+$ second
+[
+...
+]
+```
+
+- In a list:
+
+  <!-- not run: needs a container engine -->
+  ```sh
+  docker compose up
+  ```
+
+````markdown
+```console
+$ never
+```
+````
+"""
 
 
 def name(page):
@@ -77,53 +161,6 @@ def test_every_command_and_option_that_is_named_exists():
             elif unknown := set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", rest)) - known[command]:
                 wrong.append(f"{name(page)}: manage.py {command} {' '.join(sorted(unknown))}")
     assert not wrong, "\n".join(wrong)
-
-
-# A process that has loaded the software once, and becomes a command of manage.py when it is asked to.
-LOADED = """
-import json, os, runpy, socket, sys
-import django
-django.setup()
-from django.core.management import get_commands, load_command_class
-from django.urls import get_resolver
-for name, app in get_commands().items():
-    load_command_class(app, name)
-get_resolver().url_patterns
-with socket.socket(socket.AF_UNIX) as listener:
-    listener.bind(sys.argv[1] + ".new")
-    listener.listen()
-    os.rename(sys.argv[1] + ".new", sys.argv[1])
-    while True:
-        asking, _ = listener.accept()
-        arguments, files, _, _ = socket.recv_fds(asking, 1 << 16, 3)
-        child = os.fork()
-        if not child:
-            break
-        for file in files:
-            os.close(file)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        asking.sendall(str(code).encode())
-        asking.close()
-asking.close()
-for number, file in enumerate(files):
-    os.dup2(file, number)
-    os.close(file)
-folder, *sys.argv = json.loads(arguments)
-os.chdir(folder)
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
-# `.venv/bin/python` of a clone: asks that process with own input, output and exit code, while it is there.
-# What runs until Ctrl-C must be in the session of its terminal.
-PYTHON = """#!{python} -IS
-import os, socket, sys
-if sys.argv[1] != "manage.py" or sys.argv[2] in ("run", "demo") or not os.path.exists("{address}"):
-    os.execv("{python}", ["{python}", *sys.argv[1:]])
-import json
-with socket.socket(socket.AF_UNIX) as asked:
-    asked.connect("{address}")
-    socket.send_fds(asked, [json.dumps([os.getcwd(), *sys.argv[1:]]).encode()], [0, 1, 2])
-    sys.exit(int(asked.recv(16)))
-"""
 
 
 class Clone:
@@ -244,21 +281,9 @@ def put_files(root, slug):
 
 @pytest.fixture(scope="module")
 def days(tmp_path_factory):
-    """Seven daily files of 1,000 people."""
     folder = tmp_path_factory.mktemp("days")
     write_extract(folder, seed=7, n_subscribers=1_000, is_compressed=True)
     return sorted(folder.glob("*.csv.gz"))
-
-
-PREPARE = """
-from django.core.management import call_command
-from mobility.embedded import workers
-with workers():
-    for study in ("other-study", "my-study"):
-        call_command("create_study", study + ".toml")
-    for day in {days}:
-        call_command("ingest", "my-study", day)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -297,38 +322,6 @@ def test_commands_of_a_page_do_what_it_says(page, prepared, days, tmp_path):
             clone.follow(page)
     finally:
         clone.stop()
-
-
-PAGE = """\
-Text.
-
-```toml title="var/study.toml"
-[study]
-```
-
-<!-- exits with 1 -->
-```console
-$ first --option \\
-  more
-$ second
-[
-...
-]
-```
-
-- In a list:
-
-  <!-- not run: needs a container engine -->
-  ```sh
-  docker compose up
-  ```
-
-````markdown
-```console
-$ never
-```
-````
-"""
 
 
 def test_blocks_have_their_language_their_marks_their_text_and_their_commands(tmp_path):

@@ -16,6 +16,8 @@ from mobility.environment import Env
 
 SETTINGS_FILE = settings.BASE_DIR / "mobility" / "settings.py"
 EXAMPLE_FILE = settings.BASE_DIR / ".env.example"
+ROOT = Path(__file__).parents[1]
+ACCOUNT = pwd.getpwuid(os.getuid())
 
 
 def variables_read():
@@ -55,49 +57,33 @@ def choice():
     return Env().choice("N", default="a", among=("a", "b", "c"))
 
 
-@pytest.mark.parametrize(
-    ("read", "text", "value"),
-    [
-        (whole, None, 3), (whole, "1", 1), (number, None, 5.0), (number, "0.5", 0.5), (choice, None, "a"),
-        (choice, "c", "c"),
-    ],
-)  # fmt: skip
-def test_values_are_taken(monkeypatch, read, text, value):
-    if text is not None:
+def test_values_are_taken(monkeypatch):
+    assert (whole(), number(), choice()) == (3, 5.0, "a")
+    for read, text, value in ((whole, "1", 1), (number, "0.5", 0.5), (choice, "c", "c")):
         monkeypatch.setenv("N", text)
-    assert read() == value
+        assert read() == value, text
 
 
-@pytest.mark.parametrize(
-    ("read", "text", "said"),
-    [
+def test_what_means_nothing_is_refused_with_its_name(monkeypatch):
+    for read, text, said in (
         (whole, "0", "must be at least 1, got 0"), (whole, "-5", "must be at least 1, got -5"),
         (whole, "1.5", "must be a whole number, got '1.5'"), (whole, "", "must be a whole number, got ''"),
         (number, "-0.5", "must be at least 0.0, got -0.5"), (number, "nan", "must be at least 0.0, got nan"),
         (number, "inf", "must be at least 0.0, got inf"), (number, "5s", "must be a number, got '5s'"),
         (choice, "B", "must be a, b or c, got 'B'"),
-    ],
-)  # fmt: skip
-def test_what_means_nothing_is_refused_with_its_name(monkeypatch, read, text, said):
-    monkeypatch.setenv("N", text)
-    with pytest.raises(ImproperlyConfigured, match=f"^N {re.escape(said)}$"):
-        read()
+    ):  # fmt: skip
+        monkeypatch.setenv("N", text)
+        with pytest.raises(ImproperlyConfigured, match=f"^N {re.escape(said)}$"):
+            pytest.fail(f"{text} was read as {read()}")
 
 
-@pytest.mark.parametrize(
-    ("content", "said"), [(None, "No such file or directory"), (b"\xff\xfe", "it is not text in UTF-8")]
-)
-def test_a_secret_in_a_file_that_cannot_be_read(monkeypatch, tmp_path, content, said):
+def test_a_secret_in_a_file_that_cannot_be_read(monkeypatch, tmp_path):
     file = tmp_path / "secret"
-    if content is not None:
-        file.write_bytes(content)
     monkeypatch.setenv("S_FILE", str(file))
-    with pytest.raises(ImproperlyConfigured, match=f"^S_FILE names {file}, which cannot be read: {said}"):
-        Env().str("S")
-
-
-ROOT = Path(__file__).parents[1]
-ACCOUNT = pwd.getpwuid(os.getuid())
+    for said in ("No such file or directory", "it is not text in UTF-8"):
+        with pytest.raises(ImproperlyConfigured, match=f"^S_FILE names {file}, which cannot be read: {said}"):
+            pytest.fail(f"{said}: it was read as {Env().str('S')}")
+        file.write_bytes(b"\xff\xfe")
 
 
 @pytest.fixture
@@ -122,19 +108,16 @@ def run(tmp_path):
     return run
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+def test_values_are_taken_as_they_stand(run):
+    for line, expected in (
         ("VALUE=plain", "plain"),
         ("# a comment\n\nVALUE=two words; and $HOME", "two words; and $HOME"),
         ("VALUE=$(touch run)`touch run`", "$(touch run)`touch run`"),
         ('VALUE="in quotes"', "in quotes"),
         ("  VALUE=a=b  ", "a=b"),
-    ],
-)
-def test_values_are_taken_as_they_stand(run, line, expected):
-    done = run(line)
-    assert (done.returncode, done.stdout) == (0, f"{expected}\n"), done.stderr
+    ):
+        done = run(line)
+        assert (done.returncode, done.stdout) == (0, f"{expected}\n"), done.stderr
 
 
 @pytest.mark.parametrize("line", ["touch run", "VALUE=it's secret-word", "A B=secret-word", "VALUE=a\\"])
@@ -149,7 +132,6 @@ def test_the_home_folder_is_that_of_the_account(run):
 
 
 def made(folder, **variables):
-    """Secrets of an operator zone, by file."""
     words = ["sh", "-c", f"umask 077; {ROOT}/docker/make_secrets.sh operator {folder}/etc/secrets"]
     subprocess.run(words, env={"PATH": os.environ["PATH"]} | variables, check=True)
     return {file.name: file.read_text() for file in (folder / "etc" / "secrets").iterdir()}

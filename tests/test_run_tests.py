@@ -16,11 +16,9 @@ from scripts.long_tests import TABLE, choose
 from scripts.mutants import DoesNotApplyError, Mutant
 from scripts.test_costs import Cost
 
+ZONES, ALL = "tests/e2e/test_zones.py", "tests/test_all.py"
 GUARDS = {
-    "guards": {
-        "tests/e2e/test_zones.py": ["mobility/handover"],
-        "tests/test_all.py": ["mobility", "ldp/a.py"],
-    },
+    "guards": {ZONES: ["mobility/handover"], ALL: ["mobility", "ldp/a.py"]},
     "unguarded": {"paths": ["docs"]},
 }
 LEAVES_A_DAEMON = """
@@ -47,9 +45,8 @@ def cost(name: str, cpu_s: float) -> Cost:
 @pytest.mark.parametrize("is_ended_before", [False, True])
 def test_ctrl_c_leaves_nothing_and_orphans_that_end_are_gone_at_once(is_ended_before: bool) -> None:
     words = [sys.executable, "-c", LEAVES_A_DAEMON]
-    run = subprocess.Popen(
-        words, cwd=settings.BASE_DIR, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    run = subprocess.Popen(words, cwd=settings.BASE_DIR, **pipes)
     folder, daemon = Path(run.stdout.readline().strip()), int(run.stdout.readline())
     assert (folder / "left").exists() and psutil.pid_exists(daemon)
     if is_ended_before:
@@ -62,9 +59,8 @@ def test_ctrl_c_leaves_nothing_and_orphans_that_end_are_gone_at_once(is_ended_be
     assert not folder.exists() and not psutil.pid_exists(daemon)
 
 
-@pytest.mark.parametrize(
-    ("changed", "chosen"),
-    [
+def test_long_tests_guard_what_has_changed() -> None:
+    for changed, chosen in (
         (["docs/index.md"], []),
         (["ldp/a.py", "docs/index.md"], ["tests/test_all.py"]),
         (["mobility/handover/send.py"], ["tests/e2e/test_zones.py", "tests/test_all.py"]),
@@ -72,10 +68,8 @@ def test_ctrl_c_leaves_nothing_and_orphans_that_end_are_gone_at_once(is_ended_be
         (["tests/ldp/test_grr.py"], []),  # runs anyway
         (["tests/ldp/exact.py"], ["tests"]),
         (["ldp/b.py", "mobility/handover/send.py"], ["tests"]),  # of a folder that no table knows: all
-    ],
-)
-def test_long_tests_guard_what_has_changed(changed: list[str], chosen: list[str]) -> None:
-    assert choose(changed, GUARDS) == chosen
+    ):
+        assert choose(changed, GUARDS) == chosen, changed
 
 
 def test_every_module_with_long_tests_says_what_it_guards() -> None:
@@ -90,9 +84,8 @@ def test_every_module_with_long_tests_says_what_it_guards() -> None:
 
 def test_a_folder_above_its_budget_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(test_costs, "BUDGET", tmp_path / "budget.toml")
-    test_costs.write_budget(
-        {"fast": [cost("tests/a/t.py::t", 20.0), cost("tests/b/t.py::t", 5.0)]}, loop_s=0.1
-    )
+    before = [cost("tests/a/t.py::t", 20.0), cost("tests/b/t.py::t", 5.0)]
+    test_costs.write_budget({"fast": before}, loop_s=0.1)
     # Twice as slow a machine: 43 seconds there are 21.5 here, and the budget is 20.
     now = [cost("tests/a/t.py::t", 43.0), cost("tests/b/t.py::t", 13.0), cost("tests/c/t.py::t", 2.0)]
     over, new = test_costs.over_budget("fast", now, loop_s=0.2)
@@ -104,22 +97,19 @@ def test_the_dearest_tests_are_named_and_folders_add_up() -> None:
     tests = [cost(f"tests/a/t.py::{number}", number) for number in range(12)] + [cost("", 3.0)]
     first, start, folder, total, *dearest = test_costs.report("fast", tests, elapsed_s=60)
     assert first.startswith("fast: 12 tests in 60 s")
-    assert (
-        "3.0  starting up (1 processes)" in start and "66.0  tests/a (12 tests)" in folder and "69.0" in total
-    )
+    assert "3.0  starting up (1 processes)" in start
+    assert "66.0  tests/a (12 tests)" in folder and "69.0" in total
     assert [line.rpartition("::")[2] for line in dearest] == [str(number) for number in range(11, 1, -1)]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "mutated"),
-    [
+def test_a_mutant_replaces_one_place() -> None:
+    for old, new, mutated in (
         ("min(found)", "max(found)", CODE.replace("min", "max")),
         ("return 0", "return 1", CODE.replace("return 0", "return 1")),
         ("if found:\n    return min(found) + 1\nreturn 0", "pass", "def least(found):\n    pass\n"),
-    ],
-)
-def test_a_mutant_replaces_one_place(old: str, new: str, mutated: str) -> None:
-    assert Mutant(rule="", file="a.py", function="least", old=old, new=new, by="").applied(CODE) == mutated
+    ):
+        mutant = Mutant(rule="", file="a.py", function="least", old=old, new=new, by="")
+        assert mutant.applied(CODE) == mutated, old
 
 
 @pytest.mark.parametrize(

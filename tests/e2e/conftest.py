@@ -61,7 +61,6 @@ class Installation:
         return inherited | own | self.extra
 
     def values(self, *commands: tuple[str, ...]) -> list[Any]:
-        """The JSON values that commands print, in one process; they must succeed."""
         return values(commands, self.environment)
 
     def value(self, *words: str) -> Any:
@@ -71,9 +70,8 @@ class Installation:
     def create_accounts(self, *roles: str) -> dict[str, str]:
         """An account per role, under the name of the role; their passwords."""
         words = {role: ("create_account", role, "--role", role, *GRANTED.get(role, ())) for role in roles}
-        return {
-            role: each["password"] for role, each in zip(roles, self.values(*words.values()), strict=True)
-        }
+        made = self.values(*words.values())
+        return {role: each["password"] for role, each in zip(roles, made, strict=True)}
 
     @contextmanager
     def served(self, *, port: int = 0) -> Iterator[str]:
@@ -104,7 +102,6 @@ class Site(Installation):
 
 @pytest.fixture(scope="session")
 def extract(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Seven daily files of 3,000 people."""
     folder = tmp_path_factory.mktemp("extract")
     write_extract(folder, seed=11, n_subscribers=3_000)
     return sorted(folder.glob("*.csv"))
@@ -210,7 +207,6 @@ def sign_in(site: Site, watched: Callable[..., Page]) -> Callable[..., Page]:
 
 
 def fill_in(page: Page, username: str, password: str) -> None:
-    """Sign in on the page of the sign-in."""
     page.fill("input[name=username]", username)
     page.fill("input[name=password]", password)
     page.press("input[name=password]", "Enter")

@@ -88,20 +88,10 @@ class Deployment(Installation):
         self.root = root
         for name in ("tmp", "watched", "data"):
             (root / name).mkdir(mode=0o700)
-        super().__init__(
-            root,
-            is_postgres=is_postgres,
-            is_durable=False,
-            environment={
-                "DJANGO_SETTINGS_MODULE": settings,
-                "TMPDIR": str(root / "tmp"),
-                "MOBILITY_WATCH_DIR": str(root / "watched"),
-                "MOBILITY_WATCH_SETTLE_S": "1",
-                "MOBILITY_BATCH_LEASE_S": "3",
-                "MOBILITY_SWEEP_S": "2",
-                **(environment or {}),
-            },
-        )
+        own = {"MOBILITY_WATCH_SETTLE_S": "1", "MOBILITY_BATCH_LEASE_S": "3", "MOBILITY_SWEEP_S": "2"}
+        own |= {"TMPDIR": str(root / "tmp"), "MOBILITY_WATCH_DIR": str(root / "watched")}
+        own |= {"DJANGO_SETTINGS_MODULE": settings, **(environment or {})}
+        super().__init__(root, is_postgres=is_postgres, is_durable=False, environment=own)
         (self.worker,) = self.workers
         self._redis_port = int(self.environment["REDIS_URL"].rpartition(":")[2].partition("/")[0])
         self.redis = redis_that_remembers(folder=root / "services" / "redis", port=self._redis_port)
@@ -112,18 +102,15 @@ class Deployment(Installation):
         super().__exit__(kind, error, trace)
 
     def serve(self, **settings: str) -> None:
-        """Start the web server, at an address that stays."""
         self.web.stop(signal.SIGTERM)
         if not self.web.log.exists():
             self.run_text("collectstatic", "--no-input", "--verbosity", "0")
         self.web.start(**settings)
 
     def values(self, *commands: tuple[str, ...]) -> list[Any]:
-        """The JSON values that commands print, in one process; they must succeed."""
         return values(commands, self.environment)
 
     def query(self, alias: str, statement: str) -> list[tuple[Any, ...]]:
-        """Rows of one of the databases."""
         if self.postgres:
             with psycopg.connect(self.environment[URLS[alias]], autocommit=True) as connection:
                 cursor = connection.execute(statement.encode())
@@ -132,7 +119,6 @@ class Deployment(Installation):
             return database.execute(statement).fetchall()
 
     def file_of(self, alias: str) -> Path:
-        """File of an SQLite database."""
         paths = RuntimePaths(self.data)
         return {"default": paths.main_database, "vault": paths.vault_database}[alias]
 
@@ -149,11 +135,8 @@ class Deployment(Installation):
         return found
 
     def dump(self, alias: str) -> bytes:
-        """What `pg_dump` writes of a database."""
-        programs = services.postgres_programs()
-        return subprocess.run(
-            [programs / "pg_dump", self.environment[URLS[alias]]], check=True, stdout=subprocess.PIPE
-        ).stdout
+        words = [services.postgres_programs() / "pg_dump", self.environment[URLS[alias]]]
+        return subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout
 
     def state_of(self, study: str) -> str:
         """State of the newest batch of a study; empty without one."""
@@ -215,16 +198,13 @@ class AnalystServer(WebServer):
         inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
         own = {"MOBILITY_ZONE": "analyst", "MOBILITY_DATA_DIR": str(self.data)}
         own["DJANGO_SETTINGS_MODULE"] = "mobility.settings"
-        super().__init__(
-            inherited | own | (environment or {}), root / "web.log", tls=tls, processes=processes
-        )
+        own |= environment or {}
+        super().__init__(inherited | own, root / "web.log", tls=tls, processes=processes)
 
     def outcomes(self, *commands: tuple[str, ...]) -> list[Outcome]:
-        """How commands of this zone end, in one process."""
         return outcomes(commands, self.environment)
 
     def value(self, *words: str) -> str:
-        """What a command prints; it must succeed."""
         (done,) = self.outcomes(words)
         assert done.code == 0, done.errors
         return done.output

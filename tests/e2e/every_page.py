@@ -39,8 +39,6 @@ FOCUS = """() => {
   const inside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
   return { place: node.dataset.place ?? null, text: node.outerHTML.slice(0, 120), seen: outline && inside };
 }"""
-
-
 LINK = re.compile(r'<a\b(?![^>]*\bdownload\b)[^>]*\bhref="([^"]+)"')
 # What is not the same at the next visit: tokens of forms, addresses of shares and batches, times of day.
 PASSING = re.compile(r'value="\w{64}"|/shared/[\w-]+|[0-9a-f]{8}-[0-9a-f-]{27}|\b\d\d:\d\d\b')
@@ -178,7 +176,6 @@ class Walk:
 
 
 def view_name(address: str) -> str | None:
-    """Name of the view behind an address; None where there is none."""
     try:
         return resolve(urlsplit(address).path, urlconf=settings.ROOT_URLCONF).view_name
     except Resolver404:
@@ -219,6 +216,5 @@ def tab_to(page: Page, selector: str) -> None:
 
 
 def press_on(page: Page, tag: str, text: str) -> None:
-    """Go to a link or button by the Tab key and press Enter."""
     tab_to(page, f"main {tag}:text-is('{text}')")
     page.keyboard.press("Enter")

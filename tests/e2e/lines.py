@@ -29,7 +29,6 @@ class Line:
         self._listener.close()
 
     def repair(self) -> None:
-        """Let everything through from now on."""
         self.lets_up: Callable[[int], bool] = lambda _: True
         self.lets_down: Callable[[int], bool] = lambda _: True
 

@@ -24,7 +24,6 @@ UNITS: Final = "etc/systemd/system"
 HOME: Final = "/root/home"  # of root, and closed to all others, as Debian's /root
 START_S: Final = 120
 TOOLS: Final = ("ip", "nsenter", "unshare", "setpriv", "runuser", "useradd", "openssl", "curl", "nginx")
-SIZE: Final = "2g"  # of what a machine may write, at most
 _ENDS: Final = itertools.count()
 
 
@@ -43,7 +42,7 @@ def why_not() -> str:
 
 def _own_folder(name: str, layers: str) -> str:
     below = f"{layers}/{name}"
-    start = f"mountpoint -q {layers} || mount -t tmpfs -o size={SIZE} layers {layers}; "
+    start = f"mountpoint -q {layers} || mount -t tmpfs -o size=2g layers {layers}; "
     if name == "run":  # sockets of the host's services lead to them through any layer
         return f"{start} mkdir -p {below}/up && mount --bind {below}/up /run"
     return (
@@ -88,11 +87,9 @@ class Machine:
 
     @property
     def written(self) -> Path:
-        """Everything that it has written, whatever the folder."""
         return self.root / "mnt"
 
     def link(self, other: "Machine", *, own: str, others: str) -> None:
-        """A cable between two machines, with the addresses of both ends."""
         ends = [(self, own), (other, others)]
         names = [f"mr{os.getpid()}e{next(_ENDS)}" for _ in ends]
         _run("ip", "link", "add", names[0], "type", "veth", "peer", "name", names[1])
@@ -102,24 +99,20 @@ class Machine:
             _run("ip", "-n", machine.namespace, "link", "set", link, "up")
 
     def inside(self, *words: str) -> list[str]:
-        """A command that runs on this machine."""
         into = ["nsenter", f"--target={self._keeper.pid}", "--mount", "--net"]
         return [*into, "env", f"--chdir={CODE}", *words]
 
     def shell(self, line, *, exit_code=0, environment=None) -> str:
-        """Run a line as root would type it there, and return what it prints."""
         path = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/postgresql/bin", "HOME": HOME}
         done = subprocess.run(
             self.inside("bash", "-o", "pipefail", "-c", line), env=path | dict(environment or {}),
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300
         )  # fmt: skip
-        assert exit_code is None or done.returncode == exit_code, (
-            f"{self.name}$ {line}\n{done.stdout}{done.stderr}"
-        )
+        said = f"{self.name}$ {line}\n{done.stdout}{done.stderr}"
+        assert exit_code is None or done.returncode == exit_code, said
         return done.stdout
 
     def write(self, path: str, text: str) -> None:
-        """A file on this machine."""
         file = self.root / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -163,7 +156,6 @@ class Machine:
         return self._units[name]
 
     def stop_unit(self, name: str) -> None:
-        """Its first process is told to stop, and ends."""
         process = self._units.pop(name)
         process.terminate()
         process.wait(timeout=120)
@@ -172,7 +164,6 @@ class Machine:
         return (self.root / "var" / "log" / name).read_text(errors="replace")
 
     def wait(self, line: str, *, what: str) -> None:
-        """Wait until a line succeeds there."""
         deadline = time.monotonic() + START_S
         while subprocess.run(self.inside("bash", "-c", line), capture_output=True, check=False).returncode:
             if time.monotonic() > deadline:
@@ -188,9 +179,8 @@ class Machine:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait(timeout=30)
         # What has left its session, as PostgreSQL's and nginx's own processes.
-        found = subprocess.run(
-            ["ip", "netns", "pids", self.namespace], capture_output=True, text=True, check=False
-        )
+        words = ["ip", "netns", "pids", self.namespace]
+        found = subprocess.run(words, capture_output=True, text=True, check=False)
         for pid in found.stdout.split():
             with suppress(ProcessLookupError):  # ended meanwhile
                 os.kill(int(pid), signal.SIGKILL)
@@ -198,8 +188,6 @@ class Machine:
 
 
 class Unit:
-    """A unit of systemd, of one instance."""
-
     def __init__(self, file: Path, *, instance: str) -> None:
         text = file.read_text().replace("%i", instance).replace("%H", os.uname().nodename)
         self._lines = [line.partition("=") for line in text.splitlines() if "=" in line and line[0] != "#"]
@@ -211,13 +199,11 @@ class Unit:
         return self.value(name).split()
 
     def environment(self) -> list[str]:
-        """NAME=VALUE of the lines `Environment=`."""
         return [word for key, _, value in self._lines if key == "Environment" for word in value.split()]
 
 
 @contextmanager
 def machine(name: str, *, hosts: Mapping[str, str]) -> Iterator[Machine]:
-    """A machine inside this block."""
     made = Machine(name, hosts=hosts)
     try:
         yield made
@@ -232,7 +218,6 @@ def _needed() -> list[Path]:
 
 
 def _closed() -> list[Path]:
-    """Folders above them that are not open to that account."""
     above = [folder for path in _needed() for folder in path.parents if len(folder.parts) > 1]
     return [folder for folder in above if not folder.stat().st_mode & 0o001]
 

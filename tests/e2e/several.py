@@ -32,15 +32,12 @@ json.dump(outcomes, sys.stdout)
 
 
 class Outcome(NamedTuple):
-    """Exit code of a command, and what it printed."""
-
     code: int
     output: str
     errors: str
 
 
 def outcomes(commands, environment, *, code=ROOT) -> list[Outcome]:
-    """How each of these commands ends, with the software in `code`."""
     done = subprocess.run(
         [sys.executable, "-c", RUN_ALL], input=json.dumps(commands), cwd=code, env=dict(environment),
         capture_output=True, text=True, check=False, timeout=300
@@ -58,12 +55,10 @@ def texts(commands, environment, *, code=ROOT) -> list[str]:
 
 
 def values(commands, environment, *, code=ROOT) -> list[Any]:
-    """The JSON values that these commands print."""
     return [json.loads(text) for text in texts(commands, environment, code=code)]
 
 
 def code_of(commit, folder):
-    """The files of a commit, in `folder`."""
     known = subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, check=False)
     if known.returncode != 0:
         pytest.skip(f"commit {commit[:12]} is not in this clone: `git fetch --unshallow`")

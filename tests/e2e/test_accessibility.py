@@ -50,7 +50,6 @@ TEXT = """() => {
 
 @pytest.fixture(scope="module")
 def seen():
-    """What the pages said that were looked at."""
     return set()
 
 
@@ -78,7 +77,6 @@ def test_no_page_has_a_barrier_or_mixes_languages_or_is_too_wide_or_heavy(
 
 
 def shortcomings(page, *, is_wide, is_french, slug):
-    """All that is wrong with the page as it stands there."""
     weight = page.evaluate(BYTES)
     found = [f"{weight} bytes"] if weight > MAX_PAGE_BYTES else []
     found += barriers(page)
@@ -101,17 +99,15 @@ def test_the_checks_see_what_is_wrong(site, watched):
     page.evaluate("document.querySelector('main').style.width = '3000px'")
     assert is_wider_than_the_screen(page)
     page.reload()
-    page.evaluate(
-        "document.querySelector('main button').addEventListener('focus', (event) => event.target.blur())"
-    )
+    button = "document.querySelector('main button')"
+    page.evaluate(f"{button}.addEventListener('focus', (event) => event.target.blur())")
     assert any("not reached" in line for line in unreachable(page))
     page.reload()
-    page.evaluate("document.querySelector('main button').style.setProperty('outline', 'none', 'important')")
+    page.evaluate(f"{button}.style.setProperty('outline', 'none', 'important')")
     assert any("not seen" in line for line in unreachable(page))
 
 
 def open_page(page, address):
-    """Load a page, and wait for its charts."""
     page.goto(address)
     page.wait_for_function(
         "() => [...document.querySelectorAll('[data-figure]')].every((chart) => chart.querySelector('svg'))"

@@ -34,7 +34,6 @@ ASK: Final = "runuser -u postgres -- psql --tuples-only --no-align --command"
 MARK: Final = "planted-subscriber-4711"
 NAME_OF_FILE: Final = "secret-name-of-a-file.csv"
 PAGE: Final = ROOT / "docs" / "deployment.md"
-UPGRADING: Final = ROOT / "docs" / "upgrading.md"
 SELF: Final = "tests/e2e/test_deployment.py"
 VAULT: Final = "vault.north.example.net"
 OPERATOR: Final = "north.example.net"
@@ -47,6 +46,25 @@ KERNELS: Final = "var/cache/mobility-reports"
 BROKER: Final = "var/lib/redis"
 HEADER: Final = "/srv/feeds/header"
 VAULT_FILES: Final = "/etc/mobility-reports/vault_"
+LOADED: Final = """
+import json, sys, importlib, mobility.wsgi, mobility.celery
+from django.conf import settings
+from django.db import connections
+mobility.celery.app.loader.import_default_modules()
+refused = {}
+for name in ("mobility.models", "mobility.services.uploads"):
+    try:
+        importlib.import_module(name)
+        refused[name] = ""
+    except Exception as error:
+        refused[name] = type(error).__name__
+words = ("mobility.models", "mobility.ingest", "mobility.keystore", "mobility.presence", "mobility.sealing")
+print(json.dumps({
+    "loaded": sorted(name for name in sys.modules if name.startswith(words)),
+    "refused": refused, "databases": sorted(settings.DATABASES), "connections": sorted(connections),
+    "keystore": settings.MOBILITY_KEYSTORE_DIR.exists(),
+}))
+"""
 
 
 @dataclass
@@ -58,18 +76,17 @@ class Deployment:
     reports: Machine
     found: dict[str, str] = field(default_factory=dict)
 
-    def machine(self, name: str) -> Machine:
-        return {"vault": self.vault, "north": self.north, "reports": self.reports}[name]
-
     def follow(self, page: Path = PAGE) -> None:
         """Do what a page says, block by block: write its files, run its commands."""
         for block in blocks(page):
             for name in [mark.removeprefix("on ") for mark in block.marks if mark.startswith("on ")]:
-                self._do(block, self.machine(name))
+                self._do(block, getattr(self, name))
 
     def _do(self, block: Block, host: Machine) -> None:
         if block.title:
-            self._before_file(block.title, host)
+            if block.title.endswith("settings") and host is self.north:
+                certificate = (self.reports.root / CA.lstrip("/")).read_text()
+                host.write("/etc/mobility-reports/authority.pem", certificate)
             host.write(block.title, block.text)
             return
         assert block.mark("run by") == SELF, block.where
@@ -97,11 +114,6 @@ class Deployment:
             copy(f"{VAULT_FILES}role.sql", self.north, host)
             self.north.shell(f"rm {VAULT_FILES}role.sql")
 
-    def _before_file(self, title: str, host: Machine) -> None:
-        if title.endswith("settings") and host is self.north:
-            certificate = (self.reports.root / CA.lstrip("/")).read_text()
-            host.write("/etc/mobility-reports/authority.pem", certificate)
-
     def _remember(self, line: str, output: str) -> None:
         if line.endswith("sender_key"):
             self.found["PUBLIC_KEY"] = json.loads(output)["public_key"]
@@ -113,7 +125,6 @@ class Deployment:
 
 
 def copy(path: str, source: Machine, target: Machine) -> None:
-    """What somebody does who carries a file from one machine to another."""
     target.write(path, (source.root / path.lstrip("/")).read_text())
 
 
@@ -128,9 +139,8 @@ def systemctl(line: str, host: Machine) -> str:
             host.stop_unit(unit) if verb == "stop" else host.start_unit(unit)
         else:
             assert verb in ("restart", "reload"), line
-            {"postgresql": restart_postgres, "redis-server": start_redis, "nginx": start_nginx}[
-                unit.removesuffix(".service")
-            ](host)
+            start = {"postgresql": restart_postgres, "redis-server": start_redis, "nginx": start_nginx}
+            start[unit.removesuffix(".service")](host)
     assert units or list((host.root / "etc/systemd/system").glob("mobility-*.service")), line
     return ""
 
@@ -151,9 +161,8 @@ def start_postgres(host: Machine) -> None:
 
 
 def restart_postgres(host: Machine) -> None:
-    host.shell(
-        f"cd / && runuser -u postgres -- {services.postgres_programs()}/pg_ctl -D /{CLUSTER} -m fast stop"
-    )
+    stop = f"{services.postgres_programs()}/pg_ctl -D /{CLUSTER} -m fast stop"
+    host.shell(f"cd / && runuser -u postgres -- {stop}")
     start_postgres(host)
 
 
@@ -181,10 +190,7 @@ def start_nginx(host: Machine) -> None:
 
 def put_kernels(host: Machine) -> None:
     """What numba has compiled for the tests already: anew it takes minutes on two shared cores."""
-    compiled = [
-        path for package in ("ldp", "mobility", "reports") for path in (ROOT / package).rglob("*.nb?")
-    ]
-    for file in compiled:
+    for file in (path for name in ("ldp", "mobility", "reports") for path in (ROOT / name).rglob("*.nb?")):
         there = Path(CODE) / file.relative_to(ROOT).parents[1] / "module.py"
         folder = host.root / KERNELS / _CacheLocator.get_suitable_cache_subpath(str(there))
         folder.mkdir(exist_ok=True)
@@ -326,27 +332,6 @@ def test_the_broker_saves_nothing(deployment):
         assert told.splitlines() == ["+OK", "*2", "$4", "save", "$0", "", "+OK"]
 
 
-LOADED: Final = """
-import json, sys, importlib, mobility.wsgi, mobility.celery
-from django.conf import settings
-from django.db import connections
-mobility.celery.app.loader.import_default_modules()
-refused = {}
-for name in ("mobility.models", "mobility.services.uploads"):
-    try:
-        importlib.import_module(name)
-        refused[name] = ""
-    except Exception as error:
-        refused[name] = type(error).__name__
-words = ("mobility.models", "mobility.ingest", "mobility.keystore", "mobility.presence", "mobility.sealing")
-print(json.dumps({
-    "loaded": sorted(name for name in sys.modules if name.startswith(words)),
-    "refused": refused, "databases": sorted(settings.DATABASES), "connections": sorted(connections),
-    "keystore": settings.MOBILITY_KEYSTORE_DIR.exists(),
-}))
-"""
-
-
 def asked(host):
     """What a process of this zone has, that loads what web server and worker load, with the same settings."""
     host.write("/srv/loaded.py", LOADED)
@@ -411,7 +396,10 @@ def test_the_proxy_passes_a_body_on_while_it_comes_and_writes_none(deployment, e
     north = deployment.north
     half = len(body) // 2
     header = (north.root / HEADER.lstrip("/")).read_text().strip()
-    held = []
+    staging, held = north.root / "var/lib/mobility-reports/staging", []
+
+    def staged_bytes():
+        return sum(path.stat().st_size for path in staging.rglob("*") if path.is_file())
 
     def send():
         context = ssl.create_default_context(cafile=str(north.root / CA.lstrip("/")))
@@ -421,7 +409,7 @@ def test_the_proxy_passes_a_body_on_while_it_comes_and_writes_none(deployment, e
             length = f"Content-Length: {len(body)}"
             head = "\r\n".join([what, f"Host: {OPERATOR}", header, length, "Connection: close", "\r\n"])
             line.sendall(head.encode() + body[:half])
-            wait_until(lambda: staged_bytes(north) > 0, what="the first frames of a body that is not whole")
+            wait_until(lambda: staged_bytes() > 0, what="the first frames of a body that is not whole")
             held.extend(files_that_nginx_holds(north))
             line.sendall(body[half:])
             answer = b""
@@ -454,17 +442,10 @@ def files_that_nginx_holds(host):
     return found
 
 
-def staged_bytes(host):
-    staging = host.root / "var/lib/mobility-reports/staging"
-    return sum(path.stat().st_size for path in staging.rglob("*") if path.is_file())
-
-
 def test_names_of_share_links_and_who_opens_them_are_in_no_log(deployment):
-    secret = "a-secret-of-a-share-link"
-    host = deployment.reports
-    host.shell(
-        f"curl --silent --insecure --header 'Host: {ANALYSTS}' https://127.0.0.1/shared/{secret}/?q={secret}"
-    )
+    secret, host = "a-secret-of-a-share-link", deployment.reports
+    address = f"https://127.0.0.1/shared/{secret}/?q={secret}"
+    host.shell(f"curl --silent --insecure --header 'Host: {ANALYSTS}' {address}")
     assert " - GET /shared/- " in (host.root / "var/log/nginx/access.log").read_text()
     assert Search((secret,)).in_files(host.written / "var/up/log") == []
 
@@ -480,9 +461,8 @@ def test_a_service_can_write_nothing_but_its_folders(deployment):
     options = {line.split()[4]: line.split()[5] for line in mounts}
     assert all(options[top].startswith("ro") for top in ("/", "/etc", "/var", "/opt", "/srv", "/root"))
     assert options["/var/lib/mobility-reports"].startswith("rw")
-    capabilities = re.search(
-        r"^CapEff:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), flags=re.MULTILINE
-    )
+    status = Path(f"/proc/{pid}/status").read_text()
+    capabilities = re.search(r"^CapEff:\s*(\w+)$", status, flags=re.MULTILINE)
     assert int(capabilities[1], 16) == 0
 
 
@@ -490,9 +470,8 @@ def test_a_worker_with_a_guessable_secret_is_refused(deployment):
     host = deployment.reports
     file = host.root / "etc/mobility-reports/settings"
     before = file.read_text()
-    file.write_text(
-        before.replace("SECRET_KEY_FILE=/etc/mobility-reports/secrets/secret_key", "SECRET_KEY=change-me")
-    )
+    secret = "SECRET_KEY_FILE=/etc/mobility-reports/secrets/secret_key"
+    file.write_text(before.replace(secret, "SECRET_KEY=change-me"))
     try:
         assert host.start_unit("mobility-worker@9.service").wait(timeout=90) == startup.EXIT_CODE
     finally:
@@ -506,7 +485,7 @@ def test_a_worker_with_a_guessable_secret_is_refused(deployment):
 def test_an_upgrade_by_the_commands_of_its_page_loses_nothing(deployment):
     """docs/upgrading.md, to the same code."""
     before = published(deployment)
-    deployment.follow(UPGRADING)
+    deployment.follow(ROOT / "docs" / "upgrading.md")
     for host in (deployment.north, deployment.reports):
         host.wait("curl --silent --fail http://127.0.0.1:8000/healthz/ready", what="the web server")
         (backup,) = (host.root / "var/backups/mobility-reports").glob("backup-*")

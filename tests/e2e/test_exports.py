@@ -33,7 +33,6 @@ RIVER = {"type": "LineString", "coordinates": [[6.86, 47.72], [6.87, 47.65], [6.
 
 @pytest.fixture(scope="module")
 def two_days(site, extract):
-    """What the command line says of gender in the first two days."""
     exported = ("export_report", STUDY, "--indicator", "gender", "--from", "2017-05-31", "--to", "2017-06-01")
     *_, reports = site.values(*(("ingest", STUDY, str(path)) for path in extract[:2]), exported)
     return reports[0]["estimates"]

@@ -58,7 +58,6 @@ def test_from_the_draft_of_a_plan_to_the_certificate_of_its_end(site, extract, s
 
 
 def draft(page, site, study_file):
-    """Make a draft of a study file; returns the address of its page."""
     page.goto(f"{site.address}/administrator/create/")
     page.set_input_files("#study-file", study_file)
     page.set_input_files("#cells-file", STUDY_FILE.parent / "cells.csv")
@@ -93,7 +92,6 @@ def read_statement(page, site, folder):
 
 
 def ledger(page, site, *words):
-    """The ledger has the entries of the study, and is whole."""
     page.goto(f"{site.address}/ledger/?study={SLUG}")
     page.get_by_role("button", name="Check it now").click()
     expect(page.locator("main")).to_contain_text("Whole")

@@ -26,6 +26,15 @@ MARKERS = Search((VISITOR, REFUSED, VALUE))
 TAKING_NOTHING = "taking-nothing"
 STUDIES = ("undisturbed", "by-api", "by-browser", "by-folder", "killed-reading", "killed-merging")
 STAGES = ("queued", "reading", "merging", "publishing", "done")
+CANCELLING = """
+import time
+from mobility.models import Batch
+from mobility.services.endings import cancel
+print(0, flush=True)
+while not (found := Batch.objects.filter(state="reading").first()):
+    time.sleep(0.002)
+cancel(found, by="olga")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +74,6 @@ def deployment(request, tmp_path_factory):
 
 
 def assert_no_trace(deployment, *said):
-    """Nothing is written, and nothing was said."""
     assert deployment.traces(MARKERS) == []
     for text in said:
         assert MARKERS.in_bytes(text.encode()) == []
@@ -76,7 +84,6 @@ def assert_nothing_staged(deployment):
 
 
 def assert_arrived(deployment, slug, visitors, *said):
-    """A batch counted all, and nothing is left of it."""
     deployment.wait_for(slug, "done")
     assert visitors_of(deployment, slug) == visitors
     assert_no_trace(deployment, *said)
@@ -237,19 +244,7 @@ def test_crash(deployment, lengthy, stage, visitors):
     assert_arrived(deployment, slug, visitors)
 
 
-CANCELLING = """
-import time
-from mobility.models import Batch
-from mobility.services.endings import cancel
-print(0, flush=True)
-while not (found := Batch.objects.filter(state="reading").first()):
-    time.sleep(0.002)
-cancel(found, by="olga")
-"""
-
-
 def test_cancel(deployment, lengthy):
-    """A batch is cancelled while workers read it."""
     with deployment.command("shell", "--no-imports", "-c", CANCELLING) as cancelling:
         assert cancelling.stdout.readline() == "0\n"
         with deployment.command("ingest", TAKING_NOTHING, str(lengthy)) as command:
@@ -316,7 +311,6 @@ def token_of(deployment, slug):
 
 
 def put(deployment, slug, token, content):
-    """Send a file by the API; status and text of the answer."""
     request = Request(  # noqa: S310 - our own server
         f"{deployment.web.address}/api/v1/studies/{slug}/extracts/day.csv",
         method="PUT", data=content, headers={"Authorization": f"Bearer {token}"}

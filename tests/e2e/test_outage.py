@@ -14,9 +14,8 @@ from tests.e2e.conftest import STUDY, STUDY_FILE
 from tests.e2e.deployment import wait_until
 
 pytestmark = pytest.mark.e2e
-LEASE_S = (
-    120  # MOBILITY_BATCH_LEASE_S by default: nothing here may wait for it, and on a free machine it is 3 s
-)
+# MOBILITY_BATCH_LEASE_S by default: nothing here may wait for it, and on a free machine it is 3 s.
+LEASE_S = 120
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +34,6 @@ def without(installation, alias):
 
 
 def is_begun(installation):
-    """Whether a batch is at work."""
     with psycopg.connect(installation.environment["VAULT_DATABASE_URL"]) as connection:
         found = connection.execute("SELECT count(*) FROM mobility_batch WHERE started_at IS NOT NULL")
         return found.fetchone() != (0,)

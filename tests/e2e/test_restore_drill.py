@@ -33,7 +33,6 @@ class Drill:
     files: list[Path]
 
     def refused(self, *words):
-        """What a command says that must fail."""
         (done,) = outcomes([words], self.site.environment)
         assert done.code != 0, done.output
         return done.errors
@@ -53,7 +52,6 @@ class Drill:
         return sorted(path.stem for path in RuntimePaths(self.site.data).keystore.glob("study-*.key"))
 
     def restore_keys(self, escrow):
-        """The command that does so."""
         return ("restore_keys", escrow, "--private-key", str(self.safe / "private.pem"))
 
 
@@ -165,9 +163,8 @@ def a_ledger_kept_elsewhere_tells_what_was_closed(drill, kept):
     drill.site.run_text("export_ledger", "--out", str(ledger))
     drill.lose_everything()
     drill.site.manage("restore", kept.backup, "--yes", "--ledger", str(ledger))
-    told, checked = drill.site.values(
-        drill.restore_keys(kept.escrow), ("verify_ledger", "--head", str(kept.head))
-    )
+    words = drill.restore_keys(kept.escrow), ("verify_ledger", "--head", str(kept.head))
+    told, checked = drill.site.values(*words)
     assert (told["refused"], told["restored"]) == (kept.keys, ["ledger"])
     assert sorted(told["studies_closed_again"]) == [STUDY, SECOND]
     assert checked["ok"]

@@ -17,10 +17,7 @@ SEARCH = Search((NUMBER, NAME))
 def test_every_form_is_found_among_other_bytes(text):
     for name, form in forms_of(text).items():
         assert f"{text} as {name}" in SEARCH.in_bytes(b"\x00other" + form + b"bytes\xff")
-
-
-@pytest.mark.parametrize("text", [NUMBER, NAME])
-def test_encoders_write_what_is_searched(text):
+    # Encoders write what is searched.
     around = f"a row with {text}, and more"
     for shift in range(3):
         assert SEARCH.in_bytes(base64.b64encode(bytes(shift) + around.encode()))
@@ -30,11 +27,8 @@ def test_encoders_write_what_is_searched(text):
     assert SEARCH.in_bytes(around.encode("utf-16"))
 
 
-def test_number_is_found_as_an_integer():
+def test_number_is_found_as_an_integer_and_nothing_where_nothing_is():
     assert SEARCH.in_bytes(b"x" + int(NUMBER).to_bytes(8, "big")) == [f"{NUMBER} as integer BE"]
-
-
-def test_nothing_is_found_where_nothing_is():
     content = zlib.compress(NUMBER.encode()) + NUMBER[:-1].encode() + NAME[:-3].encode()
     assert SEARCH.in_bytes(content) == []
 

@@ -57,19 +57,11 @@ CASES = list(zip(RELEASES, itertools.cycle(["postgresql", "sqlite"]), strict=Fal
 
 @pytest.fixture(params=CASES, ids=[f"{release['version']}-{database}" for release, database in CASES])
 def installation(request, tmp_path):
-    """One that runs an earlier release."""
     release, database = request.param
     code = code_of(release["commit"], tmp_path / release["version"])
-    with (
-        services.private_folder("upgrade") as folder,
-        Upgraded(
-            folder,
-            is_postgres=database == "postgresql",
-            processes=1,
-            environment={"MOBILITY_MIN_PUBLICATION": "1"},  # so that an opt-out is published at once
-            code=code,
-        ) as running,
-    ):
+    made_by = {"is_postgres": database == "postgresql", "processes": 1, "code": code}
+    made_by["environment"] = {"MOBILITY_MIN_PUBLICATION": "1"}  # so that an opt-out is published at once
+    with services.private_folder("upgrade") as folder, Upgraded(folder, **made_by) as running:
         yield running
 
 
@@ -129,9 +121,8 @@ def _refuses_to_serve(installation):
 def _is_found_again(installation, before):
     """Nothing published has changed, and what was open to somebody still is."""
     opened = STILL_OPEN.format(**before)
-    reports, statement, may, ledger = installation.values(
-        ("export_report", STUDY), ("statement", STUDY), (*SHELL, opened), ("verify_ledger",)
-    )
+    words = (("export_report", STUDY), ("statement", STUDY), (*SHELL, opened), ("verify_ledger",))
+    reports, statement, may, ledger = installation.values(*words)
     for each in (*reports, *before["reports"]):
         del each["software_version"]  # which release wrote the file: the only thing that may change
     assert reports == before["reports"]
@@ -164,9 +155,7 @@ def _goes_on(installation, extract, before):
     # It asks the running worker, which does not see what is staged somewhere else.
     _, found = _doctor(installation, MOBILITY_STAGING_DIR=str(installation.data / "elsewhere"))
     assert [code for level, code, _ in found if level == "error"] == ["storage_not_shared"]
-    certificate, ledger = installation.values(
-        ("close_study", STUDY, "--drop-unpublished"), ("verify_ledger",)
-    )
+    ends = (("close_study", STUDY, "--drop-unpublished"), ("verify_ledger",))
+    certificate, ledger = installation.values(*ends)
     assert certificate["study"]
-    assert ledger["ok"]
-    assert ledger["entries"] > 4
+    assert (ledger["ok"], ledger["entries"] > 4) == (True, True)

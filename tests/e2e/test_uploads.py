@@ -20,7 +20,6 @@ FRAME_BYTES = 4 << 20
 
 @pytest.fixture(scope="module")
 def later_days(site, extract):
-    """What the command line says of days 2 and 3."""
     return site.values(*(("ingest", STUDY, str(path)) for path in extract[1:3]))
 
 
@@ -154,7 +153,6 @@ def large(extract, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected(site, large):
-    """What the command says of the file."""
     return counts(site.value("ingest", STUDY, str(large), "--validate-only"))
 
 

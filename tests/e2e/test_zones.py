@@ -55,16 +55,13 @@ class Apart:
         return totals_of(self.analyst.database(), STUDY)
 
     def wait(self):
-        """Until the analyst server has what the other installation has."""
         wait_until(lambda: self.found() == self.expected(), what="the totals to be handed over")
 
     def ask_there(self, **environment):
-        """Let a process of the operator zone ask what is over there."""
         code = f"from mobility.handover import AnalystServer; AnalystServer().state('{STUDY}')"
         return outcomes([("shell", "--no-imports", "-c", code)], self.operator.environment | environment)[0]
 
     def state(self):
-        """What the analyst server answers to the operator zone about the study."""
         return self.ask("state", "/state", b"")
 
     def ask(self, kind, path, body, *, item="", **changes):
@@ -92,18 +89,14 @@ def apart(extract):
         tls = certificate(root / "tls")
         analyst = AnalystServer(root / "analyst", tls=tls)
         with line_to(analyst.port, scheme="https") as line:
-            environment = {
-                "MOBILITY_ZONE": "operator",
-                "MOBILITY_ANALYST_URL": line.address,
-                "MOBILITY_ANALYST_CA_FILE": str(tls.file),
-                "MOBILITY_SENDER_NAME": "north",
-                "MOBILITY_HANDOVER_RETRY_S": "1",
-                "MOBILITY_HANDOVER_TIMEOUT_S": "120",  # the first answer of a server compiles kernels
-            }
+            own = {"MOBILITY_ANALYST_URL": line.address, "MOBILITY_ANALYST_CA_FILE": str(tls.file)}
+            own |= {"MOBILITY_ZONE": "operator", "MOBILITY_SENDER_NAME": "north"}
+            # The first answer of a server compiles kernels.
+            own |= {"MOBILITY_HANDOVER_RETRY_S": "1", "MOBILITY_HANDOVER_TIMEOUT_S": "120"}
             for name in ("operator", "whole"):
                 (root / name).mkdir()
             with (
-                Installation(root / "operator", environment=environment) as operator,
+                Installation(root / "operator", environment=own) as operator,
                 Installation(root / "whole") as whole,
             ):
                 made = Apart(operator, analyst, whole, line, tls, extract)
@@ -139,12 +132,10 @@ def test_totals_are_those_of_one_installation(apart):
 def test_a_message_that_was_tampered_with_changes_nothing(apart):
     before, publication = apart.found(), str(uuid4())
     path = f"/publications/{publication}"
-    with pytest.raises(HTTPError) as refusal:
-        apart.ask("publication", path, b"{}\nx", item=publication, signed=b"{}\ny")
-    assert refusal.value.code == 400
-    with pytest.raises(HTTPError) as refusal:
-        apart.ask("publication", path, b"{}\nx", item=publication, key=Ed25519PrivateKey.generate())
-    assert refusal.value.code == 401
+    for code, changes in ((400, {"signed": b"{}\ny"}), (401, {"key": Ed25519PrivateKey.generate()})):
+        with pytest.raises(HTTPError) as refusal:
+            apart.ask("publication", path, b"{}\nx", item=publication, **changes)
+        assert refusal.value.code == code
     assert apart.found() == before
 
 

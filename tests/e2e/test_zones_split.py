@@ -61,44 +61,25 @@ class Zones:
 
     def follow(self):
         """Do what the page says, block by block; its settings are set before the commands of the operator."""
-        of_roles = {
-            "MAIN": ("analyst", "main"),
-            "OWN": ("operator", "operator_main"),
-            "ADMIN": ("postgres",) * 2,
-        }
-        addresses = {name: self.url.format(*place) for name, place in of_roles.items()}
+        roles = {"MAIN": ("analyst", "main"), "OWN": ("operator", "operator_main")}
+        roles["ADMIN"] = ("postgres", "postgres")
+        addresses = {name: self.url.format(*place) for name, place in roles.items()}
         addresses["PATH"] = f"{services.postgres_programs()}:{os.environ['PATH']}"
         addresses["DATA"] = str(self.analyst.data.parent)
-        self.operator.environment |= {
-            "DATABASE_URL": addresses["OWN"],
-            "MOBILITY_ANALYST_URL": self.analyst.address,
-            "MOBILITY_SENDER_NAME": "north",
-            "MOBILITY_HANDOVER_RETRY_S": "1",
-        }
+        own = {"DATABASE_URL": addresses["OWN"], "MOBILITY_ANALYST_URL": self.analyst.address}
+        self.operator.environment |= own | {"MOBILITY_SENDER_NAME": "north", "MOBILITY_HANDOVER_RETRY_S": "1"}
         del self.operator.environment["MOBILITY_LEDGER_KEY_FILE"]
-        sides = {
-            "analysts": self.analyst.environment,
-            "operator": self.operator.environment,
-            "server": dict(os.environ),
-        }
-        public_key = ""
+        sides = {"analysts": self.analyst.environment, "operator": self.operator.environment}
+        sides, public_key = sides | {"server": dict(os.environ)}, ""
         for block in blocks(ROOT / "docs" / "upgrading.md"):
             if block.mark("run by") != SELF:
                 continue
             for command in block.commands:
-                line = command.line.replace(".venv/bin/python", sys.executable).replace(
-                    "PUBLIC_KEY", public_key
-                )
+                line = command.line.replace(".venv/bin/python", sys.executable)
+                line = line.replace("PUBLIC_KEY", public_key)
                 line = line.replace("main.dump", f"{addresses['DATA']}/main.dump")
-                environment = sides[block.mark("side:")] | addresses
-                output = subprocess.run(
-                    ["bash", "-c", line],
-                    cwd=ROOT,
-                    env=environment,
-                    text=True,
-                    capture_output=True,
-                    check=False,
-                )
+                options = {"cwd": ROOT, "env": sides[block.mark("side:")] | addresses, "text": True}
+                output = subprocess.run(["bash", "-c", line], capture_output=True, check=False, **options)
                 assert output.returncode == 0, (line, output.stderr)
                 assert not command.expected or command.pattern.fullmatch(output.stdout.strip()), output.stdout
                 if line.endswith("sender_key"):
@@ -125,11 +106,8 @@ def _running(root, url, server, code):
     both = {"MOBILITY_LEDGER_KEY_FILE": str(root / "ledger_key.pem")}
     of_analyst = both | {"DATABASE_URL": url.format("analyst", "main")}
     analyst = AnalystServer(root / "analyst", environment=of_analyst, processes=2)
-    of_operator = both | {
-        "MOBILITY_ZONE": "operator",
-        "DATABASE_URL": url.format("operator", "main"),
-        "VAULT_DATABASE_URL": url.format("operator", "vault"),
-    }
+    of_operator = both | {"MOBILITY_ZONE": "operator", "DATABASE_URL": url.format("operator", "main")}
+    of_operator["VAULT_DATABASE_URL"] = url.format("operator", "vault")
     operator = Installation(root / "operator", environment=of_operator, code=code)
     analyst.environment["REDIS_URL"] = operator.environment["REDIS_URL"]  # by mistake
     quietly = ("--no-input", "--verbosity", "0")
@@ -147,18 +125,15 @@ def apart(shared, extract, tmp_path_factory):
     """The same zones, each with its own main database; what they reported before, and a refusal."""
     operator, analyst = shared.operator, shared.analyst
     old = operator.code
-    printed = values(
-        [
-            ("create_study", str(STUDY_FILE)),
-            ("create_study", copy_of_study(tmp_path_factory.mktemp("study"), CLOSED)),
-            ("ingest", STUDY, str(extract[0])),
-            ("ingest", STUDY, str(extract[1]), "--more-to-come"),
-            ("ingest", CLOSED, str(extract[0])),
-            ("close_study", CLOSED),
-        ],
-        operator.environment,
-        code=old,
-    )
+    made = [
+        ("create_study", str(STUDY_FILE)),
+        ("create_study", copy_of_study(tmp_path_factory.mktemp("study"), CLOSED)),
+        ("ingest", STUDY, str(extract[0])),
+        ("ingest", STUDY, str(extract[1]), "--more-to-come"),
+        ("ingest", CLOSED, str(extract[0])),
+        ("close_study", CLOSED),
+    ]
+    printed = values(made, operator.environment, code=old)
     assert printed[2]["published"] and printed[4]["published"]
     before = shared.reports(analyst.environment, code=old)
     operator.workers[0].stop()
@@ -182,14 +157,12 @@ def test_no_count_is_lost_and_both_zones_go_on(apart, extract):
     assert (zones.reports(analyst.environment), zones.reports(operator.environment)) == (before, before)
     assert before[0][0]["n_visitors"] > 100 < before[1][0]["n_visitors"]
 
-    again, closed, later = values(
-        [
-            ("ingest", STUDY, str(extract[0])),
-            ("close_days", STUDY, "--through", "2017-06-01"),  # the one that was open before
-            ("ingest", STUDY, str(extract[2])),
-        ],
-        operator.environment,
-    )
+    words = [
+        ("ingest", STUDY, str(extract[0])),
+        ("close_days", STUDY, "--through", "2017-06-01"),  # the one that was open before
+        ("ingest", STUDY, str(extract[2])),
+    ]
+    again, closed, later = values(words, operator.environment)
     assert again["duplicate"]
     assert closed["subscriber_days"] > 100 < later["subscriber_days"]
     ours = zones.reports(operator.environment)

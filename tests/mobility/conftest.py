@@ -64,6 +64,5 @@ def staging_bucket(bucket_storage, monkeypatch):
 
 @pytest.fixture(params=["folder", "bucket"])
 def any_staging(request, data_dir):
-    """Run the test twice: staged in a folder, and in a bucket."""
     if request.param == "bucket":
         request.getfixturevalue("staging_bucket")

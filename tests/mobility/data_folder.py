@@ -26,7 +26,6 @@ with workers():
 
 
 def until(answer, *, within_s=60):
-    """Ask again and again until there is an answer."""
     deadline = time.monotonic() + within_s
     while not (found := answer()):
         assert time.monotonic() < deadline, "it does not happen"
@@ -36,7 +35,6 @@ def until(answer, *, within_s=60):
 
 @contextmanager
 def serving(server):
-    """Serve in a thread until the end of the block."""
     Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     try:
         yield server

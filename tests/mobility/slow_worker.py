@@ -10,6 +10,5 @@ __all__ = ["app"]
 
 @app.task(name="wait_long")
 def wait_long(began: str, seconds: float = 300) -> None:
-    """Say that it has begun, and wait."""
     Path(began).touch()
     time.sleep(seconds)

@@ -7,7 +7,6 @@ from mobility.services import staging
 
 
 def staged(plain: bytes) -> Batch:
-    """A batch, in no database, whose upload is staged."""
     batch = Batch(id=uuid4(), bytes_total=len(plain))
     staging.create_key(batch)
     for index, start in enumerate(range(0, len(plain), staging.FRAME_BYTES)):

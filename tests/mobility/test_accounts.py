@@ -55,9 +55,8 @@ def test_lost_file_gives_new_passwords_that_work(tmp_path) -> None:
 
 def test_an_account_of_a_person_whose_name_counts_as_the_same_is_not_taken_over(tmp_path, person) -> None:
     person("Operator", Role.VIEWER)
-    with pytest.raises(
-        MobilityError, match="needs an account operator, and Operator counts as the same name"
-    ):
+    said = "needs an account operator, and Operator counts as the same name"
+    with pytest.raises(MobilityError, match=said):
         ensure_demo_accounts(tmp_path / "accounts.json")
     assert [user.username for user in User.objects.all()] == ["Operator"]
     assert not (tmp_path / "accounts.json").exists()

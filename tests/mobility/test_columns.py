@@ -112,9 +112,8 @@ WORDS = 2
 PSEUDONYMS = [0, 1, 2**63, 2**64 - 1]
 
 Known = dict[int, tuple[int, ...]]
-ANSWERS = st.dictionaries(
-    st.sampled_from(PSEUDONYMS), st.tuples(*[st.sampled_from([0, 1, 65_533, NONE])] * WORDS)
-)
+SOME = st.sampled_from([0, 1, 65_533, NONE])
+ANSWERS = st.dictionaries(st.sampled_from(PSEUDONYMS), st.tuples(*[SOME] * WORDS))
 
 
 def answers_of(known: Known) -> KnownAnswers:

@@ -26,6 +26,8 @@ from tests.mobility.ingest.small_extract import SANITISE_KEY, asked_of, made_of,
 
 NONE = int(NO_VALUE)
 PSEUDONYMS = [0, 1, 2**63, 2**64 - 1]
+BY_DAY = [(1, 5, 7), (1, 2000, 2**32 - 2), (2**64 - 1, 9, 0)]
+BY_NIGHT = [(3, 80_000, 4)]
 
 Seen = dict[int, tuple[int, int, tuple[int, ...]]]  # pseudonym -> first, last, static answers
 
@@ -119,10 +121,6 @@ def test_visits_of_each_day_with_the_answers_of_their_subscribers(visits, words)
 
 def rows_of(seen: Whereabouts) -> list[tuple[int, int, int]]:
     return list(zip(seen.pseudonym.tolist(), seen.second.tolist(), seen.cell.tolist(), strict=True))
-
-
-BY_DAY = [(1, 5, 7), (1, 2000, 2**32 - 2), (2**64 - 1, 9, 0)]
-BY_NIGHT = [(3, 80_000, 4)]
 
 
 @pytest.mark.parametrize("stays", [[], BY_DAY])

@@ -146,7 +146,7 @@ class TestWorkers:
 @pytest.mark.slow
 @pytest.mark.long
 class TestRun:
-    def test_serves_pages_with_their_styles_until_ctrl_c(self, prepared_folder) -> None:
+    def test_serves_styled_pages_and_starts_services_that_die_until_ctrl_c(self, prepared_folder) -> None:
         with prepared_folder.command("run") as process:
             address = process.stdout.readline().split('"')[3]
             _, page = get(f"{address}/sign-in/")
@@ -160,18 +160,10 @@ class TestRun:
             assert second.returncode == 1
             assert messages.endswith(f"served already by another command: {address}\n")
 
-            process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=60) == 0
-        assert prepared_folder.running() == set()
-
-    def test_starts_services_that_die_again(self, prepared_folder) -> None:
-        with prepared_folder.command("run") as process:
-            address = process.stdout.readline().split('"')[3]
             for name in ("redis", "worker"):
                 os.killpg(pid_of(prepared_folder, name), signal.SIGKILL)
-                assert any(
-                    f"{name} stopped by itself and is started again" in line for line in process.stderr
-                )
+                said = f"{name} stopped by itself and is started again"
+                assert any(said in line for line in process.stderr)
                 until(lambda: prepared_folder.running() == {"redis", "worker", "web"})
             assert get(f"{address}/sign-in/")[0] == 200
             process.send_signal(signal.SIGINT)

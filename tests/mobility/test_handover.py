@@ -15,19 +15,13 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from mobility import checks, timed_http
+from mobility import checks, handover, timed_http
 from mobility.embedded.zones import refusal
-from mobility.handover import (
-    AnalystServer,
-    HandoverError,
-    HandoverRefusedError,
-    HandoverWaitsError,
-    check_analyst_url,
-    sender_key,
-)
 from reports.handover import SIGNATURE, digest_of, envelope_of
 from scripts import services
 from tests.mobility.data_folder import serving
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
 
 
 class Answering(BaseHTTPRequestHandler):
@@ -63,11 +57,11 @@ def server(data_dir, settings):
 
 
 def test_what_is_sent_is_signed_with_the_key_of_this_zone(server: type[Answering]) -> None:
-    AnalystServer().send_closed("fair", b"body")
+    handover.AnalystServer().send_closed("fair", b"body")
     ((method, path, headers, body),) = server.asked
     assert (method, path, body) == ("POST", "/api/v1/intake/studies/fair/closed", b"body")
     envelope = envelope_of(headers, kind="closed", study="fair", item="")
-    public_key = b64encode(sender_key().public_key().public_bytes_raw()).decode()
+    public_key = b64encode(handover.sender_key().public_key().public_bytes_raw()).decode()
     assert envelope.is_signed_by(public_key, headers[SIGNATURE])
     assert envelope.digest == digest_of(body)
 
@@ -75,42 +69,42 @@ def test_what_is_sent_is_signed_with_the_key_of_this_zone(server: type[Answering
 def test_key_is_made_once_for_this_account_alone(data_dir, settings) -> None:
     settings.MOBILITY_SENDER_KEY_FILE = data_dir / "keys" / "sender.pem"
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: sender_key().private_bytes_raw(), range(8)))
+        made = list(pool.map(lambda _: handover.sender_key().private_bytes_raw(), range(8)))
     assert (len(set(made)), stat.S_IMODE(settings.MOBILITY_SENDER_KEY_FILE.stat().st_mode)) == (1, 0o600)
     settings.MOBILITY_SENDER_KEY_FILE.write_text("no key")
-    with pytest.raises(HandoverRefusedError, match="must hold an Ed25519 private key"):
-        sender_key()
+    with pytest.raises(handover.HandoverRefusedError, match="must hold an Ed25519 private key"):
+        handover.sender_key()
 
 
 @pytest.mark.parametrize(
     ("status", "body", "kind", "words"),
     [
-        (401, b'{"detail": "the sender is not registered"}', HandoverRefusedError, "not registered"),
-        (409, b'{"detail": "plans with data are final"}', HandoverRefusedError, "final"),
-        (404, b"<html>nothing</html>", HandoverRefusedError, "is no intake"),
-        (404, b'["detail"]', HandoverRefusedError, "is no intake"),
-        (413, b'{"detail": 5}', HandoverRefusedError, "is no intake"),
-        (429, b'{"detail": "later"}', HandoverWaitsError, "HTTP 429"),
-        (500, b"crash", HandoverWaitsError, "HTTP 500"),
-        (503, b"", HandoverWaitsError, "HTTP 503"),
-        (200, b"<html>", HandoverWaitsError, "is no intake"),
-        (200, b"[]", HandoverWaitsError, "is no intake"),
-        (200, b"\xff", HandoverWaitsError, "is no intake"),
-        (200, b"[" * 90_000, HandoverWaitsError, "is no intake"),
-        (200, b'{"a":' * 90_000, HandoverWaitsError, "is no intake"),
-        (409, b"[" * 90_000, HandoverRefusedError, "is no intake"),
+        (401, b'{"detail": "the sender is not registered"}', handover.HandoverRefusedError, "not registered"),
+        (409, b'{"detail": "plans with data are final"}', handover.HandoverRefusedError, "final"),
+        (404, b"<html>nothing</html>", handover.HandoverRefusedError, "is no intake"),
+        (404, b'["detail"]', handover.HandoverRefusedError, "is no intake"),
+        (413, b'{"detail": 5}', handover.HandoverRefusedError, "is no intake"),
+        (429, b'{"detail": "later"}', handover.HandoverWaitsError, "HTTP 429"),
+        (500, b"crash", handover.HandoverWaitsError, "HTTP 500"),
+        (503, b"", handover.HandoverWaitsError, "HTTP 503"),
+        (200, b"<html>", handover.HandoverWaitsError, "is no intake"),
+        (200, b"[]", handover.HandoverWaitsError, "is no intake"),
+        (200, b"\xff", handover.HandoverWaitsError, "is no intake"),
+        (200, b"[" * 90_000, handover.HandoverWaitsError, "is no intake"),
+        (200, b'{"a":' * 90_000, handover.HandoverWaitsError, "is no intake"),
+        (409, b"[" * 90_000, handover.HandoverRefusedError, "is no intake"),
     ],
 )
 def test_answers_say_whether_to_wait_or_to_ask_somebody(server, status, body, kind, words) -> None:
     server.status, server.body = status, body
     with pytest.raises(kind, match=words):
-        AnalystServer().send_study("fair", b"{}")
+        handover.AnalystServer().send_study("fair", b"{}")
 
 
 def test_words_of_another_server_are_made_fit_for_a_page(server: type[Answering]) -> None:
     server.status, server.body = 409, json.dumps({"detail": "a\n\x1b[31m" + "b" * 5000}).encode()
-    with pytest.raises(HandoverRefusedError) as refused:
-        AnalystServer().send_study("fair", b"{}")
+    with pytest.raises(handover.HandoverRefusedError) as refused:
+        handover.AnalystServer().send_study("fair", b"{}")
     assert str(refused.value).isprintable()
     assert len(str(refused.value)) < 400
 
@@ -118,8 +112,8 @@ def test_words_of_another_server_are_made_fit_for_a_page(server: type[Answering]
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_message_is_not_sent_on_to_another_address(server: type[Answering], status: int) -> None:
     server.status, server.headers_sent = status, {"Location": "/elsewhere"}
-    with pytest.raises(HandoverRefusedError, match=f"HTTP {status}"):
-        AnalystServer().send_study("fair", b"{}")
+    with pytest.raises(handover.HandoverRefusedError, match=f"HTTP {status}"):
+        handover.AnalystServer().send_study("fair", b"{}")
     assert [path for _, path, *_ in server.asked] == ["/api/v1/intake/studies/fair"]
 
 
@@ -144,9 +138,6 @@ def one_client(settings, serve):
             thread.join()
 
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
-
-
 @pytest.mark.parametrize("words", [b"", HEAD + b"{", b"nonsense\r\n\r\n"])
 @pytest.mark.parametrize("hangs_up", [False, True])
 def test_a_server_that_falls_silent_is_not_waited_for_for_ever(server, settings, words, hangs_up) -> None:
@@ -155,8 +146,8 @@ def test_a_server_that_falls_silent_is_not_waited_for_for_ever(server, settings,
         line.sendall(words)
         is_over.wait(0 if hangs_up else 10)
 
-    with one_client(settings, answer), pytest.raises(HandoverWaitsError):
-        AnalystServer().state("fair")
+    with one_client(settings, answer), pytest.raises(handover.HandoverWaitsError):
+        handover.AnalystServer().state("fair")
 
 
 @pytest.mark.parametrize(
@@ -176,8 +167,8 @@ def test_a_server_that_answers_drop_by_drop_is_left_after_the_same_time(server, 
     with one_client(settings, answer) as is_over:
         threading.Timer(5, is_over.set).start()
         began = time.monotonic()
-        with pytest.raises(HandoverError):
-            AnalystServer().state("fair")
+        with pytest.raises(handover.HandoverError):
+            handover.AnalystServer().state("fair")
         assert time.monotonic() - began < 3
 
 
@@ -190,35 +181,35 @@ def test_a_server_that_reads_drop_by_drop_is_left(server, settings, monkeypatch)
 
     with one_client(settings, read):
         began = time.monotonic()
-        with pytest.raises(HandoverWaitsError, match="out of reach"):
-            AnalystServer().send_study("fair", bytes(30_000_000))
+        with pytest.raises(handover.HandoverWaitsError, match="out of reach"):
+            handover.AnalystServer().send_study("fair", bytes(30_000_000))
         assert time.monotonic() - began < 4
 
 
 def test_all_messages_about_one_study_have_a_short_while_together(server, settings):
     settings.MOBILITY_HANDOVER_TIMEOUT_S = 0.05
-    analysts = AnalystServer()
+    analysts = handover.AnalystServer()
     analysts.state("fair")
     time.sleep(0.15)
-    with pytest.raises(HandoverWaitsError, match="too slowly"):
+    with pytest.raises(handover.HandoverWaitsError, match="too slowly"):
         analysts.state("fair")
 
 
 def test_an_error_whose_body_breaks_off_is_a_refusal_like_others(server):
     server.status, server.headers_sent = 409, {"Transfer-Encoding": "chunked", "Connection": "close"}
     server.body = b"ffff\r\nabc"
-    with pytest.raises(HandoverRefusedError, match="is no intake"):
-        AnalystServer().state("fair")
+    with pytest.raises(handover.HandoverRefusedError, match="is no intake"):
+        handover.AnalystServer().state("fair")
 
 
 def test_nobody_there_and_a_server_that_speaks_no_tls_are_waited_for(server, settings) -> None:
     settings.MOBILITY_ANALYST_URL = settings.MOBILITY_ANALYST_URL.replace("http:", "https:")
-    with pytest.raises(HandoverWaitsError, match="cannot be verified"):
-        AnalystServer().state("fair")
+    with pytest.raises(handover.HandoverWaitsError, match="cannot be verified"):
+        handover.AnalystServer().state("fair")
     assert server.asked == []
     settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{services.free_port()}"
-    with pytest.raises(HandoverWaitsError, match="out of reach"):
-        AnalystServer().state("fair")
+    with pytest.raises(handover.HandoverWaitsError, match="out of reach"):
+        handover.AnalystServer().state("fair")
 
 
 @pytest.mark.parametrize(
@@ -231,12 +222,12 @@ def test_nothing_is_sent_where_others_can_read_it(url, server, settings) -> None
         "https://reports.example.org", "https://reports.example.org:8443/mobility",
         "http://localhost:8000", "http://127.0.0.1:8000", "http://[::1]:8000",
     ):  # fmt: skip
-        check_analyst_url(safe)
+        handover.check_analyst_url(safe)
     with pytest.raises(ValueError, match="MOBILITY_ANALYST_URL must"):
-        check_analyst_url(url)
+        handover.check_analyst_url(url)
     settings.MOBILITY_ANALYST_URL = url
-    with pytest.raises(HandoverRefusedError, match="MOBILITY_ANALYST_URL must"):
-        AnalystServer()
+    with pytest.raises(handover.HandoverRefusedError, match="MOBILITY_ANALYST_URL must"):
+        handover.AnalystServer()
 
 
 SAFE, OPEN = "https://reports.example.org", "http://reports.example.org"
@@ -288,7 +279,7 @@ def test_public_key_is_printed_for_the_other_side_if_there_is_one(server, settin
     call_command("sender_key")
     printed = json.loads(capsys.readouterr().out)
     assert printed["sender"] == "operator"
-    assert printed["public_key"] == b64encode(sender_key().public_key().public_bytes_raw()).decode()
+    assert printed["public_key"] == b64encode(handover.sender_key().public_key().public_bytes_raw()).decode()
     settings.MOBILITY_SENDER_KEY_FILE.unlink()
     settings.HANDS_OVER = False
     with pytest.raises(CommandError, match="hands nothing over"):

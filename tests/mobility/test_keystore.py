@@ -68,10 +68,9 @@ def test_a_destroyed_key_stays_destroyed(keys: Keystore) -> None:
     """Neither made again, nor put back, nor copied back by hand."""
     key = keys.create(KEY_ID)
     keys.destroy(KEY_ID)
-    with pytest.raises(KeyDestroyedError):
-        keys.create(KEY_ID)
-    with pytest.raises(KeyDestroyedError):
-        keys.put_back(KEY_ID, key)
+    for make in (lambda: keys.create(KEY_ID), lambda: keys.put_back(KEY_ID, key)):
+        with pytest.raises(KeyDestroyedError):
+            make()
     assert not keys.exists(KEY_ID)
     (keys.folder / f"{KEY_ID}.key").write_bytes(key)
     with pytest.raises(KeyDestroyedError):

@@ -13,20 +13,6 @@ from django.conf import settings
 from mobility.runtime import step_back
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="of the GNU C library and of Linux")
-
-
-def printed(tmp_path, program: str) -> list[str]:
-    """Words that a program prints in a process of its own, with the settings of a worker."""
-    environment = os.environ | {
-        "MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_WORKER_NICE": "3", "MOBILITY_TASK_MEMORY_MB": "500",
-        "DJANGO_SETTINGS_MODULE": "mobility.settings",
-    }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
-    )
-    return done.stdout.split()
-
-
 ARRAYS = """
 import resource
 import numpy as np
@@ -43,13 +29,6 @@ memory.keep_freed()
 faults(2)
 print(faults(10))
 """
-
-
-def test_freed_memory_is_used_again(tmp_path) -> None:
-    usual, kept = map(int, printed(tmp_path, ARRAYS))
-    assert kept < usual / 10
-
-
 LIMIT = """
 import resource, threading
 import numpy as np
@@ -73,13 +52,6 @@ for make in (lambda n: np.ones(n, np.uint8), pa.allocate_buffer):
         memory.hold_limit()
         print("refused")
 """
-
-
-def test_a_process_has_a_limit_of_memory_that_threads_and_arrow_live_with(tmp_path) -> None:
-    """0 means none; a limit of 300 MB is lifted where it was met."""
-    assert printed(tmp_path, LIMIT) == ["True", "refused", "refused"]
-
-
 TASKS = """
 import os, django, resource
 from celery.fixups.django import DjangoWorkerFixup
@@ -110,6 +82,26 @@ for signal in (task_prerun, task_postrun):
     signal.send(None)
     print(vault.connection is None)
 """
+
+
+def printed(tmp_path, program: str) -> list[str]:
+    """Words that a program prints in a process of its own, with the settings of a worker."""
+    environment = os.environ | {
+        "MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_WORKER_NICE": "3", "MOBILITY_TASK_MEMORY_MB": "500",
+        "DJANGO_SETTINGS_MODULE": "mobility.settings",
+    }  # fmt: skip
+    options = {"capture_output": True, "text": True, "env": environment}
+    return subprocess.run([sys.executable, "-c", program], check=True, **options).stdout.split()
+
+
+def test_freed_memory_is_used_again(tmp_path) -> None:
+    usual, kept = map(int, printed(tmp_path, ARRAYS))
+    assert kept < usual / 10
+
+
+def test_a_process_has_a_limit_of_memory_that_threads_and_arrow_live_with(tmp_path) -> None:
+    """0 means none; a limit of 300 MB is lifted where it was met."""
+    assert printed(tmp_path, LIMIT) == ["True", "refused", "refused"]
 
 
 def test_processes_of_a_worker_step_back_and_keep_limits_and_connections_over_tasks(tmp_path) -> None:
@@ -150,7 +142,6 @@ def test_a_session_steps_back_if_its_leader_is_the_worker(leads: bool, session: 
     command = [sys.executable, "-c", CHILD]
     if not leads:
         command = ["sh", "-c", '"$@"; true', "sh", *command]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, cwd=settings.BASE_DIR, start_new_session=True
-    )
+    options = {"cwd": settings.BASE_DIR, "start_new_session": True}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, **options)
     assert done.stdout.split() == ["7", session]

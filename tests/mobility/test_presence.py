@@ -19,19 +19,12 @@ from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
 from ldp.params import Mechanism
 from ldp.tallies import Delta
+from mobility import presence as rules
 from mobility.answers import KnownAnswers
 from mobility.columns import pack_columns
 from mobility.columns import steps as steps_of
 from mobility.ingest.events import NO_VALUE
-from mobility.presence import (
-    DayArrivals,
-    Presence,
-    add_answers,
-    add_days,
-    final_answers,
-    forget_subscribers,
-    remove_day,
-)
+from mobility.presence import DayArrivals, Presence
 from mobility.sanitise import StudySanitiser
 from tests.mobility import keyed
 
@@ -46,6 +39,7 @@ STATIC, DAILY = (0, 2), (1, 3, PLACE)
 GRID = Grid(x0_m=0, y0_m=0, step_m=100, n_x=3, n_y=2)
 LOCATION = LocationSpec(level=Fraction(14, 10), radius_m=Fraction(200), grid=GRID)
 FEW = (0, 1, 2, 3, 7, 2**63, 2**64 - 1)  # ask every indicator
+Step = tuple[str, object]
 
 
 def sanitiser_of(mechanism: str, *, days: int = 4, location=None) -> StudySanitiser:
@@ -259,9 +253,6 @@ def known_of(sanitiser: StudySanitiser, people) -> KnownAnswers:
     return KnownAnswers(pseudonym=rows.pseudonym, static=rows.static)
 
 
-Step = tuple[str, object]
-
-
 @st.composite
 def steps(draw: st.DrawFn, sanitiser: StudySanitiser, pseudonyms, days: list[int]) -> list[Step]:
     both = st.tuples(answers_to(sanitiser.plan, STATIC), answers_to(sanitiser.plan, DAILY))
@@ -271,15 +262,9 @@ def steps(draw: st.DrawFn, sanitiser: StudySanitiser, pseudonyms, days: list[int
     )
     answers = people.map(lambda drawn: known_of(sanitiser, drawn))
     some = st.sets(st.sampled_from(pseudonyms), max_size=3).map(sorted)
-    step = st.one_of(
-        st.tuples(st.just("add"), files),
-        st.tuples(st.just("add"), files),
-        st.tuples(st.just("learn"), answers),
-        st.tuples(st.just("forget"), some),
-        st.tuples(st.just("remove"), st.sampled_from(days)),
-        st.tuples(st.just("publish"), st.none()),
-        st.tuples(st.just("store"), st.none()),
-    )
+    kinds = [("add", files), ("add", files), ("learn", answers), ("forget", some)]
+    kinds += [("remove", st.sampled_from(days)), ("publish", st.none()), ("store", st.none())]
+    step = st.one_of(*(st.tuples(st.just(what), detail) for what, detail in kinds))
     return draw(st.lists(step, max_size=12))
 
 
@@ -303,18 +288,18 @@ def run(sanitiser: StudySanitiser, history: list[Step]) -> None:
                 continue
             case "forget":
                 gone = np.array(detail, np.uint64)
-                change, known = forget_subscribers(presence, gone, **options), known.without(gone)
+                change, known = rules.forget_subscribers(presence, gone, **options), known.without(gone)
                 by_hand.forget(detail)
             case "add":
                 arrivals = [final(each, presence, known, left=by_hand.opted_out) for each in detail]
-                change, late = add_days(presence, arrivals, **options), by_hand.add(arrivals)
+                change, late = rules.add_days(presence, arrivals, **options), by_hand.add(arrivals)
             case "learn":
                 told = detail.without(np.array(sorted(by_hand.opted_out), np.uint64))
                 known = known.merge(told)
-                change = add_answers(presence, known, **options)
+                change = rules.add_answers(presence, known, **options)
                 by_hand.learn(told)
             case "remove":
-                change = remove_day(presence, day=detail, **options)
+                change = rules.remove_day(presence, day=detail, **options)
                 by_hand.remove(detail)
         assert presence.pack() == before  # the state before is left as it was
         waiting = (waiting[0] + change.subscribers, waiting[1] + change.opted_out)
@@ -332,7 +317,7 @@ def final(arrival: DayArrivals, presence: Presence, known: KnownAnswers, *, left
     """With the answers that its people have already, and without those who have opted out, as services do."""
     rows = [row for row, name in enumerate(arrival.pseudonym.tolist()) if name not in left]
     names, static = arrival.pseudonym[rows], arrival.static[rows]
-    given = final_answers(presence, known, names)
+    given = rules.final_answers(presence, known, names)
     static = np.where(given == NO_VALUE, static, given)
     return replace(arrival, pseudonym=names, static=static, daily=arrival.daily[rows])
 
@@ -350,7 +335,7 @@ def after(*arrivals: DayArrivals):
     """The last of changes, each by a file of its own."""
     presence = Presence.empty(SAMPLED)
     for arrival in arrivals:
-        change = add_days(presence, [arrival], number=1, sanitiser=SAMPLED)
+        change = rules.add_days(presence, [arrival], number=1, sanitiser=SAMPLED)
         presence = change.presence
     return change
 
@@ -401,7 +386,7 @@ def test_plan_without_daily_or_static_indicators_packs(kind: str) -> None:
     sanitiser = StudySanitiser(keyed.plan_of("spl-grr", [(kind, 2)], days=3), prf=KeyedPrf(KEY))
     static, daily = (np.ones((1, sanitiser.slots(each)), np.uint16) for each in ("static", "daily"))
     arrival = DayArrivals(day=3, pseudonym=np.array([9], np.uint64), static=static, daily=daily)
-    change = add_days(Presence.empty(sanitiser), [arrival], number=1, sanitiser=sanitiser)
+    change = rules.add_days(Presence.empty(sanitiser), [arrival], number=1, sanitiser=sanitiser)
     assert change.delta.counts[0][:, 0, 3].tolist() == [0, 1]
     assert_same_state(Presence.unpack(change.presence.pack(), sanitiser), change.presence)
 
@@ -413,18 +398,18 @@ def test_whom_an_earlier_release_counted_counts_no_more_once_it_may_be_as_publis
     stored = Presence.unpack(pack_columns([*columns, first.daily[:, :, :2].ravel()]), SAMPLED)
     more = []
     for change in (
-        lambda state, **of: add_days(state, [visit(3)], **of),
-        lambda state, **of: remove_day(state, day=1, **of),
-        lambda state, **of: add_days(state, [visit(1)], **of),
-        lambda state, **of: remove_day(state, day=2, **of),
+        lambda state, **of: rules.add_days(state, [visit(3)], **of),
+        lambda state, **of: rules.remove_day(state, day=1, **of),
+        lambda state, **of: rules.add_days(state, [visit(1)], **of),
+        lambda state, **of: rules.remove_day(state, day=2, **of),
     ):
         found = change(stored, number=7, sanitiser=SAMPLED)
         stored = found.presence
         more.append(found.subscribers)
     assert more == [0, -1, 0, 0]
-    left = forget_subscribers(stored, stored.pseudonym, number=7, sanitiser=SAMPLED)
+    left = rules.forget_subscribers(stored, stored.pseudonym, number=7, sanitiser=SAMPLED)
     assert (left.subscribers, left.opted_out) == (0, 1)
-    assert remove_day(stored, day=1, number=8, sanitiser=SAMPLED).subscribers == 1
+    assert rules.remove_day(stored, day=1, number=8, sanitiser=SAMPLED).subscribers == 1
 
 
 # --- histories ---------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def test_only_indicators_of_a_kind_need_room_for_it(mechanism, kinds, static, da
 
 
 @given(pseudonyms=crowds)
-def test_sampled_subscriber_has_one_place(pseudonyms) -> None:
+def test_sampled_subscriber_has_one_place_and_a_split_one_every_place(pseudonyms) -> None:
     sanitiser = sanitiser_of(SAMPLED)
     found = {
         int(pseudonyms[row]): (place.indicator, place.slot)
@@ -78,13 +78,8 @@ def test_sampled_subscriber_has_one_place(pseudonyms) -> None:
     assert found == {p: (keyed.asked(KEY, p, SAMPLED), 0) for p in pseudonyms.tolist()}
     for kind, in_plan_order in (("static", STATIC), ("daily", DAILY)):
         assert [place.indicator for place in sanitiser.places(pseudonyms, kind=kind)] == in_plan_order
-
-
-@given(pseudonyms=crowds)
-def test_split_subscriber_has_every_place(pseudonyms) -> None:
-    for kind, indexes in (("static", STATIC), ("daily", DAILY)):
         places = list(sanitiser_of(SPLIT).places(pseudonyms, kind=kind))
-        assert [(place.slot, place.indicator) for place in places] == list(enumerate(indexes))
+        assert [(place.slot, place.indicator) for place in places] == list(enumerate(in_plan_order))
         assert all(place.rows.tolist() == list(range(len(pseudonyms))) for place in places)
 
 

@@ -51,9 +51,7 @@ def test_analysts_do_not_serve_studies_that_nobody_handed_over(study, sender, se
     assert refusal(settings, "analyst", monkeypatch, capsys) == ""
 
 
-def test_an_operator_zone_does_not_count_in_the_database_of_a_server_that_has_senders(
-    study, settings, monkeypatch, capsys
-) -> None:
+def test_an_operator_zone_does_not_count_where_a_server_has_senders(study, settings, monkeypatch, capsys):
     assert refusal(settings, "operator", monkeypatch, capsys) == ""
     Sender.objects.create(name="north", public_key="x", registered_by="ada")
     assert "it has registered the sender north" in refusal(settings, "operator", monkeypatch, capsys)

@@ -27,6 +27,12 @@ def answer(environ, start_response):
     start_response("200 OK", [("Content-Length", str(sum(map(len, body))))])
     return body
 """
+SLOW = {
+    "head that is never done": (b"GET / HTTP/1.1\r\nX-A: ", b"a" * 1000),
+    "body that is never done": (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n", b"a" * 1000),
+    "body that never begins": (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n", b""),
+    "answer that nobody reads": (b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n", b""),
+}
 
 
 @pytest.fixture
@@ -69,14 +75,6 @@ def trickle(connection: socket.socket, text: bytes, *, every_s: float) -> None:
         except OSError:
             return
         time.sleep(every_s)
-
-
-SLOW = {
-    "head that is never done": (b"GET / HTTP/1.1\r\nX-A: ", b"a" * 1000),
-    "body that is never done": (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n", b"a" * 1000),
-    "body that never begins": (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n", b""),
-    "answer that nobody reads": (b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n", b""),
-}
 
 
 @pytest.mark.slow
@@ -138,9 +136,6 @@ class TestSize:
         assert client.post("/", b"a" * 200_000, content_type="text/plain").status_code == 200
 
     def test_files_go_through_as_they_come(self, db):
-        for path in (
-            "operator/a/uploads/",
-            "api/v1/studies/a/extracts/f",
-            "api/v1/intake/studies/a/receipts",
-        ):
-            assert Client().post(f"/{path}", CONTENT_LENGTH="100001").status_code != 413
+        uploads = "operator/a/uploads/", "api/v1/studies/a/extracts/f", "api/v1/intake/studies/a/receipts"
+        for path in uploads:
+            assert Client().post(f"/{path}", CONTENT_LENGTH="100001").status_code != 413, path

@@ -17,15 +17,13 @@ from tests.mobility.operations.probe_world import disk
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
 START = timezone.now().replace(microsecond=0)
 DISK = "warning: Little space is left: data folder"
+FINE = disk(Level.OK)
 
 
 @pytest.fixture(autouse=True)
 def by_mail(settings):
     settings.MOBILITY_ALERT_EMAIL_TO = ["ops@example.org"]
     settings.MOBILITY_SITE_URL = "https://reports.example.org"
-
-
-FINE = disk(Level.OK)
 
 
 def looks(*found, every_s=60, begin_s=0):

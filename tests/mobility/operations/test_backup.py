@@ -5,6 +5,7 @@ Installations that put backups into one folder leave each other's alone.
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -317,7 +318,8 @@ def test_files_that_a_web_server_has_are_not_replaced_and_one_that_starts_meanwh
     with locks.exclusive(lock):  # as `restore` holds it
         # As systemd starts a web server, not as `run` does.
         server = folder.script("-c", "import mobility.wsgi; print('serves', flush=True); input()")
-        until(lambda: somebody_waits_for(lock) or server.poll() is not None)
+        waits = re.compile(f" -> .*:{lock.stat().st_ino} ")
+        until(lambda: waits.search(Path("/proc/locks").read_text()) or server.poll() is not None)
         assert server.poll() is None, server.communicate()
     with server:
         assert server.stdout.readline() == "serves\n"
@@ -327,11 +329,6 @@ def test_files_that_a_web_server_has_are_not_replaced_and_one_that_starts_meanwh
         assert "stop the web server" in errors
         server.communicate("\n", timeout=60)
     told(folder, "restore", backup, "--yes", "--replace")
-
-
-def somebody_waits_for(lock):
-    lines = Path("/proc/locks").read_text().splitlines()
-    return any(" -> " in line and f":{lock.stat().st_ino} " in line for line in lines)
 
 
 @pytest.fixture
@@ -435,22 +432,19 @@ class TestOfPostgres:
         connection = connections["default"]
         connection.ensure_connection()
         before = restoring._others("default")
-        with connection.cursor() as cursor:
-            cursor.execute("DROP ROLE IF EXISTS other_zone")
-            cursor.execute("CREATE ROLE other_zone LOGIN PASSWORD 'only for tests'")
+        made = "CREATE ROLE other_zone LOGIN PASSWORD 'only for tests'"
+        sql("DROP ROLE IF EXISTS other_zone", made, of="default")
         try:
             other = {"user": "other_zone", "password": "only for tests"}
             with psycopg.connect(**connection.get_connection_params() | other):
                 assert restoring._others("default") == before + 1
-                with connection.cursor() as cursor:  # roles see less of each other than a superuser does
-                    cursor.execute("SET ROLE pg_signal_backend")
-                    try:
-                        assert restoring._others("default") == before + 1
-                    finally:
-                        cursor.execute("RESET ROLE")
+                sql("SET ROLE pg_signal_backend", of="default")  # roles see less than a superuser does
+                try:
+                    assert restoring._others("default") == before + 1
+                finally:
+                    sql("RESET ROLE", of="default")
         finally:
-            with connection.cursor() as cursor:
-                cursor.execute("DROP ROLE other_zone")
+            sql("DROP ROLE other_zone", of="default")
 
     def test_no_password_is_an_argument(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         real, commands = subprocess.Popen, []

@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 DOCTOR = (sys.executable, "manage.py", "doctor", "--deep")
 E, W, NOTE, OK = Level.ERROR, Level.WARNING, Level.NOTE, Level.OK
+AWAY = {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/main", "REDIS_URL": "redis://127.0.0.1:1/0"}
 
 
 @pytest.fixture(autouse=True)
@@ -267,9 +268,6 @@ def findings(printed):
 def test_databases_without_tables_are_found_once_each(tmp_path):
     found = findings(own_process((*DOCTOR, "--json"), {"MOBILITY_DATA_DIR": str(tmp_path)}).stdout)
     assert {subject for code, subject in found if code == "migrations_pending"} == {"default", "vault"}
-
-
-AWAY = {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/main", "REDIS_URL": "redis://127.0.0.1:1/0"}
 
 
 @pytest.mark.long

@@ -31,6 +31,16 @@ LABELS = {
     "state", "task", "outcome", "view", "method", "status", "le",
 }  # fmt: skip
 ZONE = "zone"
+COUNTS = """
+from mobility.operations.metrics_requests import observe
+for _ in range({n}): observe(view='home', method='GET', status=200, seconds=0.3)
+"""
+TELLS = """
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+registry = CollectorRegistry(); MultiProcessCollector(registry)
+print(generate_latest(registry).decode())
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -183,18 +193,6 @@ def test_tasks_are_known_before_they_first_run_and_end_well_without_a_broker(set
     assert {"advance", "sweep", "compute_density"} <= metrics_tasks.known()
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
     metrics_tasks.add("sweep", state="SUCCESS", seconds=1)
-
-
-COUNTS = """
-from mobility.operations.metrics_requests import observe
-for _ in range({n}): observe(view='home', method='GET', status=200, seconds=0.3)
-"""
-TELLS = """
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
-registry = CollectorRegistry(); MultiProcessCollector(registry)
-print(generate_latest(registry).decode())
-"""
 
 
 def test_web_processes_of_one_master_are_added_up(tmp_path):

@@ -37,6 +37,16 @@ from tests.mobility.operations.probe_world import only, trouble
 PATIENCE_S = 40
 ROOT = Path(__file__).parents[3]
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
+LOOK = """
+import json, sys
+from mobility.operations.probes import look
+from mobility.operations.status import status
+found = look()
+status()
+named = sorted({each.code + " " + each.subject for each in found})
+vault = [name for name in sys.modules if name.startswith("mobility.models")]
+print(json.dumps({"found": named, "vault": vault}))
+"""
 
 
 def test_everything_is_looked_at_and_a_broker_that_stops_and_starts_again_is_told(redis_server):
@@ -247,18 +257,6 @@ def test_settings_that_are_unsafe(settings):
     assert ("settings_unsafe", "security.W004", Level.WARNING) in trouble(safety.checked())
     settings.DEBUG = True
     assert ("settings_unsafe", "DEBUG", Level.ERROR) in trouble(safety.checked())
-
-
-LOOK = """
-import json, sys
-from mobility.operations.probes import look
-from mobility.operations.status import status
-found = look()
-status()
-named = sorted({each.code + " " + each.subject for each in found})
-vault = [name for name in sys.modules if name.startswith("mobility.models")]
-print(json.dumps({"found": named, "vault": vault}))
-"""
 
 
 def test_a_process_of_the_analyst_zone_imports_nothing_of_the_vault(first_command, monkeypatch):

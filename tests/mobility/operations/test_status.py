@@ -20,6 +20,7 @@ from tests.mobility.operations.probe_world import make_batch, make_study
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
 FRAGMENT = {"HX-Request": "true"}
+SPACE = "\u202f"
 
 
 @pytest.fixture(autouse=True)
@@ -240,9 +241,6 @@ def test_health_of_workers_by_command(monkeypatch, capsys):
     call_command("worker_health")
     assert capsys.readouterr().out == '{"workers": ["celery@here"]}\n'
     call_command("worker_health", name="celery@there")
-
-
-SPACE = "\u202f"
 
 
 def test_facts_have_the_unit_that_their_name_ends_in_and_lengths_of_time_the_largest_whole_one():
