@@ -26,8 +26,7 @@ class Rule:
     kwargs: dict = field(default_factory=dict)
     query: str = ""
     method: str = "get"
-    # What those who are let in get; 302 of a POST, 200 of others, unless said otherwise.
-    status: int = 0
+    status: int = 0  # What those who are let in get; 302 of a POST, 200 of others, unless said otherwise.
     signed_out: int = 302
     # Roles that also reach what is not theirs; by default administrators and privacy officers.
     others: frozenset | None = None

@@ -114,9 +114,8 @@ def located_study(slug: str) -> Study:
     study, row = Study.objects.get(slug=slug), VaultStudy.objects.get(slug=slug)
     people = factory.crowd(study, n=300)
     map_factory.publish_located(study, people, places=map_factory.true_places(study, people))
-    typed = TypedProfile(
-        name="operator-x", kind="events", subscriber="id", timestamp="t", cell="c", max_bad_share=Decimal(0)
-    )
+    columns = {"subscriber": "id", "timestamp": "t", "cell": "c"}
+    typed = TypedProfile(name="operator-x", kind="events", **columns, max_bad_share=Decimal(0))
     create_profile(typed, study=row, by="olga")
     return study
 

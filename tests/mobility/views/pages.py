@@ -23,13 +23,11 @@ def html_of(client: Client, url: str, **headers: str) -> str:
 
 
 def says(text: str, *phrases: str) -> None:
-    """All of these stand in the text."""
     missing = [phrase for phrase in phrases if phrase not in text]
     assert not missing, text
 
 
 def lacks(text: str, *phrases: str) -> None:
-    """None of these stands in the text."""
     there = [phrase for phrase in phrases if phrase in text]
     assert not there, text
 

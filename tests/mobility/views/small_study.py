@@ -33,14 +33,12 @@ GOOD = extract(rows("a", "b", "c"))
 
 
 def begin(client: Client, length: int, **described: str) -> HttpResponse:
-    """Ask for an upload to be opened."""
     pairs = [f"{name} {b64encode(text.encode()).decode()}" for name, text in described.items()]
     headers = {**TUS, "Upload-Length": str(length), "Upload-Metadata": ",".join(pairs)}
     return client.post(UPLOADS_URL, headers=headers)
 
 
 def send(client: Client, url: str, body: bytes, *, offset: int = 0) -> HttpResponse:
-    """Send a part of an upload."""
     headers = {**TUS, "Upload-Offset": str(offset)}
     return client.patch(url, data=body, content_type="application/offset+octet-stream", headers=headers)
 

@@ -18,19 +18,12 @@ from mobility.services import closing
 from mobility.services.drafts import approve_draft, draft_new_study, submit_draft
 from reports.models import Plan, Study
 from reports.studyfile import parse_study
-from tests.mobility.views.pages import (
-    AS_ADMINISTRATOR,
-    check_markup,
-    html_of,
-    lacks,
-    page,
-    said,
-    says,
-    text_of,
-)
+from tests.mobility.views import pages
+from tests.mobility.views.pages import check_markup, html_of, lacks, page, said, says, text_of
 from tests.mobility.views.small_study import STUDY
 
-pytestmark = AS_ADMINISTRATOR
+pytestmark = pages.AS_ADMINISTRATOR
+SIMULATOR_URL = "/administrator/simulator/"
 CREATE_URL, STUDY_URL = "/administrator/create/", "/administrator/fair/"
 CLOSE_URL, CERTIFICATE_URL = f"{STUDY_URL}close/", f"{STUDY_URL}certificate.json"
 DEMO = Path(__file__).parents[3] / "mobility" / "demo"
@@ -65,22 +58,13 @@ class TestStudy:
         promise = "Plan version 1, smp-grr Promise is about (unit) all values of a person (profile) "
         assert f"{promise}Epsilon, certified per profile 1.5 " in page(client, "/administrator/")
         shown = page(client, "/administrator/fair/")
-        says(
-            shown,
-            "Each person answers one of the 2 indicators",
-            "Epsilon, certified per profile 1.5",
-            "Epsilon, certified per attribute 1 ",
-            # e / (e + 1), and e^0.5 / (e^0.5 + 9)
-            "True in 73.1 % of cases; each other category takes its place in 26.9 %.",
-            "True in 15.5 % of cases; each other category takes its place in 9.4 %.",
-            "Daily: at most 3 answers per person, one a day.",
-            "0.5 its own",
-            "at least 60 minutes between the first and the last event",
-            "every cell of the extract",
-            "Market share 100.0 %",
-            Plan.objects.get().spec_hash,
-            "Plan version 1, published by adam",
-        )
+        says(shown, "Each person answers one of the 2 indicators", "Epsilon, certified per profile 1.5")
+        says(shown, "Epsilon, certified per attribute 1 ", "Daily: at most 3 answers per person, one a day.")
+        for kept, other in (("73.1", "26.9"), ("15.5", "9.4")):  # e / (e + 1), and e^0.5 / (e^0.5 + 9)
+            says(shown, f"True in {kept} % of cases; each other category takes its place in {other} %.")
+        says(shown, "0.5 its own", "at least 60 minutes between the first and the last event")
+        says(shown, "every cell of the extract", "Market share 100.0 %", Plan.objects.get().spec_hash)
+        says(shown, "Plan version 1, published by adam")
         Plan.objects.update(voided_days=1)  # undone days are part of what is certified
         shown = page(client, "/administrator/fair/")
         says(shown, "Epsilon, certified per profile 2 ", "Daily: at most 4 answers per person")
@@ -92,8 +76,7 @@ class TestCreate:
         response = published(client, {"study_file": file(STUDY)})
         assert response.redirect_chain == [("/administrator/fair/", 302)]
         assert "The study was created." in response.content.decode()
-        assert Study.objects.get().created_by == "adam"
-        assert VaultStudy.objects.get().slug == "fair"
+        assert (Study.objects.get().created_by, VaultStudy.objects.get().slug) == ("adam", "fair")
         assert "least visitors of a window that is shown no such rule" in said(response)
         late = STUDY.replace('slug = "fair"\n', 'slug = "late"\nsmall_cell = 30\n')
         response = published(client, {"study_file": file(late)})
@@ -112,8 +95,7 @@ class TestCreate:
         assert "577 m from the true one on average, and 95 of 100 lie within 1\u202f369 m" in shown
         assert not PlanDraft.objects.exists()
         confirmed = re.search(r'name="confirmed" value="([0-9a-f]{64})"', shown)[1]
-        # of another radius it was not seen
-        again = client.post(CREATE_URL, sent(800, confirmed=confirmed))
+        again = client.post(CREATE_URL, sent(800, confirmed=confirmed))  # of another radius it was not seen
         assert "1\u202f154 m from the true one on average" in again.content.decode()
         assert not PlanDraft.objects.exists()
         published(client, sent(400, confirmed=confirmed))
@@ -126,17 +108,15 @@ class TestCreate:
         response = client.post(CREATE_URL, {"study_file": file(bad, "fair.toml")})
         assert response.status_code == 422
         shown = said(response)
-        says(
-            shown, "Nothing was created. 4 problems:",
-            "fair.toml: study.days: must be a whole number from 1 to 62, got 0",
-            "fair.toml: extract.cell: is missing",
-            "fair.toml: area.cells: must name a file that is given together with the study file", "days = 0",
-        )  # fmt: skip
+        says(shown, "Nothing was created. 4 problems:")
+        says(shown, "fair.toml: study.days: must be a whole number from 1 to 62, got 0")
+        says(shown, "fair.toml: extract.cell: is missing")
+        says(shown, "fair.toml: area.cells: must name a file that is given together with the study file")
+        says(shown, "days = 0")
         assert 'name="filename" value="fair.toml"' in response.content.decode()
         assert not PlanDraft.objects.exists()
         corrected = {"text": STUDY.replace("\n", "\r\n"), "filename": "fair.toml"}
-        assert client.post(CREATE_URL, corrected).status_code == 302
-        assert PlanDraft.objects.get().slug == "fair"
+        assert (client.post(CREATE_URL, corrected).status_code, PlanDraft.objects.get().slug) == (302, "fair")
         assert not Study.objects.exists()
         chosen = file(STUDY.replace('slug = "fair"', 'slug = "other"'))  # wins over the text
         client.post(CREATE_URL, {"text": STUDY, "study_file": chosen})
@@ -144,8 +124,7 @@ class TestCreate:
 
     def test_htmx_gets_only_the_problems_so_that_chosen_files_stay(self, client):
         response = client.post(CREATE_URL, {"study_file": file("days = ")}, headers=HTMX)
-        assert response.status_code == 200
-        assert "<html" not in response.content.decode()
+        assert response.status_code == 200 and "<html" not in response.content.decode()
         assert "study.toml: line 1, column 8: must be valid TOML" in said(response)
         response = client.post(CREATE_URL, {"study_file": file(STUDY)}, headers=HTMX)
         assert response.headers["HX-Redirect"] == f"/administrator/drafts/{PlanDraft.objects.get().pk}/"
@@ -154,9 +133,8 @@ class TestCreate:
         says(client.post(CREATE_URL).content.decode(), "Choose a study file", "1 problem:")
         binary = client.post(CREATE_URL, {"study_file": file(b"\xff\xfe")}).content.decode()
         assert "must be UTF-8 text" in binary and "<textarea" not in binary
-        marked = client.post(
-            CREATE_URL, {"study_file": file(b"<script>alert(1)", "<b>.toml")}
-        ).content.decode()
+        odd = {"study_file": file(b"<script>alert(1)", "<b>.toml")}
+        marked = client.post(CREATE_URL, odd).content.decode()
         assert "1 problem:" in marked
         lacks(marked, "<script>alert", "<b>")
 
@@ -177,8 +155,7 @@ def test_the_example_on_the_page_is_a_valid_study_file_and_pages_have_no_inline_
     html = html_of(client, CREATE_URL)
     example = unescape(html.split('<pre class="example"')[1].split(">", 1)[1].split("</pre>")[0])
     definition = parse_study(example.encode(), filename="example", read=lambda _: b"")
-    assert definition.small_cell == 10
-    assert definition.indicators[0].categories[0] == "under 18"
+    assert (definition.small_cell, definition.indicators[0].categories[0]) == (10, "under 18")
     commented = example.replace("# cell =", "cell =").replace("# epsilon =", "epsilon =")
     with_area = re.sub(r"# (\[area\]|cells =|zones =)", r"\1", commented)
     found = parse_study(with_area.encode(), filename="x", read=lambda name: (DEMO / name).read_bytes())
@@ -227,8 +204,7 @@ class TestClosing:
         client.force_login(operator)
         html = html_of(client, "/operator/fair/")
         assert "This study was closed on" in html
-        assert "<form" not in html.partition("<main")[2].partition("</main>")[0]
-        assert "upload.js" not in html
+        assert "<form" not in html.partition("<main")[2].partition("</main>")[0] and "upload.js" not in html
         assert "closed" in page(client, "/operator/")
 
     def test_batches_and_unpublished_days_are_asked_about_and_merging_is_waited_for(self, client, study):
@@ -264,49 +240,39 @@ class TestClosing:
         assert client.get(CERTIFICATE_URL).status_code == 200
 
 
-SIMULATOR_URL = "/administrator/simulator/"
-
-
 def shown(client, query=""):
     return unescape(text_of(html_of(client, SIMULATOR_URL + query)))
 
 
 def value_of(html, name):
-    field = re.search(rf'<input[^>]*name="{name}"[^>]*>', html)
-    value = re.search(r'value="([^"]*)"', field[0])
+    value = re.search(r'value="([^"]*)"', re.search(rf'<input[^>]*name="{name}"[^>]*>', html)[0])
     return "" if value is None else value[1]
 
 
 def links(html, words):
-    """Addresses of links with these words."""
     return [unescape(found) for found in re.findall(rf'<a href="([^"]*)">{words}</a>', html)]
 
 
 class TestSimulator:
     def test_with_nothing_it_asks_made_up_questions_and_both_ends_of_every_slider_are_named(self, client):
         html = html_of(client, SIMULATOR_URL)
-        says(
-            unescape(text_of(html)), "What if?", "Indicator 5",
-            "With 10 000 visitors a day, shares are known to about ± 8.2 points.",
-        )  # fmt: skip
+        known = "With 10 000 visitors a day, shares are known to about ± 8.2 points."
+        says(unescape(text_of(html)), "What if?", "Indicator 5", known)
         sliders = re.findall(r'<input class="slider".*?</p>', html, re.S)
         assert len(sliders) == 5
         for slider in sliders:
             small, large = re.findall(r"(?:small|large): *</span>(?:<span[^>]*>← </span>)?([^<]+)", slider)
-            assert "" not in (small.strip(), large.strip())
-            assert small != large
+            assert "" not in (small.strip(), large.strip()) and small != large
 
     def test_of_a_study_it_asks_its_questions_under_its_plan(self, client, study):
         html = html_of(client, f"{SIMULATOR_URL}?study=fair")
         given = ["epsilon", "k-age", "k-visit_duration", "study"]
         assert [value_of(html, name) for name in given] == ["1", "2", "10", "fair"]
         assert "Fair &amp; market: what if?" in html
-        assert links(html, "Fair &amp; market") == ["/administrator/fair/"]
-        assert "Try it" in html
+        assert links(html, "Fair &amp; market") == ["/administrator/fair/"] and "Try it" in html
         for address in ("/administrator/", "/administrator/fair/"):
             assert f'href="{SIMULATOR_URL}' in html_of(client, address)
-        # Own epsilons stay.
-        text = shown(client, "?study=fair&visitors=5000&show=visit_duration")
+        text = shown(client, "?study=fair&visitors=5000&show=visit_duration")  # Own epsilons stay.
         # epsilon 0.5 and ten categories
         assert "The true answer is kept in 15 of 100 cases; each other category" in text
         text = shown(client, "?study=fair&wanted=5&of=visit_duration")
@@ -314,13 +280,8 @@ class TestSimulator:
 
     def test_of_made_up_reports_it_says_how_often_the_answer_is_recognised_beside_chance(self, client):
         text = shown(client, "?mechanism=rsfd-grr&indicators=4&categories=4&epsilon=2")
-        says(
-            text,
-            "Which report is the answer",
-            "25, then 25 25, then 34",
-            "6, then 18 12, then 28",
-            "so more days show nothing more",
-        )
+        says(text, "Which report is the answer", "25, then 25 25, then 34", "6, then 18 12, then 28")
+        says(text, "so more days show nothing more")
         assert "Which report is the answer" not in shown(client, "?mechanism=smp-grr")
 
     def test_of_a_draft_it_asks_what_is_drafted_and_what_is_missing_is_not_found(self, client):
@@ -336,8 +297,6 @@ class TestSimulator:
         for query in ("?study=nothing", "?draft=99", "?draft=x", "?draft="):
             assert client.get(SIMULATOR_URL + query).status_code == 404
 
-
-class TestStateOfSimulator:
     def test_every_number_of_the_address_counts(self, client):
         query = "?mechanism=spl-grr&unit=attribute&epsilon=2&visitors=3000&stay=2&days=4"
         html = html_of(client, f"{SIMULATOR_URL}{query}&indicators=2&daily=1&categories=5&cap=2")
@@ -361,8 +320,6 @@ class TestStateOfSimulator:
         assert "<html" not in html
         assert client.post(SIMULATOR_URL, {"epsilon": "2"}).status_code == 405
 
-
-class TestMistakesInSimulator:
     @pytest.mark.parametrize(
         ("query", "words"),
         [("?epsilon=0", "Epsilon: Ensure this value is greater than or equal to 0.001."),
@@ -378,8 +335,7 @@ class TestMistakesInSimulator:
     )  # fmt: skip
     def test_what_is_wrong_is_said_and_nothing_simulated(self, client, query, words):
         text = shown(client, query)
-        assert words in text
-        assert "What could be read" not in text
+        assert words in text and "What could be read" not in text
 
     @pytest.mark.parametrize(
         ("query", "words"),
@@ -392,14 +348,11 @@ class TestMistakesInSimulator:
     def test_what_no_mechanism_can_do_is_no_crash(self, client, query, words):
         assert words in shown(client, query)
 
-
-class TestWantedError:
     def test_a_wanted_error_leads_to_its_epsilon(self, client):
         query = "?visitors=10000&mechanism=smp-grr&indicators=2&categories=4&wanted=3"
         html = html_of(client, SIMULATOR_URL + query)
         found = re.search(r"Epsilon ([\d.]+) would do: it is the smallest", html)[1]
         (use,) = links(html, "Use it")
-        assert f"epsilon={found}" in use
-        assert "wanted" not in use
+        assert f"epsilon={found}" in use and "wanted" not in use
         assert "± 3.0 points" in shown(client, use)
         assert float(found) > 0.5

@@ -1,7 +1,5 @@
-"""The API of feeds: a file in one stream, for whom it is open, and what it answers; and the page of feeds.
-
-The tokens themselves: tests/mobility/services/test_feeds.py.
-"""
+"""The API of feeds: a file in one stream, for whom it is open, and what it answers; and the page of feeds."""
+# The tokens themselves: tests/mobility/services/test_feeds.py.
 
 import errno
 import html
@@ -16,19 +14,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from mobility import models
 from mobility.errors import NoRoomError, StagingUnavailableError
 from mobility.keystore import keystore
-from mobility.models import (
-    AnswerShard,
-    Batch,
-    DayState,
-    FeedToken,
-    OptOutShard,
-    OutboxDelta,
-    PresenceShard,
-    VaultDay,
-    VaultStudy,
-)  # fmt: skip
+from mobility.models import Batch, FeedToken, VaultStudy
 from mobility.services import feeds, staging, uploads
 from mobility.services.staging import UploadReader
 from mobility.services.sweeping import sweep
@@ -70,11 +59,9 @@ def put_in_chunks(client, token, stream):
 
 
 def check_problem(response, status, words):
-    assert response.status_code == status
-    assert response["Content-Type"] == "application/problem+json"
+    assert (response.status_code, response["Content-Type"]) == (status, "application/problem+json")
     problem = response.json()
-    assert set(problem) == {"type", "title", "status", "detail"}
-    assert problem["status"] == status
+    assert (set(problem), problem["status"]) == ({"type", "title", "status", "detail"}, status)
     assert words in problem["detail"]
 
 
@@ -145,8 +132,7 @@ class TestPut:
         monkeypatch.setattr(staging, "write_frame", Mock(side_effect=error))
         response = put(client, token)
         check_problem(response, status, "")
-        assert response.get("Retry-After") == "60"
-        assert Batch.objects.get().state == Batch.State.FAILED
+        assert (response.get("Retry-After"), Batch.objects.get().state) == ("60", Batch.State.FAILED)
 
     def test_a_body_that_ends_early_leaves_nothing(self, client, token):
         response = put(client, token, **{"content-length": str(len(GOOD) + 10)})
@@ -154,11 +140,8 @@ class TestPut:
         assert not keystore().exists(Batch.objects.get().key_id)
 
     def test_refusals_are_problems_and_the_length_must_be_known(self, client, study, token, settings):
-        refusals = [
-            ("0", 400, "The file is empty"),
-            ("", 411, "Content-Length"),
-            *((length, 400, "Content-Length must be") for length in ("-1", "12 bytes", "+5", "9" * 30)),
-        ]
+        refusals = [(each, 400, "Content-Length must be") for each in ("-1", "12 bytes", "+5", "9" * 30)]
+        refusals += [("0", 400, "The file is empty"), ("", 411, "Content-Length")]
         for length, status, words in refusals:
             check_problem(put(client, token, **{"content-length": length}), status, words)
         assert Batch.objects.count() == 0
@@ -180,8 +163,7 @@ class TestChunks:
         monkeypatch.setattr(staging, "FRAME_BYTES", 50)
         assert put_in_chunks(client, token, io.BytesIO(GOOD)).status_code == 201
         batch = Batch.objects.get()
-        assert batch.bytes_total == len(GOOD)
-        assert UploadReader(batch).readall() == GOOD
+        assert (batch.bytes_total, UploadReader(batch).readall()) == (len(GOOD), GOOD)
 
     def test_one_that_is_cancelled_meanwhile_is_gone(self, client, token):
         def cancelled():
@@ -198,8 +180,7 @@ class TestChunks:
 
         response = put_in_chunks(client, token, Body(lapsed()))
         check_problem(response, 503, "send the file again")
-        assert response["Retry-After"] == "60"
-        assert put(client, token).status_code == 201
+        assert (response["Retry-After"], put(client, token).status_code) == ("60", 201)
 
     def test_one_that_breaks_leaves_nothing(self, client, token):
         def breaking():
@@ -207,8 +188,7 @@ class TestChunks:
             raise OSError(errno.ECONNRESET, "reset")
 
         check_problem(put_in_chunks(client, token, Body(breaking())), 400, "the upload broke off")
-        assert Batch.objects.get().state == Batch.State.FAILED
-        assert staging.staged_batches() == set()
+        assert (Batch.objects.get().state, staging.staged_batches()) == (Batch.State.FAILED, set())
 
 
 class TestWho:
@@ -224,7 +204,7 @@ class TestWho:
             assert response["WWW-Authenticate"] == 'Bearer realm="mobility"'
         assert Batch.objects.count() == 0
 
-    def test_only_files_of_the_study_are_found_and_by_tokens_that_are_valid_alone(self, client, study, token):
+    def test_only_own_files_of_the_study_are_found_and_by_valid_tokens_alone(self, client, study, token):
         """Of no other study: test_permissions.py."""
         row = FeedToken.objects.get()
         feeds.revoke(row, by="olga")
@@ -233,8 +213,8 @@ class TestWho:
         check_problem(put(client, token), 401, "expired")
         FeedToken.objects.update(expires_at=row.expires_at)
         check_problem(put(client, token, url=URL.replace("fair", "other")), 404, "no study")
-        batch = Batch.objects.create(study=study, kind=Batch.Kind.CLOSE_DAYS, day=1)
-        check_problem(get(client, token, batch.pk), 404, "no batch")
+        for given in ({"kind": "close_days", "day": 1}, {"kind": "extract", "created_by": "olga"}):
+            check_problem(get(client, token, Batch.objects.create(study=study, **given).pk), 404, "no batch")
 
     @pytest.mark.parametrize(
         ("rows", "lost", "given"),
@@ -269,8 +249,7 @@ class TestWho:
     def test_nor_does_it_when_role_or_grant_come_back_before_anyone_looked(
         self, client, person, study, ending, monkeypatch
     ):
-        of_study = Study.objects.get(slug="fair")
-        maker = person("otto", Role.OPERATOR, studies=[])
+        of_study, maker = Study.objects.get(slug="fair"), person("otto", Role.OPERATOR, studies=[])
         grant = give_grant(maker, study=of_study, until=today())
         token = feeds.create_token(study, name="weekly", days=3, by="otto")[1]
         give_grant(maker, study=of_study, until=today() + timedelta(days=1))
@@ -320,8 +299,9 @@ class TestWhatIsTold:
 
     def test_no_answer_tells_who_was_there_or_has_opted_out(self, client, token, operator, run_batches):
         nobody = self.answers(client, token, run_batches)
-        for table in (Batch, PresenceShard, DayState, VaultDay, AnswerShard, OptOutShard, OutboxDelta):
-            table.objects.all().delete()
+        tables = "Batch", "PresenceShard", "DayState", "VaultDay", "AnswerShard", "OptOutShard", "OutboxDelta"
+        for table in tables:
+            getattr(models, table).objects.all().delete()
         study = VaultStudy.objects.get()
         for body, profile in ((self.FILES[1], "default"), (self.FILES[2], "default"), (b"a\ne\n", "opt-out")):
             uploads.receive(
@@ -329,17 +309,13 @@ class TestWhatIsTold:
                 bytes_total=None, profile=profile,
             )  # fmt: skip
             run_batches()
-        assert OptOutShard.objects.exists()
+        assert models.OptOutShard.objects.exists()
         assert self.answers(client, token, run_batches) == nobody
         assert {name for told in nobody for name in told} == {
             "state", "is_final", "failure", "profile", "validate_only", "source", "timezone", "rows_read",
             "rows_accepted", "rows_ignored", "rows_rejected", "duplicate", "checks",
         }  # fmt: skip
         assert {told["state"] for told in nobody} == {"done"}
-
-    def test_a_batch_of_another_sender_is_found_by_no_token(self, client, study, token):
-        batch = Batch.objects.create(study=study, created_by="olga", kind=Batch.Kind.EXTRACT)
-        check_problem(get(client, token, batch.pk), 404, "no batch")
 
 
 @pytest.mark.usefixtures("as_operator")
@@ -350,14 +326,12 @@ class TestPage:
         shown = page(client, PAGE_URL)
         says(shown, "None yet", "http://testserver/api/v1/studies/fair/extracts/FILE?profile=default")
         response = client.post(PAGE_URL, {"name": "nightly", "days": "30"})
-        assert response.status_code == 200
-        assert "no-store" in response["Cache-Control"]
+        assert response.status_code == 200 and "no-store" in response["Cache-Control"]
         (text,) = set(re.findall(r"mobility-feed-[\w-]{43}", response.content.decode()))
         token = feeds.token_of(text)
         assert (token.name, token.created_by, token.study) == ("nightly", "olga", study)
         shown = page(client, PAGE_URL)
-        assert "nightly valid" in shown
-        assert text not in shown
+        assert "nightly valid" in shown and text not in shown
 
     def test_its_command_sends_a_file_and_shows_no_token(self, client, token, live_server, tmp_path):
         (tmp_path / "TOKEN").write_text(token + "\n")
@@ -369,8 +343,7 @@ class TestPage:
         )
         assert done.returncode == 0, done.stdout + done.stderr
         assert Batch.objects.get().created_by == "feed nightly"
-        assert "+ curl " in done.stderr
-        assert token not in done.stderr
+        assert "+ curl " in done.stderr and token not in done.stderr
 
     def test_the_way_up_is_one_that_the_person_may_go(self, client, study, person):
         for role, way in ((Role.OPERATOR, "/operator/"), (Role.ADMINISTRATOR, "/administrator/")):

@@ -1,14 +1,11 @@
-"""Days and sources on the calendar, and checks of files on the page of a batch.
-
-Which day is complete and what is unusual: tests/mobility/quality.
-"""
+"""Days and sources on the calendar, and checks of files on the page of a batch."""
+# Which day is complete and what is unusual: tests/mobility/quality.
 
 import csv
 import io
 import json
 import re
 from datetime import UTC, datetime, timedelta
-from io import BytesIO, StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -46,22 +43,15 @@ def shown(client, batch):
 
 
 def printed():
-    """What the command prints."""
-    out = StringIO()
+    out = io.StringIO()
     call_command("coverage", "fair", stdout=out)
     return json.loads(out.getvalue())
-
-
-def statuses():
-    (source,) = printed()["sources"]
-    return [day["status"] for day in source["days"]]
 
 
 class TestCoverage:
     def test_every_state_of_a_day_has_its_words_and_its_reason(self, client, study):
         text = page(client, COVERAGE_URL)
-        assert "Source default M missing 3 days" in text
-        assert "Not attributed to a day" not in text
+        assert "Source default M missing 3 days" in text and "Not attributed to a day" not in text
         ended(study, 1, {1: day_hours(100, silent=(9, 10)), 2: FULL, 3: FULL})
         ended(study, 2, {3: FULL}, state=Batch.State.FAILED, failure="3 of 9 rows cannot be used")
         text = page(client, COVERAGE_URL)
@@ -75,8 +65,7 @@ class TestCoverage:
 
     def test_days_end_in_the_time_zone_of_the_study(self, study):
         for now, first in (("21:59:59", "not_due"), ("22:00:00", "missing")):
-            at = datetime.fromisoformat(f"2024-05-01T{now}+00:00")
-            (source,) = coverage_of(study.pk, now=at).sources
+            (source,) = coverage_of(study.pk, now=datetime.fromisoformat(f"2024-05-01T{now}+00:00")).sources
             assert [day.status.value for day in source.days] == [first, "not_due", "not_due"]
 
     def test_sources_and_expected_ones_add_no_query(self, client, study, django_assert_max_num_queries):
@@ -87,8 +76,7 @@ class TestCoverage:
         text = page(client, COVERAGE_URL)
         assert "Source default C complete 1 day M missing 2 days" in text
         assert "Source core M missing 3 days" in text.split("Source default")[1]
-        assert "Source roaming C complete 1 day" in text
-        assert "Source people" not in text
+        assert "Source roaming C complete 1 day" in text and "Source people" not in text
         for at in range(3, 30):
             ended(study, at, {1 + at % 3: FULL}, profile=f"source-{at % 5}")
         with django_assert_max_num_queries(7, using="vault"):
@@ -134,8 +122,7 @@ class TestCoverage:
     def test_the_command_prints_one_json_value(self, study):
         ended(study, 1, {1: day_hours(100, silent=(9,)), 2: FULL, 3: FULL})
         failed = ended(study, 2, {2: FULL}, state=Batch.State.FAILED, failure="refused", more_to_come=True)
-        lost = ended(study, 3, state=Batch.State.FAILED, failure="truncated")
-        found = printed()
+        lost, found = ended(study, 3, state=Batch.State.FAILED, failure="truncated"), printed()
         assert (found["study"], found["timezone"]) == ("fair", "Europe/Paris")
         (source,) = found["sources"]
         assert source["source"] == "default"
@@ -171,14 +158,12 @@ class TestChecks:
 
     def test_every_number_stands_beside_its_whole_and_reasons_name_lines_and_columns(self, client, study):
         text = shown(client, self.full(study))
-        says(
-            text, "Earliest event Wed 1 May 2024, 08:00:00 (UTC+02:00)",
-            "Latest event Wed 1 May 2024, 20:00:00 (UTC+02:00)", "list 380 of 400 (95.0 %)",
-            "Duplicates 10 of 400 (2.5 %)", "Subscribers 123",
-            "age 90 of 400 (22.5 %) msisdn 0 of 400 (0.0 %)", "something is wrong with 40 of 400 rows",
-            "does not ask about 60 of 400 rows", "bad_timestamp 30 2, 3 time",
-            "unknown_value 10 8 one of age , gender", "outside_hours 60 time",
-        )  # fmt: skip
+        says(text, "Earliest event Wed 1 May 2024, 08:00:00 (UTC+02:00)")
+        says(text, "Latest event Wed 1 May 2024, 20:00:00 (UTC+02:00)", "list 380 of 400 (95.0 %)")
+        says(text, "Duplicates 10 of 400 (2.5 %)", "Subscribers 123")
+        says(text, "age 90 of 400 (22.5 %) msisdn 0 of 400 (0.0 %)", "something is wrong with 40 of 400 rows")
+        says(text, "does not ask about 60 of 400 rows", "bad_timestamp 30 2, 3 time")
+        says(text, "unknown_value 10 8 one of age , gender", "outside_hours 60 time")
         # opted out and misshapen rows are not asked for values
         rejected = {"wrong_columns": 5, "bad_text": 5}
         batch = self.full(study, rows_rejected=rejected, rows_ignored={"opted_out": 30})
@@ -188,14 +173,13 @@ class TestChecks:
         before = {"day_subscribers": {"1": 150}, "empty": {"age": 0}}
         ended(study, 1, {1: day_hours(300), 3: day_hours(300)}, checks=before)
         text = shown(client, self.full(study))
+        says(text, "4 things are unusual", "Thu 2 May 2024: Subscribers 123 150 1 earlier day as usual")
+        says(text, "no events between 09:00 and 10:00, where there are usually 300 rows")
         says(
             text,
-            "4 things are unusual",
-            "no events between 09:00 and 10:00, where there are usually 300 rows",
             "Rows accepted: 300, usually 1 200 (median of 2 earlier days). Is a part of the file missing?",
-            "Rejected rows: 10.0 % of the file, usually 0.0 % (1 earlier file).",
-            "Thu 2 May 2024: Subscribers 123 150 1 earlier day as usual",
         )
+        says(text, "Rejected rows: 10.0 % of the file, usually 0.0 % (1 earlier file).")
 
     def test_later_files_change_nothing_noticed_and_announced_ones_are_waited_for(self, client, study):
         batch = self.full(study)
@@ -204,21 +188,18 @@ class TestChecks:
         assert "Nothing unusual beside what came before" in shown(client, usual[1])
         Batch.objects.filter(pk=batch.pk).update(more_to_come=True, finished_at=START + timedelta(hours=12))
         text = shown(client, batch)
-        assert "compared when their last file is there" in text
-        assert "no events between" not in text
+        assert "compared when their last file is there" in text and "no events between" not in text
 
     def test_unmatched_cells_are_listed_and_can_be_downloaded(self, client, study):
         batch = self.full(study)
         text = shown(client, batch)
         says(text, "FR-0 100 FR-1 99", "FR-9 91", "5 rows with further cells are not listed.")
-        assert "1 row has a text there that does not look like a cell" in text
-        assert "FR-10" not in text
+        assert "1 row has a text there that does not look like a cell" in text and "FR-10" not in text
         response = client.get(reverse("operator:unmatched_cells", args=[batch.pk]))
         assert response.headers["Content-Type"] == "text/csv; charset=utf-8"
         assert f'filename="unmatched-cells-{batch.pk}.csv"' in response.headers["Content-Disposition"]
         rows = list(csv.reader(io.StringIO(response.content.decode())))
-        assert rows[:2] == [["cell_id", "rows"], ["FR-0", "100"]]
-        assert len(rows) == 13
+        assert (rows[:2], len(rows)) == ([["cell_id", "rows"], ["FR-0", "100"]], 13)
 
     def test_they_are_shown_after_reading_however_it_goes_on(self, client, study):
         failed = self.full(study, state=Batch.State.FAILED, failure="40 of 400 rows cannot be used")
@@ -238,9 +219,7 @@ class TestChecks:
         assert "for the next file" not in text
 
 
-class TestOfFiles:
-    """Checks of real files, from the upload to the page and to the calendar."""
-
+class TestOfFiles:  # checks of real files, from the upload to the page and to the calendar
     SWAPPED = "33699999999"  # an identifier in the column of the cells
 
     @pytest.fixture
@@ -256,7 +235,7 @@ class TestOfFiles:
         def run(*parts, **options):
             body = ("msisdn,time,age,cell\n" + "".join(parts)).encode()
             given = {"filename": "day.csv", "more_to_come": False, "bytes_total": len(body), **options}
-            batch = uploads.receive(BytesIO(body), study=study, by="olga", **given)
+            batch = uploads.receive(io.BytesIO(body), study=study, by="olga", **given)
             run_batches()
             batch.refresh_from_db()
             return batch
@@ -281,20 +260,12 @@ class TestOfFiles:
         )
         assert batch.state == Batch.State.DONE, batch.failure
         text = shown(client, batch)
-        says(
-            text,
-            "Earliest event Wed 1 May 2024, 08:00:00 (UTC+02:00)",
-            "Latest event Wed 1 May 2024, 23:59:59 (UTC+02:00)",
-            "list 43 of 47 (91.5 %)",  # 40 + 3; the cells of five others are unknown, strange or empty
-            "Duplicates 2 of 43 (4.7 %)",
-            "Subscribers 11",
-            "age 2 of 48 (4.2 %) cell 1 of 48 (2.1 %) msisdn 0 of 48 (0.0 %) time 0 of 48 (0.0 %)",
-            "something is wrong with 3 of 49 rows",
-            "bad_timestamp 1 49 time",
-            "wrong_columns 1 50",
-            "FR-999 2",
-            "1 row has a text there that does not look like a cell",
-        )
+        says(text, "Earliest event Wed 1 May 2024, 08:00:00 (UTC+02:00)", "Duplicates 2 of 43 (4.7 %)")
+        says(text, "Latest event Wed 1 May 2024, 23:59:59 (UTC+02:00)", "Subscribers 11", "FR-999 2")
+        says(text, "list 43 of 47 (91.5 %)")  # 40 + 3; the cells of five others are unknown, strange or empty
+        says(text, "age 2 of 48 (4.2 %) cell 1 of 48 (2.1 %) msisdn 0 of 48 (0.0 %) time 0 of 48 (0.0 %)")
+        says(text, "something is wrong with 3 of 49 rows", "bad_timestamp 1 49 time", "wrong_columns 1 50")
+        says(text, "1 row has a text there that does not look like a cell")
         kept = json.dumps([str(value) for value in Batch.objects.filter(pk=batch.pk).values_list()])
         assert "FR-999" in kept
         assert self.SWAPPED not in kept + text
@@ -305,8 +276,8 @@ class TestOfFiles:
         text = shown(client, batch)
         says(text, "something is wrong with 9 of 13 rows", "age 0 of 13 (0.0 %)")
         assert "Duplicates" not in text
-        assert statuses() == ["missing", "failed", "missing"]
+        (source,) = printed()["sources"]
+        assert [day["status"] for day in source["days"]] == ["missing", "failed", "missing"]
         take_in(filename="empty.csv")
         (lost,) = printed()["unattributed"]
-        assert lost["filename"] == "empty.csv"
-        assert "no rows" in lost["failure"]
+        assert lost["filename"] == "empty.csv" and "no rows" in lost["failure"]

@@ -1,7 +1,5 @@
-"""Pages of drafts: from a file or a study, through the form, past a second person, into force.
-
-The rules of the steps: tests/mobility/services/test_drafts.py.
-"""
+"""Pages of drafts: from a file or a study, through the form, past a second person, into force."""
+# The rules of the steps: tests/mobility/services/test_drafts.py.
 
 import re
 from decimal import Decimal
@@ -34,8 +32,7 @@ def officer(person) -> Client:
 
 
 @pytest.fixture
-def second(person) -> Client:
-    """Another administrator."""
+def second(person) -> Client:  # another administrator
     return browser_of(person("bea", Role.ADMINISTRATOR))
 
 
@@ -55,15 +52,7 @@ def send_file(client):
 
 @pytest.fixture
 def draft(client) -> PlanDraft:
-    """A study that is drafted from a file."""
     send_file(client)
-    return PlanDraft.objects.get()
-
-
-@pytest.fixture
-def next_version(client, study) -> PlanDraft:
-    """The next version of a study's plan."""
-    client.post("/administrator/fair/draft/")
     return PlanDraft.objects.get()
 
 
@@ -120,8 +109,7 @@ class TestSecondPerson:
         approved = page(client, url(draft))
         says(approved, "petra remarks: fine", "It needed a second person, because: It is a new study")
         assert "has to approve it" not in approved
-        published = take(client, draft, "publish")
-        assert "The study was created. Next: see who can see it" in published
+        assert "The study was created. Next: see who can see it" in take(client, draft, "publish")
         assert Study.objects.get().created_by == "adam"
         assert VaultStudy.objects.get().plan_hash == Plan.objects.get().spec_hash == draft.plan_hash
         assert "Approved by petra at" in page(client, "/administrator/fair/")
@@ -199,8 +187,7 @@ class TestForm:
 
     def test_what_is_right_is_saved_and_compared(self, client, draft):
         response = edited(client, draft, plan__epsilon="0,5", study__small_cell="30", indicator_0__weight="2")
-        assert response.status_code == 302
-        assert draft.definition["plan"]["epsilon"] == "0.5"
+        assert (response.status_code, draft.definition["plan"]["epsilon"]) == (302, "0.5")
         assert (draft.definition["small_cell"], draft.definition["indicators"][0]["weight"]) == (30, "2")
         assert (draft.revision, draft.edited_by) == (2, "adam")
         html = edited(client, draft, plan__epsilon_profile="0.5").content.decode()
@@ -259,10 +246,10 @@ class TestForm:
             lacks(html_of(client, address), "<b>x", "<script>1")
 
 
-class TestStudy:
-    """The next version of a study's plan, and copies of studies."""
-
-    def test_raising_needs_a_second_person_and_lowering_nobody_else(self, client, second, next_version):
+class TestStudy:  # the next version of a study's plan, and copies of studies
+    def test_raising_needs_a_second_person_and_lowering_nobody_else(self, client, second, study):
+        client.post("/administrator/fair/draft/")
+        next_version = PlanDraft.objects.get()
         assert "Nothing yet: the draft says what is in force." in page(client, url(next_version))
         edited(client, next_version, plan__epsilon="1.2")
         shown = page(client, url(next_version))
@@ -283,8 +270,7 @@ class TestStudy:
     def test_a_study_with_rows_offers_a_copy(self, client, study):
         VaultDay.objects.create(study=study, day=1)
         shown = page(client, "/administrator/fair/")
-        assert "is final, since rows were taken in under it" in shown
-        assert "Draft another version" not in shown
+        assert "is final, since rows were taken in under it" in shown and "Draft another version" not in shown
         response = client.post("/administrator/fair/draft/", follow=True)
         assert "copy it to a new study instead" in said(response)
         assert not PlanDraft.objects.exists()
@@ -302,11 +288,9 @@ class TestStudy:
         assert response.redirect_chain[-1][0] == url(draft, "edit/")
         assert 'name="study.slug"' not in response.content.decode()
         response = edited(client, draft, study__slug="other", plan__epsilon="0.5")
-        assert response.status_code == 422
-        assert "must stay &quot;fair&quot;" in said(response)
+        assert response.status_code == 422 and "must stay &quot;fair&quot;" in said(response)
         response = second.post("/administrator/fair/draft/", follow=True)
-        assert response.redirect_chain[-1][0] == url(draft)
-        assert "adam works on the other" in said(response)
+        assert response.redirect_chain[-1][0] == url(draft) and "adam works on the other" in said(response)
 
 
 def test_no_study_is_named_as_a_page_of_administrators():
@@ -320,8 +304,7 @@ class TestPages:
     def test_the_expected_visitors_change_the_intervals(self, client, draft):
         few, many = (page(client, url(draft, f"?visitors={n}")) for n in (100, 1_000_000))
         widths = [float(w) for text in (few, many) for w in re.findall(r"± ([\d.]+)\s?points", text)]
-        assert len(widths) == 4
-        assert widths[0] > 20 * widths[2]
+        assert len(widths) == 4 and widths[0] > 20 * widths[2]
         for odd in ("x", "", "-5", "9" * 50):
             assert client.get(url(draft, f"?visitors={odd}")).status_code == 200
 

@@ -26,12 +26,12 @@ from tests.mobility.views.pages import AS_OPERATOR, check_markup, html_of, page,
 from tests.mobility.views.small_study import GOOD, STUDY, STUDY_URL, extract, put, rows
 
 pytestmark = AS_OPERATOR
+SERVER = "https://reports.example.org"
 NOISY = STUDY.replace("epsilon = 1.0\n", "epsilon = 1.0\npresence_epsilon = 1.0\npresence_days = 2\n")
 
 
 @pytest.fixture
 def uploaded(client, study, run_batches) -> Batch:
-    """A file that is published."""
     batch = put(client)
     run_batches()
     return batch
@@ -64,8 +64,7 @@ class TestStudies:
         assert "second.csv Done 4 4 olga" in shown
         listed = page(client, "/operator/")
         says(listed, "Fair &amp; market", "1 published 1 open of 3 days", "second.csv Done")
-        first = Batch.objects.get(filename="day.csv")
-        assert "its days stay open for more files" in show(client, first)
+        assert "its days stay open for more files" in show(client, Batch.objects.get(filename="day.csv"))
 
     def test_rows_are_shown_of_every_file_and_of_no_other_change(self, client, study):
         for kind in Batch.Kind:
@@ -86,8 +85,7 @@ class TestBatch:
     def test_it_asks_for_itself_until_the_end_and_says_what_holds_it_up(self, client, study, run_batches):
         batch = put(client)
         waiting = fragment(client, batch)
-        assert f'hx-get="{url_of(batch)}" hx-trigger="every 1s"' in waiting
-        assert "<html" not in waiting
+        assert f'hx-get="{url_of(batch)}" hx-trigger="every 1s"' in waiting and "<html" not in waiting
         why = {"waits_since": timezone.now(), "waits_for": "is MOBILITY_STAGING_DIR mounted?"}
         for state in ("reading", "merging", "queued"):
             Batch.objects.filter(pk=batch.pk).update(state=state, **why)
@@ -101,14 +99,12 @@ class TestBatch:
                                     "z,2024-06-01T10:00:00,old\n"))  # fmt: skip
         run_batches()
         shown = show(client, batch)
-        says(
-            shown, "Done Published: analysts can read it now.",
-            "Format found CSV, commas, UTF-8 Time zone Europe/Paris",
-            "Rows read 9 Rows accepted 6 Subscriber-days 3 New subscribers 3",
-            "Timestamp that cannot be read bad_timestamp 1 8",
-            "Value outside the categories of its indicator unknown_value 1 9",
-            "Not on a day of the study outside_period 1", "Back to the study, for the next file",
-        )  # fmt: skip
+        says(shown, "Done Published: analysts can read it now.")
+        says(shown, "Format found CSV, commas, UTF-8 Time zone Europe/Paris")
+        says(shown, "Rows read 9 Rows accepted 6 Subscriber-days 3 New subscribers 3")
+        says(shown, "Timestamp that cannot be read bad_timestamp 1 8")
+        says(shown, "Value outside the categories of its indicator unknown_value 1 9")
+        says(shown, "Not on a day of the study outside_period 1", "Back to the study, for the next file")
         for words in ("never", "ancient", "See the report"):
             assert words not in shown
         client.force_login(person("both", Role.OPERATOR, Role.ANALYST))
@@ -142,8 +138,7 @@ class TestBatch:
         same, known = put(client), put(client, GOOD + rows("a").encode())
         run_batches()
         html = html_of(client, url_of(same))
-        assert "Nothing new: the same file was taken in before" in text_of(html)
-        assert url_of(uploaded) in html
+        assert "Nothing new: the same file was taken in before" in text_of(html) and url_of(uploaded) in html
         assert "It brought nothing new: the reports stay as they are." in show(client, known)
         assert "analysts can read it now" not in show(client, known)
 
@@ -165,8 +160,7 @@ class TestBatch:
         for fields, percent, words in steps:
             Batch.objects.filter(pk=batch.pk).update(**fields)
             html = fragment(client, batch)
-            assert f'value="{percent}"' in html
-            assert words in text_of(html)
+            assert f'value="{percent}"' in html and words in text_of(html)
 
     def test_a_queue_that_nobody_serves_a_batch_ahead_and_a_silent_worker_are_noticed(self, client, study):
         batch, ahead, minute = put(client), put(client, extract(rows("d"))), timedelta(minutes=1)
@@ -198,8 +192,7 @@ class TestDays:
         batch = Batch.objects.get(kind=Batch.Kind.CLOSE_DAYS)
         assert batch.created_by == "olga"
         shown = show(client, batch)
-        assert "The days are final." in shown
-        assert "Rows read" not in shown
+        assert "The days are final." in shown and "Rows read" not in shown
         assert list(VaultDay.objects.values_list("day", "state")) == [(1, "closed"), (2, "closed")]
         self.change(client, "close-days", day=3, confirm="on")
         run_batches()
@@ -207,16 +200,13 @@ class TestDays:
         assert "presence noise" not in page(client, STUDY_URL)  # other studies do not speak of it
         assert "Nothing was changed" in self.change(client, "void-day", day=1, confirm="on")
 
-    def test_a_second_person_sees_what_undoing_a_day_costs_and_approves_it(
-        self, client, person, study, uploaded, run_batches
-    ):
+    def test_another_person_sees_what_undoing_costs_and_approves(self, client, person, uploaded, run_batches):
         rises = "Undoing a published day raises epsilon of all values of a person (profile) from 1.5 to 2."
         says(page(client, STUDY_URL), rises, "A second person must approve that")
         asked = self.change(client, "void-day", day=1, confirm="on")
         says(asked, "Wed 1 May 2024 is not undone yet.", rises, "waits for the approval of a second person")
-        assert "The request was withdrawn" in said(
-            client.post(undo_url("operator:withdraw_undo"), follow=True)
-        )
+        withdraw = undo_url("operator:withdraw_undo")
+        assert "The request was withdrawn" in said(client.post(withdraw, follow=True))
         self.change(client, "void-day", day=1, confirm="on")
         officer, both = Client(), Client()
         officer.force_login(person("petra", Role.PRIVACY_OFFICER))
@@ -236,9 +226,7 @@ class TestDays:
         assert VaultDay.objects.count() == 0
         assert "decided already by petra" in said(officer.post(url, {"answer": "refuse"}, follow=True))
 
-    def test_undoing_takes_a_confirmation_and_frees_the_day(
-        self, client, study, uploaded, run_batches, settings
-    ):
+    def test_undoing_is_confirmed_and_frees_the_day(self, client, study, uploaded, run_batches, settings):
         for name in ("close-days", "void-day"):
             assert client.get(f"/operator/fair/{name}/").status_code == 405
             for data in ({"day": 1}, {"confirm": "on"}, *({"day": day, "confirm": "on"} for day in (9, "x"))):
@@ -262,8 +250,7 @@ class TestDays:
         assert "See the report" not in shown
         says(study, "waits for closing", "analysts see a day when it and all days before it are closed")
         assert "Publishes every day from the first to the chosen one, with presence noise" in study
-        assert "waiting for closing" in listed
-        assert " published" not in listed
+        assert "waiting for closing" in listed and " published" not in listed
         closed = intake.request_close_days(VaultStudy.objects.get(), through=2, by="olga")
         run_batches()
         assert "The days are final, and published with their noise." in show(client, closed)
@@ -285,12 +272,7 @@ def test_sizes_are_in_megabytes(done, total, words):
     assert wording.size_of(done, total) == words
 
 
-SERVER = "https://reports.example.org"
-
-
-class TestWaiting:
-    """While an analyst server that runs apart does not have everything."""
-
+class TestWaiting:  # while an analyst server that runs apart does not have everything
     @pytest.fixture(autouse=True)
     def batch(self, study, settings) -> Batch:
         """A batch that is done, in a zone that hands over to a server that is down."""
@@ -321,8 +303,7 @@ class TestWaiting:
         Handover.objects.update(problem="")
         assert SERVER not in page(client, "/operator/fair/")
         text = show(client, batch)
-        assert SERVER not in text
-        assert "analysts can read it now" in text
+        assert SERVER not in text and "analysts can read it now" in text
         assert outcomes.is_published(batch)
 
     @pytest.mark.parametrize(("error", "asked"), [(HandoverWaitsError, 1), (HandoverRefusedError, 2)])

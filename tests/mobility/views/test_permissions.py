@@ -1,7 +1,4 @@
-"""Who reaches what: every address and every path of the API, each role, the own study and another one.
-
-The rules are in access_rules.py.
-"""
+"""Who reaches what: every address and path of the API, each role, the own study and another."""
 
 import re
 from urllib.parse import parse_qs, urlsplit
@@ -24,7 +21,6 @@ from tests.mobility.views.conftest import OTHER, OWN, UNKNOWN, YESTERDAY
 from tests.mobility.views.pages import IN_BOTH
 
 pytestmark = IN_BOTH
-
 EVERY_ROLE = [*Role, None]
 LISTS = (
     "home", "reports:studies", "operator:studies", "administrator:studies", "access:tokens", "reading:docs",
@@ -38,8 +34,7 @@ ASKED = [(name, which) for name, rule in RULES.items() for which in ((OWN, OTHER
 def names(resolver, prefix=""):
     for pattern in resolver.url_patterns:
         if isinstance(pattern, URLResolver):
-            below = f"{prefix}{pattern.namespace}:" if pattern.namespace else prefix
-            yield from names(pattern, below)
+            yield from names(pattern, f"{prefix}{pattern.namespace}:" if pattern.namespace else prefix)
         elif isinstance(pattern, URLPattern):
             yield f"{prefix}{pattern.name}"
 
@@ -82,8 +77,7 @@ class TestAddresses:
             if response.status_code != 404:
                 seen.add((name, which))
                 assert response.status_code == RULES[name].expected, (name, which)
-            is_sent_away = response.headers.get("Location", "").startswith("/sign-in/")
-            assert not is_sent_away or name == "logout", name
+            assert not response.headers.get("Location", "").startswith("/sign-in/") or name == "logout", name
         assert seen == {(name, which) for name, which in ASKED if may_see(RULES[name], role, which)}
 
     @pytest.mark.parametrize("role", GRANTED, ids=str)
@@ -253,10 +247,8 @@ def share(study, *, by):
 
 
 def test_a_feed_opens_its_study_and_no_other(client, world):
-    token, text = feeds.create_token(
-        VaultStudy.objects.get(slug=OWN), name="nightly", days=1, by=COMMAND_LINE
-    )
-
+    own = VaultStudy.objects.get(slug=OWN)
+    token, text = feeds.create_token(own, name="nightly", days=1, by=COMMAND_LINE)
     Batch.objects.update(created_by="feed nightly")
 
     def statuses():
@@ -264,8 +256,7 @@ def test_a_feed_opens_its_study_and_no_other(client, world):
         asked, sent = [world.of[OWN], world.of[OTHER], UNKNOWN], bearer(text)
         batches = [client.get(reverse("api:batch", args=[each["batch"]]), **sent) for each in asked]
         files = [client.put(reverse("api:extract", args=[each["slug"], "x.csv"]), **sent) for each in asked]
-        assert batches[1].content == batches[2].content
-        assert files[1].content == files[2].content
+        assert (batches[1].content, files[1].content) == (batches[2].content, files[2].content)
         return [response.status_code for response in batches + files]
 
     assert statuses() == [200, 404, 404, 411, 404, 404]

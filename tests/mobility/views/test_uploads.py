@@ -1,7 +1,5 @@
-"""The tus server: what it answers, that bodies meet no upload handler, and that an upload goes on.
-
-Frames, holds and what is kept of names: tests/mobility/services/test_uploads.py.
-"""
+"""The tus server: what it answers, that bodies meet no upload handler, and that an upload goes on."""
+# Frames, holds and what is kept of names: tests/mobility/services/test_uploads.py.
 
 import errno
 import json
@@ -29,12 +27,11 @@ from tests.mobility.views.pages import AS_OPERATOR, html_of, page
 from tests.mobility.views.small_study import GOOD, STUDY_URL, TUS, UPLOADS_URL, begin, put, rows, send
 
 pytestmark = AS_OPERATOR
-FRAME = 50
 
 
 @pytest.fixture(autouse=True)
 def _small_frames(monkeypatch):
-    monkeypatch.setattr(staging, "FRAME_BYTES", FRAME)
+    monkeypatch.setattr(staging, "FRAME_BYTES", 50)
 
 
 @pytest.fixture
@@ -64,8 +61,7 @@ class TestServer:
     def test_it_says_what_it_does(self, client, study, settings):
         settings.MOBILITY_MAX_UPLOAD_BYTES = 1234
         response = client.options(UPLOADS_URL)
-        assert response.status_code == 204
-        assert response["Tus-Version"] == "1.0.0"
+        assert (response.status_code, response["Tus-Version"]) == (204, "1.0.0")
         assert response["Tus-Extension"] == "creation,termination,expiration"
         assert response["Tus-Max-Size"] == "1234"
         for method in (client.put, client.get):
@@ -77,8 +73,7 @@ class TestServer:
         asked = [client.post(UPLOADS_URL, headers=headers)]
         asked += [method(opened, headers=headers) for method in (client.head, client.patch, client.delete)]
         for response in asked:
-            assert response.status_code == 412
-            assert response["Tus-Version"] == "1.0.0"
+            assert (response.status_code, response["Tus-Version"]) == (412, "1.0.0")
         assert Batch.objects.get().state == Batch.State.RECEIVING
 
 
@@ -106,8 +101,7 @@ class TestOpen:
     )  # fmt: skip
     def test_what_cannot_be_opened_says_why(self, client, study, headers, words):
         response = client.post(UPLOADS_URL, headers={**TUS, **headers})
-        assert response.status_code == 400
-        assert words in response.json()["detail"]
+        assert response.status_code == 400 and words in response.json()["detail"]
         assert Batch.objects.count() == 0
 
     @pytest.mark.parametrize(
@@ -155,13 +149,10 @@ class TestSend:
         assert (response.status_code, response["Upload-Offset"]) == (204, "100")
         state = head(client, opened)
         assert (state["Upload-Offset"], state["Upload-Length"]) == ("100", str(len(GOOD)))
-        assert state["Cache-Control"] == "private, no-store"
-        assert state["Upload-Expires"].endswith("GMT")
+        assert state["Cache-Control"] == "private, no-store" and state["Upload-Expires"].endswith("GMT")
         response = send(client, opened, GOOD[120:], offset=120)
-        assert response.status_code == 409
-        assert "byte 100" in response.json()["detail"]
-        response = send(client, opened, GOOD[100:], offset=100)
-        assert response["Upload-Offset"] == str(len(GOOD))
+        assert response.status_code == 409 and "byte 100" in response.json()["detail"]
+        assert send(client, opened, GOOD[100:], offset=100)["Upload-Offset"] == str(len(GOOD))
         assert batch_of(opened).state == Batch.State.QUEUED
         assert UploadReader(batch_of(opened)).readall() == GOOD
 
@@ -185,8 +176,7 @@ class TestSend:
         uploads.append(batch_of(opened), BytesIO(GOOD), offset=0)
         assert batch_of(opened).state == Batch.State.RECEIVING
         assert head(client, opened)["Upload-Offset"] == str(len(GOOD))
-        assert batch_of(opened).state == Batch.State.QUEUED
-        assert head(client, opened).status_code == 200
+        assert (batch_of(opened).state, head(client, opened).status_code) == (Batch.State.QUEUED, 200)
         assert send(client, opened, b"more", offset=len(GOOD)).status_code == 410
 
     def test_a_large_body_never_meets_a_handler_of_the_framework(self, client, study, monkeypatch):
@@ -201,8 +191,7 @@ class TestSend:
 class TestGiveUp:
     def test_nothing_is_left(self, client, opened):
         send(client, opened, GOOD[:120])
-        assert discard(client, opened).status_code == 204
-        assert batch_of(opened).state == Batch.State.CANCELLED
+        assert (discard(client, opened).status_code, batch_of(opened).state) == (204, Batch.State.CANCELLED)
         assert staging.staged_batches() == set()
         for response in (head(client, opened), send(client, opened, GOOD), discard(client, opened)):
             assert response.status_code == 410
