@@ -47,6 +47,23 @@ h3_resolution = 6
 """
 CLOSED = {"closed_at": "2017-06-08T10:00:00+00:00", "certificate": {"erased": {"pseudonyms": 3}}}
 EVENT = f"batch.ended/{UUID(int=5)}"
+HEADERS = (handover.TIME, handover.DIGEST, handover.SENDER, handover.SIGNATURE)
+HEADS = [
+    b"", b"{}", b"[1]", b'{"number":1}', b"\xff", b"[" * 100_000,
+    b'{"number":true,"plan_hash":"","voided_days":0}', b'{"number":1,"plan_hash":{},"voided_days":0}',
+    b'{"number":1,"plan_hash":"","voided_days":-1}', b'{"number":1,"plan_hash":"","voided_days":1e9}',
+]  # fmt: skip
+DAMAGES = {
+    "definition": [
+        {"slug": "other"}, {"name": [1]}, {"name": "a\nb"}, {"name": "a" * 300}, {"days": 63},
+        {"market_share": "2"}, {"market_share": "NaN"}, {"first_day": "someday"}, {"indicators": []},
+        {"surprise": 1},
+    ],
+    "approval": [
+        {"review": "yes"}, {"review": "approved"}, {"review": "approved", "by": "paul", "at": "2017-05-01"},
+    ],
+    "area": [{"id": 1, "surprise": 2}, {"study_id": 1}, {"grid": {"x0_m": 0}}],
+}  # fmt: skip
 
 
 def parsed(text):
@@ -121,7 +138,6 @@ def south(db, data_dir):
 
 @pytest.fixture
 def created(north, definition):
-    """The zone `north` has handed its study over."""
     assert north.create(definition).json() == {"is_new": True}
     return north
 
@@ -169,8 +185,7 @@ class TestTaken:
         delete_study_rows(Study.objects.get())
         third = {"plan_version": 3, "plan_hash": plan_hash(definition.plan_spec(version=3))}
         assert north.create(definition, approval=approval, **third).json() == {"is_new": True}
-        assert Plan.objects.get().reviewed_at == approval.at
-        assert everything() == ours
+        assert (Plan.objects.get().reviewed_at, everything()) == (approval.at, ours)
         assert ours["Area"][0]["n_cells"] > 0
         assert (ours["Area"][0]["grid"] is not None) == places
 
@@ -180,24 +195,19 @@ class TestTaken:
         create_study_rows(noisy, by="sender north")
         ours = everything()
         delete_study_rows(Study.objects.get())
-        assert north.create(noisy).json() == {"is_new": True}
-        assert everything() == ours
+        assert (north.create(noisy).json(), everything()) == ({"is_new": True}, ours)
         assert ours["Study"][0]["presence"] is not None
         assert north.publish(publication_of(noisy)).status_code == 409  # exact counts
-        packed = replace(delta_of(noisy, n=-3), noisy_through=1).pack()
-        first = publication_of(noisy, packed=packed)
-        assert north.publish(first).json() == {"is_new": True}
-        assert visitors() == -3
+        first = publication_of(noisy, packed=replace(delta_of(noisy, n=-3), noisy_through=1).pack())
+        assert (north.publish(first).json(), visitors()) == ({"is_new": True}, -3)
         # A day whose noise was seen must not come again with other noise.
-        assert north.publish(first).status_code == 409
-        assert visitors() == -3
+        assert (north.publish(first).status_code, visitors()) == (409, -3)
 
     def test_neither_cells_nor_columns_cross(self):
         located = parsed(STUDY_FILE.read_text() + PLACES)
         body = body_of(located).decode()
         assert not [cell.cell_id for cell in located.area.cells if f'"{cell.cell_id}"' in body]
-        assert f'"{located.extract.subscriber}"' not in body
-        assert '"cells":[' not in body
+        assert f'"{located.extract.subscriber}"' not in body and '"cells":[' not in body
         assert '"places":[]' in body
 
     def test_a_publication_is_added_once(self, created, definition):
@@ -206,8 +216,7 @@ class TestTaken:
         assert visitors() == 500
         state = created.state()
         assert created.publish(body, publication=publication).json() == {"is_new": False}
-        assert visitors() == 500
-        assert created.state() == state
+        assert (visitors(), created.state()) == (500, state)
         assert state == {
             "study": SLUG, "is_known": True, "plan_hash": plan_hash(definition.plan_spec()),
             "publications": [str(publication)], "receipts": [], "is_closed": False,
@@ -223,8 +232,7 @@ class TestTaken:
 
     def test_a_study_without_data_gives_way_to_its_sender(self, created, definition):
         renamed = replace(definition, name="Renamed", first_day=date(2018, 6, 1))
-        assert created.create(renamed).json() == {"is_new": True}
-        assert Study.objects.get().name == "Renamed"
+        assert (created.create(renamed).json(), Study.objects.get().name) == ({"is_new": True}, "Renamed")
         assert created.create(renamed).json() == {"is_new": False}
         actors = [entry.actor for entry in LedgerEntry.objects.filter(kind="study.created")]
         assert actors == ["sender north"] * 2
@@ -251,28 +259,15 @@ class TestTaken:
         assert created.state()["receipts"] == [EVENT]
 
 
-HEADERS = (handover.TIME, handover.DIGEST, handover.SENDER, handover.SIGNATURE)
-HEADS = [
-    b"", b"{}", b"[1]", b'{"number":1}', b"\xff", b"[" * 100_000,
-    b'{"number":true,"plan_hash":"","voided_days":0}', b'{"number":1,"plan_hash":{},"voided_days":0}',
-    b'{"number":1,"plan_hash":"","voided_days":-1}', b'{"number":1,"plan_hash":"","voided_days":1e9}',
-]  # fmt: skip
-
-
-class TestRefused:
-    """Nothing may change, and the answer says why."""
-
+class TestRefused:  # nothing may change, and the answer says why
     @pytest.fixture(autouse=True)
     def _with_data(self, created, definition):
         created.publish(publication_of(definition), publication=UUID(int=1))
 
     def refused(self, response, status, said):
         assert response.status_code == status, response.content
-        assert response["Content-Type"] == "application/problem+json"
-        assert said in response.json()["detail"]
-        assert visitors() == 500
-        assert Publication.objects.count() == 1
-        assert Study.objects.count() == 1
+        assert response["Content-Type"] == "application/problem+json" and said in response.json()["detail"]
+        assert (visitors(), Publication.objects.count(), Study.objects.count()) == (500, 1, 1)
 
     def test_a_message_that_was_tampered_with(self, north, south, definition):
         publication, body = uuid4(), publication_of(definition)
@@ -296,9 +291,7 @@ class TestRefused:
                 assert response.status_code in (400, 401)
                 assert response["Content-Type"] == "application/problem+json"
 
-    def test_a_body_that_is_too_large_and_an_unknown_sender_before_it_is_read(
-        self, north, definition, settings
-    ):
+    def test_a_body_that_is_too_large_and_an_unknown_sender_unread(self, north, definition, settings):
         stranger = Operator("stranger")
         self.refused(stranger.publish(publication_of(definition)), 401, "not registered")
         assert stranger.create(replace(definition, slug="mine")).status_code == 401
@@ -308,8 +301,7 @@ class TestRefused:
 
     def test_a_message_of_another_time_and_of_a_revoked_sender(self, north, definition):
         for age_s in (301, 86_400, -301):
-            answer = north.publish(publication_of(definition), age_s=age_s)
-            self.refused(answer, 401, "set both clocks")
+            self.refused(north.publish(publication_of(definition), age_s=age_s), 401, "set both clocks")
         call_command("revoke_sender", "north")
         self.refused(north.publish(publication_of(definition)), 401, "revoked")
 
@@ -343,8 +335,7 @@ class TestRefused:
         smaller = Delta.zero(replace(definition, days=3).plan_spec()).pack()
         bomb = packed[:5] + b"\xff\xff" + b"\xff\xff" * 255 + packed[-50:]
         for damaged in (b"x", smaller, bomb, packed[:-4], packed + b"x"):
-            answer = north.publish(publication_of(definition, packed=damaged))
-            self.refused(answer, 422, "packed delta must")
+            self.refused(north.publish(publication_of(definition, packed=damaged)), 422, "packed delta must")
 
     def test_a_publication_whose_head_is_none(self, north):
         for line in HEADS:
@@ -354,21 +345,7 @@ class TestRefused:
         for method in ("get", "put", "delete", "head"):
             assert getattr(north.client, method)(ROOT + SLUG).status_code == 405
         assert north.client.post(f"{ROOT}{SLUG}/state").status_code == 405
-        session = signed_in(person("adam", Role.ADMINISTRATOR))
-        assert session.get(f"{ROOT}{SLUG}/state").status_code == 400
-
-
-DAMAGES = {
-    "definition": [
-        {"slug": "other"}, {"name": [1]}, {"name": "a\nb"}, {"name": "a" * 300}, {"days": 63},
-        {"market_share": "2"}, {"market_share": "NaN"}, {"first_day": "someday"}, {"indicators": []},
-        {"surprise": 1},
-    ],
-    "approval": [
-        {"review": "yes"}, {"review": "approved"}, {"review": "approved", "by": "paul", "at": "2017-05-01"},
-    ],
-    "area": [{"id": 1, "surprise": 2}, {"study_id": 1}, {"grid": {"x0_m": 0}}],
-}  # fmt: skip
+        assert signed_in(person("adam", Role.ADMINISTRATOR)).get(f"{ROOT}{SLUG}/state").status_code == 400
 
 
 def damaged(content):
@@ -412,23 +389,24 @@ def test_a_receipt_that_is_none_is_refused(created):
     assert not LedgerEntry.objects.filter(kind="batch.ended").exists()
 
 
+def fails(said, *command):
+    with pytest.raises(CommandError, match=said):
+        call_command(*command)
+
+
 class TestSenders:
     def test_names_and_keys_have_a_form(self):
         right = "A" * 43 + "="
         for name, key in (("North", right), ("a b", right), ("n", "AAAA"), ("n", "?"), ("n", "")):
-            with pytest.raises(CommandError, match="must"):
-                call_command("register_sender", name, key)
+            fails("must", "register_sender", name, key)
         assert not Sender.objects.exists()
-        with pytest.raises(CommandError, match="no sender 'north'; senders: none yet"):
-            call_command("revoke_sender", "north")
+        fails("no sender 'north'; senders: none yet", "revoke_sender", "north")
 
     def test_a_name_and_a_key_are_given_once(self):
         one, two = (Operator().public_key for _ in range(2))
         call_command("register_sender", "north", one)
-        with pytest.raises(CommandError, match="name must be new"):
-            call_command("register_sender", "north", two)
-        with pytest.raises(CommandError, match="public key must be new"):
-            call_command("register_sender", "south", one)
+        fails("name must be new", "register_sender", "north", two)
+        fails("public key must be new", "register_sender", "south", one)
         (entry,) = LedgerEntry.objects.filter(kind="sender.registered")
         assert entry.facts["sender"] == "north"
 
@@ -437,13 +415,11 @@ class TestSenders:
         call_command("register_sender", "north", old.public_key)
         old.create(definition)
         call_command("revoke_sender", "north")
-        with pytest.raises(CommandError, match="public key must be new"):
-            call_command("register_sender", "north", old.public_key, "--replace")
+        fails("public key must be new", "register_sender", "north", old.public_key, "--replace")
         call_command("register_sender", "north", new.public_key, "--replace")
         assert old.publish(publication_of(definition)).status_code == 401
         assert new.publish(publication_of(definition)).json() == {"is_new": True}
-        with pytest.raises(CommandError, match="no sender 'west'"):
-            call_command("register_sender", "west", Operator().public_key, "--replace")
+        fails("no sender 'west'", "register_sender", "west", Operator().public_key, "--replace")
 
     def test_studies_of_a_database_that_was_shared_go_on_under_a_sender(self, definition, settings):
         north, south, publication = registered("north"), registered("south"), uuid4()
@@ -457,18 +433,14 @@ class TestSenders:
         told = {"study_slug": SLUG, "plan_hash": plan_hash(plan), "voided_days": 0}
         apply_publication(publication_id=publication, delta=delta, **told)
         record(LedgerKind.BATCH_ENDED, actor="olga", study=SLUG, facts={"rows_read": 3}, event_id=EVENT)
-        with pytest.raises(CommandError, match="must run where MOBILITY_ZONE is analyst"):
-            call_command("adopt_studies", "north")
+        fails("must run where MOBILITY_ZONE is analyst", "adopt_studies", "north")
         settings.HAS_VAULT = False
-        with pytest.raises(CommandError, match="no sender 'west'"):
-            call_command("adopt_studies", "west")
+        fails("no sender 'west'", "adopt_studies", "west")
         call_command("adopt_studies", "north")
-
         state = north.state()
         assert (state["publications"], state["receipts"]) == ([str(publication)], [EVENT])
         assert north.publish(body, publication=publication).json() == {"is_new": False}
-        assert north.publish(body).json() == {"is_new": True}
-        assert south.publish(body).status_code == 404
+        assert (north.publish(body).json(), south.publish(body).status_code) == ({"is_new": True}, 404)
         owners = dict(SentStudy.objects.values_list("study__slug", "sender__name"))
         assert owners == {SLUG: "north", "of-south": "south"}
         assert adopt_studies("north", by="ada") == []  # nothing is left to adopt
@@ -489,7 +461,6 @@ def test_a_cap_of_the_analyst_server_stops_a_study_that_is_handed_over(north, de
     cap = {"population": definition.population, "unit": "profile", "period": "ever", "by": "ada"}
     propose_cap(**cap, epsilon=(spent / 2).quantize(Decimal("0.01")))
     refused = north.create(definition)
-    assert refused.status_code == 409
-    assert "budget" in refused.json()["detail"]
+    assert refused.status_code == 409 and "budget" in refused.json()["detail"]
     assert not Study.objects.exists()
     assert north.create(replace(definition, population="others")).status_code == 200

@@ -55,13 +55,10 @@ def report(study, slug, first, last):
 
 
 def refusal(answer, status):
-    """The problem that an answer is."""
     assert answer.status_code == status, answer.content
     assert answer["Content-Type"] == "application/problem+json"
     found = answer.json()
-    assert (found["type"], found["status"]) == ("about:blank", status)
-    assert found["title"]
-    assert found["detail"]
+    assert (found["type"], found["status"]) == ("about:blank", status) and found["title"] and found["detail"]
     return found
 
 
@@ -71,15 +68,13 @@ def rows_of(study):
 
 
 class TestNumbers:
-    def test_an_estimate_is_that_of_the_exports_by_default_of_the_study_or_of_one_day(self, program, fair):
+    def test_an_estimate_is_that_of_the_exports_by_default_of_the_study_and_csv_too(self, program, fair):
         found = program.read(f"{GENDER}/estimates", from_="2024-05-31", to="2024-06-01")
         assert found == report(fair, "gender", 2, 3)
         assert found["estimates"][0]["ci_low"] < found["estimates"][0]["frequency"]
         assert program.read(f"{GENDER}/estimates") == report(fair, "gender", 1, 4)
         assert program.read(f"{GENDER}/estimates", from_="2024-06-01") == report(fair, "gender", 3, 3)
         assert program.read(f"{GENDER}/estimates", to="2024-05-31") == report(fair, "gender", 1, 2)
-
-    def test_csv_is_that_of_the_exports(self, program, fair):
         answer = program.get(f"{GENDER}/estimates", {"format": "csv", "from": "2024-05-30"})
         assert answer["Content-Type"] == "text/csv; charset=utf-8"
         found = selectors.window_report(fair.indicators.get(slug="gender"), Window(1, 1))
@@ -133,17 +128,14 @@ class TestNumbers:
         assert (found["n_visitors"], found["estimates"][0]["frequency"]) == (None, None)
         assert found["estimates"][0]["status"] == "suppressed"
 
-    def test_a_study_says_what_where_and_when(self, program, fair):
+    def test_a_study_says_what_where_and_when_and_its_indicators_their_public_categories(self, program, fair):
         found = program.read(FAIR)
         assert found["visitor"] == {"min_minutes": 60, "from": "06:00", "to": "23:59"}
-        assert (found["days"], found["n_windows"]) == (4, 10)
-        assert found["indicators"] == ["gender", "age", "stay"]
+        assert (found["days"], found["n_windows"], found["indicators"]) == (4, 10, ["gender", "age", "stay"])
         assert found["plan"]["mechanism"] == "smp-grr"
         assert found["n_visitors"] == int(selectors.visitor_unions(fair)[1, 4])
         assert program.read("studies")["items"][0]["n_visitors"] == found["n_visitors"]
         assert program.read(f"{FAIR}/statement")["study"]["slug"] == fair.slug
-
-    def test_indicators_have_their_public_categories(self, program, fair):
         found = program.read(f"{FAIR}/indicators")["items"]
         assert [row["indicator"] for row in found] == ["gender", "age", "stay"]
         assert found[1]["categories"] == ["<18", "18-24", "25 & older"]
@@ -160,17 +152,13 @@ class TestParts:
         for offset, first, end in ((3, 0, 3), (4, 0, 4), (9, 5, 9), (1000, 6, 10)):
             links = program.get(f"{GENDER}/windows", {"limit": 4, "offset": offset})["Link"]
             before = re.search(r'<http://testserver(/[^>]*)>; rel="prev"', links)[1]
-            found = program.client.get(before, headers=program.headers).json()["items"]
-            assert found == whole[first:end]
+            assert program.client.get(before, headers=program.headers).json()["items"] == whole[first:end]
         assert 'rel="prev"' not in program.get(f"{GENDER}/windows", {"limit": 4})["Link"]
         assert program.read(f"{GENDER}/windows", offset=1000)["items"] == []
 
-    def test_a_part_of_many_categories_has_fewer_windows_and_leads_to_the_rest(
-        self, program, fair, monkeypatch
-    ):
+    def test_a_part_of_many_categories_has_fewer_windows_and_leads_on(self, program, fair, monkeypatch):
         whole = program.read(f"{GENDER}/windows")["items"]
-        n_categories = len(whole[0]["estimates"])
-        monkeypatch.setattr(site, "ESTIMATES_MAX", 4 * n_categories + 1)
+        monkeypatch.setattr(site, "ESTIMATES_MAX", 4 * len(whole[0]["estimates"]) + 1)
         assert program.read(f"{GENDER}/windows")["items"] == whole[:4]
         assert program.read_parts(f"{GENDER}/windows", limit=200) == whole
         monkeypatch.setattr(site, "ESTIMATES_MAX", 1)
@@ -199,23 +187,20 @@ class TestDocument:
         for methods in document["paths"].values():
             assert list(methods) == ["get"]
             assert set(methods["get"]["responses"]) == {"200", "304", "401", "404", "422"}
-            refusal = methods["get"]["responses"]["404"]["content"]
-            assert list(refusal) == ["application/problem+json"]
+            assert list(methods["get"]["responses"]["404"]["content"]) == ["application/problem+json"]
         assert set(document["components"]["securitySchemes"]) == {"Token", "Session"}
 
     def test_a_study_without_data_has_zeros_and_nulls(self, program):
         assert "Link" not in program.get("studies", {"offset": 5})  # an empty list has no parts
         factory.create()
         day = program.read(f"{GENDER}/estimates", from_="2024-05-30")
-        assert (day["n_visitors"], day["n_reports"]) == (0, 0)
-        assert day["estimates"][0]["frequency"] is None
+        assert (day["n_visitors"], day["n_reports"]) == (0, 0) and day["estimates"][0]["frequency"] is None
         assert {row["status"] for row in program.read(FAIR)["coverage"]} == {"not_collected"}
 
     def test_head_answers_like_get_without_the_body_and_sessions_may_try(self, program, reader, fair):
         assert reader.get("/api/v1/studies").json()["count"] == 1
         answer = program.client.head(f"/api/v1/{FAIR}", headers=program.headers)
-        assert (answer.status_code, answer.content) == (200, b"")
-        assert answer["ETag"] == program.get(FAIR)["ETag"]
+        assert (answer.status_code, answer.content, answer["ETag"]) == (200, b"", program.get(FAIR)["ETag"])
 
 
 class TestEveryAddress:
@@ -256,9 +241,7 @@ class TestTokens:
         # Beside a session, too.
         refusal(reader.get("/api/v1/studies", headers={"Authorization": "Bearer x"}), 401)
 
-    def test_expired_and_revoked_ones_open_nothing_and_others_end_with_the_role_of_their_owner(
-        self, program, analyst
-    ):
+    def test_expired_and_revoked_ones_open_nothing_and_others_end_with_the_role(self, program, analyst):
         now = timezone.now()
         assert program.get("studies").status_code == 200
         for state in ({"expires_at": now}, {"expires_at": now + timedelta(days=1), "revoked_at": now}):
@@ -305,10 +288,14 @@ class TestTokens:
 
 
 class TestRefusals:
-    def test_what_is_not_there(self, program, fair):
+    def test_what_is_not_there_and_a_window_that_the_study_does_not_have(self, program, fair):
         missing = ["nowhere", "studies/", "studies/nope", "studies/a%00b"]
         for path in [*missing, f"{FAIR}/nope", f"{FAIR}/indicators/nope"]:
             refusal(program.get(path), 404)
+        backwards = {"from": "2024-06-01", "to": "2024-05-30"}
+        for query in ({"from": "2030-01-01"}, backwards, {"to": "2024-05-01"}):
+            found = refusal(program.get(f"{GENDER}/estimates", query), 422)
+            assert "window must lie within 2024-05-30 to 2024-06-02" in found["detail"]
 
     def test_a_parameter_that_means_nothing_is_named(self, program, fair):
         for parameter, value, said in (
@@ -324,12 +311,6 @@ class TestRefusals:
         for parameter, value in (("limit", "0"), ("limit", "201"), ("offset", "-1"), ("limit", "x")):
             found = refusal(program.get(f"{GENDER}/windows", {parameter: value}), 422)
             assert found["errors"][0]["parameter"] == parameter
-
-    def test_a_window_that_the_study_does_not_have(self, program, fair):
-        backwards = {"from": "2024-06-01", "to": "2024-05-30"}
-        for query in ({"from": "2030-01-01"}, backwards, {"to": "2024-05-01"}):
-            found = refusal(program.get(f"{GENDER}/estimates", query), 422)
-            assert "window must lie within 2024-05-30 to 2024-06-02" in found["detail"]
 
     def test_a_union_that_does_not_exist(self, program):
         map_factory.create_located(factory.HALF_STAY, location=replace(map_factory.LOCATION, max_values=2))
@@ -351,9 +332,7 @@ class TestRefusals:
         assert levels == ["ERROR"]
 
 
-class TestEtag:
-    """Whatever an answer depends on changes its tag."""
-
+class TestEtag:  # whatever an answer depends on changes it
     @pytest.mark.parametrize("path", [f"{GENDER}/estimates", FAIR, "studies", f"{FAIR}/statement"])
     def test_it_follows(self, program, fair, path):
         before = program.get(path)
@@ -398,8 +377,7 @@ class TestPlaces:
         assert (day["first_day"], day["last_day"]) == ("2024-05-31", "2024-05-31")
         assert (day["density_status"], day["zones"][0]["subscribers"]) == ("not_computed", None)
         found = program.read(SQUARES, all="true")
-        assert (found["count"], found["next"]) == (GRID.n_cells, None)
-        assert found["items"] == rows_of(computed)
+        assert (found["count"], found["next"], found["items"]) == (GRID.n_cells, None, rows_of(computed))
         assert found["window"]["grid"] == GRID.to_json()
         assert found["window"]["projection"] == computed.area.projection
         assert found["window"]["n_reports"] == 3000
@@ -423,9 +401,7 @@ class TestPlaces:
         assert program.read_parts(SQUARES, limit=100) == whole
 
     @pytest.mark.parametrize("path", [PLACES, SQUARES])
-    def test_what_is_unchanged_is_not_sent_again_until_the_density_comes(
-        self, program, located, path, monkeypatch
-    ):
+    def test_what_is_unchanged_is_not_sent_until_the_density_comes(self, program, located, path, monkeypatch):
         first = program.get(path)
         assert program.get(path, **{"If-None-Match": first["ETag"]}).status_code == 304
         monkeypatch.setattr(tasks.compute_density, "delay_on_commit", lambda _pk: None)
@@ -435,8 +411,7 @@ class TestPlaces:
         DensityMap.objects.update(state="failed")
         third = program.get(path, **{"If-None-Match": second["ETag"]})
         assert third.status_code == 200
-        facts = third.json() if path == PLACES else third.json()["window"]
-        assert facts["density_status"] == "failed"
+        assert (third.json() if path == PLACES else third.json()["window"])["density_status"] == "failed"
 
     def test_answers_are_as_the_document_says_in_every_state(self, program, located):
         check_answers(program, PLACES, SQUARES)

@@ -26,7 +26,6 @@ def signed_in(user: User) -> Client:
 
 @pytest.fixture
 def boss(administrator):
-    """An administrator who is signed in."""
     return signed_in(administrator)
 
 

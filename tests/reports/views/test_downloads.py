@@ -25,21 +25,18 @@ from reports.selectors import Window
 pytestmark = pytest.mark.django_db
 OF_ANY_INDICATOR = [ending for ending, found in FORMATS.items() if not found.needs_zones]
 AGE = "/studies/fair-2024/age/"
-ADDRESSES = {
-    Scope.WINDOW: AGE + "export.{}?from=2024-05-31&to=2024-06-01",
-    Scope.DAYS: AGE + "days.{}",
-    Scope.STUDY: "/studies/fair-2024/export.{}",
-}
-NAMES = {
-    Scope.WINDOW: "fair-2024_age_2024-05-31_2024-06-01",
-    Scope.DAYS: "fair-2024_age_days",
-    Scope.STUDY: "fair-2024",
-}
+ADDRESSES = {Scope.DAYS: AGE + "days.{}", Scope.STUDY: "/studies/fair-2024/export.{}"}
+ADDRESSES |= {Scope.WINDOW: AGE + "export.{}?from=2024-05-31&to=2024-06-01"}
+NAMES = {Scope.WINDOW: "_age_2024-05-31_2024-06-01", Scope.DAYS: "_age_days", Scope.STUDY: ""}
 BUNDLE, STATEMENT = "/studies/fair-2024/bundle.zip", "/studies/fair-2024/statement.json"
 COMPARED = "kind=windows&from=2024-05-31&to=2024-06-02&with_from=2024-05-30&measure=visitors"
 MOVED = "show=there_again&day=2024-05-31&category=1"
 WINDOW_OPTIONS = {"order": "sorted", "measure": "visitors", "values": "consistent"}
 DAYS_OPTIONS = {"show": "cumulative", "form": "multiples", "measure": "visitors"}
+LINKS = [
+    ("", {"from": "2024-05-31", "to": "2024-06-01"}, list(WINDOW_OPTIONS.items())),
+    ("days/", {}, [*DAYS_OPTIONS.items(), ("category", "2"), ("category", "0")]),
+]
 
 
 @pytest.fixture
@@ -79,7 +76,8 @@ class TestFiles:
         for found in formats_for(scope):
             answer = file_of(reader, ADDRESSES[scope].format(found.ending))
             assert answer["Content-Type"] == found.content_type
-            assert answer["Content-Disposition"] == f'attachment; filename="{NAMES[scope]}.{found.ending}"'
+            name = f"fair-2024{NAMES[scope]}.{found.ending}"
+            assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
             if not found.is_drawn:
                 assert answer.content == render_file(selection, ending=found.ending)
             elif scope == Scope.STUDY:
@@ -160,8 +158,7 @@ class TestOptions:
         assert window != select_window(age, Window(2, 3))
         categories = "category=2&category=77&category=x"
         for ending in OF_ANY_INDICATOR:
-            is_drawn = FORMATS[ending].is_drawn
-            plain = ADDRESSES[Scope.WINDOW].format(ending)
+            is_drawn, plain = FORMATS[ending].is_drawn, ADDRESSES[Scope.WINDOW].format(ending)
             answer = reader.get(f"{plain}&{urlencode(WINDOW_OPTIONS)}")
             assert drawn.pop() == window if is_drawn else answer.content == reader.get(plain).content
             plain = ADDRESSES[Scope.DAYS].format(ending)
@@ -170,13 +167,7 @@ class TestOptions:
             name = "fair-2024_age_cumulative" if is_drawn else "fair-2024_age_days"
             assert f'"{name}.{ending}"' in answer["Content-Disposition"]
 
-    @pytest.mark.parametrize(
-        ("page", "kept", "options"),
-        [
-            ("", {"from": "2024-05-31", "to": "2024-06-01"}, list(WINDOW_OPTIONS.items())),
-            ("days/", {}, [*DAYS_OPTIONS.items(), ("category", "2"), ("category", "0")]),
-        ],
-    )
+    @pytest.mark.parametrize(("page", "kept", "options"), LINKS)
     def test_links_carry_the_options_of_the_page(self, reader, fair, page, kept, options):
         links = links_of(reader, f"{AGE}{page}?{urlencode([*kept.items(), *options])}")
         assert len(links) == len(OF_ANY_INDICATOR)
@@ -191,5 +182,4 @@ class TestOptions:
         files = [f"{AGE}compare.csv?{COMPARED}", AGE + "movement.csv", BUNDLE, STATEMENT]
         for address in [*pages, *files, *(ADDRESSES[scope].format("csv") for scope in Scope)]:
             head = reader.head(address)
-            assert (head.status_code, head.content) == (200, b"")
-            assert reader.post(address).status_code == 405
+            assert (head.status_code, head.content, reader.post(address).status_code) == (200, b"", 405)

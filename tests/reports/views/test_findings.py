@@ -62,8 +62,7 @@ def moves(client, slug="age", **query):
 
 class TestComparisons:
     def test_table_and_chart_show_the_differences(self, reader, fair):
-        page = get(reader, **WINDOWS)
-        age = fair.indicators.get(slug="age")
+        page, age = get(reader, **WINDOWS), fair.indicators.get(slug="age")
         expected = compare.compare_windows(age, Window(2, 4), Window(1, 2), of="frequency")
         for row, cells in zip(expected.rows, rows_of(page), strict=True):
             change, spread = wording_compare.change, wording_compare.change_range
@@ -112,8 +111,7 @@ class TestComparisons:
         assert "No other study has an indicator with the same categories" in alone
         other_study()
         asked = get(reader, kind="studies")
-        assert asked.context["state"] == "ask"
-        assert "The next fair: Band" in words(asked)
+        assert asked.context["state"] == "ask" and "The next fair: Band" in words(asked)
         page = get(reader, kind="studies", **BUSY, **{"with": "fair-2025/band", "with_from": "2025-05-30"})
         assert [cells[0] for cells in rows_of(page)] == ["&lt;18", "18-24", "25 &amp; older"]
         assert "The next fair, Fri 30 May 2025" in words(page)
@@ -137,8 +135,7 @@ class TestComparisons:
             ({"kind": "baseline", **SECOND, "day": "2"}, "None of these other days has numbers"),
         ):
             page = get(reader, **query)
-            assert page.status_code == 200
-            assert message in words(page)
+            assert page.status_code == 200 and message in words(page)
 
     def test_nonsense_in_the_address_is_answered_in_words(self, reader, fair):
         other_study()
@@ -183,14 +180,12 @@ class TestComparisons:
     def test_what_is_not_reliable_has_its_interval_and_neither_number_nor_verdict(self, reader):
         study = factory.published(n=400)
         days = {"from": "2024-05-30", "to": "2024-06-02", "with_from": "2024-05-30", "with_to": "2024-05-30"}
-        page = get(reader, "gender", kind="windows", **days)
-        gender = study.indicators.get(slug="gender")
+        page, gender = get(reader, "gender", kind="windows", **days), study.indicators.get(slug="gender")
         found = compare.compare_windows(gender, Window(1, 4), Window(1, 1), of="frequency")
         assert "Not reliable: the intervals of one side at least" in words(page)
         for row, cells in zip(found.rows, rows_of(page), strict=True):
             assert cells[1] == f"? not reliable {wording_compare.change_range(row, 'frequency')}"
-            assert cells[2].startswith(wording.percent(row.value.value))
-            assert cells[4] == "? not reliable"
+            assert cells[2].startswith(wording.percent(row.value.value)) and cells[4] == "? not reliable"
             assert wording_compare.change(row, "frequency") not in page.content.decode()
         assert "Holm" not in words(page)
         (trace,) = drawn_on(page)
@@ -202,8 +197,7 @@ class TestMovements:
     @pytest.mark.parametrize("show", Show)
     def test_table_and_chart_show_the_same_figures(self, reader, fair, show):
         page = moves(reader, show=show)
-        assert Markup(page.content.decode()).refused == []
-        assert "unsafe" not in page["Content-Security-Policy"]
+        assert Markup(page.content.decode()).refused == [] and "unsafe" not in page["Content-Security-Policy"]
         found, text, drawn = movement(fair.indicators.get(slug="age"), show=show), words(page), 0
         for estimate in (each for point in found.points for each in point.estimates):
             drawn += estimate.ci_low is not None
@@ -236,7 +230,7 @@ class TestMovements:
             low = shown["y"][place] - shown["error_y"]["arrayminus"][place]
             assert (low, high) == pytest.approx((estimate.ci_low, estimate.ci_high), abs=1e-2)
 
-    def test_totals_are_exact_and_say_so(self, reader, fair):
+    def test_totals_are_exact_and_say_so_and_intervals_and_bounds_are_told_apart(self, reader, fair):
         page = moves(reader)
         assert "All visitors (exact)" in words(page)
         found = movement(fair.indicators.get(slug="age"))
@@ -247,11 +241,8 @@ class TestMovements:
         first, again = drawn_on(page, "totals-figure")[:2]
         sums = [one + other for one, other in zip(first["y"], again["y"], strict=True)]
         assert sums == [day.coverage.visitors for day in found.totals]
-
-    def test_exact_intervals_and_bounds_are_told_apart(self, reader, fair):
         exact, bounds = (words(moves(reader, show=show)) for show in ("arrivals", "there_again"))
-        assert "intervals are exact" in exact
-        assert "at least 95 %" not in exact
+        assert "intervals are exact" in exact and "at least 95 %" not in exact
         assert "holds the truth in at least 95 % of cases" in bounds
         assert bounds.count("at least 95 %") == 3  # the sentence, and the two days that are apart
 
@@ -260,8 +251,7 @@ class TestMovements:
         links = [link for link in Markup(page).links if link.startswith("?")]
         assert len(links) == len(Show)
         for link in links:
-            assert "day=2024-05-31" in link
-            assert "category=1" in link
+            assert "day=2024-05-31" in link and "category=1" in link
             assert moves(reader, **dict(pair.split("=") for pair in link[1:].split("&"))).status_code == 200
         assert '<option value="2024-05-31" selected>' in page
         found = moves(reader, show="there_again", day="2024-06-01").context["found"]
@@ -279,30 +269,24 @@ class TestMovements:
             ({"show": "window", "from": "31/05"}, "A day must be a date"),
         ):
             answer = moves(reader, **query)
-            assert answer.status_code == 400
-            assert said in answer.content.decode()
+            assert answer.status_code == 400 and said in answer.content.decode()
             assert answer.context["found"].points  # and the page has something to go on with
 
     def test_daily_indicators_say_why_they_have_less(self, reader, fair):
         text = words(moves(reader, "stay"))
-        assert "cannot be told per value" in text
-        assert "Departures" not in text
+        assert "cannot be told per value" in text and "Departures" not in text
         assert moves(reader, "stay", show="departures").status_code == 400
         Study.objects.update(slug="every-day")
         factory.published(factory.HALF_STAY)
         text = words(moves(reader, "stay"))
-        assert "on 2 of the 4 days only" in text
-        assert "All visitors (exact)" in text
+        assert "on 2 of the 4 days only" in text and "All visitors (exact)" in text
 
     def test_a_study_without_data_or_answers_or_of_one_day_says_so(self, reader):
-        study = factory.create()
-        page = moves(reader, "gender").content.decode()
-        assert "No data yet" in page
-        assert "plotly" not in page
+        study, page = factory.create(), moves(reader, "gender").content.decode()
+        assert "No data yet" in page and "plotly" not in page
         factory.publish(study, factory.unanswered(factory.crowd(study, n=200)))
         text = words(moves(reader))
-        assert "There are no answers to draw" in text
-        assert "not collected" in text
+        assert "There are no answers to draw" in text and "not collected" in text
         Study.objects.update(slug="unanswered")
         factory.published(days=1)
         assert "nobody can come back" in words(moves(reader))
@@ -312,8 +296,7 @@ class TestMovements:
         factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
         DayNote.objects.create(study=study, day=3, kind="outage", text="mast down", by="olga")
         text = words(moves(reader))
-        assert "outage" in text
-        assert "may count as arriving later or leaving earlier" in text
+        assert "outage" in text and "may count as arriving later or leaving earlier" in text
         assert "market share is 35" in text
         assert "market share is 35" not in words(moves(reader, show="back_within"))
 

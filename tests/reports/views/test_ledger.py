@@ -89,10 +89,6 @@ def shown(client, address="/ledger/"):
     return words(response)
 
 
-def numbers(client, query=""):
-    return [int(n) for n in re.findall(r'id="entry-(\d+)"', client.get(f"/ledger/{query}").content.decode())]
-
-
 def told_of(kind, facts):
     return wording_ledger.entry_words(LedgerEntry(number=1, at=timezone.now(), kind=kind.value, facts=facts))
 
@@ -107,8 +103,7 @@ class TestLedger:
         assert "12 345 rows read: 12 000 accepted, 300 ignored, 45 rejected. 777 answers added." in text
         assert "Of the raw file 0 bytes are left, and its key is destroyed." in text
         assert "There is no such account; what was typed is not kept." in text
-        assert "rows_rejected / bad_timestamp 45" in text
-        assert LedgerEntry.objects.get(number=3).hash in text
+        assert "rows_rejected / bad_timestamp 45" in text and LedgerEntry.objects.get(number=3).hash in text
 
     def test_filters(self, filled):
         for query, found in {
@@ -124,15 +119,14 @@ class TestLedger:
             "?kind=nothing&from=soon&before=x": [5, 4, 3, 2, 1],
             "?before=3": [2, 1],
         }.items():
-            assert numbers(filled, query) == found, query
+            html = filled.get(f"/ledger/{query}").content.decode()
+            assert [int(number) for number in re.findall(r'id="entry-(\d+)"', html)] == found, query
 
     def test_pages_lead_on_and_keep_the_filter_and_what_was_typed_is_no_markup(self, filled, monkeypatch):
         monkeypatch.setattr(page, "PAGE", 1)
-        first = filled.get("/ledger/?study=fair").content.decode()
-        assert 'href="?study=fair&amp;before=3"' in first
+        assert 'href="?study=fair&amp;before=3"' in filled.get("/ledger/?study=fair").content.decode()
         second = filled.get("/ledger/?study=fair&before=3").content.decode()
-        assert "Older entries" not in second
-        assert 'href="?study=fair"' in second
+        assert "Older entries" not in second and 'href="?study=fair"' in second
         record(LedgerKind.EXPORT_MADE, actor="<b>eve</b>", study="s", facts={"file": "<script>"})
         typed = filled.get("/ledger/?actor=<b>eve</b>").content.decode()
         assert "<script>" not in typed.replace("<script src", "")
@@ -145,8 +139,7 @@ class TestLedger:
             cursor.execute("UPDATE reports_ledgerentry SET actor = 'eve' WHERE number = 3")
         filled.post("/ledger/check/")
         text = shown(filled)
-        assert "Broken" in text
-        assert "The first entry that is wrong is number 3. The check on 20" in text
+        assert "Broken" in text and "The first entry that is wrong is number 3. The check on 20" in text
         assert "UTC says: its hash does not fit what it says: it was changed. Somebody has" in text
 
     def test_files_can_be_checked_elsewhere_and_one_of_a_study_hides_the_others(self, filled):
@@ -184,20 +177,18 @@ class TestLedger:
 
 
 class TestWords:
-    def test_every_kind_has_words(self):
+    def test_every_kind_and_every_question_to_the_api_that_is_noted_has_words(self):
         assert set(wording_ledger.KIND_WORDS) == set(LedgerKind)
         assert all(isinstance(told_of(kind, {}), str) for kind in LedgerKind)
+        routes = door._resolver().url_patterns
+        questions = {route.name for route in routes if "study" in route.pattern.converters}
+        assert questions == set(wording_ledger.API_WORDS)
 
     @pytest.mark.parametrize(("language", "cases"), [("en", ENGLISH), ("fr", FRENCH)])
     def test_units_and_numbers_are_those_of_the_reader(self, language, cases):
         with translation.override(language):
             for kind, facts, told in cases:
                 assert told in told_of(kind, facts)
-
-    def test_every_question_to_the_api_that_is_noted_has_words(self):
-        routes = door._resolver().url_patterns
-        questions = {route.name for route in routes if "study" in route.pattern.converters}
-        assert questions == set(wording_ledger.API_WORDS)
 
 
 class TestBudget:
@@ -213,8 +204,7 @@ class TestBudget:
         row = re.search(r">2024</td>(.*?)</tr>", boss.get(PAGE).content.decode(), re.DOTALL)
         assert re.findall(r'class="number">\s*([^<]+?)\s*<', row[1]) == ["1.5", "1.6", "0.1"]
         page = shown(boss, PAGE)
-        assert "94 % spent" in page
-        assert "closed without data: not counted" in page
+        assert "94 % spent" in page and "closed without data: not counted" in page
         assert page.index("Fair one") < page.index("Never held")
         cap("0.3")
         assert "over the cap" in shown(boss, PAGE)
@@ -222,15 +212,13 @@ class TestBudget:
     def test_a_cap_that_is_none_or_the_same_changes_nothing_and_is_shown_as_typed(self, boss):
         for epsilon in ("0", "-1", "x", "NaN", "1.123456789"):
             answer = boss.post(PAGE, YEARLY | {"epsilon": epsilon})
-            assert answer.status_code == 422
-            assert "errorlist" in answer.content.decode()
+            assert answer.status_code == 422 and "errorlist" in answer.content.decode()
             assert "No cap was changed: what is wrong is marked below." in words(answer)
             assert "1E-8" not in words(answer)
         assert not BudgetCap.objects.exists()
         cap("3")
         answer = boss.post(PAGE, YEARLY | {"epsilon": "3"})
-        assert answer.status_code == 422
-        assert "must differ from the one in force, got 3" in words(answer)
+        assert answer.status_code == 422 and "must differ from the one in force, got 3" in words(answer)
 
     def test_a_larger_cap_waits_and_another_person_confirms_it(self, boss, officer):
         cap("3")
@@ -257,12 +245,10 @@ class TestBudget:
         factory.create(factory.GENDER, slug="one", name="Fair one")
         factory.create(factory.GENDER, slug="guests", name="Guests only", population="guests")
         page = shown(boss, PAGE + "?population=guests")
-        assert "Guests only" in page
-        assert "Fair one" not in page
+        assert "Guests only" in page and "Fair one" not in page
         assert boss.get(PAGE + "?population=nobody").status_code == 404
         first = {"unit": "attribute", "period": "ever", "epsilon": "3"}
-        answer = boss.post(PAGE + "?population=guests", first, follow=True)
-        assert "The cap is in force." in words(answer)
+        assert "The cap is in force." in words(boss.post(PAGE + "?population=guests", first, follow=True))
         assert caps_in_force("guests")["attribute", "ever"].epsilon == 3
         made = BudgetCap.objects.get()
         assert (made.population_id, made.set_by) == ("guests", "adam")

@@ -24,24 +24,9 @@ from reports.services.people import AccessChangeError
 from tests.reports import report_factory as factory
 from tests.reports.views.conftest import signed_in, words
 
-CHANGES = {
-    "roles": {"roles": ["administrator", "operator"]},
-    "grant": {"study": "fair-2024"},
-    "active": {"active": "0"},
-    "password": {},
-}
+CHANGES = {"grant": {"study": "fair-2024"}, "active": {"active": "0"}, "password": {}}
+CHANGES |= {"roles": {"roles": ["administrator", "operator"]}}
 TOMORROW = timedelta(days=1)
-
-
-@pytest.fixture
-def vera(person):
-    """A viewer without a grant."""
-    return person("vera", Role.VIEWER, studies=[])
-
-
-@pytest.fixture
-def carol(person):
-    return person("carol", Role.ADMINISTRATOR)
 
 
 def url(name, *args):
@@ -107,12 +92,10 @@ def rows_of(client, query=""):
 class TestNewAccount:
     def test_gets_a_password_that_works_is_shown_once_and_nothing_else(self, boss, fair):
         response = boss.post(url("new"), {"username": "berta", "roles": ["analyst"]})
-        assert response.status_code == 200
-        assert "no-store" in response["Cache-Control"]
+        assert response.status_code == 200 and "no-store" in response["Cache-Control"]
         password, made = password_in(response), User.objects.get(username="berta")
         assert authenticate(username="berta", password=password) == made
-        assert roles_of(made) == {Role.ANALYST}
-        assert not studies_for(made).exists()
+        assert roles_of(made) == {Role.ANALYST} and not studies_for(made).exists()
         assert "No study is open to this account yet" in words(response)
         assert last_facts() == {"account": "berta", "change": "created", "roles": ["analyst"]}
         assert password not in boss.get(url("person", made.pk)).content.decode()
@@ -122,18 +105,16 @@ class TestNewAccount:
         before = User.objects.count()
         for name in ("anna", "Anna", "a b", "", "x" * 151, "demo", "Sign-in"):
             response = boss.post(url("new"), {"username": name, "roles": ["viewer"]})
-            assert response.status_code == 422
-            assert 'class="errorlist"' in response.content.decode()
+            assert response.status_code == 422 and 'class="errorlist"' in response.content.decode()
         assert boss.post(url("new"), {"username": "berta", "roles": ["boss"]}).status_code == 422
         assert User.objects.count() == before
 
 
 class TestGrants:
-    def test_a_study_is_opened_until_a_day_and_closed(self, boss, fair, vera, analyst):
-        until = today() + timedelta(days=9)
+    def test_a_study_is_opened_until_a_day_and_closed(self, boss, fair, person, analyst):
+        vera, until = person("vera", Role.VIEWER, studies=[]), today() + timedelta(days=9)
         page = post(boss, "grant", vera.pk, study="fair-2024", until=until.isoformat())
-        assert "The study is open to this account." in page
-        assert until.isoformat() in page
+        assert "The study is open to this account." in page and until.isoformat() in page
         assert list(studies_for(vera)) == [fair]
         # A grant is withdrawn on the page of its account only.
         assert boss.post(url("withdraw", analyst.pk, vera.study_grants.get().pk)).status_code == 404
@@ -142,7 +123,8 @@ class TestGrants:
         assert not studies_for(vera).exists()
         assert last_facts()["change"] == "withdrawn"
 
-    def test_all_studies_must_be_chosen_by_name_and_a_day_that_is_over_is_refused(self, boss, fair, vera):
+    def test_all_studies_must_be_chosen_by_name_and_a_day_that_is_over_is_refused(self, boss, fair, person):
+        vera = person("vera", Role.VIEWER, studies=[])
         assert "Choose a study." in post(boss, "grant", vera.pk, study="")
         page = post(boss, "grant", vera.pk, study="fair-2024", until="2020-01-01")
         assert "The last day must be today or later, got 2020-01-01" in page
@@ -162,8 +144,7 @@ class TestAccount:
         assert roles_of(analyst) == frozenset()
 
     def test_a_new_password_ends_the_sessions_of_the_old_one(self, boss, analyst, reader, password):
-        pending = pending_sign_in(analyst)
-        new = password_in(boss.post(url("password", analyst.pk)))
+        pending, new = pending_sign_in(analyst), password_in(boss.post(url("password", analyst.pk)))
         assert authenticate(username="anna", password=new) == analyst
         assert authenticate(username="anna", password=password) is None
         assert reader.get("/").status_code == 302
@@ -180,9 +161,7 @@ class TestAccount:
         assert roles_of(User.objects.get(pk=analyst.pk)) == {Role.ANALYST}
 
     @pytest.mark.parametrize("way", ["page", "model", "under way"])
-    def test_reactivating_brings_no_session_no_pending_sign_in_no_token_and_no_link_back(
-        self, boss, analyst, reader, fair, person, way
-    ):
+    def test_reactivating_brings_nothing_back_that_was_open(self, boss, analyst, reader, fair, person, way):
         other = person("otto", Role.ANALYST)
         others, pending = signed_in(other), pending_sign_in(analyst)
         _, text = access.create_token(name="nightly", days=9, study=None, by=analyst)
@@ -199,8 +178,7 @@ class TestAccount:
                 analyst.save()
         assert reader.get("/").status_code == 302
         assert not pending.exists()
-        assert access.token_of(text) is None
-        assert access.link_of(link) is None
+        assert access.token_of(text) is None and access.link_of(link) is None
         assert others.get("/").status_code == 200
         assert access.token_of(theirs)
         ended = LedgerEntry.objects.filter(actor="account disabled").order_by("number")
@@ -216,10 +194,10 @@ class TestLimits:
         assert "Nobody changes the own rights" in post(boss, "withdraw", administrator.pk, own_grant)
         assert rights_of(administrator) == before
         own = boss.get(url("person", administrator.pk)).content.decode()
-        assert 'action="/people/' not in own
-        assert "another administrator changes it" in own
+        assert 'action="/people/' not in own and "another administrator changes it" in own
 
-    def test_the_last_administrator_stays_even_from_the_shell(self, administrator, carol):
+    def test_the_last_administrator_stays_even_from_the_shell(self, administrator, person):
+        carol = person("carol", Role.ADMINISTRATOR)
         User.objects.filter(pk=carol.pk).update(is_active=False)
         with pytest.raises(AccessChangeError, match="adam is the last administrator"):
             people.set_roles(administrator, roles=[Role.VIEWER])
@@ -228,7 +206,8 @@ class TestLimits:
         User.objects.filter(pk=carol.pk).update(is_active=True)
         people.set_active(administrator, is_active=False)
 
-    def test_who_has_lost_the_role_or_was_shut_out_meanwhile_changes_nothing(self, administrator, carol):
+    def test_who_has_lost_the_role_or_was_shut_out_meanwhile_changes_nothing(self, administrator, person):
+        carol = person("carol", Role.ADMINISTRATOR)
         people.set_active(User.objects.get(pk=administrator.pk), is_active=False, by=carol)
         assert administrator.is_active  # as this request still believes
         with pytest.raises(AccessChangeError, match="Only administrators"):
@@ -244,9 +223,7 @@ class TestPages:
     def test_the_privacy_officer_sees_and_changes_nothing(self, officer, analyst):
         for address in (url("people"), url("person", analyst.pk)):
             page = officer.get(address).content.decode()
-            assert "anna" in page
-            assert 'action="/people/' not in page
-            assert url("new") not in page
+            assert "anna" in page and 'action="/people/' not in page and url("new") not in page
         assert officer.post(url("new"), {"username": "x"}).status_code == 404
 
     def test_changes_need_the_form(self, analyst, administrator):
@@ -263,8 +240,7 @@ class TestPages:
         person("carol", Role.ADMINISTRATOR, Role.OPERATOR, studies=[])
         person("dora", Role.OPERATOR, studies=[fair], until=today() - timedelta(days=1))
         page = words(boss.get(url("people")))
-        assert f"anna analyst The fair until {until}" in page
-        assert "bob viewer none yet" in page
+        assert f"anna analyst The fair until {until}" in page and "bob viewer none yet" in page
         assert "carol operator, administrator all (other roles: as granted)" in page
         assert "dora operator The fair ended" in page
 
@@ -294,8 +270,7 @@ class TestMatrix:
         found = access_matrix(Study.objects.all())
         assert found.accounts == found.blind == found.openings == ()
         [account] = accounts_with_rights(User.objects.all(), studies=[fair])
-        assert account.roles == (Role.ANALYST,)
-        assert account.rights == {fair.pk: ()}
+        assert (account.roles, account.rights) == ((Role.ANALYST,), {fair.pk: ()})
 
     def test_openings_are_those_that_open_now(self, fair, market, anna, person):
         gone = person("gone", Role.ANALYST, studies=[fair])
@@ -322,8 +297,7 @@ class TestMatrix:
         assert {opening.until for opening in found.openings} == {last_moment(today() + TOMORROW)}
         anna.study_grants.update(until=None)
         for opening in access_matrix([fair]).openings:
-            assert opening.until > timezone.now() + timedelta(days=99)
-            assert opening.last_used is None
+            assert opening.until > timezone.now() + timedelta(days=99) and opening.last_used is None
         Client().get(f"/shared/{address}/")
         Client().get("/api/v1/studies", headers={"Authorization": f"Bearer {text}"})
         for opening in access_matrix([fair]).openings:
@@ -335,13 +309,11 @@ class TestMatrix:
         token("nightly", None, by=anna, days=5)
         share(fair, by=anna, note="town", password="a long secret")
         page = words(officer.get("/people/matrix/"))
-        assert f"anna analyst until {today() + TOMORROW}" in page
-        assert "See nothing of this: bob" in page
+        assert f"anna analyst until {today() + TOMORROW}" in page and "See nothing of this: bob" in page
         assert "Token “nightly” The fair anna" in page
         assert "Share link “town” asks for a password The fair: Gender anna" in page
         only = words(officer.get("/people/matrix/?study=market"))
-        assert "analyst until" not in only
-        assert "No token and no share link" in only
+        assert "analyst until" not in only and "No token and no share link" in only
         assert "There is no such study" in words(officer.get("/people/matrix/?study=nope"))
 
     def test_the_file_has_a_row_for_each_way_into_a_study(self, officer, fair, market, person):

@@ -92,8 +92,7 @@ class TestPublicPage:
         assert set(re.findall(r'(?:action|href)="(/(?!static)[^"]*)"', html)) == {"/language/"}
         inside = words(reader.get(f"/studies/fair-2024/gender/?{WINDOW}"))
         shares = re.findall(r"\d+\.\d %", words(response))
-        assert len(shares) > 6
-        assert set(shares) <= set(re.findall(r"\d+\.\d %", inside))
+        assert len(shares) > 6 and set(shares) <= set(re.findall(r"\d+\.\d %", inside))
         # Search engines and caches leave it alone.
         assert response["X-Robots-Tag"] == "noindex, nofollow, noarchive"
         assert "no-store" in response["Cache-Control"]
@@ -101,22 +100,17 @@ class TestPublicPage:
 
     def test_it_is_shown_as_it_was_to_accounts_without_rights_too(self, share, operator):
         html = signed_in(operator).get(share()).content.decode()
-        assert "data-figure" in html
-        assert "olga" not in html
-        assert "/operator/" not in html
+        assert "data-figure" in html and "olga" not in html and "/operator/" not in html
         table = Client().get(share(query=f"{WINDOW}&view=table")).content.decode()
-        assert "data-figure" not in table
-        assert "The same numbers" in table
+        assert "data-figure" not in table and "The same numbers" in table
 
     def test_it_shows_nothing_of_a_study_without_data_and_of_suppressed_days(self, share, analyst):
         empty = Client().get(link_to(factory.create(slug="empty"), by=analyst))
-        assert empty.status_code == 200
-        assert "nothing to show for these days" in words(empty)
+        assert empty.status_code == 200 and "nothing to show for these days" in words(empty)
         address = share()
         Study.objects.update(small_cell=10_000_000)
         page = words(Client().get(address))
-        assert "nothing to show" in page
-        assert "%" not in page.split("Method and caveats")[0]
+        assert "nothing to show" in page and "%" not in page.split("Method and caveats")[0]
 
     def test_it_says_what_to_mind_as_the_page_of_readers_does(self, reader, analyst):
         """Days without data, imprecision, how to read the table: whoever has the link has no other page."""
@@ -138,8 +132,7 @@ class TestEnding:
         ShareLink.objects.filter(pk=links[0].pk).update(expires_at=timezone.now())
         access.revoke(links[1], by=analyst)
         wrong = Client().get("/shared/nothing/")
-        assert "expired, was revoked, or is not complete" in words(wrong)
-        assert wrong["X-Robots-Tag"]
+        assert "expired, was revoked, or is not complete" in words(wrong) and wrong["X-Robots-Tag"]
         plain = re.sub(r'value="[^"]*"', "", wrong.content.decode())
         assert [Client().get(address).status_code for address in (expired, revoked)] == [404, 404]
         analyst.groups.clear()  # a link ends with the role of its maker
@@ -150,14 +143,11 @@ class TestEnding:
         assert not ShareView.objects.exists()
 
     def test_people_revoke_their_own_and_administrators_all(self, share, reader, boss, person):
-        address = share(note="the mayor")
-        revoke = f"{URL}{ShareLink.objects.get().pk}/revoke/"
+        address, revoke = share(note="the mayor"), f"{URL}{ShareLink.objects.get().pk}/revoke/"
         other = signed_in(person("otto", Role.ANALYST))
         assert "the mayor" in words(reader.get(URL))
-        assert "the mayor" not in words(other.get(URL))
-        assert other.post(revoke).status_code == 404
-        assert reader.get(revoke).status_code == 405
-        assert Client().get(address).status_code == 200
+        assert "the mayor" not in words(other.get(URL)) and other.post(revoke).status_code == 404
+        assert (reader.get(revoke).status_code, Client().get(address).status_code) == (405, 200)
         assert "the mayor anna valid" in words(boss.get(URL))
         boss.post(revoke)
         assert Client().get(address).status_code == 404
@@ -168,14 +158,11 @@ class TestPassword:
     def test_it_is_asked_for_before_anything_is_shown(self, share, reader):
         address, client = share(password=PASSWORD), Client()
         asked = client.get(address)
-        assert "has a password" in words(asked)
-        assert "Gender" not in asked.content.decode()
+        assert "has a password" in words(asked) and "Gender" not in asked.content.decode()
         assert not ShareView.objects.exists()
-        forged = Client(enforce_csrf_checks=True).post(address, {"password": PASSWORD})
-        assert forged.status_code == 403
+        assert Client(enforce_csrf_checks=True).post(address, {"password": PASSWORD}).status_code == 403
         wrong = client.post(address, {"password": PASSWORD + "x"})
-        assert wrong.status_code == 403
-        assert "This is not the password" in words(wrong)
+        assert wrong.status_code == 403 and "This is not the password" in words(wrong)
         assert "0 times 1 wrong password" in words(reader.get(URL))
         assert "Gender" in words(client.post(address, {"password": PASSWORD}, follow=True))
         assert "Gender" in words(client.get(address))
@@ -187,12 +174,10 @@ class TestPassword:
         client = Client()
         client.post(one, {"password": PASSWORD})
         cookie = client.cookies["shared_report"]
-        assert cookie["httponly"]
-        assert (cookie["samesite"], cookie["path"]) == ("Lax", one)
+        assert cookie["httponly"] and (cookie["samesite"], cookie["path"]) == ("Lax", one)
         forged = Client()
         forged.cookies.load({"shared_report": cookie.value})
-        assert "has a password" in words(forged.get(other))
-        assert "Gender" in words(forged.get(one))
+        assert "has a password" in words(forged.get(other)) and "Gender" in words(forged.get(one))
         now = signing.time.time()
         monkeypatch.setattr(signing.time, "time", lambda: now + 3601)
         assert "has a password" in words(client.get(one))
@@ -203,8 +188,7 @@ class TestPassword:
             status = Client().post(address, {"password": f"guess-{n}"}).status_code
         assert status == 429
         locked = Client().post(address, {"password": PASSWORD})
-        assert locked.status_code == 429
-        assert "Too many wrong passwords" in words(locked)
+        assert locked.status_code == 429 and "Too many wrong passwords" in words(locked)
         assert ShareView.objects.count() == 10
         ShareView.objects.update(at=timezone.now() - timedelta(minutes=61))
         assert Client().post(address, {"password": PASSWORD}).status_code == 302
@@ -285,8 +269,7 @@ class TestTokens:
         assert timedelta(days=29.9) < token.expires_at - timezone.now() < timedelta(days=30)
         assert "no-store" in response["Cache-Control"]
         again = reader.get(TOKENS)
-        assert text not in again.content.decode()
-        assert "nightly The fair valid" in words(again)
+        assert text not in again.content.decode() and "nightly The fair valid" in words(again)
         assert text not in str(model_to_dict(token))
         assert token.digest == hashlib.sha256(text.encode()).hexdigest()
         assert made()[1] != made()[1]
@@ -306,11 +289,9 @@ class TestTokens:
         made(name="theirs", by=other)
         own, everyone = words(reader.get(TOKENS)), words(boss.get(TOKENS))
         assert "mine" in own and "theirs" not in own
-        assert "mine all studies anna analyst" in everyone
-        assert "theirs all studies otto analyst" in everyone
+        assert "mine all studies anna analyst" in everyone and "theirs all studies otto analyst" in everyone
         revoke = f"{TOKENS}{mine.pk}/revoke/"
-        assert signed_in(other).post(revoke).status_code == 404
-        assert reader.get(revoke).status_code == 405
+        assert (signed_in(other).post(revoke).status_code, reader.get(revoke).status_code) == (404, 405)
         strict = Client(enforce_csrf_checks=True)
         strict.force_login(mine.owner)
         assert strict.post(revoke).status_code == 403
@@ -348,8 +329,7 @@ class TestKeptViews:
         assert f'href="/access/shares/new/fair-2024/gender/?{ESCAPED.partition("?")[2]}"' in html
         assert "Friday" not in words(reader.get("/")) + words(reader.get("/studies/"))
         response = reader.post(KEPT, {"name": " Friday ", "address": PAGE}, follow=True)
-        assert response.redirect_chain == [(PAGE, 302)]
-        assert "Kept as “Friday”" in words(response)
+        assert response.redirect_chain == [(PAGE, 302)] and "Kept as “Friday”" in words(response)
         view = SavedView.objects.get()
         assert (view.owner, view.name, view.address) == (analyst, "Friday", PAGE)
         assert f'href="{ESCAPED}"' in reader.get(KEPT).content.decode()
@@ -376,8 +356,7 @@ class TestKeptViews:
         reader.post(KEPT, {"name": french, "address": "/studies/fair-2024/"})
         assert SavedView.objects.get().name == french
         SavedView.objects.all().delete()
-        # There is an end to keeping.
-        monkeypatch.setattr(access, "VIEWS_MAX", 2)
+        monkeypatch.setattr(access, "VIEWS_MAX", 2)  # There is an end to keeping.
         for name in ("a", "b", "b"):
             access.save_view(name=name, address="/studies/", by=analyst)
         with pytest.raises(access.AccessError, match="2 views already"):
