@@ -44,8 +44,7 @@ def unpacked(study, folder):
 @pytest.fixture(scope="module")
 def recompute(tmp_path_factory):
     """Run the program of a folder with numpy and no other package (-S), without our environment."""
-    only_numpy = tmp_path_factory.mktemp("packages")
-    installed = Path(np.__file__).parent
+    only_numpy, installed = tmp_path_factory.mktemp("packages"), Path(np.__file__).parent
     for source in filter(Path.exists, (installed, installed.with_name("numpy.libs"))):
         (only_numpy / source.name).symlink_to(source)
 
@@ -79,8 +78,7 @@ def test_blanks_are_recomputed_too(tmp_path, recompute):
     records = json.loads((folder / "export.json").read_text())
     assert {record["status"] for record in records} >= {"ok", "not_collected", "outage"}
     assert "not_reliable" in {estimate["status"] for record in records for estimate in record["estimates"]}
-    assert len(records) == 10 + 4
-    assert recompute(folder).returncode == 0
+    assert (len(records), recompute(folder).returncode) == (10 + 4, 0)
 
 
 def test_changed_number_or_file_is_noticed(fair, tmp_path, recompute):

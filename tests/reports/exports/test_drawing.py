@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -43,6 +44,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 WHOLE = Window(1, 4)
 CHOICES = product(("natural", "sorted"), ("frequency", "visitors"), ("unbiased", "consistent"))
 WAYS = [ReportOptions(order=order, measure=measure, values=values) for order, measure, values in CHOICES]
+KEPT: dict[str, bytes] = {}
 AS_MAP = ReportOptions(view="map")
 TOWN, HARBOUR = "\u6f22\u5b57", "\u6e2f\u53e3"
 
@@ -102,17 +104,12 @@ def age(fair):
     return select_window(fair.indicators.get(slug="age"), WHOLE)
 
 
-@pytest.fixture(scope="module")
-def kept():
-    return {}
-
-
 @pytest.fixture
-def content(age, kept):
+def content(age):
     """The report of the window, drawn once: the same data give the same bytes."""
-    if not kept:
-        kept["pdf"] = render_file(age, ending="pdf")
-    return kept["pdf"]
+    if not KEPT:
+        KEPT["pdf"] = render_file(age, ending="pdf")
+    return KEPT["pdf"]
 
 
 @pytest.fixture
@@ -122,8 +119,7 @@ def book(content):
 
 @pytest.fixture
 def window():
-    place = factory.indicator("place", "Belfort", TOWN, HARBOUR)
-    study = factory.published(place, name=f"Fair of {TOWN}")
+    study = factory.published(factory.indicator("place", "Belfort", TOWN, HARBOUR), name=f"Fair of {TOWN}")
     DayNote.objects.create(study=study, day=2, kind="event", text=f"parade in {TOWN}", by="adam")
     return select_window(study.indicators.get(), Window(1, 4))
 
@@ -139,17 +135,14 @@ def test_colours_are_those_of_the_pages():
 
 
 class TestCharts:
-    @pytest.mark.parametrize(
-        "select", [select_days, lambda age: select_window(age, WHOLE)], ids=["days", "window"]
-    )
+    @pytest.mark.parametrize("select", [select_days, partial(select_window, window=WHOLE)])
     def test_pictures_explain_themselves_the_same_way_every_time(self, fair, select):
         selection = select(fair.indicators.get(slug="age"))
         content = render_file(selection, ending="png")
         assert content == render_file(selection, ending="png")
         picture = Image.open(io.BytesIO(content))
         picture.load()
-        assert picture.width == 1520
-        assert picture.info["Title"] == "Age · The fair"
+        assert (picture.width, picture.info["Title"]) == (1520, "Age · The fair")
         assert "plan_version: 1; mechanism: smp-grr" in picture.info["Description"]
         assert len(picture.convert("RGB").getcolors(2**24)) > 50, "something is drawn"
         svg = svg_of(selection)
@@ -167,8 +160,7 @@ class TestCharts:
         svg = svg_of(selection)
         (report,) = selection.reports
         first, *others = report.estimates
-        shares = [estimate.frequency or 0.0 for estimate in report.estimates]
-        widths = bar_widths(svg)
+        shares, widths = [estimate.frequency or 0.0 for estimate in report.estimates], bar_widths(svg)
         assert len(widths) == 3
         expected = [share * widths[0] / shares[0] for share in shares]
         assert widths == pytest.approx(expected, abs=1e-3 * widths[0])
@@ -217,16 +209,14 @@ class TestCharts:
         assert len(set(re.findall(r'id="(axes_\d+)"', svg.decode()))) == (3 if form == "multiples" else 1)
         title = "Share of each day's visitors" if measure == "frequency" else "Visitors of each day"
         assert f"{title}. Points" in " ".join(texts(svg))
-        is_share = any(re.fullmatch(r"[\d.]+\s%", text) for text in texts(svg))
-        assert is_share == (measure == "frequency")
+        assert any(re.fullmatch(r"[\d.]+\s%", text) for text in texts(svg)) == (measure == "frequency")
 
     def test_more_categories_than_a_picture_bears_are_cut_in_words(self):
         study = factory.published(factory.indicator("many", *(f"number {n}" for n in range(150))))
         said = texts(svg_of(select_window(study.indicators.get(), WHOLE)))
         names = [text for text in said if re.fullmatch(r"number \d+", text)]
         assert names == [f"number {n}" for n in range(drawing.MAX_CATEGORIES)]
-        note = "The first 140 of 150 categories; the data files (CSV, XLSX, JSON) have all."
-        assert note in " ".join(said)
+        assert "The first 140 of 150 categories; the data files (CSV, XLSX, JSON) have all." in " ".join(said)
 
 
 class TestMaps:
@@ -258,8 +248,7 @@ class TestMaps:
         DayNote.objects.create(study=mapped, day=2, kind="outage", text="mast down", by="adam")
         svg = svg_of(selected(mapped, day=2))
         assert all("fill: url(#" in path for path in zone_paths(svg)[:3])
-        assert "fill: url(#" not in zone_paths(svg)[3]
-        assert "not to be read" in texts(svg)
+        assert "fill: url(#" not in zone_paths(svg)[3] and "not to be read" in texts(svg)
 
     def test_an_indicator_without_zones_has_bars_and_no_such_file(self, mapped):
         gender = selected(mapped, slug="gender")
@@ -268,8 +257,7 @@ class TestMaps:
         for ending in ("geojson", "geoparquet"):
             with pytest.raises(ExportError, match="categories of gender are no zones"):
                 render_file(gender, ending=ending)
-        without_area = factory.create(map_factory.HOME, slug="no-area")
-        assert not map_drawing.shows_map(selected(without_area))
+        assert not map_drawing.shows_map(selected(factory.create(map_factory.HOME, slug="no-area")))
 
 
 class TestZones:
@@ -292,8 +280,7 @@ class TestZones:
         selection = select_days(mapped.indicators.get(slug="home"))
         content = render_file(selection, ending="geoparquet")
         frame = geopandas.read_parquet(io.BytesIO(content))
-        assert len(frame) == 4 * 4
-        assert frame.geometry.isna().sum() == 4
+        assert (len(frame), frame.geometry.isna().sum()) == (4 * 4, 4)
         assert frame.geometry.iloc[0].contains(frame.geometry.iloc[0].representative_point())
         schema = pq.read_schema(io.BytesIO(content))
         assert json.loads(schema.metadata[b"mobility_reports"]) == dict(as_mapping(selection))
@@ -309,8 +296,7 @@ class TestZones:
         for slug, is_offered in (("home", True), ("gender", False)):
             address = reverse("reports:indicator", args=["fair-2024", slug])
             page = reader.get(address, query).content.decode()
-            assert ("export.geojson?" in page) == is_offered
-            assert ("export.geoparquet?" in page) == is_offered
+            assert ("export.geojson?" in page, "export.geoparquet?" in page) == (is_offered, is_offered)
             if is_offered:  # links of pictures carry the map
                 assert re.search(r'export\.svg\?[^"]*view=map&amp;layer=uncertainty"', page)
         address = reverse("reports:indicator_file", args=["fair-2024", "home", "geojson"])
@@ -328,8 +314,7 @@ class TestReport:
         for estimate in report.estimates:
             share, visitors = wording.percent(estimate.frequency), wording.number(estimate.visitors)
             row = (share, wording.share_range(estimate), visitors, wording.visitors_range(estimate))
-            row = (estimate.category, *row, wording.percent(estimate.consistent))
-            assert spaced(" ".join(row)) in text
+            assert spaced(" ".join((estimate.category, *row, wording.percent(estimate.consistent)))) in text
         assert spaced(wording.number(report.n_visitors)) in text
         assert spaced(wording.number(report.n_reports)) in text
         assert spaced(wording.report_summary(report)) in text
@@ -360,11 +345,9 @@ class TestReport:
 
     def test_is_archivable_can_be_read_aloud_and_has_no_date_but_that_of_the_data(self, book, content):
         root, xmp = book.trailer["/Root"], book.xmp_metadata
-        assert root["/Lang"] == "en"
-        assert root["/MarkInfo"]["/Marked"]
+        assert root["/Lang"] == "en" and root["/MarkInfo"]["/Marked"]
         assert (xmp.pdfaid_part, xmp.pdfaid_conformance) == ("2", "U")
-        title = "Age · The fair, Thu 30 May 2024 to Sun 2 Jun 2024 (4 days)"
-        assert xmp.dc_title == {"x-default": title}
+        assert xmp.dc_title == {"x-default": "Age · The fair, Thu 30 May 2024 to Sun 2 Jun 2024 (4 days)"}
         assert "plan_version: 1; mechanism: smp-grr" in xmp.dc_description["x-default"]
         fonts = [font.get_object() for page in book.pages for font in page["/Resources"]["/Font"].values()]
         descriptors = [font["/DescendantFonts"][0]["/FontDescriptor"] for font in fonts]
@@ -377,8 +360,7 @@ class TestReport:
     def test_language_is_that_of_the_reader(self, age):
         with translation.override("fr"):
             book = opened(age)
-        assert "RAPPORT DE MOBILITÉ" in text_of(book)
-        assert book.trailer["/Root"]["/Lang"] == "fr"
+        assert "RAPPORT DE MOBILITÉ" in text_of(book) and book.trailer["/Root"]["/Lang"] == "fr"
 
     @pytest.mark.parametrize("measure", ["frequency", "visitors"])
     def test_days_report_has_every_interval_of_all_categories(self, fair, measure):
@@ -399,8 +381,7 @@ class TestReport:
         content = render_file(select_study(fair), ending="pdf")
         book = pypdf.PdfReader(io.BytesIO(content))
         titles = [entry.title for entry in book.outline if not isinstance(entry, list)]
-        assert titles[:3] == ["Gender", "Age", "Stay"]
-        assert "Method" in titles and "Privacy" in titles
+        assert titles[:3] == ["Gender", "Age", "Stay"] and "Method" in titles and "Privacy" in titles
         text, summary = text_of(book), select_summary(fair)
         assert [report.window for report in summary.reports] == [WHOLE] * 3
         for report in summary.reports:
@@ -418,8 +399,7 @@ class TestExtremes:
         factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
         DayNote.objects.create(study=study, day=4, kind="outage", text="mast down at noon", by="adam")
         text = text_of(opened(select_days(study.indicators.get())))
-        assert "not collected" in text and "outage" in text.lower()
-        assert "mast down at noon" in text
+        assert "not collected" in text and "outage" in text.lower() and "mast down at noon" in text
         assert "There is no data of these days, or no answer: this is not zero." in text
 
     def test_nothing_yet_and_suppressed_windows_are_reports_too(self):
@@ -507,21 +487,17 @@ class TestLetters:
         assert list(report.indicator.categories) == ["Belfort", TOWN, HARBOUR]
         assert (window.study.name, report.notes[0].text) == (f"Fair of {TOWN}", f"parade in {TOWN}")
 
-    def test_pdf_says_on_its_cover_what_the_sign_means(self, window):
+    def test_files_say_what_the_sign_means_and_data_and_metadata_are_complete(self, window):
         book = opened(window)
         cover = " ".join(book.pages[0].extract_text().split())
-        assert letters_note(window) in cover
-        assert f"Fair of {REPLACEMENT * 2}" in cover
+        assert letters_note(window) in cover and f"Fair of {REPLACEMENT * 2}" in cover
         whole = " ".join(page.extract_text() for page in book.pages)
         assert f"{REPLACEMENT * 2} (3)" in whole and TOWN[0] not in whole
         assert TOWN in book.xmp_metadata.dc_title["x-default"]
-
-    def test_pictures_say_it_too_and_data_and_metadata_are_complete(self, window):
         svg = render_file(window, ending="svg").decode()
         assert f"<!-- {REPLACEMENT * 2} (2) -->" in svg and f"<!-- {TOWN} -->" not in svg
         assert "a letter that the font of this file lacks" in svg
-        picture = Image.open(io.BytesIO(render_file(window, ending="png")))
-        assert TOWN in picture.info["Title"]
+        assert TOWN in Image.open(io.BytesIO(render_file(window, ending="png"))).info["Title"]
         for ending in ("csv", "json"):
             content = render_file(window, ending=ending).decode()
             assert TOWN in content and HARBOUR in content and REPLACEMENT not in content

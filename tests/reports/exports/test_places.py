@@ -170,15 +170,13 @@ class TestSquares:
         names = [*ZONES, None]
         zones = frame["zone"].astype(object).where(frame["zone"].notna(), None).tolist()
         assert zones == [names[place] for place in stored.zones.ravel().tolist()]
-        assert frame["land"].tolist() == stored.land.ravel().tolist()
-        assert frame.crs.to_epsg() == 4326
+        assert (frame["land"].tolist(), frame.crs.to_epsg()) == (stored.land.ravel().tolist(), 4326)
         centres = frame.to_crs(computed.area.projection).geometry.centroid
         x_m, y_m = GRID.centres()
         assert centres.x.tolist() == pytest.approx(x_m.tolist(), abs=0.05)
         assert centres.y.tolist() == pytest.approx(y_m.tolist(), abs=0.05)
         assert areas_m2(frame, computed) == pytest.approx([200.0 * 200.0] * GRID.n_cells, rel=1e-3)
-        assert frame["x_m"].tolist() == x_m.tolist()
-        assert all(ring.is_ccw for ring in frame.geometry.exterior)
+        assert frame["x_m"].tolist() == x_m.tolist() and all(ring.is_ccw for ring in frame.geometry.exterior)
         # Neighbours share their corners: nothing between them, nothing twice.
         flat = frame.set_crs(None, allow_override=True)
         assert flat.union_all().area == pytest.approx(flat.area.sum(), rel=1e-9)
@@ -215,8 +213,7 @@ class TestHexagons:
             hexagon = h3.latlng_to_cell(lat, lon, 8)
             expected[hexagon] = np.add(expected.get(hexagon, 0.0), [1, *values])
         rows = table(computed, "hexagons")
-        assert [row["h3"] for row in rows] == sorted(expected)
-        assert len(rows) > 15
+        assert [row["h3"] for row in rows] == sorted(expected) and len(rows) > 15
         for row in rows:
             found = [float(row[name]) for name in ("n_squares", "reports", "density")]
             assert found == pytest.approx(expected[row["h3"]], abs=1e-4)
@@ -230,8 +227,7 @@ class TestHexagons:
         areas = [h3.cell_area(name, unit="m^2") for name in frame["h3"]]
         assert areas_m2(frame, computed) == pytest.approx(areas, rel=0.01)
         about = json.loads(content)["provenance"]
-        assert about["h3_resolution"] == 8
-        assert "hexagon of its centre" in about["hexagons"]
+        assert about["h3_resolution"] == 8 and "hexagon of its centre" in about["hexagons"]
         # Rings are closed and stay whole across the date line.
         ring = hexagon_ring(h3.latlng_to_cell(-17.0, 180.0, 5))
         assert ring[0] == ring[-1]
@@ -288,8 +284,7 @@ class TestPictures:
             assert len(np.unique(wanted.reshape(-1, 4), axis=0)) > 2
             assert found.shape == wanted.shape
             assert (found == wanted).all() or (found[::-1] == wanted).all()
-        assert len(expected) == 2
-        assert svg == written(computed, "maps", "svg", options)
+        assert (len(expected), svg) == (2, written(computed, "maps", "svg", options))
         for said in ("Reported (noisy)", "Deconvolved", "and more", "planar-laplace", "200 m", computed.name):
             assert said in texts(svg)
         assert "not computed yet" not in texts(svg)
@@ -309,8 +304,7 @@ class TestPictures:
         filled = np.any([(picture[top:bottom] == list(colour)).all(axis=2) for colour in colours], axis=0)
         left, right = filled[:, 30:740], filled[:, 780:1490]
         rows, columns = np.nonzero(left)
-        assert rows.size > 500
-        assert rows.min() > 0.9 * left.shape[0]
+        assert rows.size > 500 and rows.min() > 0.9 * left.shape[0]
         assert columns.max() < 0.1 * left.shape[1]
         assert not right.any()
 
@@ -342,8 +336,7 @@ class TestAddresses:
     def test_what_is_not_there_is_refused(self, reader, located):
         address = reverse("reports:maps_file", args=["fair-2024", "zones", "csv"])
         answer = reader.get(address, {"from": "2030-01-01"})
-        assert answer.status_code == 400
-        assert "window must lie within" in answer.content.decode()
+        assert answer.status_code == 400 and "window must lie within" in answer.content.decode()
         assert reader.post(address).status_code == 405
         located.area.h3_resolution = None
         located.area.save()

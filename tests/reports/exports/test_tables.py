@@ -30,9 +30,7 @@ from reports.version import software
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
-TABLES = ("csv", "json", "xlsx", "parquet", "sdmx.csv")
 LATER = {"slug": "later-2025", "name": "Later", "market_share": Decimal("0.5"), "epsilon": "2"}
-Z = 1.959963984540054
 WHOLE = Window(1, 4)
 
 
@@ -93,8 +91,7 @@ def read_back(findings, ending):
     content = WRITERS[ending](findings)
     if ending == "json":
         whole = json.loads(content)
-        rows = whole.pop("rows")
-        return [{name: (whole | row)[name] for name in findings.names} for row in rows]
+        return [{name: (whole | row)[name] for name in findings.names} for row in whole.pop("rows")]
     if ending == "csv":
         return [dict(row) for row in csv.DictReader(io.StringIO(content.decode()))]
     return sheet_rows(openpyxl.load_workbook(io.BytesIO(content))[findings.sheet])
@@ -148,18 +145,15 @@ class TestEstimates:
         assert rows == [{name: str(value) for name, value in row.items()} for row in expected_rows(whole)]
         content = parquet_of(whole)
         frame = polars.read_parquet(content)
-        assert frame.columns == list(NAMES)
-        assert frame.to_dicts() == expected_rows(whole)
+        assert (frame.columns, frame.to_dicts()) == (list(NAMES), expected_rows(whole))
         assert (frame.schema["first_day"], frame.schema["n_reports"]) == (polars.Date, polars.Int64)
         facts = json.loads(polars.read_parquet_metadata(content)["mobility_reports"])
         assert (facts["plan_version"], facts["unit"], facts["ci_level"]) == ("1", "profile", "0.95")
         assert facts["plan_sha256"] == whole.reports[0].plan.spec_hash
 
-    @pytest.mark.parametrize(
-        ("window", "freq", "period"), [((2, 2), "D", "2024-05-31"), ((2, 4), "_O", "2024-05-31/P3D")]
-    )
-    def test_sdmx_has_its_columns_and_codes(self, fair, window, freq, period):
-        selection = select_window(fair.indicators.get(slug="age"), Window(*window))
+    @pytest.mark.parametrize(("end", "freq", "time"), [(2, "D", "2024-05-31"), (4, "_O", "2024-05-31/P3D")])
+    def test_sdmx_has_its_columns_and_codes(self, fair, end, freq, time):
+        selection = select_window(fair.indicators.get(slug="age"), Window(2, end))
         rows = csv_rows(selection, "sdmx.csv")
         assert list(rows[0]) == [
             "FREQ", "REF_AREA", "TIME_PERIOD", "INDICATOR", "CATEGORY", "OBS_VALUE", "CI_LOW", "CI_HIGH",
@@ -167,13 +161,13 @@ class TestEstimates:
         ]  # fmt: skip
         (report,) = selection.reports
         for row, estimate in zip(rows, report.estimates, strict=True):
-            assert (row["FREQ"], row["REF_AREA"], row["TIME_PERIOD"]) == (freq, "fair-2024", period)
+            assert (row["FREQ"], row["REF_AREA"], row["TIME_PERIOD"]) == (freq, "fair-2024", time)
             assert float(row["OBS_VALUE"]) == estimate.frequency
             assert (float(row["CI_LOW"]), float(row["CI_HIGH"])) == (estimate.ci_low, estimate.ci_high)
             assert (row["N_REPORTS"], row["EPSILON"]) == (str(report.n_reports), "1.0")
             assert (row["CATEGORY"], row["OBS_STATUS"], row["CONF_STATUS"]) == (estimate.category, "E", "F")
 
-    @pytest.mark.parametrize("ending", TABLES)
+    @pytest.mark.parametrize("ending", ["csv", "json", "xlsx", "parquet", "sdmx.csv"])
     def test_same_data_give_the_same_bytes_of_days_and_windows_too(self, fair, ending):
         stay = fair.indicators.get(slug="stay")
         first, again = (render_file(select_study(fair), ending=ending) for _ in range(2))
@@ -210,8 +204,7 @@ class TestEstimates:
         records = [report_record(report) for report in whole.reports * 20]
         tracemalloc.start()
         try:
-            text = to_json(whole.reports * 20)
-            peak = tracemalloc.get_traced_memory()[1]
+            text, peak = to_json(whole.reports * 20), tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
         assert peak < 4 * len(text)
@@ -229,8 +222,7 @@ class TestEstimates:
         sheet, column = workbook_of(selection)["trap"], NAMES.index("category") + 1
         cells = [sheet.cell(row, column) for row in range(2, 7)]
         assert [(cell.value, cell.data_type) for cell in cells] == [(text, "s") for text in evil]
-        windows = (Window(1, 2), Window(3, 4))
-        trap = Study.objects.get().indicators.get()
+        windows, trap = (Window(1, 2), Window(3, 4)), Study.objects.get().indicators.get()
         findings = comparison_findings(compare.compare_windows(trap, *windows, of="frequency"))
         written = [row["category"] for row in read_back(findings, "csv")]
         assert written == [row["category"] for row in rows[:5]]
@@ -270,7 +262,7 @@ class TestComparisons:
                 }  # fmt: skip
                 assert {name: found[name] for name in expected} == expected
                 # The intervals are not quite those of a normal law, which would be as wide as this.
-                assert (row.high - row.low) / 2 == pytest.approx(Z * row.std_error, rel=0.03)
+                assert (row.high - row.low) / 2 == pytest.approx(1.959963984540054 * row.std_error, rel=0.03)
             expected = {
                 "comparison": kind, "measure": of, "adjustment": "holm", "n_rows": len(comparison.rows),
                 "interval": "exact" if comparison.is_exact else "at_least", "plan_version": 1, "epsilon": 1.0,
@@ -304,12 +296,10 @@ class TestComparisons:
         pair = compare.compare_categories(age, WHOLE, reference=0, category=2, of="frequency")
         assert comparison_findings(pair).after["adjustment"] == "none"
         few = factory.published(factory.indicator("zone", *"ABCDEF"), n=300, epsilon="0.2", slug="few")
-        zone = few.indicators.get()
-        comparison = compare.compare_windows(zone, Window(1, 2), Window(3, 4), of="frequency")
+        comparison = compare.compare_windows(few.indicators.get(), Window(1, 2), Window(3, 4), of="frequency")
         assert {row.status for row in comparison.rows} == {"not_reliable"}
         for row in comparison_findings(comparison).rows:
-            found = (row["verdict"], row["adjusted_verdict"], row["status"])
-            assert found == (None, None, "not_reliable")
+            assert (row["verdict"], row["adjusted_verdict"], row["status"]) == (None, None, "not_reliable")
             assert row["ci_low"] < row["ci_high"]
 
 
@@ -351,8 +341,7 @@ class TestMovements:
             name = day.coverage.date.isoformat()
             values = [by_name[figure, name] for figure in ("visitors", "arrivals", "returning", "departures")]
             assert values == [day.coverage.visitors, day.arrivals, day.returning, day.departures]
-        # Bounds of a total are no count.
-        found = movement(age, show=Show.THERE_AGAIN)
+        found = movement(age, show=Show.THERE_AGAIN)  # Bounds of a total are no count.
         assert [point.is_exact for point in found.points] == [True, False, False]
         rows = [row for row in totals_of(movement_findings(found)) if row["figure"] == "there_again"]
         assert [row["interval"] for row in rows] == ["count", "bounds", "bounds"]
@@ -392,8 +381,7 @@ class TestMovements:
         study = factory.published(factory.GENDER, factory.HALF_STAY)
         findings = movement_findings(movement(study.indicators.get(slug="stay")))
         assert {row["category"] for row in findings.rows} == {None}
-        assert findings.name == "fair-2024_stay_movement"
-        assert "totals only" in findings.words[0]
+        assert findings.name == "fair-2024_stay_movement" and "totals only" in findings.words[0]
 
     def test_workbook_explains_its_columns_and_both_studies(self, age):
         findings = comparison_findings(compared(age, Kind.STUDIES))
@@ -401,10 +389,8 @@ class TestMovements:
         assert book.sheetnames == ["About", "compare"]
         said = [str(cell) for row in book["About"].iter_rows(values_only=True) for cell in row if cell]
         assert said.count("Where the numbers come from") == said.count("Compared with") == 1
-        for text in (
-            "fair-2024", "later-2025", "holm", "at_least", "not_shown", "suppressed", "Europe/Paris",
-        ):  # fmt: skip
-            assert text in said
+        names = {"fair-2024", "later-2025", "holm", "at_least", "not_shown", "suppressed", "Europe/Paris"}
+        assert names <= set(said)
         assert any("Each study has a key of its own" in text for text in said)
         first_day = book["compare"].cell(2, findings.names.index("first_day") + 1).value
         assert first_day == datetime.combine(date(2024, 5, 30), datetime.min.time())

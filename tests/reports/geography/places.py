@@ -24,8 +24,7 @@ Parsed = namedtuple("Parsed", "study area notes")  # notes on the files of the s
 
 def parse(area, files, *, cells=CELLS):
     """Parse a study whose section [area] goes on with `area`."""
-    given = {"cells.csv": cells.encode(), **files}
-    notes = []
+    given, notes = {"cells.csv": cells.encode(), **files}, []
 
     def read(name):
         if name not in given:
@@ -37,7 +36,6 @@ def parse(area, files, *, cells=CELLS):
 
 
 def problems(area, files, *, cells=CELLS):
-    """What is wrong with such a study."""
     with pytest.raises(StudyFileError) as caught:
         parse(area, files, cells=cells)
     return str(caught.value).split("\n")

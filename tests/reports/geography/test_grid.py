@@ -14,14 +14,8 @@ from pyproj import Geod
 from shapely import LineString, MultiPolygon, Point, Polygon, box
 
 from ldp.geo.grid import Grid
-from reports.geography.areas import (
-    SURROUNDINGS_M,
-    bounds_in_metres,
-    cells_in_metres,
-    projection_of,
-    shapes_of,
-    surroundings,
-)
+from reports.geography import areas
+from reports.geography.areas import bounds_in_metres, cells_in_metres, projection_of, shapes_of, surroundings
 from reports.geography.display import pixel_m, shown_zones
 from reports.geography.grid import GridError, grid_codes_of_cells, land_mask, make_grid, zone_of_grid_cells
 from reports.geography.projection import LocalProjection, distance_error, projection_around
@@ -35,7 +29,6 @@ from tests.reports.geography.places import EAST, WEST, frame, parse, problems, w
 WGS84 = Geod(ellps="WGS84")
 CELLS = "cell_id,lon,lat\nwest,6.85,47.65\neast,6.95,47.65\n"
 WIGGLE = LineString([(6.8 + i / 5000, 47.65 + 0.01 * np.sin(i / 40) + 1e-6 * (i % 2)) for i in range(1001)])
-DEMO = Path(__file__).parents[3] / "mobility" / "demo"
 OWN_NAME = "must have a name of its own, whatever its ending"
 GIVEN = "must name a file that is given together with the study file"
 NO_LINE = "p.gpkg: features[1].geometry.type: must be LineString or MultiLineString or Polygon"
@@ -58,8 +51,7 @@ def drawn(*shapes, name="rivers.gpkg", **options):
 
 def jagged(west, east):
     """A zone whose east and west borders have a thousand corners, the same for its neighbours."""
-    south_north = np.linspace(47.6, 47.7, 501)
-    bend = 0.002 * np.sin(np.arange(501) / 5)
+    south_north, bend = np.linspace(47.6, 47.7, 501), 0.002 * np.sin(np.arange(501) / 5)
     up, down = np.column_stack([east + bend, south_north]), np.column_stack([west + bend, south_north])[::-1]
     return Polygon(np.concatenate([up, down]))
 
@@ -92,21 +84,17 @@ class TestProjection:
 
     def test_areas_are_exact_and_the_way_back_ends_where_it_began(self):
         projection = LocalProjection(projection_around(np.array([6.85]), np.array([47.65])))
-        square = shapely.segmentize(box(9, 45, 10, 46), 0.01)
-        lon, lat = shapely.get_coordinates(square).T
+        lon, lat = shapely.get_coordinates(shapely.segmentize(box(9, 45, 10, 46), 0.01)).T
         truth_m2, _ = WGS84.polygon_area_perimeter(lon, lat)
         x, y = projection.to_metres(lon, lat)
         found_m2 = shapely.Polygon(np.column_stack([x, y])).area
         assert found_m2 == pytest.approx(abs(truth_m2), rel=1e-4)  # straight edges instead of parallels
-        again = projection.to_degrees(x, y)
-        assert np.abs(np.array(again) - [lon, lat]).max() < 1e-8  # a millimetre
+        assert np.abs(np.array(projection.to_degrees(x, y)) - [lon, lat]).max() < 1e-8  # a millimetre
 
-    @pytest.mark.parametrize(
-        ("lon", "centre"), [((179.5, -179.9), "-16.50 +lon_0=179.80"), ((178, -176), "-16.50 +lon_0=-179.00")]
-    )
+    @pytest.mark.parametrize(("lon", "centre"), [((179.5, -179.9), "179.80"), ((178, -176), "-179.00")])
     def test_across_the_date_line_the_middle_is_there(self, lon, centre):
         text = projection_around(np.array(lon, float), np.array([-17.0, -16.0]))
-        assert text.startswith(f"+proj=laea +lat_0={centre} ")
+        assert text.startswith(f"+proj=laea +lat_0=-16.50 +lon_0={centre} ")
 
 
 @pytest.mark.parametrize(("step_m", "margin_m"), [(250, 0), (333, 1000), (1000, 4999)])
@@ -120,22 +108,19 @@ def test_a_grid_covers_cells_and_zones_with_the_margin_and_no_more(area, step_m,
     x_m, y_m = cells_in_metres(area)
     assert grid.is_inside(x_m, y_m).all()
     codes = grid_codes_of_cells(area, grid).tolist()
-    assert codes == grid.codes(x_m, y_m).tolist()
-    assert len(set(codes)) == 2
+    assert (codes, len(set(codes))) == (grid.codes(x_m, y_m).tolist(), 2)
     # The last digits of positions do not move it.
     moved = replace(area, cells=tuple(replace(cell, lon=cell.lon + 1e-6) for cell in area.cells))
     assert make_grid(moved, step_m=step_m, margin_m=margin_m) == grid
 
 
-@pytest.mark.parametrize(
-    ("step_m", "margin_m", "max_cells"), [(10, 0, 65_534), (100, 20_000, 4_000), (7, 3, 99)]
-)
-def test_too_many_squares_are_refused_with_the_smallest_step_that_works(area, step_m, margin_m, max_cells):
-    given = {"margin_m": margin_m, "max_cells": max_cells}
+@pytest.mark.parametrize(("step_m", "margin_m", "most"), [(10, 0, 65_534), (100, 20_000, 4_000), (7, 3, 99)])
+def test_too_many_squares_are_refused_with_the_smallest_step_that_works(area, step_m, margin_m, most):
+    given = {"margin_m": margin_m, "max_cells": most}
     with pytest.raises(GridError, match="the smallest step that works is") as caught:
         make_grid(area, step_m=step_m, **given)
     least = int(str(caught.value).split()[-2])
-    assert make_grid(area, step_m=least, **given).n_cells <= max_cells
+    assert make_grid(area, step_m=least, **given).n_cells <= most
     for smaller in range(max(step_m, least - 20), least):
         with pytest.raises(GridError):
             make_grid(area, step_m=smaller, **given)
@@ -178,8 +163,7 @@ def test_a_square_with_cells_has_the_zone_of_most_of_them(zone_file):
     )
     area = zones(zone_file, cells=cells).area
     grid = make_grid(area, step_m=1000, margin_m=0)
-    found = zone_of_grid_cells(area, grid).ravel()
-    codes = grid_codes_of_cells(area, grid).tolist()
+    found, codes = zone_of_grid_cells(area, grid).ravel(), grid_codes_of_cells(area, grid).tolist()
     assert len(set(codes)) == 3
     west, east = area.zones.index("West"), area.zones.index("East")
     assert [found[code] for code in codes] == [east, east, east, min(west, east), min(west, east), NO_ZONE]
@@ -190,8 +174,7 @@ def test_without_shapes_squares_with_cells_have_their_zone():
     assert area.zones == ("North",)
     grid = make_grid(area, step_m=1000, margin_m=0)
     zones, (named, unnamed) = zone_of_grid_cells(area, grid).ravel(), grid_codes_of_cells(area, grid).tolist()
-    assert (zones[named], zones[unnamed]) == (0, NO_ZONE)
-    assert (zones != NO_ZONE).sum() == 1
+    assert (zones[named], zones[unnamed], (zones != NO_ZONE).sum()) == (0, NO_ZONE, 1)
     assert land_mask(area, grid).all()
 
 
@@ -216,8 +199,7 @@ def test_squares_wholly_in_water_are_masked_but_never_those_with_cells(zone_file
 
 def test_what_is_stored_of_a_grid_comes_back():
     grid = Grid(x0_m=-300, y0_m=100, step_m=100, n_x=5, n_y=3)
-    zones = np.arange(-1, 14, dtype=np.int16).reshape(3, 5)
-    land = np.arange(15).reshape(3, 5) % 3 != 0
+    zones, land = np.arange(-1, 14, dtype=np.int16).reshape(3, 5), np.arange(15).reshape(3, 5) % 3 != 0
     fields = GridMap(grid=grid, zones=zones, land=land).to_fields()
     assert (len(fields["grid_zones"]), len(fields["grid_land"])) == (30, 2)
     stored = {"zones": fields["grid_zones"], "land": fields["grid_land"]}
@@ -258,7 +240,7 @@ def test_what_is_far_away_is_clipped_or_left_out():
     ends = projection.to_degrees(*np.array(path).T)[0]
     assert [ends.min(), ends.max()] == pytest.approx([west, east], abs=1e-4)
     x_m, _ = projection.to_metres(np.array([west, 6.85, 7.5, east]), np.full(4, 47.65))  # cells in the middle
-    assert [x_m[1] - x_m[0], x_m[3] - x_m[2]] == pytest.approx([SURROUNDINGS_M] * 2, rel=0.05)
+    assert [x_m[1] - x_m[0], x_m[3] - x_m[2]] == pytest.approx([areas.SURROUNDINGS_M] * 2, rel=0.05)
     gone = drawn(LineString([(50, 10), (51, 10)]))
     assert gone.area.layers == ()
     assert gone.notes == ["rivers.gpkg: features: hold nothing near the area: the layer is left out"]
@@ -292,16 +274,14 @@ def test_layers_of_a_study_file_are_checked(given, expected):
 
 
 def test_masks_are_one_valid_shape_near_the_area_and_bounded(monkeypatch):
-    bow_tie = Polygon([(6.8, 47.6), (6.9, 47.7), (6.9, 47.6), (6.8, 47.7)])
-    ocean = box(-40, 40, 6.7, 55)
+    bow_tie, ocean = Polygon([(6.8, 47.6), (6.9, 47.7), (6.9, 47.6), (6.8, 47.7)]), box(-40, 40, 6.7, 55)
     water = written(frame([bow_tie, WEST, ocean]), "water.gpkg")
     parsed = parse('water = "water.gpkg"\n', {"water.gpkg": water})
     (note,) = parsed.notes
     assert note.startswith("water.gpkg: features[1].geometry: was repaired (Self-intersection")
     assert parsed.area.land is None
     shape = of_geometry(parsed.area.water)
-    assert shape.is_valid
-    assert isinstance(shape, MultiPolygon)
+    assert shape.is_valid and isinstance(shape, MultiPolygon)
     everything = shapely.union_all([shapely.make_valid(bow_tie), WEST, ocean])
     truth = shapely.intersection(everything, box(*surroundings(parsed.area)))
     assert shape.symmetric_difference(truth).area < 1e-9
@@ -314,16 +294,11 @@ def test_masks_are_one_valid_shape_near_the_area_and_bounded(monkeypatch):
 
 
 def test_a_definition_with_everything_survives_the_round_trip_through_json():
-    tables = {
-        "r.gpkg": frame([WIGGLE]),
-        "w.gpkg": frame([WEST]),
-        "z.gpkg": frame([WEST, EAST], zone=["W", "E"]),
-    }
-    files = {name: written(table, name) for name, table in tables.items()}
+    tables = {"r": frame([WIGGLE]), "w": frame([WEST]), "z": frame([WEST, EAST], zone=["W", "E"])}
+    files = {f"{name}.gpkg": written(table, f"{name}.gpkg") for name, table in tables.items()}
     study = parse('zones = "z.gpkg"\nwater = "w.gpkg"\nland = "z.gpkg"\nlayers = ["r.gpkg"]\n', files).study
     again = StudyDefinition.from_json(json.loads(json.dumps(study.to_json())))
-    assert again == study
-    assert again.area.layers == study.area.layers
+    assert (again, again.area.layers) == (study, study.area.layers)
 
 
 def test_a_definition_from_before_is_still_read_and_the_same_file_gives_it_again():
@@ -339,8 +314,7 @@ def test_a_definition_from_before_is_still_read_and_the_same_file_gives_it_again
     del old["area"]["cells"][0]["azimuth"]
     old["area"]["geojson"] = document
     again = StudyDefinition.from_json(old)
-    assert again == study
-    assert (again.area.projection, again.area.layers) == (None, ())
+    assert (again, again.area.projection, again.area.layers) == (study, None, ())
     assert projection_of(again.area) == projection_of(study.area)
     geojson, _ = shown_zones(again.area)
     assert of_geometry(geojson["features"][0]["geometry"]).exterior.is_ccw
@@ -349,7 +323,7 @@ def test_a_definition_from_before_is_still_read_and_the_same_file_gives_it_again
 @pytest.mark.django_db
 def test_zones_of_a_study_from_before_there_were_maps_get_outlines_and_others_are_left_alone():
     migration = import_module("reports.migrations.0009_outlines_of_older_areas")
-    geojson = json.loads((DEMO / "zones.geojson").read_text())
+    geojson = json.loads((Path(__file__).parents[3] / "mobility/demo/zones.geojson").read_text())
     names = [feature["properties"]["zone"] for feature in geojson["features"]]
     area = Area.objects.create(study=factory.create(), n_cells=62, zones=names, geojson=geojson)
     migration.draw(apps, connection.schema_editor())
@@ -383,9 +357,7 @@ def test_zones_are_shown_with_fewer_vertices_and_keep_their_borders(monkeypatch)
 
 
 def test_zones_that_overlap_are_shown_too_and_an_area_without_shapes_shows_none():
-    area = zones(frame([box(6.8, 47.6, 6.95, 47.7), EAST], zone=["W", "E"])).area
-    geojson, outlines = shown_zones(area)
+    geojson, outlines = shown_zones(zones(frame([box(6.8, 47.6, 6.95, 47.7), EAST], zone=["W", "E"])).area)
     shown = [of_geometry(feature["geometry"]).area for feature in geojson["features"]]
-    assert shown == pytest.approx([0.015, 0.01], rel=1e-4)
-    assert len(outlines) == 2
+    assert (shown, len(outlines)) == (pytest.approx([0.015, 0.01], rel=1e-4), 2)
     assert shown_zones(parse("", {}).area) == (None, [])

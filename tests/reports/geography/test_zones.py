@@ -11,16 +11,8 @@ import shapely
 from shapely import LineString, Polygon, box, wkt
 
 from reports.geography.areas import shapes_of
-from tests.reports.geography.places import (
-    EAST,
-    WEST,
-    frame,
-    parse,
-    problem_of_zones,
-    problems,
-    written,
-    zones,
-)
+from tests.reports.geography import places
+from tests.reports.geography.places import EAST, WEST, frame, parse, problem_of_zones, written, zones
 
 LAMBERT_93 = 2154
 GAUSS_KRUEGER = "EPSG:31467"  # its axes are north, east; its datum is another
@@ -52,6 +44,28 @@ def zipped(**files):
 
 UNKNOWN = collection([[0, 0], [0, 10], [10, 10], [0, 0]], "urn:ogc:def:crs:EPSG::999999")
 NOWHERE = collection([[0, 0], [0, 1e8], [1e8, 1e8], [0, 0]], "EPSG:32632")
+ENDS = [
+    ("2024-03-30", "2024-03-30", f"{OTHER_DAYS} of the same code"),
+    ("2024-03-30", "2024-03-31", "features[2]: must have one shape during the study, and features"),
+    ("2023-01-01", "2023-06-01", None),
+    ("2023-06-01", "2023-06-01", OTHER_DAYS),
+]
+NO_AREA = [
+    ([FLAT], "z.geojson", "geometry: must hold an area, but nothing is left of it ("),
+    ([Polygon(), EAST], "z.gpkg", "geometry.type: must not be empty"),
+    ([None, EAST], "z.gpkg", f"{NO_POLYGON}, but there is none"),
+    ([LineString(EAST.exterior)], "z.gpkg", f'{NO_POLYGON}, got "LineString"'),
+]
+NO_FILE = [
+    ("z.kml", b"<kml/>", 'name: must end in one of .geojson, .json, .gpkg, .zip, .shp, got "z.kml"'),
+    ("z.gpkg", b"<OGRVRTDataSource/>", "content: must be a GeoPackage, but does not begin like one"),
+    ("z.gpkg", b"SQLite format 3\0" + b"x" * 500, "content: must be a GeoPackage that can be read: "),
+    ("z.shp", b"<OGRVRTDataSource/>", "content: must be a shapefile, but does not begin like one"),
+    ("z.zip", b"PK nothing", "content: must be a zip file that can be read, without a password: "),
+    ("z.zip", zipped(readme="x"), 'content: must hold one shapefile, or one GeoPackage, got "none"'),
+    ("z.json", UNKNOWN, "crs: must name a known coordinate system, or be left out for WGS 84, got"),
+    ("z.json", NOWHERE, "crs: must fit the positions: some lie nowhere on Earth"),
+]
 
 
 class TestFiles:
@@ -78,7 +92,7 @@ class TestFiles:
         no_attributes = "content: must have the .dbf of the shapefile, which holds the attributes"
         for ending, said in ((".prj", NO_SYSTEM), (".dbf", no_attributes)):
             without = {name: data for name, data in files.items() if not name.endswith(ending)}
-            (found,) = problems('zones = "zones.shp"\n', without)
+            (found,) = places.problems('zones = "zones.shp"\n', without)
             assert found.startswith(f"zones.shp: {said}")
         assert problem_of_zones(two(crs=None)).startswith(NO_SYSTEM)
 
@@ -106,8 +120,7 @@ class TestFiles:
 class TestDays:
     @pytest.mark.parametrize("name", ["zones.gpkg", "zones.geojson", "zones.zip"])
     def test_dates_choose_the_zones_of_the_study(self, name):
-        days = [date(2020, 1, 1), date(2024, 4, 1), None]
-        ends = [date(2024, 3, 29), date(2024, 12, 31), None]
+        days, ends = [date(2020, 1, 1), date(2024, 4, 1), None], [date(2024, 3, 29), date(2024, 12, 31), None]
         table = frame([WEST, WEST, EAST], zone=["West", "West", "East"], valid_from=days, valid_to=ends)
         parsed = zones(table, name)
         assert parsed.area.zones == ("West", "East")
@@ -115,15 +128,7 @@ class TestDays:
         assert "features[1]: was left out: it is valid on no day of the study, got" in first
         assert "features[2]: is valid on some days of the study only, and is used for all of them" in second
 
-    @pytest.mark.parametrize(
-        ("first_end", "second_begin", "expected"),
-        [
-            ("2024-03-30", "2024-03-30", f"{OTHER_DAYS} of the same code"),
-            ("2024-03-30", "2024-03-31", "features[2]: must have one shape during the study, and features"),
-            ("2023-01-01", "2023-06-01", None),
-            ("2023-06-01", "2023-06-01", OTHER_DAYS),
-        ],
-    )
+    @pytest.mark.parametrize(("first_end", "second_begin", "expected"), ENDS)
     def test_a_code_has_one_shape(self, first_end, second_begin, expected):
         days = {"valid_from": [None, second_begin], "valid_to": [first_end, None]}
         table = frame([WEST, EAST], zone=["West", "West"], **days)
@@ -135,7 +140,7 @@ class TestDays:
     def test_days_are_checked(self):
         days = {"valid_from": ["1/2/2024", "2024-02-02"], "valid_to": [None, "2024-02-01"]}
         data = written(frame([WEST, EAST], zone=["W", "E"], **days), "z.gpkg")
-        first, second = problems('zones = "z.gpkg"\n', {"z.gpkg": data})
+        first, second = places.problems('zones = "z.gpkg"\n', {"z.gpkg": data})
         assert "features[1].properties.valid_from: must be a date as 2017-05-31, or empty, got" in first
         assert "features[2].properties.valid_to: must not be before valid_from, got 2024-02-01" in second
         found = problem_of_zones(frame([WEST], zone=["W"], valid_to=["2024-02-01"]))
@@ -155,15 +160,7 @@ class TestShapes:
         assert shape.area == pytest.approx(0.005)  # both wings
         assert shape.covers(shapely.points([6.82, 6.88], 47.65)).all()
 
-    @pytest.mark.parametrize(
-        ("shapes", "name", "expected"),
-        [
-            ([FLAT], "z.geojson", "geometry: must hold an area, but nothing is left of it ("),
-            ([Polygon(), EAST], "z.gpkg", "geometry.type: must not be empty"),
-            ([None, EAST], "z.gpkg", f"{NO_POLYGON}, but there is none"),
-            ([LineString(EAST.exterior)], "z.gpkg", f'{NO_POLYGON}, got "LineString"'),
-        ],
-    )
+    @pytest.mark.parametrize(("shapes", "name", "expected"), NO_AREA)
     def test_what_holds_no_area_is_refused(self, shapes, name, expected):
         found = problem_of_zones(frame(shapes, zone=["None", "East"][: len(shapes)]), name)
         assert found.startswith(f"features[1].{expected}")
@@ -187,24 +184,12 @@ class TestLimits:
     @pytest.mark.parametrize("name", ["z.gpkg", "z.geojson"])
     def test_codes_are_checked_in_every_format(self, name):
         data = written(frame([WEST, EAST, EAST], zone=["West", None, "West"]), name)
-        assert problems(f'zones = "{name}"\n', {name: data}) == [
+        assert places.problems(f'zones = "{name}"\n', {name: data}) == [
             f"{name}: features[2].properties.zone: is missing, or empty: give each zone a name",
             f'{name}: features[3].properties.zone: must be unique, got "West"',
         ]
 
-    @pytest.mark.parametrize(
-        ("name", "data", "expected"),
-        [
-            ("z.kml", b"<kml/>", 'name: must end in one of .geojson, .json, .gpkg, .zip, .shp, got "z.kml"'),
-            ("z.gpkg", b"<OGRVRTDataSource/>", "content: must be a GeoPackage, but does not begin like one"),
-            ("z.gpkg", b"SQLite format 3\0" + b"x" * 500, "content: must be a GeoPackage that can be read: "),
-            ("z.shp", b"<OGRVRTDataSource/>", "content: must be a shapefile, but does not begin like one"),
-            ("z.zip", b"PK nothing", "content: must be a zip file that can be read, without a password: "),
-            ("z.zip", zipped(readme="x"), 'content: must hold one shapefile, or one GeoPackage, got "none"'),
-            ("z.json", UNKNOWN, "crs: must name a known coordinate system, or be left out for WGS 84, got"),
-            ("z.json", NOWHERE, "crs: must fit the positions: some lie nowhere on Earth"),
-        ],
-    )
+    @pytest.mark.parametrize(("name", "data", "expected"), NO_FILE)
     def test_what_is_no_file_of_zones_is_refused(self, name, data, expected):
         assert problem_of_zones(data, name).startswith(expected)
 
