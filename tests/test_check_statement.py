@@ -204,7 +204,8 @@ def test_each_number_of_sums_is_derived_and_said_of_one_day_only(mechanism):
 def test_each_number_is_derived(mechanism):
     plan = planned(mechanism, epsilon_profile=Decimal("2.5"))
     study = factory.create(factory.GENDER, replace(factory.STAY, max_values=2), plan=plan)
-    first, second = written(study), written(factory.create(factory.AGE, slug="places", location=PLACES))
+    located = factory.create(factory.AGE, slug="places", location=PLACES)
+    first, second = written(study), written(located)
     assert texts(first, second) == texts(second, first) == []
     # Day and plan tell which row is the other study's: changed, "it is not among them".
     row = {"first_day", "spec_sha256"}
