@@ -96,7 +96,8 @@ class TestRedisProgram:
 
     @pytest.mark.parametrize("version", ["7.0.15", "10.0.0", "6.2.100"])
     def test_a_newer_server_of_the_system_is_started(self, system, version, settings, data_dir) -> None:
-        assert redis_program().path == shared._redis_command()[0] == system(version)
+        program = system(version)
+        assert redis_program().path == shared._redis_command()[0] == program
         settings.EMBEDDED_REDIS = True
         assert broker.version() == version  # what the doctor says while nothing runs
 
