@@ -1,15 +1,26 @@
 """Reference of the reading API, from its OpenAPI document."""
 
-from typing import Any
+from collections import Counter
+from itertools import groupby
+from typing import Any, NamedTuple
 
 HEAD = """\
 # The reading API: operations
 
-Written by `make docs` from the OpenAPI document that the server gives at `/api/v1/openapi.json`; do not
-edit. What holds for all of them (tokens, windows, refusals, unchanged answers): [the API for
-programs](../api.md). The API that takes files in: [files by a program](feed-api.md).
+Written by `make docs` from the OpenAPI document at `/api/v1/openapi.json`. Tokens, windows, lists, statuses
+and refusals: [the API for programs](../api.md). Sending files: [files by a program](feed-api.md).
+
+`{study}` and `{indicator}` are slugs. A list has `items`, the `count` of all entries, and the address of the
+`next` part, or null. Besides 200, every operation can answer %s.
 """
-METHODS = ("get", "post", "put", "patch", "delete")
+
+
+class Named(NamedTuple):
+    """A parameter or a field, in words."""
+
+    name: str
+    type: str
+    text: str
 
 
 def page() -> str:
@@ -17,77 +28,116 @@ def page() -> str:
     from reports.api.site import api
 
     document = api.document()
-    lines = [HEAD]
-    for path, methods in document["paths"].items():
-        for method in METHODS:
-            if method in methods:
-                lines += _operation(method.upper(), path, methods[method])
-    lines += ["", "## Answers", ""]
-    for name, schema in sorted(document.get("components", {}).get("schemas", {}).items()):
-        if "properties" in schema:
-            lines += _schema(name, schema)
-    return "\n".join(lines) + "\n"
-
-
-def _operation(method: str, path: str, operation: dict[str, Any]) -> list[str]:
-    lines = ["", f"## {operation.get('summary', operation['operationId'])}", "", f"`{method} {path}`"]
-    if operation.get("description"):
-        lines += ["", _plain(operation["description"])]
-    if parameters := operation.get("parameters", []):
-        lines += ["", "| parameter | in | type | what it is |", "|---|---|---|---|"]
-        for parameter in parameters:
-            needed = ", needed" if parameter.get("required") else ""
-            kind = _type(parameter["schema"])
-            text = _cell(parameter.get("description") or parameter["schema"].get("description", ""))
-            lines.append(f"| `{parameter['name']}` | {parameter['in']}{needed} | {kind} | {text} |")
-    return [*lines, "", f"Answers: {', '.join(_answers(operation['responses']))}."]
-
-
-def _answers(responses: dict[Any, Any]) -> list[str]:
-    """`200` with the name of its schema, then the refusals."""
-    found = []
-    for status, response in sorted(responses.items(), key=lambda item: str(item[0])):
-        media: dict[str, Any] = next(iter(response.get("content", {}).values()), {})
-        schema = media.get("schema", {})
-        found.append(f"`{status}` {_type(schema)}".strip() if schema else f"`{status}`")
-    return found
-
-
-def _schema(name: str, schema: dict[str, Any]) -> list[str]:
-    lines = [f"### {name}", ""]
-    if schema.get("description"):
-        lines += [_plain(schema["description"]), ""]
-    lines += ["| field | type | what it is |", "|---|---|---|"]
-    lines += [
-        f"| `{field}` | {_type(value)} | {_cell(value.get('description', ''))} |"
-        for field, value in schema["properties"].items()
+    schemas = {name: each for name, each in document["components"]["schemas"].items() if "properties" in each}
+    lists = {name: each["properties"]["items"] for name, each in schemas.items() if _is_list(each)}
+    operations = [
+        (f"{method.upper()} {path}", operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
     ]
-    return [*lines, ""]
+    fields = {name: _fields(each) for name, each in sorted(schemas.items()) if name not in lists}
+    usual_fields = _shared(list(fields.values()))
+    usual = _answers(operations[0][1])
+    parameters = [_parameters(operation) for _, operation in operations]
+    lines = [HEAD % ", ".join(f"`{status}`" for status in usual if status >= 300)]
+    lines += ["Parameters of several operations:", "", *_items(_shared(parameters))]
+    for (address, operation), own in zip(operations, parameters, strict=True):
+        answers = _answers(operation)
+        if {status for status in answers if status >= 300} != {status for status in usual if status >= 300}:
+            raise ValueError(f"{address} has refusals of its own: {answers}")
+        lines += ["", f"## {operation['summary']}", "", f"`{address}`", "", _plain(operation["description"])]
+        lines += ["", *_named(own, _shared(parameters), "Parameters")]
+        lines += [f"Answer: {_type(answers[200], lists)}."]
+    lines += [
+        "",
+        "## Objects",
+        "",
+        "Fields of several objects:",
+        "",
+        *_items(_shared(list(fields.values()))),
+        "",
+    ]
+    for name, own in fields.items():
+        lines += [f"### {name}", ""]
+        if text := schemas[name].get("description"):
+            lines += [_plain(text), ""]
+        lines += _named(own, usual_fields, "Fields")
+    return "\n".join(lines).rstrip() + "\n"
 
 
-def _type(schema: dict[str, Any]) -> str:
+def _named(own: list[Named], shared: list[Named], title: str) -> list[str]:
+    """In one line those that need no words, or have them elsewhere; then the others as items."""
+    items = [each for each in own if each.text and each not in shared]
+    rest = groupby(
+        [each for each in own if each not in items],
+        key=lambda each: "" if each in shared else f" ({each.type})",
+    )
+    short = [_names(list(found)) + kind for kind, found in rest]
+    lines = [f"{title}: {', '.join(short)}.", ""] if short else []
+    return [*lines, *_items(items), *([""] if items else [])]
+
+
+def _items(found: list[Named]) -> list[str]:
+    """An item for neighbours of the same type and words."""
+    kinds = groupby(found, key=lambda each: f" ({each.type}): {each.text}")
+    return [f"- {_names(list(same))}{words}" for words, same in kinds]
+
+
+def _names(found: list[Named]) -> str:
+    return ", ".join(f"`{each.name}`" for each in found)
+
+
+def _shared(lists: list[list[Named]]) -> list[Named]:
+    """Those with words that are in several lists, and mean the same there."""
+    counts = Counter(each for found in lists for each in found if each.text)
+    return [each for each, n in counts.items() if n > 1]
+
+
+def _parameters(operation: dict[str, Any]) -> list[Named]:
+    found = [each for each in operation.get("parameters", []) if each["in"] == "query"]
+    return [_named_of(each["name"], each["schema"], each.get("description", "")) for each in found]
+
+
+def _fields(schema: dict[str, Any]) -> list[Named]:
+    return [_named_of(name, each, each.get("description", "")) for name, each in schema["properties"].items()]
+
+
+def _named_of(name: str, schema: dict[str, Any], text: str) -> Named:
+    return Named(name=name, type=_type(schema, {}), text=_plain(text or schema.get("description", "")))
+
+
+def _answers(operation: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """Schemas by status; empty where there is no body."""
+    found = {}
+    for status, response in operation["responses"].items():
+        media: dict[str, Any] = next(iter(response.get("content", {}).values()), {})
+        found[int(status)] = media.get("schema", {})
+    return dict(sorted(found.items()))
+
+
+def _is_list(schema: dict[str, Any]) -> bool:
+    return set(schema["properties"]) == {"count", "next", "items"}
+
+
+def _type(schema: dict[str, Any], lists: dict[str, dict[str, Any]]) -> str:
     """A type in words: `string (date)`, `list of Estimate`, `integer or null`."""
     if reference := schema.get("$ref"):
         name = reference.rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
+        return _type(lists[name], {}) if name in lists else f"[{name}](#{name.lower()})"
     for key in ("anyOf", "oneOf"):
         if key in schema:
-            return " or ".join(_type(option) for option in schema[key])
+            return " or ".join(_type(option, lists) for option in schema[key])
     if "allOf" in schema:
-        return " and ".join(_type(option) for option in schema["allOf"])
+        return " and ".join(_type(option, lists) for option in schema["allOf"])
     if "const" in schema:
         return f"`{schema['const']}`"
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if schema.get("type") == "array":
-        return f"list of {_type(schema.get('items', {}))}"
+        return f"list of {_type(schema.get('items', {}), lists)}"
     kind = str(schema.get("type", "any"))
-    return f"{kind} ({schema['format']})" if "format" in schema else kind
+    return str(schema["format"]) if "format" in schema else kind
 
 
 def _plain(text: str) -> str:
     return " ".join(text.split()).replace("<", "&lt;")
-
-
-def _cell(text: str) -> str:
-    return _plain(text).replace("|", "\\|")

@@ -9,28 +9,31 @@ from django.core.management import BaseCommand, find_commands, load_command_clas
 HEAD = """\
 # Commands
 
-Written by `make docs` from the parsers of the commands; do not edit. To run one, put
-`.venv/bin/python manage.py` before it; in containers `python manage.py`.
+Written by `make docs` from the commands. Put `.venv/bin/python manage.py` before each, in containers
+`python manage.py`. `STUDY` is the slug of a study, `DAY` a date such as 2017-05-31.
 
-- Results are printed on **standard output**, as one JSON value where the text below does not name another
-  format. Messages and progress go to **standard error**.
-- The exit code is 0 only on success; 1 when something was refused or failed, with the reason on standard
-  error; 2 when the words of the command are wrong.
-- Commands of the *operator zone* exist where `MOBILITY_ZONE` is `all` or `operator`.
-- Without `REDIS_URL` a command that needs workers starts Redis and a worker, and stops what it started.
+- Results go to **standard output**, as one JSON value unless the command names another format. Messages and
+  progress go to **standard error**.
+- Exit codes: 0 success; 1 refused or failed, with the reason on standard error; 2 wrong arguments.
+- Without `REDIS_URL`, a command that needs workers starts Redis and a worker, and stops them at its end.
 """
 # Apps whose commands exist in an operator zone only, and in both.
 OPERATOR_APPS = ("mobility",)
+# What the head of the page explains.
+EXPLAINED = ("STUDY", "DAY")
 
 
 def page() -> str:
     """The page, in Markdown."""
     commands = project_commands()
-    lines = [HEAD, "| command | what it does | zone |", "|---|---|---|"]
+    lines = [HEAD, "## In every zone"]
     for name, (app, command) in commands.items():
-        lines.append(f"| [`{name}`](#{name}) | {_sentence(command)} | {_zone(app)} |")
+        if app not in OPERATOR_APPS:
+            lines += ["", *_section(name, command)]
+    lines += ["", "## In operator zones", "", "Where `MOBILITY_ZONE` is `all` or `operator`."]
     for name, (app, command) in commands.items():
-        lines += ["", *_section(name, app, command)]
+        if app in OPERATOR_APPS:
+            lines += ["", *_section(name, command)]
     return "\n".join(lines) + "\n"
 
 
@@ -47,25 +50,17 @@ def project_commands() -> dict[str, tuple[str, BaseCommand]]:
     }
 
 
-def _zone(app: str) -> str:
-    return "operator" if app in OPERATOR_APPS else "each"
-
-
-def _sentence(command: BaseCommand) -> str:
-    return _cell(command.help)
-
-
-def _section(name: str, app: str, command: BaseCommand) -> list[str]:
+def _section(name: str, command: BaseCommand) -> list[str]:
     parser = command.create_parser("manage.py", name)
     own = [action for action in parser._actions if not _is_djangos(action)]
     words = " ".join(filter(None, (_usage(action) for action in own)))
-    zone = "Operator zone." if app in OPERATOR_APPS else "Each zone."
-    lines = [f"## {name} {{ #{name} }}", "", f"{_text(command.help)} {zone}", "", "```text"]
-    lines += [f"{name} {words}".rstrip(), "```"]
-    if own:
-        lines += ["", "| argument | what it is | default |", "|---|---|---|"]
-        lines += [f"| {_names(action)} | {_cell(action.help or '')} | {_default(action)} |" for action in own]
-    return lines
+    lines = [f"### {name} {{ #{name} }}", "", _text(command.help), "", "```text", f"{name} {words}".rstrip()]
+    told = [action for action in own if action.help and _metavar(action) not in EXPLAINED]
+    items = [
+        f"- `{_name(action)}`: {_text(action.help or '').removesuffix('.')}{_default(action)}"
+        for action in told
+    ]
+    return [*lines, "```", *([""] if items else []), *items]
 
 
 def _is_djangos(action: argparse.Action) -> bool:
@@ -98,28 +93,17 @@ def _usage(action: argparse.Action) -> str:
     return words if action.required else f"[{words}]"
 
 
-def _names(action: argparse.Action) -> str:
-    if not action.option_strings:
-        return f"`{_metavar(action)}`"
-    value = "" if action.nargs == 0 else f" {_metavar(action)}".replace("|", "\\|")
-    return f"`{action.option_strings[-1]}{value}`"
+def _name(action: argparse.Action) -> str:
+    return action.option_strings[-1] if action.option_strings else _metavar(action)
 
 
 def _default(action: argparse.Action) -> str:
-    if not action.option_strings and action.nargs not in ("?", "*"):
-        return "needed"
-    if action.required:
-        return "needed"
-    if action.default is None or action.default is False or action.default in ([], argparse.SUPPRESS):
+    if action.required or action.nargs == 0 or action.default in (None, "", [], argparse.SUPPRESS):
         return ""
-    return f"`{action.default}`"
+    return f" (default `{action.default}`)"
 
 
 def _text(text: str) -> str:
     """A help text as a sentence of Markdown."""
     words = " ".join(text.replace("%(default)s", "default").split()).replace("%%", "%").replace("<", "&lt;")
     return words if words.endswith(".") or not words else f"{words}."
-
-
-def _cell(text: str) -> str:
-    return _text(text).removesuffix(".").replace("|", "\\|")

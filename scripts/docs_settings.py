@@ -8,10 +8,8 @@ EXAMPLE = Path(__file__).resolve().parent.parent / ".env.example"
 HEAD = """\
 # Settings
 
-Written by `make docs` from `.env.example`; do not edit. All settings are environment variables, and none is
-needed: without any the embedded default runs. A secret may come from a file:
-`SECRET_KEY_FILE=/run/secrets/secret_key` instead of `SECRET_KEY`. A value below is the default, or what
-stands for it in the example where the text says what the default is.
+Written by `make docs` from `.env.example`. All settings are environment variables. None is required: without
+any, the embedded default runs. Secrets may come from files: `SECRET_KEY_FILE=/run/secrets/secret_key`.
 """
 
 
@@ -29,12 +27,12 @@ def page() -> str:
     for title, groups in sections(EXAMPLE.read_text()):
         lines += [f"\n## {title[:1].upper()}{title[1:]}"]
         for group in groups:
-            if not group.variables:
-                lines += ["", _escaped(group.text)]
-                continue
             # A heading for each: links and the search find it.
-            lines += [""] + [line for name, value in group.variables for line in _variable(name, value)]
-            lines += [_escaped(group.text) or "See above."]
+            for name, value in group.variables:
+                lines += ["", f"### {name}"]
+                if value and (len(group.variables) > 1 or "Default:" not in group.text):
+                    lines += ["", f"Default: `{value}`."]
+            lines += ["", _escaped(group.text)]
     return "\n".join(lines) + "\n"
 
 
@@ -45,24 +43,17 @@ def sections(text: str) -> list[tuple[str, list[Group]]]:
     for line in text.splitlines():
         if title := re.fullmatch(r"# --- (.*)", line):
             name, _, pages = title[1].partition(" (")
-            found.append((name, []))
-            comment = [f"See {pages.removesuffix(')')}."] if pages else []
+            found.append((name, [Group(text=f"See {pages.removesuffix(')')}.")] if pages else []))
+            comment = []
         elif line.startswith("#"):
             comment.append(line.removeprefix("#").strip())
         elif found and (variable := re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", line)):
             groups = found[-1][1]
-            if comment or not groups:
+            if comment:
                 groups.append(Group(text=" ".join(comment)))
                 comment = []
             groups[-1].variables.append((variable[1], variable[2]))
-        elif comment and found:  # a text that explains the section
-            found[-1][1].append(Group(text=" ".join(comment)))
-            comment = []
     return found
-
-
-def _variable(name: str, value: str) -> list[str]:
-    return [f"### {name}", "", f"`{name}={value}`", ""]
 
 
 def _escaped(text: str) -> str:

@@ -5,24 +5,24 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Share = Annotated[float | None, Field(description="share of the visitors; null where there is none to show")]
+Share = Annotated[float | None, Field(description="share of the visitors; null if there is none to show")]
 Number = Annotated[float | None, Field(description="number of visitors, scaled by the market share")]
 Visitors = Annotated[
     int | None,
     Field(
-        description="exact number of different visitors as it was counted, unscaled, whatever the status; "
-        "null where the study hides small ones; with presence noise it is noisy, and may be negative"
+        description="distinct visitors as counted, not scaled, whatever the status; null if suppressed as a "
+        "small cell; noisy, and possibly negative, with presence noise"
     ),
 ]
 NoisyEnd = Annotated[
     int | None,
-    Field(description="end of the interval of n_visitors; there in studies with presence noise only"),
+    Field(description="end of its 95% interval; only with presence noise"),
 ]
-Slug = Annotated[str, Field(description="name in addresses")]
+Slug = Annotated[str, Field(description="slug")]
 State = Literal["open", "closed"]
 Status = Annotated[
     Literal["ok", "not_reliable", "not_collected", "suppressed", "outage"],
-    Field(description="whether the numbers are to be read, and if not, why"),
+    Field(description="whether the numbers can be relied on, and if not, why"),
 ]
 
 
@@ -33,15 +33,15 @@ class Strict(BaseModel):
 
 
 class Estimate(Strict):
-    """One category in one window, with its error: intervals are at 95 %."""
+    """One category in one window, with its 95% intervals."""
 
     category: str
     reports: int | None = Field(description="sanitised answers that support the category")
-    frequency: Share = Field(description="unbiased estimate; the noise may push it below 0 or above 1")
+    frequency: Share = Field(description="unbiased estimate; noise can push it below 0 or above 1")
     std_error: Share
     ci_low: Share
     ci_high: Share
-    consistent: Share = Field(description="nearest share that is not negative and adds up to 1")
+    consistent: Share = Field(description="nearest shares that are not negative and add up to 1")
     visitors: Number
     visitors_ci_low: Number
     visitors_ci_high: Number
@@ -49,7 +49,7 @@ class Estimate(Strict):
 
 
 class Report(Strict):
-    """All categories of an indicator in one window, and the plan that they were collected under."""
+    """All categories of an indicator in one window, and their plan."""
 
     study: Slug
     indicator: Slug
@@ -57,13 +57,13 @@ class Report(Strict):
     last_day: date
     plan_version: int
     mechanism: str
-    epsilon: float = Field(description="nominal epsilon of one answer to this indicator")
-    unit: Literal["attribute", "profile"] = Field(description="what epsilon is about")
+    epsilon: float = Field(description="nominal epsilon of one answer")
+    unit: Literal["attribute", "profile"] = Field(description="privacy unit")
     n_visitors: Visitors
-    n_reports: int | None = Field(description="subscribers who answer this indicator in this window")
+    n_reports: int | None = Field(description="subscribers who answer the indicator in the window")
     estimates: list[Estimate]
     status: Status
-    ci_level: float = Field(description="share of such intervals that contain the true value")
+    ci_level: float = Field(description="confidence level of the intervals")
     timezone: str = Field(description="of the days")
     software_version: str
     n_visitors_ci_low: NoisyEnd = None
@@ -84,7 +84,7 @@ class StudyLine(Strict):
 
 
 class Note(Strict):
-    """What people wrote about a day."""
+    """A note on a day."""
 
     kind: Literal["outage", "event"]
     text: str
@@ -96,8 +96,8 @@ class Day(Strict):
     day: date
     n_visitors: Visitors
     first_time: int | None = Field(
-        description="of these, who was not there on an earlier day of the study; null where it would tell of "
-        "a number that the study hides; with presence noise it is noisy, and may be negative"
+        description="visitors who were not present on an earlier day of the study; null if it would reveal a "
+        "suppressed number; noisy, and possibly negative, with presence noise"
     )
     status: Status
     notes: list[Note]
@@ -108,27 +108,27 @@ class Day(Strict):
 
 
 class VisitorRule(Strict):
-    """Who counts as present on a day."""
+    """Who counts as a visitor on a day."""
 
     min_minutes: int
     from_: str = Field(alias="from", description="local time, HH:MM")
-    to: str = Field(description="local time, the whole minute included")
+    to: str = Field(description="local time; includes this minute")
 
 
 class Area(Strict):
-    """Where a study looks."""
+    """The area of a study."""
 
     n_cells: int
     zones: list[str]
 
 
 class PlanFacts(Strict):
-    """How answers are protected; the statement has the exact numbers."""
+    """Privacy protection of answers; the statement has the exact numbers."""
 
     version: int
     mechanism: str
     unit: Literal["attribute", "profile"]
-    epsilon: str = Field(description="as it was typed, an exact decimal")
+    epsilon: str = Field(description="as typed, an exact decimal")
     epsilon_profile_cap: str | None
     indicators_per_person: int
     has_fake_data: bool
@@ -136,7 +136,7 @@ class PlanFacts(Strict):
 
 
 class StudyRecord(Strict):
-    """A study with its days, what was collected on each, and its plan in force."""
+    """A study with its days and its plan in force."""
 
     study: Slug
     name: str
@@ -148,7 +148,7 @@ class StudyRecord(Strict):
     days: int
     market_share: str = Field(description="exact decimal, above 0 and at most 1")
     min_publication: int
-    small_cell: int = Field(description="windows with fewer visitors are not shown; 0 = no such rule")
+    small_cell: int = Field(description="windows with fewer visitors are suppressed; 0: none")
     visitor: VisitorRule
     area: Area | None
     indicators: list[Slug]
@@ -159,7 +159,7 @@ class StudyRecord(Strict):
 
 
 class IndicatorRecord(Strict):
-    """One question about a visitor, with its public list of answers."""
+    """One indicator with its categories."""
 
     study: Slug
     indicator: Slug
@@ -170,12 +170,12 @@ class IndicatorRecord(Strict):
     n_windows: int
     plan_version: int
     mechanism: str
-    epsilon: float = Field(description="nominal epsilon of one answer to this indicator")
+    epsilon: float = Field(description="nominal epsilon of one answer")
     unit: Literal["attribute", "profile"]
 
 
 class VisitorsOfWindow(Strict):
-    """Number of different visitors of a window: exact, or with presence noise and an interval."""
+    """Distinct visitors of a window: exact, or with presence noise and an interval."""
 
     first_day: date
     last_day: date
@@ -192,14 +192,14 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str
-    errors: list[dict[str, str]] = Field(default=[], description="which parameter, and what is wrong with it")
+    errors: list[dict[str, str]] = Field(default=[], description="each parameter with its error")
 
 
 class PageOf(Strict):
     """A part of a list. The header Link has the addresses of the next and the previous part."""
 
     count: int = Field(description="entries of the whole list")
-    next: str | None = Field(description="address of the next part; null: this is the last one")
+    next: str | None = Field(description="address of the next part; null: last part")
 
 
 class StudyPage(PageOf):
@@ -220,7 +220,7 @@ class VisitorPage(PageOf):
 
 Subscribers = Annotated[
     float | None,
-    Field(description="subscribers seen by the network, not scaled; null: density_status or status says why"),
+    Field(description="subscribers, not scaled; if null, density_status or status says why"),
 ]
 DensityStatus = Literal["done", "waiting", "running", "failed", "not_computed"]
 
@@ -236,25 +236,23 @@ class PlacesHead(Strict):
     level: float = Field(description="epsilon within radius_m")
     radius_m: float
     epsilon_per_m: float = Field(description="certified for one report, rounded up")
-    unit: Literal["place"] = Field(description="what epsilon is about: the place of a person on one day")
-    places_per_person: int = Field(description="their epsilons add up where places differ")
+    unit: Literal["place"] = Field(description="privacy unit: the place of a person on one day")
+    places_per_person: int = Field(description="the epsilons of different places add up")
     n_visitors: Visitors
     n_reports: int | None
     status: Status
-    density_status: DensityStatus = Field(
-        description="of the deconvolved map, which the page of maps asks for"
-    )
-    ci_level: float = Field(description="share of such intervals that contain the true value")
+    density_status: DensityStatus = Field(description="state of the density, which the maps page computes")
+    ci_level: float = Field(description="confidence level of the intervals")
     timezone: str = Field(description="of the days")
     software_version: str
 
 
 class Zone(Strict):
-    """Reports that lie in a zone, and subscribers who truly were there."""
+    """Reports within a zone, and the estimated number of subscribers there."""
 
     zone: str | None = Field(description="null: squares in no zone")
-    n_squares: int = Field(description="squares of the grid whose middle is in the zone")
-    reports: int | None = Field(description="exact as a count; where a report lies is noisy")
+    n_squares: int = Field(description="squares whose centre is in the zone")
+    reports: int | None = Field(description="exact count of reports; their places are noisy")
     subscribers: Subscribers
     std_error: Subscribers
     ci_low: Subscribers
@@ -271,19 +269,19 @@ class Square(Strict):
     """A square of the grid."""
 
     square: int = Field(description="row * n_x + column; rows go north, columns east")
-    x_m: float = Field(description="middle, in metres of the projection")
+    x_m: float = Field(description="centre, in metres of the projection")
     y_m: float
-    reports: int | None = Field(description="exact as a count; where a report lies is noisy")
+    reports: int | None = Field(description="exact count of reports; their places are noisy")
     density: Subscribers
     std_error: Subscribers
     low: Subscribers
     high: Subscribers
-    zone: str | None = Field(description="that of the middle of the square")
+    zone: str | None = Field(description="zone of its centre")
     land: bool
 
 
 class Grid(Strict):
-    """Lower left corner, side and number of the squares."""
+    """Lower left corner, side and number of squares."""
 
     x0_m: int
     y0_m: int
@@ -293,7 +291,7 @@ class Grid(Strict):
 
 
 class PlacesOnGrid(PlacesHead):
-    projection: str = Field(description="of the metres, as PROJ reads it")
+    projection: str = Field(description="of coordinates in metres, for PROJ")
     grid: Grid
 
 

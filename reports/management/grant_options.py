@@ -31,11 +31,14 @@ class Asked:
 def add_grant_arguments(parser: ArgumentParser) -> None:
     """--study, --all-studies and --until."""
     parser.add_argument(
-        "--study", action="append", default=[], metavar="SLUG", help="a study that is open to it; repeatable"
+        "--study", action="append", default=[], metavar="SLUG", help="a study to give access to; repeatable"
     )
-    parser.add_argument("--all-studies", action="store_true", help="all studies, also those to come")
+    parser.add_argument("--all-studies", action="store_true", help="all studies, including future ones")
     parser.add_argument(
-        "--until", type=_day, metavar="DATE", help="last day, in UTC, as 2024-12-31; without it no end"
+        "--until",
+        type=_day,
+        metavar="DATE",
+        help=("last day of access (UTC), such as 2024-12-31; default: no end"),
     )
 
 

@@ -15,15 +15,17 @@ from mobility.services import endings
 
 
 class Command(BaseCommand):
-    help = "Cancel a batch that is being received, waits, or is being read; nothing of it is kept."
+    help = "Cancel a batch before any of it is merged. Nothing of it is kept."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("batch", type=UUID)
         parser.add_argument(
             "--give-up",
             action="store_true",
-            help="end it as failed, also when parts of it are merged: for one that waits for a key or a "
-            "storage that is lost for good; what is merged counts, and sending the file again completes it",
+            help=(
+                "end a batch that waits for a lost key or storage as failed, even when partly merged; "
+                "what is merged counts, and sending the file again completes it"
+            ),
         )
 
     def handle(self, *args: Any, batch: UUID, give_up: bool, **options: Any) -> None:

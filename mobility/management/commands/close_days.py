@@ -14,7 +14,7 @@ from mobility.services.vault import find_study, open_study
 
 
 class Command(BatchCommand):
-    help = "Close all days of a study up to a day."
+    help = "Close all days of a study through a day: they become final."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")

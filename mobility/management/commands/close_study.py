@@ -15,8 +15,9 @@ from mobility.services.vault import find_study
 
 class Command(BaseCommand):
     help = (
-        "Destroy the key and the presence of a study and print the erasure certificate as JSON "
-        "(docs/certificate.schema.json). Reports stay. A closed study prints its certificate again."
+        "Destroy the key and the data of a study, and print the erasure certificate "
+        "(docs/certificate.schema.json). Reports stay. Run again, it prints the certificate "
+        "again."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -27,17 +28,19 @@ class Command(BaseCommand):
         parser.add_argument(
             "--drop-unpublished",
             action="store_true",
-            help="lose the rows of days that were never published",
+            help="discard days that were never published",
         )
         parser.add_argument(
-            "--key-is-lost", action="store_true", help="close although the key is not in the keystore"
+            "--key-is-lost", action="store_true", help="close although the key is missing from the keystore"
         )
 
         parser.add_argument(
             "--after-restore",
             action="store_true",
-            help="the study was closed before, or does not fit its totals, since a backup was restored: hand "
-            "over only what fits, and erase the rest",
+            help=(
+                "after a restore, if the study was already closed or does not match its totals: hand over "
+                "what matches and erase the rest"
+            ),
         )
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:

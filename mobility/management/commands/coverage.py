@@ -14,7 +14,7 @@ from mobility.services.vault import find_study
 
 
 class Command(BaseCommand):
-    help = "Print, day by day, what each source of a study has brought, and what is missing or failed."
+    help = "Print what each source of a study delivered on each day, and what is missing or failed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")

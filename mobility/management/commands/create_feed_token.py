@@ -13,12 +13,12 @@ from mobility.services.vault import find_study
 
 
 class Command(BaseCommand):
-    help = "Make a token for an unattended feed of a study, which is printed once and kept nowhere."
+    help = "Create a token with which a program sends files of a study. It is shown once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
-        parser.add_argument("name", help="which program it is for")
-        parser.add_argument("--days", type=int, default=365, help="how long it is valid")
+        parser.add_argument("name", help="the program that uses it")
+        parser.add_argument("--days", type=int, default=365, help="days until it expires")
 
     def handle(self, *args: Any, study: str, name: str, days: int, **options: Any) -> None:
         try:

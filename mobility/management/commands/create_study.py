@@ -21,7 +21,7 @@ from reports.wording_location import noise_words
 
 
 class Command(BaseCommand):
-    help = "Create a study from a TOML file; files that it names lie beside it."
+    help = "Create a study from a TOML file. Files that it names must be in the same folder."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)

@@ -24,11 +24,11 @@ from mobility.services.accounts import ensure_demo_accounts
 
 
 class Command(BaseCommand):
-    help = "Start everything, load the demo study, and serve until Ctrl-C; a second run goes on from there."
+    help = "Start everything, load the demo study, and serve until Ctrl-C. A second run continues."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--no-serve", action="store_true", help="end when the report is written")
-        parser.add_argument("--subscribers", type=int, metavar="N", help="a smaller population than 88,935")
+        parser.add_argument("--no-serve", action="store_true", help="stop when the report is written")
+        parser.add_argument("--subscribers", type=int, metavar="N", help="use fewer than 88,935 subscribers")
         parser.add_argument("--port", type=int, default=8000, help="first port to try")
 
     def handle(self, *args: Any, no_serve: bool, subscribers: int | None, port: int, **options: Any) -> None:

@@ -15,16 +15,14 @@ from mobility.services.vault import find_study
 
 class Command(BaseCommand):
     help = (
-        "Print a study as JSON (docs/study_export.schema.json): definition, area and plan versions; no data, "
-        "no keys. import_study makes the same elsewhere."
+        "Print a study for import_study (docs/study_export.schema.json): definition, area and "
+        "plan versions, without data or keys."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
-        parser.add_argument(
-            "--draft", action="store_true", help="its open draft, instead of what is in force"
-        )
-        parser.add_argument("--out", type=Path, metavar="FILE", help="write here instead of printing")
+        parser.add_argument("--draft", action="store_true", help="export the open draft instead")
+        parser.add_argument("--out", type=Path, metavar="FILE", help="file to write")
 
     def handle(self, *args: Any, study: str, draft: bool, out: Path | None, **options: Any) -> None:
         try:

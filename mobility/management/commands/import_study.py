@@ -15,15 +15,15 @@ from reports.services.studies import StudyExistsError
 
 
 class Command(BaseCommand):
-    help = (
-        "Create a study from a file of export_study, as create_study does from a study file: new and empty."
-    )
+    help = "Create an empty study from a file of export_study."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--slug", default="", help="another name in addresses than in the file")
+        parser.add_argument("--slug", default="", help="slug to use instead of that in the file")
         parser.add_argument(
-            "--as-draft", action="store_true", help="a draft, which a second person approves and publishes"
+            "--as-draft",
+            action="store_true",
+            help=("create a draft, which a second person approves and publishes"),
         )
 
     def handle(self, *args: Any, file: Path, slug: str, as_draft: bool, **options: Any) -> None:

@@ -19,7 +19,8 @@ from mobility.services.vault import find_study
 
 class Command(BatchCommand):
     help = (
-        "Take a file (CSV, TSV, pipes; plain, gzip, zstd; or Parquet) into a study and wait for the workers."
+        "Upload a file to a study and wait until it is processed. CSV, TSV or pipe-separated, "
+        "plain, gzip or zstd; or Parquet."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -28,22 +29,22 @@ class Command(BatchCommand):
         parser.add_argument(
             "--profile",
             default=DEFAULT,
-            help="how the file is read: a profile of the study, or default, subscribers, opt-out",
+            help="a profile of the study, or subscribers, or opt-out",
         )
         parser.add_argument(
             "--more-to-come",
             action="store_true",
-            help="the days of this file stay open until a later file or close_days",
+            help=("keep the days of this file open until a later file or close_days"),
         )
         parser.add_argument(
             "--validate-only",
             action="store_true",
-            help="check and count everything, keep and publish nothing",
+            help="check and count only; keep and publish nothing",
         )
         parser.add_argument(
             "--allow-empty",
             action="store_true",
-            help="exit 0 although no row counts, or the file holds events where subscribers are expected",
+            help=("exit 0 even if no row counts, or if the file holds events instead of subscribers"),
         )
 
     def handle(

@@ -13,7 +13,7 @@ from mobility.handover import sender_key
 
 
 class Command(BaseCommand):
-    help = "Print name and public key of this operator zone, for `manage.py register_sender` over there."
+    help = "Print the name and public key of this operator zone, for register_sender on the analyst server."
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.HANDS_OVER:

@@ -15,8 +15,9 @@ from mobility.services.vault import find_study, open_study
 
 class Command(BatchCommand):
     help = (
-        "Undo everything uploaded for a day that is not closed; its files can then be uploaded again. Where "
-        "that raises epsilon above what was approved, ask a second person, undo nothing, and fail."
+        "Undo everything uploaded for a day that is not closed, so that its files can be uploaded "
+        "again. If this raises epsilon above what was approved, request a second person's "
+        "approval, undo nothing, and fail."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -14,13 +14,13 @@ def add_ledger(parser: argparse.ArgumentParser) -> None:
         "--ledger",
         type=Path,
         metavar="LEDGER.jsonl",
-        help="export of a ledger that knows more, as of the analysts' server: which studies were closed",
+        help=("newer export of a ledger, such as the analyst server's, that names closed studies"),
     )
     parser.add_argument(
         "--ledger-key",
         type=Path,
         metavar="FILE.pem",
-        help="public key of that ledger, if another installation signs it",
+        help=("public key of that ledger, if another installation signed it"),
     )
 
 

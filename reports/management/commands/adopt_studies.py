@@ -12,12 +12,12 @@ from reports.services.intake import IntakeError, adopt_studies
 
 class Command(BaseCommand):
     help = (
-        "Give a registered sender the studies that no sender handed over: once, when an operator zone leaves "
-        "the main database that it shared with this server (docs/upgrading.md). Prints their slugs."
+        "Assign studies without a sender to a registered sender, once, when zones stop sharing a "
+        "main database (docs/upgrading.md). Prints their slugs."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("sender", help="as registered by register_sender")
+        parser.add_argument("sender", help="as named to register_sender")
 
     def handle(self, *, sender: str, **options: Any) -> None:
         if settings.HAS_VAULT:

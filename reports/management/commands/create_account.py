@@ -18,9 +18,7 @@ from reports.services.people import AccessChangeError, create_account
 
 
 class Command(BaseCommand):
-    help = (
-        "Create an account. Without --password-file its password is generated, printed once and kept nowhere."
-    )
+    help = "Create an account. Without --password-file, a generated password is shown once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")
@@ -29,12 +27,12 @@ class Command(BaseCommand):
             action="append",
             required=True,
             choices=[role.value for role in Role],
-            help="what it may do; give it again for another role",
+            help="role of the account; repeatable",
         )
         parser.add_argument(
             "--password-file",
             metavar="FILE",
-            help="its first line is the password, which is then not printed; - is standard input",
+            help="file whose first line is the password; - for standard input",
         )
         add_grant_arguments(parser)
 

@@ -16,7 +16,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
-        parser.add_argument("--out", type=Path, help="file to write; its ending says what: .md or .pdf")
+        parser.add_argument("--out", type=Path, help="file to write, .md or .pdf")
 
     def handle(self, *, study: str, out: Path | None, **options: Any) -> None:
         found = Study.objects.filter(slug=study).first()

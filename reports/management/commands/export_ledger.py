@@ -13,18 +13,23 @@ from reports.models.ledger import LedgerEntry
 
 
 class Command(BaseCommand):
-    help = "Write the ledger as JSON Lines, the signed head last; docs/ledger.md says how to check it."
+    help = (
+        "Write the ledger as JSON Lines, ending with the signed head; docs/ledger.md explains how "
+        "to check it."
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--study", metavar="SLUG", help="leave out what other entries say; their hashes stay"
+            "--study", metavar="SLUG", help="leave out the content of other entries; their hashes stay"
         )
-        parser.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
+        parser.add_argument(
+            "--out", type=Path, metavar="FILE", help="file to write; default: standard output"
+        )
         parser.add_argument(
             "--public-key",
             type=Path,
             metavar="FILE",
-            help="also write the key that signatures are checked with",
+            help="also write the public key that checks signatures",
         )
 
     def handle(self, **options: Any) -> None:

@@ -20,16 +20,16 @@ from reports.services.handouts import record_file
 
 
 class Command(BaseCommand):
-    help = "Print the reports of a study: all indicators and windows, or those asked for."
+    help = "Print the reports of a study: all indicators and windows, or a selection."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("--indicator", metavar="SLUG", help="only this indicator")
+        parser.add_argument("--from", dest="first", metavar="DAY", help="first day of the window")
+        parser.add_argument("--to", dest="last", metavar="DAY", help="last day of the window")
         parser.add_argument(
-            "--from", dest="first", metavar="DAY", help="first day of the window, as 2017-05-31"
+            "--format", dest="file_format", choices=FORMATS, default="json", help="output format"
         )
-        parser.add_argument("--to", dest="last", metavar="DAY", help="last day of the window, included")
-        parser.add_argument("--format", dest="file_format", choices=FORMATS, default="json")
 
     def handle(self, **options: Any) -> None:
         study = _study(options["study"])

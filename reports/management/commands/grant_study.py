@@ -16,12 +16,12 @@ from reports.services.people import AccessChangeError
 
 
 class Command(BaseCommand):
-    help = "Open studies to an account until a day, or close them again; its roles say what it may do there."
+    help = "Give an account access to studies, or withdraw it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")
         add_grant_arguments(parser)
-        parser.add_argument("--withdraw", action="store_true", help="close what was granted")
+        parser.add_argument("--withdraw", action="store_true", help="withdraw the access")
 
     def handle(self, *args: Any, username: str, withdraw: bool, **options: Any) -> None:
         account = find_account(username)

@@ -12,11 +12,13 @@ from reports.services.notes import DayNoteError, note_day
 
 
 class Command(BaseCommand):
-    help = "Mark a day as an outage of the source, or note an event; a note of that kind is replaced."
+    help = (
+        "Mark a day as an outage of the source, or note an event. Replaces an earlier note of the same kind."
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
-        parser.add_argument("day", type=_day, help="a day of the study, as 2017-05-31")
+        parser.add_argument("day", type=_day)
         kind = parser.add_mutually_exclusive_group(required=True)
         kind.add_argument("--outage", metavar="TEXT", help="what was missing, and why")
         kind.add_argument("--event", metavar="TEXT", help="what explains the visitors of the day")

@@ -10,14 +10,12 @@ from reports.services.intake import IntakeError, register_sender
 
 
 class Command(BaseCommand):
-    help = "Register the public key of an operator zone, as `manage.py sender_key` prints it there."
+    help = "Register the public key of an operator zone, as its sender_key prints it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="MOBILITY_SENDER_NAME of the operator zone")
         parser.add_argument("public_key", help="Ed25519, 32 bytes in base64")
-        parser.add_argument(
-            "--replace", action="store_true", help="give a known sender this key, for its old one"
-        )
+        parser.add_argument("--replace", action="store_true", help="replace the key of a registered sender")
 
     def handle(self, *, name: str, public_key: str, **options: Any) -> None:
         try:

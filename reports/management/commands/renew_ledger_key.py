@@ -11,8 +11,8 @@ from reports.services.ledger import renew_key
 
 class Command(BaseCommand):
     help = (
-        "Make a new key that signs the ledger, after the old one was lost. The ledger says so for ever: "
-        "signed heads from before can no longer be compared by their signature, only by their hash."
+        "Create a new signing key for the ledger after the old one was lost. The ledger records "
+        "this. Earlier signed heads can then be compared by hash only."
     )
 
     def handle(self, **options: Any) -> None:

@@ -10,10 +10,10 @@ from reports.services.intake import IntakeError, revoke_sender
 
 
 class Command(BaseCommand):
-    help = "Refuse whatever a sender hands over from now on. Its studies stay, and its name stays taken."
+    help = "Refuse further data from a sender. Its studies stay, and its name cannot be used again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("name", help="name of the sender")
+        parser.add_argument("name")
 
     def handle(self, *, name: str, **options: Any) -> None:
         try:

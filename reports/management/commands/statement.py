@@ -11,7 +11,7 @@ from reports.statement import privacy_statement
 
 
 class Command(BaseCommand):
-    help = "Print the privacy statement of a study as JSON; its schema is docs/statement.schema.json."
+    help = "Print the privacy statement of a study (docs/statement.schema.json)."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")

@@ -15,22 +15,25 @@ from reports.services.ledger_checks import check_ledger
 
 class Command(BaseCommand):
     help = (
-        "Compute every hash of the ledger again and check its signed head. Prints JSON; fails unless all is "
-        "well, and names the first entry that is wrong."
+        "Recompute the hash chain of the ledger and check its signed head. Names the first wrong "
+        "entry, and exits with 1 if anything is wrong."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--file", type=Path, metavar="LEDGER.jsonl", help="check this export, not the database"
+            "--file", type=Path, metavar="LEDGER.jsonl", help="check this export instead of the database"
         )
         parser.add_argument(
             "--head",
             type=Path,
             metavar="FILE",
-            help="a signed head that was kept: the ledger must go on from it",
+            help="check that the ledger continues this earlier signed head",
         )
         parser.add_argument(
-            "--public-key", type=Path, metavar="FILE", help="PEM; without it: the key of this installation"
+            "--public-key",
+            type=Path,
+            metavar="FILE",
+            help="public key in PEM; default: that of this installation",
         )
 
     def handle(self, **options: Any) -> None:

@@ -13,7 +13,7 @@ from mobility.errors import MobilityError
 
 
 class Command(BaseCommand):
-    help = "Start what is missing (Redis, a worker), serve on this machine, and stop it all at Ctrl-C."
+    help = "Start what is missing (Redis, a worker), serve on this machine, and stop all of it at Ctrl-C."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=8000, help="first port to try")

@@ -15,8 +15,8 @@ from reports.services.people import COMMAND_LINE
 
 class Command(BaseCommand):
     help = (
-        "Dump the databases of this zone into a new folder, while it works, and remove old backups there. No "
-        "key is in it: see escrow_keys. Prints JSON."
+        "Back up the databases of this zone while it runs, and remove old backups. Keys are not "
+        "included: see escrow_keys."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -24,13 +24,13 @@ class Command(BaseCommand):
             "--out",
             type=Path,
             metavar="FOLDER",
-            help="where its folder is made; default: MOBILITY_BACKUP_DIR",
+            help=("folder in which the backup is made; default: MOBILITY_BACKUP_DIR"),
         )
         parser.add_argument(
             "--keep",
             type=_at_least_one,
             metavar="N",
-            help="how many stay there, with this one, whatever their age",
+            help="backups to keep, including this one, whatever their age",
         )
 
     def handle(self, *, out: Path | None, keep: int | None, **options: Any) -> None:

@@ -12,13 +12,15 @@ from mobility.operations import alerts
 
 
 class Command(BaseCommand):
-    help = "Compare what is found with what people were told of, and tell them."
+    help = "Check for alerts and send what is due."
     # A database that does not answer, and settings that keep servers from starting, are what this is to tell.
     requires_migrations_checks = False
     requires_system_checks: tuple[str, ...] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--now", action="store_true", help="also when somebody has just looked")
+        parser.add_argument(
+            "--now", action="store_true", help="check even if another process has just done so"
+        )
 
     def handle(self, *args: Any, now: bool, **options: Any) -> None:
         after_s = 0 if now else settings.MOBILITY_ALERT_EVERY_S * 0.9

@@ -18,8 +18,9 @@ MARKS = {Level.ERROR: "ERROR", Level.WARNING: "WARNING", Level.NOTE: "NOTE"}
 
 class Command(BaseCommand):
     help = (
-        "Look at databases, broker, workers, keys, storage, the data of both zones and this machine. Prints "
-        "JSON, and words on standard error; fails if something must be done now. docs/doctor.md"
+        "Check databases, broker, workers, keys, storage, data and this machine (docs/doctor.md). "
+        "Prints JSON, and a summary on standard error; exits with 1 if something needs action "
+        "now."
     )
     requires_system_checks: tuple[str, ...] = ()  # they are findings here
 
@@ -27,9 +28,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--deep",
             action="store_true",
-            help="also what takes minutes: all sealed parts, totals computed anew, the ledger, SQLite files",
+            help=("also check what takes minutes: sealed data, totals, ledger, SQLite files"),
         )
-        parser.add_argument("--json", action="store_true", help="JSON only: no words on standard error")
+        parser.add_argument("--json", action="store_true", help="print no summary")
 
     def handle(self, *args: Any, deep: bool, json: bool, **options: Any) -> None:
         found = sorted(examine(deep=deep), key=lambda each: -each.level)

@@ -14,16 +14,16 @@ from reports.services.people import COMMAND_LINE
 
 class Command(BaseCommand):
     help = (
-        "Copy the keys of studies, and those that sign, into a new folder; only the holder of the "
-        "recipient's private key can open it. Prints JSON."
+        "Copy the study keys and the signing keys into a new folder that only the "
+        "recipient's private key can open."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--to", type=Path, required=True, metavar="FOLDER", help="where its folder is made"
+            "--to", type=Path, required=True, metavar="FOLDER", help="folder in which the escrow is made"
         )
         parser.add_argument(
-            "--recipient", type=Path, required=True, metavar="PUBLIC.pem", help="a public key of X25519"
+            "--recipient", type=Path, required=True, metavar="PUBLIC.pem", help="X25519 public key"
         )
 
     def handle(self, *, to: Path, recipient: Path, **options: Any) -> None:

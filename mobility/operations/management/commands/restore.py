@@ -18,26 +18,31 @@ from reports.services.people import COMMAND_LINE
 
 class Command(BaseCommand):
     help = (
-        "Restore all databases of this zone from one backup, while nothing works on them. Studies that were "
-        "closed since stay closed. Prints JSON; what people have to do, it says in words."
+        "Restore all databases of this zone from a backup, with everything stopped. Studies "
+        "closed since then stay closed. Prints JSON, and the remaining steps on standard error."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("folder", type=Path, help="as backup printed it")
-        parser.add_argument("--yes", action="store_true", help="do not ask")
-        parser.add_argument("--replace", action="store_true", help="lose what the databases hold now")
+        parser.add_argument("folder", type=Path, help="as printed by backup")
+        parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+        parser.add_argument(
+            "--replace", action="store_true", help="overwrite the present contents of the databases"
+        )
         parser.add_argument(
             "--other-installation",
             action="store_true",
-            help="this is another installation than that of the backup, which goes on elsewhere",
+            help="the installation of the backup keeps running elsewhere",
         )
         parser.add_argument(
-            "--revoke-tokens", action="store_true", help="end all tokens and share links that it brings back"
+            "--revoke-tokens", action="store_true", help="revoke all restored tokens and share links"
         )
         parser.add_argument(
             "--no-day-closed-since",
             action="store_true",
-            help="no day of any study with presence noise was closed since the backup: such studies go on",
+            help=(
+                "confirm that no day of a study with presence noise was closed since the backup, so that "
+                "these studies continue"
+            ),
         )
         add_ledger(parser)
 

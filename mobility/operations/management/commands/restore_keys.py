@@ -17,23 +17,23 @@ from reports.services.people import COMMAND_LINE
 
 class Command(BaseCommand):
     help = (
-        "Put keys back that are missing here, after restore. None that was destroyed comes back, and none "
-        "that is here is replaced. Prints JSON."
+        "Put missing keys back after a restore. Destroyed keys do not come back; present keys are "
+        "not replaced."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("folder", type=Path, help="as escrow_keys printed it")
+        parser.add_argument("folder", type=Path, help="as printed by escrow_keys")
         parser.add_argument(
-            "--private-key", type=Path, required=True, metavar="FILE.pem", help="of the recipient"
+            "--private-key", type=Path, required=True, metavar="FILE.pem", help="private key of the recipient"
         )
         parser.add_argument(
-            "--password-file", type=Path, metavar="FILE", help="with the private key's password"
+            "--password-file", type=Path, metavar="FILE", help="file with the password of that key"
         )
         add_ledger(parser)
         parser.add_argument(
             "--without-asking",
             action="store_true",
-            help="where the zones run apart: put keys back although the analysts' server does not answer",
+            help=("in separate zones: continue if the analyst server does not answer"),
         )
 
     def handle(self, *, folder: Path, private_key: Path, **options: Any) -> None:

@@ -13,7 +13,7 @@ from mobility.operations.channels import ChannelError, Message, channels
 
 
 class Command(BaseCommand):
-    help = "Send a test message by e-mail and to the webhook, as they are set up."
+    help = "Send a test message through every alert channel that is set up."
     requires_migrations_checks = False
 
     def handle(self, *args: Any, **options: Any) -> None:

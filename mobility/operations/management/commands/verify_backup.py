@@ -12,10 +12,10 @@ from mobility.operations.errors import OperationsError
 
 
 class Command(BaseCommand):
-    help = "Check that a backup is whole, unchanged, and can be read. Prints JSON."
+    help = "Check that a backup is complete, unchanged and readable."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("folder", type=Path, help="as backup printed it")
+        parser.add_argument("folder", type=Path, help="as printed by backup")
 
     def handle(self, *, folder: Path, **options: Any) -> None:
         try:

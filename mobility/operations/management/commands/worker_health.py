@@ -15,10 +15,10 @@ from mobility.operations.signs import SILENT_S
 
 
 class Command(BaseCommand):
-    help = "Exit 0 when a worker of this host has shown a sign of life within a minute."
+    help = "Exit with 0 if a worker of this host has reported within the last minute."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--name", help="of the worker, as Celery names it; default: any of this host")
+        parser.add_argument("--name", help="Celery name of the worker; default: any of this host")
 
     def handle(self, *_: Any, name: str | None, **__: Any) -> None:
         since = timezone.now() - timedelta(seconds=SILENT_S)

@@ -13,9 +13,7 @@ from reports.models.account import find_account
 
 
 class Command(BaseCommand):
-    help = (
-        "Remove all second factors of an account: a password alone opens it until its owner adds one again."
-    )
+    help = "Remove all second factors of an account. Its password alone signs in until the owner adds one."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")
