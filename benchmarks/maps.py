@@ -1,6 +1,6 @@
 """Maps of noisy places against the truth: as reported, deconvolved, and by zone. Both places were made up.
 
-Writes what stands below "Measured" in docs/maps_accuracy.md; exits with 1 if a goal named there is missed.
+Writes what stands below "Measured" in docs/maps.md; exits with 1 if a goal named there is missed.
 
     python -m benchmarks.maps --draws 200
 """
@@ -37,7 +37,7 @@ WITHIN_A_PERSON: Final = 2.0
 CHECKED: Final = ("city", "demo")  # the others tell whether it holds elsewhere
 N_MAPS: Final = 3  # draws of which maps are compared
 Z: Final = 1.959964
-DOCUMENT: Final = Path(__file__).parent.parent / "docs" / "maps_accuracy.md"
+DOCUMENT: Final = Path(__file__).parent.parent / "docs" / "maps.md"
 HEADING: Final = "## Measured\n"
 
 Floats = NDArray[np.float64]
@@ -51,16 +51,19 @@ class MapRow:
     place: str
     step_m: int
     radius_m: int
-    steps: float
     variation: tuple[float, float]
-    coarse_variation: tuple[float, float]
     moved_m: tuple[float, float]
     sliced_m: tuple[float, float]
 
     @property
+    def distance_m(self) -> tuple[float, float]:
+        """Earth mover's distance, sliced where the grid is too large for the exact one."""
+        return self.sliced_m if math.isnan(self.moved_m[0]) else self.moved_m
+
+    @property
     def gain(self) -> float:
-        """How many times nearer to the truth the deconvolved map is, by earth mover's distance."""
-        noisy, found = self.sliced_m if math.isnan(self.moved_m[0]) else self.moved_m
+        """How many times nearer to the truth the deconvolved map is."""
+        noisy, found = self.distance_m
         return noisy / found
 
 
@@ -123,30 +126,26 @@ def draws(place: Place, transition: Transition, n: int, *, key: bytes) -> Iterat
 def map_row(place: Place, radius_m: int) -> MapRow:
     """Errors of the noisy and of the deconvolved map."""
     transition = Transition(place.grid, epsilon_per_m=LEVEL / radius_m)
-    found, steps = [], []
+    found = []
     for counts in draws(place, transition, N_MAPS, key=b"noise of maps..."):
         fitted = deconvolve(counts, transition=transition, land=place.land)
-        steps.append(fitted.steps)
         found.append([errors(each - place.counts, place) for each in (counts, fitted.density)])
-    variation, coarse, moved, sliced = np.mean(found, axis=0).T
+    variation, moved, sliced = np.mean(found, axis=0).T
     return MapRow(
         place=place.name,
         step_m=place.grid.step_m,
         radius_m=radius_m,
-        steps=float(np.mean(steps)),
         variation=tuple(variation),
-        coarse_variation=tuple(coarse),
         moved_m=tuple(moved),
         sliced_m=tuple(sliced),
     )
 
 
-def errors(difference: Floats, place: Place) -> tuple[float, float, float, float]:
-    """Total variation on the grid and on 500 m, earth mover's distance on 500 m, and sliced on the grid."""
+def errors(difference: Floats, place: Place) -> tuple[float, float, float]:
+    """Total variation and earth mover's distance on 500 m, and the sliced distance on the grid."""
     shares = difference / place.counts.sum()
     joined = join(shares, EMD_STEP_M // place.grid.step_m)
     return (
-        float(np.abs(shares).sum() / 2),
         float(np.abs(joined).sum() / 2),
         earth_movers_m(joined, step_m=EMD_STEP_M) if joined.size <= MAX_EMD_CELLS else math.nan,
         sliced_m(shares, step_m=place.grid.step_m),
@@ -255,16 +254,15 @@ def weights_of(place: Place, counts: Ints, transition: Transition) -> ZoneWeight
 def map_table(rows: Sequence[MapRow]) -> str:
     """Markdown; each pair is noisy -> deconvolved."""
     lines = [
-        "Errors of maps, noisy -> deconvolved; the distances in metres per subscriber.\n",
-        "| place, grid | radius | steps | TV, grid | TV, 500 m | EMD, 500 m | sliced EMD, grid | EMD gain |",
-        "|---|---|---|---|---|---|---|---|",
+        "Errors of maps, noisy -> deconvolved; distances in metres per subscriber.\n",
+        "| place, grid | radius | total variation | distance | gain |",
+        "|---|---|---|---|---|",
     ]
     for row in rows:
-        pairs = [f"{a:.3f} -> {b:.3f}" for a, b in (row.variation, row.coarse_variation)]
-        pairs += ["" if math.isnan(a) else f"{a:.0f} -> {b:.0f}" for a, b in (row.moved_m, row.sliced_m)]
+        (tv, best_tv), (far, best_far) = row.variation, row.distance_m
         lines.append(
-            f"| {row.place}, {row.step_m} m | {row.radius_m} m | {row.steps:.0f} | "
-            f"{' | '.join(pairs)} | x {row.gain:.2f} |"
+            f"| {row.place}, {row.step_m} m | {row.radius_m} m | {tv:.3f} -> {best_tv:.3f} | "
+            f"{far:.0f} -> {best_far:.0f} | x {row.gain:.2f} |"
         )
     return "\n".join(lines) + "\n"
 
