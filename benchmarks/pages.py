@@ -4,7 +4,7 @@
 
 Two studies in a fresh SQLite database: seven days with seven indicators, and 62 days with an indicator of 100
 categories. Each address is asked for in turn, round after round, by a signed-in analyst; there is no network
-in between. Prints what stands below "Measured" in docs/pages.md.
+in between. Prints every page; docs/pages.md sums them up.
 """
 
 import argparse
@@ -128,7 +128,7 @@ def measure(pages: Sequence[Page], *, rounds: int) -> list[Timing]:
 
 
 def table(timings: Sequence[Timing]) -> str:
-    """As it stands in docs/pages.md."""
+    """Markdown."""
     lines = [
         "| study | page | median ms | 95th percentile ms | of the budget | statements | kB of HTML |",
         "| --- | --- | --- | --- | --- | --- | --- |",
