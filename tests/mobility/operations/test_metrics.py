@@ -337,10 +337,8 @@ def test_rules_tell_zones_apart_and_name_pages_and_the_example_names_files_that_
     assert provisioning["providers"][0]["type"] == "file"
 
 
-HEADINGS = [
-    "What it means", "How bad it is", "What is at risk", "How to look", "What to do", "When it is over",
-    "How to prevent it",
-]  # fmt: skip
+HEADINGS = ["Symptom", "Check", "Fix"]
+LEVELS = r"\b(NOTE|WARNING|ERROR|CRITICAL)\b"
 NAMES = [(Path(rule["annotations"]["runbook"]).stem, rule["alert"]) for rule in rules()]
 OF_RULES = {page: name for page, name in NAMES if page.replace("-", "_") not in CODES and "$" not in page}
 NAMED = [*((runbook_of(code), code) for code in CODES)]
@@ -353,11 +351,11 @@ def test_page_of_each_code_and_rule_answers_every_question_and_the_index_leads_t
         assert title.startswith("# ")
         assert f"`{name}`" in title
         assert [section.partition("\n")[0] for section in sections] == HEADINGS, path
-        for section in sections:
-            heading, _, body = section.partition("\n")
-            assert len(body.split()) >= 3, (path, heading)
-        steps = sections[HEADINGS.index("What to do")]
-        assert re.search(r"^1\. ", steps, flags=re.MULTILINE), f"{path}: steps have numbers"
+        symptom, check, fix = (section.partition("\n")[2] for section in sections)
+        assert re.search(LEVELS, symptom), path
+        assert len(check.split()) >= 3, path
+        for start in (r"1\. ", r"\*\*Ends\*\* \w", r"\*\*Prevent:\*\* \w"):
+            assert re.search(f"^{start}", fix, flags=re.MULTILINE), (path, start)
     folder = ROOT / "docs" / "runbook"
     pages = sorted(Path(path).stem for path, _ in NAMED)
     assert sorted({page.stem for page in folder.glob("*.md")} - {"index"}) == pages
