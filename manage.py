@@ -9,8 +9,8 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mobility.settings")
     from django.core.management import execute_from_command_line
 
+    from mobility.base.runtime import dump_no_core
     from mobility.embedded import prepare, unread, zones
-    from mobility.runtime import dump_no_core
     from mobility.startup import refuse_unreadable
 
     dump_no_core()

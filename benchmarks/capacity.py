@@ -33,7 +33,7 @@ BUSY: Final = 0.6  # share of the processors' time that is planned for
 
 
 def chunks_of(file_bytes: int) -> int:
-    """Chunks that a file of plain text is cut into (a test compares mobility.services.reading)."""
+    """Chunks that a file of plain text is cut into (a test compares mobility.batches.reading)."""
     wanted = min(max(file_bytes // CHUNKS_WANTED, MIN_CHUNK_BYTES), CHUNK_BYTES)
     return max(math.ceil(file_bytes / (wanted // GRAIN_BYTES * GRAIN_BYTES)), 1)
 
@@ -198,7 +198,7 @@ def errors(model: Model, batches: Sequence[Mapping[str, Any]]) -> list[tuple[Wor
 
 
 def shards_of(subscribers: int) -> int:
-    """Shards of a study that announces so many subscribers (a test compares mobility.services.studies)."""
+    """Shards of a study that announces so many subscribers (a test compares mobility.plans.studies)."""
     needed = max(math.ceil(subscribers / SHARD_SUBSCRIBERS), SHARDS_MIN)
     return min(1 << (needed - 1).bit_length(), SHARDS_MAX)
 

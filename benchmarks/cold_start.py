@@ -11,8 +11,8 @@ from typing import get_args
 import numpy as np
 
 import ldp
-from ldp.params import Mechanism
-from ldp.tallies import tally_reports
+from ldp.estimation.tallies import tally_reports
+from ldp.privacy.plans import Mechanism
 
 _DAYS = 7
 

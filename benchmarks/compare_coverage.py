@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ldp
-from ldp.contrasts import (
+from ldp.estimation.contrasts import (
     Sample,
     day_difference,
     independent_difference,
     sample_of,
     value_difference,
 )
-from ldp.multiple import excludes_zero, holm
-from ldp.windows import IndicatorTallies, Quantity, Window, WindowEstimate, window_difference
+from ldp.estimation.multiple import excludes_zero, holm
+from ldp.estimation.windows import IndicatorTallies, Quantity, Window, WindowEstimate, window_difference
 
 DAYS: Final = 5
 N_PEOPLE: Final = 3000

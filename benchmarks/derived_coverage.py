@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ldp
-from ldp.params import Mechanism
-from ldp.windows import IndicatorTallies
+from ldp.estimation.windows import IndicatorTallies
+from ldp.privacy.plans import Mechanism
 
 DAYS: Final = 7
 N_PEOPLE: Final = 8_000

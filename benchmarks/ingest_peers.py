@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.ingest_study import AREA_FILES, CATEGORIES, COLUMNS, DEMO
-from mobility import memory
+from mobility.base import memory
 
 SUBSCRIBER, TIMESTAMP, CELL = COLUMNS[:3]
 EPSILON: Final = 1.0

@@ -31,22 +31,25 @@ MAX_ROWS: Final = 20_000_000
 WARM_ROWS: Final = 500_000
 RECEIVE: Final = "seal and hash what arrives"
 REST: Final = "databases, and everything else"
-CODING, CHANGES = "mobility.services.coding", "mobility.services.shard_changes"
-SANITISER, STUDY = "mobility.sanitise:StudySanitiser", "mobility.services.vault:OpenStudy"
+CODING, CHANGES = "mobility.batches.coding", "mobility.batches.publication.shard_changes"
+SANITISER, STUDY = "mobility.vault.sanitise:StudySanitiser", "mobility.vault.studies:OpenStudy"
 # Stage, and the functions that do it: module[:class], name.
 STAGES: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
-    ("open the staged file", (("mobility.services.staging:UploadReader", "readinto"),)),
+    ("open the staged file", (("mobility.batches.staging:UploadReader", "readinto"),)),
     ("find lines and fields", ((CODING, "read_chunk"),)),
     (
         "pseudonyms, times, cells, values",
-        (("mobility.ingest.rows:RowCoder", "events_of"), ("mobility.ingest.rows:RowCoder", "code")),
+        (
+            ("mobility.extracts.rows.rows:RowCoder", "events_of"),
+            ("mobility.extracts.rows.rows:RowCoder", "code"),
+        ),
     ),
     (
         "scatter to shards",
-        ((CODING, "concatenate"), (CODING, "split"), ("mobility.ingest.events:Events", "pack")),
+        ((CODING, "concatenate"), (CODING, "split"), ("mobility.extracts.rows.events:Events", "pack")),
     ),
-    ("seal and store events", (("mobility.services.staging", "write_chunk"),)),
-    ("open events", (("mobility.services.staging", "read_segments"),)),
+    ("seal and store events", (("mobility.batches.staging", "write_chunk"),)),
+    ("open events", (("mobility.batches.staging", "read_segments"),)),
     (
         "group by subscriber and day",
         ((CHANGES, "concatenate"), (CHANGES, "group_events"), (CHANGES, "join_groups")),
@@ -63,7 +66,7 @@ STAGES: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
         ),
     ),
     ("pack and seal state", ((STUDY, "seal_presence"), (STUDY, "seal_day"), (STUDY, "seal_delta"))),
-    ("publish", (("mobility.services.running", "publish"),)),
+    ("publish", (("mobility.batches.running", "publish"),)),
 )
 
 
@@ -149,7 +152,7 @@ def measure(folder: Path, *, rows: int) -> tuple[list[tuple[str, float]], int]:
 def main() -> None:
     from django.core.management import call_command
 
-    from mobility import memory
+    from mobility.base import memory
 
     rows, folder = int(sys.argv[1]), Path(sys.argv[2])
     django.setup()
@@ -169,8 +172,9 @@ def main() -> None:
 def run_batch(folder: Path, *, rows: int, timers: Timers) -> float:
     """Take an extract into a new study; returns the processor seconds of the batch after its arrival."""
     from benchmarks.exactly_once.world import create
-    from mobility.services import dispatching, running, uploads
-    from mobility.services.vault import find_study
+    from mobility.batches import dispatching, running
+    from mobility.uploads import actions as uploads
+    from mobility.vault.studies import find_study
 
     asked: deque[tuple[Any, ...]] = deque()
     dispatching.send = lambda task, *ids, **_: asked.append((task, *ids))

@@ -126,9 +126,9 @@ class Load:
         self.installation.run_text("collectstatic", "--no-input", "--verbosity", "0")
 
     def _feed_token(self, slug: str) -> str:
-        from mobility.services.feeds import create_token
-        from mobility.services.vault import find_study
-        from reports.services.people import COMMAND_LINE
+        from mobility.uploads.feeds.actions import create_token
+        from mobility.vault.studies import find_study
+        from reports.accounts.actions import COMMAND_LINE
 
         return create_token(find_study(slug), name="load", days=1, by=COMMAND_LINE)[1]
 
@@ -143,7 +143,7 @@ class Load:
             yield people
 
     def _plans(self) -> list[dict[str, Any]]:
-        from reports.models import Study
+        from reports.studies.models import Study
 
         studies = [
             _known(study)
@@ -224,8 +224,8 @@ class Load:
         from django.db import connections
 
         from benchmarks.exactly_once.world import remains
-        from reports.models import Indicator, Study
-        from reports.selectors import Window, visitor_unions, window_report
+        from reports.estimates.queries import Window, visitor_unions, window_report
+        from reports.studies.models import Indicator, Study
 
         connections.close_all()
         for feed in feeds:
@@ -302,7 +302,7 @@ class People:
 
 
 def _known(study: Any) -> dict[str, Any]:
-    from reports import maps
+    from reports.maps import zones as maps
 
     indicators = list(study.indicators.all())
     return {
@@ -315,10 +315,10 @@ def _known(study: Any) -> dict[str, Any]:
 
 
 def _account(number: int, *, exports: bool) -> dict[str, Any]:
-    from reports.policies import Role
-    from reports.services.access import create_token
-    from reports.services.grants import give_grant
-    from reports.services.people import create_account
+    from reports.accounts.actions import create_account
+    from reports.accounts.grants import give_grant
+    from reports.sharing.actions import create_token
+    from reports.studies.policies import Role
 
     account, password = create_account(f"analyst-{number}", roles=[Role.ANALYST])
     give_grant(account, study=None)

@@ -33,7 +33,7 @@ from benchmarks.reproduce.published import PLACE_LEVELS
 from benchmarks.sanitise import aes_speed, processor_name
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
-from ldp.geo.sanitiser import LocationSanitiser
+from ldp.keyed.noise.locations import LocationSanitiser
 
 ROOT: Final = Path(__file__).parents[1]
 DEMO: Final = ROOT / "mobility" / "demo"

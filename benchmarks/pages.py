@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import django
 
 if TYPE_CHECKING:
-    from reports.models import Study
+    from reports.studies.models import Study
 
 WEEK: Final = ("week", 7, 100.0)  # slug, days, budget in milliseconds of the 95th percentile
 SEASON: Final = ("season", 62, 300.0)
@@ -94,9 +94,9 @@ def measure(pages: Sequence[Page], *, rounds: int) -> list[Timing]:
     from django.test import Client
     from django.test.utils import CaptureQueriesContext
 
-    from reports.policies import Role
-    from reports.services.grants import give_grant
-    from reports.services.people import create_account
+    from reports.accounts.actions import create_account
+    from reports.accounts.grants import give_grant
+    from reports.studies.policies import Role
 
     analyst, _ = create_account("analyst", roles=[Role.ANALYST])
     give_grant(analyst, study=None)

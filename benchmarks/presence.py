@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ldp
-from ldp.channels import GrrChannel
-from ldp.families.geometric import GeometricChannel
-from ldp.noisy_estimators import UnionNoise, noisy_frequencies, noisy_total, noisy_visitors
-from ldp.params import Mechanism
-from ldp.presence import CountNoise, PresenceSpec, first_days
-from ldp.presence_noise import noise_delta
+from ldp.estimation.noisy_estimators import UnionNoise, noisy_frequencies, noisy_total, noisy_visitors
+from ldp.keyed.noise.presence import noise_delta
+from ldp.privacy.plans import Mechanism
+from ldp.privacy.presence import CountNoise, PresenceSpec, first_days
+from ldp.protocols.channels import GrrChannel
+from ldp.protocols.geometric import GeometricChannel
 
 DAYS: Final = 7
 WINDOWS: Final = [(a, b) for a in range(1, DAYS + 1) for b in range(a, DAYS + 1)]

@@ -31,7 +31,7 @@ import numpy as np
 import ldp
 from benchmarks.jobs import JOBS, Counts, Job, Subscribers, make_subscribers
 from benchmarks.peers import Peer, libraries
-from ldp.entropy import BUFFER_BLOCKS, BlockBuffer
+from ldp.kernels.entropy import BUFFER_BLOCKS, BlockBuffer
 
 KEY: Final = bytes(16)
 THREADS: Final = 2

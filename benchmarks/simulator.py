@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 import ldp
 from benchmarks import soak
-from ldp.channels import Unit
-from ldp.params import Mechanism
-from ldp.simulation import Crowd, Forecast, forecast
+from ldp.estimation.simulation import Crowd, Forecast, forecast
+from ldp.privacy.plans import Mechanism
+from ldp.protocols.channels import Unit
 
 KEYS_PER_TASK: Final = 20
 TOLERANCE: Final = 0.05

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ldp
-from ldp.channels import Unit
-from ldp.params import Mechanism
+from ldp.privacy.plans import Mechanism
+from ldp.protocols.channels import Unit
 from mobility.demo.population import Population, build_population
 
 MECHANISMS: Final[tuple[Mechanism, ...]] = get_args(Mechanism)

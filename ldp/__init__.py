@@ -30,21 +30,15 @@ Three subscribers in four have the value 0; all are present on both days:
 True
 """
 
-from ldp.accounting import Certificate, IndicatorCertificate, certify, check_cap
-from ldp.bayes import (
-    BayesEstimates,
-    bayes_frequencies,
-    bayes_reports,
-    grr_matrix,
-    histogram_likelihoods,
-    support_likelihoods,
-)
-from ldp.certificates import Memoised, ReportsCertificate, certify_reports, epsilon_of_study
-from ldp.channels import GrrChannel, PureChannel, epsilon_of, grr_channel, noise_at_zero
-from ldp.cmac import cmac64, cmac64_of
-from ldp.entropy import KeyedPrf, KeyedStream, SystemEntropy, derive_subkey
 from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError, NoReportsError, PlanError
-from ldp.estimators import (
+from ldp.estimation.choosing import (
+    ExpectedError,
+    epsilon_for_error,
+    expected_error,
+    rank_mechanisms,
+    smp_weights,
+)
+from ldp.estimation.estimators import (
     Estimates,
     grr_frequencies,
     histogram_frequencies,
@@ -53,43 +47,7 @@ from ldp.estimators import (
     pure_frequencies,
     pure_variance,
 )
-from ldp.families.adaptive import adp_channel
-from ldp.families.bit_flip import BitFlipChannel, bit_flip_channel
-from ldp.families.fake_data import (
-    FakeDataChannel,
-    PriorFakeDataChannel,
-    fake_data_channel,
-    hidden_epsilon,
-    prior_fake_data_channel,
-    prior_hidden_epsilon,
-)
-from ldp.families.faked_reports import FakedChannel, PriorFakedChannel
-from ldp.families.hadamard import HadamardChannel, hadamard_channel
-from ldp.families.hashing import HashChannel, blh_channel, olh_channel
-from ldp.families.histogram import HistogramChannel, histogram_channel
-from ldp.families.subset import SubsetChannel, subset_channel
-from ldp.families.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
-from ldp.families.two_round_unary import TwoRoundUnary, allomfree_channel, lue_channel
-from ldp.families.unary import UnaryChannel, best_theta, oue_channel, sue_channel, the_channel
-from ldp.kernels_oracles import NO_COUNT
-from ldp.mechanisms.bit_flip import BitFlipReporter, BitFlipSupport
-from ldp.mechanisms.choices import choose_days, choose_indicator
-from ldp.mechanisms.fake_data import answers as fake_data_answers
-from ldp.mechanisms.fake_data import support_counts as fake_data_counts
-from ldp.mechanisms.hashing import HashReports, hash_values
-from ldp.mechanisms.histogram import answers as histogram_answers
-from ldp.mechanisms.histogram import sums as histogram_sums
-from ldp.mechanisms.multidim import (
-    asked_answers,
-    smp_answers,
-    smp_counts,
-    spl_answers,
-    spl_counts,
-)
-from ldp.mechanisms.oracles import OracleChannel, count_support, oracle_answers, support_counts
-from ldp.mechanisms.sanitiser import Sanitiser
-from ldp.mechanisms.two_round import GrrReporter, HashReporter, Support, UnaryReporter
-from ldp.movement import (
+from ldp.estimation.movement import (
     day_pair_bounds,
     day_pair_share,
     day_pair_visitors,
@@ -99,10 +57,8 @@ from ldp.movement import (
     shared_visitors,
     window_visitors,
 )
-from ldp.params import IndicatorSpec, PlanSpec
-from ldp.plan_requests import IndicatorRequest, build_plan
-from ldp.ratios import Interval
-from ldp.tallies import (
+from ldp.estimation.ratios import Interval
+from ldp.estimation.tallies import (
     NO_ANSWER,
     Delta,
     all_unions,
@@ -113,8 +69,7 @@ from ldp.tallies import (
     tally_visitors,
     union,
 )
-from ldp.utility import ExpectedError, epsilon_for_error, expected_error, rank_mechanisms, smp_weights
-from ldp.windows import (
+from ldp.estimation.windows import (
     IndicatorTallies,
     Window,
     WindowEstimate,
@@ -123,6 +78,51 @@ from ldp.windows import (
     shared_reports,
     window_difference,
     window_sum,
+)
+from ldp.kernels.cmac import cmac64, cmac64_of
+from ldp.kernels.entropy import KeyedPrf, KeyedStream, SystemEntropy, derive_subkey
+from ldp.kernels.oracles import NO_COUNT
+from ldp.keyed.bit_flip import BitFlipReporter, BitFlipSupport
+from ldp.keyed.choices import choose_days, choose_indicator
+from ldp.keyed.fakes.data import answers as fake_data_answers
+from ldp.keyed.fakes.data import support_counts as fake_data_counts
+from ldp.keyed.hashing import HashReports, hash_values
+from ldp.keyed.histogram import answers as histogram_answers
+from ldp.keyed.histogram import sums as histogram_sums
+from ldp.keyed.multidim import asked_answers, smp_answers, smp_counts, spl_answers, spl_counts
+from ldp.keyed.oracles import OracleChannel, count_support, oracle_answers, support_counts
+from ldp.keyed.sanitiser import Sanitiser
+from ldp.keyed.two_round import GrrReporter, HashReporter, Support, UnaryReporter
+from ldp.privacy.accounting import Certificate, IndicatorCertificate, certify, check_cap
+from ldp.privacy.certificates import Memoised, ReportsCertificate, certify_reports, epsilon_of_study
+from ldp.privacy.plan_requests import IndicatorRequest, build_plan
+from ldp.privacy.plans import IndicatorSpec, PlanSpec
+from ldp.protocols.adaptive import adp_channel
+from ldp.protocols.bit_flip import BitFlipChannel, bit_flip_channel
+from ldp.protocols.channels import GrrChannel, PureChannel, epsilon_of, grr_channel, noise_at_zero
+from ldp.protocols.fake_data import (
+    FakeDataChannel,
+    PriorFakeDataChannel,
+    fake_data_channel,
+    hidden_epsilon,
+    prior_fake_data_channel,
+    prior_hidden_epsilon,
+)
+from ldp.protocols.faked_reports import FakedChannel, PriorFakedChannel
+from ldp.protocols.hadamard import HadamardChannel, hadamard_channel
+from ldp.protocols.hashing import HashChannel, blh_channel, olh_channel
+from ldp.protocols.histogram import HistogramChannel, histogram_channel
+from ldp.protocols.subset import SubsetChannel, subset_channel
+from ldp.protocols.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
+from ldp.protocols.two_round_unary import TwoRoundUnary, allomfree_channel, lue_channel
+from ldp.protocols.unary import UnaryChannel, best_theta, oue_channel, sue_channel, the_channel
+from ldp.research.bayes import (
+    BayesEstimates,
+    bayes_frequencies,
+    bayes_reports,
+    grr_matrix,
+    histogram_likelihoods,
+    support_likelihoods,
 )
 
 __all__ = [

@@ -10,29 +10,23 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Final, get_args
 
-from ldp.audit import (
-    AuditChannel,
-    Target,
-    attack,
-    channel_target,
-    day_values,
-)
-from ldp.audit_fakes import fake_target
-from ldp.audit_plans import plan_target
-from ldp.channels import WORD, Unit, grr_channel
 from ldp.errors import LdpError
-from ldp.families.adaptive import adp_channel
-from ldp.families.bit_flip import bit_flip_channel
-from ldp.families.fake_data import Shares, fake_data_channel, prior_fake_data_channel
-from ldp.families.hadamard import hadamard_channel
-from ldp.families.hashing import blh_channel, olh_channel
-from ldp.families.histogram import histogram_channel
-from ldp.families.subset import subset_channel
-from ldp.families.two_round import Tuning, lgrr_channel, loloha_channel
-from ldp.families.two_round_unary import allomfree_channel, lue_channel
-from ldp.families.unary import oue_channel, sue_channel, the_channel
-from ldp.params import Mechanism
-from ldp.plan_requests import IndicatorRequest, build_plan
+from ldp.privacy.plan_requests import IndicatorRequest, build_plan
+from ldp.privacy.plans import Mechanism
+from ldp.protocols.adaptive import adp_channel
+from ldp.protocols.bit_flip import bit_flip_channel
+from ldp.protocols.channels import WORD, Unit, grr_channel
+from ldp.protocols.fake_data import Shares, fake_data_channel, prior_fake_data_channel
+from ldp.protocols.hadamard import hadamard_channel
+from ldp.protocols.hashing import blh_channel, olh_channel
+from ldp.protocols.histogram import histogram_channel
+from ldp.protocols.subset import subset_channel
+from ldp.protocols.two_round import Tuning, lgrr_channel, loloha_channel
+from ldp.protocols.two_round_unary import allomfree_channel, lue_channel
+from ldp.protocols.unary import oue_channel, sue_channel, the_channel
+from ldp.research.audit import AuditChannel, Target, attack, channel_target, day_values
+from ldp.research.audit_fakes import fake_target
+from ldp.research.audit_plans import plan_target
 
 ONE_ROUND: Final[dict[str, Callable[..., AuditChannel]]] = {
     "grr": grr_channel,

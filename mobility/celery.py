@@ -7,8 +7,9 @@ from typing import Any
 from celery import Celery
 from celery.signals import celeryd_init, task_postrun, task_prerun, worker_process_init
 
-from mobility import memory, transport
-from mobility.runtime import dump_no_core, give_way
+from mobility.base import memory
+from mobility.base.runtime import dump_no_core, give_way
+from mobility.workers import transport
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mobility.settings")
 # Processes are what uses the cores; threads of matrix products would multiply them. Before numpy is loaded.
@@ -49,7 +50,7 @@ def _refuse_unsafe(**_: Any) -> None:
 
 @celeryd_init.connect
 def _answer_the_doctor(**_: Any) -> None:
-    from mobility.operations import worker_answers  # noqa: F401 - importing registers what it answers
+    from mobility.operations.probes import worker_answers  # noqa: F401 - importing registers what it answers
 
 
 @task_prerun.connect

@@ -8,9 +8,9 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 
-from mobility import shared_main
-from mobility.handover import check_analyst_url
-from reports.handover import SENDER_NAME
+from mobility.base import shared_main
+from mobility.batches.publication.analyst_server import check_analyst_url
+from reports.transfer.messages import SENDER_NAME
 
 UNVERSIONED = "var"  # the one folder inside the code that version control ignores
 

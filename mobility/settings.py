@@ -9,8 +9,8 @@ from typing import Any
 
 from csp.constants import NONE, SELF
 
-from mobility.environment import Env
-from mobility.runtime import RuntimePaths, stored_secret
+from mobility.base.environment import Env
+from mobility.base.runtime import RuntimePaths, stored_secret
 
 env = Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -69,8 +69,8 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "mobility.operations.health.HealthMiddleware",  # asked by any host name, and without TLS
-    "mobility.operations.metrics.MetricsMiddleware",  # as well
-    "mobility.requests.RequestIdMiddleware",  # before all that it measures
+    "mobility.operations.metrics.endpoint.MetricsMiddleware",  # as well
+    "mobility.operations.requests.RequestIdMiddleware",  # before all that it measures
     "django.middleware.security.SecurityMiddleware",
     "mobility.signin.middleware.HeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -81,7 +81,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "mobility.requests.BodyLimitMiddleware",  # before a body is read, of whom is known
+    "mobility.operations.requests.BodyLimitMiddleware",  # before a body is read, of whom is known
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -99,7 +99,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "reports.context.site",
+                "reports.accounts.context.site",
             ],
         },
     }
@@ -201,7 +201,8 @@ MOBILITY_ESCROW = env.choice("MOBILITY_ESCROW", default="expected", among=("expe
 # --- plans ------------------------------------------------------------------------------------
 # Whether what may weaken the protection needs the approval of somebody who wrote nothing of it.
 MOBILITY_SECOND_PERSON = env.bool("MOBILITY_SECOND_PERSON", default=True)
-# For how long an account counts as belonging to whoever created or changed it (reports/second_person.py).
+# For how long an account counts as belonging to whoever created or changed it
+# (reports/accounts/second_person.py).
 MOBILITY_SECOND_PERSON_DAYS = env.whole("MOBILITY_SECOND_PERSON_DAYS", default=30, least=1)
 
 # --- ways in ----------------------------------------------------------------------------------
@@ -232,7 +233,7 @@ def _staging() -> dict[str, object]:
     """A bucket if one is named, else MOBILITY_STAGING_DIR."""
     bucket = env.str("MOBILITY_STAGING_S3_BUCKET", default="")
     if not bucket:
-        return {"BACKEND": "mobility.storages.folder.StagingFolder"}
+        return {"BACKEND": "mobility.batches.storages.folder.StagingFolder"}
     options = {
         "bucket_name": bucket,
         "endpoint_url": env.str("MOBILITY_STAGING_S3_ENDPOINT_URL", default="") or None,
@@ -241,7 +242,7 @@ def _staging() -> dict[str, object]:
         "access_key": env.str("MOBILITY_STAGING_S3_ACCESS_KEY", default="") or None,
         "secret_key": env.str("MOBILITY_STAGING_S3_SECRET_KEY", default="") or None,
     }
-    return {"BACKEND": "mobility.storages.bucket.StagingBucket", "OPTIONS": options}
+    return {"BACKEND": "mobility.batches.storages.bucket.StagingBucket", "OPTIONS": options}
 
 
 # --- sign-in ----------------------------------------------------------------------------------
@@ -281,7 +282,7 @@ MOBILITY_OIDC_SCOPES = env.list("MOBILITY_OIDC_SCOPES", default=[])
 MOBILITY_OIDC_GROUPS_CLAIM = env.str("MOBILITY_OIDC_GROUPS_CLAIM", default="")
 MOBILITY_OIDC_GROUPS = env.dict("MOBILITY_OIDC_GROUPS", default={})
 SOCIALACCOUNT_ADAPTER = "mobility.signin.adapters.SocialAdapter"
-SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"provider_class": "mobility.signin.oidc.Provider"}}
+SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"provider_class": "mobility.signin.oidc.flow.Provider"}}
 MFA_ADAPTER = "mobility.signin.adapters.SecondFactorAdapter"
 MFA_FORMS = {
     "authenticate": "mobility.signin.forms.SecondFactorForm",
@@ -351,10 +352,10 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "line": {
-            "()": "mobility.logs.QuietFormatter",
+            "()": "mobility.base.logs.QuietFormatter",
             "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
         },
-        "json": {"()": "mobility.logs.JsonFormatter"},
+        "json": {"()": "mobility.base.logs.JsonFormatter"},
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},

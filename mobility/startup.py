@@ -8,7 +8,7 @@ from django.core.checks import ERROR, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connections
 
-from mobility.embedded import locks
+from mobility.base import locks
 
 # With this code or 3 of a process gunicorn ends, with others it starts another one, for ever. 3 is also what
 # any exception in a start gives, which may pass: units start again after 3, and never after this one.
@@ -98,7 +98,7 @@ def refuse_shared() -> None:
     ------
     SystemExit : standard error then says how that is seen, and which page leads out of it
     """
-    from mobility.shared_main import PAGE, why_shared
+    from mobility.base.shared_main import PAGE, why_shared
 
     try:
         why = why_shared()

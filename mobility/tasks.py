@@ -17,7 +17,7 @@ CATCH_UP_EVERY_S = 3600
 @shared_task(bind=True, max_retries=None)
 def advance(self: Task, batch_id: str) -> None:
     """Take a batch as far as it can go without waiting for other tasks."""
-    from mobility.services.running import advance as work
+    from mobility.batches.running import advance as work
 
     _until_it_passes(self, work, batch_id)
 
@@ -25,7 +25,7 @@ def advance(self: Task, batch_id: str) -> None:
 @shared_task(bind=True, max_retries=None)
 def read_chunk(self: Task, batch_id: str, index: int) -> None:
     """Read one part of a batch's file."""
-    from mobility.services.running import read_chunk as work
+    from mobility.batches.running import read_chunk as work
 
     _until_it_passes(self, work, batch_id, index)
 
@@ -33,7 +33,7 @@ def read_chunk(self: Task, batch_id: str, index: int) -> None:
 @shared_task(bind=True, max_retries=None)
 def apply_shard(self: Task, batch_id: str, shard: int) -> None:
     """Bring a batch into one shard of its study."""
-    from mobility.services.running import apply_shard as work
+    from mobility.batches.running import apply_shard as work
 
     _until_it_passes(self, work, batch_id, shard)
 
@@ -41,7 +41,7 @@ def apply_shard(self: Task, batch_id: str, shard: int) -> None:
 @shared_task(ignore_result=True)
 def sweep() -> None:
     """Take up what was left behind, and look into the watched folder."""
-    from mobility.services.sweeping import sweep as work
+    from mobility.operations.sweeping import sweep as work
 
     work()
 
@@ -49,7 +49,7 @@ def sweep() -> None:
 @shared_task(ignore_result=True, soft_time_limit=WATCHED_LIMIT_S, time_limit=WATCHED_LIMIT_S + 600)
 def take_in_watched() -> None:
     """Take in what lies in the watched folder."""
-    from mobility.services.watching import take_in_watched as work
+    from mobility.uploads.watched_folder import take_in_watched as work
 
     work()
 
@@ -57,7 +57,7 @@ def take_in_watched() -> None:
 @shared_task(bind=True, ignore_result=True, max_retries=None)
 def catch_up(self: Task) -> None:
     """Hand the analyst zone what it has lost, if it was restored from an older dump."""
-    from mobility.services.publishing import catch_up as work
+    from mobility.batches.publication.publishing import catch_up as work
 
     _until_it_passes(self, work)
 
@@ -65,7 +65,7 @@ def catch_up(self: Task) -> None:
 @shared_task(ignore_result=True)
 def hand_over() -> None:
     """Try again to hand over what an analyst server that runs apart does not have."""
-    from mobility.services.handover import deliver_what_waits as work
+    from mobility.batches.publication.handover import deliver_what_waits as work
 
     work()
 
@@ -81,10 +81,10 @@ def forget_old_views() -> None:
 @shared_task(ignore_result=True)
 def look_after_ledger() -> None:
     """Add to the ledger what a process left out that died, and compute its chain again."""
-    from reports.services.ledger_checks import check_now_and_then
+    from reports.ledger.checks import check_now_and_then
 
     if settings.HAS_VAULT:
-        from mobility.services.receipts import record_missing
+        from mobility.batches.publication.receipts import record_missing
 
         record_missing()
     check_now_and_then()
@@ -93,16 +93,16 @@ def look_after_ledger() -> None:
 @shared_task(ignore_result=True)
 def look_for_alerts() -> None:
     """Tell people what is wrong, and what no longer is."""
-    from mobility.operations.alerts import look_in_turn as work
+    from mobility.operations.alerts.rules import look_in_turn as work
 
     work()
 
 
 def _until_it_passes(task: Task, work: Callable[..., None], *ids: str | int) -> None:
-    from mobility.services.dispatching import RETRY_S
-    from mobility.services.endings import PASSING_ERRORS
-    from mobility.services.liveness import LONGEST_WAIT_S
-    from reports.outages import is_outage
+    from mobility.batches.dispatching import RETRY_S
+    from mobility.batches.finalisation import PASSING_ERRORS
+    from mobility.batches.liveness import LONGEST_WAIT_S
+    from reports.base.outages import is_outage
 
     try:
         work(*ids)
@@ -122,7 +122,7 @@ def sweep_from_now_on(sender: Any, **_: Any) -> None:
     if settings.HANDS_OVER:
         _hand_over_from_now_on(sender)
     if settings.HAS_VAULT and settings.EMBEDDED_REDIS:
-        from mobility.services.sweeping import resume_at_once
+        from mobility.operations.sweeping import resume_at_once
 
         resume_at_once()  # the only worker has just started: nobody else can be at work
     for ask, _every_s in asks:

@@ -5,30 +5,30 @@ from django.urls import include, path
 from django.views.i18n import set_language
 
 from mobility.operations.views import status
-from reports.views.home import home
+from reports.pages.home import home
 
-handler404 = "reports.outages.missing"
-handler500 = "reports.outages.failed"
+handler404 = "reports.base.outages.missing"
+handler500 = "reports.base.outages.failed"
 urlpatterns = [
     path("", home, name="home"),
     path("", include("mobility.signin.urls")),
     path("status/", status, name="status"),
     path("language/", set_language, name="set_language"),
-    path("people/", include("reports.people_urls")),
-    path("ledger/", include("reports.ledger_urls")),
+    path("people/", include("reports.accounts.urls")),
+    path("ledger/", include("reports.audit.urls")),
     *([path("studies/", include("reports.urls"))] if settings.HAS_REPORTS else []),
 ]
 if settings.HAS_VAULT:
     urlpatterns += [
-        path("operator/", include("mobility.views.operator_urls")),
-        path("api/v1/", include("mobility.views.api_urls")),
-        path("administrator/", include("mobility.views.administrator_urls")),
-        path("budget/", include("reports.budget_urls")),
+        path("operator/", include("mobility.uploads.urls")),
+        path("api/v1/", include("mobility.uploads.api.urls")),
+        path("administrator/", include("mobility.plans.pages.urls")),
+        path("budget/", include("reports.privacy.budget.urls")),
     ]
 if settings.HAS_REPORTS:
     urlpatterns += [
-        path("api/v1/intake/", include("reports.api.intake_urls")),
-        path("", include("reports.access_urls")),
+        path("api/v1/intake/", include("reports.transfer.urls")),
+        path("", include("reports.sharing.urls")),
         # Last: the reading API answers whatever is left below its root.
         path("api/v1/", include("reports.api.urls")),
     ]

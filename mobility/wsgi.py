@@ -5,9 +5,9 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from mobility.operations import metrics_folder
-from mobility.refusals import refuse_as_problems
-from mobility.runtime import dump_no_core
+from mobility.base.runtime import dump_no_core
+from mobility.embedded.refusals import refuse_as_problems
+from mobility.operations.metrics import folder as metrics_folder
 from mobility.startup import (
     hold_files,
     refuse_outdated,

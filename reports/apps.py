@@ -6,4 +6,4 @@ class ReportsConfig(AppConfig):
     verbose_name = "analyst zone"
 
     def ready(self) -> None:
-        from reports import deactivated, signed_in  # noqa: F401 - importing connects them
+        from reports.accounts import signed_in  # noqa: F401 - importing connects them

@@ -2,7 +2,7 @@
 
 from celery import Task, shared_task
 
-from reports.outages import AWAY
+from reports.base.outages import AWAY
 
 RETRY_S = 2
 
@@ -10,7 +10,7 @@ RETRY_S = 2
 @shared_task(bind=True, ignore_result=True, max_retries=None)
 def compute_density(self: Task, map_id: int) -> None:
     """Compute a deconvolved map that somebody has asked for."""
-    from reports.services.densities import compute_map
+    from reports.maps.actions import compute_map
 
     try:
         compute_map(map_id)
@@ -22,7 +22,7 @@ def compute_density(self: Task, map_id: int) -> None:
 @shared_task(bind=True, ignore_result=True, max_retries=None)
 def make_export(self: Task, file_id: int) -> None:
     """Make a file that somebody has asked for and waits for; who waits asks again if this one is lost."""
-    from reports.services.files import make_file
+    from reports.exports.actions import make_file
 
     try:
         make_file(file_id, is_again=self.request.retries > 0)

@@ -2,22 +2,18 @@
 
 from django.urls import path, re_path
 
-from reports.views import (
-    compare,
-    days,
-    density,
-    downloads,
-    dpia,
-    indicator,
-    maps,
-    movement,
-    notes,
-    place_downloads,
-    statement,
-    studies,
-)
+from reports.compare import views as compare
+from reports.dpia import views as dpia
+from reports.exports import views as downloads
+from reports.exports.places import views as place_downloads
+from reports.maps import density_views as density
+from reports.maps import views as maps
+from reports.movement import views as movement
+from reports.pages import days, indicator, notes, studies
+from reports.privacy.statement import views as statement
 
-# A format has the ending that its files have; which ones make sense where, `reports.exports.formats` says.
+# A format has the ending that its files have; which ones make sense where, `reports.exports.formats.choosing`
+# says.
 ENDING = r"(?P<file_format>[a-z]+(?:\.csv)?)"
 app_name = "reports"
 urlpatterns = [

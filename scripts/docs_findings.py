@@ -15,7 +15,7 @@ Written by `make docs` from `mobility/operations/findings.py`. Status page, heal
 def page() -> str:
     """The page, in Markdown."""
     from mobility.operations.findings import CODES, Finding, Level
-    from mobility.operations.wording import component
+    from mobility.operations.texts import component
 
     rows = []
     for code in CODES:

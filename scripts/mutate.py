@@ -1,6 +1,6 @@
 """Mutation run: change one number or operator of the library at a time, and list what no test notices.
 
-    make mutate ARGS="ldp/channels.py ldp/families/unary.py"
+    make mutate ARGS="ldp/protocols/channels.py ldp/protocols/unary.py"
 
 It works on a copy, with the four files of exact tests that use the module's names most. Without arguments:
 all modules with formulas, which takes hours. Mutants that survived are printed as diffs, and the exit status
@@ -30,11 +30,11 @@ COPIED: Final = (
     "docs",
 )
 FORMULAS: Final = (
-    "ldp/channels.py",
-    "ldp/accounting.py",
-    "ldp/certificates.py",
-    "ldp/families",
-    "ldp/estimators.py",
+    "ldp/protocols/channels.py",
+    "ldp/privacy/accounting.py",
+    "ldp/privacy/certificates.py",
+    "ldp/protocols",
+    "ldp/estimation/estimators.py",
 )
 STATISTICAL: Final = ("test_every_mechanism", "test_coverage", "test_audit")
 MOST_FILES: Final = 4

@@ -12,9 +12,9 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.test import override_settings
 
-from mobility.runtime import RuntimePaths, private_folder
-from reports.models import StudyGrant
-from reports.policies import Role
+from mobility.base.runtime import RuntimePaths, private_folder
+from reports.studies.grant_models import StudyGrant
+from reports.studies.policies import Role
 from reports.tasks import make_export
 from tests.emptying import let_tests_flush
 
@@ -53,8 +53,8 @@ def _apart_from_real_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture(autouse=True)
 def _files_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker runs here: a file of an export is made the moment that it is asked for."""
-    monkeypatch.setattr("reports.services.files._send", lambda row: make_export(row.pk))
-    monkeypatch.setattr("reports.views.files.LOOK_S", 0.0)
+    monkeypatch.setattr("reports.exports.actions._send", lambda row: make_export(row.pk))
+    monkeypatch.setattr("reports.exports.file_views.LOOK_S", 0.0)
 
 
 @pytest.fixture(scope="session", autouse=True)

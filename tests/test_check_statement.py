@@ -20,13 +20,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ldp import LdpError
-from ldp.channels import Unit
 from ldp.geo import location, planar_laplace
 from ldp.geo.grid import Grid
-from ldp.params import Mechanism
-from reports.models import Plan, Study
-from reports.statement import privacy_statement
-from reports.studyfile.definition import LocationDefinition, PlanDefinition
+from ldp.privacy.plans import Mechanism
+from ldp.protocols.channels import Unit
+from reports.privacy.statement.document import privacy_statement
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.studies.studyfile.definition import LocationDefinition, PlanDefinition
 from scripts import check_statement
 from scripts.check_statement import Bounds, check, exp_bounds, log_bounds, rounded_up
 from tests.reports import report_factory as factory

@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from mobility.environment import Env
+from mobility.base.environment import Env
 
 SETTINGS_FILE = settings.BASE_DIR / "mobility" / "settings.py"
 EXAMPLE_FILE = settings.BASE_DIR / ".env.example"

@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
-from mobility.wording import megabytes
-from reports import wording
+from mobility.batches.texts import megabytes
+from reports.base import formats as wording
 
 MINUS, SPACE = "\u2212", "\u202f"
 ENGLISH, FRENCH = "<h1>Sign in</h1>", "<h1>Se connecter</h1>"

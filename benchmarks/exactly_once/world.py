@@ -14,7 +14,7 @@ from benchmarks.ingest_study import write_study
 from benchmarks.installation import Installation
 
 if TYPE_CHECKING:
-    from mobility.models import Batch
+    from mobility.vault.models.batch import Batch
 
 MASTER_KEY: Final = bytes(range(32))
 SUBSCRIBERS: Final = 1_000_000  # announced: 16 shards, however few come
@@ -59,8 +59,8 @@ class World:
 
     def new_study(self) -> str:
         """A study with the key that all of them have, so that tallies can be compared; returns its slug."""
-        from mobility.keystore import keystore
-        from mobility.services.vault import find_study
+        from mobility.vault.keystore import keystore
+        from mobility.vault.studies import find_study
 
         self._n_studies += 1
         slug = f"soak-{self._n_studies}"
@@ -82,7 +82,7 @@ class World:
 
     def _not_received(self, slug: str) -> list[str]:
         """Wait for the end of all batches; files of which no batch is done, as they asked for them again."""
-        from mobility.models import Batch
+        from mobility.vault.models.batch import Batch
 
         self.wait_until(lambda: not unfinished(slug), what="batches that do not end")
         batches = self.patiently(lambda: list(Batch.objects.filter(study__slug=slug)))
@@ -129,7 +129,7 @@ class World:
         """
         from django.db import InterfaceError, OperationalError, connections
 
-        from mobility.errors import UploadBrokenError
+        from mobility.base.errors import UploadBrokenError
 
         deadline = time.monotonic() + self.patience_s
         while True:
@@ -144,9 +144,9 @@ class World:
 
 def create(path: Path) -> None:
     """Create a study as the command does; one that is there already is left alone."""
-    from mobility.services.studies import create_study
-    from reports.services.studies import StudyExistsError
-    from reports.studyfile import parse_study
+    from mobility.plans.studies import create_study
+    from reports.studies.studyfile import parse_study
+    from reports.transfer.studies import StudyExistsError
 
     definition = parse_study(
         path.read_bytes(), filename=path.name, read=lambda name: (path.parent / name).read_bytes()
@@ -159,8 +159,8 @@ def create(path: Path) -> None:
 
 def receive(slug: str, upload: Upload) -> "Batch":
     """Take a file in, as every way in does."""
-    from mobility.services import uploads
-    from mobility.services.vault import find_study
+    from mobility.uploads import actions as uploads
+    from mobility.vault.studies import find_study
 
     with upload.path.open("rb") as stream:
         return uploads.receive(
@@ -175,7 +175,7 @@ def receive(slug: str, upload: Upload) -> "Batch":
 
 def unfinished(slug: str) -> bool:
     """Whether a batch of the study has not ended."""
-    from mobility.models import Batch
+    from mobility.vault.models.batch import Batch
 
     return Batch.objects.filter(study__slug=slug).exclude(state__in=Batch.FINAL).exists()
 
@@ -187,7 +187,7 @@ def is_broken_upload(batch: "Batch") -> bool:
 
 def tallies(slug: str) -> dict[str, bytes]:
     """Totals of the study by name."""
-    from reports.models import Tally, VisitorTally
+    from reports.studies.tally_models import Tally, VisitorTally
 
     found = {"visitors": bytes(VisitorTally.objects.get(study__slug=slug).counts)}
     for tally in Tally.objects.filter(plan__study__slug=slug).select_related("indicator"):
@@ -198,9 +198,11 @@ def tallies(slug: str) -> dict[str, bytes]:
 
 def remains(slug: str) -> list[str]:
     """What a finished study may not leave: failed batches, waiting deltas, staged files, keys of batches."""
-    from mobility.keystore import keystore
-    from mobility.models import Batch, OutboxDelta, VaultStudy
-    from mobility.services import staging
+    from mobility.batches import staging
+    from mobility.vault.keystore import keystore
+    from mobility.vault.models.batch import Batch
+    from mobility.vault.models.outbox import OutboxDelta
+    from mobility.vault.models.subscribers import VaultStudy
 
     failed = Batch.objects.filter(study__slug=slug).exclude(state=Batch.State.DONE)
     found = [f"{batch.state}: {batch.failure}" for batch in failed if not is_broken_upload(batch)]

@@ -264,9 +264,9 @@ leaves open whether it can be inferred; nothing is printed.
 **Here.** The best attack: it knows the channel and the shares of each attribute, sees all reports of a
 person, and names the report that is likelier as an answer than as a fake by the largest factor. Of 100
 people, so many answers are named rightly: in {n_runs} runs of {everybody().pseudonyms.size:,} simulated
-people, and exactly (`ldp.attacker.answered_success`). By chance it would be {chance}. The last two columns
-are guesses of the answer and its true value (`answer_success`); without reports {with_value} of 100 are
-right.
+people, and exactly (`ldp.privacy.attacker.answered_success`). By chance it would be {chance}. The last two
+columns are guesses of the answer and its true value (`answer_success`); without reports {with_value} of 100
+are right.
 
 {tables.recognition_table(found)}
 

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypedDict, get_args
 
 import ldp
 from benchmarks.reproduce import published
-from ldp.channels import Unit
+from ldp.protocols.channels import Unit
 
 SAME: Final = 1e-9  # relative; the published formula is evaluated in floating point
 

@@ -19,7 +19,7 @@ from benchmarks.reproduce import runs
 from benchmarks.reproduce.exact import amplified_epsilon
 from benchmarks.reproduce.marginals import everybody
 from benchmarks.reproduce.runs import Floats
-from ldp.attacker import answer_success, answered_success
+from ldp.privacy.attacker import answer_success, answered_success
 
 Variant = Literal["grr", "ouez", "ouer"]
 EPSILONS: Final = ("0.5", "1", "2", "3")

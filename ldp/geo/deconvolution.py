@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.entropy import KeyedStream
 from ldp.errors import LdpError
 from ldp.geo.transition import Transition
+from ldp.kernels.entropy import KeyedStream
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

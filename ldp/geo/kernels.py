@@ -2,7 +2,7 @@
 
 Everything is +, -, *, / and comparisons of doubles, whose results IEEE 754 fixes, in this order: the same
 bits on every machine. There is no call of a mathematical library, whose last digits differ, and no fused
-multiply-add, which rounds once less. As in `ldp.kernels`, nothing here checks a bound.
+multiply-add, which rounds once less. As in `ldp.kernels.codes`, nothing here checks a bound.
 
 One AES block holds three numbers: the upper 48 bits of each word are a number V in (0, 1), the lower 16 bits
 of both are the angle. A number below 2**-16 would be too coarse for its logarithm: it is drawn again from the
@@ -29,7 +29,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from ldp.geo import precision
-from ldp.kernels import NO_ANSWER, swap
+from ldp.kernels.codes import NO_ANSWER, swap
 
 RADIUS_ERROR: Final = precision.RADIUS_ERROR
 ANGLE_ERROR: Final = precision.ANGLE_ERROR

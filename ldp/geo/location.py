@@ -8,10 +8,10 @@ from functools import lru_cache
 from math import exp, inf
 from typing import Any, Final, Self
 
-from ldp.channels import check_epsilon
 from ldp.errors import LdpError, PlanError
 from ldp.geo.grid import Grid
 from ldp.geo.planar_laplace import PlanarLaplace, Precision, angle_step, precision_of
+from ldp.protocols.channels import check_epsilon
 
 MIN_RADIUS_M: Final = 1
 MAX_RADIUS_M: Final = 100_000

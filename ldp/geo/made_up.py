@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.entropy import KeyedStream
 from ldp.geo.transition import Transition
+from ldp.kernels.entropy import KeyedStream
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

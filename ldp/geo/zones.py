@@ -13,12 +13,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.entropy import KeyedStream
 from ldp.errors import LdpError
 from ldp.geo.deconvolution import MAX_STEPS, PLAIN_STEPS, Density, Land, deconvolve
 from ldp.geo.grid import Grid
 from ldp.geo.made_up import made_up_people
 from ldp.geo.transition import Transition
+from ldp.kernels.entropy import KeyedStream
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

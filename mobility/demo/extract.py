@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ldp.entropy import KeyedStream
+from ldp.kernels.entropy import KeyedStream
 from mobility.demo.events import DAY_S, Events, Places, day_events
 from mobility.demo.population import Population, build_population, keyed_stream, load_study
-from reports.studyfile import StudyDefinition
+from reports.studies.studyfile import StudyDefinition
 
 COLUMNS: Final = (
     "msisdn",

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.entropy import KeyedStream
-from reports.studyfile import VISIT_DURATION, StudyDefinition, parse_study
+from ldp.kernels.entropy import KeyedStream
+from reports.studies.studyfile import VISIT_DURATION, StudyDefinition, parse_study
 
 FOLDER: Final = Path(__file__).parent
 STUDY_FILE: Final = FOLDER / "study.toml"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from django.conf import settings
 
-from mobility.embedded.locks import exclusive
-from mobility.embedded.messages import say
-from mobility.runtime import private_folder
+from mobility.base.locks import exclusive
+from mobility.base.messages import say
+from mobility.base.runtime import private_folder
 
 # Commands that work without databases, or that make them.
 NO_DATABASES = frozenset(

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from django.conf import settings
 
-from mobility.embedded import locks
-from mobility.errors import MobilityError
-from mobility.runtime import private_folder
+from mobility.base import locks
+from mobility.base.errors import MobilityError
+from mobility.base.runtime import private_folder
 
 POLL_S = 0.05
 LOG_LINES = 15

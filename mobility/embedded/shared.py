@@ -12,8 +12,8 @@ from types import FrameType
 
 from django.conf import settings
 
-from mobility.embedded import locks
-from mobility.embedded.messages import say
+from mobility.base import locks
+from mobility.base.messages import say
 from mobility.embedded.redis_program import redis_program
 from mobility.embedded.service import Service, ServiceError
 

@@ -15,11 +15,11 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 
-from mobility.embedded import locks
-from mobility.embedded.messages import say
+from mobility.base import locks
+from mobility.base.messages import say
+from mobility.base.runtime import write_private
 from mobility.embedded.service import Service, ServiceError
 from mobility.embedded.shared import check_alive, ended_by_signals, undisturbed
-from mobility.runtime import write_private
 
 HOST = "127.0.0.1"
 PORTS_TRIED = 100
@@ -103,7 +103,7 @@ def _static_state() -> str:
 def _command(listening: socket.socket) -> list[str]:
     return [
         sys.executable, "-m", "gunicorn", "mobility.wsgi", "--bind", f"fd://{listening.fileno()}",
-        "--worker-class", "mobility.slow_clients.BoundedThreadWorker", "--threads", str(THREADS),
+        "--worker-class", "mobility.embedded.slow_clients.BoundedThreadWorker", "--threads", str(THREADS),
         "--timeout", "120", "--graceful-timeout", "5", "--no-sendfile", "--no-control-socket",
     ]  # fmt: skip
 

@@ -10,12 +10,14 @@ from uuid import UUID, uuid4
 
 from django.core.management.base import BaseCommand, CommandError
 
+from mobility.base.errors import MobilityError
+from mobility.base.messages import say, say_progress
+from mobility.batches import finalisation as endings
+from mobility.batches import outcomes
+from mobility.batches import requests as intake
 from mobility.embedded import workers
-from mobility.embedded.messages import say, say_progress
-from mobility.errors import MobilityError
 from mobility.management.patience import patiently
-from mobility.models import Batch
-from mobility.services import endings, intake, outcomes
+from mobility.vault.models.batch import Batch
 
 ACTOR = "command line"
 

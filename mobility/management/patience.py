@@ -6,9 +6,9 @@ from typing import Final, TypeVar
 
 from django.db import close_old_connections, connections
 
-from mobility.embedded.messages import say
-from mobility.errors import MobilityError
-from reports.outages import AWAY, is_outage
+from mobility.base.errors import MobilityError
+from mobility.base.messages import say
+from reports.base.outages import AWAY, is_outage
 
 PATIENCE_S: Final = 600.0
 POLL_S: Final = 0.5

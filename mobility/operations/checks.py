@@ -5,7 +5,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's own name
 
-from mobility.operations.channels import check_webhook_url
+from mobility.operations.alerts.channels import check_webhook_url
 
 MIN_TOKEN: Final = 32
 MIN_SECRET: Final = 16

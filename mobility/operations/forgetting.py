@@ -13,10 +13,10 @@ from django.db.models import Model, Q
 from django.utils import timezone
 
 from mobility.operations.models import Alert, JobRun
-from mobility.operations.signs import forget_old
 from mobility.signin.models import CacheEntry
 from mobility.signin.sessions import forget_ended
-from reports.services.access import forget_old_views, record_reads
+from mobility.workers.signs import forget_old
+from reports.sharing.actions import forget_old_views, record_reads
 
 JOBS_FORGOTTEN_AFTER: Final = timedelta(days=30)  # that no worker runs any more
 BATCHES_AT_ONCE: Final = 500
@@ -59,8 +59,8 @@ def finish_closings() -> int:
 
     Whoever closed a study has decided: from then on it only goes forward, and nobody else comes back to it.
     """
-    from mobility.models import VaultStudy
-    from mobility.services.closing import Leave, close_study, unerased
+    from mobility.plans.closing import Leave, close_study, unerased
+    from mobility.vault.models.subscribers import VaultStudy
 
     finished = 0
     for slug in [study.slug for study in unerased()]:
@@ -80,8 +80,8 @@ def close_due_studies() -> int:
     day after, the promised date counts more: batches that have changed nothing are cancelled, and days that
     were never published are lost. Changes of fewer subscribers than `min_publication` are lost on either day.
     """
-    from mobility.models import VaultStudy
-    from mobility.services.closing import Leave, close_study
+    from mobility.plans.closing import Leave, close_study
+    from mobility.vault.models.subscribers import VaultStudy
 
     today = timezone.now().date().isoformat()
     closed = 0
@@ -102,7 +102,8 @@ def close_due_studies() -> int:
 
 
 def _of_vault(*, history: datetime, detail: datetime, parts: datetime) -> dict[str, int]:
-    from mobility.models import Applied, Batch, Chunk, PlanDraft, ShardRun
+    from mobility.plans.models import PlanDraft
+    from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun
 
     ended = Batch.objects.filter(state__in=Batch.FINAL)
     withdrawn = PlanDraft.objects.filter(state=PlanDraft.State.WITHDRAWN, ended_at__lt=history)

@@ -69,7 +69,7 @@ def both() -> dict[str, str]:
 def look() -> dict[str, str]:
     """As `ready`, now."""
     # Imported late: this module is loaded with the settings' middleware.
-    from mobility.operations.alerts import offer_to_stand_in
+    from mobility.operations.alerts.rules import offer_to_stand_in
     from mobility.operations.probes import broker, databases
 
     offer_to_stand_in()

@@ -13,8 +13,9 @@ from celery.signals import (
     worker_shutdown,
 )
 
-from mobility.operations import jobs, signs
-from mobility.operations.queues import SENT_AT
+from mobility.operations import jobs
+from mobility.workers import signs
+from mobility.workers.queues import SENT_AT
 
 
 def _say_when(headers: dict[str, Any] | None = None, **_: Any) -> None:

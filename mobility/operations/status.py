@@ -13,15 +13,14 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from mobility.operations.alerts_telling import runbook_of
-from mobility.operations.channels import channels
+from mobility.operations.alerts.channels import channels
+from mobility.operations.alerts.sending import runbook_of
 from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.jobs import NOT_PLANNED, jobs
 from mobility.operations.models import Alert, Backup, JobRun, WorkerSign
 from mobility.operations.probes import UNREACHABLE, look_lately, worst
 from mobility.operations.probes.workers import signs
-from mobility.operations.signs import SILENT_S
-from mobility.operations.wording import (
+from mobility.operations.texts import (
     Words,
     ago,
     component,
@@ -32,7 +31,8 @@ from mobility.operations.wording import (
     subject_words,
     words,
 )
-from reports.wording import MISSING, number
+from mobility.workers.signs import SILENT_S
+from reports.base.formats import MISSING, number
 
 # Sign, and class of the badge: a word stands beside them.
 SIGNS: Final = {
@@ -198,8 +198,8 @@ def _batches_if_known(found: Iterable[Finding], now: datetime) -> tuple[Line, ..
 
 def _batches(now: datetime) -> tuple[Line, ...]:
     """Unfinished batches by study and state: how many, and since when the oldest."""
-    from mobility.models import Batch
-    from mobility.wording import BATCH_STATES
+    from mobility.batches.texts import BATCH_STATES
+    from mobility.vault.models.batch import Batch
 
     unfinished = Batch.objects.exclude(state__in=Batch.FINAL).order_by()
     rows = unfinished.values_list("study__slug", "state").annotate(n=Count("pk"), since=Min("created_at"))

@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from mobility.operations.status import status as status_now
-from reports.policies import OVERSEERS, require_role
+from reports.studies.policies import OVERSEERS, require_role
 
 EVERY_S = 15
 

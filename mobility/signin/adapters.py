@@ -20,11 +20,12 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from mobility.signin import limits, newcomers
+from mobility.signin import limits
 from mobility.signin.factors import is_last_of_required
-from mobility.signin.issuer import provider_id
-from reports.models.account import find_account
-from reports.names import folded
+from mobility.signin.oidc import newcomers
+from mobility.signin.oidc.issuer import provider_id
+from reports.accounts.models import find_account
+from reports.accounts.names import folded
 
 log = logging.getLogger(__name__)
 QUIET = ("account/messages/logged_in.txt", "account/messages/logged_out.txt")

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-from reports.policies import Role
+from reports.studies.policies import Role
 
 HERE = ("localhost", "127.0.0.1", "::1")
 

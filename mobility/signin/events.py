@@ -8,9 +8,9 @@ from allauth.mfa.signals import authentication_failed, authenticator_added, auth
 from django.contrib.auth.models import User
 from django.dispatch import receiver
 
-from reports.ledger_chain import Json
-from reports.models.ledger import LedgerKind
-from reports.services.ledger import record
+from reports.ledger.actions import record
+from reports.ledger.chain import Json
+from reports.ledger.models import LedgerKind
 
 COMMAND_LINE = "command line"
 

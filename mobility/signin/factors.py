@@ -4,7 +4,7 @@ from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 
-from reports.policies import Role, fetch_rights, roles_of
+from reports.studies.policies import Role, fetch_rights, roles_of
 
 # Who can change what is promised, or see all of it.
 STRONG_ROLES = frozenset({Role.ADMINISTRATOR, Role.PRIVACY_OFFICER})

@@ -12,7 +12,8 @@ from allauth.socialaccount import views as social
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from mobility.signin import oidc, views
+from mobility.signin import views
+from mobility.signin.oidc import flow as oidc
 
 urlpatterns = [
     path("sign-in/", views.sign_in, name="account_login"),

@@ -1,13 +1,13 @@
-"""Filters for batches, days and rows; the words themselves are in `mobility.wording`."""
+"""Filters for batches, days and rows; the words themselves are in `mobility.batches.texts`."""
 
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from mobility import wording
-from mobility.models import Batch
-from mobility.quality import words
-from mobility.selectors import StudyDay
+from mobility.batches import texts as wording
+from mobility.batches.quality import words
+from mobility.batches.queries import StudyDay
+from mobility.vault.models.batch import Batch
 
 register = template.Library()
 register.filter(wording.batch_title)

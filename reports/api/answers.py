@@ -12,10 +12,10 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import quote_etag
 from django.utils.translation import get_language, gettext
 
-from reports.api.problems import ProblemError, problem
+from reports.base.problems import ProblemError, problem
+from reports.base.version import software
+from reports.estimates.queries import WindowReport
 from reports.exports.records import CONTENT_TYPES, render, report_record
-from reports.selectors import WindowReport
-from reports.version import software
 
 # What the same address may answer differently to: who asks, and in which language.
 VARY = ("Authorization", "Cookie", "Accept-Language")

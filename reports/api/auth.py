@@ -9,9 +9,9 @@ from django.http import Http404, HttpRequest
 from ninja.errors import AuthenticationError
 from ninja.security import APIKeyCookie, HttpBearer
 
-from reports.models import Study
-from reports.policies import EXPORTERS, OPENERS, Role, fetch_rights, may_export, studies_for
-from reports.services import access
+from reports.sharing import actions as access
+from reports.studies.models import Study
+from reports.studies.policies import EXPORTERS, OPENERS, Role, fetch_rights, may_export, studies_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

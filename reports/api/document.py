@@ -10,10 +10,10 @@ from django.utils.translation import gettext, gettext_noop
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from reports.api.problems import CONTENT_TYPE, ProblemError, missing_problem, problem
-from reports.outages import AWAY, come_again_problem
-from reports.selectors import WindowError
-from reports.version import software
+from reports.base.outages import AWAY, come_again_problem
+from reports.base.problems import CONTENT_TYPE, ProblemError, missing_problem, problem
+from reports.base.version import software
+from reports.estimates.queries import WindowError
 
 DESCRIPTION = gettext_noop(
     "Reports of how many people visit a place, read-only. Every estimate comes with its error, every blank "

@@ -13,8 +13,8 @@ from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
-from reports.api.problems import problem
-from reports.services.handouts import record_answer
+from reports.base.problems import problem
+from reports.ledger.handouts import record_answer
 
 ALLOWED = "GET, HEAD"
 

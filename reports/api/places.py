@@ -1,14 +1,21 @@
-"""Reported places as the API sends them; what they hold, `reports.exports.places` says."""
+"""Reported places as the API sends them; what they hold, `reports.exports.places.selection` says."""
 
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from reports.api.answers import Content, Page, as_json, page_links
-from reports.api.problems import ProblemError
-from reports.exports.places import SQUARE_NAMES, Places, Record, square_columns, tail_of, window_record
-from reports.locations import location_spec, windows_with_maps
-from reports.models import Study
-from reports.selectors import Window
+from reports.base.problems import ProblemError
+from reports.estimates.locations import location_spec, windows_with_maps
+from reports.estimates.queries import Window
+from reports.exports.places.selection import (
+    SQUARE_NAMES,
+    Places,
+    Record,
+    square_columns,
+    tail_of,
+    window_record,
+)
+from reports.studies.models import Study
 
 _LEAST = 0.05  # subscribers in a square that is worth an entry
 

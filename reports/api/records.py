@@ -3,11 +3,11 @@
 from typing import Any
 
 from ldp import PlanSpec
-from ldp.noisy_estimators import NoisyTotal
-from reports.coverage import DayCoverage, coverage_of
-from reports.models import DayNote, Indicator, Plan, Study
-from reports.noise import noisy_first_time, noisy_window
-from reports.selectors import (
+from ldp.estimation.noisy_estimators import NoisyTotal
+from reports.estimates.coverage import DayCoverage, coverage_of
+from reports.estimates.models import DayNote
+from reports.estimates.noise import noisy_first_time, noisy_window
+from reports.estimates.queries import (
     Counts,
     StudySummary,
     Window,
@@ -16,8 +16,10 @@ from reports.selectors import (
     windows_of,
     windows_of_indicator,
 )
-from reports.small_cells import ShownVisitors
-from reports.statement import plan_facts, study_facts
+from reports.estimates.small_cells import ShownVisitors
+from reports.privacy.statement.document import plan_facts, study_facts
+from reports.studies.models import Indicator, Study
+from reports.studies.plan_models import Plan
 
 
 def study_line(summary: StudySummary) -> dict[str, Any]:

@@ -24,13 +24,10 @@ from reports.api.answers import (
 from reports.api.auth import Session, Token, reader_of
 from reports.api.document import DocumentedApi
 from reports.api.places import located_window, page_of_squares
-from reports.api.problems import ProblemError
 from reports.api.records import indicator_record, outages_of, study_line, study_record, visitors_record
-from reports.composition import composition_facts
-from reports.exports.places import select_places, zones_document
-from reports.fingerprints import state_of, state_of_places
-from reports.models import Indicator, Study
-from reports.selectors import (
+from reports.base.problems import ProblemError
+from reports.estimates.fingerprints import state_of, state_of_places
+from reports.estimates.queries import (
     Window,
     current_plan,
     indicator_reports,
@@ -42,7 +39,10 @@ from reports.selectors import (
     windows_of,
     windows_of_indicator,
 )
-from reports.statement import privacy_statement
+from reports.exports.places.selection import select_places, zones_document
+from reports.privacy.composition import composition_facts
+from reports.privacy.statement.document import privacy_statement
+from reports.studies.models import Indicator, Study
 
 PAGE = 50
 PAGE_MAX = 200

@@ -2,8 +2,8 @@
 
 from django.urls import path, re_path
 
+from reports.api import docs_views as api_docs
 from reports.api import door
-from reports.views import api_docs
 
 app_name = "reading"
 urlpatterns = [

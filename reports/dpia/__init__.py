@@ -6,7 +6,7 @@ Filled in from the configuration that runs: what a machine cannot know is left o
 from reports.dpia.assessment import assessment
 from reports.dpia.parts import Pack, Section
 from reports.dpia.record import record
-from reports.models import Study
+from reports.studies.models import Study
 
 
 def dpia_pack(study: Study) -> Pack:

@@ -5,19 +5,19 @@ from django.conf import settings
 from django.utils.translation import gettext, ngettext
 
 from ldp import Certificate, PlanSpec
-from ldp.attacker import guess_success, known_day_success, largest_success
-from reports import wording
-from reports.budget import BudgetLine, standing
-from reports.composition import studies_of
+from ldp.privacy.attacker import guess_success, known_day_success, largest_success
+from reports.base import formats as wording
 from reports.dpia.parts import Section, Table
-from reports.location_statement import location_protection
-from reports.models import Study
-from reports.models.grant import today
-from reports.selectors import current_plan
-from reports.statement import certified, not_protected
-from reports.wording_budget import span_words, spent_words, unit_words
-from reports.wording_days import repeated, two_categories
-from reports.wording_location import noise_words
+from reports.estimates.queries import current_plan
+from reports.privacy.budget.spending import BudgetLine, standing
+from reports.privacy.budget.texts import span_words, spent_words, unit_words
+from reports.privacy.composition import studies_of
+from reports.privacy.days_texts import repeated, two_categories
+from reports.privacy.location_texts import noise_words
+from reports.privacy.statement.document import certified, not_protected
+from reports.privacy.statement.locations import location_protection
+from reports.studies.grant_models import today
+from reports.studies.models import Study
 
 
 def assessment(study: Study) -> tuple[Section, ...]:

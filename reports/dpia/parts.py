@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from django.utils.translation import gettext
 
-from reports.models import Study
-from reports.version import software
+from reports.base.version import software
+from reports.studies.models import Study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 from django.utils.translation import gettext
 
-from reports import wording
+from reports.base import formats as wording
+from reports.base.version import software
 from reports.dpia.parts import Pack, Section, Table
 from reports.exports.pdf.document import Document
-from reports.statement import study_facts
-from reports.version import software
+from reports.privacy.statement.document import study_facts
 
 _WIDTH_MM = 170.0
 

@@ -4,12 +4,13 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils.translation import gettext, ngettext
 
-from reports import wording
+from reports.accounts.access_models import ShareLink
+from reports.accounts.texts import ROLE_WORDS
+from reports.base import formats as wording
 from reports.dpia.parts import Section, Table
-from reports.models import Area, Indicator, ShareLink, Study
-from reports.policies import Role, is_open_to, roles_of
-from reports.retention import retention
-from reports.wording_roles import ROLE_WORDS
+from reports.privacy.retention import retention
+from reports.studies.models import Area, Indicator, Study
+from reports.studies.policies import Role, is_open_to, roles_of
 
 
 def record(study: Study) -> tuple[Section, ...]:

@@ -16,36 +16,41 @@ import numpy as np
 from django.conf import settings
 from django.utils.translation import gettext
 
-from reports import status
+from reports.base import status
+from reports.base.version import software
+from reports.estimates.models import DayNote
+from reports.estimates.queries import LEVEL, Counts, WindowReport, current_plan, has_unions, visitor_unions
 from reports.exports.errors import ExportError
 from reports.exports.records import to_json
 from reports.exports.selection import select_study
-from reports.models import DayNote, Study, Tally
-from reports.selectors import LEVEL, Counts, WindowReport, current_plan, has_unions, visitor_unions
-from reports.statement import privacy_statement
-from reports.version import software
+from reports.privacy.statement.document import privacy_statement
+from reports.studies.models import Study
+from reports.studies.tally_models import Tally
 
-# What `ldp.params`, `ldp.estimators` and `ldp.unions` import: numpy and the standard library, no compiler.
+# What `ldp.privacy.plans`, `ldp.estimation.estimators` and `ldp.estimation.unions` import: numpy and the
+# standard library, no compiler.
 LDP_MODULES: Final = (
-    "channels.py",
     "codes.py",
     "errors.py",
-    "estimators.py",
-    "families/__init__.py",
-    "families/adaptive.py",
-    "families/fake_data.py",
-    "families/faked_reports.py",
-    "families/geometric.py",
-    "families/histogram.py",
-    "families/unary.py",
+    "estimation/__init__.py",
+    "estimation/estimators.py",
+    "estimation/unions.py",
     "geo/__init__.py",
     "geo/grid.py",
     "geo/location.py",
     "geo/planar_laplace.py",
     "geo/precision.py",
-    "params.py",
-    "presence.py",
-    "unions.py",
+    "privacy/__init__.py",
+    "privacy/plans.py",
+    "privacy/presence.py",
+    "protocols/__init__.py",
+    "protocols/adaptive.py",
+    "protocols/channels.py",
+    "protocols/fake_data.py",
+    "protocols/faked_reports.py",
+    "protocols/geometric.py",
+    "protocols/histogram.py",
+    "protocols/unary.py",
 )
 Reports = tuple[WindowReport, ...]
 _PACKAGE = '"""The parts of the library that read tallies; the package of the software has all of it."""\n'

@@ -4,11 +4,11 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from reports import wording_compare
-from reports.compare import Comparison, Kind, Row, Value
-from reports.exports.columns import Kind as Holds
+from reports.base.status import Status
+from reports.compare import texts as wording_compare
+from reports.compare.queries import Comparison, Kind, Row, Value
 from reports.exports.findings import Findings, Record, head_of, interval_codes, tail_of
-from reports.status import Status
+from reports.exports.formats.columns import Kind as Holds
 
 _AMOUNTS = (
     "value", "value_ci_low", "value_ci_high", "reference", "reference_ci_low", "reference_ci_high",

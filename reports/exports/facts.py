@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext
 
-from reports import wording
+from reports.base import formats as wording
+from reports.base.version import software
+from reports.estimates.noise import VisitorNoise, visitor_noise
+from reports.estimates.queries import LEVEL
 from reports.exports.selection import Selection
-from reports.models import Study
-from reports.noise import VisitorNoise, visitor_noise
-from reports.selectors import LEVEL
-from reports.statement import certified
-from reports.version import software
+from reports.privacy.statement.document import certified
+from reports.studies.models import Study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from django.utils.translation import gettext
 
-from reports.exports.columns import Kind, kind_of
+from reports.estimates.queries import WindowReport
 from reports.exports.errors import ExportError
 from reports.exports.facts import facts_of, status_words
+from reports.exports.formats.columns import Kind, kind_of
 from reports.exports.records import CONTEXT_NAMES, REPORT_NAMES, csv_text, report_record
 from reports.exports.selection import Scope, Selection
-from reports.selectors import WindowReport
 
 Record = dict[str, Any]
 
@@ -77,7 +77,7 @@ def to_xlsx(findings: Findings) -> bytes:
     ------
     ExportError : more rows than a sheet can hold
     """
-    from reports.exports.spreadsheet import MAX_ROWS, Sheet, workbook
+    from reports.exports.formats.spreadsheet import MAX_ROWS, Sheet, workbook
 
     if len(findings.rows) > MAX_ROWS:
         text = gettext("A spreadsheet holds %(most)d rows; here are %(rows)d. Take CSV or JSON.")
@@ -123,5 +123,5 @@ def tail_of(report: WindowReport) -> Record:
     return share | {name: record[name] for name in CONTEXT_NAMES}
 
 
-# Their labels and types are those of `reports.exports.formats`.
+# Their labels and types are those of `reports.exports.formats.choosing`.
 WRITERS: Final[Mapping[str, Callable[[Findings], bytes]]] = {"csv": to_csv, "xlsx": to_xlsx, "json": to_json}

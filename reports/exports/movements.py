@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from reports import movement_wording as words
-from reports.exports.columns import Kind as Holds
+from reports.base.status import Status
 from reports.exports.findings import Findings, Record, head_of, interval_codes, tail_of
-from reports.movement_figures import OF_A_DAY, Derived, Movement, Point, Show, Unit
-from reports.status import Status
+from reports.exports.formats.columns import Kind as Holds
+from reports.movement import texts as words
+from reports.movement.figures import OF_A_DAY, Derived, Movement, Point, Show, Unit
 
 _DAYS = ("cohort_day", "day", "window_first_day", "window_last_day")
 

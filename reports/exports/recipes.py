@@ -6,13 +6,15 @@ from typing import Any, Final, Self
 
 from django.http import QueryDict
 
-from reports.days_shown import asked_categories
+from reports.estimates.days_shown import asked_categories
+from reports.estimates.options import DaysOptions, ReportOptions
+from reports.estimates.queries import Window, WindowReport, windows_of_indicator
 from reports.exports.bundle import Reports, bundle_of
 from reports.exports.findings import WRITERS
-from reports.exports.formats import FORMATS
+from reports.exports.formats.choosing import FORMATS
 from reports.exports.movements import movement_findings
-from reports.exports.places import select_places
-from reports.exports.places_formats import PLACES_FORMATS
+from reports.exports.places.formats import PLACES_FORMATS
+from reports.exports.places.selection import select_places
 from reports.exports.selection import (
     Scope,
     Selection,
@@ -21,11 +23,9 @@ from reports.exports.selection import (
     select_summary,
     select_window,
 )
-from reports.models import Indicator, Study
-from reports.movement import movement
-from reports.movement_query import asked_of
-from reports.options import DaysOptions, ReportOptions
-from reports.selectors import Window, WindowReport, windows_of_indicator
+from reports.movement.queries import movement
+from reports.movement.query import asked_of
+from reports.studies.models import Indicator, Study
 
 Tick = Callable[[int], None]
 # Rows of a file that is made while its reader waits: it takes a web server less than 0.1 s. All else is made

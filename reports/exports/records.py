@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import Any
 
-from reports.selectors import LEVEL, Estimate, WindowReport
-from reports.version import software
+from reports.base.version import software
+from reports.estimates.queries import LEVEL, Estimate, WindowReport
 
 ESTIMATE_NAMES = tuple(field.name for field in fields(Estimate))
 REPORT_NAMES = (

@@ -7,11 +7,10 @@ from enum import StrEnum
 
 from django.utils.translation import gettext
 
-from reports import wording
-from reports.days_shown import shown_categories, windows_shown
-from reports.models import Indicator, Study
-from reports.options import DaysOptions, ReportOptions
-from reports.selectors import (
+from reports.base import formats as wording
+from reports.estimates.days_shown import shown_categories, windows_shown
+from reports.estimates.options import DaysOptions, ReportOptions
+from reports.estimates.queries import (
     Window,
     WindowReport,
     has_unions,
@@ -21,6 +20,7 @@ from reports.selectors import (
     study_reports,
     window_report,
 )
+from reports.studies.models import Indicator, Study
 
 _AS_IT_IS = ReportOptions()
 _EACH_DAY = DaysOptions()

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from reports.models import Study
+from reports.studies.models import Study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

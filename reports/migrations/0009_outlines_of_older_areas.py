@@ -9,9 +9,9 @@ def draw(apps, schema_editor):
     if not older.exists():
         return  # a new installation: loads no library of geography
 
-    from reports.geography.areas import projection_of
-    from reports.geography.display import shown_zones
-    from reports.studyfile import AreaDefinition
+    from reports.studies.geography.areas import projection_of
+    from reports.studies.geography.display import shown_zones
+    from reports.studies.studyfile import AreaDefinition
 
     for area in older.iterator():
         definition = AreaDefinition(cells=(), zones=tuple(area.zones), geojson=area.geojson)

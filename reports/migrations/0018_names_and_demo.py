@@ -9,7 +9,7 @@ from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
-from reports.names import RESERVED, folded
+from reports.accounts.names import RESERVED, folded
 
 RENAME = (
     'manage.py shell -c "from django.contrib.auth.models import User; '

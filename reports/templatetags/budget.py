@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from django import template
 
-from reports.wording_budget import spent_words
+from reports.privacy.budget.texts import spent_words
 
 register = template.Library()
 register.filter("spent", spent_words)

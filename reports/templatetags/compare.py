@@ -1,8 +1,8 @@
-"""Filters for comparisons; the words themselves are in `reports.wording_compare`."""
+"""Filters for comparisons; the words themselves are in `reports.compare.texts`."""
 
 from django import template
 
-from reports import wording_compare
+from reports.compare import texts as wording_compare
 
 register = template.Library()
 for function in (

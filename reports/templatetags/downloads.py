@@ -9,8 +9,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 
 from reports.exports.findings import WRITERS
-from reports.exports.formats import FORMATS, Format, formats_for
-from reports.exports.places_formats import places_formats
+from reports.exports.formats.choosing import FORMATS, Format, formats_for
+from reports.exports.places.formats import places_formats
 from reports.exports.selection import Scope
 
 register = template.Library()

@@ -1,14 +1,14 @@
-"""Filters for numbers, days, epsilons and estimates; the words themselves are in `reports.wording`."""
+"""Filters for numbers, days, epsilons and estimates; the words themselves are in `reports.base.formats`."""
 
 from django import template
 from django.conf import settings
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
-from ldp.noisy_estimators import NoisyTotal
-from reports import wording
-from reports.selectors import Estimate, WindowReport
-from reports.status import Status
+from ldp.estimation.noisy_estimators import NoisyTotal
+from reports.base import formats as wording
+from reports.base.status import Status
+from reports.estimates.queries import Estimate, WindowReport
 
 register = template.Library()
 for function in (

@@ -20,9 +20,9 @@ from benchmarks.load_feeds import Sent
 from benchmarks.load_readers import HABITS, NO_PAGES, Asked, what_is_wrong
 from benchmarks.load_report import Outage, Run
 from benchmarks.scale_network import Network
-from mobility.readers.chunks import plan_chunks
-from mobility.services.reading import chunk_bytes
-from mobility.services.studies import shard_count
+from mobility.batches.reading import chunk_bytes
+from mobility.extracts.readers.chunks import plan_chunks
+from mobility.plans.studies import shard_count
 
 OUTAGE = Outage(what="postgres", stopped=100.0, started=103.0, settled=105.0)
 

@@ -12,7 +12,7 @@ class Crashing(AppConfig):
     name = "tests.e2e.crashing"
 
     def ready(self):
-        from mobility.services import uploads
+        from mobility.uploads import actions as uploads
 
         def crash(*args, **options):
             rows = next(arg.read(1 << 16) for arg in (*args, *options.values()) if hasattr(arg, "read"))

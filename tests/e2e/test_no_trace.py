@@ -29,7 +29,7 @@ STAGES = ("queued", "reading", "merging", "publishing", "done")
 CANCELLING = """
 import time
 from mobility.models import Batch
-from mobility.services.endings import cancel
+from mobility.batches.finalisation import cancel
 print(0, flush=True)
 while not (found := Batch.objects.filter(state="reading").first()):
     time.sleep(0.002)

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from mobility.runtime import RuntimePaths
+from mobility.base.runtime import RuntimePaths
 from scripts import services
 from tests.e2e.conftest import STUDY, STUDY_FILE, copy_of_study
 from tests.e2e.deployment import URLS, Deployment

@@ -23,7 +23,7 @@ OPENED = (
 )
 STILL_OPEN = (
     "import json; from django.contrib.auth import authenticate; from django.test import Client; "
-    "from reports.services.access import link_of; "
+    "from reports.sharing.actions import link_of; "
     "answer = Client().get('/api/v1/studies', HTTP_HOST='127.0.0.1', "
     "HTTP_AUTHORIZATION='Bearer {token}'); "
     "print(json.dumps([authenticate(username='anna', password={password!r}) is not None, "

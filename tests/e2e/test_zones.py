@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from benchmarks.installation import Installation
-from mobility.runtime import RuntimePaths
-from reports.handover import Envelope, digest_of
+from mobility.base.runtime import RuntimePaths
+from reports.transfer.messages import Envelope, digest_of
 from scripts import services
 from tests.e2e.conftest import STUDY, STUDY_FILE
 from tests.e2e.deployment import AnalystServer, Certificate, certificate, totals_of, wait_until
@@ -58,7 +58,8 @@ class Apart:
         wait_until(lambda: self.found() == self.expected(), what="the totals to be handed over")
 
     def ask_there(self, **environment):
-        code = f"from mobility.handover import AnalystServer; AnalystServer().state('{STUDY}')"
+        module = "mobility.batches.publication.analyst_server"
+        code = f"from {module} import AnalystServer; AnalystServer().state('{STUDY}')"
         return outcomes([("shell", "--no-imports", "-c", code)], self.operator.environment | environment)[0]
 
     def state(self):

@@ -3,8 +3,8 @@
 The product has no such switch.
 """
 
-from mobility import sealing
 from mobility.settings import *  # noqa: F403
+from mobility.vault import sealing
 
 
 class NoCipher:

@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from ldp import GrrChannel, IndicatorRequest, KeyedPrf, LdpError, PlanSpec, UnaryChannel, build_plan
-from ldp.entropy import BlockBuffer
-from ldp.params import Kind
+from ldp.kernels.entropy import BlockBuffer
+from ldp.privacy.plans import Kind
 
 DATA = Path(__file__).parents[1] / "data"
 VECTORS = json.loads((DATA / "privacy_vectors.json").read_text(encoding="utf-8"))

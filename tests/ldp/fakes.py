@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from ldp import FakeDataChannel, FakedChannel, PriorFakeDataChannel, PriorFakedChannel
-from ldp.channels import WORD, GrrChannel
+from ldp.protocols.channels import WORD, GrrChannel
 
 Report = FakedChannel | PriorFakedChannel
 Law = dict[tuple[Any, ...], Fraction]

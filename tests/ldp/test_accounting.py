@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp import PlanError, PlanSpec, certify, check_cap, epsilon_of
-from ldp.channels import Unit
-from ldp.params import Mechanism
+from ldp.privacy.plans import Mechanism
+from ldp.protocols.channels import Unit
 from tests.ldp.exact import make_plan, refuses
 from tests.ldp.fakes import chances, losses
 

@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
-from ldp.approximate_errors import report_laws
-from ldp.utility import Solution, expected_error
+from ldp.estimation.approximate_errors import report_laws
+from ldp.estimation.choosing import Solution, expected_error
 
 PLANS = [(2,), (2, 30), (3, 3, 8, 12, 37, 11), (5, 50, 500), (2, 65_534)]
 

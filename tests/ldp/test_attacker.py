@@ -12,7 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldp import LdpError, fake_data_channel, grr_channel, oue_channel
-from ldp.attacker import answer_success, answered_success, guess_success, known_day_success, largest_success
+from ldp.privacy.attacker import (
+    answer_success,
+    answered_success,
+    guess_success,
+    known_day_success,
+    largest_success,
+)
 from tests.ldp.exact import make_plan, refuses
 from tests.ldp.fakes import answer_probability, as_report, chances, fake_probability, outputs
 

@@ -14,13 +14,13 @@ from scipy.stats import beta
 
 import ldp
 from ldp import __main__ as command
-from ldp.audit import Target, attack, channel_target, day_values
-from ldp.audit_fakes import fake_target
-from ldp.audit_plans import plan_target
-from ldp.binomial import clopper_pearson_low
-from ldp.channels import WORD
-from ldp.kernels import NO_ANSWER
-from ldp.params import Mechanism
+from ldp.estimation.binomial import clopper_pearson_low
+from ldp.kernels.codes import NO_ANSWER
+from ldp.privacy.plans import Mechanism
+from ldp.protocols.channels import WORD
+from ldp.research.audit import Target, attack, channel_target, day_values
+from ldp.research.audit_fakes import fake_target
+from ldp.research.audit_plans import plan_target
 from tests.ldp.exact import make_plan
 
 KEY = bytes(range(16))

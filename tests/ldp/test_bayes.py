@@ -10,8 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ldp
-from ldp.bayes import bayes_frequencies, bayes_reports, grr_matrix, histogram_likelihoods, support_likelihoods
-from ldp.kernels_oracles import NO_COUNT
+from ldp.kernels.oracles import NO_COUNT
+from ldp.research.bayes import (
+    bayes_frequencies,
+    bayes_reports,
+    grr_matrix,
+    histogram_likelihoods,
+    support_likelihoods,
+)
 from tests.ldp.exact import refuses
 from tests.ldp.fakes import chances
 

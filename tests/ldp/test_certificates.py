@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from ldp.certificates import Memoised, certify_reports, epsilon_of_study
-from ldp.channels import WORD, GrrChannel, epsilon_of, grr_channel
 from ldp.errors import LdpError
-from ldp.families.bit_flip import bit_flip_channel
-from ldp.families.two_round import TwoRoundGrr, lgrr_channel, loloha_channel
-from ldp.families.two_round_unary import TwoRoundUnary, lue_channel
-from ldp.families.unary import UnaryChannel, sue_channel
+from ldp.privacy.certificates import Memoised, certify_reports, epsilon_of_study
+from ldp.protocols.bit_flip import bit_flip_channel
+from ldp.protocols.channels import WORD, GrrChannel, epsilon_of, grr_channel
+from ldp.protocols.two_round import TwoRoundGrr, lgrr_channel, loloha_channel
+from ldp.protocols.two_round_unary import TwoRoundUnary, lue_channel
+from ldp.protocols.unary import UnaryChannel, sue_channel
 from tests.ldp.exact import refuses
 
 Law = dict[Hashable, Fraction]

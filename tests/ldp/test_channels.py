@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp import GrrChannel, InvalidBudgetError, InvalidDomainError, epsilon_of, grr_channel
-from ldp.channels import MAX_DOMAIN_SIZE, WORD, exp_down
+from ldp.protocols.channels import MAX_DOMAIN_SIZE, WORD, exp_down
 from tests.ldp.exact import VECTORS, exp_bounds, refuses
 
 epsilons = st.fractions(Fraction(1, 1000), 8, max_denominator=1000)

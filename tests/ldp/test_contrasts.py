@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp import olh_channel, pure_frequencies, pure_variance
-from ldp.channels import WORD, GrrChannel, PureChannel
-from ldp.contrasts import (
+from ldp.estimation.contrasts import (
     Sample,
     baseline_mean,
     day_difference,
@@ -22,10 +21,11 @@ from ldp.contrasts import (
     value_covariance,
     value_difference,
 )
-from ldp.families.faked_reports import FakedChannel
-from ldp.families.unary import UnaryChannel
-from ldp.multiple import holm
-from ldp.windows import Window, WindowEstimate, shared_reports
+from ldp.estimation.multiple import holm
+from ldp.estimation.windows import Window, WindowEstimate, shared_reports
+from ldp.protocols.channels import WORD, GrrChannel, PureChannel
+from ldp.protocols.faked_reports import FakedChannel
+from ldp.protocols.unary import UnaryChannel
 from tests.ldp.exact import refuses
 from tests.ldp.fakes import as_report, chances, supports
 from tests.ldp.test_windows import CHANNEL as KEPT

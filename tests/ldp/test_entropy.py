@@ -11,8 +11,9 @@ from cryptography.hazmat.primitives.cmac import CMAC
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import KeyedPrf, KeyedStream, LdpError, SystemEntropy, cmac64, derive_subkey, kernels
-from ldp.entropy import ANSWER, BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR, last_accepted
+from ldp import KeyedPrf, KeyedStream, LdpError, SystemEntropy, cmac64, derive_subkey
+from ldp.kernels import codes as kernels
+from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR, last_accepted
 from tests.ldp.exact import FixedPrf, reference_words, refuses
 
 KEY = bytes(range(16))

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from ldp import GrrChannel, grr_channel, grr_frequencies, project_simplex, pure_variance
-from ldp.channels import WORD
+from ldp.protocols.channels import WORD
 from tests.ldp.exact import VECTORS, refuses
 
 CHANNEL = grr_channel(epsilon=Fraction(1), domain_size=8)

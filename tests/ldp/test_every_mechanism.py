@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import ldp
-from ldp.channels import WORD
-from ldp.families.two_round import TwoRoundGrr
+from ldp.protocols.channels import WORD
+from ldp.protocols.two_round import TwoRoundGrr
 
 N = 400
 RUNS = 120

@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 
 from ldp import LdpError, epsilon_of, grr_channel, oue_channel, pure_frequencies, pure_variance
-from ldp.channels import MAX_EPSILON, MIN_EPSILON, WORD, exp_down
-from ldp.families import fake_data as family
-from ldp.families.fake_data import FakeDataChannel, fake_data_channel, hidden_epsilon, prior_fake_data_channel
-from ldp.families.faked_reports import FakedChannel, PriorFakedChannel
+from ldp.protocols import fake_data as family
+from ldp.protocols.channels import MAX_EPSILON, MIN_EPSILON, WORD, exp_down
+from ldp.protocols.fake_data import (
+    FakeDataChannel,
+    fake_data_channel,
+    hidden_epsilon,
+    prior_fake_data_channel,
+)
+from ldp.protocols.faked_reports import FakedChannel, PriorFakedChannel
 from tests.ldp.exact import VECTORS, exp_bounds, refuses
 from tests.ldp.fakes import chances, losses, prior, supports_alone
 

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import ldp
-from ldp.channels import WORD, GrrChannel
-from ldp.entropy import ANSWER, CHOOSE_INDICATOR, FAKE_BITS, FAKE_DATA, word_bounds
-from ldp.kernels import NO_ANSWER
-from ldp.mechanisms import fake_data, fake_values
-from ldp.mechanisms.fake_values import FakeNumbers
+from ldp.kernels.codes import NO_ANSWER
+from ldp.kernels.entropy import ANSWER, CHOOSE_INDICATOR, FAKE_BITS, FAKE_DATA, word_bounds
+from ldp.keyed.fakes import data as fake_data
+from ldp.keyed.fakes import values as fake_values
+from ldp.keyed.fakes.values import FakeNumbers
+from ldp.protocols.channels import WORD, GrrChannel
 from tests.ldp.exact import (
     FixedPrf,
     digest,

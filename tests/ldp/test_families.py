@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import laplace
 
 import ldp
-from ldp.channels import MAX_DOMAIN_SIZE, MAX_EPSILON, MIN_EPSILON, WORD, noise_at_zero
+from ldp.protocols.channels import MAX_DOMAIN_SIZE, MAX_EPSILON, MIN_EPSILON, WORD, noise_at_zero
 from tests.ldp.exact import VECTORS, exp_bounds, refuses
 from tests.ldp.fakes import as_report, chances, supports
 
@@ -120,7 +120,7 @@ def test_adaptive_choice_changes_at_its_published_size(epsilon: str) -> None:
 
 
 def test_adaptive_choice_of_equals_is_randomised_response(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldp.families.adaptive.noise_at_zero", lambda _: Fraction(1))
+    monkeypatch.setattr("ldp.protocols.adaptive.noise_at_zero", lambda _: Fraction(1))
     assert isinstance(ldp.adp_channel(epsilon=Fraction(1), domain_size=1000), ldp.GrrChannel)
 
 

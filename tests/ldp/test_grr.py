@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import KeyedPrf, grr_channel, kernels
-from ldp.channels import MAX_DOMAIN_SIZE, WORD
-from ldp.entropy import ANSWER, last_accepted
-from ldp.kernels import NO_ANSWER
-from ldp.mechanisms.grr import answers, limits_of
+from ldp import KeyedPrf, grr_channel
+from ldp.kernels import codes as kernels
+from ldp.kernels.codes import NO_ANSWER
+from ldp.kernels.entropy import ANSWER, last_accepted
+from ldp.keyed.grr import answers, limits_of
+from ldp.protocols.channels import MAX_DOMAIN_SIZE, WORD
 from tests.ldp.exact import FixedPrf, reference_grr
 
 KEY = bytes(range(100, 116))

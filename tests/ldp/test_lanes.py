@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from ldp import KeyedPrf, KeyedStream, kernels_bits
-from ldp.channels import WORD
-from ldp.entropy import BUFFER_BLOCKS
+from ldp import KeyedPrf, KeyedStream
 from ldp.errors import LdpError
-from ldp.mechanisms import lanes
+from ldp.kernels import lanes as kernels_bits
+from ldp.kernels.entropy import BUFFER_BLOCKS
+from ldp.keyed import lanes
+from ldp.protocols.channels import WORD
 from tests.ldp.exact import has_bit, reference_numbers
 
 KEY = bytes(range(30, 46))

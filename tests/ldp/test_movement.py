@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldp import NO_ANSWER, NoReportsError, grr_channel, movement, tally_visitors
+from ldp import NO_ANSWER, NoReportsError, grr_channel, tally_visitors
 from ldp.errors import FewVisitorsError
-from ldp.ratios import Limits, difference_low, quadratic_range, ratio_of, share_of
-from ldp.windows import IndicatorTallies, Window
+from ldp.estimation import movement
+from ldp.estimation.ratios import Limits, difference_low, quadratic_range, ratio_of, share_of
+from ldp.estimation.windows import IndicatorTallies, Window
 from tests.ldp.exact import refuses
 from tests.ldp.test_windows import SURE, inside, tallies_of
 

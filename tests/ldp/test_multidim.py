@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp import KeyedPrf, KeyedStream, Sanitiser, choose_days, choose_indicator, grr_channel
-from ldp.channels import WORD
-from ldp.entropy import BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR
-from ldp.kernels import NO_ANSWER
-from ldp.mechanisms import grr
-from ldp.mechanisms.multidim import asked_answers, smp_answers, smp_counts, spl_answers, spl_counts
+from ldp.kernels.codes import NO_ANSWER
+from ldp.kernels.entropy import BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR
+from ldp.keyed import grr
+from ldp.keyed.multidim import asked_answers, smp_answers, smp_counts, spl_answers, spl_counts
+from ldp.protocols.channels import WORD
 from tests.ldp.exact import FixedPrf, make_plan, reference_below, refuses
 
 KEY = bytes(range(50, 66))

@@ -8,9 +8,15 @@ import pytest
 
 from ldp import grr_channel
 from ldp.errors import NoReportsError
-from ldp.estimators import pure_frequencies, pure_variance
-from ldp.families.geometric import geometric_channel
-from ldp.noisy_estimators import NoisyTotal, UnionNoise, noisy_frequencies, noisy_total, noisy_visitors
+from ldp.estimation.estimators import pure_frequencies, pure_variance
+from ldp.estimation.noisy_estimators import (
+    NoisyTotal,
+    UnionNoise,
+    noisy_frequencies,
+    noisy_total,
+    noisy_visitors,
+)
+from ldp.protocols.geometric import geometric_channel
 from tests.ldp.exact import refuses
 
 CHANNEL = grr_channel(epsilon=Fraction(1), domain_size=3)

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ldp
-from ldp import kernels_oracles
-from ldp.channels import WORD
-from ldp.entropy import ANSWER, HASH_SEED, HASH_VALUE
-from ldp.kernels import NO_ANSWER
-from ldp.kernels_oracles import NO_COUNT
-from ldp.mechanisms import grr, hadamard, hashing, histogram, subset, unary
-from ldp.mechanisms.oracles import count_support, oracle_answers, support_counts
+from ldp.kernels import oracles as kernels_oracles
+from ldp.kernels.codes import NO_ANSWER
+from ldp.kernels.entropy import ANSWER, HASH_SEED, HASH_VALUE
+from ldp.kernels.oracles import NO_COUNT
+from ldp.keyed import grr, hadamard, hashing, histogram, subset, unary
+from ldp.keyed.oracles import count_support, oracle_answers, support_counts
+from ldp.protocols.channels import WORD
 from tests.ldp.exact import FixedPrf, digest, has_bit, packed, reference_bits, reference_words, refuses
 from tests.ldp.test_families import PURE
 
@@ -166,8 +166,8 @@ def test_biased_subsets_are_drawn_again_from_the_next_counters() -> None:
 @makers
 @pytest.mark.parametrize("domain_size", [2, 5, 64])
 def test_counts_need_no_reports_in_memory(maker, domain_size, monkeypatch) -> None:
-    monkeypatch.setattr("ldp.mechanisms.oracles._BYTES_AT_ONCE", 700)
-    monkeypatch.setattr("ldp.mechanisms.subset._WORDS_AT_ONCE", 1000)
+    monkeypatch.setattr("ldp.keyed.oracles._BYTES_AT_ONCE", 700)
+    monkeypatch.setattr("ldp.keyed.subset._WORDS_AT_ONCE", 1000)
     rng = np.random.default_rng(3)
     values = rng.integers(-1, domain_size, 5000).astype(np.int32)
     channel = maker(epsilon=Fraction(1), domain_size=domain_size)

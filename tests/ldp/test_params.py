@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldp
-from ldp.params import Mechanism
+from ldp.privacy.plans import Mechanism
 from tests.ldp.exact import make_plan, refuses
 from tests.ldp.test_accounting import indicators_st
 

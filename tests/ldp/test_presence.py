@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from ldp import Delta, KeyedPrf, PlanSpec, epsilon_of
-from ldp.accounting import certify_presence
-from ldp.channels import WORD
-from ldp.entropy import PRESENCE_NOISE
 from ldp.errors import InvalidBudgetError, LdpError, PlanError
-from ldp.families.geometric import GeometricChannel, geometric_channel
-from ldp.presence import PresenceSpec, replaced_cells
-from ldp.presence_noise import VISITORS, noise_delta
+from ldp.kernels.entropy import PRESENCE_NOISE
+from ldp.keyed.noise.presence import VISITORS, noise_delta
+from ldp.privacy.accounting import certify_presence
+from ldp.privacy.presence import PresenceSpec, replaced_cells
+from ldp.protocols.channels import WORD
+from ldp.protocols.geometric import GeometricChannel, geometric_channel
 from tests.ldp.exact import make_plan, reference_words, refuses
 
 STEPS = [Fraction(1, 10**8), Fraction(1, 1000), Fraction(1, 62), Fraction(1, 7), Fraction(1), Fraction(20)]

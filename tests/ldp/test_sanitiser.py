@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ldp
-from ldp.mechanisms.words import to_words
-from ldp.params import Mechanism
+from ldp.keyed.words import to_words
+from ldp.privacy.plans import Mechanism
 from tests.ldp.exact import make_plan, refuses
 
 PRF = ldp.KeyedPrf(bytes(range(16)))

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from ldp import certify, grr_channel
-from ldp.channels import exp_down
-from ldp.shuffling import certify_sums, shuffled_epsilon
+from ldp.privacy.shuffling import certify_sums, shuffled_epsilon
+from ldp.protocols.channels import exp_down
 from tests.ldp.exact import make_plan, refuses
 
 MILLIONTH = Fraction(1, 10**6)

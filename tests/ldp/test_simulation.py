@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldp
-from ldp import simulation
-from ldp.channels import Unit
-from ldp.contrasts import Sample, independent_difference
-from ldp.error_curves import ErrorCurve, error_curve
-from ldp.noisy_estimators import UnionNoise, noisy_frequencies
-from ldp.params import Kind, Mechanism
+from ldp.estimation import simulation
+from ldp.estimation.contrasts import Sample, independent_difference
+from ldp.estimation.error_curves import ErrorCurve, error_curve
+from ldp.estimation.noisy_estimators import UnionNoise, noisy_frequencies
+from ldp.privacy.plans import Kind, Mechanism
+from ldp.protocols.channels import Unit
 from tests.ldp.exact import make_plan, refuses, requests_of
 
 INDICATORS: list[tuple[Kind, int]] = [("static", 3), ("static", 12), ("daily", 5)]

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ldp
-from ldp import kernels
-from ldp.tallies import tally_asked
+from ldp.estimation.tallies import tally_asked
+from ldp.kernels import codes as kernels
 from tests.ldp.exact import make_plan, refuses
 
 K = 4

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ldp.channels import WORD, epsilon_of, grr_channel
 from ldp.errors import InvalidBudgetError
-from ldp.families.bit_flip import bit_flip_channel
-from ldp.families.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
-from ldp.families.two_round_unary import TwoRoundUnary, allomfree_channel, lue_channel
-from ldp.families.unary import sue_channel
+from ldp.protocols.bit_flip import bit_flip_channel
+from ldp.protocols.channels import WORD, epsilon_of, grr_channel
+from ldp.protocols.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
+from ldp.protocols.two_round_unary import TwoRoundUnary, allomfree_channel, lue_channel
+from ldp.protocols.unary import sue_channel
 from tests.ldp.exact import VECTORS, exp_bounds, refuses
 
 Channel = TwoRoundGrr | TwoRoundUnary | TwoRoundHash

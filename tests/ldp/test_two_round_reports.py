@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp import KeyedPrf, KeyedStream
-from ldp.channels import WORD
-from ldp.entropy import SECOND_ROUND
-from ldp.families.bit_flip import bit_flip_channel
-from ldp.families.two_round import TwoRoundGrr, TwoRoundHash, lgrr_channel, loloha_channel
-from ldp.families.two_round_unary import TwoRoundUnary, lue_channel
-from ldp.kernels import NO_ANSWER
-from ldp.mechanisms import lanes, two_round
-from ldp.mechanisms.bit_flip import BitFlipReporter
-from ldp.mechanisms.hashing import hash_values
-from ldp.mechanisms.two_round import GrrReporter, HashReporter, UnaryReporter
+from ldp.kernels.codes import NO_ANSWER
+from ldp.kernels.entropy import SECOND_ROUND
+from ldp.keyed import lanes, two_round
+from ldp.keyed.bit_flip import BitFlipReporter
+from ldp.keyed.hashing import hash_values
+from ldp.keyed.two_round import GrrReporter, HashReporter, UnaryReporter
+from ldp.protocols.bit_flip import bit_flip_channel
+from ldp.protocols.channels import WORD
+from ldp.protocols.two_round import TwoRoundGrr, TwoRoundHash, lgrr_channel, loloha_channel
+from ldp.protocols.two_round_unary import TwoRoundUnary, lue_channel
 from tests.ldp.exact import digest, has_bit, packed, reference_bits, reference_grr, reference_words, refuses
 
 KEY = bytes(range(30, 46))

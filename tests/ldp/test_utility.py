@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ldp import LdpError, adp_channel, noise_at_zero
-from ldp.utility import epsilon_for_error, expected_error, smp_weights
+from ldp.estimation.choosing import epsilon_for_error, expected_error, smp_weights
 from tests.ldp.exact import VECTORS, refuses
 
 SIZES = (3, 3, 8, 12, 37, 11)

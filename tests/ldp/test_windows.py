@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ldp
-from ldp.channels import WORD
 from ldp.errors import FewVisitorsError
-from ldp.windows import (
+from ldp.estimation.windows import (
     IndicatorTallies,
     Window,
     WindowEstimate,
@@ -24,6 +23,7 @@ from ldp.windows import (
     window_difference,
     window_sum,
 )
+from ldp.protocols.channels import WORD
 from tests.ldp.exact import refuses
 
 SURE = ldp.grr_channel(epsilon=Fraction(40), domain_size=3)

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldp import NO_ANSWER, grr_channel, oue_channel
-from ldp.kernels_words import BITS
-from ldp.mechanisms.words import n_words, plan_words, to_words
-from ldp.tallies import tally_daily_words, tally_static_words
+from ldp.estimation.tallies import tally_daily_words, tally_static_words
+from ldp.kernels.words import BITS
+from ldp.keyed.words import n_words, plan_words, to_words
 from tests.ldp.exact import make_plan, refuses
 
 DAYS = 5

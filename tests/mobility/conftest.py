@@ -46,7 +46,7 @@ def s3_server():
 @pytest.fixture(scope="session")
 def bucket_storage(s3_server):
     """The storage itself; for the session, since every client of S3 takes a second to make."""
-    from mobility.storages.bucket import StagingBucket
+    from mobility.batches.storages.bucket import StagingBucket
 
     return StagingBucket(**S3, endpoint_url=s3_server, location="mobility/staged")
 

@@ -10,8 +10,8 @@ from threading import Thread
 from django.conf import settings
 from django.test import override_settings
 
+from mobility.base.runtime import RuntimePaths
 from mobility.embedded.service import Service
-from mobility.runtime import RuntimePaths
 
 SERVICES = ("web", "worker", "redis")
 HOLD = """

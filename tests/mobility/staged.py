@@ -2,8 +2,8 @@
 
 from uuid import uuid4
 
-from mobility.models import Batch
-from mobility.services import staging
+from mobility.batches import staging
+from mobility.vault.models.batch import Batch
 
 
 def staged(plain: bytes) -> Batch:

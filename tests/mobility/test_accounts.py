@@ -6,9 +6,9 @@ import pytest
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 
-from mobility.errors import MobilityError
-from mobility.services.accounts import ensure_demo_accounts
-from reports.policies import Role, roles_of, studies_for
+from mobility.base.errors import MobilityError
+from mobility.demo.accounts import ensure_demo_accounts
+from reports.studies.policies import Role, roles_of, studies_for
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db

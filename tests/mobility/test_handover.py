@@ -15,9 +15,11 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from mobility import checks, handover, timed_http
+from mobility import checks
+from mobility.base import timed_http
+from mobility.batches.publication import analyst_server as handover
 from mobility.embedded.zones import refusal
-from reports.handover import SIGNATURE, digest_of, envelope_of
+from reports.transfer.messages import SIGNATURE, digest_of, envelope_of
 from scripts import services
 from tests.mobility.data_folder import serving
 

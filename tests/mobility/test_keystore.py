@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mobility.errors import KeyDestroyedError, KeyMissingError
-from mobility.keystore import KEY_BYTES, Keystore, keystore
+from mobility.base.errors import KeyDestroyedError, KeyMissingError
+from mobility.vault.keystore import KEY_BYTES, Keystore, keystore
 
 KEY_ID = "study-fimu-2017"
 

@@ -12,8 +12,8 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 
 from mobility import tasks
-from mobility.logs import REQUEST_ID, JsonFormatter, QuietFormatter
-from mobility.requests import RequestIdMiddleware
+from mobility.base.logs import REQUEST_ID, JsonFormatter, QuietFormatter
+from mobility.operations.requests import RequestIdMiddleware
 
 SECRET = "33699887766"
 
@@ -71,7 +71,7 @@ def test_context_that_was_cut_off_stays_cut_off() -> None:
 def test_every_handler_of_the_settings_writes_like_that() -> None:
     formatters = settings.LOGGING["formatters"]
     kinds = {formatter["()"] for formatter in formatters.values()}
-    assert kinds == {"mobility.logs.QuietFormatter", "mobility.logs.JsonFormatter"}
+    assert kinds == {"mobility.base.logs.QuietFormatter", "mobility.base.logs.JsonFormatter"}
     assert all(handler["formatter"] in formatters for handler in settings.LOGGING["handlers"].values())
 
 
@@ -90,9 +90,9 @@ def made(name: str, message: str, *args: Any, **extra: Any) -> logging.LogRecord
 
 def test_json_has_the_fields_of_own_messages_by_name_and_none_passes_for_another() -> None:
     words = "ab-1", 3, "fair"
-    entry = as_json(made("mobility.services.endings", "batch_done batch=%s rows=%s study=%r", *words))
+    entry = as_json(made("mobility.batches.finalisation", "batch_done batch=%s rows=%s study=%r", *words))
     assert entry["time"] == "1970-01-01T00:00:00.000+00:00"
-    assert (entry["level"], entry["logger"]) == ("INFO", "mobility.services.endings")
+    assert (entry["level"], entry["logger"]) == ("INFO", "mobility.batches.finalisation")
     assert {"event": "batch_done", "batch": "ab-1", "rows": 3, "study": "fair"}.items() <= entry.items()
     entry = as_json(made("x", "file_refused level=FATAL time=0 request_id=mine message=no"))
     assert (entry["level"], entry["time"].startswith("1970")) == ("INFO", True)
@@ -157,4 +157,6 @@ def test_requests_are_logged_by_view_when_asked_for(client, db, settings, caplog
     settings.LOG_REQUESTS = True
     assert client.get(f"/shared/{SECRET}/?x={SECRET}").headers["X-Request-ID"]
     assert "request_answered method=GET view=access:shared status=" in caplog.text
-    assert SECRET not in "".join(r.getMessage() for r in caplog.records if r.name == "mobility.requests")
+    assert SECRET not in "".join(
+        r.getMessage() for r in caplog.records if r.name == "mobility.operations.requests"
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from mobility.runtime import step_back
+from mobility.base.runtime import step_back
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="of the GNU C library and of Linux")
 ARRAYS = """
@@ -114,7 +114,7 @@ AUTOGROUP = Path("/proc/self/autogroup")
 CHILD = """
 import multiprocessing, os
 from pathlib import Path
-from mobility.runtime import give_way
+from mobility.base.runtime import give_way
 
 def child(by):
     before = os.nice(0)

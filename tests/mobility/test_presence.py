@@ -14,18 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldp import PlanSpec, UnaryChannel
-from ldp.entropy import KeyedPrf
+from ldp.estimation.tallies import Delta
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
-from ldp.params import Mechanism
-from ldp.tallies import Delta
-from mobility import presence as rules
-from mobility.answers import KnownAnswers
-from mobility.columns import pack_columns
-from mobility.columns import steps as steps_of
-from mobility.ingest.events import NO_VALUE
-from mobility.presence import DayArrivals, Presence
-from mobility.sanitise import StudySanitiser
+from ldp.kernels.entropy import KeyedPrf
+from ldp.privacy.plans import Mechanism
+from mobility.extracts.rows.events import NO_VALUE
+from mobility.vault.sanitise import StudySanitiser
+from mobility.vault.state import presence as rules
+from mobility.vault.state.answers import KnownAnswers
+from mobility.vault.state.columns import pack_columns
+from mobility.vault.state.columns import steps as steps_of
+from mobility.vault.state.presence import DayArrivals, Presence
 from tests.mobility import keyed
 
 NONE = int(NO_VALUE)

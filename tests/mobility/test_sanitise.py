@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp import Sanitiser
-from ldp.entropy import KeyedPrf
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
-from ldp.geo.sanitiser import LocationSanitiser
-from ldp.params import Mechanism
-from mobility.ingest.events import NO_VALUE
-from mobility.sanitise import StudySanitiser, differing_reports
+from ldp.kernels.entropy import KeyedPrf
+from ldp.keyed.noise.locations import LocationSanitiser
+from ldp.privacy.plans import Mechanism
+from mobility.extracts.rows.events import NO_VALUE
+from mobility.vault.sanitise import StudySanitiser, differing_reports
 from tests.mobility import keyed
 
 NONE = int(NO_VALUE)

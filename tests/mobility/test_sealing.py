@@ -5,9 +5,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp.entropy import derive_subkey
-from mobility.errors import SealBrokenError
-from mobility.sealing import SEAL_BYTES, seal, seal_into, stream_key, unseal, unseal_into
+from ldp.kernels.entropy import derive_subkey
+from mobility.base.errors import SealBrokenError
+from mobility.vault.sealing import SEAL_BYTES, seal, seal_into, stream_key, unseal, unseal_into
 
 KEY = bytes(range(32))
 OTHER_KEY = bytes(range(1, 33))

@@ -6,9 +6,10 @@ from django.db import connections
 from mobility import celery, startup
 from mobility.operations.doctor import databases
 from mobility.operations.findings import Level
-from reports.models import Sender, SentStudy, Study
-from reports.services.studies import create_study_rows
-from reports.studyfile import parse_study
+from reports.studies.models import Study
+from reports.studies.studyfile import parse_study
+from reports.transfer.models import Sender, SentStudy
+from reports.transfer.studies import create_study_rows
 from tests.mobility.views.small_study import STUDY
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from mobility import requests, slow_clients
-from mobility.embedded import web
-from mobility.slow_clients import BoundedSocket
+from mobility.embedded import slow_clients, web
+from mobility.embedded.slow_clients import BoundedSocket
+from mobility.operations import requests
 
 ROOT = Path(slow_clients.__file__).parent.parent
 LIMITS = {"HEAD_S": 0.5, "SILENCE_S": 0.5, "GRACE_S": 0.8}
 SERVER = """
-import mobility.slow_clients as limits
+import mobility.embedded.slow_clients as limits
 for name, value in {limits}.items(): setattr(limits, name, value)
 def answer(environ, start_response):
     try: size = len(environ["wsgi.input"].read())
@@ -110,7 +110,7 @@ def test_an_upload_that_flows_and_an_answer_that_is_read_have_no_end(monkeypatch
 
 
 def test_every_web_server_has_the_limits():
-    name = "mobility.slow_clients.BoundedThreadWorker"
+    name = "mobility.embedded.slow_clients.BoundedThreadWorker"
     with socket.socket() as listening:
         assert name in web._command(listening)
     assert f'worker_class = "{name}"' in (ROOT / "docker/gunicorn.conf.py").read_text()

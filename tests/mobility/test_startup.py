@@ -18,8 +18,8 @@ from gunicorn.http import RequestParser
 from gunicorn.http.errors import InvalidHeader
 from gunicorn.workers.gthread import ThreadWorker
 
-from mobility import celery, refusals, startup
-from mobility.embedded import unread
+from mobility import celery, startup
+from mobility.embedded import refusals, unread
 from mobility.operations.management.commands import check_alerts
 from mobility.operations.probes import databases
 from scripts import services

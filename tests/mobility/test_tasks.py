@@ -10,11 +10,12 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
 from mobility import tasks
-from mobility.errors import DiskFullError, KeyAwayError
-from reports.models import LedgerHead, LedgerKind, ShareView
-from reports.selectors import Window
-from reports.services import access
-from reports.services.ledger import record
+from mobility.base.errors import DiskFullError, KeyAwayError
+from reports.accounts.access_models import ShareView
+from reports.estimates.queries import Window
+from reports.ledger.actions import record
+from reports.ledger.models import LedgerHead, LedgerKind
+from reports.sharing import actions as access
 from tests.mobility.services.conftest import raising
 from tests.reports import report_factory as factory
 
@@ -65,7 +66,7 @@ def test_what_meets_no_database_is_tried_again_every_two_seconds(error, longest_
 
 def test_totals_that_were_lost_are_handed_over_when_the_database_is_back(monkeypatch) -> None:
     """A worker asks for it once, when it starts."""
-    monkeypatch.setattr("mobility.services.publishing.catch_up", raising(OperationalError))
+    monkeypatch.setattr("mobility.batches.publication.publishing.catch_up", raising(OperationalError))
     monkeypatch.setattr(tasks.catch_up, "retry", lambda countdown: Retry(when=countdown))
     with pytest.raises(Retry):
         tasks.catch_up.run()

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from reports.models import Study
+from reports.studies.models import Study
 from tests.reports import report_factory as factory
 
 

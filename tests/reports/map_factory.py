@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 import ldp
 from ldp.geo.grid import Grid
-from ldp.geo.sanitiser import LocationSanitiser
-from ldp.kernels import NO_ANSWER
-from reports.models import Plan, Study
-from reports.studyfile.definition import AreaDefinition, Cell, LocationDefinition
+from ldp.kernels.codes import NO_ANSWER
+from ldp.keyed.noise.locations import LocationSanitiser
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.studies.studyfile.definition import AreaDefinition, Cell, LocationDefinition
 from tests.reports import report_factory as factory
 
 ZONES = ("North west", "North <east>", "South west", "South east")

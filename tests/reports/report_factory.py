@@ -11,13 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ldp
-from ldp.presence import first_days
-from ldp.presence_noise import noise_delta
-from reports.models import Plan, Study
-from reports.services.publications import apply_publication
-from reports.services.studies import create_study_rows
-from reports.studyfile import StudyDefinition
-from reports.studyfile.definition import ExtractProfile, IndicatorDefinition, PlanDefinition, VisitorRule
+from ldp.keyed.noise.presence import noise_delta
+from ldp.privacy.presence import first_days
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.definition import (
+    ExtractProfile,
+    IndicatorDefinition,
+    PlanDefinition,
+    VisitorRule,
+)
+from reports.transfer.publications import apply_publication
+from reports.transfer.studies import create_study_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,11 +12,9 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from ldp.geo.grid import Grid
-from reports.budget import BudgetLine, Span, caps_in_force, outlook, spans_of, standing, waiting_caps
-from reports.composition import Losses, composition_facts, counted, studies_of
-from reports.models import BudgetCap, BudgetPopulation, CapDecision, Plan, Study
-from reports.models.ledger import LedgerEntry, LedgerKind
-from reports.services.budgets import (
+from reports.ledger.actions import record
+from reports.ledger.models import LedgerEntry, LedgerKind
+from reports.privacy.budget.actions import (
     BudgetChangeError,
     BudgetExceededError,
     check_budget,
@@ -26,9 +24,21 @@ from reports.services.budgets import (
     propose_cap,
     reserve_voided_day,
 )
-from reports.services.ledger import record
-from reports.services.studies import mark_closed
-from reports.studyfile.definition import LocationDefinition
+from reports.privacy.budget.spending import (
+    BudgetLine,
+    Span,
+    caps_in_force,
+    outlook,
+    spans_of,
+    standing,
+    waiting_caps,
+)
+from reports.privacy.composition import Losses, composition_facts, counted, studies_of
+from reports.privacy.models import BudgetCap, BudgetPopulation, CapDecision
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.studies.studyfile.definition import LocationDefinition
+from reports.transfer.studies import mark_closed
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db

@@ -12,12 +12,14 @@ from typing import Any, get_args
 
 import pytest
 
-from ldp.channels import Unit
-from ldp.params import Mechanism
-from reports import charts, selectors, wording
-from reports.coverage import coverage_of
-from reports.models import Study
-from reports.selectors import Window, WindowReport
+from ldp.privacy.plans import Mechanism
+from ldp.protocols.channels import Unit
+from reports.base import formats as wording
+from reports.estimates import charts
+from reports.estimates import queries as selectors
+from reports.estimates.coverage import coverage_of
+from reports.estimates.queries import Window, WindowReport
+from reports.studies.models import Study
 from tests.ldp.exact import make_plan
 from tests.reports import report_factory as factory
 

@@ -12,14 +12,18 @@ import numpy as np
 import pytest
 from django.utils import translation
 
-from ldp import windows
-from ldp.contrasts import day_difference, sample_of, value_difference
-from ldp.windows import window_difference
-from reports import charts_compare, compare, selectors, wording, wording_compare
-from reports.compare import Comparison, Kind, NotComparableError, Reason, Verdict
-from reports.models import Indicator, Study
-from reports.selectors import UnionNotAvailableError, Window
-from reports.status import Status
+from ldp.estimation import windows
+from ldp.estimation.contrasts import day_difference, sample_of, value_difference
+from ldp.estimation.windows import window_difference
+from reports.base import formats as wording
+from reports.base.status import Status
+from reports.compare import charts as charts_compare
+from reports.compare import queries as compare
+from reports.compare import texts as wording_compare
+from reports.compare.queries import Comparison, Kind, NotComparableError, Reason, Verdict
+from reports.estimates import queries as selectors
+from reports.estimates.queries import UnionNotAvailableError, Window
+from reports.studies.models import Indicator, Study
 from tests.reports import report_factory as factory
 from tests.reports.test_charts import STYLES, strings
 

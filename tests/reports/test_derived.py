@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 
 import ldp
-from ldp import windows
-from reports import selectors
-from reports.coverage import Coverage, coverage_of
-from reports.derived import KeyFigures, key_figures
-from reports.models import DayNote, Indicator, Study
-from reports.movement import available_shows, movement
-from reports.movement_figures import Movement, Show, Unit
-from reports.selectors import Window, visitor_unions
-from reports.services.notes import note_day
-from reports.small_cells import ShownVisitors
-from reports.status import Status
+from ldp.estimation import windows
+from reports.base.status import Status
+from reports.estimates import queries as selectors
+from reports.estimates.coverage import Coverage, coverage_of
+from reports.estimates.derived import KeyFigures, key_figures
+from reports.estimates.models import DayNote
+from reports.estimates.notes import note_day
+from reports.estimates.queries import Window, visitor_unions
+from reports.estimates.small_cells import ShownVisitors
+from reports.movement.figures import Movement, Show, Unit
+from reports.movement.queries import available_shows, movement
+from reports.studies.models import Indicator, Study
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db

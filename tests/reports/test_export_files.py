@@ -12,17 +12,19 @@ from django.test import Client
 from django.utils import timezone
 
 from reports import tasks
-from reports.composition import composition_facts
+from reports.accounts.actions import create_account
+from reports.accounts.grants import give_grant
+from reports.estimates import notes
+from reports.exports import actions as files
+from reports.exports import file_views as views
 from reports.exports import recipes
-from reports.exports.formats import FORMATS
+from reports.exports.formats.choosing import FORMATS
+from reports.exports.models import ExportFile
 from reports.exports.recipes import Recipe
 from reports.exports.selection import Scope
-from reports.models import ExportFile, Study
-from reports.policies import Role
-from reports.services import files, notes
-from reports.services.grants import give_grant
-from reports.services.people import create_account
-from reports.views import files as views
+from reports.privacy.composition import composition_facts
+from reports.studies.models import Study
+from reports.studies.policies import Role
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db

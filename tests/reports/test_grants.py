@@ -21,13 +21,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from reports.models import DensityMap, Study, StudyGrant
-from reports.models.grant import today
-from reports.models.ledger import LedgerEntry
-from reports.policies import READERS, Role, fetch_rights, is_open_to, roles_of, studies_for, study_for
-from reports.services.grants import give_grant, withdraw_grant
-from reports.services.people import AccessChangeError
-from reports.services.studies import delete_study_rows
+from reports.accounts.actions import AccessChangeError
+from reports.accounts.grants import give_grant, withdraw_grant
+from reports.ledger.models import LedgerEntry
+from reports.maps.models import DensityMap
+from reports.studies.grant_models import StudyGrant, today
+from reports.studies.models import Study
+from reports.studies.policies import READERS, Role, fetch_rights, is_open_to, roles_of, studies_for, study_for
+from reports.transfer.studies import delete_study_rows
 from tests.mobility.views.access_rules import RULES
 from tests.reports import map_factory
 from tests.reports import report_factory as factory

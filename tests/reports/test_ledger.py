@@ -26,15 +26,14 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.exports.ledger import ledger_lines
-from reports.ledger_chain import BEFORE_THE_FIRST, Content, SignedHead, entry_hash
-from reports.ledger_check import check_lines, check_tables, read_head
-from reports.ledger_key import LedgerKeyError, own_public_key
-from reports.models import LedgerEntry, LedgerHead, LedgerKind
-from reports.models.ledger import AppendOnlyError
-from reports.services import ledger as service
-from reports.services.ledger import LedgerFactsError, record
-from reports.services.ledger_checks import check_ledger
+from reports.audit.export import ledger_lines
+from reports.ledger import actions as service
+from reports.ledger.actions import LedgerFactsError, record
+from reports.ledger.chain import BEFORE_THE_FIRST, Content, SignedHead, entry_hash
+from reports.ledger.check import check_lines, check_tables, read_head
+from reports.ledger.checks import check_ledger
+from reports.ledger.key import LedgerKeyError, own_public_key
+from reports.ledger.models import AppendOnlyError, LedgerEntry, LedgerHead, LedgerKind
 from tests.emptying import without_triggers
 from tests.mobility.data_folder import Folder
 from tests.reports.pages import printed
@@ -495,7 +494,7 @@ def test_many_at_once_leave_no_gap_and_record_an_event_once(ledger_key, monkeypa
 
 WRITE = """
 from reports.models import LedgerKind
-from reports.services.ledger import record
+from reports.ledger.actions import record
 for turn in range(10):
     record(LedgerKind.SIGNED_OUT, actor="own")
     record(LedgerKind.SIGNED_OUT, actor="shared", event_id=f"turn {turn}")

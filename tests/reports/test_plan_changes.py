@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from reports.plan_changes import Direction, plan_changes, second_person_reasons
-from reports.plan_effects import plan_effects
-from reports.studyfile import StudyDefinition, StudyFileError, VisitorRule, parse_study
-from reports.studyfile.redraft import Tables, read_tables, tables_of
+from reports.privacy.plan_changes import Direction, plan_changes, second_person_reasons
+from reports.simulator.plan_effects import plan_effects
+from reports.studies.studyfile import StudyDefinition, StudyFileError, VisitorRule, parse_study
+from reports.studies.studyfile.redraft import Tables, read_tables, tables_of
 from tests.reports.test_studyfile import edited
 
 DEMO = Path(__file__).parents[2] / "mobility" / "demo"

@@ -10,23 +10,31 @@ import pytest
 from django.test import Client
 
 from ldp import PlanSpec
-from reports import wording
 from reports.api.records import study_record, visitors_record
 from reports.api.schemas import Day, Report, VisitorsOfWindow
-from reports.compare import NotComparableError, Reason, compare_categories, compare_windows
-from reports.coverage import coverage_of
-from reports.derived import key_figures
+from reports.base import formats as wording
+from reports.base.status import Status
+from reports.compare.queries import NotComparableError, Reason, compare_categories, compare_windows
+from reports.estimates.coverage import coverage_of
+from reports.estimates.derived import key_figures
+from reports.estimates.noise import visitor_noise
+from reports.estimates.queries import (
+    Window,
+    WindowReport,
+    study_reports,
+    visitor_unions,
+    window_report,
+    windows_of,
+)
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
 from reports.exports.facts import facts_of
-from reports.exports.formats import FORMATS
+from reports.exports.formats.choosing import FORMATS
 from reports.exports.records import report_record, to_csv
 from reports.exports.selection import Scope, select_window
-from reports.models import Plan, Study
-from reports.movement import NoisyTotalsError, movement
-from reports.noise import visitor_noise
-from reports.selectors import Window, WindowReport, study_reports, visitor_unions, window_report, windows_of
-from reports.status import Status
+from reports.movement.queries import NoisyTotalsError, movement
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
 from tests.reports import report_factory as factory
 from tests.reports.report_factory import People
 

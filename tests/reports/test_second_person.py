@@ -6,12 +6,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from reports import wording
-from reports.models.ledger import LedgerKind
-from reports.policies import Role
-from reports.second_person import obstacle
-from reports.services import people
-from reports.services.ledger import record
+from reports.accounts import actions as people
+from reports.accounts.second_person import obstacle
+from reports.base import formats as wording
+from reports.ledger.actions import record
+from reports.ledger.models import LedgerKind
+from reports.studies.policies import Role
 
 pytestmark = pytest.mark.django_db
 OFFICER, ADMINISTRATOR = [Role.PRIVACY_OFFICER], [Role.ADMINISTRATOR]
@@ -37,7 +37,7 @@ def changed(actor: str, account: str, what: str, *, days_ago: float = 0, monkeyp
     """An entry of the ledger of that time."""
     at = timezone.now() - timedelta(days=days_ago)
     with monkeypatch.context() as patched:
-        patched.setattr("reports.services.ledger.timezone.now", lambda: at)
+        patched.setattr("reports.ledger.actions.timezone.now", lambda: at)
         record(LedgerKind.ACCESS_CHANGED, actor=actor, facts={"account": account, "change": what})
 
 

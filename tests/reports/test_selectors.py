@@ -16,13 +16,16 @@ from django.core.management import CommandError
 from django.utils import timezone, translation
 
 import ldp
-from ldp.params import Mechanism
-from reports import selectors, wording
-from reports.exports.formats import render_file
+from ldp.privacy.plans import Mechanism
+from reports.base import formats as wording
+from reports.base.version import software
+from reports.estimates import queries as selectors
+from reports.estimates.queries import UnionNotAvailableError, Window, WindowError, WindowReport
+from reports.exports.formats.choosing import render_file
 from reports.exports.selection import select_days, select_window
-from reports.models import Indicator, Plan, Study, Tally
-from reports.selectors import UnionNotAvailableError, Window, WindowError, WindowReport
-from reports.version import software
+from reports.studies.models import Indicator, Study
+from reports.studies.plan_models import Plan
+from reports.studies.tally_models import Tally
 from tests.reports import report_factory as factory
 from tests.reports.pages import page, printed, text_of
 

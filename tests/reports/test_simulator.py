@@ -10,16 +10,16 @@ import pytest
 from django.utils import translation
 
 from ldp import LdpError, PlanSpec
-from ldp.params import Mechanism
-from ldp.simulation import Crowd
-from reports import simulator as sim
-from reports import simulator_words as words
-from reports.models import Plan
-from reports.simulator import Question, Reading, Setting, simulate
-from reports.simulator_advice import advice
-from reports.simulator_example import MOST_BARS, MOST_PEOPLE, draw_example, example_report, example_shares
-from reports.simulator_example import example_figure as figure_of
-from reports.status import WIDEST_INTERVAL, Status
+from ldp.estimation.simulation import Crowd
+from ldp.privacy.plans import Mechanism
+from reports.base.status import WIDEST_INTERVAL, Status
+from reports.simulator import model as sim
+from reports.simulator import texts as words
+from reports.simulator.advice import advice
+from reports.simulator.example import MOST_BARS, MOST_PEOPLE, draw_example, example_report, example_shares
+from reports.simulator.example import example_figure as figure_of
+from reports.simulator.model import Question, Reading, Setting, simulate
+from reports.studies.plan_models import Plan
 from tests.reports import report_factory as factory
 
 

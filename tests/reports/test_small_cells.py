@@ -11,18 +11,20 @@ import pytest
 from django.test import Client
 
 import ldp
-from reports.compare import NotComparableError, compare_baseline, compare_windows
+from reports.compare.queries import NotComparableError, compare_baseline, compare_windows
+from reports.compare.texts import error_words
+from reports.estimates.loading import load, tallies_of
+from reports.estimates.queries import Window, study_reports, windows_of
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
 from reports.exports.findings import Findings
 from reports.exports.movements import movement_findings
 from reports.exports.records import to_json
-from reports.loading import load, tallies_of
-from reports.models import Indicator, LedgerEntry, Study, Tally, VisitorTally
-from reports.movement import movement
-from reports.movement_figures import OF_A_DAY, Show
-from reports.selectors import Window, study_reports, windows_of
-from reports.wording_compare import error_words
+from reports.ledger.models import LedgerEntry
+from reports.movement.figures import OF_A_DAY, Show
+from reports.movement.queries import movement
+from reports.studies.models import Indicator, Study
+from reports.studies.tally_models import Tally, VisitorTally
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db

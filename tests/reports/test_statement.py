@@ -21,19 +21,21 @@ from django.db import IntegrityError
 from django.test import override_settings
 
 import ldp
-from ldp.attacker import guess_success, known_day_success
 from ldp.geo.grid import Grid
-from ldp.params import Mechanism
-from reports import wording
+from ldp.privacy.attacker import guess_success, known_day_success
+from ldp.privacy.plans import Mechanism
+from reports.base import formats as wording
 from reports.dpia import dpia_pack
 from reports.dpia.markdown import to_markdown
 from reports.dpia.parts import Section
-from reports.models import Plan, Study, Tally
-from reports.policies import Role
-from reports.retention import retention
-from reports.services.studies import mark_closed
-from reports.statement import certified, not_protected, protections
-from reports.studyfile.definition import LocationDefinition
+from reports.privacy.retention import retention
+from reports.privacy.statement.document import certified, not_protected, protections
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.studies.policies import Role
+from reports.studies.studyfile.definition import LocationDefinition
+from reports.studies.tally_models import Tally
+from reports.transfer.studies import mark_closed
 from scripts.check_statement import check
 from tests.reports import map_factory
 from tests.reports import report_factory as factory

@@ -12,11 +12,14 @@ from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
 
-from reports import charts, selectors, wording
-from reports.models import DayNote, Study
-from reports.selectors import Window, WindowReport
-from reports.services.notes import DayNoteError, note_day, remove_note
-from reports.status import WIDEST_INTERVAL, Status, estimates_status, window_status
+from reports.base import formats as wording
+from reports.base.status import WIDEST_INTERVAL, Status, estimates_status, window_status
+from reports.estimates import charts
+from reports.estimates import queries as selectors
+from reports.estimates.models import DayNote
+from reports.estimates.notes import DayNoteError, note_day, remove_note
+from reports.estimates.queries import Window, WindowReport
+from reports.studies.models import Study
 from reports.templatetags.wording import consistent_cell, share_cell
 from tests.reports import report_factory as factory
 from tests.reports.pages import page, printed

@@ -12,14 +12,17 @@ from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
 
-from reports import charts, selectors, wording
-from reports.models import DayNote, Study
-from reports.options import CHOICES, ReportOptions, ordered, shown_value
-from reports.picker import build_picker
-from reports.selectors import Window, WindowReport
-from reports.services.notes import note_day
+from reports.base import formats as wording
+from reports.estimates import charts
+from reports.estimates import queries as selectors
+from reports.estimates.models import DayNote
+from reports.estimates.notes import note_day
+from reports.estimates.options import CHOICES, ReportOptions, ordered, shown_value
+from reports.estimates.picker import build_picker
+from reports.estimates.queries import Window, WindowReport
+from reports.pages import days
+from reports.studies.models import Study
 from reports.templatetags.wording import share_cell, total_cell
-from reports.views import days
 from tests.reports import report_factory as factory
 from tests.reports.pages import Markup, data_of, get, page, text_of
 

@@ -9,10 +9,10 @@ from typing import get_args
 
 import pytest
 
-from ldp.params import Mechanism
-from ldp.presence import PresenceSpec
-from reports.studyfile import VISIT_DURATION_BANDS, Cell, StudyDefinition, StudyFileError, parse_study
-from reports.studyfile.formats import DELIMITERS, TIMESTAMP_RULE, pattern_parts, timestamp_problem
+from ldp.privacy.plans import Mechanism
+from ldp.privacy.presence import PresenceSpec
+from reports.studies.studyfile import VISIT_DURATION_BANDS, Cell, StudyDefinition, StudyFileError, parse_study
+from reports.studies.studyfile.formats import DELIMITERS, TIMESTAMP_RULE, pattern_parts, timestamp_problem
 from tests.study_text import columns, daily, static, study_text
 
 STUDY = study_text(

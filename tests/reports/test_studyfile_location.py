@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from ldp import PlanSpec
-from reports.studyfile import StudyDefinition
+from reports.studies.studyfile import StudyDefinition
 from tests.reports import test_studyfile as studyfile
 from tests.reports.test_studyfile import edited, through_json
 

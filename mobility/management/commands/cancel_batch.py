@@ -7,11 +7,11 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
 
-from mobility.errors import MobilityError
+from mobility.base.errors import MobilityError
+from mobility.batches import finalisation as endings
 from mobility.management.batch_command import ACTOR
 from mobility.management.patience import patiently
-from mobility.models import Batch
-from mobility.services import endings
+from mobility.vault.models.batch import Batch
 
 
 class Command(BaseCommand):

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from mobility.errors import MobilityError
+from mobility.base.errors import MobilityError
 from mobility.management.batch_command import ACTOR
 from mobility.management.patience import patiently
-from mobility.services.closing import Leave, close_study
-from mobility.services.vault import find_study
+from mobility.plans.closing import Leave, close_study
+from mobility.vault.studies import find_study
 
 
 class Command(BaseCommand):

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from mobility.errors import MobilityError
-from mobility.quality.coverage import coverage_of
-from mobility.quality.records import coverage_record
-from mobility.selectors import study_head
-from mobility.services.vault import find_study
+from mobility.base.errors import MobilityError
+from mobility.batches.quality.coverage import coverage_of
+from mobility.batches.quality.records import coverage_record
+from mobility.batches.queries import study_head
+from mobility.vault.studies import find_study
 
 
 class Command(BaseCommand):

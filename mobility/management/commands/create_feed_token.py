@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from mobility.errors import MobilityError
+from mobility.base.errors import MobilityError
 from mobility.management.batch_command import ACTOR
-from mobility.services.feeds import create_token
-from mobility.services.vault import find_study
+from mobility.uploads.feeds.actions import create_token
+from mobility.vault.studies import find_study
 
 
 class Command(BaseCommand):

@@ -7,11 +7,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from mobility.errors import MobilityError
-from mobility.profiles.parse import parse_profile
-from mobility.services.profiles import create_profile
-from mobility.services.vault import find_study
-from reports.studyfile import StudyDefinition
+from mobility.base.errors import MobilityError
+from mobility.extracts.profiles.parse import parse_profile
+from mobility.uploads.profiles import create_profile
+from mobility.vault.studies import find_study
+from reports.studies.studyfile import StudyDefinition
 
 
 class Command(BaseCommand):

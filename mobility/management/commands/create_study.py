@@ -11,13 +11,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from mobility.errors import MobilityError
-from mobility.services.studies import create_study
-from reports.location_statement import location_protection
-from reports.services.budgets import BudgetExceededError
-from reports.services.studies import StudyExistsError
-from reports.studyfile import StudyFileError, parse_study
-from reports.wording_location import noise_words
+from mobility.base.errors import MobilityError
+from mobility.plans.studies import create_study
+from reports.privacy.budget.actions import BudgetExceededError
+from reports.privacy.location_texts import noise_words
+from reports.privacy.statement.locations import location_protection
+from reports.studies.studyfile import StudyFileError, parse_study
+from reports.transfer.studies import StudyExistsError
 
 
 class Command(BaseCommand):

@@ -12,15 +12,15 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from mobility.base.errors import MobilityError
+from mobility.base.locks import exclusive
+from mobility.base.messages import say
+from mobility.demo import loading as demo
+from mobility.demo.accounts import ensure_demo_accounts
 from mobility.embedded import workers
-from mobility.embedded.locks import exclusive
-from mobility.embedded.messages import say
 from mobility.embedded.web import running_address, serve_until_stopped, web_server
-from mobility.errors import MobilityError
 from mobility.management.patience import patiently
-from mobility.models import VaultStudy
-from mobility.services import demo
-from mobility.services.accounts import ensure_demo_accounts
+from mobility.vault.models.subscribers import VaultStudy
 
 
 class Command(BaseCommand):

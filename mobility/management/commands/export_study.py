@@ -7,10 +7,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from mobility.errors import MobilityError
-from mobility.models import PlanDraft
-from mobility.services.study_files import export_draft, export_study
-from mobility.services.vault import find_study
+from mobility.base.errors import MobilityError
+from mobility.plans.models import PlanDraft
+from mobility.plans.study_files import export_draft, export_study
+from mobility.vault.studies import find_study
 
 
 class Command(BaseCommand):

@@ -7,11 +7,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from mobility.errors import MobilityError
+from mobility.base.errors import MobilityError
 from mobility.management.batch_command import ACTOR
-from mobility.services.study_files import import_study
-from reports.services.budgets import BudgetExceededError
-from reports.services.studies import StudyExistsError
+from mobility.plans.study_files import import_study
+from reports.privacy.budget.actions import BudgetExceededError
+from reports.transfer.studies import StudyExistsError
 
 
 class Command(BaseCommand):

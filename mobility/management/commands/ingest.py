@@ -7,14 +7,15 @@ from uuid import UUID
 
 from django.core.management.base import CommandError
 
-from mobility.errors import MobilityError
+from mobility.base.errors import MobilityError
+from mobility.batches import outcomes
+from mobility.extracts.profiles import DEFAULT
 from mobility.management.batch_command import ACTOR, BatchCommand
 from mobility.management.patience import patiently
-from mobility.models import Batch
-from mobility.profiles import DEFAULT
-from mobility.profiles.lookup import find_profile
-from mobility.services import outcomes, uploads
-from mobility.services.vault import find_study
+from mobility.uploads import actions as uploads
+from mobility.vault.models.batch import Batch
+from mobility.vault.profiles import find_profile
+from mobility.vault.studies import find_study
 
 
 class Command(BatchCommand):

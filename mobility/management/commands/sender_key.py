@@ -8,8 +8,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from mobility.errors import MobilityError
-from mobility.handover import sender_key
+from mobility.base.errors import MobilityError
+from mobility.batches.publication.analyst_server import sender_key
 
 
 class Command(BaseCommand):

@@ -6,11 +6,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from mobility.errors import MobilityError
+from mobility.base.errors import MobilityError
+from mobility.batches import outcomes
+from mobility.batches import requests as intake
 from mobility.management.batch_command import ACTOR, BatchCommand, calendar_day
 from mobility.management.patience import patiently
-from mobility.services import intake, outcomes
-from mobility.services.vault import find_study, open_study
+from mobility.vault.studies import find_study, open_study
 
 
 class Command(BatchCommand):

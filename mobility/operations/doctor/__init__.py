@@ -18,7 +18,7 @@ from mobility.embedded.shared import in_use
 from mobility.operations import probes
 from mobility.operations.doctor.diagnosis import Check, Diagnoses, Diagnosis, error, fine, warning
 from mobility.operations.findings import Finding, Level
-from mobility.operations.wording import words
+from mobility.operations.texts import words
 
 log = logging.getLogger(__name__)
 
@@ -170,7 +170,7 @@ def _is_local(message: CheckMessage) -> bool:
 
 def ledger() -> Diagnoses:
     """Every hash of the ledger computed again."""
-    from reports.services.ledger_checks import check_ledger
+    from reports.ledger.checks import check_ledger
 
     report = check_ledger()
     if report.problem is None:

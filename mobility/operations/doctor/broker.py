@@ -9,7 +9,7 @@ from mobility.embedded.redis_program import redis_program
 from mobility.operations.doctor.clocks import compared
 from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, note
 from mobility.operations.probes.broker import ERRORS, is_asleep
-from mobility.operations.queues import client
+from mobility.workers.queues import client
 
 SEE: Final = "see broker_unreachable, then ask again"
 

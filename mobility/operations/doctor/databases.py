@@ -7,9 +7,9 @@ from django.conf import settings
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from mobility.base.shared_main import PAGE, why_shared
 from mobility.operations.doctor.clocks import compared
 from mobility.operations.doctor.diagnosis import Diagnoses, error, fine
-from mobility.shared_main import PAGE, why_shared
 
 OLDEST_POSTGRESQL: Final = 150_000
 _POSTGRESQL: Final = {

@@ -9,22 +9,14 @@ from typing import Any, Final
 from django.db.models import Model, QuerySet
 from django.utils import timezone
 
-from mobility.errors import KeyMissingError, SealBrokenError
-from mobility.keystore import keystore
-from mobility.models import (
-    AnswerShard,
-    Applied,
-    Batch,
-    DayState,
-    OptOutShard,
-    OutboxDelta,
-    PresenceShard,
-    VaultStudy,
-)
-from mobility.models.batch import KEY_PREFIX
+from mobility.base.errors import KeyMissingError, SealBrokenError
 from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, warning
 from mobility.operations.forgetting import PARTS_KEPT
-from mobility.services.vault import OpenStudy, open_study
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import KEY_PREFIX, Applied, Batch
+from mobility.vault.models.outbox import OutboxDelta
+from mobility.vault.models.subscribers import AnswerShard, DayState, OptOutShard, PresenceShard, VaultStudy
+from mobility.vault.studies import OpenStudy, open_study
 
 SAMPLE: Final = 3
 Opener = Callable[[Any], object]

@@ -6,11 +6,11 @@ from contextlib import contextmanager, suppress
 from typing import Final
 from uuid import uuid4
 
-from mobility.errors import StagingUnavailableError
-from mobility.models import Batch
+from mobility.base.errors import StagingUnavailableError
+from mobility.batches import staging
+from mobility.batches.storages import Pieces, staging_storage
 from mobility.operations.doctor.diagnosis import Diagnoses, error, fine, warning
-from mobility.services import staging
-from mobility.storages import Pieces, staging_storage
+from mobility.vault.models.batch import Batch
 
 MARK: Final = "doctor"
 ADVICE: Final = "correct MOBILITY_STAGING_*: it needs rights to list, get, put and delete"

@@ -11,17 +11,21 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.tallies import Delta
-from mobility.errors import SealBrokenError
-from mobility.models import OutboxDelta, PresenceShard, VaultPublication, VaultStudy
+from ldp.estimation.tallies import Delta
+from mobility.base.errors import SealBrokenError
+from mobility.batches.publication import presence_noise as presence_crossing
 from mobility.operations.doctor.diagnosis import Diagnoses, Diagnosis, error, fine, note, warning
 from mobility.operations.doctor.sealed import open_studies
 from mobility.operations.findings import Level
-from mobility.presence import exact_tallies
-from mobility.services import presence_crossing
-from mobility.services.vault import OpenStudy
-from reports.models import LocationTally, Plan, Study, Tally, VisitorTally
-from reports.services.publications import known_publications
+from mobility.vault.models.outbox import OutboxDelta, VaultPublication
+from mobility.vault.models.subscribers import PresenceShard, VaultStudy
+from mobility.vault.state.presence import exact_tallies
+from mobility.vault.studies import OpenStudy
+from reports.studies.location_models import LocationTally
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.studies.tally_models import Tally, VisitorTally
+from reports.transfer.publications import known_publications
 
 TOGETHER: Final = "restore both databases from one backup (docs/backup.md)"
 Arrays = list[NDArray[np.int64]]

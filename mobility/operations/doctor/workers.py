@@ -9,7 +9,7 @@ from kombu.exceptions import OperationalError
 from mobility.operations.doctor.clocks import compared
 from mobility.operations.doctor.diagnosis import Diagnoses, Diagnosis, error, fine, note, warning
 from mobility.operations.probes.broker import is_asleep
-from reports.version import software
+from reports.base.version import software
 
 TIMEOUT_S: Final = 3.0
 
@@ -19,9 +19,9 @@ def same_installation() -> Diagnoses:
     if not settings.HAS_VAULT:
         yield from _asked(staged="", keys=[])
         return
-    from mobility.errors import StagingUnavailableError
-    from mobility.models import VaultStudy
+    from mobility.base.errors import StagingUnavailableError
     from mobility.operations.doctor.storage import MARK, marked
+    from mobility.vault.models.subscribers import VaultStudy
 
     keys = list(VaultStudy.objects.filter(closed_at=None).values_list("key_id", flat=True))
     try:

@@ -10,7 +10,7 @@ from urllib.request import Request
 
 from django.conf import settings
 
-from mobility.handover import opener
+from mobility.batches.publication.analyst_server import opener
 from mobility.operations.doctor.clocks import compared
 from mobility.operations.doctor.diagnosis import Diagnoses, error, fine
 

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from mobility.embedded.messages import say
-from mobility.operations.restore_closings import NONE, Closings, closed_in, known_keys
+from mobility.base.messages import say
+from mobility.operations.backup.closings import NONE, Closings, closed_in, known_keys
 
 
 def add_ledger(parser: argparse.ArgumentParser) -> None:

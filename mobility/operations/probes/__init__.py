@@ -102,7 +102,7 @@ def _safely(probe: Probe) -> list[Finding]:
 
 def _probes() -> Iterator[Probe]:
     """In the order in which pages show them. What concerns the vault is not even imported without one."""
-    from mobility.operations.channels import channels as set_up
+    from mobility.operations.alerts.channels import channels as set_up
     from mobility.operations.probes import backups, broker, channels, databases, host, ledger, safety, workers
 
     main = ("default",)
@@ -126,7 +126,8 @@ def _probes() -> Iterator[Probe]:
 
 
 def _of_vault() -> Iterator[Probe]:
-    from mobility.operations.probes import batches, crossing, feeds, fitting, keys
+    from mobility.operations.probes import batches, crossing, feeds, keys
+    from mobility.operations.probes import consistency as fitting
 
     vault = ("vault",)
     yield Probe(name="keystore", codes=("keystore_unusable", "key_missing"), look=keys.usable, needs=vault)

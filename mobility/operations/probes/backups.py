@@ -32,7 +32,7 @@ def backed_up() -> Iterator[Finding]:
 
 def escrowed() -> Iterator[Finding]:
     """Keys of open studies that are in no escrow; fine where none is to be. Only where there is a vault."""
-    from mobility.models import VaultStudy
+    from mobility.vault.models.subscribers import VaultStudy
 
     kept = {key_id for each in _made(Backup.Kind.ESCROW) for key_id in each.contents}
     keys = VaultStudy.objects.filter(closed_at=None).values_list("key_id", flat=True)

@@ -10,11 +10,12 @@ from django.conf import settings
 from django.db.models import Count, Min
 from django.utils import timezone
 
-from mobility.models import Batch, VaultDay
+from mobility.batches.quality.calendar import StudyCalendar
+from mobility.batches.quality.deliveries import calendar_of
 from mobility.operations.findings import Fact, Finding, Level
 from mobility.operations.probes.trial import is_trial
-from mobility.quality.calendar import StudyCalendar
-from mobility.quality.deliveries import calendar_of
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultDay
 
 State = Batch.State
 WORKING: Final = (State.READING, State.MERGING, State.PUBLISHING)

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from mobility.embedded.shared import in_use
 from mobility.operations.findings import Fact, Finding, Level
-from mobility.operations.queues import depth, ping, queue_names
+from mobility.workers.queues import depth, ping, queue_names
 
 ERRORS = (redis.RedisError, OSError)
 

@@ -6,7 +6,7 @@ from typing import Final
 from django.conf import settings
 from django.utils import timezone
 
-from mobility.operations.channels import channels
+from mobility.operations.alerts.channels import channels
 from mobility.operations.findings import Fact, Finding, Level
 from mobility.operations.models import AlertChannel
 

@@ -7,8 +7,9 @@ from typing import Final
 from django.db.models import Count, Min
 from django.utils import timezone
 
-from mobility.models import Handover, VaultPublication
 from mobility.operations.findings import Finding, Level
+from mobility.vault.models.handover import Handover
+from mobility.vault.models.outbox import VaultPublication
 
 LATE_AFTER: Final = timedelta(hours=1)
 ERROR_AFTER: Final = timedelta(days=1)

@@ -21,12 +21,13 @@ from django.conf import settings
 from django.db.models import Max, Q
 from django.utils import timezone
 
-from mobility.models import Batch, FeedToken, VaultStudy
-from mobility.models.batch import BY_FEED
+from mobility.batches.quality.deliveries import calendar_of, closed_days
 from mobility.operations.findings import Fact, Finding, Level
 from mobility.operations.probes.batches import end_of
-from mobility.quality.deliveries import calendar_of, closed_days
-from mobility.services.watching import ACTOR
+from mobility.uploads.watched_folder import ACTOR
+from mobility.vault.models.batch import BY_FEED, Batch
+from mobility.vault.models.profiles import FeedToken
+from mobility.vault.models.subscribers import VaultStudy
 
 FORGOTTEN_AFTER: Final = timedelta(days=7)  # people have been reminded each day until then
 

@@ -12,11 +12,11 @@ from typing import Final
 from django.conf import settings
 from django.utils import timezone
 
-from mobility.errors import MobilityError
-from mobility.keystore import keystore
-from mobility.models import VaultStudy
+from mobility.base.errors import MobilityError
 from mobility.operations.findings import Finding, Level
 from mobility.operations.probes.host import is_silent
+from mobility.vault.keystore import keystore
+from mobility.vault.models.subscribers import VaultStudy
 
 ERASED_WITHIN: Final = timedelta(minutes=10)  # a closing that goes well takes seconds
 
@@ -60,7 +60,7 @@ def due() -> Iterator[Finding]:
 
 
 def _unerased() -> Iterator[Finding]:
-    from mobility.services.closing import unerased
+    from mobility.plans.closing import unerased
 
     for study in unerased():
         if study.closed_at is not None and timezone.now() - study.closed_at >= ERASED_WITHIN:

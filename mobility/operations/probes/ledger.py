@@ -7,7 +7,7 @@ from typing import Final
 from django.utils import timezone
 
 from mobility.operations.findings import Fact, Finding, Level
-from reports.models import LedgerHead
+from reports.ledger.models import LedgerHead
 
 UNCHECKED_AFTER: Final = timedelta(hours=6)  # workers check it every hour
 

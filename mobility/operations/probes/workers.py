@@ -10,8 +10,8 @@ from mobility.operations.findings import Fact, Finding, Level
 from mobility.operations.jobs import NOT_PLANNED, jobs
 from mobility.operations.models import JobRun, WorkerSign
 from mobility.operations.probes.broker import is_asleep
-from mobility.operations.queues import queue_names
-from mobility.operations.signs import FORGOTTEN_AFTER, SILENT_S
+from mobility.workers.queues import queue_names
+from mobility.workers.signs import FORGOTTEN_AFTER, SILENT_S
 
 # A job is late after three of its turns, and never before ten minutes.
 LATE_TURNS, LATE_MIN_S = 3, 600

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from status import Status, estimates_status, window_status  # type: ignore[import-not-found]
 
-from ldp.estimators import pure_frequencies
-from ldp.params import PlanSpec
-from ldp.unions import union
+from ldp.estimation.estimators import pure_frequencies
+from ldp.estimation.unions import union
+from ldp.privacy.plans import PlanSpec
 
 HERE = Path(__file__).resolve().parent
 Counts = NDArray[np.int64]
@@ -85,7 +85,7 @@ def computed_reports() -> list[dict[str, Any]]:
 
 
 def load(name: str) -> Counts:
-    """A tally: by (category,) previous present day and day, as ldp.unions reads it."""
+    """A tally: by (category,) previous present day and day, as ldp.estimation.unions reads it."""
     tally: Counts = np.load(HERE / "tallies" / f"{name}.npy", allow_pickle=False)
     return tally.astype(np.int64)
 

@@ -17,8 +17,8 @@ from fpdf.enums import Align, XPos, YPos
 from fpdf.fonts import FontFace, TextStyle
 from fpdf.util import Padding
 
-from reports import wording
-from reports.exports.canvas import COLOURS, FONT, fonts
+from reports.base import formats as wording
+from reports.exports.drawing.canvas import COLOURS, FONT, fonts
 from reports.exports.pdf.xmp import xmp_metadata
 
 MARGIN: Final = 20.0

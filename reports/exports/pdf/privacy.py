@@ -6,11 +6,11 @@ from html.parser import HTMLParser
 from django.template.loader import render_to_string
 from django.utils.translation import gettext
 
-from reports import wording
+from reports.base import formats as wording
 from reports.exports.facts import Fact, facts_of
 from reports.exports.pdf.document import Document
 from reports.exports.selection import Selection
-from reports.statement import certified, not_protected, protections, retention
+from reports.privacy.statement.document import certified, not_protected, protections, retention
 
 _TEXT_ELEMENTS = ("p", "li")
 _METHOD_FACTS = ("plan_version", "mechanism", "unit", "epsilon_attribute", "epsilon_profile", "timezone")
@@ -73,7 +73,7 @@ def _add_promise(document: Document, selection: Selection) -> None:
     if selection.indicator is not None:
         texts = _Texts()
         context = {"protection": by_slug[selection.indicator.slug], "study": selection.study}
-        texts.feed(render_to_string("reports/_protection.html", context))
+        texts.feed(render_to_string("privacy/_protection.html", context))
         for paragraph in texts.paragraphs:
             document.paragraph(paragraph)
         document.heading(gettext("What epsilon means here"), level=1)

@@ -6,17 +6,18 @@ from itertools import groupby
 
 from django.utils.translation import gettext, ngettext
 
-from reports import wording
-from reports.exports.drawing import text_alternative
+from reports.base import formats as wording
+from reports.base.status import Status
+from reports.estimates.models import DayNote
+from reports.estimates.queries import WindowReport
+from reports.exports.drawing.letters import legible_selection, legible_visual, letters_note
+from reports.exports.drawing.pages import text_alternative
 from reports.exports.facts import as_mapping, software_words
-from reports.exports.letters import legible_selection, legible_visual, letters_note
 from reports.exports.pdf.document import Document
 from reports.exports.pdf.privacy import add_privacy
 from reports.exports.pdf.results import Extent, add_results, count_words, visitors_words
 from reports.exports.selection import Scope, Selection
-from reports.models import DayNote, Study
-from reports.selectors import WindowReport
-from reports.status import Status
+from reports.studies.models import Study
 
 
 def to_pdf(selection: Selection) -> bytes:

@@ -7,8 +7,10 @@ from typing import Self
 
 from django.utils.translation import gettext
 
-from reports import wording
-from reports.exports.drawing import (
+from reports.base import formats as wording
+from reports.base.status import Status
+from reports.estimates.queries import Estimate, WindowReport
+from reports.exports.drawing.pages import (
     MAX_CATEGORIES,
     bare_svgs,
     cut_words,
@@ -19,8 +21,6 @@ from reports.exports.drawing import (
 )
 from reports.exports.pdf.document import Document
 from reports.exports.selection import Scope, Selection
-from reports.selectors import Estimate, WindowReport
-from reports.status import Status
 
 _DAYS_PER_TABLE = 5
 # Of a whole document: a category of a window takes about 12 ms, a cell of the tables of days about 0.7 ms.

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from reports.services.intake import IntakeError, adopt_studies
+from reports.transfer.actions import IntakeError, adopt_studies
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from reports.dpia import dpia_pack
 from reports.dpia.markdown import to_markdown
-from reports.models import Study
+from reports.studies.models import Study
 
 
 class Command(BaseCommand):

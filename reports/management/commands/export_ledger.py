@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reports.exports.ledger import ledger_lines
-from reports.ledger_key import LedgerKeyError, own_public_key, public_pem
-from reports.models.ledger import LedgerEntry
+from reports.audit.export import ledger_lines
+from reports.ledger.key import LedgerKeyError, own_public_key, public_pem
+from reports.ledger.models import LedgerEntry
 
 
 class Command(BaseCommand):

@@ -6,9 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reports.exports.records import FORMATS, render
-from reports.models import Study
-from reports.selectors import (
+from reports.estimates.queries import (
     Window,
     WindowError,
     WindowReport,
@@ -16,7 +14,9 @@ from reports.selectors import (
     window_from_dates,
     window_report,
 )
-from reports.services.handouts import record_file
+from reports.exports.records import FORMATS, render
+from reports.ledger.handouts import record_file
+from reports.studies.models import Study
 
 
 class Command(BaseCommand):

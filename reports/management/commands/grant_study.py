@@ -8,11 +8,11 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from reports.accounts.actions import AccessChangeError
+from reports.accounts.grants import give_grant, withdraw_grant
+from reports.accounts.models import find_account
 from reports.management.grant_options import Asked, add_grant_arguments, asked_of
-from reports.models import StudyGrant
-from reports.models.account import find_account
-from reports.services.grants import give_grant, withdraw_grant
-from reports.services.people import AccessChangeError
+from reports.studies.grant_models import StudyGrant
 
 
 class Command(BaseCommand):

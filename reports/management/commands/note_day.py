@@ -7,8 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reports.models import DayNote, Study
-from reports.services.notes import DayNoteError, note_day
+from reports.estimates.models import DayNote
+from reports.estimates.notes import DayNoteError, note_day
+from reports.studies.models import Study
 
 
 class Command(BaseCommand):

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reports.ledger_key import LedgerKeyError
-from reports.services.ledger import renew_key
+from reports.ledger.actions import renew_key
+from reports.ledger.key import LedgerKeyError
 
 
 class Command(BaseCommand):

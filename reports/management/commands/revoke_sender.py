@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reports.services.intake import IntakeError, revoke_sender
+from reports.transfer.actions import IntakeError, revoke_sender
 
 
 class Command(BaseCommand):

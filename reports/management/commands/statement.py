@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reports.models import Study
-from reports.statement import privacy_statement
+from reports.privacy.statement.document import privacy_statement
+from reports.studies.models import Study
 
 
 class Command(BaseCommand):

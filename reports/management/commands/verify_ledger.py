@@ -7,10 +7,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reports.ledger_chain import SignedHead
-from reports.ledger_check import LedgerReport, check_lines, read_head
-from reports.ledger_key import LedgerKeyError, read_public_pem
-from reports.services.ledger_checks import check_ledger
+from reports.ledger.chain import SignedHead
+from reports.ledger.check import LedgerReport, check_lines, read_head
+from reports.ledger.checks import check_ledger
+from reports.ledger.key import LedgerKeyError, read_public_pem
 
 
 class Command(BaseCommand):

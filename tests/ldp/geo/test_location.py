@@ -13,14 +13,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ldp import KeyedPrf, KeyedStream, PlanError
-from ldp.entropy import BUFFER_BLOCKS, CHOOSE_LOCATION_DAYS, LOCATION
 from ldp.errors import InvalidBudgetError, InvalidGridError
 from ldp.geo import kernels
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
-from ldp.geo.sanitiser import LocationSanitiser
-from ldp.kernels import NO_ANSWER
-from ldp.mechanisms.choices import choose_days
+from ldp.kernels.codes import NO_ANSWER
+from ldp.kernels.entropy import BUFFER_BLOCKS, CHOOSE_LOCATION_DAYS, LOCATION
+from ldp.keyed.choices import choose_days
+from ldp.keyed.noise.locations import LocationSanitiser
 from tests.ldp.exact import FixedPrf, refuses
 
 KEY = bytes(range(16))

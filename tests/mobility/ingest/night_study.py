@@ -1,6 +1,6 @@
 """A small study whose daily indicators come from places."""
 
-from reports.studyfile import parse_study
+from reports.studies.studyfile import parse_study
 from tests.study_text import AREA, columns, daily, static, study_text
 
 # No zone; the codes run against the order of the names.

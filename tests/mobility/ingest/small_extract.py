@@ -9,16 +9,16 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.cmac import CMAC
 
-from ldp.entropy import KeyedPrf
-from mobility.ingest.counts import RowCounts
-from mobility.ingest.events import Events
-from mobility.ingest.rows import NOBODY, RowCoder
-from mobility.ingest.stays import Whereabouts
-from mobility.profiles import default_profile
-from mobility.readers import Source, Texts
-from mobility.readers import csv as reader
-from mobility.readers.opening import read_extract
-from reports.studyfile import StudyDefinition, parse_study
+from ldp.kernels.entropy import KeyedPrf
+from mobility.extracts.profiles import default_profile
+from mobility.extracts.readers import Source, Texts
+from mobility.extracts.readers import csv as reader
+from mobility.extracts.readers.opening import read_extract
+from mobility.extracts.rows.counts import RowCounts
+from mobility.extracts.rows.events import Events
+from mobility.extracts.rows.rows import NOBODY, RowCoder
+from mobility.vault.state.stays import Whereabouts
+from reports.studies.studyfile import StudyDefinition, parse_study
 from tests.ldp.exact import reference_words
 from tests.study_text import AREA, columns, daily, static, study_text
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobility.errors import BatchFormatError
-from mobility.ingest.counts import RowCounts
-from mobility.ingest.durations import duration_codes
-from mobility.ingest.events import NO_VALUE, Events, concatenate, split_by_shard
-from mobility.ingest.pipeline import blocks_in_use, coded
-from mobility.ingest.visits import group_events
-from mobility.readers import csv as reader
-from mobility.readers import opening
-from reports.studyfile import VISIT_DURATION_BANDS
+from mobility.base.errors import BatchFormatError
+from mobility.extracts.readers import csv as reader
+from mobility.extracts.readers import opening
+from mobility.extracts.rows.counts import RowCounts
+from mobility.extracts.rows.durations import duration_codes
+from mobility.extracts.rows.events import NO_VALUE, Events, concatenate, split_by_shard
+from mobility.extracts.rows.pipeline import blocks_in_use, coded
+from mobility.vault.state.visits import group_events
+from reports.studies.studyfile import VISIT_DURATION_BANDS
 from tests.mobility.ingest.small_extract import (
     HEADER,
     coder_of,

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mobility.ingest.cell_forms import CellForms
-from mobility.ingest.cells import CellCodes, count_unmatched
-from mobility.ingest.counts import CELLS_KEPT, RowCounts
-from mobility.ingest.events import NO_VALUE
-from mobility.ingest.lookups import UNKNOWN, CodeTable, trimmed
-from mobility.ingest.pseudonyms import PseudonymSet, pseudonyms_of
-from mobility.profiles import ValueTable
-from mobility.readers import Texts
+from mobility.extracts.cells.cells import CellCodes, count_unmatched
+from mobility.extracts.cells.unlisted import CellForms
+from mobility.extracts.profiles import ValueTable
+from mobility.extracts.readers import Texts
+from mobility.extracts.rows.counts import CELLS_KEPT, RowCounts
+from mobility.extracts.rows.events import NO_VALUE
+from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, trimmed
+from mobility.extracts.rows.pseudonyms import PseudonymSet, pseudonyms_of
 from tests.mobility.ingest.small_extract import FIRST_DAY, PSEUDONYM_KEY, pseudonym_of, texts_of
 
 BLANKS = b" \t\n\v\f\r"

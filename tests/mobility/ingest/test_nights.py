@@ -6,13 +6,13 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from ldp.entropy import KeyedPrf
-from mobility.daily import DailyValues
-from mobility.ingest.events import NO_VALUE
-from mobility.ingest.nights import nights_of
-from mobility.ingest.timestamps import study_clock
-from mobility.ingest.visits import group_events
-from mobility.sanitise import StudySanitiser
+from ldp.kernels.entropy import KeyedPrf
+from mobility.extracts.rows.events import NO_VALUE
+from mobility.extracts.rows.nights import nights_of
+from mobility.extracts.rows.timestamps import study_clock
+from mobility.vault.sanitise import StudySanitiser
+from mobility.vault.state.daily import DailyValues
+from mobility.vault.state.visits import group_events
 from tests.mobility.ingest.night_study import CELLS, night_study
 from tests.mobility.ingest.small_extract import SANITISE_KEY, coder_of, ingest, pseudonym_of
 

@@ -6,11 +6,11 @@ import io
 import pyarrow as pa
 import pytest
 
-from mobility.errors import BatchFormatError
-from mobility.ingest.counts import RowCounts
-from mobility.ingest.opt_out_lists import LONGEST_BYTES, opted_out_of, read_list
-from mobility.readers import Source
-from mobility.readers import csv as reader
+from mobility.base.errors import BatchFormatError
+from mobility.extracts.readers import Source
+from mobility.extracts.readers import csv as reader
+from mobility.extracts.rows.counts import RowCounts
+from mobility.extracts.rows.opt_out_lists import LONGEST_BYTES, opted_out_of, read_list
 from tests.mobility.ingest.small_extract import PSEUDONYM_KEY, pseudonym_of
 
 NAME = "msisdn"

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldp.entropy import derive_subkey
-from mobility.ingest.counts import CELLS_KEPT, HOURS, IGNORED, LINES_KEPT, REJECTED, RowCounts
-from mobility.ingest.events import NO_VALUE, concatenate
-from mobility.ingest.visits import group_events
-from mobility.profiles import default_profile
+from ldp.kernels.entropy import derive_subkey
+from mobility.extracts.profiles import default_profile
+from mobility.extracts.rows.counts import CELLS_KEPT, HOURS, IGNORED, LINES_KEPT, REJECTED, RowCounts
+from mobility.extracts.rows.events import NO_VALUE, concatenate
+from mobility.vault.state.visits import group_events
 from tests.mobility.ingest.small_extract import (
     CELLS,
     HEADER,

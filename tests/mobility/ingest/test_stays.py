@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobility.ingest.stays import (
+from mobility.vault.state.stays import (
     Whereabouts,
     join_whereabouts,
     longest_stays,
     merge_whereabouts,
     whereabouts_by_day,
 )
-from mobility.ingest.visits import group_events
+from mobility.vault.state.visits import group_events
 from tests.mobility.ingest.small_extract import make_events, whereabouts_of
 
 QUARTER_S = 900

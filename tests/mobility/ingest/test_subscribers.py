@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp.entropy import KeyedPrf
-from mobility.ingest.counts import RowCounts
-from mobility.ingest.events import NO_VALUE, concatenate
-from mobility.ingest.subscribers import NOBODY, SubscriberCoder, SubscriberRows, join_rows
-from mobility.ingest.visits import group_events
-from mobility.profiles.definition import subscribers_profile
-from mobility.readers.opening import read_extract
-from mobility.sanitise import StudySanitiser
+from ldp.kernels.entropy import KeyedPrf
+from mobility.extracts.profiles.definition import subscribers_profile
+from mobility.extracts.readers.opening import read_extract
+from mobility.extracts.rows.counts import RowCounts
+from mobility.extracts.rows.events import NO_VALUE, concatenate
+from mobility.vault.sanitise import StudySanitiser
+from mobility.vault.state.subscribers import NOBODY, SubscriberCoder, SubscriberRows, join_rows
+from mobility.vault.state.visits import group_events
 from tests.mobility.ingest.small_extract import (
     HEADER,
     PSEUDONYM_KEY,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mobility.ingest.timestamps import (
+from mobility.extracts.rows.timestamps import (
     BAD,
     NONEXISTENT,
     OUTSIDE_PERIOD,

@@ -8,7 +8,8 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 
-from mobility.operations import alerts, health, probes
+from mobility.operations import health, probes
+from mobility.operations.alerts import rules as alerts
 from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.models import Alert, AlertWatch
 from mobility.operations.status import status

@@ -24,20 +24,20 @@ from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, connections
 
-from mobility.embedded import locks
-from mobility.models import VaultStudy
-from mobility.operations import backup as backups
-from mobility.operations import restore as restoring
-from mobility.operations.backup import make_backup, verify_backup
-from mobility.operations.backup_dumps import count_rows, load
-from mobility.operations.backup_folder import MANIFEST, Manifest, Owner, digest_of, prune, read_manifest
+from mobility.base import locks
+from mobility.operations.backup import making as backups
+from mobility.operations.backup import restore as restoring
+from mobility.operations.backup.dumps import count_rows, load
+from mobility.operations.backup.folder import MANIFEST, Manifest, Owner, digest_of, prune, read_manifest
+from mobility.operations.backup.making import make_backup, verify_backup
+from mobility.operations.backup.restore import restore
 from mobility.operations.errors import OperationsError
 from mobility.operations.installation import known_code, own_code
 from mobility.operations.models import Backup, Installation
-from mobility.operations.restore import restore
-from reports.ledger_chain import SignedHead
-from reports.models import LedgerEntry, LedgerHead, LedgerKind
-from reports.services.ledger import record
+from mobility.vault.models.subscribers import VaultStudy
+from reports.ledger.actions import record
+from reports.ledger.chain import SignedHead
+from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind
 from tests.mobility.data_folder import until
 from tests.mobility.operations.probe_world import vault_row
 

@@ -16,12 +16,15 @@ from django.core.management import CommandError, call_command
 from django.test import override_settings
 from django.utils import timezone
 
-from mobility.models import FeedToken
-from mobility.operations import alerts, alerts_apart, channels, checks
-from mobility.operations.channels import ChannelError, Webhook, check_webhook_url, signature_of
+from mobility.operations import checks
+from mobility.operations.alerts import channels
+from mobility.operations.alerts import rules as alerts
+from mobility.operations.alerts import without_database as alerts_apart
+from mobility.operations.alerts.channels import ChannelError, Webhook, check_webhook_url, signature_of
 from mobility.operations.findings import Finding, Level
 from mobility.operations.models import Alert, AlertChannel
 from mobility.operations.probes.channels import telling
+from mobility.vault.models.profiles import FeedToken
 from tests.mobility.data_folder import serving
 from tests.mobility.operations.probe_world import disk, make_batch, make_study
 

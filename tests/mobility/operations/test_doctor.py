@@ -17,14 +17,14 @@ import redis
 from django.core.management import call_command
 from django.db import connections
 
-from mobility.keystore import keystore
 from mobility.operations import doctor
 from mobility.operations.doctor import broker, clocks, databases, host, workers, zones
 from mobility.operations.doctor.diagnosis import CODES, error, fine
 from mobility.operations.findings import Level
 from mobility.operations.probes import safety
-from mobility.operations.worker_answers import installation
-from reports.version import software
+from mobility.operations.probes.worker_answers import installation
+from mobility.vault.keystore import keystore
+from reports.base.version import software
 from tests.mobility.data_folder import own_process, serving
 
 ROOT = Path(__file__).parents[3]

@@ -12,15 +12,15 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from mobility.keystore import keystore
-from mobility.models import VaultStudy
+from mobility.operations.backup.escrow import make_escrow, read_private_key, read_recipient
+from mobility.operations.backup.escrow_restore import restore_keys
+from mobility.operations.backup.queries import escrow_days
 from mobility.operations.errors import OperationsError
-from mobility.operations.escrow import make_escrow, read_private_key, read_recipient
-from mobility.operations.escrow_restore import restore_keys
 from mobility.operations.models import Backup
-from mobility.operations.selectors import escrow_days
-from reports.models import LedgerEntry, LedgerKind
-from reports.services.ledger import record
+from mobility.vault.keystore import keystore
+from mobility.vault.models.subscribers import VaultStudy
+from reports.ledger.actions import record
+from reports.ledger.models import LedgerEntry, LedgerKind
 from tests.mobility.operations.probe_world import vault_row
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)

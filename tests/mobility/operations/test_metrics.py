@@ -14,13 +14,23 @@ from django.http import HttpResponse
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from mobility.models import Batch, VaultStudy
-from mobility.operations import metrics_folder, metrics_requests, metrics_tasks, queues
-from mobility.operations.alerts_telling import runbook_of
+from mobility.operations.alerts.sending import runbook_of
 from mobility.operations.findings import CODES, Level
-from mobility.requests import RequestIdMiddleware
-from reports.models import LedgerKind
-from reports.services.ledger import record
+from mobility.operations.metrics import (
+    folder as metrics_folder,
+)
+from mobility.operations.metrics import (
+    requests as metrics_requests,
+)
+from mobility.operations.metrics import (
+    tasks as metrics_tasks,
+)
+from mobility.operations.requests import RequestIdMiddleware
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultStudy
+from mobility.workers import queues
+from reports.ledger.actions import record
+from reports.ledger.models import LedgerKind
 from tests.mobility.profiles.made_profiles import definition
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
@@ -32,7 +42,7 @@ LABELS = {
 }  # fmt: skip
 ZONE = "zone"
 COUNTS = """
-from mobility.operations.metrics_requests import observe
+from mobility.operations.metrics.requests import observe
 for _ in range({n}): observe(view='home', method='GET', status=200, seconds=0.3)
 """
 TELLS = """

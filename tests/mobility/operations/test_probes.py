@@ -23,13 +23,14 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from mobility.celery import app
-from mobility.operations import jobs, probes, queues, recording, signs
+from mobility.operations import jobs, probes, recording
 from mobility.operations.findings import CODES, Finding, Level
+from mobility.operations.findings_texts import TEXTS
 from mobility.operations.models import Backup, JobRun, WorkerSign
 from mobility.operations.probes import backups, broker, databases, host, ledger, safety, workers
-from mobility.operations.wording import words
-from mobility.operations.wording_texts import TEXTS
-from reports.models import LedgerHead
+from mobility.operations.texts import words
+from mobility.workers import queues, signs
+from reports.ledger.models import LedgerHead
 from scripts import services
 from tests.mobility.data_folder import until
 from tests.mobility.operations.probe_world import only, trouble

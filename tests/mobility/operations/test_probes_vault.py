@@ -6,13 +6,16 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from mobility.keystore import keystore
-from mobility.models import Batch, FeedToken, VaultDay, VaultPublication
+from mobility.batches.liveness import goes_on, show_waiting
 from mobility.operations.findings import Level
 from mobility.operations.models import Backup
 from mobility.operations.probes import backups, batches, crossing, feeds, host, keys
-from mobility.operations.wording import words
-from mobility.services.liveness import goes_on, show_waiting
+from mobility.operations.texts import words
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.outbox import VaultPublication
+from mobility.vault.models.profiles import FeedToken
+from mobility.vault.models.subscribers import VaultDay
 from tests.mobility.operations.probe_world import make_batch, make_study, only, trouble
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]

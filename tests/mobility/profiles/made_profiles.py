@@ -1,6 +1,6 @@
 """A study and a profile's file for it, to be varied."""
 
-from reports.studyfile import StudyDefinition, parse_study
+from reports.studies.studyfile import StudyDefinition, parse_study
 from tests.mobility.views.small_study import STUDY as SMALL_STUDY
 from tests.study_text import AREA, static
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobility.models import VaultStudy
-from mobility.profiles import NO_ANSWER, ValueTable, ages
-from mobility.profiles.ages import BIRTH_YEAR, FIRST_YEAR, PATTERN_RULE, BirthRule
-from mobility.profiles.errors import ProfileFileError, ProfileMissingError
-from mobility.profiles.lookup import find_profile, profile_names
-from mobility.profiles.parse import parse_profile
-from mobility.profiles.rules import ValueRule, case_problem
-from mobility.profiles.typed import TypedProfile
-from mobility.services.profiles import create_profile
+from mobility.extracts.profiles import NO_ANSWER, ValueTable, ages
+from mobility.extracts.profiles.ages import BIRTH_YEAR, FIRST_YEAR, PATTERN_RULE, BirthRule
+from mobility.extracts.profiles.errors import ProfileFileError, ProfileMissingError
+from mobility.extracts.profiles.parse import parse_profile
+from mobility.extracts.profiles.rules import ValueRule, case_problem
+from mobility.extracts.profiles.typed import TypedProfile
+from mobility.uploads.profiles import create_profile
+from mobility.vault.models.subscribers import VaultStudy
+from mobility.vault.profiles import find_profile, profile_names
 from tests.mobility.profiles.made_profiles import PROFILE, STUDY, definition, edited
 
 SUBSCRIBERS = """

@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mobility.profiles.errors import PreviewError
-from mobility.profiles.masking import is_identifier, shape, shows_people
-from mobility.profiles.parse import read_profile
-from mobility.profiles.preview import preview, texts_seen
-from mobility.profiles.proposals import propose
-from mobility.profiles.sample import PARQUET_BYTES, PLAIN_BYTES, ROWS, read_sample
-from mobility.profiles.timestamp_guess import timestamp_formats
-from mobility.profiles.value_guess import bands_of, rule_draft
+from mobility.extracts.profiles.errors import PreviewError
+from mobility.extracts.profiles.masking import is_identifier, shape, shows_people
+from mobility.extracts.profiles.parse import read_profile
+from mobility.extracts.profiles.preview import preview, texts_seen
+from mobility.extracts.profiles.proposals import propose
+from mobility.extracts.profiles.sample import PARQUET_BYTES, PLAIN_BYTES, ROWS, read_sample
+from mobility.extracts.profiles.timestamp_guess import timestamp_formats
+from mobility.extracts.profiles.value_guess import bands_of, rule_draft
 from tests.mobility.profiles.made_profiles import AGES, STUDY, definition
 from tests.mobility.readers.any_file import written
 

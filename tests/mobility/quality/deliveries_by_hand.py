@@ -4,8 +4,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from mobility.quality.calendar import StudyCalendar
-from mobility.quality.deliveries import Delivery, History
+from mobility.batches.quality.calendar import StudyCalendar
+from mobility.batches.quality.deliveries import Delivery, History
 
 START = datetime(2024, 5, 1, tzinfo=UTC)
 Hours = dict[int, list[int]]

@@ -9,15 +9,15 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from mobility.ingest.counts import RowCounts
-from mobility.models import Batch
-from mobility.profiles.definition import Profile, default_profile
-from mobility.quality import look_back as module
-from mobility.quality import words
-from mobility.quality.coverage import DayStatus, cover
-from mobility.quality.deliveries import total_hours
-from mobility.quality.facts import Facts, Share, checks_of, columns_of_reasons, merged_checks
-from mobility.quality.look_back import LEAST_HOUR_ROWS, LEAST_USUAL, SilentHours, like_days, look_back
+from mobility.batches.quality import look_back as module
+from mobility.batches.quality import words
+from mobility.batches.quality.coverage import DayStatus, cover
+from mobility.batches.quality.deliveries import total_hours
+from mobility.batches.quality.facts import Facts, Share, checks_of, columns_of_reasons, merged_checks
+from mobility.batches.quality.look_back import LEAST_HOUR_ROWS, LEAST_USUAL, SilentHours, like_days, look_back
+from mobility.extracts.profiles.definition import Profile, default_profile
+from mobility.extracts.rows.counts import RowCounts
+from mobility.vault.models.batch import Batch
 from tests.mobility.profiles.made_profiles import definition
 from tests.mobility.quality.deliveries_by_hand import START, calendar, day_hours, delivery, history
 

@@ -18,13 +18,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import strategies as st
 
-from mobility.errors import BatchFormatError
-from mobility.ingest.counts import LINES_KEPT, RowCounts
-from mobility.ingest.events import concatenate
-from mobility.readers import Source
-from mobility.readers import csv as reader
-from mobility.readers.chunks import ChunkPlan, plan_chunks, read_chunk
-from mobility.readers.compression import PARQUET_MAGIC, REFUSED, compression_of
+from mobility.base.errors import BatchFormatError
+from mobility.extracts.readers import Source
+from mobility.extracts.readers import csv as reader
+from mobility.extracts.readers.chunks import ChunkPlan, plan_chunks, read_chunk
+from mobility.extracts.readers.compression import PARQUET_MAGIC, REFUSED, compression_of
+from mobility.extracts.rows.counts import LINES_KEPT, RowCounts
+from mobility.extracts.rows.events import concatenate
 from tests.mobility.ingest.small_extract import FIRST_DAY, coder_of, definition_of
 
 COLUMNS = ("who", "when", "where", "gender", "other", "age")

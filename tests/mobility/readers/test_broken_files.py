@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from mobility.errors import MobilityError
-from mobility.ingest.counts import RowCounts
-from mobility.readers import Source
-from mobility.readers.chunks import ChunkPlan, plan_chunks
-from mobility.readers.opening import read_extract
-from mobility.services.reading import check_counts
+from mobility.base.errors import MobilityError
+from mobility.batches.reading import check_counts
+from mobility.extracts.readers import Source
+from mobility.extracts.readers.chunks import ChunkPlan, plan_chunks
+from mobility.extracts.readers.opening import read_extract
+from mobility.extracts.rows.counts import RowCounts
 from tests.mobility.ingest.small_extract import HEADER, coder_of, definition_of
 from tests.mobility.readers.any_file import cut, is_text, outcomes, written
 from tests.mobility.readers.test_csv import Pieces, zstd

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mobility.errors import BatchFormatError
-from mobility.readers import Layout, Source, text
-from mobility.readers import csv as reader
-from mobility.readers.compression import buffered, compression_of, decompressed
-from mobility.readers.opening import read_extract
-from reports.studyfile.formats import DELIMITERS
+from mobility.base.errors import BatchFormatError
+from mobility.extracts.readers import Layout, Source, text
+from mobility.extracts.readers import csv as reader
+from mobility.extracts.readers.compression import buffered, compression_of, decompressed
+from mobility.extracts.readers.opening import read_extract
+from reports.studies.studyfile.formats import DELIMITERS
 from tests.mobility.readers.any_file import Dribble, slow_row
 
 COLUMNS = ("a", "b")

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobility.errors import BatchFormatError, SealBrokenError
-from mobility.readers import Layout, Source, parquet, parquet_footer, parquet_pages
-from mobility.readers.compression import buffered
-from mobility.readers.opening import read_extract
-from mobility.readers.parquet import group_sizes
-from mobility.readers.parquet_pages import NoPageError, _Thrift, check_pages
-from mobility.services import staging
-from mobility.services.staging import UploadReader
-from mobility.storages import Pieces, staging_storage
+from mobility.base.errors import BatchFormatError, SealBrokenError
+from mobility.batches import staging
+from mobility.batches.staging import UploadReader
+from mobility.batches.storages import Pieces, staging_storage
+from mobility.extracts.readers import Layout, Source, parquet, parquet_footer, parquet_pages
+from mobility.extracts.readers.compression import buffered
+from mobility.extracts.readers.opening import read_extract
+from mobility.extracts.readers.parquet import group_sizes
+from mobility.extracts.readers.parquet_pages import NoPageError, _Thrift, check_pages
 from tests.mobility.readers.any_file import written
 from tests.mobility.staged import staged
 

@@ -13,19 +13,23 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from ldp.tallies import union
+from ldp.estimation.tallies import union
+from mobility.batches import dispatching, running
+from mobility.batches import requests as intake
+from mobility.batches.publication.handover import deliver_what_waits
+from mobility.batches.publication.undoing import UndoWaitsError
 from mobility.demo.extract import write_extract
-from mobility.keystore import keystore
-from mobility.models import Batch, DayUndo, VaultStudy
-from mobility.readers import chunks
-from mobility.services import dispatching, intake, running, uploads
-from mobility.services.handover import deliver_what_waits
-from mobility.services.studies import create_study
-from mobility.services.sweeping import sweep
-from mobility.services.undoing import UndoWaitsError
-from mobility.services.vault import find_study
-from reports.models import Publication, Tally, VisitorTally
-from reports.studyfile import StudyDefinition, parse_study
+from mobility.extracts.readers import chunks
+from mobility.operations.sweeping import sweep
+from mobility.plans.studies import create_study
+from mobility.uploads import actions as uploads
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultStudy
+from mobility.vault.models.undo import DayUndo
+from mobility.vault.studies import find_study
+from reports.studies.studyfile import StudyDefinition, parse_study
+from reports.studies.tally_models import Publication, Tally, VisitorTally
 
 STUDY_FILE = Path(__file__).parents[3] / "mobility" / "demo" / "study.toml"
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs/certificate.schema.json").read_text())

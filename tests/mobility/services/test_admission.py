@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from django.db.models import F
 
-from mobility.errors import NoRoomError, QueueFullError
-from mobility.ingest.events import Events, packed_row_bytes
-from mobility.models import Batch
-from mobility.services import admission, staging, uploads
+from mobility.base.errors import NoRoomError, QueueFullError
+from mobility.batches import staging
+from mobility.extracts.rows.events import Events, packed_row_bytes
+from mobility.uploads import actions as uploads
+from mobility.uploads import admission
+from mobility.vault.models.batch import Batch
 from tests.mobility.services.conftest import Pipeline, fresh
 
 State = Batch.State

@@ -16,12 +16,13 @@ from django.db import IntegrityError, connection
 from shapely import LineString, Polygon, box
 
 from ldp.geo.grid import Grid
-from mobility.models import PlanDraft, VaultStudy
-from reports.geography.grid import grid_codes_of_cells, land_mask, zone_of_grid_cells
-from reports.models import Area, Study
-from reports.services.areas import create_area
-from reports.studyfile import StudyDefinition
-from reports.studyfile.definition import LocationDefinition
+from mobility.plans.models import PlanDraft
+from mobility.vault.models.subscribers import VaultStudy
+from reports.studies.areas import create_area
+from reports.studies.geography.grid import grid_codes_of_cells, land_mask, zone_of_grid_cells
+from reports.studies.models import Area, Study
+from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.definition import LocationDefinition
 from tests.reports.geography.places import CELLS, EAST, STUDY
 
 IN_BOTH = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
@@ -127,7 +128,7 @@ def test_pages_load_no_library_of_geography() -> None:
         "import os, sys, django\n"
         "os.environ['DJANGO_SETTINGS_MODULE'] = 'mobility.settings'\n"
         "django.setup()\n"
-        "import mobility.urls, mobility.tasks, reports.services.studies\n"
+        "import mobility.urls, mobility.tasks, reports.transfer.studies\n"
         "from django.urls import get_resolver\n"
         "get_resolver().url_patterns\n"
         "heavy = {'pandas', 'geopandas', 'shapely', 'pyproj', 'pyogrio'}\n"

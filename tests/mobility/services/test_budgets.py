@@ -11,18 +11,20 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connections
 
-from mobility.errors import DayStateError
-from mobility.models import Batch, VaultStudy
-from mobility.services import studies
-from mobility.services.demo_removal import remove_demo
-from mobility.services.drafts import approve_draft, draft_new_study, submit_draft
-from mobility.services.plan_publishing import publish_draft
-from mobility.services.studies import create_study
-from reports.budget import outlook
-from reports.composition import Losses, counted, studies_of
-from reports.models import Plan, Study
-from reports.services.budgets import BudgetExceededError, decide_cap, propose_cap
-from reports.services.studies import StudyExistsError, create_study_rows
+from mobility.base.errors import DayStateError
+from mobility.demo.removal import remove_demo
+from mobility.plans import studies
+from mobility.plans.drafts import approve_draft, draft_new_study, submit_draft
+from mobility.plans.publishing import publish_draft
+from mobility.plans.studies import create_study
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultStudy
+from reports.privacy.budget.actions import BudgetExceededError, decide_cap, propose_cap
+from reports.privacy.budget.spending import outlook
+from reports.privacy.composition import Losses, counted, studies_of
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.transfer.studies import StudyExistsError, create_study_rows
 from tests.mobility.services.conftest import SMALL, STUDY_FILE, fresh
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)

@@ -13,20 +13,33 @@ from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
 from mobility import models
-from mobility.errors import StagingUnavailableError, StudyClosedError
-from mobility.keystore import Keystore, keystore
-from mobility.models import Batch, DayState, FeedToken, PresenceShard, VaultPublication, VaultStudy
-from mobility.profiles import OPT_OUT
-from mobility.selectors import study_head
-from mobility.services import admission, closing, compaction, demo, demo_removal, feeds, staging, uploads
-from mobility.services.accounts import ensure_demo_accounts
-from mobility.services.closing import Leave, StudyNotClosedError, close_study
-from mobility.services.demo_removal import NoDemoError, remove_demo
-from mobility.services.studies import StudyVaultError, create_study
-from mobility.services.vault import open_study
-from mobility.views.progress import batch_progress
-from reports.models import PlanIndicator, SavedView, Study, Tally
-from reports.services.access import save_view
+from mobility.base.errors import StagingUnavailableError, StudyClosedError
+from mobility.batches import staging
+from mobility.batches.progress import batch_progress
+from mobility.batches.queries import study_head
+from mobility.demo import loading as demo
+from mobility.demo import removal as demo_removal
+from mobility.demo.accounts import ensure_demo_accounts
+from mobility.demo.removal import NoDemoError, remove_demo
+from mobility.extracts.profiles import OPT_OUT
+from mobility.plans import closing
+from mobility.plans.closing import Leave, StudyNotClosedError, close_study
+from mobility.plans.studies import StudyVaultError, create_study
+from mobility.uploads import actions as uploads
+from mobility.uploads import admission
+from mobility.uploads.feeds import actions as feeds
+from mobility.vault import compaction
+from mobility.vault.keystore import Keystore, keystore
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.outbox import VaultPublication
+from mobility.vault.models.profiles import FeedToken
+from mobility.vault.models.subscribers import DayState, PresenceShard, VaultStudy
+from mobility.vault.studies import open_study
+from reports.accounts.access_models import SavedView
+from reports.sharing.actions import save_view
+from reports.studies.models import Study
+from reports.studies.plan_models import PlanIndicator
+from reports.studies.tally_models import Tally
 from tests.mobility.services.conftest import SCHEMA, SMALL, Pipeline, fresh, raising, some_people
 from tests.mobility.services.killing import Killed, dies, spread, statements_of
 from tests.mobility.services.test_subscribers import list_of, opted_out

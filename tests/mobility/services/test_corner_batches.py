@@ -2,9 +2,12 @@
 
 import pytest
 
-from mobility.models import Batch, DayState, VaultDay, VaultStudy
-from mobility.services import endings, publishing, reading, running
-from mobility.services.vault import open_study
+from mobility.batches import finalisation as endings
+from mobility.batches import reading, running
+from mobility.batches.publication import publishing
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import DayState, VaultDay, VaultStudy
+from mobility.vault.studies import open_study
 from tests.mobility.services.conftest import Pipeline, fresh, only
 from tests.mobility.services.test_totals import present_on
 

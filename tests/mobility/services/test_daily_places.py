@@ -13,18 +13,20 @@ import pytest
 from django.apps import apps
 from django.db import connections
 
-from ldp.entropy import derive_subkey
+from ldp.estimation.tallies import union
 from ldp.geo.grid import Grid
-from ldp.geo.sanitiser import LocationSanitiser
-from ldp.tallies import union
-from mobility.ingest.events import NO_VALUE
-from mobility.models import Batch, DayState, PresenceShard
-from mobility.profiles import OPT_OUT
-from mobility.services.closing import Leave, StudyNotClosedError, close_study, unpublished_days
-from mobility.services.vault import open_study
-from reports.models import Plan, Tally
-from reports.studyfile import StudyDefinition
-from reports.studyfile.definition import LocationDefinition
+from ldp.kernels.entropy import derive_subkey
+from ldp.keyed.noise.locations import LocationSanitiser
+from mobility.extracts.profiles import OPT_OUT
+from mobility.extracts.rows.events import NO_VALUE
+from mobility.plans.closing import Leave, StudyNotClosedError, close_study, unpublished_days
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import DayState, PresenceShard
+from mobility.vault.studies import open_study
+from reports.studies.plan_models import Plan
+from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.definition import LocationDefinition
+from reports.studies.tally_models import Tally
 from tests.mobility.ingest.night_study import night_study
 from tests.mobility.ingest.small_extract import asked_of, pseudonym_of
 from tests.mobility.services.conftest import MASTER_KEY, Pipeline, halves_of

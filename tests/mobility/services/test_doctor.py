@@ -9,15 +9,18 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from mobility.keystore import Keystore, keystore
-from mobility.models import Applied, Batch, PresenceShard, VaultPublication, VaultStudy
-from mobility.models.batch import KEY_PREFIX
+from mobility.batches import staging
+from mobility.batches.publication import presence_noise as presence_crossing
+from mobility.batches.publication.publishing import send_missing
+from mobility.batches.storages import Pieces, staging_storage
 from mobility.operations.doctor import sealed, storage, tallies
 from mobility.operations.findings import Level
-from mobility.services import presence_crossing, staging
-from mobility.services.publishing import send_missing
-from mobility.storages import Pieces, staging_storage
-from reports.models import Publication, Study, Tally, VisitorTally
+from mobility.vault.keystore import Keystore, keystore
+from mobility.vault.models.batch import KEY_PREFIX, Applied, Batch
+from mobility.vault.models.outbox import VaultPublication
+from mobility.vault.models.subscribers import PresenceShard, VaultStudy
+from reports.studies.models import Study
+from reports.studies.tally_models import Publication, Tally, VisitorTally
 from tests.mobility.services.conftest import lose_totals, only, some_people
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])

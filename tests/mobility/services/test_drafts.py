@@ -7,15 +7,15 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from mobility.models import PlanDraft, VaultStudy
-from mobility.services import drafts
-from mobility.services.plan_publishing import NotReviewedError, publish_draft
-from mobility.services.studies import create_study
-from reports.models import LedgerEntry
-from reports.models.ledger import LedgerKind
-from reports.services.ledger import record
-from reports.services.studies import StudyExistsError
-from reports.studyfile import StudyDefinition
+from mobility.plans import drafts
+from mobility.plans.models import PlanDraft
+from mobility.plans.publishing import NotReviewedError, publish_draft
+from mobility.plans.studies import create_study
+from mobility.vault.models.subscribers import VaultStudy
+from reports.ledger.actions import record
+from reports.ledger.models import LedgerEntry, LedgerKind
+from reports.studies.studyfile import StudyDefinition
+from reports.transfer.studies import StudyExistsError
 from tests.mobility.services.conftest import fresh
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]

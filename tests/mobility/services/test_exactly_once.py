@@ -11,20 +11,27 @@ from django.forms.models import model_to_dict
 from django.utils import timezone
 
 from ldp.errors import LdpError
-from ldp.tallies import Delta
+from ldp.estimation.tallies import Delta
 from mobility import models
-from mobility.errors import BatchFormatError, CancelError, SupersededError
-from mobility.keystore import keystore
-from mobility.models import Applied, Batch, Chunk, DayState, OutboxDelta, PresenceShard, VaultDay
-from mobility.profiles import OPT_OUT
-from mobility.services import coding, endings, merging, moves, publishing, reading, receipts, running, staging
-from mobility.services.blobs import successor
-from mobility.services.endings import cancel, fail
-from mobility.services.liveness import activate
-from mobility.services.sweeping import sweep
-from mobility.services.vault import open_study
-from reports.models import LedgerEntry, Publication, Study, Tally, VisitorTally
-from reports.services.publications import apply_publication
+from mobility.base.errors import BatchFormatError, CancelError, SupersededError
+from mobility.batches import coding, reading, running, staging
+from mobility.batches import finalisation as endings
+from mobility.batches.finalisation import cancel, fail
+from mobility.batches.liveness import activate
+from mobility.batches.publication import day_transitions as moves
+from mobility.batches.publication import merging, publishing, receipts
+from mobility.extracts.profiles import OPT_OUT
+from mobility.operations.sweeping import sweep
+from mobility.vault.blobs import successor
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Applied, Batch, Chunk
+from mobility.vault.models.outbox import OutboxDelta
+from mobility.vault.models.subscribers import DayState, PresenceShard, VaultDay
+from mobility.vault.studies import open_study
+from reports.ledger.models import LedgerEntry
+from reports.studies.models import Study
+from reports.studies.tally_models import Publication, Tally, VisitorTally
+from reports.transfer.publications import apply_publication
 from tests.mobility.services.conftest import SMALL, fresh, halves_of, lose_totals, raising, resume
 from tests.mobility.services.killing import KillAt, Killed, dies, run, spread, statements_of
 

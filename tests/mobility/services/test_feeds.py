@@ -10,11 +10,11 @@ from django.core.management import CommandError, call_command
 from django.forms.models import model_to_dict
 from django.utils import timezone
 
-from mobility.errors import FeedTokenError, KeyMissingError
-from mobility.keystore import keystore
-from mobility.models import FeedToken
-from mobility.services import feeds
-from reports.services.people import COMMAND_LINE
+from mobility.base.errors import FeedTokenError, KeyMissingError
+from mobility.uploads.feeds import actions as feeds
+from mobility.vault.keystore import keystore
+from mobility.vault.models.profiles import FeedToken
+from reports.accounts.actions import COMMAND_LINE
 from tests.mobility.services.conftest import fresh
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])

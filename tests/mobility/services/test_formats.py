@@ -14,11 +14,11 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
 
+from mobility.batches import outcomes
 from mobility.demo.extract import write_extract
 from mobility.demo.population import load_facts
-from mobility.models import Batch
-from mobility.profiles import SUBSCRIBERS
-from mobility.services import outcomes
+from mobility.extracts.profiles import SUBSCRIBERS
+from mobility.vault.models.batch import Batch
 from tests.mobility.services.conftest import Pipeline
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])

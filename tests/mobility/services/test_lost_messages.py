@@ -12,11 +12,12 @@ from kombu.message import Message
 from redis import Redis
 
 from mobility import tasks
+from mobility.batches import dispatching, reading, running
+from mobility.batches import fairness as sharing
 from mobility.celery import app
-from mobility.models import Batch, Chunk
-from mobility.operations import queues
-from mobility.services import dispatching, reading, running, sharing
-from mobility.services.sweeping import sweep
+from mobility.operations.sweeping import sweep
+from mobility.vault.models.batch import Batch, Chunk
+from mobility.workers import queues
 from scripts import services
 from tests.mobility.services.conftest import fresh
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from ldp import GrrChannel, KeyedPrf, PlanSpec, cmac64, derive_subkey, fake_data_answers, oracle_answers
-from ldp.params import Mechanism
-from mobility.models import Batch
-from reports.studyfile import StudyDefinition
+from ldp.privacy.plans import Mechanism
+from mobility.vault.models.batch import Batch
+from reports.studies.studyfile import StudyDefinition
 from tests.mobility import keyed
 from tests.mobility.services.conftest import MASTER_KEY, STUDY_FILE, Pipeline
 from tests.reference import Extract, read_extract, read_study

@@ -15,17 +15,20 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from mobility import errors, memory
-from mobility.errors import KeyAwayError, StagingUnavailableError
-from mobility.keystore import Keystore, keystore
-from mobility.models import Batch, Chunk
-from mobility.readers import parquet as parquet_reader
-from mobility.services import endings, reading, running, staging, sweeping, uploads
-from mobility.services.closing import Leave, StudyNotClosedError, close_study
-from mobility.services.endings import memory_problem
-from mobility.services.liveness import show_waiting
-from mobility.services.vault import open_study
-from mobility.views.incoming import status_of
+from mobility.base import errors, memory
+from mobility.base.errors import KeyAwayError, StagingUnavailableError
+from mobility.batches import finalisation as endings
+from mobility.batches import reading, running, staging
+from mobility.batches.finalisation import memory_problem
+from mobility.batches.liveness import show_waiting
+from mobility.extracts.readers import parquet as parquet_reader
+from mobility.operations import sweeping
+from mobility.plans.closing import Leave, StudyNotClosedError, close_study
+from mobility.uploads import actions as uploads
+from mobility.uploads.incoming import status_of
+from mobility.vault.keystore import Keystore, keystore
+from mobility.vault.models.batch import Batch, Chunk
+from mobility.vault.studies import open_study
 from tests.mobility.services.conftest import SMALL, Pipeline, fresh, raising
 from tests.mobility.services.test_formats import parquet, rows_of, zstd
 

@@ -12,9 +12,10 @@ from django.db.utils import IntegrityError
 from django.utils import timezone
 
 from ldp import Delta, PlanSpec
-from mobility.models import Batch, ExtractProfile, PlanDraft, VaultDay, VaultStudy
-from mobility.services import plan_publishing, studies, sweeping
-from mobility.services.drafts import (
+from mobility.operations import sweeping
+from mobility.plans import publishing as plan_publishing
+from mobility.plans import studies
+from mobility.plans.drafts import (
     DraftConflictError,
     DraftError,
     approve_draft,
@@ -24,15 +25,22 @@ from mobility.services.drafts import (
     submit_draft,
     withdraw_draft,
 )
-from mobility.services.plan_publishing import NotReviewedError, StudyHasDataError, obstacle, publish_draft
-from mobility.services.studies import create_study
-from reports.models import Indicator, LedgerEntry, Plan, PlanIndicator, Publication, Study, Tally
-from reports.selectors import current_plan, study_reports
-from reports.services.plans import PlanInUseError
-from reports.services.publications import PublicationError, apply_publication
-from reports.services.studies import StudyExistsError
-from reports.statement import privacy_statement
-from reports.studyfile import StudyDefinition
+from mobility.plans.models import PlanDraft
+from mobility.plans.publishing import NotReviewedError, StudyHasDataError, obstacle, publish_draft
+from mobility.plans.studies import create_study
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.profiles import ExtractProfile
+from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from reports.estimates.queries import current_plan, study_reports
+from reports.ledger.models import LedgerEntry
+from reports.privacy.statement.document import privacy_statement
+from reports.studies.models import Indicator, Study
+from reports.studies.plan_models import Plan, PlanIndicator
+from reports.studies.studyfile import StudyDefinition
+from reports.studies.tally_models import Publication, Tally
+from reports.transfer.plans import PlanInUseError
+from reports.transfer.publications import PublicationError, apply_publication
+from reports.transfer.studies import StudyExistsError
 from tests.mobility.services.conftest import fresh, raising
 from tests.mobility.services.killing import Killed, dies
 from tests.mobility.services.test_drafts import with_epsilon
@@ -131,7 +139,7 @@ class TestNewStudy:
     def test_a_crash_between_the_databases_is_taken_up(self, definition, monkeypatch, again):
         draft = approved(draft_new_study(definition, by="adam"))
         with monkeypatch.context() as dying:
-            dying.setattr("mobility.services.handover.announce", raising(Killed))
+            dying.setattr("mobility.batches.publication.handover.announce", raising(Killed))
             dying.setattr(studies, "_withdraw", raising(Killed))  # no handler of a dead process runs
             with pytest.raises(Killed):
                 publish_draft(draft, revision=1, by="adam")

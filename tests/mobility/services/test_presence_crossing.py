@@ -9,14 +9,19 @@ import jsonschema
 import numpy as np
 import pytest
 
-from ldp.presence_noise import noise_delta
-from ldp.tallies import Delta
-from mobility.models import Batch, OutboxDelta, PresenceShard, VaultDay, VaultPublication, VaultStudy
-from mobility.services import intake, merging, outcomes, publishing
-from mobility.services.closing import Leave, StudyNotClosedError, close_study
-from mobility.services.vault import open_study
-from reports.models import Plan, Study
-from reports.services.publications import PublicationError, apply_publication
+from ldp.estimation.tallies import Delta
+from ldp.keyed.noise.presence import noise_delta
+from mobility.batches import outcomes
+from mobility.batches import requests as intake
+from mobility.batches.publication import merging, publishing
+from mobility.plans.closing import Leave, StudyNotClosedError, close_study
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.outbox import OutboxDelta, VaultPublication
+from mobility.vault.models.subscribers import PresenceShard, VaultDay, VaultStudy
+from mobility.vault.studies import open_study
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.transfer.publications import PublicationError, apply_publication
 from tests.mobility.services.conftest import SCHEMA, Pipeline, raising, resume, some_people
 from tests.mobility.services.killing import dies, spread, statements_of
 

@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from mobility.errors import StudyClosedError
-from mobility.models import Batch, ExtractProfile, VaultStudy
-from mobility.profiles.errors import ProfileExistsError, ProfileUsedError
-from mobility.profiles.parse import parse_profile, read_profile
-from mobility.profiles.typed import TypedProfile
-from mobility.services import outcomes
-from mobility.services.profiles import create_profile, delete_profile
-from reports.studyfile import StudyDefinition
+from mobility.base.errors import StudyClosedError
+from mobility.batches import outcomes
+from mobility.extracts.profiles.errors import ProfileExistsError, ProfileUsedError
+from mobility.extracts.profiles.parse import parse_profile, read_profile
+from mobility.extracts.profiles.typed import TypedProfile
+from mobility.uploads.profiles import create_profile, delete_profile
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.profiles import ExtractProfile
+from mobility.vault.models.subscribers import VaultStudy
+from reports.studies.studyfile import StudyDefinition
 from tests.mobility.profiles import made_profiles
 from tests.mobility.profiles.made_profiles import PROFILE, edited
 from tests.mobility.services.conftest import fresh

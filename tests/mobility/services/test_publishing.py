@@ -9,13 +9,15 @@ import pytest
 from django.apps import apps
 from django.db import connections
 
-from mobility.columns import pack_columns, steps
-from mobility.kernels import SAME
-from mobility.models import Applied, Batch, OutboxDelta, PresenceShard, VaultPublication, VaultStudy
-from mobility.profiles import OPT_OUT, SUBSCRIBERS
-from mobility.sealing import seal
-from mobility.services.outcomes import notes_for_reader
-from mobility.services.vault import open_study
+from mobility.batches.outcomes import notes_for_reader
+from mobility.extracts.profiles import OPT_OUT, SUBSCRIBERS
+from mobility.vault.kernels import SAME
+from mobility.vault.models.batch import Applied, Batch
+from mobility.vault.models.outbox import OutboxDelta, VaultPublication
+from mobility.vault.models.subscribers import PresenceShard, VaultStudy
+from mobility.vault.sealing import seal
+from mobility.vault.state.columns import pack_columns, steps
+from mobility.vault.studies import open_study
 from tests.mobility.services.conftest import Pipeline, only, some_people
 from tests.mobility.services.test_subscribers import (
     EVENT_COLUMNS,

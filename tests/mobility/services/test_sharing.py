@@ -16,14 +16,17 @@ import pytest
 from django.db import InterfaceError, OperationalError, connections
 from django.utils import timezone
 
-from mobility.errors import BatchFormatError, StagingUnavailableError
-from mobility.models import Batch, Chunk, ShardRun
+from mobility.base.errors import BatchFormatError, StagingUnavailableError
+from mobility.batches import fairness as sharing
+from mobility.batches import reading, running
+from mobility.batches.finalisation import cancel
+from mobility.batches.liveness import next_sign
+from mobility.batches.publication import merging
+from mobility.operations import sweeping
 from mobility.operations.models import WorkerSign
-from mobility.operations.signs import SILENT_S
-from mobility.services import merging, reading, running, sharing, sweeping
-from mobility.services.endings import cancel
-from mobility.services.liveness import next_sign
-from mobility.services.vault import open_study
+from mobility.vault.models.batch import Batch, Chunk, ShardRun
+from mobility.vault.studies import open_study
+from mobility.workers.signs import SILENT_S
 from tests.mobility.services.conftest import Pipeline, fresh, raising
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])

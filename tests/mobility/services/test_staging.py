@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobility.errors import KeyMissingError, SealBrokenError, StagingUnavailableError
-from mobility.keystore import keystore
-from mobility.models import Batch
-from mobility.sealing import stream_key, unseal
-from mobility.services import staging
-from mobility.services.staging import UploadReader
-from mobility.storages import Pieces, staging_storage
+from mobility.base.errors import KeyMissingError, SealBrokenError, StagingUnavailableError
+from mobility.batches import staging
+from mobility.batches.staging import UploadReader
+from mobility.batches.storages import Pieces, staging_storage
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Batch
+from mobility.vault.sealing import stream_key, unseal
 from tests.mobility.services.conftest import SMALL, raising
 from tests.mobility.staged import staged
 

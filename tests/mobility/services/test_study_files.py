@@ -10,13 +10,16 @@ import jsonschema
 import pytest
 from django.core.management import CommandError, call_command
 
-from mobility.models import PlanDraft, VaultStudy
-from mobility.services.drafts import definition_hash, draft_new_study
-from mobility.services.studies import create_study
-from mobility.services.study_files import StudyImportError, export_draft, export_study, import_study
-from reports.models import LedgerEntry, Plan, Study
-from reports.services.studies import StudyExistsError
-from reports.studyfile import StudyDefinition
+from mobility.plans.drafts import definition_hash, draft_new_study
+from mobility.plans.models import PlanDraft
+from mobility.plans.studies import create_study
+from mobility.plans.study_files import StudyImportError, export_draft, export_study, import_study
+from mobility.vault.models.subscribers import VaultStudy
+from reports.ledger.models import LedgerEntry
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.studies.studyfile import StudyDefinition
+from reports.transfer.studies import StudyExistsError
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "docs" / "study_export.schema.json").read_text())

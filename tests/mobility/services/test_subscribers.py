@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from django.core.management import CommandError
 
+from mobility.batches import outcomes
+from mobility.extracts.profiles import DEFAULT, OPT_OUT, SUBSCRIBERS
 from mobility.management import batch_command
-from mobility.models import AnswerShard, Batch, DayState, OptOutShard, PresenceShard
-from mobility.profiles import DEFAULT, OPT_OUT, SUBSCRIBERS
-from mobility.services import outcomes
-from mobility.services.vault import OpenStudy, open_study
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import AnswerShard, DayState, OptOutShard, PresenceShard
+from mobility.vault.studies import OpenStudy, open_study
 from tests.mobility.services.conftest import Pipeline
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])

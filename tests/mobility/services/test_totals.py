@@ -7,13 +7,14 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from ldp.tallies import union
-from mobility.errors import DayStateError, TooManyBadRowsError
-from mobility.ingest.counts import RowCounts
-from mobility.models import Batch, DayState, VaultDay
-from mobility.profiles.definition import default_profile
-from mobility.services import outcomes, reading
-from reports.models import Plan
+from ldp.estimation.tallies import union
+from mobility.base.errors import DayStateError, TooManyBadRowsError
+from mobility.batches import outcomes, reading
+from mobility.extracts.profiles.definition import default_profile
+from mobility.extracts.rows.counts import RowCounts
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import DayState, VaultDay
+from reports.studies.plan_models import Plan
 from tests.mobility.services.conftest import STUDY_FILE, Pipeline, halves_of, only
 from tests.reference import read_extract, read_study
 

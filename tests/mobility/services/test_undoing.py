@@ -9,13 +9,16 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
+from mobility.batches import requests as intake
+from mobility.batches.publication import undoing
+from mobility.batches.publication.undoing import UndoDecisionError, UndoWaitsError
 from mobility.management import batch_command
-from mobility.models import Batch, DayUndo, VaultDay, VaultStudy
-from mobility.services import intake, undoing
-from mobility.services.undoing import UndoDecisionError, UndoWaitsError
-from reports.models import LedgerEntry, Plan
-from reports.models.ledger import LedgerKind
-from reports.services.ledger import record
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from mobility.vault.models.undo import DayUndo
+from reports.ledger.actions import record
+from reports.ledger.models import LedgerEntry, LedgerKind
+from reports.studies.plan_models import Plan
 from tests.mobility.services.conftest import SMALL
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)

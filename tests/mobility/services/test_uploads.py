@@ -9,15 +9,20 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from mobility import errors
-from mobility.errors import NoRoomError, OffsetError, SupersededError, UploadBrokenError
-from mobility.keystore import keystore
-from mobility.models import Batch, VaultStudy
-from mobility.profiles.errors import ProfileMissingError
-from mobility.services import admission, holding, staging, sweeping, uploads
-from mobility.services.staging import UploadReader
-from mobility.services.vault import open_study
-from mobility.storages import staging_storage
+from mobility.base import errors
+from mobility.base.errors import NoRoomError, OffsetError, SupersededError, UploadBrokenError
+from mobility.batches import staging
+from mobility.batches.staging import UploadReader
+from mobility.batches.storages import staging_storage
+from mobility.extracts.profiles.errors import ProfileMissingError
+from mobility.operations import sweeping
+from mobility.uploads import actions as uploads
+from mobility.uploads import admission
+from mobility.uploads import leases as holding
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultStudy
+from mobility.vault.studies import open_study
 from tests.mobility.services.conftest import fresh, looks_abandoned, raising
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)

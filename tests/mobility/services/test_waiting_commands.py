@@ -10,10 +10,10 @@ import pytest
 from django.core.management import call_command
 from django.db import OperationalError, connections
 
-from mobility.errors import MobilityError
+from mobility.base.errors import MobilityError
 from mobility.management import batch_command, patience
 from mobility.management.patience import DatabasesAwayError, patiently
-from reports.studyfile import StudyDefinition
+from reports.studies.studyfile import StudyDefinition
 from tests.mobility.services.conftest import SMALL
 from tests.mobility.services.killing import KillAt, run, spread
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from django.db import OperationalError
 
-from mobility.keystore import keystore
-from mobility.models import Batch
-from mobility.services import outcomes, staging, watching
-from mobility.services.staging import UploadReader
-from reports.studyfile import StudyDefinition
+from mobility.batches import outcomes, staging
+from mobility.batches.staging import UploadReader
+from mobility.uploads import watched_folder as watching
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Batch
+from reports.studies.studyfile import StudyDefinition
 from tests.mobility.services.conftest import Pipeline, raising
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)

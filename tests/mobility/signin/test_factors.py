@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from mobility.signin.sessions import forget_ended
 from mobility.signin.views import browser_in_words
-from reports.models.ledger import LedgerEntry
-from reports.policies import Role
+from reports.ledger.models import LedgerEntry
+from reports.studies.policies import Role
 from tests.mobility.signin.totp import PERIOD_S, code_of
 
 pytestmark = pytest.mark.django_db

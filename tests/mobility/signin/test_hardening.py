@@ -14,8 +14,8 @@ from django.core.checks.registry import registry
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from mobility.plans.pages.study_form import StudyForm
 from mobility.signin import checks
-from mobility.views.study_form import StudyForm
 
 ROOT = Path(__file__).parents[3]
 # What docs/sign_in.md says for a site that strangers can reach.
@@ -29,8 +29,8 @@ PRODUCTION = {
 }  # fmt: skip
 # Programs with a token in a header, or an address that only reads: nothing that a forged page could use.
 WITHOUT_CSRF = {
-    "mobility.views.api": {"extract", "batch"},
-    "reports.api.intake": {"state", "study", "publication", "receipts", "closed"},
+    "mobility.uploads.api.views": {"extract", "batch"},
+    "reports.transfer.views": {"state", "study", "publication", "receipts", "closed"},
     "reports.api.door": {"answer"},
 }
 

@@ -7,9 +7,9 @@ from allauth.socialaccount.models import SocialAccount, SocialToken
 from django.contrib.auth.models import User
 from django.test import Client
 
-from mobility.signin.newcomers import free_username
-from reports.models.ledger import LedgerEntry
-from reports.policies import Role, roles_of
+from mobility.signin.oidc.newcomers import free_username
+from reports.ledger.models import LedgerEntry
+from reports.studies.policies import Role, roles_of
 from tests.mobility.signin.conftest import at_provider, question
 
 pytestmark = pytest.mark.django_db

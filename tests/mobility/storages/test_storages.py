@@ -8,8 +8,8 @@ import pytest
 from django.core.files.storage import storages
 from django.test import override_settings
 
-from mobility.errors import StagingUnavailableError
-from mobility.storages import Pieces, staging_storage
+from mobility.base.errors import StagingUnavailableError
+from mobility.batches.storages import Pieces, staging_storage
 from tests.mobility.conftest import S3
 
 
@@ -124,7 +124,7 @@ class TestBucket:
     )  # fmt: skip
     def test_a_service_that_fails_can_be_asked_again(self, s3_server, change, words):
         options = S3 | {"endpoint_url": s3_server} | change
-        staging = {"BACKEND": "mobility.storages.bucket.StagingBucket", "OPTIONS": options}
+        staging = {"BACKEND": "mobility.batches.storages.bucket.StagingBucket", "OPTIONS": options}
         with override_settings(STORAGES={"staging": staging}):
             storage = storages["staging"]
             storage.client_config.retries = {"total_max_attempts": 1}

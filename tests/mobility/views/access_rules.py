@@ -9,7 +9,7 @@ its end) goes into ELSEWHERE, with the tests that it has.
 
 from dataclasses import dataclass, field
 
-from reports.policies import EXPORTERS, OPENERS, OVERSEERS, READERS, Role
+from reports.studies.policies import EXPORTERS, OPENERS, OVERSEERS, READERS, Role
 
 OPERATORS = frozenset({Role.OPERATOR})
 ADMINISTRATORS = frozenset({Role.ADMINISTRATOR})

@@ -13,16 +13,23 @@ from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
-from mobility.models import Batch, DayUndo, FeedToken, VaultStudy
-from mobility.profiles.typed import TypedProfile
-from mobility.runtime import private_folder
-from mobility.services import dispatching, running
-from mobility.services.drafts import draft_of_study
-from mobility.services.profiles import create_profile
-from mobility.services.studies import create_study
-from reports.models import BudgetCap, BudgetPopulation, DayNote, SavedView, Study, StudyGrant
-from reports.policies import Role
-from reports.studyfile import parse_study
+from mobility.base.runtime import private_folder
+from mobility.batches import dispatching, running
+from mobility.extracts.profiles.typed import TypedProfile
+from mobility.plans.drafts import draft_of_study
+from mobility.plans.studies import create_study
+from mobility.uploads.profiles import create_profile
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.profiles import FeedToken
+from mobility.vault.models.subscribers import VaultStudy
+from mobility.vault.models.undo import DayUndo
+from reports.accounts.access_models import SavedView
+from reports.estimates.models import DayNote
+from reports.privacy.models import BudgetCap, BudgetPopulation
+from reports.studies.grant_models import StudyGrant
+from reports.studies.models import Study
+from reports.studies.policies import Role
+from reports.studies.studyfile import parse_study
 from tests.conftest import folder_settings
 from tests.mobility.views.access_rules import RULES
 from tests.mobility.views.small_study import STUDY

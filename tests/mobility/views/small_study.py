@@ -5,7 +5,7 @@ from base64 import b64encode
 from django.http import HttpResponse
 from django.test import Client
 
-from mobility.models import Batch
+from mobility.vault.models.batch import Batch
 from tests.study_text import columns, daily, static, study_text
 
 STUDY_URL = "/operator/fair/"

@@ -15,17 +15,22 @@ from django.test import Client
 from django.utils import timezone
 
 from mobility import models
-from mobility.errors import NoRoomError, StagingUnavailableError
-from mobility.keystore import keystore
-from mobility.models import Batch, FeedToken, VaultStudy
-from mobility.services import feeds, staging, uploads
-from mobility.services.staging import UploadReader
-from mobility.services.sweeping import sweep
-from reports.models import LedgerEntry, LedgerKind, Study, StudyGrant
-from reports.models.grant import today
-from reports.policies import Role
-from reports.services.grants import give_grant, withdraw_grant
-from reports.services.people import COMMAND_LINE, set_roles
+from mobility.base.errors import NoRoomError, StagingUnavailableError
+from mobility.batches import staging
+from mobility.batches.staging import UploadReader
+from mobility.operations.sweeping import sweep
+from mobility.uploads import actions as uploads
+from mobility.uploads.feeds import actions as feeds
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.profiles import FeedToken
+from mobility.vault.models.subscribers import VaultStudy
+from reports.accounts.actions import COMMAND_LINE, set_roles
+from reports.accounts.grants import give_grant, withdraw_grant
+from reports.ledger.models import LedgerEntry, LedgerKind
+from reports.studies.grant_models import StudyGrant, today
+from reports.studies.models import Study
+from reports.studies.policies import Role
 from tests.mobility.views.pages import IN_BOTH, html_of, page, says, text_of
 from tests.mobility.views.small_study import GOOD, extract, rows
 

@@ -1,5 +1,5 @@
 """Days and sources on the calendar, and checks of files on the page of a batch."""
-# Which day is complete and what is unusual: tests/mobility/quality.
+# Which day is complete and what is unusual: tests/mobility/batches/quality.
 
 import csv
 import io
@@ -11,11 +11,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from mobility.models import Batch, ExtractProfile, VaultDay, VaultStudy
-from mobility.quality.coverage import coverage_of
-from mobility.services import uploads
-from mobility.services.studies import create_study
-from reports.studyfile import parse_study
+from mobility.batches.quality.coverage import coverage_of
+from mobility.plans.studies import create_study
+from mobility.uploads import actions as uploads
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.profiles import ExtractProfile
+from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from reports.studies.studyfile import parse_study
 from tests.mobility.quality.deliveries_by_hand import day_hours
 from tests.mobility.views.pages import AS_OPERATOR, html_of, page, says, text_of
 from tests.mobility.views.small_study import STUDY, STUDY_URL

@@ -13,15 +13,21 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from mobility import wording
-from mobility.handover import HandoverRefusedError, HandoverWaitsError
-from mobility.ingest.counts import IGNORED, REJECTED
-from mobility.keystore import keystore
-from mobility.models import Batch, DayUndo, Handover, VaultDay, VaultPublication, VaultStudy
-from mobility.services import handover, intake, outcomes
-from mobility.services.studies import create_study
-from reports.policies import Role
-from reports.studyfile import parse_study
+from mobility.batches import outcomes
+from mobility.batches import requests as intake
+from mobility.batches import texts as wording
+from mobility.batches.publication import handover
+from mobility.batches.publication.analyst_server import HandoverRefusedError, HandoverWaitsError
+from mobility.extracts.rows.counts import IGNORED, REJECTED
+from mobility.plans.studies import create_study
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.handover import Handover
+from mobility.vault.models.outbox import VaultPublication
+from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from mobility.vault.models.undo import DayUndo
+from reports.studies.policies import Role
+from reports.studies.studyfile import parse_study
 from tests.mobility.views.pages import AS_OPERATOR, check_markup, html_of, page, said, says, text_of
 from tests.mobility.views.small_study import GOOD, STUDY, STUDY_URL, extract, put, rows
 

@@ -7,15 +7,15 @@ import pytest
 from django.template.backends.django import Template
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from mobility.models import Batch, VaultStudy
-from mobility.services import feeds
+from mobility.uploads.feeds import actions as feeds
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultStudy
+from reports.accounts.actions import COMMAND_LINE
 from reports.api.door import _resolver as resolver_of_the_api
-from reports.models import StudyGrant
-from reports.models.grant import today
-from reports.policies import EXPORTERS, SEES_ALL, Role
-from reports.selectors import Window
-from reports.services import access
-from reports.services.people import COMMAND_LINE
+from reports.estimates.queries import Window
+from reports.sharing import actions as access
+from reports.studies.grant_models import StudyGrant, today
+from reports.studies.policies import EXPORTERS, SEES_ALL, Role
 from tests.mobility.views.access_rules import ELSEWHERE, READING, RULES
 from tests.mobility.views.conftest import OTHER, OWN, UNKNOWN, YESTERDAY
 from tests.mobility.views.pages import IN_BOTH

@@ -7,8 +7,9 @@ from html import unescape
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from mobility.models import Batch, ExtractProfile
-from mobility.profiles.typed import TypedProfile
+from mobility.extracts.profiles.typed import TypedProfile
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.profiles import ExtractProfile
 from tests.mobility.views.pages import AS_OPERATOR, html_of, lacks, page, says, text_of
 
 pytestmark = [*AS_OPERATOR, pytest.mark.usefixtures("study")]

@@ -14,15 +14,17 @@ from django.core.files.uploadhandler import MemoryFileUploadHandler, TemporaryFi
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from mobility import errors
-from mobility.errors import NoRoomError, StagingUnavailableError, UploadBrokenError
-from mobility.keystore import keystore
-from mobility.models import Batch, VaultStudy
-from mobility.services import staging, uploads
-from mobility.services.staging import UploadReader
-from mobility.views import incoming
-from reports.api.problems import CONTENT_TYPE
-from reports.policies import Role
+from mobility.base import errors
+from mobility.base.errors import NoRoomError, StagingUnavailableError, UploadBrokenError
+from mobility.batches import staging
+from mobility.batches.staging import UploadReader
+from mobility.uploads import actions as uploads
+from mobility.uploads import incoming
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultStudy
+from reports.base.problems import CONTENT_TYPE
+from reports.studies.policies import Role
 from tests.mobility.views.pages import AS_OPERATOR, html_of, page
 from tests.mobility.views.small_study import GOOD, STUDY_URL, TUS, UPLOADS_URL, begin, put, rows, send
 

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from jsonschema import Draft202012Validator
 
-from reports.services import access
+from reports.sharing import actions as access
 from tests.reports.exports.conftest import computed, located  # noqa: F401  # fixtures
 
 

@@ -17,19 +17,24 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from ldp import PlanSpec
-from ldp.tallies import Delta
-from reports import handover, models
-from reports.composition import losses_of
-from reports.handover import Envelope, digest_of, to_body
-from reports.ledger_chain import canonical_hash
-from reports.models import LedgerEntry, LedgerKind, Plan, Publication, Sender, SentStudy, Study, VisitorTally
-from reports.policies import Role
-from reports.services.budgets import propose_cap
-from reports.services.intake import adopt_studies, register_sender
-from reports.services.ledger import record
-from reports.services.publications import apply_publication
-from reports.services.studies import ON_SERVER, Approval, create_study_rows, delete_study_rows, plan_hash
-from reports.studyfile import parse_study
+from ldp.estimation.tallies import Delta
+from reports import models
+from reports.ledger.actions import record
+from reports.ledger.chain import canonical_hash
+from reports.ledger.models import LedgerEntry, LedgerKind
+from reports.privacy.budget.actions import propose_cap
+from reports.privacy.composition import losses_of
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.studies.policies import Role
+from reports.studies.studyfile import parse_study
+from reports.studies.tally_models import Publication, VisitorTally
+from reports.transfer import messages as handover
+from reports.transfer.actions import adopt_studies, register_sender
+from reports.transfer.messages import Envelope, digest_of, to_body
+from reports.transfer.models import Sender, SentStudy
+from reports.transfer.publications import apply_publication
+from reports.transfer.studies import ON_SERVER, Approval, create_study_rows, delete_study_rows, plan_hash
 from tests.reports.views.conftest import signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]

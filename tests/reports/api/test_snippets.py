@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from reports import selectors
+from reports.estimates import queries as selectors
+from reports.estimates.queries import Window
 from reports.exports.records import report_record
-from reports.selectors import Window
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

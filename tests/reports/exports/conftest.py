@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from reports import tasks
-from reports.models import DensityMap, Study
-from reports.selectors import Window
-from reports.services import densities
+from reports.estimates.queries import Window
+from reports.maps import actions as densities
+from reports.maps.models import DensityMap
+from reports.studies.models import Study
 from tests.reports import map_factory
 
 WHOLE = Window(1, 4)

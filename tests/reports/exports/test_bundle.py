@@ -13,13 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reports.estimates.models import DayNote
+from reports.estimates.queries import visitor_unions
 from reports.exports import bundle
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
 from reports.exports.records import to_json
 from reports.exports.selection import select_study
-from reports.models import DayNote, Study, Tally
-from reports.selectors import visitor_unions
+from reports.studies.models import Study
+from reports.studies.tally_models import Tally
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +29,7 @@ HEAVY = ("matplotlib", "fpdf", "xlsxwriter", "fontTools", "PIL", "ninja", "pydan
 PROGRAM = f"""
 import json, sys, django
 django.setup()
-import mobility.urls, reports.urls, reports.exports.formats, reports.templatetags.downloads
+import mobility.urls, reports.urls, reports.exports.formats.choosing, reports.templatetags.downloads
 from django.urls import reverse
 reverse("reading:docs")
 print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))

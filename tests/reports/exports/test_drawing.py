@@ -20,19 +20,23 @@ from django.urls import reverse
 from django.utils import translation
 from PIL import Image
 
-from reports import maps, wording
-from reports.exports import canvas, drawing, letters, map_drawing
+from reports.base import formats as wording
+from reports.base.status import Status
+from reports.base.version import software
+from reports.estimates.models import DayNote
+from reports.estimates.options import DaysOptions, ReportOptions, ordered, shown_value
+from reports.estimates.queries import Window, indicator_reports
+from reports.exports.drawing import canvas, letters
+from reports.exports.drawing import maps as map_drawing
+from reports.exports.drawing import pages as drawing
+from reports.exports.drawing.letters import REPLACEMENT, legible, letters_note
 from reports.exports.errors import ExportError
 from reports.exports.facts import as_mapping
-from reports.exports.formats import render_file
-from reports.exports.letters import REPLACEMENT, legible, letters_note
+from reports.exports.formats.choosing import render_file
 from reports.exports.pdf.results import Extent
 from reports.exports.selection import select_days, select_study, select_summary, select_window
-from reports.models import DayNote, Study
-from reports.options import DaysOptions, ReportOptions, ordered, shown_value
-from reports.selectors import Window, indicator_reports
-from reports.status import Status
-from reports.version import software
+from reports.maps import zones as maps
+from reports.studies.models import Study
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
 from tests.reports.map_factory import ZONES

@@ -18,17 +18,19 @@ import shapely
 from django.urls import reverse
 from PIL import Image
 
-from reports import maps_density
-from reports.exports import map_drawing
-from reports.exports.places import provenance, select_places, square_columns
-from reports.exports.places_formats import PLACES_FORMATS, places_formats
-from reports.geography.hexagons import finest_resolution, hexagon_ring
-from reports.geography.projection import LocalProjection
-from reports.geography.stored import NO_ZONE
-from reports.locations import location_windows, windows_with_maps
-from reports.models import DensityMap, LocationTally, Study
-from reports.options import ReportOptions
-from reports.studyfile import StudyDefinition
+from reports.estimates.locations import location_windows, windows_with_maps
+from reports.estimates.options import ReportOptions
+from reports.exports.drawing import maps as map_drawing
+from reports.exports.places.formats import PLACES_FORMATS, places_formats
+from reports.exports.places.selection import provenance, select_places, square_columns
+from reports.maps import density as maps_density
+from reports.maps.models import DensityMap
+from reports.studies.geography.hexagons import finest_resolution, hexagon_ring
+from reports.studies.geography.projection import LocalProjection
+from reports.studies.geography.stored import NO_ZONE
+from reports.studies.location_models import LocationTally
+from reports.studies.models import Study
+from reports.studies.studyfile import StudyDefinition
 from tests.reports.exports.conftest import WHOLE
 from tests.reports.map_factory import GRID, ZONES
 from tests.reports.test_studyfile_location import AREA, STUDY, parse, problems

@@ -11,22 +11,23 @@ import openpyxl
 import polars
 import pytest
 
-from reports import compare
-from reports.compare import Kind
-from reports.exports import spreadsheet
-from reports.exports.columns import NAMES
+from reports.base.version import software
+from reports.compare import queries as compare
+from reports.compare.queries import Kind
+from reports.estimates.models import DayNote
+from reports.estimates.queries import LEVEL, Window, indicator_reports
 from reports.exports.comparisons import comparison_findings
 from reports.exports.errors import ExportError
 from reports.exports.findings import WRITERS
-from reports.exports.formats import render_file
+from reports.exports.formats import spreadsheet
+from reports.exports.formats.choosing import render_file
+from reports.exports.formats.columns import NAMES
 from reports.exports.movements import movement_findings
 from reports.exports.records import ESTIMATE_NAMES, REPORT_NAMES, report_record, to_json
 from reports.exports.selection import select_days, select_study, select_window
-from reports.models import DayNote, Study
-from reports.movement import movement
-from reports.movement_figures import Show
-from reports.selectors import LEVEL, Window, indicator_reports
-from reports.version import software
+from reports.movement.figures import Show
+from reports.movement.queries import movement
+from reports.studies.models import Study
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ import geopandas as gpd
 import pytest
 from shapely import box
 
-from reports.studyfile import StudyFileError, parse_study
+from reports.studies.studyfile import StudyFileError, parse_study
 from tests.study_text import AREA, columns, static, study_text
 
 STUDY = study_text(

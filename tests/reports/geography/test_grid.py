@@ -14,15 +14,27 @@ from pyproj import Geod
 from shapely import LineString, MultiPolygon, Point, Polygon, box
 
 from ldp.geo.grid import Grid
-from reports.geography import areas
-from reports.geography.areas import bounds_in_metres, cells_in_metres, projection_of, shapes_of, surroundings
-from reports.geography.display import pixel_m, shown_zones
-from reports.geography.grid import GridError, grid_codes_of_cells, land_mask, make_grid, zone_of_grid_cells
-from reports.geography.projection import LocalProjection, distance_error, projection_around
-from reports.geography.shapes import in_metres, of_features, of_geometry
-from reports.geography.stored import NO_ZONE, GridMap
-from reports.models import Area
-from reports.studyfile import StudyDefinition
+from reports.studies.geography import areas
+from reports.studies.geography.areas import (
+    bounds_in_metres,
+    cells_in_metres,
+    projection_of,
+    shapes_of,
+    surroundings,
+)
+from reports.studies.geography.display import pixel_m, shown_zones
+from reports.studies.geography.grid import (
+    GridError,
+    grid_codes_of_cells,
+    land_mask,
+    make_grid,
+    zone_of_grid_cells,
+)
+from reports.studies.geography.projection import LocalProjection, distance_error, projection_around
+from reports.studies.geography.shapes import in_metres, of_features, of_geometry
+from reports.studies.geography.stored import NO_ZONE, GridMap
+from reports.studies.models import Area
+from reports.studies.studyfile import StudyDefinition
 from tests.reports import report_factory as factory
 from tests.reports.geography.places import EAST, WEST, frame, parse, problems, written, zones
 
@@ -247,7 +259,7 @@ def test_what_is_far_away_is_clipped_or_left_out():
 
 
 def test_layers_together_are_coarse_enough_for_a_page(monkeypatch):
-    monkeypatch.setattr("reports.geography.layers.MAX_LAYER_VERTICES", 40)
+    monkeypatch.setattr("reports.studies.geography.layers.MAX_LAYER_VERTICES", 40)
     files = {name: written(frame([WIGGLE]), name) for name in ("a.gpkg", "b.gpkg")}
     parsed = parse('layers = ["a.gpkg", "b.gpkg"]\n', files)
     assert 10 < sum(len(path) for layer in parsed.area.layers for path in layer.paths) <= 40
@@ -288,7 +300,7 @@ def test_masks_are_one_valid_shape_near_the_area_and_bounded(monkeypatch):
     nothing = parse('land = "l.gpkg"\n', {"l.gpkg": written(frame([box(50, 10, 51, 11)]), "l.gpkg")})
     assert nothing.notes == ["l.gpkg: features: hold nothing near the area"]
     assert nothing.area.land == {"type": "MultiPolygon", "coordinates": []}
-    monkeypatch.setattr("reports.geography.layers.MAX_MASK_VERTICES", 4)
+    monkeypatch.setattr("reports.studies.geography.layers.MAX_MASK_VERTICES", 4)
     (found,) = problems('water = "w.gpkg"\n', {"w.gpkg": written(frame([WEST]), "w.gpkg")})
     assert found == "w.gpkg: features: must have at most 4 vertices around the area: simplify it first, got 5"
 
@@ -338,7 +350,7 @@ def test_zones_of_a_study_from_before_there_were_maps_get_outlines_and_others_ar
 
 
 def test_zones_are_shown_with_fewer_vertices_and_keep_their_borders(monkeypatch):
-    monkeypatch.setattr("reports.geography.display.MAX_VERTICES", 400)
+    monkeypatch.setattr("reports.studies.geography.display.MAX_VERTICES", 400)
     west, east = jagged(6.8, 6.9), jagged(6.9, 7.0)
     # A neighbour of both: where the three meet, its own border is straight.
     top = [at for at in dict.fromkeys((*west.exterior.coords, *east.exterior.coords)) if at[1] == 47.7]

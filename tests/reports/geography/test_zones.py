@@ -10,7 +10,7 @@ import pytest
 import shapely
 from shapely import LineString, Polygon, box, wkt
 
-from reports.geography.areas import shapes_of
+from reports.studies.geography.areas import shapes_of
 from tests.reports.geography import places
 from tests.reports.geography.places import EAST, WEST, frame, parse, problem_of_zones, written, zones
 
@@ -196,7 +196,7 @@ class TestLimits:
     def test_a_zip_file_may_hold_a_geopackage_but_a_bomb_is_not_unpacked(self, monkeypatch):
         files = {"a/z.gpkg": written(two(), "z.gpkg"), "__MACOSX/a/._z.gpkg": b"rubbish"}
         assert zones(zipped(**files), "z.zip").area.zones == ("West", "East")
-        monkeypatch.setattr("reports.geography.containers.MAX_UNPACKED_BYTES", 1_000_000)
+        monkeypatch.setattr("reports.studies.geography.containers.MAX_UNPACKED_BYTES", 1_000_000)
         packed = zipped(**{"z.shp": bytes(1_000_001)})
         assert len(packed) < 5_000
         assert problem_of_zones(packed, "z.zip") == "content: must be at most 1 MB unpacked"
@@ -209,12 +209,12 @@ class TestLimits:
         assert "must hold positions of one length" in problem_of_zones(collection(uneven), "z.json")
 
     def test_sizes_are_bounded(self, monkeypatch):
-        monkeypatch.setattr("reports.geography.zones.MAX_ZONES", 1)
+        monkeypatch.setattr("reports.studies.geography.zones.MAX_ZONES", 1)
         for name in ("z.gpkg", "z.geojson"):
             assert problem_of_zones(two(), name) == "features: must be at most 1 zones, got 2"
-        monkeypatch.setattr("reports.geography.zones.MAX_ZONES", 2)
-        monkeypatch.setattr("reports.geography.zones.MAX_VERTICES", 9)
+        monkeypatch.setattr("reports.studies.geography.zones.MAX_ZONES", 2)
+        monkeypatch.setattr("reports.studies.geography.zones.MAX_VERTICES", 9)
         said = "features: must have at most 9 vertices together: simplify the zones first, got 10"
         assert problem_of_zones(two()) == said
-        monkeypatch.setattr("reports.geography.sources.MAX_FILE_BYTES", 10)
+        monkeypatch.setattr("reports.studies.geography.sources.MAX_FILE_BYTES", 10)
         assert problem_of_zones(two()).startswith("size: must be at most")

@@ -10,17 +10,17 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 from django.urls import reverse
 
-from reports.compare import compare_windows
+from reports.compare.queries import compare_windows
+from reports.estimates.options import DaysOptions, ReportOptions
+from reports.estimates.queries import Window
 from reports.exports.comparisons import comparison_findings
 from reports.exports.findings import WRITERS
-from reports.exports.formats import FORMATS, formats_for, render_file
+from reports.exports.formats.choosing import FORMATS, formats_for, render_file
 from reports.exports.movements import movement_findings
 from reports.exports.selection import Scope, select_days, select_study, select_summary, select_window
-from reports.models import Study
-from reports.movement import movement
-from reports.movement_figures import Show
-from reports.options import DaysOptions, ReportOptions
-from reports.selectors import Window
+from reports.movement.figures import Show
+from reports.movement.queries import movement
+from reports.studies.models import Study
 
 pytestmark = pytest.mark.django_db
 OF_ANY_INDICATOR = [ending for ending, found in FORMATS.items() if not found.needs_zones]

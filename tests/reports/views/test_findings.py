@@ -7,11 +7,14 @@ from decimal import Decimal
 import pytest
 from django.urls import reverse
 
-from reports import compare, wording, wording_compare
-from reports.models import DayNote, Study
-from reports.movement import movement
-from reports.movement_figures import Show
-from reports.selectors import Window
+from reports.base import formats as wording
+from reports.compare import queries as compare
+from reports.compare import texts as wording_compare
+from reports.estimates.models import DayNote
+from reports.estimates.queries import Window
+from reports.movement.figures import Show
+from reports.movement.queries import movement
+from reports.studies.models import Study
 from tests.reports import report_factory as factory
 from tests.reports.pages import Markup, data_of
 from tests.reports.views.conftest import spaced, words

@@ -11,17 +11,19 @@ from django.db import connection
 from django.urls import reverse
 from django.utils import timezone, translation
 
-from reports import wording_ledger
+from reports.accounts import actions as people
 from reports.api import door
-from reports.budget import caps_in_force
-from reports.ledger_check import check_lines, read_head
-from reports.ledger_key import read_public_pem
-from reports.models import BudgetCap, CapDecision, LedgerEntry, LedgerHead, LedgerKind
-from reports.services import ledger, people
-from reports.services.budgets import propose_cap
-from reports.services.ledger import record
-from reports.services.studies import mark_closed
-from reports.views import ledger as page
+from reports.audit import texts as wording_ledger
+from reports.audit import views as page
+from reports.ledger import actions as ledger
+from reports.ledger.actions import record
+from reports.ledger.check import check_lines, read_head
+from reports.ledger.key import read_public_pem
+from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind
+from reports.privacy.budget.actions import propose_cap
+from reports.privacy.budget.spending import caps_in_force
+from reports.privacy.models import BudgetCap, CapDecision
+from reports.transfer.studies import mark_closed
 from tests.emptying import without_triggers
 from tests.reports import report_factory as factory
 from tests.reports.views.conftest import words

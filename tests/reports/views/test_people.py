@@ -13,14 +13,16 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from reports.access_matrix import access_matrix, accounts_with_rights
-from reports.models import ApiToken, Study
-from reports.models.grant import last_moment, today
-from reports.models.ledger import LedgerEntry
-from reports.policies import Role, roles_of, studies_for
-from reports.selectors import Window
-from reports.services import access, people
-from reports.services.people import AccessChangeError
+from reports.accounts import actions as people
+from reports.accounts.access_models import ApiToken
+from reports.accounts.actions import AccessChangeError
+from reports.accounts.matrix import access_matrix, accounts_with_rights
+from reports.estimates.queries import Window
+from reports.ledger.models import LedgerEntry
+from reports.sharing import actions as access
+from reports.studies.grant_models import last_moment, today
+from reports.studies.models import Study
+from reports.studies.policies import Role, roles_of, studies_for
 from tests.reports import report_factory as factory
 from tests.reports.views.conftest import signed_in, words
 

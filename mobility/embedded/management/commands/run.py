@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from mobility.base.errors import MobilityError
+from mobility.base.messages import say
 from mobility.embedded import workers
-from mobility.embedded.messages import say
 from mobility.embedded.web import running_address, serve_until_stopped, web_server
-from mobility.errors import MobilityError
 
 
 class Command(BaseCommand):

@@ -8,9 +8,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from mobility.operations.backup import make_backup
+from mobility.operations.backup.making import make_backup
 from mobility.operations.errors import OperationsError
-from reports.services.people import COMMAND_LINE
+from reports.accounts.actions import COMMAND_LINE
 
 
 class Command(BaseCommand):

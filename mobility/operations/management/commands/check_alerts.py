@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from mobility.operations import alerts
+from mobility.operations.alerts import rules as alerts
 
 
 class Command(BaseCommand):

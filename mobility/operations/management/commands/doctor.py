@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand
 from mobility.operations.doctor import broker, examine
 from mobility.operations.doctor.diagnosis import Diagnosis
 from mobility.operations.findings import Level
-from reports.version import software
+from reports.base.version import software
 
 MARKS = {Level.ERROR: "ERROR", Level.WARNING: "WARNING", Level.NOTE: "NOTE"}
 

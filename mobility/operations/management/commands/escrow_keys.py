@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from mobility.operations.backup.escrow import damaged_keys, make_escrow, read_recipient
 from mobility.operations.errors import OperationsError
-from mobility.operations.escrow import damaged_keys, make_escrow, read_recipient
-from reports.services.people import COMMAND_LINE
+from reports.accounts.actions import COMMAND_LINE
 
 
 class Command(BaseCommand):

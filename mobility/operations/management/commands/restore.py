@@ -8,12 +8,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from mobility.embedded.messages import say
-from mobility.operations.backup_folder import read_manifest
+from mobility.base.messages import say
+from mobility.operations.backup.folder import read_manifest
+from mobility.operations.backup.restore import restore
 from mobility.operations.errors import OperationsError
 from mobility.operations.management.settling import add_ledger, closings, say_settled
-from mobility.operations.restore import restore
-from reports.services.people import COMMAND_LINE
+from reports.accounts.actions import COMMAND_LINE
 
 
 class Command(BaseCommand):

@@ -7,12 +7,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from mobility.embedded.messages import say
+from mobility.base.messages import say
+from mobility.operations.backup.escrow import read_private_key
+from mobility.operations.backup.escrow_restore import restore_keys
 from mobility.operations.errors import OperationsError
-from mobility.operations.escrow import read_private_key
-from mobility.operations.escrow_restore import restore_keys
 from mobility.operations.management.settling import add_ledger, closings, say_settled
-from reports.services.people import COMMAND_LINE
+from reports.accounts.actions import COMMAND_LINE
 
 
 class Command(BaseCommand):

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from mobility.operations.alerts_telling import runbook_of, status_url
-from mobility.operations.channels import ChannelError, Message, channels
+from mobility.operations.alerts.channels import ChannelError, Message, channels
+from mobility.operations.alerts.sending import runbook_of, status_url
 
 
 class Command(BaseCommand):

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from mobility.operations.backup import verify_backup
+from mobility.operations.backup.making import verify_backup
 from mobility.operations.errors import OperationsError
 
 

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from mobility.operations.models import WorkerSign
-from mobility.operations.signs import SILENT_S
+from mobility.workers.signs import SILENT_S
 
 
 class Command(BaseCommand):

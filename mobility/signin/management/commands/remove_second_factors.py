@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from mobility.signin.events import COMMAND_LINE, note_change
-from reports.models.account import find_account
+from reports.accounts.models import find_account
 
 
 class Command(BaseCommand):

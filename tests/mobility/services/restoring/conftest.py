@@ -2,8 +2,8 @@
 
 import pytest
 
-from mobility.operations import restore as restoring
-from mobility.operations.backup import make_backup
+from mobility.operations.backup import restore as restoring
+from mobility.operations.backup.making import make_backup
 from tests.mobility.services.conftest import SMALL
 
 

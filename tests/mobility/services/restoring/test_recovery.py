@@ -13,23 +13,25 @@ from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.db import connections
 
-from mobility.errors import StudyStoppedError
-from mobility.keystore import keystore
-from mobility.models import Applied, Batch, OptOutShard, PresenceShard, VaultStudy
-from mobility.operations.backup_dumps import load
-from mobility.operations.backup_folder import read_manifest
+from mobility.base.errors import StudyStoppedError
+from mobility.batches import running
+from mobility.batches.publication.publishing import catch_up
+from mobility.operations.backup.dumps import load
+from mobility.operations.backup.folder import read_manifest
+from mobility.operations.backup.reconcile import reconcile
 from mobility.operations.findings import Level
-from mobility.operations.probes import fitting
-from mobility.operations.restore_reconcile import reconcile
-from mobility.services import running
-from mobility.services.closing import Leave, StudyNotClosedError, close_study
-from mobility.services.publishing import catch_up
-from mobility.services.recovery import recover
-from mobility.services.vault import open_study
-from reports.ledger_check import check_tables
-from reports.models import ApiToken, LedgerEntry
-from reports.policies import Role
-from reports.services.access import create_token
+from mobility.operations.probes import consistency as fitting
+from mobility.plans.closing import Leave, StudyNotClosedError, close_study
+from mobility.plans.recovery import recover
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Applied, Batch
+from mobility.vault.models.subscribers import OptOutShard, PresenceShard, VaultStudy
+from mobility.vault.studies import open_study
+from reports.accounts.access_models import ApiToken
+from reports.ledger.check import check_tables
+from reports.ledger.models import LedgerEntry
+from reports.sharing.actions import create_token
+from reports.studies.policies import Role
 from tests.mobility.services.conftest import SCHEMA, Pipeline, fresh
 from tests.mobility.services.restoring.conftest import back_up, put_back
 

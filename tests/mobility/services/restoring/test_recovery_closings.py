@@ -14,27 +14,31 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from django.core.management import CommandError, call_command
 
-from mobility import selectors
-from mobility.handover import HandoverAheadError, sender_key
-from mobility.keystore import keystore
-from mobility.models import Batch, PresenceShard, VaultPublication, VaultStudy
-from mobility.operations.backup_folder import read_manifest
+from mobility.batches import queries as selectors
+from mobility.batches.publication import handover
+from mobility.batches.publication.analyst_server import HandoverAheadError, sender_key
+from mobility.batches.publication.publishing import catch_up
+from mobility.operations.backup.closings import Closings, closed_in, known_keys
+from mobility.operations.backup.escrow import make_escrow
+from mobility.operations.backup.escrow_restore import restore_keys
+from mobility.operations.backup.folder import read_manifest
 from mobility.operations.errors import OperationsError
-from mobility.operations.escrow import make_escrow
-from mobility.operations.escrow_restore import restore_keys
 from mobility.operations.findings import Level
 from mobility.operations.models import Backup
 from mobility.operations.probes import crossing
-from mobility.operations.restore_closings import Closings, closed_in, known_keys
-from mobility.services import handover
-from mobility.services.closing import Leave, close_study
-from mobility.services.publishing import catch_up
-from mobility.services.recovery import recover
-from mobility.services.vault import open_study
-from reports.ledger_check import check_tables
-from reports.ledger_key import read_public_pem
-from reports.models import LedgerKind, Publication, Study
-from reports.services.ledger import record
+from mobility.plans.closing import Leave, close_study
+from mobility.plans.recovery import recover
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.outbox import VaultPublication
+from mobility.vault.models.subscribers import PresenceShard, VaultStudy
+from mobility.vault.studies import open_study
+from reports.ledger.actions import record
+from reports.ledger.check import check_tables
+from reports.ledger.key import read_public_pem
+from reports.ledger.models import LedgerKind
+from reports.studies.models import Study
+from reports.studies.tally_models import Publication
 from tests.mobility.services.conftest import SCHEMA
 from tests.mobility.services.restoring.conftest import back_up, put_back
 

@@ -1,0 +1,299 @@
+"""From counts of answers to frequencies with their errors."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldp.errors import LdpError
+from ldp.protocols.channels import GrrChannel, PureChannel, SupportProbabilities, noise_at_zero
+from ldp.protocols.faked_reports import PriorFakedChannel
+from ldp.protocols.histogram import HistogramChannel
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Estimates:
+    """Frequencies of the values of one indicator in one window.
+
+    Parameters
+    ----------
+    frequency : ndarray of float64, shape (domain_size,); unbiased, may leave [0, 1]
+    std_error : same shape; standard deviation of `frequency`
+    ci_low, ci_high : same shape; confidence interval, holds `frequency`, may leave [0, 1]
+    consistent : same shape; nearest distribution: no negative value, sum 1; biased
+    """
+
+    frequency: Floats
+    std_error: Floats
+    ci_low: Floats
+    ci_high: Floats
+    consistent: Floats
+
+
+def grr_frequencies(
+    counts: NDArray[np.int64],
+    *,
+    n_reports: int,
+    n_population: int,
+    channel: GrrChannel,
+    level: float = 0.95,
+) -> Estimates:
+    """Frequencies from GRR answers: `pure_frequencies`, and the counts must add up.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (domain_size,); answers per value, n_reports in all; not modified
+
+    Raises
+    ------
+    LdpError : a rule is broken, or counts do not add up to n_reports
+    """
+    estimates = pure_frequencies(
+        counts, n_reports=n_reports, n_population=n_population, channel=channel, level=level
+    )
+    if int(counts.sum()) != n_reports:
+        raise LdpError(f"counts must add up to n_reports = {n_reports}, got {counts.sum()}")
+    return estimates
+
+
+def pure_frequencies(
+    support_counts: NDArray[np.int64],
+    *,
+    n_reports: int | NDArray[np.int64],
+    n_population: int,
+    channel: PureChannel | PriorFakedChannel,
+    level: float = 0.95,
+) -> Estimates:
+    """Frequency of each value among the visitors of a window, from reports of a sample of them.
+
+    Parameters
+    ----------
+    support_counts : ndarray of int64, shape (domain_size,); reports that support each value, in
+        [0, n_reports]; not modified
+    n_reports : int, or ndarray of int64 of the same shape; reports in all, or about each value; at least 1
+    n_population : int; visitors of the window, at least n_reports
+    channel : PureChannel or PriorFakedChannel; as used for the reports
+    level : float; of the interval, in (0, 1)
+
+    Raises
+    ------
+    LdpError : a rule above is broken
+
+    Notes
+    -----
+    (support / n - q) / (p - q), with p and q of the value if fakes favour some values. Source: Wang et al.,
+    USENIX Security 2017 (inversion). The interval is the score interval: every f whose distance from the
+    estimate is within z standard deviations *at f*, so it also holds for rare values. Cost
+    O(domain_size log domain_size).
+    """
+    _check_sizes(
+        support_counts, n_reports=n_reports, n_population=n_population, domain_size=channel.domain_size
+    )
+    if support_counts.min() < 0:
+        raise LdpError(f"counts must be >= 0, got {support_counts.min()}")
+    if np.any(support_counts > n_reports):
+        raise LdpError(f"counts must be <= n_reports = {n_reports}, got {support_counts.max()}")
+    terms = _pure_terms(channel)
+    return _estimates(
+        support_counts, terms=terms, n_reports=n_reports, n_population=n_population, level=level
+    )
+
+
+def pure_variance(
+    f: ArrayLike, *, n_reports: ArrayLike, n_population: ArrayLike, channel: PureChannel | PriorFakedChannel
+) -> Floats:
+    """Exact variance of the unbiased estimate of true frequencies f; arguments broadcast.
+
+    Parameters
+    ----------
+    f : array_like of float; true frequencies among the visitors, in [0, 1]
+    n_reports : array_like of int; reports, at least 1
+    n_population : array_like of int; visitors; those who report are a simple random sample of them
+    channel : PureChannel or PriorFakedChannel; of the latter, the last axis is that of the values
+
+    Returns
+    -------
+    ndarray of float64
+
+    Notes
+    -----
+    [q(1-q) + f(p-q)(1-p-q)] / (n(p-q)^2) of the noise, plus the variance of the sample with the correction
+    for a finite population.
+    """
+    return _variance(f, terms=_pure_terms(channel), n_reports=n_reports, n_population=n_population)
+
+
+def histogram_frequencies(
+    sums: NDArray[np.int64],
+    *,
+    n_reports: int,
+    n_population: int,
+    channel: HistogramChannel,
+    level: float = 0.95,
+) -> Estimates:
+    """Frequency of each value among the visitors of a window, from sums of noisy counts (SHE).
+
+    Parameters
+    ----------
+    sums : ndarray of int64, shape (domain_size,); noisy counts of each value, added up; not modified
+    n_reports, n_population, level : as of `pure_frequencies`
+    channel : HistogramChannel; as used for the reports
+
+    Raises
+    ------
+    LdpError : a rule is broken, or a sum is out of reach of so many reports
+
+    Notes
+    -----
+    (sum / n - offset) / slope: unbiased whatever the clamp cuts off. The noise is the same for all
+    frequencies; the sample adds its own error.
+    """
+    _check_sizes(sums, n_reports=n_reports, n_population=n_population, domain_size=channel.domain_size)
+    low, high = channel.lowest * n_reports, (1 - channel.lowest) * n_reports
+    if not low <= sums.min() <= sums.max() <= high:
+        raise LdpError(f"sums must be in [{low}, {high}], got {sums.min()} to {sums.max()}")
+    terms = _histogram_terms(channel)
+    return _estimates(sums, terms=terms, n_reports=n_reports, n_population=n_population, level=level)
+
+
+def histogram_variance(
+    f: ArrayLike, *, n_reports: ArrayLike, n_population: ArrayLike, channel: HistogramChannel
+) -> Floats:
+    """Exact variance of the estimate of `histogram_frequencies`; arguments as of `pure_variance`."""
+    return _variance(f, terms=_histogram_terms(channel), n_reports=n_reports, n_population=n_population)
+
+
+def project_simplex(f: ArrayLike, total: float = 1.0) -> Floats:
+    """Nearest vector (Euclidean) without a negative entry and with the given sum ("norm-sub").
+
+    Parameters
+    ----------
+    f : array_like of float, shape (k,); not modified
+    total : float; above 0
+
+    Raises
+    ------
+    LdpError : f is empty or not finite, or total is not above 0
+
+    Notes
+    -----
+    Source: Wang et al., NDSS 2020 (norm-sub), in closed form by sorting. Cost O(k log k).
+    """
+    f = np.asarray(f, np.float64)
+    if f.ndim != 1 or f.size == 0 or not np.isfinite(f).all():
+        raise LdpError(f"f must be finite with shape (k,), k >= 1, got {f!r}")
+    if not (math.isfinite(total) and total > 0):
+        raise LdpError(f"total must be > 0, got {total}")
+    shifted = f - f.max()  # changes no projection, and keeps `total` from drowning in large entries
+    descending = np.sort(shifted)[::-1]
+    excess = (np.cumsum(descending) - total) / np.arange(1, f.size + 1)
+    last_positive = np.flatnonzero(descending > excess)[-1]
+    return np.asarray(np.maximum(shifted - excess[last_positive], 0.0), np.float64)
+
+
+class _NoiseTerms(NamedTuple):
+    """Of one report: mean contribution `offset + slope f`, variance `constant + linear f` once inverted.
+
+    Each the same for all values, or an array with an entry per value.
+    """
+
+    offset: float | Floats
+    slope: float | Floats
+    constant: float | Floats
+    linear: float | Floats
+
+
+@lru_cache
+def _pure_terms(channel: PureChannel | PriorFakedChannel) -> _NoiseTerms:
+    """Exact up to the last step; cached, since pages ask for all windows of the same few channels."""
+    if isinstance(channel, PriorFakedChannel):
+        return _NoiseTerms(*np.array([_support_terms(support) for support in channel.of_values]).T)
+    return _support_terms(channel)
+
+
+def _support_terms(support: SupportProbabilities) -> _NoiseTerms:
+    p, q = support.p, support.q
+    return _NoiseTerms(
+        offset=float(q),
+        slope=float(p - q),
+        constant=float(noise_at_zero(support)),
+        linear=float((1 - p - q) / (p - q)),
+    )
+
+
+@lru_cache
+def _histogram_terms(channel: HistogramChannel) -> _NoiseTerms:
+    return _NoiseTerms(
+        offset=float(channel.offset),
+        slope=float(channel.slope),
+        constant=float(channel.noise / channel.slope**2),
+        linear=0.0,
+    )
+
+
+def _estimates(
+    sums: NDArray[np.int64], *, terms: _NoiseTerms, n_reports: ArrayLike, n_population: int, level: float
+) -> Estimates:
+    if not 0 < level < 1:
+        raise LdpError(f"level must be in (0, 1), got {level}")
+    frequency = (sums / np.asarray(n_reports) - terms.offset) / terms.slope
+    low, high = _score_interval(
+        frequency, terms=terms, n_reports=n_reports, n_population=n_population, level=level
+    )
+    variance = _variance(
+        np.clip(frequency, 0, 1), terms=terms, n_reports=n_reports, n_population=n_population
+    )
+    return Estimates(
+        frequency=frequency,
+        std_error=np.sqrt(variance),
+        ci_low=low,
+        ci_high=high,
+        consistent=project_simplex(frequency),
+    )
+
+
+def _variance(f: ArrayLike, *, terms: _NoiseTerms, n_reports: ArrayLike, n_population: ArrayLike) -> Floats:
+    constant, linear, sampling = _variance_terms(terms, n_reports=n_reports, n_population=n_population)
+    f = np.asarray(f, np.float64)
+    return np.asarray(constant + linear * f + sampling * f * (1 - f), np.float64)
+
+
+def _variance_terms(
+    terms: _NoiseTerms, *, n_reports: ArrayLike, n_population: ArrayLike
+) -> tuple[Floats, Floats, Floats]:
+    """Terms (a, b, c) of the variance a + b f + c f (1 - f)."""
+    n = np.asarray(n_reports, np.float64)
+    population = np.asarray(n_population, np.float64)
+    # A population of one has no sampling error; the maximum only avoids 0 / 0 there.
+    sampling = (population - n) / np.maximum(population - 1, 1) / n
+    return terms.constant / n, terms.linear / n, sampling
+
+
+def _score_interval(
+    frequency: Floats, *, terms: _NoiseTerms, n_reports: ArrayLike, n_population: int, level: float
+) -> tuple[Floats, Floats]:
+    """All f with (frequency - f)**2 <= z**2 variance(f): the roots of a quadratic in f."""
+    constant, linear, sampling = _variance_terms(terms, n_reports=n_reports, n_population=n_population)
+    z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
+    scale = 1 + z2 * sampling
+    centre = (frequency + z2 * (linear + sampling) / 2) / scale
+    # Far outside [0, 1] perhaps no f satisfies it: then the interval runs from its centre to the estimate.
+    half = np.sqrt(np.maximum(centre**2 - (frequency**2 - z2 * constant) / scale, 0.0))
+    return np.minimum(centre - half, frequency), np.maximum(centre + half, frequency)
+
+
+def _check_sizes(
+    sums: NDArray[np.int64], *, n_reports: int | NDArray[np.int64], n_population: int, domain_size: int
+) -> None:
+    if sums.shape != (domain_size,):
+        raise LdpError(f"counts must have shape ({domain_size},), got {sums.shape}")
+    if np.min(n_reports) < 1:
+        raise LdpError(f"n_reports must be >= 1, got {np.min(n_reports)}")
+    if n_population < np.max(n_reports):
+        raise LdpError(f"n_population must be >= n_reports = {n_reports}, got {n_population}")

@@ -1,0 +1,400 @@
+"""What a plan will show of a crowd that has not come yet: errors, differences that can be told, other plans.
+
+Numbers of reports are those expected (`ldp.estimation.error_curves` says what follows).
+Each visitor is taken to have a value of each indicator. A union of all days has fewer visitors than the days
+together, by the number of days on which a visitor is present in the mean.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from math import inf, isfinite
+from statistics import NormalDist, fmean
+from typing import Any, Final, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldp.errors import LdpError, PlanError
+from ldp.estimation.approximate_errors import Floats, ReportLaws, first_that_reaches, report_laws
+from ldp.estimation.error_curves import LEVEL, ErrorCurve, error_curve
+from ldp.estimation.noisy_estimators import UnionNoise, noisy_total
+from ldp.privacy.accounting import Certificate, certify
+from ldp.privacy.plan_requests import IndicatorRequest, build_plan
+from ldp.privacy.plans import Mechanism, PlanSpec
+from ldp.protocols.channels import Unit
+
+LEAST_EPSILON: Final = Decimal("0.001")  # of the search
+LARGEST_EPSILON: Final = Decimal(20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crowd:
+    """Visitors that are expected.
+
+    Parameters
+    ----------
+    visitors : float; on one day, in the mean; at least 1
+    days_present : float; days on which one visitor is present, in the mean; at least 1
+
+    Raises
+    ------
+    LdpError : a rule above is broken
+    """
+
+    visitors: float
+    days_present: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("visitors", self.visitors), ("days_present", self.days_present)):
+            if not (isfinite(value) and value >= 1):
+                raise LdpError(f"{name} must be >= 1, got {value}")
+
+    def in_all(self, days: int) -> float:
+        """Different visitors of so many days; LdpError if they are fewer than `days_present`."""
+        if self.days_present > days:
+            raise LdpError(f"days_present must be <= {days}, the days of the study, got {self.days_present}")
+        return self.visitors * days / self.days_present
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What a plan will show of one indicator.
+
+    Parameters
+    ----------
+    index : int; position in the plan
+    domain_size : int
+    day : ErrorCurve; of one day
+    union : ErrorCurve or None; of all days together, None where a union cannot be counted
+    difference : float or None; smallest difference between two days that is found, from 1 / domain_size
+        upwards and with different people on both days; None = none is
+    difference_shared : float or None; the same if the same people may have come on both days. A value that
+        lasts keeps its answer, so its error only gets smaller: then it is `difference`
+    """
+
+    index: int
+    domain_size: int
+    day: ErrorCurve
+    union: ErrorCurve | None
+    difference: float | None
+    difference_shared: float | None
+
+    @property
+    def even(self) -> float:
+        """Frequency of each value if all have the same: where errors are compared."""
+        return 1 / self.domain_size
+
+
+def forecast(plan: PlanSpec, *, crowd: Crowd) -> tuple[Forecast, ...]:
+    """Errors of each indicator of a plan, in plan order.
+
+    Parameters
+    ----------
+    plan : PlanSpec
+    crowd : Crowd
+
+    Raises
+    ------
+    LdpError : the crowd is present on more days than the study has
+
+    Notes
+    -----
+    Under Smp the expected share of visitors who answer; with fakes everyone sends a report on everything. A
+    daily indicator that is answered on m of D days has m / D of the answers on a day, and no union. With
+    presence noise the day is the last one: it has the most noisy cells, as many as all days together.
+    """
+    return tuple(_forecast(plan, index, crowd=crowd) for index in range(plan.d))
+
+
+def visitors_error(plan: PlanSpec) -> int:
+    """Half of the 95 % interval of the visitors of the last day, and of all days; 0 if totals are exact."""
+    noise = plan.visitor_noise
+    if noise is None:
+        return 0
+    return noisy_total(0, noise=UnionNoise(channel=noise.channel, n_cells=plan.days)).ci_high
+
+
+def reporting_share(plan: PlanSpec, index: int) -> Fraction:
+    """Share of the visitors of a day who report on an indicator."""
+    asked = plan.asked_share(index) if plan.is_sampled else Fraction(1)
+    return asked * _answered_days(plan, index)
+
+
+def has_union(plan: PlanSpec, index: int) -> bool:
+    """Whether a union of days can be counted: everyone who answers does so on each day of presence."""
+    return _answered_days(plan, index) == 1
+
+
+def _answered_days(plan: PlanSpec, index: int) -> Fraction:
+    if plan.indicators[index].kind == "static":
+        return Fraction(1)
+    return Fraction(plan.values_per_person(index), plan.days)
+
+
+def _curve(plan: PlanSpec, index: int, *, n_visitors: float) -> ErrorCurve:
+    noise = plan.answer_noise
+    return error_curve(
+        plan.channel(index),
+        n_reports=float(reporting_share(plan, index)) * n_visitors,
+        n_visitors=n_visitors,
+        noise=None if noise is None else UnionNoise(channel=noise.channel, n_cells=plan.days),
+    )
+
+
+def _forecast(plan: PlanSpec, index: int, *, crowd: Crowd) -> Forecast:
+    spec = plan.indicators[index]
+    day = _curve(plan, index, n_visitors=crowd.visitors)
+    whole = crowd.in_all(plan.days)
+    even = 1 / spec.domain_size
+    apart = day.smallest_difference(even)
+    is_daily = spec.kind == "daily"
+    return Forecast(
+        index=index,
+        domain_size=spec.domain_size,
+        day=day,
+        union=_curve(plan, index, n_visitors=whole) if has_union(plan, index) else None,
+        difference=apart,
+        difference_shared=day.smallest_difference(even, is_shared=True) if is_daily else apart,
+    )
+
+
+# --- the other way --------------------------------------------------------------------------
+
+
+def epsilon_for_plan(
+    plan_at: Callable[[Decimal], PlanSpec],
+    *,
+    half_width: float,
+    crowd: Crowd,
+    indexes: Iterable[int],
+    of_union: bool = False,
+) -> Decimal:
+    """Smallest epsilon, to a thousandth, with which all of some indicators are as exact as wanted.
+
+    Parameters
+    ----------
+    plan_at : callable; the plan for an epsilon as an administrator types it
+    half_width : float; largest half of a 95 % interval at the frequency 1 / domain_size, above 0
+    crowd : Crowd
+    indexes : iterable of int; positions of the indicators
+    of_union : of all days together instead of one day
+
+    Raises
+    ------
+    LdpError : an indicator has no union, or no epsilon of [0.001, 20] will do; the message names what can be
+        reached
+
+    Notes
+    -----
+    The error of an adaptive mechanism does not always fall as epsilon rises, so every thousandth is looked at
+    (`ldp.estimation.approximate_errors`).
+    """
+    chosen = list(indexes)
+    most = int(LARGEST_EPSILON / LEAST_EPSILON)
+
+    def error(thousandths: int) -> float:
+        plan = plan_at(thousandths * LEAST_EPSILON)
+        return max(_half_width(plan, index, crowd=crowd, of_union=of_union) for index in chosen)
+
+    def exactly(at: int) -> float:
+        try:
+            return error(at + 1)
+        except LdpError:  # presence noise needs GRR, which small epsilons do not choose
+            return inf
+
+    best = error(most)
+    steps = [Fraction(thousandths, 1000) for thousandths in range(1, most + 1)]
+    plan, before = (plan_at(each) for each in (LARGEST_EPSILON, LARGEST_EPSILON - LEAST_EPSILON))
+    laws = _laws(plan, steps)
+    for index in chosen:
+        if plan.indicators[index].epsilon == before.indicators[index].epsilon:  # it has one of its own
+            laws[index] = _laws(plan, [plan.indicators[index].epsilon] * most)[index]
+    curves = [_nearly(plan, index, laws[index], crowd=crowd, of_union=of_union) for index in chosen]
+    nearly = np.max(curves, axis=0)
+    found = first_that_reaches(nearly, laws, exactly=exactly, wanted=half_width)
+    if found is None:
+        raise LdpError(f"half_width must be >= {best:.6g}, that of epsilon 20, got {half_width:.6g}")
+    return (found + 1) * LEAST_EPSILON
+
+
+def most_categories(
+    plan_of: Callable[[int], PlanSpec], *, index: int, fewer_than: int, half_width: float, crowd: Crowd
+) -> int | None:
+    """Most categories of an indicator, below a number, with which a day is as exact as wanted; None: not two.
+
+    Parameters
+    ----------
+    plan_of : callable; the plan with so many categories of the indicator, at least 2
+    index : int; position of the indicator
+    half_width : float; largest half of a 95 % interval at the frequency 1 / domain_size, above 0
+    crowd : Crowd
+
+    Notes
+    -----
+    All numbers are looked at, from the largest on: the error may also fall as they grow, where a smaller
+    average frequency has a smaller sampling error, or OUE takes over.
+    """
+    counts = range(2, fewer_than)
+    plan = plan_of(2)
+    spec, sizes = plan.indicators[index], np.array(counts, np.int64)
+    typed = plan.epsilon or spec.epsilon * (plan.d if plan.mechanism.startswith("spl") else 1)
+    law = _laws(plan, [typed] * len(counts), {index: sizes})[index]
+    nearly = _nearly(plan, index, law, crowd=crowd, of_union=False, sizes=sizes)
+
+    def exactly(at: int) -> float:
+        return _half_width(plan_of(counts[at]), index, crowd=crowd, of_union=False)
+
+    backwards = range(len(counts) - 1, -1, -1)
+    found = first_that_reaches(nearly, [law], exactly=exactly, wanted=half_width, order=backwards)
+    return None if found is None else counts[found]
+
+
+def _laws(
+    plan: PlanSpec, epsilons: Sequence[Fraction], sizes: Mapping[int, ArrayLike] | None = None
+) -> list[ReportLaws]:
+    """Of plans like this one with other epsilons, as typed, and other numbers of categories."""
+    return report_laws(
+        plan.mechanism,
+        unit=plan.unit,
+        epsilons=epsilons,
+        domain_sizes=[(sizes or {}).get(i, spec.domain_size) for i, spec in enumerate(plan.indicators)],
+    )
+
+
+def _nearly(
+    plan: PlanSpec,
+    index: int,
+    law: ReportLaws,
+    *,
+    crowd: Crowd,
+    of_union: bool,
+    sizes: NDArray[np.int64] | None = None,
+) -> Floats:
+    """Half-widths nearly as `_half_width` has them, under many plans like this one."""
+    n_visitors = crowd.in_all(plan.days) if of_union else crowd.visitors
+    noise, k = plan.answer_noise, plan.indicators[index].domain_size if sizes is None else sizes
+    errors = law.std_error(
+        1 / np.asarray(k),
+        n_reports=float(reporting_share(plan, index)) * n_visitors,
+        n_population=n_visitors,
+        count_variance=0.0
+        if noise is None
+        else UnionNoise(channel=noise.channel, n_cells=plan.days).variance,
+        domain_size=k,
+    )
+    return NormalDist().inv_cdf((1 + LEVEL) / 2) * errors
+
+
+def _half_width(plan: PlanSpec, index: int, *, crowd: Crowd, of_union: bool) -> float:
+    if of_union and not has_union(plan, index):
+        raise LdpError(f"{plan.indicators[index].slug} must be answered on all days for a union of days")
+    n_visitors = crowd.in_all(plan.days) if of_union else crowd.visitors
+    return _curve(plan, index, n_visitors=n_visitors).half_width(1 / plan.indicators[index].domain_size)
+
+
+# --- other mechanisms -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A mechanism with the epsilon that promises as much as the plan it is compared with.
+
+    Parameters
+    ----------
+    mechanism : str
+    epsilon : Decimal; as an administrator types it, rounded down to a millionth
+    plan : PlanSpec
+    certificate : Certificate; of both units: for one promise the other may differ much
+    mean_half_width : float; mean over the indicators of the half-widths of one day, each at 1 / domain_size
+    """
+
+    mechanism: Mechanism
+    epsilon: Decimal
+    plan: PlanSpec
+    certificate: Certificate
+    mean_half_width: float
+
+
+def promise(certificate: Certificate, *, unit: Unit) -> Fraction:
+    """What a plan promises for a unit, as typed."""
+    return certificate.nominal_profile if unit == "profile" else certificate.nominal_attribute
+
+
+@lru_cache(maxsize=256)
+def rank_plans(
+    indicators: tuple[IndicatorRequest, ...], *, unit: Unit, days: int, promised: Fraction, crowd: Crowd
+) -> tuple[Candidate, ...]:
+    """Mechanisms that can ask these indicators under one promise, the one with the smallest errors first.
+
+    Parameters
+    ----------
+    indicators : tuple of IndicatorRequest; their own epsilons and weights are left out, since only some
+        mechanisms have them
+    unit : "profile" or "attribute"; what the promise is about
+    days : int
+    promised : Fraction; epsilon of the unit, to which each mechanism's own epsilon is fitted: answers to a
+        daily indicator add up, and under Spl so do those to different indicators
+    crowd : Crowd
+
+    Raises
+    ------
+    LdpError : no mechanism can do it
+
+    Notes
+    -----
+    All promises are in proportion to the epsilon typed, so one plan at epsilon 1 tells the factor.
+    """
+    alike = tuple(replace(each, epsilon=None, weight=None) for each in indicators)
+    found = []
+    for mechanism in get_args(Mechanism):
+        try:
+            found.append(_candidate(mechanism, alike, unit=unit, days=days, promised=promised, crowd=crowd))
+        except LdpError:  # not for daily indicators, or out of the range of epsilon
+            continue
+    if not found:
+        raise PlanError(f"promised must be within reach of a mechanism, got {float(promised):.6g}")
+    return tuple(sorted(found, key=lambda each: each.mean_half_width))
+
+
+def _candidate(
+    mechanism: Mechanism,
+    indicators: tuple[IndicatorRequest, ...],
+    *,
+    unit: Unit,
+    days: int,
+    promised: Fraction,
+    crowd: Crowd,
+) -> Candidate:
+    asked: dict[str, Any] = {"unit": unit, "days": days, "indicators": indicators}
+    _, at_one = _certified(mechanism, Decimal(1), **asked)
+    exact = promised / promise(at_one, unit=unit)
+    epsilon = min(Decimal(10**6 * exact.numerator // exact.denominator).scaleb(-6), LARGEST_EPSILON)
+    plan, certificate = _certified(mechanism, epsilon, **asked)
+    return Candidate(
+        mechanism=mechanism,
+        epsilon=epsilon,
+        plan=plan,
+        certificate=certificate,
+        mean_half_width=fmean(
+            _half_width(plan, index, crowd=crowd, of_union=False) for index in range(plan.d)
+        ),
+    )
+
+
+@lru_cache(maxsize=512)
+def _certified(
+    mechanism: Mechanism,
+    epsilon: Decimal,
+    *,
+    unit: Unit,
+    days: int,
+    indicators: tuple[IndicatorRequest, ...],
+) -> tuple[PlanSpec, Certificate]:
+    """Kept, since fakes that hide one value take a long time to fit, and crowds do not change them."""
+    plan = build_plan(
+        mechanism=mechanism, unit=unit, version=1, days=days, epsilon=epsilon, indicators=indicators
+    )
+    return plan, certify(plan)

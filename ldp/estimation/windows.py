@@ -1,0 +1,388 @@
+"""Sums and differences over windows: subscribers present in both answer once, so errors are shared.
+
+Two windows A, B that overlap or touch cut their visitors into three parts: of A only, of both, of B only.
+Their union is a window too, so for a static indicator the counts of each part are known exactly,
+
+    both = U(A) + U(B) - U(A or B),
+
+per category, for reports and for visitors. Given how many reports each part has, those who report are a
+simple random sample of it, drawn independently of the other parts, and the noise of different subscribers is
+independent. Hence the estimates f_s of the parts s are unbiased and independent, each with the exact
+variance of `pure_variance` (noise, and sampling from a finite population). With v_s visitors in part s, a
+window has the frequency sum of (v_s / V) f_s, and
+
+    Cov(f_A, f_B) = v_both^2 / (V_A V_B) Var(f_both),
+
+which holds the shared noise and the shared sampling (who is asked is drawn once, too). Every sum or
+difference is a sum of c_s f_s with the exact variance sum of c_s^2 Var(f_s); in a difference of visitors the
+shared ones cancel. The parts weigh as much as their visitors, not as their reports, which removes the
+error of an unequal draw. So a difference is not quite that of the published frequencies: they are apart by a
+part of the sampling error of these, and equal where everyone answers.
+
+A daily indicator counts the value on the first day in a window, so a subscriber may answer differently in
+both. Exact: windows with the same first day; new and returning visitors. Everything else is bounded.
+
+Intervals put together the (score) intervals of the parts, and so hold near 0 as those do: MOVER, Zou and
+Donner, Statistics in Medicine 2008.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp.errors import FewVisitorsError, LdpError, NoReportsError
+from ldp.estimation.estimators import Estimates, pure_frequencies, pure_variance
+from ldp.estimation.overlaps import is_few, overlap_of, shared_bounds
+from ldp.estimation.tallies import union
+from ldp.privacy.plans import Kind
+from ldp.protocols.channels import PureChannel
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Quantity = Literal["frequency", "visitors"]
+
+
+class Window(NamedTuple):
+    """Consecutive days, from 1, both included."""
+
+    first_day: int
+    last_day: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class IndicatorTallies:
+    """Gap tallies of one indicator whose answers last, and how they were given.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (domain_size, days + 1, days + 1); reports that support each value
+    n_reports : ndarray of int64, shape (days + 1, days + 1)
+    visitors : ndarray of int64, shape (days + 1, days + 1)
+    kind : "static" or "daily"
+    channel : PureChannel; as used for the reports
+    small_cell : int; figures are made of no window or part with fewer visitors, unless it has none
+    """
+
+    counts: Counts
+    n_reports: Counts
+    visitors: Counts
+    kind: Kind
+    channel: PureChannel
+    small_cell: int = 0
+
+    def is_few(self, n_visitors: int) -> bool:
+        """Whether these are too few to be shown."""
+        return bool(is_few(n_visitors, small_cell=self.small_cell))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WindowEstimate:
+    """A sum or difference, per category; frequencies (1 = all visitors) or visitors (persons, unscaled).
+
+    Parameters
+    ----------
+    value : ndarray of float64, shape (domain_size,); unbiased
+    std_error, ci_low, ci_high : same shape
+    is_exact : bool; False: the error is an upper bound, and the interval conservative
+    """
+
+    value: Floats
+    std_error: Floats
+    ci_low: Floats
+    ci_high: Floats
+    is_exact: bool
+
+
+class Part(NamedTuple):
+    """A set of subscribers: their reports by value, reports and visitors."""
+
+    counts: Counts
+    n_reports: int
+    n_visitors: int
+
+    def plus(self, other: "Part") -> "Part":
+        return Part(
+            self.counts + other.counts,
+            self.n_reports + other.n_reports,
+            self.n_visitors + other.n_visitors,
+        )
+
+    def minus(self, other: "Part") -> "Part":
+        return Part(
+            self.counts - other.counts,
+            self.n_reports - other.n_reports,
+            self.n_visitors - other.n_visitors,
+        )
+
+
+class _Term(NamedTuple):
+    """One independent or correlated term `factor * frequency` of a sum."""
+
+    factor: float
+    estimates: Estimates
+
+
+def window_difference(
+    tallies: IndicatorTallies, *, first: Window, second: Window, of: Quantity, level: float = 0.95
+) -> WindowEstimate:
+    """Per category, the second window less the first.
+
+    Parameters
+    ----------
+    tallies : IndicatorTallies
+    first, second : Window; in any order, may overlap
+    of : "frequency" or "visitors"
+    level : float; of the interval, in (0, 1)
+
+    Raises
+    ------
+    NoReportsError : a window has no reports
+    LdpError : a window lies outside the study, or a rule above is broken
+
+    Notes
+    -----
+    Exact where the windows overlap or touch (a daily indicator: where they begin on the same day), every part
+    has reports and none has few visitors; see the module. Otherwise the published estimates are subtracted,
+    and shared noise is only counted on for subscribers known to be in both (`shared_reports`). The shared
+    sampling error of a static indicator can only make a difference more certain, so it is left out; that of a
+    daily one may do the opposite, and is counted in full (Cauchy and Schwarz).
+    """
+    return _combine(tallies, (first, second), factors=(-1, 1), of=of, level=level)
+
+
+def window_sum(
+    tallies: IndicatorTallies, *, first: Window, second: Window, of: Quantity, level: float = 0.95
+) -> WindowEstimate:
+    """Per category, the sum of two windows; subscribers of both count twice.
+
+    Parameters, Raises : as in `window_difference`
+
+    Notes
+    -----
+    Exact under the same conditions. Otherwise as many subscribers share their noise as can be, and the
+    sampling errors add up; never above the sum of both standard errors.
+    """
+    return _combine(tallies, (first, second), factors=(1, 1), of=of, level=level)
+
+
+def new_visitors(
+    tallies: IndicatorTallies, *, window: Window, since: int, level: float = 0.95
+) -> WindowEstimate:
+    """Visitors of a window, per category, who were not there from day `since` until it began; exact.
+
+    The arrivals of day b, after a..b-1, are those of the window (b, b) since a: U[a,b] - U[a,b-1].
+
+    Parameters
+    ----------
+    window : Window
+    since : int; day, at least 1 and before the window
+
+    Raises
+    ------
+    NoReportsError : there are such visitors but none of them reported
+    LdpError : a rule is broken
+
+    Notes
+    -----
+    They are a part of their own, whose reports are U[since, last] - U[since, first - 1] for static and for
+    daily indicators alike: variance V^2 Var(f) of that part, nothing is shared.
+    """
+    return visitors_of_part(tallies, _new(tallies, window, since=since), name="new visitors", level=level)
+
+
+def returning_visitors(
+    tallies: IndicatorTallies, *, window: Window, since: int, level: float = 0.95
+) -> WindowEstimate:
+    """Visitors of a window, per category, who were there before, on day `since` or later; exact.
+
+    Parameters, Raises : as in `new_visitors`
+
+    Notes
+    -----
+    All visitors of the window but the new ones; of a daily indicator, by the value on the first day in it.
+    """
+    returning = part_of(tallies, window).minus(_new(tallies, window, since=since))
+    return visitors_of_part(tallies, returning, name="returning visitors", level=level)
+
+
+def shared_reports(tallies: IndicatorTallies, first: Window, second: Window) -> tuple[int, int]:
+    """Least and largest number of reports that two windows can have in common.
+
+    For a static indicator whose windows overlap or touch both are equal. For separated ones: those who go
+    straight from one to the other are known from the gaps; of those seen between, too, only the bounds of
+    Frechet. For a daily indicator the least is the number whose first day is the same one in both. What would
+    tell of few visitors is left out (`ldp.estimation.overlaps`).
+    """
+    early, late = sorted((first, second))
+    overlaps = [overlap_of(tally, early, late) for tally in (tallies.n_reports, tallies.visitors)]
+    if tallies.kind == "daily":
+        most = int(min(overlaps[0].early, overlaps[0].late))
+        return _same_first_day(tallies, early, late), most
+    least, most = shared_bounds(overlaps[0], visitors=overlaps[1], small_cell=tallies.small_cell)
+    return int(least), int(most)
+
+
+def _same_first_day(tallies: IndicatorTallies, early: Window, late: Window) -> int:
+    """Reports of subscribers whose first day in two windows is the same; 0 where it would tell of few."""
+    if late.first_day > early.last_day:
+        return 0
+    try:
+        same = part_of(tallies, Window(early.first_day, min(early.last_day, late.last_day)))
+        if early.first_day < late.first_day:
+            same = same.minus(part_of(tallies, Window(early.first_day, late.first_day - 1)))
+        for part in (same, part_of(tallies, late).minus(same)):
+            check_shown(tallies, part)
+    except FewVisitorsError:
+        return 0
+    return same.n_reports
+
+
+def _combine(
+    tallies: IndicatorTallies,
+    windows: tuple[Window, Window],
+    *,
+    factors: tuple[int, int],
+    of: Quantity,
+    level: float,
+) -> WindowEstimate:
+    parts = [part_of(tallies, window) for window in windows]
+    for window, part in zip(windows, parts, strict=True):
+        if part.n_reports < 1:
+            raise NoReportsError(f"window {window.first_day}..{window.last_day} must have reports, got 0")
+    scales = [
+        factor / (part.n_visitors if of == "frequency" else 1)
+        for factor, part in zip(factors, parts, strict=True)
+    ]
+    early, late = sorted(windows)
+    if _touch(early, late) and (tallies.kind == "static" or early.first_day == late.first_day):
+        shared = parts[0].plus(parts[1]).minus(part_of(tallies, _span(early, late)))
+        pieces = [
+            (scales[0], parts[0].minus(shared)),
+            (sum(scales), shared),
+            (scales[1], parts[1].minus(shared)),
+        ]
+        is_told = not any(tallies.is_few(part.n_visitors) for _, part in pieces)
+        pieces = [(scale, part) for scale, part in pieces if scale and part.n_visitors]
+        if is_told and all(part.n_reports for _, part in pieces):
+            terms = [_term(tallies, scale, part, level=level) for scale, part in pieces]
+            return _total(terms, correlation=np.zeros(tallies.counts.shape[0]), is_exact=True)
+    terms = [_term(tallies, scale, part, level=level) for scale, part in zip(scales, parts, strict=True)]
+    correlation = _bounded_correlation(tallies, windows, parts, is_sum=factors[0] == factors[1])
+    return _total(terms, correlation=correlation, is_exact=False)
+
+
+def _bounded_correlation(
+    tallies: IndicatorTallies, windows: tuple[Window, Window], parts: Sequence[Part], *, is_sum: bool
+) -> Floats:
+    """Least (for a difference) or largest (for a sum) correlation of the windows' estimates."""
+    channel = tallies.channel
+    # Noise of one report, for a value that its subscriber does not have, and for the one that she has.
+    noise = pure_variance([0, 1], n_reports=1, n_population=1, channel=channel)
+    variances, samplings = [], []
+    for part in parts:
+        f = np.clip(_estimates(tallies, part).frequency, 0, 1)
+        variance = pure_variance(f, n_reports=part.n_reports, n_population=part.n_visitors, channel=channel)
+        of_noise = pure_variance(f, n_reports=part.n_reports, n_population=part.n_reports, channel=channel)
+        variances.append(variance)
+        samplings.append(variance - of_noise)
+    least, largest = shared_reports(tallies, *windows)
+    size = parts[0].n_reports * parts[1].n_reports
+    sampling = np.sqrt(np.maximum(samplings[0] * samplings[1], 0))
+    if is_sum:
+        covariance = largest * noise.max() / size + sampling
+    else:
+        covariance = least * noise.min() / size - (sampling if tallies.kind == "daily" else 0)
+    return np.asarray(np.clip(covariance / np.sqrt(variances[0] * variances[1]), -1, 1), np.float64)
+
+
+def _total(terms: Sequence[_Term], *, correlation: Floats, is_exact: bool) -> WindowEstimate:
+    """Sum of terms; only the first two may be correlated."""
+    value = np.zeros_like(correlation)
+    for term in terms:
+        value += term.factor * term.estimates.frequency
+    down = [abs(t.factor) * (_near(t, up=False)) for t in terms]
+    up = [abs(t.factor) * (_near(t, up=True)) for t in terms]
+    signs = [1 if t.factor > 0 else -1 for t in terms]
+    return WindowEstimate(
+        value=value,
+        std_error=_length([abs(t.factor) * t.estimates.std_error for t in terms], signs, correlation),
+        ci_low=value - _length(down, signs, correlation),
+        ci_high=value + _length(up, signs, correlation),
+        is_exact=is_exact,
+    )
+
+
+def _near(term: _Term, *, up: bool) -> Floats:
+    """How far the interval of a term's frequency reaches, on the side that moves the sum up or down."""
+    estimates = term.estimates
+    if up == (term.factor > 0):
+        return estimates.ci_high - estimates.frequency
+    return estimates.frequency - estimates.ci_low
+
+
+def _length(lengths: Sequence[Floats], signs: Sequence[int], correlation: Floats) -> Floats:
+    square = np.zeros_like(correlation)
+    for length in lengths:
+        square += length**2
+    if len(lengths) > 1:
+        square += 2 * signs[0] * signs[1] * correlation * lengths[0] * lengths[1]
+    return np.asarray(np.sqrt(np.maximum(square, 0)), np.float64)
+
+
+def visitors_of_part(tallies: IndicatorTallies, part: Part, *, name: str, level: float) -> WindowEstimate:
+    """Visitors of a part, per category; exact. NoReportsError, with the name, if none of them reported."""
+    zeros = np.zeros(tallies.counts.shape[0])
+    if part.n_visitors == 0:
+        return _total([], correlation=zeros, is_exact=True)
+    if part.n_reports < 1:
+        raise NoReportsError(f"{name} must have reports, got 0 of {part.n_visitors} visitors")
+    return _total([_term(tallies, 1.0, part, level=level)], correlation=zeros, is_exact=True)
+
+
+def _new(tallies: IndicatorTallies, window: Window, *, since: int) -> Part:
+    if not 1 <= since < window.first_day:
+        raise LdpError(f"since must be in [1, {window.first_day}), got {since}")
+    past = Window(since, window.first_day - 1)
+    return part_of(tallies, _span(past, window)).minus(part_of(tallies, past))
+
+
+def part_of(tallies: IndicatorTallies, window: Window) -> Part:
+    """All visitors of a window; FewVisitorsError if they are too few to be shown."""
+    days = window._asdict()
+    counts, *totals = (union(each, **days) for each in (tallies.counts, tallies.n_reports, tallies.visitors))
+    part = Part(counts, *(int(total) for total in totals))
+    check_shown(tallies, part)
+    return part
+
+
+def check_shown(tallies: IndicatorTallies, part: Part) -> None:
+    """Raise FewVisitorsError if a part has so few visitors that no figure may be made of it."""
+    if tallies.is_few(part.n_visitors):
+        raise FewVisitorsError(f"visitors must be 0 or at least {tallies.small_cell}, got fewer")
+
+
+def _term(tallies: IndicatorTallies, scale: float, part: Part, *, level: float) -> _Term:
+    """Visitors of a part times a scale, as a multiple of the part's frequency."""
+    return _Term(scale * part.n_visitors, _estimates(tallies, part, level=level))
+
+
+def _estimates(tallies: IndicatorTallies, part: Part, *, level: float = 0.95) -> Estimates:
+    check_shown(tallies, part)
+    return pure_frequencies(
+        part.counts,
+        n_reports=part.n_reports,
+        n_population=part.n_visitors,
+        channel=tallies.channel,
+        level=level,
+    )
+
+
+def _touch(early: Window, late: Window) -> bool:
+    return late.first_day <= early.last_day + 1
+
+
+def _span(early: Window, late: Window) -> Window:
+    return Window(early.first_day, max(early.last_day, late.last_day))

@@ -1,1 +1,0 @@
-"""Channels of the mechanisms: from epsilon to integer probabilities, one module per family."""

@@ -1,0 +1,1 @@
+"""Reports among fakes (RS+FD, RS+RFD) with keyed bits."""

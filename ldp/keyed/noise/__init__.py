@@ -1,0 +1,1 @@
+"""Keyed noise that is not an answer: reported places, and cells of presence."""

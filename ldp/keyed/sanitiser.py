@@ -1,0 +1,152 @@
+"""A plan with a key: turns true codes into reports."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp.errors import LdpError
+from ldp.kernels.entropy import KeyedPrf
+from ldp.keyed import grr, oracles
+from ldp.keyed.choices import choose_days, choose_indicator
+from ldp.keyed.fakes import data as fake_data
+from ldp.keyed.words import to_words
+from ldp.privacy.plans import PlanSpec
+from ldp.protocols.channels import GrrChannel
+
+Values = NDArray[np.int32]
+Words = NDArray[np.uint64]
+
+
+class Sanitiser:
+    """A plan with a key: turns true codes into reports.
+
+    Parameters
+    ----------
+    plan : PlanSpec
+    prf : KeyedPrf; of the study's sanitising subkey
+
+    Raises
+    ------
+    InvalidBudgetError, InvalidDomainError
+    """
+
+    __slots__ = ("_channels", "_plan", "_prf")
+
+    def __init__(self, plan: PlanSpec, prf: KeyedPrf) -> None:
+        self._plan = plan
+        self._prf = prf
+        self._channels = tuple(plan.answer_channel(index) for index in range(plan.d))
+
+    def asked(self, pseudonyms: Words) -> NDArray[np.uint8]:
+        """Position of the one indicator that each subscriber answers; uint8, shape (n,).
+
+        Raises
+        ------
+        LdpError : everyone reports on everything under the plan's mechanism
+        """
+        if not self._plan.is_sampled:
+            raise LdpError(f"asked needs a mechanism that samples, got {self._plan.mechanism}")
+        return choose_indicator(pseudonyms, prf=self._prf, d=self._plan.d, shares=self._plan.shares)
+
+    def answer(self, index: int, pseudonyms: Words, values: Values) -> NDArray[np.uint16]:
+        """Answers to one indicator by GRR; under sampling, the caller passes only the subscribers asked it.
+
+        Parameters
+        ----------
+        index : int; position in the plan
+        pseudonyms : ndarray of uint64, shape (n,)
+        values : ndarray of int32, shape (n,); true codes, -1 for no value
+
+        Returns
+        -------
+        ndarray of uint16, shape (n,); sanitised codes, NO_ANSWER where there is no value
+
+        Raises
+        ------
+        LdpError : shapes differ, a value is out of range, or an answer is not a code or may be a fake
+        """
+        channel = self._channels[index]
+        if self._plan.has_fakes or not isinstance(channel, GrrChannel):
+            raise LdpError(f"answer needs a mechanism whose reports are codes, got {self._plan.mechanism}")
+        return grr.answers(values, channel=channel, **self._fields(index, pseudonyms))
+
+    def report(self, index: int, pseudonyms: Words, values: Values) -> NDArray[np.uint16]:
+        """Answers to one indicator by any oracle, as words; parameters as of `answer`.
+
+        Returns
+        -------
+        ndarray of uint16, shape (n, words); as `ldp.keyed.words` says
+
+        Raises
+        ------
+        LdpError : shapes differ, a value is out of range, or the plan has fake data
+        """
+        if self._plan.has_fakes:
+            raise LdpError(f"report needs a mechanism without fake data, got {self._plan.mechanism}")
+        channel = self._channels[index]
+        answers = oracles.oracle_answers(values, channel=channel, **self._fields(index, pseudonyms))
+        return to_words(answers, values=values, channel=channel)
+
+    def reports(self, pseudonyms: Words, values: Sequence[Values]) -> tuple[NDArray[np.uint16], ...]:
+        """Everything that subscribers report when they have these values.
+
+        Parameters
+        ----------
+        pseudonyms : ndarray of uint64, shape (n,)
+        values : sequence of ndarray of int32, shape (n,), one per indicator in plan order; true codes, -1 for
+            no value, which makes no report, be it an answer or a fake
+
+        Returns
+        -------
+        tuple of ndarray of uint16, shape (n, words), one per indicator; NO_ANSWER for no report
+
+        Raises
+        ------
+        LdpError : shapes differ, or a value is out of range
+        """
+        if len(values) != self._plan.d:
+            raise LdpError(f"values must be of {self._plan.d} indicators, got {len(values)}")
+        if self._plan.is_sampled:
+            asked = self.asked(pseudonyms)
+            values = [np.where(asked == index, column, np.int32(-1)) for index, column in enumerate(values)]
+        if not self._plan.has_fakes:
+            return tuple(self.report(index, pseudonyms, column) for index, column in enumerate(values))
+        sent = fake_data.answers(
+            values,
+            pseudonyms=pseudonyms,
+            prf=self._prf,
+            channel=self._plan.fake_data,
+            plan_version=self._plan.version,
+        )
+        return tuple(
+            to_words(report, values=column, channel=channel)
+            for report, column, channel in zip(sent, values, self._channels, strict=True)
+        )
+
+    def answer_days(self, index: int, pseudonyms: Words) -> Words:
+        """Bitmap of the days on which each subscriber reports on a daily indicator; uint64, shape (n,).
+
+        Raises
+        ------
+        LdpError : the indicator is static
+        """
+        spec = self._plan.indicators[index]
+        if spec.kind != "daily":
+            raise LdpError(f"answer_days needs a daily indicator, got {spec.slug}, which is {spec.kind}")
+        return choose_days(
+            pseudonyms,
+            prf=self._prf,
+            days=self._plan.days,
+            max_values=self._plan.values_per_person(index),
+            indicator=index,
+        )
+
+    def _fields(self, index: int, pseudonyms: Words) -> dict[str, Any]:
+        return {
+            "pseudonyms": pseudonyms,
+            "prf": self._prf,
+            "indicator": index,
+            "plan_version": self._plan.version,
+        }

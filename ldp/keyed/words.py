@@ -1,0 +1,58 @@
+"""Reports as they are stored: one or more words of 16 bits, none of which is NO_ANSWER.
+
+GRR: the code. Unary encoding: 15 bits to a word, that of the first value lowest. Without a report all words
+are NO_ANSWER. So whoever stores and merges reports need not know what they mean.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp.errors import LdpError
+from ldp.kernels import words as kernels_words
+from ldp.privacy.plans import Kind, PlanSpec
+from ldp.protocols.channels import GrrChannel
+from ldp.protocols.unary import UnaryChannel
+
+
+def n_words(channel: GrrChannel | UnaryChannel) -> int:
+    """Words of a report."""
+    return 1 if isinstance(channel, GrrChannel) else -(-channel.domain_size // kernels_words.BITS)
+
+
+def plan_words(plan: PlanSpec, *, kind: Kind) -> int:
+    """Words that all reports of a subscriber on indicators of a kind take; under Smp that is one report."""
+    widths = [n_words(plan.answer_channel(i)) for i, spec in enumerate(plan.indicators) if spec.kind == kind]
+    return max(widths, default=0) if plan.is_sampled else sum(widths)
+
+
+def to_words(
+    reports: NDArray[Any], *, values: NDArray[np.int32], channel: GrrChannel | UnaryChannel
+) -> NDArray[np.uint16]:
+    """Reports of a mechanism as words.
+
+    Parameters
+    ----------
+    reports : ndarray, shape (n,) of uint16 codes, or (n, ceil(domain_size / 64)) of uint64 bits; not modified
+    values : ndarray of int32, shape (n,); -1 where there is no report
+    channel : GrrChannel or UnaryChannel; of the answers
+
+    Returns
+    -------
+    ndarray of uint16, shape (n, n_words)
+
+    Raises
+    ------
+    LdpError : reports are not those of so many values by this channel
+    """
+    is_code = isinstance(channel, GrrChannel)
+    dtype = np.uint16 if is_code else np.uint64
+    shape = values.shape if is_code else (values.shape[0], -(-channel.domain_size // 64))
+    if reports.dtype != dtype or reports.shape != shape:
+        raise LdpError(f"reports must be {dtype.__name__} of {shape}, got {reports.dtype} of {reports.shape}")
+    if is_code:
+        return reports.reshape(-1, 1)
+    words = np.empty((reports.shape[0], n_words(channel)), np.uint16)
+    kernels_words.pack_words(values, reports, words)
+    return words

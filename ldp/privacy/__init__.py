@@ -1,0 +1,1 @@
+"""Plans and what they promise: certificates, accounting, attackers. Imports protocols; no data."""

@@ -1,0 +1,192 @@
+"""What a plan promises, computed from the integer thresholds it uses, never from the epsilon typed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+
+from ldp.errors import LdpError, PlanError
+from ldp.privacy.plans import PlanSpec
+from ldp.privacy.presence import CountNoise, replaced_cells
+from ldp.protocols.channels import epsilon_of
+
+_UP = Context(prec=30, rounding=ROUND_CEILING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndicatorCertificate:
+    """What answers to one indicator reveal at most.
+
+    Parameters
+    ----------
+    slug : str
+    n_values : int; most answers of one person
+    ratio : Fraction; exact probability ratio of one answer, of which one knows that it is no fake
+    epsilon : Decimal; logarithm of `ratio`, rounded up
+    epsilon_attribute : Decimal; what one value loses, rounded up; smaller than `epsilon` if fakes hide it
+    nominal : Fraction; epsilon of one answer in the plan, never below `epsilon`
+    """
+
+    slug: str
+    n_values: int
+    ratio: Fraction
+    epsilon: Decimal
+    epsilon_attribute: Decimal
+    nominal: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """Realised loss of a plan in both units, rounded up, and the nominal values beside it.
+
+    Parameters
+    ----------
+    indicators : tuple of IndicatorCertificate, in plan order
+    epsilon_attribute : Decimal; one value of a person (of a daily indicator: that of one day)
+    epsilon_profile : Decimal; all values of a person in the study
+    nominal_attribute, nominal_profile : Fraction; the same from the plan's epsilons, never below: with fake
+        data the epsilon that the plan promises for the unit attribute, and that of the answers for a profile
+    """
+
+    indicators: tuple[IndicatorCertificate, ...]
+    epsilon_attribute: Decimal
+    epsilon_profile: Decimal
+    nominal_attribute: Fraction
+    nominal_profile: Fraction
+
+
+def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
+    """Realised loss of a plan.
+
+    Parameters
+    ----------
+    plan : PlanSpec
+    extra_daily_values : int; values of a daily indicator answered on top of the plan's (voided days), >= 0
+
+    Raises
+    ------
+    LdpError : extra_daily_values < 0
+
+    Notes
+    -----
+    Values are protected; *whether* a daily value changed is not, since an unchanged value keeps its answer.
+    Where a person answers one indicator, a profile loses at most the largest of the indicators' losses;
+    otherwise the losses add up. Fake reports are added to an answer without knowing the value, so they never
+    add to a loss. If all indicators are static, what they hide is certified exactly (`FakeDataChannel`).
+    """
+    if extra_daily_values < 0:
+        raise LdpError(f"extra_daily_values must be >= 0, got {extra_daily_values}")
+    n_values = [
+        plan.values_per_person(index) + (extra_daily_values if spec.kind == "daily" else 0)
+        for index, spec in enumerate(plan.indicators)
+    ]
+    attributes, profile = _ratios(plan, n_values)
+    answers_one = plan.is_sampled or plan.has_fakes
+    losses = [spec.epsilon * n for spec, n in zip(plan.indicators, n_values, strict=True)]
+    return Certificate(
+        indicators=tuple(
+            _certify_indicator(plan, index, n_values=n, attribute=attribute)
+            for index, (n, attribute) in enumerate(zip(n_values, attributes, strict=True))
+        ),
+        epsilon_attribute=epsilon_of(max(attributes)),
+        epsilon_profile=epsilon_of(max(profile)) if answers_one else epsilon_of(*profile),
+        nominal_attribute=plan.epsilon or max(spec.epsilon for spec in plan.indicators),
+        nominal_profile=max(losses) if answers_one else sum(losses, start=Fraction(0)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PresenceCertificate:
+    """What all counts of a study reveal of whether a subscriber was there; all values rounded up.
+
+    Parameters
+    ----------
+    visitors, answers : CountNoise; of the cells of the visitors, and of those of all categories
+    max_days : int; first days of a subscriber that count
+    epsilon : Decimal; a subscriber is added or removed, with all days and answers
+    epsilon_moved : Decimal; a subscriber was there on other days, and her answers stay what they are, one for
+        each indicator
+    epsilon_replaced : Decimal; a subscriber is replaced by another one, with other days and other answers
+    nominal : Fraction; twice the plan's presence epsilon, never below `epsilon`
+    """
+
+    visitors: CountNoise
+    answers: CountNoise
+    max_days: int
+    epsilon: Decimal
+    epsilon_moved: Decimal
+    epsilon_replaced: Decimal
+    nominal: Fraction
+
+
+def certify_presence(plan: PlanSpec) -> PresenceCertificate | None:
+    """Realised loss of presence under a plan; None if its counts are exact.
+
+    Notes
+    -----
+    Holds for whatever is computed from the counts, over all closings of days: each cell is published once,
+    and a subscriber is in `max_days` cells of the visitors, and of the answers, in all. Replacing one is
+    removing her and adding another.
+    """
+    visitors, answers = plan.visitor_noise, plan.answer_noise
+    if plan.presence is None or visitors is None or answers is None:
+        return None
+    cells = replaced_cells(max_days=plan.presence.max_days, days=plan.days)
+    codes_a_day = answers.sensitivity // plan.presence.max_days
+    moved = _UP.add(
+        _UP.multiply(visitors.channel.epsilon, Decimal(cells)),
+        _UP.multiply(answers.channel.epsilon, Decimal(cells * codes_a_day)),
+    )
+    epsilon = _UP.add(visitors.epsilon, answers.epsilon)
+    return PresenceCertificate(
+        visitors=visitors,
+        answers=answers,
+        max_days=plan.presence.max_days,
+        epsilon=epsilon,
+        epsilon_moved=moved,
+        epsilon_replaced=_UP.multiply(epsilon, Decimal(2)),
+        nominal=2 * plan.presence.epsilon,
+    )
+
+
+def check_cap(plan: PlanSpec, epsilon_profile: Decimal, *, extra_daily_values: int = 0) -> None:
+    """Refuse a plan that certifies above a cap per profile.
+
+    Raises
+    ------
+    PlanError : the message names the certified value and the cap
+    """
+    certified = certify(plan, extra_daily_values=extra_daily_values).epsilon_profile
+    if epsilon_profile.is_nan() or certified > epsilon_profile:
+        raise PlanError(
+            f"epsilon_profile must be >= the certified loss per profile {six_digits(certified)}, "
+            f"got {epsilon_profile}"
+        )
+
+
+def six_digits(epsilon: Decimal) -> str:
+    """Return an epsilon for a message, rounded up to six significant digits: "7.00001"."""
+    short = Context(prec=6, rounding=ROUND_CEILING).create_decimal(epsilon)
+    return f"{short.normalize():f}"
+
+
+def _ratios(plan: PlanSpec, n_values: Sequence[int]) -> tuple[Sequence[Fraction], Sequence[Fraction]]:
+    """Ratios of one value of each indicator, and of all values of each, or of the profile as a whole."""
+    if plan.has_fakes and all(spec.kind == "static" for spec in plan.indicators):
+        return plan.fake_data.ratios_attribute, [plan.fake_data.ratio_profile]
+    answers = [plan.answer_channel(index).ratio for index in range(plan.d)]
+    return answers, [ratio**n for ratio, n in zip(answers, n_values, strict=True)]
+
+
+def _certify_indicator(
+    plan: PlanSpec, index: int, *, n_values: int, attribute: Fraction
+) -> IndicatorCertificate:
+    channel = plan.answer_channel(index)
+    return IndicatorCertificate(
+        slug=plan.indicators[index].slug,
+        n_values=n_values,
+        ratio=channel.ratio,
+        epsilon=channel.epsilon,
+        epsilon_attribute=epsilon_of(attribute),
+        nominal=plan.indicators[index].epsilon,
+    )

@@ -1,0 +1,144 @@
+"""From what an administrator typed to a plan: the one conversion of epsilon to an exact fraction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from ldp.errors import InvalidBudgetError, PlanError
+from ldp.geo.location import LocationSpec
+from ldp.privacy.plans import FAKED, IndicatorSpec, Kind, Mechanism, PlanSpec, check_static
+from ldp.privacy.presence import PresenceSpec
+from ldp.protocols.channels import WORD, Unit
+from ldp.protocols.fake_data import hidden_epsilon
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndicatorRequest:
+    """One indicator as an administrator asks for it.
+
+    Parameters
+    ----------
+    slug : str; unique in the plan
+    kind : "static" (one value per person) or "daily" (one value per person and day)
+    domain_size : int; number of categories, in [2, 65534]
+    epsilon : Decimal or None; None takes the plan's
+    max_values : int or None; daily only: number of days a person answers, None = all
+    weight : Decimal or None; smp only: how often it is asked, against the others; above 0, None = 1
+    """
+
+    slug: str
+    kind: Kind
+    domain_size: int
+    epsilon: Decimal | None = None
+    max_values: int | None = None
+    weight: Decimal | None = None
+
+
+def build_plan(
+    *,
+    mechanism: Mechanism,
+    unit: Unit,
+    version: int,
+    days: int,
+    epsilon: Decimal,
+    indicators: Sequence[IndicatorRequest],
+    location: LocationSpec | None = None,
+    presence_epsilon: Decimal | None = None,
+    presence_days: int | None = None,
+) -> PlanSpec:
+    """Plan from what an administrator typed; the one conversion of epsilon to an exact fraction.
+
+    Parameters
+    ----------
+    epsilon : Decimal; of one answer under smp; under spl the total, shared equally; under rsfd what is
+        promised for the unit
+    location : what everyone reports of places, beside the indicators and their epsilon
+    presence_epsilon, presence_days : of the noise on the counts, and the days of a subscriber that count;
+        both or none, None = counts are exact
+
+    Raises
+    ------
+    InvalidBudgetError, InvalidDomainError, PlanError
+    """
+    if not mechanism.startswith("smp-"):
+        for request in indicators:
+            _check_shares_epsilon(request, mechanism=mechanism)
+    promised = _exact(epsilon)
+    answers = _answers_epsilon(promised, mechanism=mechanism, unit=unit, indicators=indicators)
+    specs = tuple(
+        IndicatorSpec(
+            slug=request.slug,
+            kind=request.kind,
+            domain_size=request.domain_size,
+            epsilon=answers if request.epsilon is None else _exact(request.epsilon),
+            max_values=request.max_values,
+        )
+        for request in indicators
+    )
+    return PlanSpec(
+        mechanism=mechanism,
+        unit=unit,
+        version=version,
+        days=days,
+        indicators=specs,
+        epsilon=promised if mechanism in FAKED else None,
+        shares=_shares(indicators, mechanism=mechanism),
+        location=location,
+        presence=_presence(presence_epsilon, presence_days),
+    )
+
+
+def _presence(epsilon: Decimal | None, days: int | None) -> PresenceSpec | None:
+    if epsilon is None and days is None:
+        return None
+    if epsilon is None:
+        raise PlanError(f"presence_days must be absent without presence_epsilon, got {days}")
+    if days is None:
+        raise PlanError(
+            "presence_days must be present with presence_epsilon: it is how many days of a subscriber count, "
+            "and the noise is as large as they are many, got None"
+        )
+    return PresenceSpec(epsilon=_exact(epsilon), max_days=days)
+
+
+def _shares(indicators: Sequence[IndicatorRequest], *, mechanism: Mechanism) -> tuple[int, ...] | None:
+    """Shares that are nearest to the weights, the first taking what rounding leaves; None without weights."""
+    given = [request for request in indicators if request.weight is not None]
+    if not given:
+        return None
+    if not mechanism.startswith("smp-"):
+        raise PlanError(f"weight of {given[0].slug} must be absent: {mechanism} asks all alike")
+    for request in given:
+        if request.weight is not None and not (request.weight.is_finite() and request.weight > 0):
+            raise PlanError(f"weight of {request.slug} must be > 0, got {request.weight}")
+    weights = [Fraction(1 if request.weight is None else request.weight) for request in indicators]
+    rest = [round(WORD * weight / sum(weights)) for weight in weights[1:]]
+    return WORD - sum(rest), *rest
+
+
+def _answers_epsilon(
+    promised: Fraction, *, mechanism: Mechanism, unit: Unit, indicators: Sequence[IndicatorRequest]
+) -> Fraction:
+    """Epsilon of one answer that has none of its own."""
+    if mechanism == "spl-grr":
+        return promised / max(len(indicators), 1)
+    if mechanism not in FAKED or unit == "profile":
+        return promised
+    for request in indicators:
+        check_static(slug=request.slug, kind=request.kind, mechanism=mechanism)
+    sizes = [request.domain_size for request in indicators]
+    return hidden_epsilon(FAKED[mechanism], epsilon=promised, unit=unit, domain_sizes=sizes)
+
+
+def _check_shares_epsilon(request: IndicatorRequest, *, mechanism: Mechanism) -> None:
+    if request.epsilon is None:
+        return
+    reason = "spl-grr shares one" if mechanism == "spl-grr" else f"{mechanism} has one for all"
+    raise PlanError(f"epsilon of {request.slug} must be absent: {reason}, got {request.epsilon}")
+
+
+def _exact(epsilon: Decimal) -> Fraction:
+    if not epsilon.is_finite():
+        raise InvalidBudgetError(f"epsilon must be a finite number, got {epsilon}")
+    return Fraction(epsilon)

@@ -1,0 +1,356 @@
+"""Plans: what is asked, by which mechanism, at which epsilon. Validated once, here, and immutable."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final, Literal, Self, get_args
+
+from ldp.errors import LdpError, PlanError
+from ldp.geo.location import LocationSpec
+from ldp.privacy.presence import CountNoise, PresenceSpec
+from ldp.protocols.adaptive import adp_channel
+from ldp.protocols.channels import (
+    WORD,
+    GrrChannel,
+    Unit,
+    check_domain_size,
+    check_epsilon,
+    exp_down,
+    grr_channel,
+)
+from ldp.protocols.fake_data import FakeDataChannel, FakedChannel, FakeProtocol, fake_data_channel
+from ldp.protocols.unary import UnaryChannel, oue_channel
+
+Mechanism = Literal["smp-grr", "spl-grr", "smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp"]
+Kind = Literal["static", "daily"]
+AnswerChannel = GrrChannel | UnaryChannel
+ReportChannel = AnswerChannel | FakedChannel
+
+MAX_DAYS = 62
+MAX_INDICATORS = 255  # the indicator is one byte of the keyed block
+MAX_VERSION = 255  # so is the plan version
+
+_ORACLES: Final[dict[str, Callable[..., AnswerChannel]]] = {
+    "grr": grr_channel,
+    "oue": oue_channel,
+    "adp": adp_channel,
+}
+FAKED: Final[dict[str, FakeProtocol]] = {"rsfd-grr": "grr", "rsfd-ouez": "ouez", "rsfd-adp": "adp"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndicatorSpec:
+    """One indicator of a plan; epsilon is the nominal one of one answer.
+
+    Raises
+    ------
+    InvalidBudgetError : epsilon is out of [0.000001, 64]
+    InvalidDomainError : domain_size is out of [2, 65534]
+    PlanError : any other rule
+    """
+
+    slug: str
+    kind: Kind
+    domain_size: int
+    epsilon: Fraction
+    max_values: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.slug:
+            raise PlanError("slug of an indicator must not be empty")
+        if self.kind not in get_args(Kind):
+            raise PlanError(f"kind of {self.slug} must be one of {get_args(Kind)}, got {self.kind!r}")
+        check_domain_size(self.domain_size)
+        check_epsilon(self.epsilon)
+        if self.kind == "static" and self.max_values is not None:
+            raise PlanError(
+                f"max_values of {self.slug} must be absent for a static indicator, got {self.max_values}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSpec:
+    """A frozen plan: the only thing a sanitiser, an estimator and an accountant read.
+
+    Parameters
+    ----------
+    mechanism : who answers (smp: each person one indicator; spl: all; rsfd: one, with fake reports on the
+        others) and how (grr; oue: unary encoding; adp: whichever has the smaller variance)
+    unit : "profile" or "attribute"; what the promise is about
+    version : int; in [1, 255]
+    days : int; days of the study, in [1, 62]
+    indicators : tuple of IndicatorSpec; 1 to 255, slugs unique; rsfd: of one epsilon
+    epsilon : Fraction; rsfd only: what is promised for the unit, where answers may have more; else None
+    shares : tuple of int, shape (d,), or None; smp only: how often each indicator is asked, probabilities
+        times 2**64; None = equally
+    location : LocationSpec or None; a noisy place a day, which everyone reports beside the indicators; None =
+        nobody does
+    presence : PresenceSpec or None; noise on the counts themselves, which hides who was there; None = counts
+        are exact
+
+    Raises
+    ------
+    PlanError
+
+    Notes
+    -----
+    With fake data and the unit attribute all indicators are static: a fake stays when the value changes, so a
+    report that changes would be the answer.
+    """
+
+    mechanism: Mechanism
+    unit: Unit
+    version: int
+    days: int
+    indicators: tuple[IndicatorSpec, ...]
+    epsilon: Fraction | None = None
+    shares: tuple[int, ...] | None = None
+    location: LocationSpec | None = None
+    presence: PresenceSpec | None = None
+
+    def __post_init__(self) -> None:
+        if self.mechanism not in get_args(Mechanism):
+            raise PlanError(f"mechanism must be one of {get_args(Mechanism)}, got {self.mechanism!r}")
+        if self.unit not in get_args(Unit):
+            raise PlanError(f"unit must be one of {get_args(Unit)}, got {self.unit!r}")
+        _check_range("version", self.version, low=1, high=MAX_VERSION)
+        _check_range("days", self.days, low=1, high=MAX_DAYS)
+        most = MAX_INDICATORS - (self.location is not None)  # its tally is one more
+        _check_range("number of indicators", len(self.indicators), low=1, high=most)
+        slugs = [spec.slug for spec in self.indicators]
+        for slug in slugs:
+            if slugs.count(slug) > 1:
+                raise PlanError(f"slug of an indicator must be unique, got {slug!r} twice")
+        for spec in self.indicators:
+            if spec.max_values is not None:
+                _check_range(f"max_values of {spec.slug}", spec.max_values, low=1, high=self.days)
+        if self.location is not None and self.location.max_values is not None:
+            _check_range("max_values of the location", self.location.max_values, low=1, high=self.days)
+        if self.shares is not None:
+            self._check_shares(self.shares)
+        if self.presence is not None:
+            self._check_presence(self.presence)
+        if self.has_fakes:
+            self._check_fakes()
+        elif self.epsilon is not None:
+            raise PlanError(f"epsilon of a {self.mechanism} plan must be absent, got {self.epsilon}")
+
+    def _check_shares(self, shares: tuple[int, ...]) -> None:
+        if not self.is_sampled:
+            raise PlanError(f"shares of a {self.mechanism} plan must be absent, got {shares}")
+        if len(shares) != self.d or min(shares) < 1 or sum(shares) != WORD:
+            raise PlanError(f"shares must be {self.d} positive integers with sum {WORD}, got {shares}")
+
+    def _check_presence(self, presence: PresenceSpec) -> None:
+        """Raise PlanError unless every report is one code, so that each present day changes few counts."""
+        _check_range("presence_days", presence.max_days, low=1, high=self.days)
+        if self.has_fakes:
+            raise PlanError(
+                f"presence_epsilon must be absent under {self.mechanism}: a person sends a report on each "
+                f"indicator, most of them made up, and the noise would have to cover them all"
+            )
+        for index, spec in enumerate(self.indicators):
+            if self.is_unary(index):
+                raise PlanError(
+                    f"presence_epsilon must be absent under {self.mechanism}: a report on {spec.slug} marks "
+                    f"up to {spec.domain_size} categories and would change as many counts; use smp-grr or "
+                    f"spl-grr, whose reports name one"
+                )
+        if self.location is not None:
+            raise PlanError(
+                "presence_epsilon must be absent with [location]: a place is one more report a day, and what "
+                "is drawn from places does not account for noise on their counts"
+            )
+
+    def _check_fakes(self) -> None:
+        """Raise PlanError unless the answers keep what the plan promises for its unit."""
+        if self.epsilon is None:
+            raise PlanError(f"epsilon of a {self.mechanism} plan must be present, got None")
+        answers = {spec.epsilon for spec in self.indicators}
+        if len(answers) > 1:
+            raise PlanError(f"epsilon of the indicators must be one under {self.mechanism}, got {answers}")
+        if self.unit == "profile":
+            if answers != {self.epsilon}:
+                raise PlanError(f"epsilon of the answers must be {self.epsilon}, got {answers.pop()}")
+            return
+        for spec in self.indicators:
+            check_static(slug=spec.slug, kind=spec.kind, mechanism=self.mechanism)
+        if max(self.fake_data.ratios_attribute) > exp_down(self.epsilon):
+            raise PlanError(
+                f"epsilon of the answers must keep {self.epsilon} per attribute, got {answers.pop()}"
+            )
+
+    @property
+    def d(self) -> int:
+        """Number of indicators."""
+        return len(self.indicators)
+
+    @property
+    def tally_sizes(self) -> tuple[int, ...]:
+        """Number of values that each tally counts: of the indicators, then, if any, of the location."""
+        sizes = tuple(spec.domain_size for spec in self.indicators)
+        return sizes if self.location is None else (*sizes, self.location.grid.n_cells)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether each person answers one indicator only, and everybody may know which."""
+        return self.mechanism.startswith("smp-")
+
+    @property
+    def has_fakes(self) -> bool:
+        """Whether each person answers one indicator and sends fake reports on the others."""
+        return self.mechanism in FAKED
+
+    @property
+    def fake_data(self) -> FakeDataChannel:
+        """Channel of all reports of a person.
+
+        Raises
+        ------
+        PlanError : the mechanism has no fake data
+        """
+        if not self.has_fakes:
+            raise PlanError(f"fake_data needs a mechanism with fake data, got {self.mechanism}")
+        sizes = tuple(spec.domain_size for spec in self.indicators)
+        return _fake_data_channel(FAKED[self.mechanism], self.indicators[0].epsilon, sizes)
+
+    @property
+    def visitor_noise(self) -> CountNoise | None:
+        """Noise of each gap cell of the visitors; None = they are exact."""
+        return None if self.presence is None else self.presence.noise(codes_a_day=1)
+
+    @property
+    def answer_noise(self) -> CountNoise | None:
+        """Noise of each gap cell of every category; None = they are exact."""
+        if self.presence is None:
+            return None
+        return self.presence.noise(codes_a_day=1 if self.is_sampled else self.d)
+
+    def channel(self, index: int) -> ReportChannel:
+        """Channel of a report on an indicator, for estimators: the one place that says which it is."""
+        return self.fake_data.reports[index] if self.has_fakes else self.answer_channel(index)
+
+    def answer_channel(self, index: int) -> AnswerChannel:
+        """Channel of an answer, which is not a fake."""
+        if self.has_fakes:
+            return self.fake_data.reports[index].answer
+        spec = self.indicators[index]
+        return _answer_channel(self.mechanism, spec.epsilon, spec.domain_size)
+
+    def is_unary(self, index: int) -> bool:
+        """Whether reports on an indicator have a bit per value; else they are codes."""
+        return isinstance(self.answer_channel(index), UnaryChannel)
+
+    def index(self, slug: str) -> int:
+        """Position of an indicator in the plan; PlanError if it has none."""
+        for position, spec in enumerate(self.indicators):
+            if spec.slug == slug:
+                return position
+        raise PlanError(f"indicator must be one of the plan's, got {slug!r}")
+
+    def asked_share(self, index: int) -> Fraction:
+        """Probability that a person answers an indicator, be it among fakes."""
+        if not (self.is_sampled or self.has_fakes):
+            return Fraction(1)
+        return Fraction(1, self.d) if self.shares is None else Fraction(self.shares[index], WORD)
+
+    def values_per_person(self, index: int) -> int:
+        """Most answers that one person gives to an indicator: 1 if static, else its number of days."""
+        spec = self.indicators[index]
+        return 1 if spec.kind == "static" else spec.max_values or self.days
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values (str, int, None, list, dict); epsilon as the exact string "a/b"."""
+        promised = {} if self.epsilon is None else {"epsilon": _ratio(self.epsilon)}
+        # As texts: many readers of JSON round integers above 2**53.
+        asked = {} if self.shares is None else {"shares": [str(share) for share in self.shares]}
+        located = {} if self.location is None else {"location": self.location.to_json()}
+        hidden = {} if self.presence is None else {"presence": self.presence.to_json()}
+        return {
+            "mechanism": self.mechanism,
+            "unit": self.unit,
+            "version": self.version,
+            "days": self.days,
+            "indicators": [_indicator_to_json(spec) for spec in self.indicators],
+            **promised,
+            **asked,
+            **located,
+            **hidden,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Build the plan that `to_json` wrote.
+
+        Raises
+        ------
+        LdpError : a key is missing, of the wrong type, or breaks a rule
+        """
+        try:
+            indicators = tuple(_indicator_from_json(entry) for entry in data["indicators"])
+            return cls(
+                mechanism=data["mechanism"],
+                unit=data["unit"],
+                version=data["version"],
+                days=data["days"],
+                indicators=indicators,
+                epsilon=Fraction(data["epsilon"]) if "epsilon" in data else None,
+                shares=tuple(int(share) for share in data["shares"]) if "shares" in data else None,
+                location=LocationSpec.from_json(data["location"]) if "location" in data else None,
+                presence=PresenceSpec.from_json(data["presence"]) if "presence" in data else None,
+            )
+        except LdpError:
+            raise
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+            raise PlanError(f"plan must be an object as to_json writes it, got {error!r}") from error
+
+
+@lru_cache(maxsize=1024)
+def _answer_channel(mechanism: Mechanism, epsilon: Fraction, domain_size: int) -> AnswerChannel:
+    """Kept, since pages ask for the same few again and again."""
+    return _ORACLES[mechanism.split("-")[1]](epsilon=epsilon, domain_size=domain_size)
+
+
+@lru_cache(maxsize=64)
+def _fake_data_channel(protocol: FakeProtocol, answers: Fraction, sizes: tuple[int, ...]) -> FakeDataChannel:
+    # Per profile, since what is given is the epsilon of the answers already.
+    return fake_data_channel(protocol, epsilon=answers, unit="profile", domain_sizes=sizes)
+
+
+def check_static(*, slug: str, kind: Kind, mechanism: Mechanism) -> None:
+    """Raise PlanError for a daily indicator under fake data that hide one value."""
+    if kind != "static":
+        raise PlanError(
+            f"kind of {slug} must be static: under {mechanism} with the unit attribute a report "
+            f"that changes would be the answer, got {kind!r}"
+        )
+
+
+def _check_range(name: str, value: int, *, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise PlanError(f"{name} must be in [{low}, {high}], got {value}")
+
+
+def _ratio(value: Fraction) -> str:
+    return f"{value.numerator}/{value.denominator}"
+
+
+def _indicator_to_json(spec: IndicatorSpec) -> dict[str, Any]:
+    return {
+        "slug": spec.slug,
+        "kind": spec.kind,
+        "domain_size": spec.domain_size,
+        "epsilon": _ratio(spec.epsilon),
+        "max_values": spec.max_values,
+    }
+
+
+def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:
+    return IndicatorSpec(
+        slug=entry["slug"],
+        kind=entry["kind"],
+        domain_size=entry["domain_size"],
+        epsilon=Fraction(entry["epsilon"]),
+        max_values=entry["max_values"],
+    )

@@ -1,0 +1,1 @@
+"""Audits and estimators that no product code imports. May import all of ldp."""

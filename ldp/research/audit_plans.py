@@ -1,0 +1,130 @@
+"""Targets of the audit that are plans: all words that the product stores of a subscriber."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp.kernels.codes import NO_ANSWER
+from ldp.kernels.entropy import KeyedPrf
+from ldp.kernels.words import BITS
+from ldp.keyed.sanitiser import Sanitiser
+from ldp.keyed.words import n_words
+from ldp.privacy.accounting import certify
+from ldp.privacy.plans import PlanSpec
+from ldp.protocols.channels import Unit
+from ldp.research.audit import ALL_ASKED, Target
+
+Inputs = Sequence[Sequence[tuple[int, int]]]
+Table = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+
+def plan_target(plan: PlanSpec, *, unit: Unit | None = None) -> Target:
+    """Target of a whole plan, with the certificate of a unit.
+
+    Parameters
+    ----------
+    plan : PlanSpec
+    unit : "profile" (all values differ, on every day), "attribute" (only the value that loses most; of a
+        daily indicator, that of the first day, which is the only one), or None: that of the plan
+
+    Notes
+    -----
+    The inputs differ in the last and the first value, whose bits lie in different words of a long report.
+    """
+    certificate = certify(plan)
+    if (unit or plan.unit) == "profile":
+        certified = certificate.epsilon_profile
+        inputs = [_values(plan, index) for index in range(plan.d)]
+    else:
+        certified = certificate.epsilon_attribute
+        losses = [spec.epsilon_attribute for spec in certificate.indicators]
+        inputs = [[(first, first) for first, _ in _values(plan, index)] for index in range(plan.d)]
+        differing = losses.index(max(losses))
+        inputs[differing] = _values(plan, differing)[:1]
+    return Target(
+        mechanism=plan.mechanism,
+        unit=unit or plan.unit,
+        epsilon_certified=certified,
+        observe=partial(_observe, plan, inputs),
+        summarise=partial(_summarise, plan, inputs),
+        beside="for a value of both" if plan.has_fakes else "",
+    )
+
+
+def _values(plan: PlanSpec, index: int) -> list[tuple[int, int]]:
+    """Values of an indicator, one pair per day; the second input is one ahead."""
+    spec = plan.indicators[index]
+    days = plan.days if spec.kind == "daily" else 1
+    return [((day - 1) % spec.domain_size, day % spec.domain_size) for day in range(days)]
+
+
+def _observe(plan: PlanSpec, inputs: Inputs, prf: KeyedPrf, pseudonyms: Words, side: int) -> Table:
+    """Words of all reports: by indicator, then by day."""
+    sanitiser = Sanitiser(plan, prf)
+    answers = [
+        sanitiser.answer_days(index, pseudonyms) if spec.kind == "daily" else np.ones_like(pseudonyms)
+        for index, spec in enumerate(plan.indicators)
+    ]
+    sent = []
+    for day in range(max(map(len, inputs))):
+        values = []
+        for pairs, days in zip(inputs, answers, strict=True):
+            value = pairs[day][side] if day < len(pairs) else -1
+            values.append(np.where(days >> np.uint64(day) & np.uint64(1) == 1, value, -1).astype(np.int32))
+        sent.append(sanitiser.reports(pseudonyms, values))
+    columns = [sent[day][index] for index, pairs in enumerate(inputs) for day in range(len(pairs))]
+    return np.concatenate(columns, axis=1).astype(np.int64)
+
+
+def _summarise(plan: PlanSpec, inputs: Inputs, table: Table) -> Table:
+    summary = np.zeros((table.shape[0], 4), np.int64)
+    reports = _by_indicator(plan, inputs, table)
+    summary[:, 0] = answered = _answered(plan, reports)
+    for index, (words, pairs) in enumerate(zip(reports, inputs, strict=True)):
+        # Once the answer is found, the other reports are known to be fakes.
+        counts = np.isin(answered, (ALL_ASKED, index))
+        for day, pair in enumerate(pairs):
+            is_unary = plan.is_unary(index)
+            first, second = (counts & _supports(words[:, day], value, is_unary=is_unary) for value in pair)
+            summary[:, 1] += first & ~second
+            summary[:, 2] += second & ~first
+            if plan.has_fakes:
+                summary[:, 3] += first & second & (pair[0] == pair[1])
+    return summary
+
+
+def _by_indicator(plan: PlanSpec, inputs: Inputs, table: Table) -> list[Table]:
+    """Words per indicator, shape (n, days, words)."""
+    widths = [n_words(plan.answer_channel(index)) for index in range(plan.d)]
+    stops = np.cumsum([width * len(pairs) for width, pairs in zip(widths, inputs, strict=True)])
+    parts = np.split(table, stops[:-1], axis=1)
+    return [part.reshape(part.shape[0], -1, width) for part, width in zip(parts, widths, strict=True)]
+
+
+def _answered(plan: PlanSpec, reports: Sequence[Table]) -> Table:
+    """Indicator that a subscriber is seen to answer; ALL_ASKED if it is none, or not just one.
+
+    It is the one with reports, or, among fakes, the one whose reports change: a fake is the same on all days.
+    """
+    if not (plan.is_sampled or plan.has_fakes):
+        return np.full(reports[0].shape[0], ALL_ASKED)
+    shown = []
+    for words in reports:
+        is_there = words[:, :, 0] != NO_ANSWER
+        if plan.has_fakes:
+            first = np.take_along_axis(words, is_there.argmax(axis=1)[:, None, None], axis=1)
+            is_there &= (words != first).any(axis=2)
+        shown.append(is_there.any(axis=1))
+    found = np.column_stack(shown)
+    return np.where(found.sum(axis=1) == 1, found.argmax(axis=1), ALL_ASKED)
+
+
+def _supports(words: Table, value: int, *, is_unary: bool) -> NDArray[np.bool_]:
+    """Whether a report, shape (n, words), supports a value; none does without words."""
+    if not is_unary:
+        return np.asarray(words[:, 0] == value)
+    word, place = divmod(value, BITS)
+    return np.asarray((words[:, word] != NO_ANSWER) & (words[:, word] >> place & 1 == 1))

@@ -1,0 +1,35 @@
+"""A main database that both zones use: a set-up of earlier releases that nothing serves any more.
+
+The role of the analysts owned tables that the operator's processes read and write, so that whoever broke into
+the analysts' server could run code in the operator zone.
+"""
+
+from typing import Final
+
+from django.conf import settings
+
+from reports.studies.models import Study
+from reports.transfer.models import Sender
+
+PAGE: Final = "docs/upgrading.md, From a shared main database to zones apart"
+SHOWN: Final = 5
+
+
+def why_shared() -> str:
+    """Say why the main database is not this zone's own; empty if it is.
+
+    On an analyst server that runs apart every study belongs to a sender; only such a server knows senders.
+    """
+    if settings.MOBILITY_ZONE == "analyst":
+        slugs = list(Study.objects.filter(sent=None).order_by("slug").values_list("slug", flat=True))
+        if slugs:
+            more = ", ..." if len(slugs) > SHOWN else ""
+            return (
+                "the main database is shared with an operator zone: no sender handed over "
+                f"{len(slugs)} of its studies ({', '.join(slugs[:SHOWN])}{more})"
+            )
+    elif settings.MOBILITY_ZONE == "operator":
+        name = Sender.objects.order_by("name").values_list("name", flat=True).first()
+        if name:
+            return f"the main database is that of an analyst server: it has registered the sender {name}"
+    return ""

@@ -1,0 +1,1 @@
+"""A batch from the queue to its end: running, reading, fairness, recovery. Publication has a folder."""

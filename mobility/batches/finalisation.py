@@ -1,0 +1,252 @@
+"""How a batch ends: done, failed with a reason, or cancelled; what was staged for it is destroyed first."""
+
+import errno
+import logging
+import os
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+from django.db.models import Q
+from django.utils import timezone
+
+from mobility.base import memory
+from mobility.base.errors import (
+    CancelError,
+    DiskFullError,
+    KeyAwayError,
+    MobilityError,
+    StagingUnavailableError,
+    SupersededError,
+)
+from mobility.batches import fairness as sharing
+from mobility.batches import staging
+from mobility.batches.dispatching import ask_next
+from mobility.batches.liveness import deactivate, show_waiting
+from mobility.batches.publication.receipts import record_ended
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultDay
+
+log = logging.getLogger(__name__)
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+# Not mounted, mounted read-only or for others, or its server is away.
+AWAY = (
+    errno.EACCES, errno.EHOSTDOWN, errno.EIO, errno.ENODEV, errno.ENOENT, errno.ENOTCONN, errno.ENXIO,
+    errno.EPERM, errno.EROFS, errno.ESTALE, errno.ETIMEDOUT,
+)  # fmt: skip
+# The database, the network or the keystore went away, a disk is full, or the task's time is over: the same
+# work can be tried again. Nothing staged may be destroyed for it: it is all that is left of the file.
+PASSING_ERRORS = (
+    OperationalError,
+    InterfaceError,
+    ConnectionError,
+    DiskFullError,
+    KeyAwayError,
+    SoftTimeLimitExceeded,
+)
+
+
+@contextmanager
+def waiting_for_storage() -> Iterator[None]:
+    """A disk that is full or away is nothing that the work in this block did: it is tried again.
+
+    Raises
+    ------
+    DiskFullError, StagingUnavailableError
+    """
+    try:
+        yield
+    except OSError as error:  # which itself names a path
+        if error.errno in FULL:
+            raise DiskFullError(storage_problem(error)) from None
+        if error.errno in AWAY:
+            raise StagingUnavailableError(storage_problem(error)) from None
+        raise
+
+
+@contextmanager
+def failing_with_a_reason(batch: Batch) -> Iterator[None]:
+    """Whatever goes wrong in this block ends the batch, unless it passes or the work is not wanted any more.
+
+    Raises
+    ------
+    PASSING_ERRORS : try again later; nothing is lost
+    """
+    try:
+        with waiting_for_storage():
+            yield
+    except SupersededError as error:
+        log.info("work_dropped batch=%s reason=%s", batch.pk, error)
+    except PASSING_ERRORS as error:
+        log.warning("work_interrupted batch=%s error=%s", batch.pk, type(error).__name__)
+        with suppress(*PASSING_ERRORS):
+            show_waiting(batch, waits_for=str(error) if isinstance(error, MobilityError) else "")
+        raise
+    except MobilityError as error:
+        fail(batch, str(error))
+    except MemoryError:
+        memory.lift_limit()
+        log.error("memory_exceeded batch=%s limit_mb=%s", batch.pk, memory.limit_mb())
+        fail(batch, stopped(batch, memory_problem()))
+    except OSError as error:
+        log.error("storage_failed batch=%s errno=%s", batch.pk, error.errno)
+        fail(batch, stopped(batch, storage_problem(error)))
+    except Exception as error:  # noqa: BLE001 - the outermost frame of a task: a batch always ends
+        # Neither the message nor the values of a traceback may be kept: they can quote a row.
+        where = "".join(traceback.format_tb(error.__traceback__))
+        log.error("batch_crashed batch=%s error=%s\n%s", batch.pk, type(error).__name__, where)
+        fail(batch, stopped(batch, "an unexpected error"))
+
+
+def memory_problem() -> str:
+    """That a task needs more memory than it may have."""
+    limit_mb = memory.limit_mb()
+    if limit_mb is None:
+        return "it needs more memory than this machine has"
+    return f"it needs more memory than {limit_mb:,} MB (MOBILITY_TASK_MEMORY_MB)"
+
+
+def time_problem(*, tries: int) -> str:
+    """That a task was stopped because it took too long, and that this was its last try."""
+    limit_s = settings.CELERY_TASK_SOFT_TIME_LIMIT
+    return (
+        f"it takes longer than {limit_s:,} s, nine tenths of MOBILITY_TASK_TIME_LIMIT_S, and was tried "
+        f"{tries} times: raise that limit first"
+    )
+
+
+def death_problem(*, tries: int) -> str:
+    """That every try of a task has ended without a word: what its worker died of, it could not say."""
+    return (
+        f"tried {tries} times, and each time its worker died, or was ended because the task hung beyond "
+        "MOBILITY_TASK_TIME_LIMIT_S"
+    )
+
+
+def storage_problem(error: OSError) -> str:
+    """What is wrong with the disk; neither a path nor a value."""
+    return os.strerror(error.errno) if error.errno else "the storage failed"
+
+
+def stopped(batch: Batch, problem: str, *, see_log: bool = True) -> str:
+    """Why a batch failed that no rule refused, and what to do."""
+    where = "; the worker's log says where" if see_log else ""
+    text = f"stopped while {batch.state}: {problem}{where}. "
+    if batch.validate_only or batch.state in Batch.CANCELLABLE:
+        return text + "Nothing was published: start it again"
+    if batch.kind in Batch.FILES:
+        return (
+            text + "Part of it may be merged: upload the same file again to complete it, nothing counts twice"
+        )
+    return text + "Part of it may be done: ask for it again to complete it"
+
+
+def done(batch: Batch) -> None:
+    """End a batch well."""
+    _end(batch, Batch.State.DONE)
+
+
+def fail(batch: Batch, reason: str) -> None:
+    """End a batch badly, if it is still in the state that `batch` has; the first reason counts.
+
+    A task that was slow, or came twice, must not end what others have taken further.
+    """
+    # The reason is noted first: should this process die here, the sweep ends the batch with it.
+    here = Batch.objects.filter(pk=batch.pk, state=batch.state, failure="")
+    if here.exclude(state__in=Batch.FINAL).update(failure=reason):
+        end_failed(batch)
+
+
+def end_failed(batch: Batch, *, leaves_remains: bool = False) -> None:
+    """End a batch whose failure is noted.
+
+    Parameters
+    ----------
+    leaves_remains : also where its key and what was staged cannot be destroyed now: the sweep comes back
+    """
+    if batch.state == Batch.State.MERGING and batch.kind == Batch.Kind.EXTRACT and not batch.validate_only:
+        _keep_for_later(batch)
+    _end(batch, Batch.State.FAILED, leaves_remains=leaves_remains)
+
+
+def give_up(batch: Batch, *, by: str) -> None:
+    """End a batch that waits for what does not come back, whatever of it is merged.
+
+    Raises
+    ------
+    CancelError : it has ended
+    """
+    if batch.state in Batch.FINAL:
+        raise CancelError(f"the batch cannot be given up: it has ended ({batch.state})")
+    reason = stopped(batch, f"given up by {by}", see_log=False)
+    Batch.objects.filter(pk=batch.pk, failure="").exclude(state__in=Batch.FINAL).update(failure=reason)
+    batch.refresh_from_db()
+    end_failed(batch, leaves_remains=True)
+    batch.refresh_from_db()
+
+
+def cancel(batch: Batch, *, by: str) -> None:
+    """End a batch that has changed nothing yet.
+
+    Raises
+    ------
+    CancelError : it has ended, or parts of it are merged already
+    """
+    was_long = sharing.is_long(batch)
+    # The state goes first: it stops the tasks that are at work.
+    nothing_is_kept = Q(state__in=Batch.CANCELLABLE) | Q(validate_only=True)
+    unended = Batch.objects.filter(nothing_is_kept, pk=batch.pk, failure="").exclude(state__in=Batch.FINAL)
+    stopped_it = unended.update(
+        state=Batch.State.CANCELLED,
+        failure=f"cancelled by {by}: nothing of it was published or kept",
+        finished_at=timezone.now(),
+        alive_until=None,
+    )
+    if not stopped_it:
+        raise CancelError(
+            "the batch cannot be cancelled any more: it has ended, or is being merged. "
+            "What it brings can be undone day by day (void_day)"
+        )
+    log.info("batch_cancelled batch=%s", batch.pk)
+    staging.destroy(batch)
+    if was_long:
+        sharing.let_long_go_on(batch)
+    settle(batch)
+
+
+def _end(batch: Batch, state: str, *, leaves_remains: bool = False) -> None:
+    try:
+        with waiting_for_storage():
+            staging.destroy(batch)
+    except PASSING_ERRORS as error:
+        if not leaves_remains:
+            raise
+        log.warning("remains_left batch=%s error=%s", batch.pk, type(error).__name__)
+    now = timezone.now()
+    fresh = Batch.objects.get(pk=batch.pk)
+    seconds = (now - fresh.started_at).total_seconds() if fresh.started_at else None
+    ended = (
+        Batch.objects.filter(pk=batch.pk)
+        .exclude(state__in=Batch.FINAL)
+        .update(state=state, finished_at=now, seconds=seconds, alive_until=None)
+    )
+    if ended:
+        log.info("batch_%s batch=%s rows=%s seconds=%s", state, batch.pk, fresh.rows_read, seconds)
+    settle(batch)
+
+
+def settle(batch: Batch) -> None:
+    """Let the next batch of the study have its turn, and record that this one ended; twice does no harm."""
+    deactivate(batch)
+    ask_next(batch.study_id)
+    record_ended(batch)
+
+
+def _keep_for_later(batch: Batch) -> None:
+    """Some shards hold rows that presence does not show: the days wait for the file, or for close_days."""
+    for day in Batch.objects.values_list("days_touched", flat=True).get(pk=batch.pk):
+        VaultDay.objects.update_or_create(study_id=batch.study_id, day=day, defaults={"pending": True})

@@ -1,0 +1,141 @@
+"""What a batch did, for scripts and for people."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mobility.batches import queries as selectors
+from mobility.batches.publication import handover
+from mobility.batches.publication.presence_noise import is_noisy
+from mobility.batches.quality.batch_checks import misfits_of, warnings_of
+from mobility.batches.quality.facts import Facts
+from mobility.vault.models.batch import Batch
+
+# Of `summary`, and of its `checks`: what is not listed here is not shown to feeds.
+TOLD_TO_FEEDS = frozenset({
+    "batch", "profile", "validate_only", "source", "timezone", "rows_read", "rows_accepted", "rows_ignored",
+    "rows_rejected", "duplicate",
+})  # fmt: skip
+CHECKS_TOLD_TO_FEEDS = frozenset({
+    "empty", "columns", "unmatched_cells", "unmatched_more", "unmatched_hidden", "located", "locatable_of",
+    "first_event", "last_event", "hours", "duplicates", "duplicates_of",
+})  # fmt: skip
+LATE_SHARE = 0.01  # of the subscriber-days of a file, above which its late changes are worth a word
+
+
+def summary(batch: Batch) -> dict[str, Any]:
+    """What an extract did, as `manage.py ingest` prints it."""
+    seconds = batch.seconds or 0.0
+    return {
+        "batch": str(batch.pk),
+        "profile": batch.profile,
+        "validate_only": batch.validate_only,
+        "source": batch.source,
+        "timezone": batch.study.definition["timezone"],
+        "rows_read": batch.rows_read,
+        "rows_accepted": batch.rows_accepted,
+        "rows_ignored": dict(sorted(batch.rows_ignored.items())),
+        "rows_rejected": dict(sorted(batch.rows_rejected.items())),
+        "subscriber_days": batch.subscriber_days,
+        "subscribers_new": batch.subscribers_new,
+        "reports": batch.reports,
+        "seconds": round(seconds, 3),
+        "rows_per_second": round(batch.rows_read / seconds) if seconds else None,
+        "peak_rss_mb": batch.peak_rss_mb,
+        "duplicate": batch.duplicate_of_id is not None,
+        "notes": batch.notes,
+        "checks": batch.checks,
+        "published": is_published(batch),
+    }
+
+
+def summary_for_feed(batch: Batch) -> dict[str, Any]:
+    """What a feed learns of a batch that it sent: what its file's bytes decide.
+
+    Never what the vault holds, by no number and no combination of files: who was there before, who has opted
+    out, whether others sent the same file, or whether the change covers `min_publication` subscribers.
+    """
+    told = {name: value for name, value in summary(batch).items() if name in TOLD_TO_FEEDS}
+    checks = {name: value for name, value in batch.checks.items() if name in CHECKS_TOLD_TO_FEEDS}
+    return told | {"checks": checks}
+
+
+def change(batch: Batch) -> dict[str, Any]:
+    """What closing or undoing days did; the numbers may be negative when days were undone."""
+    return {
+        "batch": str(batch.pk),
+        "subscriber_days": batch.subscriber_days,
+        "reports": batch.reports,
+        "published": is_published(batch),
+    }
+
+
+def is_published(batch: Batch) -> bool:
+    """Whether everything that the batch brought has crossed to the analyst zone."""
+    brought_nothing = batch.duplicate_of_id is not None or batch.more_to_come or batch.validate_only
+    # With presence noise only a closing of days lets anything cross.
+    waits = is_noisy(batch.study) and batch.kind != Batch.Kind.CLOSE_DAYS
+    is_out = not batch.waiting_subscribers and not waits
+    return not brought_nothing and is_out and handover.has_crossed(batch.study)
+
+
+def misfit(batch: Batch) -> str:
+    """Say why a file is not what was meant, though no rule refuses it; empty if nothing is odd."""
+    return "" if batch.duplicate_of_id is not None else " ".join(misfits_of(batch))
+
+
+def notes_for_reader(batch: Batch) -> Iterator[str]:
+    """What a person should know beyond the numbers."""
+    if batch.validate_only:
+        yield "only checked: nothing of it was kept or published"
+    if batch.duplicate_of_id is not None:
+        yield (
+            f"nothing new: the same file was taken in before, as batch {batch.duplicate_of_id}, "
+            "and was not read again"
+        )
+    elif (
+        batch.rows_accepted
+        and not batch.more_to_come
+        and not batch.validate_only
+        and not (batch.subscriber_days or batch.reports)
+    ):
+        yield "nothing new: the study had all of it already"
+    if batch.more_to_come and not batch.validate_only:
+        yield "its days stay open: they are published by the next file of these days, or by close_days"
+    if is_noisy(batch.study) and batch.kind == Batch.Kind.EXTRACT and not batch.validate_only:
+        yield (
+            "nothing of it is published yet: the study has presence noise, so the totals of a day cross when "
+            "the day and all before it are closed (close_days)"
+        )
+    if (handover_waits := selectors.waiting_handover(batch.study_id)) is not None:
+        yield (
+            "the analyst server does not have everything yet: "
+            f"{handover_waits.problem or 'it is about to be handed over'}. "
+            "Nothing is lost: as long as a worker runs, it is tried again"
+        )
+    if batch.waiting_subscribers:
+        yield (
+            f"not published yet: {batch.waiting_subscribers} subscribers count differently than in the "
+            "reports, fewer than min_publication; their changes are published together with later ones"
+        )
+    if batch.waiting_subscribers and batch.kind == Batch.Kind.OPT_OUT:
+        yield (
+            "these people have left the vault; the reports count them until the next publication, and for "
+            "good if the study is closed before: the erasure certificate then says so"
+        )
+    yield from _late_changes(batch)
+    for reason, lines in sorted(batch.rejected_lines.items()):
+        first = ", ".join(str(line) for line in lines)
+        yield f"rejected as {reason}: {batch.rows_rejected[reason]:,} rows, first {batch.places} {first}"
+    yield from warnings_of(batch)
+
+
+def _late_changes(batch: Batch) -> Iterator[str]:
+    """Files that each hold a part of a day lose daily answers if the first of them publishes the day."""
+    late = batch.notes.get("late_change", 0)
+    subscriber_days = sum(Facts.of(batch.checks).day_subscribers.values())
+    if subscriber_days and late > LATE_SHARE * subscriber_days:
+        yield (
+            f"{late:,} daily answers would have changed ({subscriber_days:,} subscriber-days in the file), "
+            "but earlier files had published them, and answers are final: send files that hold a part of a "
+            "day with more_to_come, and publish the days with close_days"
+        )

@@ -1,0 +1,1 @@
+"""From changed shards to published tallies: merging, outbox, handover, receipts, undoing, certificate."""

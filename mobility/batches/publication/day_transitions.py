@@ -1,0 +1,147 @@
+"""What a batch does to the days of its study: which are published, forgotten or undone."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from django.db.models import F
+
+from mobility.batches import requests as intake
+from mobility.batches.publication import presence_noise as presence_crossing
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from mobility.vault.studies import OpenStudy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayMoves:
+    """What a batch does to the days of its study; the same for every shard and every retry."""
+
+    publish_all: frozenset[int] = frozenset()  # everyone in the day state arrives
+    publish_touched: frozenset[int] = frozenset()  # the others have arrived before
+    forget: frozenset[int] = frozenset()  # the day state dies
+    undo: int | None = None
+    nights: frozenset[int] = frozenset()  # published days whose night is over: it may be answered
+    end_night: frozenset[int] = frozenset()  # those of which everyone answers now; the others did before
+    closed: frozenset[int] = frozenset()  # what the batch says of their nights comes too late
+    crossing: tuple[int, int] | None = None  # with presence noise: first and last day whose cells cross now
+
+    @property
+    def published(self) -> frozenset[int]:
+        """Days whose visitors arrive."""
+        return self.publish_all | self.publish_touched
+
+    @property
+    def of_everyone(self) -> frozenset[int]:
+        """Days whose state is used or dropped in every shard that has any."""
+        return self.publish_all | self.forget | self.end_night
+
+
+def of_batch(batch: Batch, study: OpenStudy) -> DayMoves:
+    """Moves of a batch whose file, if it has one, has been read.
+
+    Raises
+    ------
+    DayStateError : the day cannot be undone any more
+    """
+    if batch.kind in (Batch.Kind.SUBSCRIBERS, Batch.Kind.OPT_OUT):
+        return DayMoves()
+    if batch.kind == Batch.Kind.VOID_DAY:
+        day = batch.day or 0
+        if batch.state == Batch.State.QUEUED:  # from then on it only resumes
+            intake.check_voidable(study, day=day)
+            intake.check_approved(batch, study, day=day)
+            intake.spend_voided_day(study, day=day)
+        return DayMoves(undo=day, forget=frozenset([day]))
+    states = {row.day: row for row in VaultDay.objects.filter(study=study.row)}
+    if batch.kind == Batch.Kind.CLOSE_DAYS:
+        through = frozenset(range(1, (batch.day or 0) + 1))
+        pending = frozenset(day for day in through if day in states and states[day].pending)
+        nights = through if study.definition.night else frozenset[int]()
+        return DayMoves(
+            publish_all=pending,
+            forget=through,
+            nights=nights,
+            end_night=nights,
+            crossing=presence_crossing.crossing_days(study, through=batch.day or 0),
+        )
+    closed = frozenset(day for day, row in states.items() if row.state == VaultDay.State.CLOSED)
+    if batch.more_to_come:
+        return DayMoves(closed=closed)
+    touched = frozenset(batch.days_touched)
+    everyone = frozenset(day for day in touched if day not in states or states[day].pending)
+    moves = DayMoves(publish_all=everyone, publish_touched=touched - everyone, closed=closed)
+    if study.definition.night is None:
+        return moves
+    last, complete = study.definition.days, frozenset(day for day, row in states.items() if not row.pending)
+    nights = _over(complete | touched, last=last) - closed
+    return replace(moves, nights=nights, end_night=nights - _over(complete, last=last))
+
+
+def _over(days: frozenset[int], *, last: int) -> frozenset[int]:
+    """Days whose night is over because the next date has come in too; the last day has no next one."""
+    return frozenset(day for day in days if day == last or day + 1 in days)
+
+
+def waiting_nights(study: VaultStudy) -> frozenset[int]:
+    """Published days that can still change, whose night waits for the next date to come in."""
+    if not any(indicator.get("night_from") for indicator in study.definition["indicators"]):
+        return frozenset()
+    rows = list(VaultDay.objects.filter(study=study, pending=False))
+    published = frozenset(row.day for row in rows if row.state == VaultDay.State.PUBLISHED)
+    return published - _over(frozenset(row.day for row in rows), last=study.definition["days"])
+
+
+def announce(study: OpenStudy, moves: DayMoves) -> None:
+    """Note, in the transaction that begins the merging, what parts of it may soon have been published.
+
+    Should the batch fail half way, undoing such a day has to count as undoing a published one.
+    """
+    if moves.undo is not None and intake.adds_a_value(
+        study, VaultDay.objects.get(study=study.row, day=moves.undo)
+    ):
+        VaultStudy.objects.filter(pk=study.row.pk).update(voided_days=F("voided_days") + 1)
+    _mark(study.row, moves.publish_all, state=VaultDay.State.PUBLISHED, pending=True)
+
+
+def make(batch: Batch, study: OpenStudy) -> None:
+    """Write what the batch has made of its days, in the transaction that ends its merging."""
+    moved: dict[str, Callable[[Batch, OpenStudy], None]] = {
+        Batch.Kind.EXTRACT: _received,
+        Batch.Kind.CLOSE_DAYS: _closed,
+        Batch.Kind.VOID_DAY: _voided,
+    }
+    if batch.kind in moved:
+        moved[batch.kind](batch, study)
+
+
+def _received(batch: Batch, study: OpenStudy) -> None:
+    if not batch.more_to_come:
+        _mark(study.row, batch.days_touched, state=VaultDay.State.PUBLISHED, pending=False)
+        return
+    for day in batch.days_touched:
+        row, is_new = VaultDay.objects.get_or_create(study=study.row, day=day)
+        if not is_new:
+            row.pending = True
+            row.save(update_fields=["pending"])
+
+
+def _closed(batch: Batch, study: OpenStudy) -> None:
+    presence_crossing.add_noise(batch, study)
+    _mark(study.row, range(1, (batch.day or 0) + 1), state=VaultDay.State.CLOSED, pending=False)
+
+
+def _voided(batch: Batch, study: OpenStudy) -> None:
+    VaultDay.objects.filter(study=study.row, day=batch.day or 0).delete()
+    # A file with rows of this day, or of its night, may come again: it is not the same file any more.
+    day = batch.day or 0
+    voided = {day, day + 1} if study.definition.night else {day}
+    after_the_last = study.definition.days + 1  # which a file that touches no day may be of
+    for earlier in Batch.objects.filter(study=study.row, kind=Batch.Kind.EXTRACT).exclude(content_hash=""):
+        if voided & set(earlier.days_touched or [after_the_last]):
+            earlier.content_hash = ""
+            earlier.save(update_fields=["content_hash"])
+
+
+def _mark(study: VaultStudy, days: Iterable[int], *, state: str, pending: bool) -> None:
+    for day in days:
+        VaultDay.objects.update_or_create(study=study, day=day, defaults={"state": state, "pending": pending})

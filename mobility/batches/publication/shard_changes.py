@@ -1,0 +1,302 @@
+"""What a batch makes of one shard: computed from what the vault holds, and written by `merging`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from django.db.models import QuerySet
+from numpy.typing import NDArray
+
+from mobility.batches import staging
+from mobility.batches.liveness import show_life
+from mobility.batches.publication import presence_noise as presence_crossing
+from mobility.batches.publication.day_transitions import DayMoves
+from mobility.extracts.rows.events import NO_VALUE, Events, concatenate
+from mobility.vault.blobs import Successor, successor
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import AnswerShard, DayState, OptOutShard, PresenceShard
+from mobility.vault.optouts import OptOuts
+from mobility.vault.sanitise import differing_reports
+from mobility.vault.state.answers import KnownAnswers
+from mobility.vault.state.daily import Part
+from mobility.vault.state.days import DaySightings, day_states, merge_sightings
+from mobility.vault.state.positions import shared_rows
+from mobility.vault.state.presence import (
+    Change,
+    DayArrivals,
+    Presence,
+    add_answers,
+    add_days,
+    final_answers,
+    forget_subscribers,
+    remove_day,
+)
+from mobility.vault.state.subscribers import SubscriberRows, join_rows
+from mobility.vault.state.visits import GroupedEvents, group_events, join_groups
+from mobility.vault.studies import OpenStudy
+
+Days = dict[int, DaySightings]
+Held = TypeVar("Held", PresenceShard, AnswerShard, OptOutShard, DayState)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What is to be written of a shard, and what to count: duplicates, conflicting_value, subscribers, ..."""
+
+    change: Change
+    successors: list[Successor]
+    counts: dict[str, Any]
+
+
+class ShardState:
+    """What the vault holds of one shard of a study, opened where it is asked for.
+
+    Parameters
+    ----------
+    is_empty : as if it held nobody: a check counts what is in its file alone
+    """
+
+    def __init__(self, study: OpenStudy, shard: int, *, is_empty: bool = False) -> None:
+        self.study = study
+        self.shard = shard
+        self.is_empty = is_empty
+        self.place = {"study": study.row, "shard": shard}
+        self.presence_row = self._held(PresenceShard).first()
+        self.answers_row = self._held(AnswerShard).first()
+        self.opt_outs_row = self._held(OptOutShard).first()
+        self.presence: Presence = study.unseal_presence(self.presence_row)
+        self.answers: KnownAnswers = study.unseal_answers(self.answers_row)
+        self.opt_outs: OptOuts = study.unseal_opt_outs(self.opt_outs_row)
+        self._day_rows: dict[int, DayState] = {}
+
+    @property
+    def number(self) -> int:
+        """Number of the publication that will carry a change."""
+        return self.study.row.publication_number
+
+    def days(self, only: set[int] | None = None) -> dict[int, DaySightings]:
+        """Day state of `only`, or of all days that have any."""
+        rows = self._held(DayState)
+        rows = rows if only is None else rows.filter(day__in=only)
+        self._day_rows = {row.day: row for row in rows}
+        return {day: self.study.unseal_day(row) for day, row in self._day_rows.items()}
+
+    def _held(self, table: type[Held]) -> QuerySet[Held]:
+        rows = table._default_manager.filter(**self.place)
+        return rows.none() if self.is_empty else rows
+
+    def next_days(self, days: dict[int, DaySightings]) -> list[Successor]:
+        """Day states as they will be; those that were read before."""
+        return [
+            successor(
+                DayState,
+                self._day_rows.get(day),
+                seal=partial(self.study.seal_day, seen, day=day, shard=self.shard),
+                day=day,
+                **self.place,
+            )
+            for day, seen in days.items()
+        ]
+
+    def next_presence(self, change: Change) -> list[Successor]:
+        """Presence as it will be; nothing if it does not change."""
+        if not change.places:
+            return []
+        seal = partial(self.study.seal_presence, change.presence, shard=self.shard)
+        return [successor(PresenceShard, self.presence_row, seal=seal, **self.place)]
+
+    def next_answers(self, answers: KnownAnswers) -> list[Successor]:
+        seal = partial(self.study.seal_answers, answers, shard=self.shard)
+        return [successor(AnswerShard, self.answers_row, seal=seal, **self.place)]
+
+
+def outcome_of(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> Outcome:
+    """Compute what the batch makes of the shard; nothing is written."""
+    outcome = _outcome(batch, study, shard, moves)
+    if study.plan.presence is None:
+        return outcome
+    return replace(outcome, change=presence_crossing.held_back(outcome.change, study, days=moves.crossing))
+
+
+def _outcome(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> Outcome:
+    state = ShardState(study, shard, is_empty=batch.validate_only)
+    match batch.kind:
+        case Batch.Kind.SUBSCRIBERS:
+            return _of_subscribers(batch, state)
+        case Batch.Kind.OPT_OUT:
+            return _of_opt_outs(batch, state)
+        case Batch.Kind.VOID_DAY:
+            change = remove_day(
+                state.presence, day=moves.undo or 0, number=state.number, sanitiser=study.sanitiser
+            )
+            return Outcome(change=change, successors=state.next_presence(change), counts={})
+        case _:
+            return _of_events(batch, state, moves)
+
+
+def _of_events(batch: Batch, state: ShardState, moves: DayMoves) -> Outcome:
+    """Visits go into the day state, and visitors of the days that are published into presence."""
+    study = state.study
+    # Readers leave them out; those of a list that has arrived since then are left out here.
+    in_file = _grouped(batch, state)
+    grouped = in_file.without(state.opt_outs.pseudonym)
+    final, conflicting = _final_answers(state, grouped)
+    later = {day: seen for day, seen in day_states(grouped, final).items() if day not in moves.closed}
+    nobody = study.unseal_day(None)
+    earlier = state.days(set(later) | moves.publish_all | moves.end_night)
+    merged = {
+        day: merge_sightings(earlier.get(day, nobody), later.get(day, nobody))
+        for day in sorted({*earlier, *later})
+    }
+    change = add_days(
+        state.presence,
+        [*_visitors(state, moves, merged, later), *_sleepers(state, moves, merged, later)],
+        number=state.number,
+        sanitiser=study.sanitiser,
+        answers=[_answers_of(merged[day]) for day in sorted(moves.published & merged.keys())],
+    )
+    kept = {day: merged[day] for day in set(later) - moves.forget}
+    return Outcome(
+        change=change,
+        successors=[*state.next_presence(change), *state.next_days(kept)],
+        counts={
+            "duplicates": grouped.duplicates,
+            "conflicting_value": grouped.values.conflicting + conflicting,
+            "subscribers": len(in_file.values.pseudonym),
+            "day_subscribers": {str(day): len(seen) for day, seen in later.items()},
+        },
+    )
+
+
+def _final_answers(state: ShardState, grouped: GroupedEvents) -> tuple[NDArray[np.uint16], int]:
+    """Static reports of the batch's subscribers, and how many would differ from one that is final already."""
+    sanitiser, values = state.study.sanitiser, grouped.values
+    fresh = sanitiser.static_answers(values.pseudonym, values.codes)
+    known = final_answers(state.presence, state.answers, values.pseudonym)
+    conflicting = differing_reports(known, fresh, starts=sanitiser.starts("static"))
+    static = np.where(known == NO_VALUE, fresh, known)
+    if sanitiser.words("static") and (static == NO_VALUE).all(axis=1).any():
+        # They may have answered on a day on which they did not stay long enough to be visitors.
+        for seen in state.days().values():
+            static = _answers_of(seen).fill(values.pseudonym, static)
+    return static, conflicting
+
+
+def _answers_of(seen: DaySightings) -> KnownAnswers:
+    return KnownAnswers(pseudonym=seen.pseudonym, static=seen.static)
+
+
+def _visitors(state: ShardState, moves: DayMoves, merged: Days, later: Days) -> Iterator[DayArrivals]:
+    """Visitors of the days that are published; where others have arrived before, those the batch has seen."""
+    nobody = state.study.unseal_day(None)
+    for day in sorted(moves.published & merged.keys()):
+        only = None if day in moves.publish_all else later.get(day, nobody).pseudonym
+        yield _arrivals(state, day, merged[day], only=only, part="visit")
+
+
+def _sleepers(state: ShardState, moves: DayMoves, merged: Days, later: Days) -> Iterator[DayArrivals]:
+    """The same visitors, with the answers of nights that are over; nobody is a visitor by a night."""
+    nobody = state.study.unseal_day(None)
+    for day in sorted(moves.nights & merged.keys()):
+        only = None
+        if day not in moves.end_night:
+            seen = later.get(day, nobody)
+            only = np.union1d(seen.pseudonym, seen.nights.pseudonym)
+        yield _arrivals(state, day, merged[day], only=only, part="night")
+
+
+def _arrivals(
+    state: ShardState, day: int, seen: DaySightings, *, only: NDArray[np.uint64] | None, part: Part
+) -> DayArrivals:
+    """Who counts as a visitor of the day, with their answers on one part of it."""
+    study = state.study
+    rows = np.flatnonzero(seen.last - seen.first >= study.definition.visitor.min_minutes * 60)
+    if only is not None:
+        rows = rows[shared_rows(seen.pseudonym[rows], only)[0]]
+    pseudonym = seen.pseudonym[rows]
+    codes = study.daily.codes(seen, rows, day=day, part=part)
+    grid_codes = study.daily.grid_codes(seen, rows, part=part)
+    return DayArrivals(
+        day=day,
+        pseudonym=pseudonym,
+        # A subscriber extract may have come since the day state was written.
+        static=state.answers.fill(pseudonym, seen.static[rows]),
+        daily=study.sanitiser.daily_answers(pseudonym, codes, day=day, grid_codes=grid_codes),
+    )
+
+
+def _of_subscribers(batch: Batch, state: ShardState) -> Outcome:
+    """Answers are known from now on, and given to those who are present without one."""
+    sanitiser = state.study.sanitiser
+    starts = sanitiser.starts("static")
+    packed = _Pieces(batch, state.shard).plain(0)
+    rows = join_rows([SubscriberRows.unpack(part) for part in packed], words=sanitiser.words("static"))
+    fresh, repeated, conflicting = rows.first_answers(starts=starts)
+    n_in_file, fresh = len(fresh), fresh.without(state.opt_outs.pseudonym)
+    final = final_answers(state.presence, state.answers, fresh.pseudonym)
+    known = state.answers.merge(fresh)
+    change = add_answers(state.presence, known, number=state.number, sanitiser=sanitiser)
+    return Outcome(
+        change=change,
+        successors=[*state.next_presence(change), *state.next_answers(known)],
+        counts={
+            "duplicates": repeated,
+            "conflicting_value": differing_reports(final, fresh.static, starts=starts) + conflicting,
+            "subscribers": n_in_file,
+        },
+    )
+
+
+def _of_opt_outs(batch: Batch, state: ShardState) -> Outcome:
+    """Who is on the list leaves presence, day state and answers, and is ignored from now on."""
+    before = state.opt_outs
+    parts = [OptOuts.unpack(part).pseudonym for part in _Pieces(batch, state.shard).plain(0)]
+    people = before.union(OptOuts.of(np.concatenate(parts)))
+    change = forget_subscribers(
+        state.presence, people.pseudonym, number=state.number, sanitiser=state.study.sanitiser
+    )
+    days = {day: seen.without(people.pseudonym) for day, seen in state.days().items()}
+    seal = partial(state.study.seal_opt_outs, people, shard=state.shard)
+    return Outcome(
+        change=change,
+        successors=[
+            successor(OptOutShard, state.opt_outs_row, seal=seal, **state.place),
+            *state.next_presence(change),
+            *state.next_answers(state.answers.without(people.pseudonym)),
+            *state.next_days(days),
+        ],
+        counts={"subscribers": len(people) - len(before)},
+    )
+
+
+def _grouped(batch: Batch, state: ShardState) -> GroupedEvents:
+    """What the batch's events say about the shard, a piece in memory at a time."""
+    slots, rules = state.study.sanitiser.slots("static"), state.study.daily.rules
+    pieces, groups = _Pieces(batch, state.shard), []
+    for piece in range(batch.pieces):
+        show_life(batch, state=Batch.State.MERGING)
+        events = concatenate([*map(Events.unpack, pieces.plain(piece))], slots=slots)
+        groups.append(group_events(events, rules=rules))
+    return join_groups(groups)
+
+
+class _Pieces:
+    """Where the pieces of one shard lie in the staged objects, in the file's order."""
+
+    def __init__(self, batch: Batch, shard: int) -> None:
+        self._batch = batch
+        self._key = staging.chunk_key(batch) if batch.kind in Batch.FILES else b""
+        # Of all shards' places only these are kept in memory.
+        self._places: list[tuple[str, list[list[int]]]] = []
+        chunks = batch.chunks.values_list("staged", "segments").order_by("index")
+        for staged, segments in chunks.iterator(chunk_size=16):
+            for number, places in enumerate(segments):
+                if str(shard) in places:
+                    self._places.append((f"{staged}-{number}", places[str(shard)]))
+
+    def plain(self, piece: int) -> Iterator[bytes]:
+        """Plain bytes of one piece."""
+        for name, places in self._places:
+            yield from staging.read_segments(self._batch, name, [places[piece]], key=self._key)

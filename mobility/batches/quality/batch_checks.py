@@ -1,0 +1,114 @@
+"""Checks of one batch, ready to be shown: facts with their denominators, and how they compare."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from django.utils import timezone
+
+from mobility.batches.quality import words
+from mobility.batches.quality.calendar import StudyCalendar
+from mobility.batches.quality.deliveries import Delivery, calendar_of, history_of
+from mobility.batches.quality.facts import Facts, Share
+from mobility.batches.quality.look_back import LookBack, look_back
+from mobility.vault.models.batch import Batch
+
+UNMATCHED_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchChecks:
+    """What the page of a batch says of its rows; `compared` only once the batch has ended."""
+
+    facts: Facts
+    calendar: StudyCalendar
+    first_event: datetime | None
+    last_event: datetime | None
+    located: Share | None
+    duplicates: Share | None
+    empty: tuple[tuple[str, Share], ...]
+    compared: LookBack | None
+    warnings: tuple[str, ...]
+
+    @property
+    def comparisons(self) -> list[words.ComparisonWords]:
+        found = self.compared.comparisons if self.compared else ()
+        return [words.comparison_words(each, self.calendar) for each in found]
+
+    @property
+    def unmatched_shown(self) -> tuple[tuple[str, int], ...]:
+        return self.facts.unmatched_cells[:UNMATCHED_SHOWN]
+
+    @property
+    def unmatched_notes(self) -> list[str]:
+        return list(words.unmatched_notes(self.facts))
+
+
+def batch_checks(batch: Batch) -> BatchChecks | None:
+    """Checks of a batch; None until its rows were read, and for changes without a file."""
+    if not batch.checks:
+        return None
+    delivery = _delivery(batch)
+    facts = delivery.facts
+    calendar = calendar_of(batch.study_id)
+    zone = ZoneInfo(calendar.timezone)
+    compared = _compared(batch, delivery, calendar)
+    return BatchChecks(
+        facts=facts,
+        calendar=calendar,
+        first_event=_local(facts.first_event, zone),
+        last_event=_local(facts.last_event, zone),
+        located=Share(part=facts.located, of=facts.locatable_of) if facts.locatable_of else None,
+        duplicates=_duplicates(facts),
+        empty=tuple(_empty(delivery)),
+        compared=compared,
+        warnings=(
+            *words.misfits(batch, facts, calendar),
+            *(words.warnings(compared, calendar) if compared else ()),
+        ),
+    )
+
+
+def warnings_of(batch: Batch) -> list[str]:
+    """What is unusual about a batch that has ended, in sentences; nothing of it refuses the batch."""
+    found = batch_checks(batch)
+    return list(found.warnings) if found else []
+
+
+def misfits_of(batch: Batch) -> list[str]:
+    """Say why a file does not fit its study or its profile, though no rule refuses it."""
+    return (
+        list(words.misfits(batch, Facts.of(batch.checks), calendar_of(batch.study_id)))
+        if batch.checks
+        else []
+    )
+
+
+def _delivery(batch: Batch) -> Delivery:
+    values = {field.attname: getattr(batch, field.attname) for field in batch._meta.concrete_fields}
+    return Delivery.of({**values, "pk": batch.pk, "finished_at": batch.finished_at or timezone.now()})
+
+
+def _compared(batch: Batch, delivery: Delivery, calendar: StudyCalendar) -> LookBack | None:
+    # The page asks every second while a batch runs; what it is compared with is read once it has ended.
+    if not batch.is_final or batch.kind != Batch.Kind.EXTRACT:
+        return None
+    history = history_of(batch.study_id).before(delivery.at)
+    return look_back(delivery, history=history, calendar=calendar)
+
+
+def _empty(delivery: Delivery) -> Iterator[tuple[str, Share]]:
+    """Columns with their empty values, most first."""
+    for column, rows in sorted(delivery.facts.empty.items(), key=lambda each: (-each[1], each[0])):
+        yield column, Share(part=rows, of=delivery.rows_formed)
+
+
+def _duplicates(facts: Facts) -> Share | None:
+    if facts.duplicates is None or facts.duplicates_of is None:
+        return None
+    return Share(part=facts.duplicates, of=facts.duplicates_of)
+
+
+def _local(second: int | None, zone: ZoneInfo) -> datetime | None:
+    return None if second is None else datetime.fromtimestamp(second, zone)

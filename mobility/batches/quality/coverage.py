@@ -1,0 +1,179 @@
+"""Which days each source has covered: the calendar of a study."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+from django.utils import timezone
+
+from mobility.batches.quality.calendar import StudyCalendar
+from mobility.batches.quality.deliveries import (
+    Delivery,
+    History,
+    calendar_of,
+    closed_days,
+    history_of,
+    total_hours,
+)
+from mobility.batches.quality.look_back import SilentHours, silent_hours
+from mobility.extracts.profiles.definition import DEFAULT
+from mobility.vault.models.profiles import ExtractProfile
+
+
+class DayStatus(StrEnum):
+    """What a source has brought for a day."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    MISSING = "missing"
+    FAILED = "failed"
+    UNDONE = "undone"
+    NOT_DUE = "not_due"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayCoverage:
+    """One day of one source.
+
+    rows : accepted rows in the study now, before duplicates; files : how many brought them
+    more_to_come : the last file announced further ones, and the day is not closed
+    silent : hours without a row though they usually have some
+    failed : the last file of this day, if it failed
+    """
+
+    day: int
+    date: date
+    status: DayStatus
+    rows: int = 0
+    files: int = 0
+    more_to_come: bool = False
+    silent: tuple[SilentHours, ...] = ()
+    failed: Delivery | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceCoverage:
+    """All days of one source, the first one first."""
+
+    source: str
+    days: tuple[DayCoverage, ...]
+
+    def count(self, status: DayStatus) -> int:
+        return sum(day.status == status for day in self.days)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """The calendar; `unattributed` failed before it was known which days they hold."""
+
+    sources: tuple[SourceCoverage, ...]
+    unattributed: tuple[Delivery, ...]
+
+
+def coverage_of(study_id: int, *, now: datetime | None = None) -> Coverage:
+    """Coverage of a study as it is now; `now` decides which days are not due yet."""
+    calendar = calendar_of(study_id)
+    history = history_of(study_id)
+    today = (now or timezone.now()).astimezone(ZoneInfo(calendar.timezone)).date()
+    return cover(
+        history,
+        calendar=calendar,
+        sources=_sources(study_id, history),
+        closed=closed_days(study_id),
+        today=today,
+    )
+
+
+def cover(
+    history: History,
+    *,
+    calendar: StudyCalendar,
+    sources: Iterable[str],
+    closed: Collection[int],
+    today: date,
+) -> Coverage:
+    """The calendar of `sources`.
+
+    Parameters
+    ----------
+    closed : days that take no more rows
+    today : in the study's time zone; a day is missing only when it is over
+    """
+    return Coverage(
+        sources=tuple(
+            _source_coverage(source, history.of_source(source), calendar, closed=closed, today=today)
+            for source in sources
+        ),
+        unattributed=_unattributed(history),
+    )
+
+
+def _sources(study_id: int, history: History) -> list[str]:
+    """Profiles of events that a study has, or has had files of."""
+    defined = ExtractProfile.objects.filter(study=study_id, definition__kind="events")
+    names = {each.source for each in history.deliveries} | set(defined.values_list("name", flat=True))
+    return sorted(names, key=lambda name: (name != DEFAULT, name)) or [DEFAULT]
+
+
+def _source_coverage(
+    source: str, history: History, calendar: StudyCalendar, *, closed: Collection[int], today: date
+) -> SourceCoverage:
+    files = {day: history.taken_in(day) for day in calendar.all_days}
+    hours = {day: total_hours(of_day, day) for day, of_day in files.items()}
+    announced = {day for day, of_day in files.items() if of_day and of_day[-1].more_to_come} - set(closed)
+    whole = {day for day, of_day in files.items() if of_day} - announced
+    days = []
+    for day in calendar.all_days:
+        silent = silent_hours(day, hours, others=whole, calendar=calendar) if day in whole else []
+        last = history.latest(day)
+        days.append(
+            DayCoverage(
+                day=day,
+                date=calendar.date_of(day),
+                status=_status(
+                    history,
+                    calendar,
+                    day,
+                    last=last,
+                    is_partial=day in announced or bool(silent),
+                    today=today,
+                ),
+                rows=sum(hours[day]),
+                files=len(files[day]),
+                more_to_come=day in announced,
+                silent=tuple(silent),
+                failed=last if last and not last.is_taken_in else None,
+            )
+        )
+    return SourceCoverage(source=source, days=tuple(days))
+
+
+def _status(
+    history: History,
+    calendar: StudyCalendar,
+    day: int,
+    *,
+    last: Delivery | None,
+    is_partial: bool,
+    today: date,
+) -> DayStatus:
+    if last is not None:
+        if not last.is_taken_in:
+            return DayStatus.FAILED
+        return DayStatus.PARTIAL if is_partial else DayStatus.COMPLETE
+    if any(day in each.days and each.is_taken_in for each in history.deliveries):
+        return DayStatus.UNDONE
+    return DayStatus.MISSING if calendar.date_of(day) < today else DayStatus.NOT_DUE
+
+
+def _unattributed(history: History) -> tuple[Delivery, ...]:
+    """Files that failed without a day, newest first, unless they have come since under the same name."""
+    found: dict[tuple[str, str], Delivery] = {}
+    for each in history.deliveries:
+        name = (each.source, each.filename)
+        found.pop(name, None)
+        if not each.is_taken_in and not each.days:
+            found[name] = each
+    return tuple(reversed(found.values()))

@@ -1,0 +1,253 @@
+"""What checks found, in sentences: the same on pages and on the command line."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from django.utils.translation import gettext, ngettext
+
+from mobility.batches.quality.calendar import StudyCalendar
+from mobility.batches.quality.coverage import DayCoverage, DayStatus
+from mobility.batches.quality.facts import Facts, Share
+from mobility.batches.quality.look_back import Basis, Comparison, LookBack, SilentHours
+from mobility.vault.models.batch import Batch
+from reports.base.formats import day_title, number, percent, window_title
+
+# One decimal would make nothing of a smaller share.
+SMALL_SHARE = 0.001
+# Of the rows of a file of subscribers: registers repeat few of them, files of events most.
+REPEATED_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonWords:
+    """A figure, what it usually is and what that is taken of, as text."""
+
+    figure: str
+    value: str
+    usual: str
+    basis: str
+    verdict: str
+    is_warning: bool
+
+
+def comparison_words(each: Comparison, calendar: StudyCalendar) -> ComparisonWords:
+    """A line of the table of comparisons."""
+    figure = figure_words(each)
+    if each.day is not None:
+        figure = f"{day_title(calendar.date_of(each.day))}: {figure}"
+    return ComparisonWords(
+        figure=figure,
+        value=figure_value(each, each.value),
+        usual=figure_value(each, each.usual),
+        basis=basis_words(each.basis, each.n),
+        verdict=verdict_words(each),
+        is_warning=each.is_warning,
+    )
+
+
+def part_of_all(share: Share) -> str:
+    """Both numbers and the share: "10 of 40 312 (under 0.1 %)"."""
+    both = gettext("%(part)s of %(all)s") % {"part": number(share.part), "all": number(share.of)}
+    if share.value is None:
+        return both
+    if 0 < share.value < SMALL_SHARE:
+        return f"{both} ({gettext('under %(share)s') % {'share': percent(SMALL_SHARE)}})"
+    return f"{both} ({percent(share.value)})"
+
+
+def moment(when: datetime) -> str:
+    """A second of a local day, with the offset that says which of two folded ones."""
+    offset = when.strftime("%z")
+    return f"{day_title(when.date())}, {when:%H:%M:%S} (UTC{offset[:3]}:{offset[3:]})"
+
+
+def warnings(found: LookBack, calendar: StudyCalendar) -> Iterator[str]:
+    """Everything unusual about a file, with what is usual beside it."""
+    for silent in found.silent:
+        yield silence(silent, calendar)
+    for each in found.warnings:
+        yield _comparison(each, calendar)
+
+
+def misfits(batch: Batch, facts: Facts, calendar: StudyCalendar) -> Iterator[str]:
+    """Files that no rule refuses, and that are hardly what was meant: no row counts, or the wrong profile."""
+    if (
+        batch.kind in (Batch.Kind.EXTRACT, Batch.Kind.SUBSCRIBERS)
+        and batch.rows_read
+        and not batch.rows_accepted
+    ):
+        yield _nothing_counts(batch, facts, calendar)
+    repeated, rows = facts.duplicates or 0, facts.duplicates_of or 0
+    if batch.kind == Batch.Kind.SUBSCRIBERS and repeated >= REPEATED_SHARE * rows > 0:
+        yield gettext(
+            "%(repeated)s of %(rows)s rows repeat a subscriber, and only the first row of each counts. A "
+            "file of subscribers has one row each: if this file holds events, choose a profile of events."
+        ) % {"repeated": number(repeated), "rows": number(rows)}
+
+
+def _nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
+    outside = batch.rows_ignored.get("outside_period", 0)
+    if (
+        outside
+        and outside == sum(batch.rows_ignored.values())
+        and facts.first_event is not None
+        and facts.last_event is not None
+    ):
+        zone = ZoneInfo(calendar.timezone)
+        first, last = (
+            datetime.fromtimestamp(second, zone).date() for second in (facts.first_event, facts.last_event)
+        )
+        return gettext(
+            "No row counts: the file lies outside the study's days. It has %(found)s, the study "
+            "%(expected)s. Check the study, and the date format of the profile."
+        ) % {
+            "found": window_title(first, last),
+            "expected": window_title(calendar.date_of(1), calendar.date_of(calendar.days)),
+        }
+    reasons = Counter(batch.rows_ignored) + Counter(batch.rows_rejected)
+    return gettext("No row counts: of %(rows)s rows, %(reasons)s.") % {
+        "rows": number(batch.rows_read),
+        "reasons": ", ".join(f"{reason} {number(rows)}" for reason, rows in reasons.most_common()),
+    }
+
+
+def silence(silent: SilentHours, calendar: StudyCalendar) -> str:
+    """Hours without rows, of a day that has rows otherwise."""
+    return gettext(
+        "%(day)s: no events between %(hours)s, where there are usually %(usual)s rows: an outage?"
+    ) % {
+        "day": day_title(calendar.date_of(silent.day)),
+        "hours": hours_range(silent),
+        "usual": number(silent.usual),
+    }
+
+
+def hours_range(silent: SilentHours) -> str:
+    """Hours of a day in words: "14:00 and 16:00"."""
+    return gettext("%(begin)s and %(end)s") % {
+        "begin": f"{silent.begin:02}:00",
+        "end": f"{silent.end:02}:00",
+    }
+
+
+def basis_words(basis: Basis, n: int) -> str:
+    """What a median was taken of."""
+    match basis:
+        case "weekday":
+            text = ngettext(
+                "median of %(n)s earlier day of the same weekday",
+                "median of %(n)s earlier days of the same weekday",
+                n,
+            )
+        case "days":
+            text = ngettext("%(n)s earlier day", "median of %(n)s earlier days", n)
+        case _:
+            text = ngettext("%(n)s earlier file", "median of %(n)s earlier files", n)
+    return text % {"n": n}
+
+
+def figure_words(each: Comparison) -> str:
+    """What is compared."""
+    match each.figure:
+        case "rows":
+            return gettext("Rows accepted")
+        case "subscribers":
+            return gettext("Subscribers")
+        case "rejected":
+            return gettext("Rejected rows")
+        case _:
+            return gettext("Empty values of %(column)s") % {"column": each.column}
+
+
+def figure_value(each: Comparison, value: float) -> str:
+    """A number, or a share."""
+    return number(value) if each.day is not None else percent(value)
+
+
+def verdict_words(each: Comparison) -> str:
+    """How a figure compares."""
+    return {
+        "usual": gettext("as usual"),
+        "low": gettext("unusually low"),
+        "high": gettext("unusually high"),
+        "few": gettext("too few to compare"),
+    }[each.verdict]
+
+
+def status_words(status: DayStatus) -> str:
+    """State of a day of a source."""
+    return {
+        DayStatus.COMPLETE: gettext("complete"),
+        DayStatus.PARTIAL: gettext("partial"),
+        DayStatus.MISSING: gettext("missing"),
+        DayStatus.FAILED: gettext("failed"),
+        DayStatus.UNDONE: gettext("undone"),
+        DayStatus.NOT_DUE: gettext("not due yet"),
+    }[status]
+
+
+def status_help(status: DayStatus) -> str:
+    """What a state of a day means."""
+    return {
+        DayStatus.COMPLETE: gettext("rows are there, and nothing is known to be missing"),
+        DayStatus.PARTIAL: gettext("more files are announced, or hours are empty that usually are not"),
+        DayStatus.MISSING: gettext("the day is over, and no file had rows of it"),
+        DayStatus.FAILED: gettext("the last file with rows of it failed or was refused"),
+        DayStatus.UNDONE: gettext("its rows were taken back, and none have come since"),
+        DayStatus.NOT_DUE: gettext("the day is not over"),
+    }[status]
+
+
+def day_notes(day: DayCoverage) -> Iterator[str]:
+    """Why a day is not complete."""
+    if day.failed is not None:
+        yield gettext("%(file)s: %(reason)s") % {"file": day.failed.filename, "reason": day.failed.failure}
+        if day.files:
+            yield gettext("Rows of earlier files are in the study.")
+    if day.more_to_come:
+        yield gettext("More files were announced and have not come.")
+    for silent in day.silent:
+        yield gettext("No events between %(hours)s: an outage?") % {"hours": hours_range(silent)}
+
+
+def unmatched_notes(facts: Facts) -> Iterator[str]:
+    """What the list of unmatched cells does not show."""
+    if facts.unmatched_more:
+        yield ngettext(
+            "%(rows)s row with further cells is not listed.",
+            "%(rows)s rows with further cells are not listed.",
+            facts.unmatched_more,
+        ) % {"rows": number(facts.unmatched_more)}
+    if facts.unmatched_hidden:
+        yield ngettext(
+            "%(rows)s row has a text there that does not look like a cell of the area. It is not shown and "
+            "was not kept, for it could be something else: look whether the columns are mixed up.",
+            "%(rows)s rows have texts there that do not look like cells of the area. They are not shown and "
+            "were not kept, for they could be something else: look whether the columns are mixed up.",
+            facts.unmatched_hidden,
+        ) % {"rows": number(facts.unmatched_hidden)}
+
+
+def _comparison(each: Comparison, calendar: StudyCalendar) -> str:
+    values = {
+        "figure": figure_words(each),
+        "value": figure_value(each, each.value),
+        "usual": figure_value(each, each.usual),
+        "basis": basis_words(each.basis, each.n),
+    }
+    if each.day is None:
+        text = gettext("%(figure)s: %(value)s of the file, usually %(usual)s (%(basis)s).")
+        return text % values
+    values["day"] = day_title(calendar.date_of(each.day))
+    if each.verdict == "low":
+        text = gettext(
+            "%(day)s, %(figure)s: %(value)s, usually %(usual)s (%(basis)s). Is a part of the file missing?"
+        )
+    else:
+        text = gettext(
+            "%(day)s, %(figure)s: %(value)s, usually %(usual)s (%(basis)s). Was something sent twice?"
+        )
+    return text % values

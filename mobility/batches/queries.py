@@ -1,0 +1,239 @@
+"""What the pages of operators read from the vault; whole definitions, with their areas, stay there."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.utils import timezone
+
+from mobility.batches.quality.facts import Facts
+from mobility.extracts.rows.counts import IGNORED, REJECTED
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.handover import Handover
+from mobility.vault.models.outbox import OutboxDelta, VaultPublication
+from mobility.vault.models.subscribers import VaultDay, VaultStudy
+
+BATCHES_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyHead:
+    """What an operator needs to know of a study; `columns` are those that an extract must have.
+
+    closed_at : since then it takes nothing; None while it is open
+    is_noisy : its totals have presence noise, and cross when days are closed
+    """
+
+    slug: str
+    name: str
+    timezone: str
+    first_day: date
+    days: int
+    min_publication: int
+    columns: tuple[str, ...]
+    closed_at: datetime | None
+    is_noisy: bool = False
+
+    @property
+    def last_day(self) -> date:
+        return self.date_of(self.days)
+
+    def date_of(self, day: int) -> date:
+        """Calendar date of study day `day` (1 = first)."""
+        return self.first_day + timedelta(days=day - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyRow:
+    """One line of the list of studies; `days` counts them by state."""
+
+    head: StudyHead
+    days: dict[str, int]
+    last_batch: Batch | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyDay:
+    """One day of a study; `state` is empty while nothing was uploaded for it."""
+
+    day: int
+    date: date
+    state: str
+    pending: bool
+
+    @property
+    def can_be_undone(self) -> bool:
+        return self.state in (VaultDay.State.OPEN, VaultDay.State.PUBLISHED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowOutcome:
+    """Rows of a batch that share an outcome; `columns`: those that the reason can concern."""
+
+    reason: str
+    rows: int
+    first_lines: tuple[int, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingHandover:
+    """What an analyst server that runs apart does not have of a study.
+
+    publications : how many wait; 0 when it does not know of the study, or of its end
+    problem : why the last try failed, empty before the first
+    tried_at : when that was; None before the first
+    """
+
+    publications: int
+    problem: str
+    tried_at: datetime | None
+    server: str
+    every_s: int
+
+
+def waiting_handover(study_id: int) -> WaitingHandover | None:
+    """What waits to be handed over of a study; None when nothing does, or no analyst server runs apart."""
+    if not settings.HANDS_OVER:
+        return None
+    waiting = VaultPublication.objects.filter(study=study_id, handed_over_at=None).count()
+    tried = Handover.objects.filter(study=study_id).first()
+    if tried is not None and not tried.problem and not waiting:
+        return None
+    return WaitingHandover(
+        publications=waiting,
+        problem="" if tried is None else tried.problem,
+        tried_at=None if tried is None else tried.tried_at,
+        server=settings.MOBILITY_ANALYST_URL,
+        every_s=settings.MOBILITY_HANDOVER_RETRY_S,
+    )
+
+
+def study_head(study_id: int) -> StudyHead:
+    """Head of one study."""
+    return _heads([study_id])[study_id]
+
+
+def study_rows(*, slugs: Collection[str]) -> list[StudyRow]:
+    """Some studies of the vault, newest first."""
+    newest = Batch.objects.filter(study=OuterRef("pk")).order_by("-created_at").values("pk")[:1]
+    studies = VaultStudy.objects.filter(slug__in=slugs)
+    last = dict(studies.annotate(last=Subquery(newest)).values_list("pk", "last"))
+    batches = Batch.objects.in_bulk([pk for pk in last.values() if pk is not None])
+    days: dict[int, dict[str, int]] = {pk: dict.fromkeys(VaultDay.State.values, 0) for pk in last}
+    counted = (
+        VaultDay.objects.filter(study__in=last)
+        .order_by()
+        .values_list("study", "state")
+        .annotate(n=Count("pk"))
+    )
+    for study_id, state, n in counted:
+        days[study_id][state] = n
+    rows = [
+        StudyRow(head=head, days=days[pk], last_batch=batches.get(last[pk]))
+        for pk, head in _heads(last).items()
+    ]
+    return sorted(rows, key=lambda row: (row.head.first_day, row.head.slug), reverse=True)
+
+
+def study_days(study_id: int, head: StudyHead) -> list[StudyDay]:
+    """Every day of a study with its state."""
+    found = {row.day: row for row in VaultDay.objects.filter(study=study_id)}
+    return [
+        StudyDay(
+            day=day,
+            date=head.date_of(day),
+            state=found[day].state if day in found else "",
+            pending=day in found and found[day].pending,
+        )
+        for day in range(1, head.days + 1)
+    ]
+
+
+def study_batches(study_id: int) -> QuerySet[Batch]:
+    """The newest batches of a study."""
+    return Batch.objects.filter(study=study_id).order_by("-created_at")[:BATCHES_SHOWN]
+
+
+def rejected_rows(batch: Batch) -> list[RowOutcome]:
+    """Rejected rows by reason, most first, with their first line numbers."""
+    return _outcomes(batch, batch.rows_rejected, order=REJECTED, lines=batch.rejected_lines)
+
+
+def ignored_rows(batch: Batch) -> list[RowOutcome]:
+    """Rows that the study does not ask about, by reason, most first."""
+    return _outcomes(batch, batch.rows_ignored, order=IGNORED, lines={})
+
+
+def is_blocked(batch: Batch) -> bool:
+    """Whether a queued batch waits for another one of its study."""
+    return (
+        VaultStudy.objects.filter(pk=batch.study_id)
+        .exclude(Q(active_batch__isnull=True) | Q(active_batch=batch.pk))
+        .exists()
+    )
+
+
+def waiting_subscribers(batch: Batch) -> int:
+    """Subscribers that wait for a publication now; 0 when nothing of this batch waits any more.
+
+    Of a study that was closed: those that waited at the end of the batch, and were never published.
+    """
+    if not batch.waiting_subscribers or batch.study.closed_at is not None:
+        return batch.waiting_subscribers
+    waiting = OutboxDelta.objects.filter(
+        batch__study=batch.study_id, number=F("batch__study__publication_number")
+    )
+    total = waiting.aggregate(total=Sum("subscribers"))["total"]
+    return 0 if total is None else max(total, 1)
+
+
+def waits_s(batch: Batch) -> float:
+    """Seconds since a batch was created, for a queue that nobody serves."""
+    return (timezone.now() - batch.created_at).total_seconds()
+
+
+def _outcomes(
+    batch: Batch, rows: dict[str, int], *, order: Iterable[str], lines: dict[str, list[int]]
+) -> list[RowOutcome]:
+    known, columns = list(order), Facts.of(batch.checks).columns
+    reasons = sorted(rows, key=lambda reason: (-rows[reason], known.index(reason)))
+    return [
+        RowOutcome(
+            reason=reason,
+            rows=rows[reason],
+            first_lines=tuple(lines.get(reason, ())),
+            columns=columns.get(reason, ()),
+        )
+        for reason in reasons
+    ]
+
+
+def _heads(study_ids: Iterable[int]) -> dict[int, StudyHead]:
+    """Heads by study, without loading whole definitions: an area can have 100,000 cells."""
+    parts = ("name", "timezone", "first_day", "days", "min_publication", "extract", "indicators")
+    rows = VaultStudy.objects.filter(pk__in=list(study_ids)).values(
+        "pk", "slug", "closed_at", "plan__presence", *(f"definition__{part}" for part in parts)
+    )
+    return {row["pk"]: _head(row) for row in rows}
+
+
+def _head(row: dict[str, Any]) -> StudyHead:
+    extract = row["definition__extract"]
+    names = [extract["subscriber"], extract["timestamp"], extract["cell"]]
+    if extract.get("attributes", "inline") == "inline":  # absent in studies of earlier versions
+        names += [indicator["column"] for indicator in row["definition__indicators"]]
+    return StudyHead(
+        slug=row["slug"],
+        name=row["definition__name"],
+        timezone=row["definition__timezone"],
+        first_day=date.fromisoformat(row["definition__first_day"]),
+        days=row["definition__days"],
+        min_publication=row["definition__min_publication"],
+        columns=tuple(dict.fromkeys(name for name in names if name)),
+        closed_at=row["closed_at"],
+        is_noisy=row["plan__presence"] is not None,
+    )

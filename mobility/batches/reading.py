@@ -1,0 +1,267 @@
+"""First half of a batch: the staged file is read in chunks, checked, and left as sealed pieces per shard."""
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from mobility.base import memory
+from mobility.base.errors import BatchFormatError, TooManyBadRowsError
+from mobility.batches import staging
+from mobility.batches.coding import Reading, parts_of
+from mobility.batches.dispatching import ask
+from mobility.batches.liveness import next_sign, show_life
+from mobility.batches.quality.facts import checks_of, columns_of_reasons, columns_of_unknown
+from mobility.batches.staging import UploadReader
+from mobility.extracts.profiles.definition import Profile
+from mobility.extracts.readers import RowBlock, Source
+from mobility.extracts.readers.chunks import BYTES, WHOLE, ChunkPlan, plan_chunks
+from mobility.extracts.rows.counts import RowCounts
+from mobility.vault.models.batch import Batch, Chunk
+from mobility.vault.profiles import find_profile
+from mobility.vault.studies import OpenStudy
+
+PROGRESS_S = 0.5
+CHUNKS_WANTED = 8  # of a small file: enough for several workers
+MIN_CHUNK_BYTES = 8 << 20
+TEXT_ROW_BYTES, PACKED_ROW_BYTES = 32, 4  # of a row at least, as plain text and compressed
+MAX_PIECES, MAX_SPLIT = 64, 65_536  # of a shard, and of a chunk in all
+PIECE_ROWS = 2_000_000  # of a shard that are in memory at once
+State = Batch.State
+
+
+def same_content(batch: Batch) -> Batch | None:
+    """An earlier batch with the same bytes that has published at least as much as this one would."""
+    if batch.validate_only:  # whoever asks for a check wants to see it
+        return None
+    # A feed must not learn which files others have sent: only its own count as the same.
+    of_whom = {"created_by": batch.created_by} if batch.is_of_feed else {}
+    earlier = Batch.objects.filter(
+        study_id=batch.study_id, kind=batch.kind, content_hash=batch.content_hash, profile=batch.profile,
+        state=State.DONE, validate_only=False, duplicate_of__isnull=True, **of_whom,
+    )  # fmt: skip
+    if not batch.more_to_come:
+        earlier = earlier.filter(more_to_come=False)
+    return earlier.exclude(pk=batch.pk).order_by("created_at").first()
+
+
+def chunk_bytes(size: int) -> int:
+    """About how long the chunks of a file of `size` bytes are."""
+    return int(min(max(size // CHUNKS_WANTED, MIN_CHUNK_BYTES), settings.MOBILITY_CHUNK_BYTES))
+
+
+def begin(batch: Batch, study: OpenStudy) -> bool:
+    """Cut the file into chunks; False if another worker has."""
+    with UploadReader(batch) as stream:
+        size = batch.bytes_total or 0
+        plans = plan_chunks(stream, size=size, target_bytes=chunk_bytes(size))
+    if batch.kind == Batch.Kind.OPT_OUT:  # no header, and never large
+        plans = [ChunkPlan.whole(size)]
+    is_split = batch.kind == Batch.Kind.EXTRACT
+    pieces = _pieces(size, plans=plans, n_shards=study.row.n_shards) if is_split else 1
+    with transaction.atomic(using="vault"):
+        mine = Batch.objects.filter(pk=batch.pk, state=State.QUEUED).update(
+            state=State.READING,
+            started_at=batch.started_at or timezone.now(),
+            alive_until=next_sign(),
+            pieces=pieces,
+        )
+        if mine:
+            _create_chunks(batch, plans)
+    return bool(mine)
+
+
+def read_as_a_whole(batch: Batch) -> None:
+    """Start again with one chunk: only reading from beginning to end tells what is unusual, and where."""
+    with transaction.atomic(using="vault"):
+        mine = Batch.objects.filter(pk=batch.pk, state=State.READING, reads_whole=False).update(
+            reads_whole=True, rows_read=0, bytes_read=0, alive_until=next_sign()
+        )
+        if mine:
+            batch.chunks.all().delete()
+            _create_chunks(batch, [ChunkPlan.whole(batch.bytes_total or 0)])
+    if mine:
+        ask("advance", str(batch.pk))
+
+
+def _create_chunks(batch: Batch, plans: list[ChunkPlan]) -> None:
+    Chunk.objects.bulk_create(
+        Chunk(batch=batch, index=index, plan=plan.to_json()) for index, plan in enumerate(plans)
+    )
+
+
+def _pieces(size: int, *, plans: list[ChunkPlan], n_shards: int) -> int:
+    """Parts that the rows of a shard are grouped in, so that memory has a bound whatever the file's size."""
+    rows = size // (TEXT_ROW_BYTES if plans[0].kind == BYTES else PACKED_ROW_BYTES)
+    pieces = 1
+    while pieces < MAX_PIECES and rows > pieces * n_shards * PIECE_ROWS:
+        pieces *= 2
+    return min(pieces, MAX_SPLIT // n_shards)
+
+
+def is_whole(chunk: Chunk) -> bool:
+    """Whether this chunk is read from the beginning of the file to its end."""
+    return ChunkPlan.from_json(chunk.plan).kind == WHOLE
+
+
+def read_chunk(batch: Batch, chunk: Chunk, study: OpenStudy) -> None:
+    """Read a chunk, and note what became of its rows.
+
+    Raises
+    ------
+    BatchFormatError : the file is not what its profile describes, or this is not a chunk to read by itself
+    SupersededError : the batch has ended meanwhile
+    """
+    memory.reset_peak()
+    name = f"chunk-{chunk.index:06d}-{secrets.token_hex(8)}"
+    counts, source = RowCounts(), Source()
+    with UploadReader(batch) as stream:
+        reading = Reading(
+            batch=batch,
+            study=study,
+            profile=find_profile(study.row, batch.profile, study.definition),
+            plan=ChunkPlan.from_json(chunk.plan),
+            stream=stream,
+            counts=counts,
+            source=source,
+            watched=partial(_living, batch=batch, chunk=chunk, stream=stream),
+        )
+        segments = _staged(reading, name)
+    kept = Chunk.objects.filter(pk=chunk.pk, is_done=False).update(
+        is_done=True,
+        staged=name,
+        segments=segments,
+        counts={"rows": counts.to_json(), "source": source.facts(), "encoding": source.encoding},
+        peak_rss_mb=memory.peak_mb(),
+    )
+    if not kept:  # another task was first, or the file is read in another way by now
+        _delete(batch, name, len(segments))
+
+
+def _staged(reading: Reading, name: str) -> list[dict[str, list[list[int]]]]:
+    """Read, and stage what comes out; of work that breaks off nothing stays, or tries would fill the disk."""
+    batch, segments = reading.batch, []
+    try:
+        for number, parts in enumerate(parts_of(reading)):
+            packed = ((shard, piece.pack()) for shard, pieces in parts.items() for piece in pieces)
+            segments.append(staging.write_chunk(batch, f"{name}-{number}", packed))
+    except Exception:
+        _delete(batch, name, len(segments))
+        raise
+    return segments
+
+
+def _delete(batch: Batch, name: str, n_segments: int) -> None:
+    """Remove what was staged in vain; what cannot be removed now goes when the batch ends."""
+    for number in range(n_segments):
+        with suppress(OSError):
+            staging.delete_chunk(batch, f"{name}-{number}")
+
+
+def _living(
+    blocks: Iterator[RowBlock], *, batch: Batch, chunk: Chunk, stream: UploadReader
+) -> Iterator[RowBlock]:
+    """The same blocks; beside them the batch shows how far it is, and the chunk that somebody is at it."""
+    rows = noted_rows = noted_bytes = 0
+    noted = renewed = time.monotonic()
+    for block in blocks:
+        yield block
+        rows += len(block.lines)
+        if time.monotonic() - noted > PROGRESS_S:
+            noted = time.monotonic()
+            more_rows, more_bytes = rows - noted_rows, stream.bytes_read - noted_bytes
+            noted_rows, noted_bytes = rows, stream.bytes_read
+            show_life(
+                batch,
+                state=State.READING,
+                rows_read=F("rows_read") + more_rows,
+                bytes_read=F("bytes_read") + more_bytes,
+            )
+            if noted - renewed > settings.MOBILITY_BATCH_LEASE_S / 4:
+                renewed = noted
+                chunk.alive_until = next_sign()
+                Chunk.objects.filter(pk=chunk.pk).update(alive_until=chunk.alive_until)
+
+
+def judge(batch: Batch, study: OpenStudy) -> bool:
+    """Add up all chunks and note what the file is; False if it has to be read, or is read, in another way.
+
+    Raises
+    ------
+    BatchFormatError : the file has no rows
+    TooManyBadRowsError : the batch is refused whole
+    """
+    chunks = list(batch.chunks.all())
+    if not all(chunk.is_done for chunk in chunks):  # another task has judged it, and begun anew
+        return False
+    # A chunk that is all ASCII says nothing about the file.
+    encodings = {chunk.counts["encoding"] for chunk in chunks} - {""}
+    if len(encodings) > 1:
+        read_as_a_whole(batch)
+        return False
+    counts = RowCounts()
+    for chunk in chunks:
+        counts.add(RowCounts.from_json(chunk.counts["rows"]))
+    batch.source = chunks[0].counts["source"]
+    if encodings:
+        batch.source["encoding"] = encodings.pop()
+    profile = find_profile(study.row, batch.profile, study.definition)
+    _note(batch, counts, checks_of(counts, profile=profile))
+    check_counts(counts, profile=profile, places=batch.places)
+    return True
+
+
+def _note(batch: Batch, counts: RowCounts, checks: dict[str, Any]) -> None:
+    Batch.objects.filter(pk=batch.pk, state=State.READING).update(
+        source=batch.source,
+        rows_read=counts.rows_read,
+        rows_accepted=counts.accepted,
+        rows_ignored=dict(counts.ignored),
+        rows_rejected=dict(counts.rejected),
+        rejected_lines=counts.lines,
+        checks=checks,
+        days_touched=(np.flatnonzero(counts.hours.sum(axis=1)) + 1).tolist(),
+        bytes_read=batch.bytes_total,
+    )
+
+
+def check_counts(counts: RowCounts, *, profile: Profile, places: str) -> None:
+    """Refuse a file whole.
+
+    Raises
+    ------
+    BatchFormatError : it has no rows
+    TooManyBadRowsError : the share of rejected rows is above `max_bad_share`
+    """
+    if counts.rows_read == 0 and profile.kind == "opt_out":
+        raise BatchFormatError("the opt-out list is empty: no subscriber was opted out")
+    if counts.rows_read == 0:
+        raise BatchFormatError("the file has a header but no rows: nothing was published")
+    rejected = counts.rejected.total()
+    if rejected > profile.max_bad_share * counts.rows_read:
+        worst, rows = counts.rejected.most_common(1)[0]
+        columns = (columns_of_reasons(profile) | columns_of_unknown(counts)).get(worst, [])
+        where = f" in column {', '.join(map(repr, columns))}" if columns else ""
+        first = ", ".join(str(line) for line in counts.lines[worst])
+        limit = percent_text(profile.max_bad_share)
+        raise TooManyBadRowsError(
+            f"{percent_text(Fraction(rejected, counts.rows_read))} of rows were rejected ({rejected:,} of "
+            f"{counts.rows_read:,}; max_bad_share is {limit}), so nothing was published. Most often: "
+            f"{worst}{where} ({rows:,} rows, first {places} {first}). Correct the file or its profile, and "
+            "send it again"
+        )
+
+
+def percent_text(share: Decimal | Fraction) -> str:
+    """A share in percent with as few digits as needed, one at most: 0.05 -> "5%"."""
+    return f"{float(100 * share):.1f}".rstrip("0").rstrip(".") + "%"

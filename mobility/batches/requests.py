@@ -1,0 +1,158 @@
+"""The way in: every change to a study starts here as a batch, whoever asks for it and however it arrives."""
+
+import time
+from collections.abc import Callable
+from uuid import UUID, uuid4
+
+from ldp.errors import PlanError
+from ldp.privacy.accounting import check_cap
+from mobility.base.errors import DayStateError, MobilityError
+from mobility.batches.dispatching import ask
+from mobility.batches.publication import undoing
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from mobility.vault.models.undo import DayUndo
+from mobility.vault.studies import OpenStudy, open_study
+from reports.privacy.budget.actions import BudgetExceededError, check_voided_day, reserve_voided_day
+
+
+def request_close_days(study: VaultStudy, *, through: int, by: str, batch_id: UUID | None = None) -> Batch:
+    """Make days 1..through final: what is open is published, day state dies, later rows are ignored.
+
+    Raises
+    ------
+    DayStateError : `through` is not a day of the study
+    """
+    days = open_study(study).definition.days
+    if not 1 <= through <= days:
+        raise DayStateError(f"day must be within the study, 1 to {days}, got {through}")
+    return _requested(study, kind=Batch.Kind.CLOSE_DAYS, day=through, by=by, batch_id=batch_id)
+
+
+def request_void_day(study: VaultStudy, *, day: int, by: str, batch_id: UUID | None = None) -> Batch:
+    """Undo everything uploaded for a day that is not closed.
+
+    Raises
+    ------
+    DayStateError : nothing was uploaded for the day, it is closed, or a cap forbids another value
+    UndoWaitsError : it raises epsilon above what was approved: a second person is asked, nothing is undone
+    """
+    opened = open_study(study)
+    check_voidable(opened, day=day)
+    if _adds_a_value(opened, day=day) and undoing.needs_second_person(opened.row):
+        raise undoing.ask(opened.row, day=day, by=by)
+    return _requested(study, kind=Batch.Kind.VOID_DAY, day=day, by=by, batch_id=batch_id)
+
+
+def approve_undo(undo: DayUndo, *, voided_days: int, by: str) -> Batch:
+    """Let a day be undone that waits for a second person.
+
+    Parameters
+    ----------
+    voided_days : published days undone with this one, whose epsilon the person saw
+
+    Raises
+    ------
+    UndoDecisionError : `by` is no second person, it was decided already, or another day was undone meanwhile
+    DayStateError : as in `request_void_day`
+    """
+    check_voidable(open_study(undo.study), day=undo.day)
+    with undoing.approving(undo, voided_days=voided_days, by=by) as locked:
+        kind = Batch.Kind.VOID_DAY
+        batch = Batch.objects.create(study=undo.study, kind=kind, day=undo.day, created_by=undo.asked_by)
+        locked.batch = batch
+    queue(batch)
+    return batch
+
+
+def check_approved(batch: Batch, study: OpenStudy, *, day: int) -> None:
+    """Raise DayStateError if undoing a day takes an approval that this batch has not."""
+    if _adds_a_value(study, day=day):
+        undoing.check_approved(batch, study.row)
+
+
+def check_voidable(study: OpenStudy, *, day: int) -> None:
+    """Raise DayStateError unless `day` can be undone now."""
+    days = study.definition.days
+    if not 1 <= day <= days:
+        raise DayStateError(f"day must be within the study, 1 to {days}, got {day}")
+    row = VaultDay.objects.filter(study=study.row, day=day).first()
+    if row is None:
+        raise DayStateError(f"day {day} cannot be undone: nothing was uploaded for it")
+    if row.state == VaultDay.State.CLOSED:
+        raise DayStateError(f"day {day} cannot be undone: it is closed, and closed days are final")
+    if not adds_a_value(study, row):
+        return
+    cap, voided_days = study.definition.plan.epsilon_profile, study.row.voided_days + 1
+    try:
+        if cap is not None:
+            check_cap(study.plan, cap, extra_daily_values=voided_days)
+        check_voided_day(study.row.slug, voided_days=voided_days)
+    except (PlanError, BudgetExceededError) as error:
+        raise _too_much(day, error) from None
+
+
+def spend_voided_day(study: OpenStudy, *, day: int) -> None:
+    """Spend what undoing a day costs of the budget of its population, before anything is undone.
+
+    Raises
+    ------
+    DayStateError : no such budget is left
+    """
+    if not _adds_a_value(study, day=day):
+        return
+    try:
+        reserve_voided_day(study.row.slug, voided_days=study.row.voided_days + 1)
+    except BudgetExceededError as error:
+        raise _too_much(day, error) from None
+
+
+def _too_much(day: int, error: Exception) -> DayStateError:
+    return DayStateError(
+        f"day {day} cannot be undone: its upload would add a daily value per subscriber; {error}"
+    )
+
+
+def adds_a_value(study: OpenStudy, day: VaultDay) -> bool:
+    """Whether undoing `day` lets people report a daily value, or a place, once more: it was published."""
+    if study.plan.presence is not None:  # nothing of a day crosses before it is closed, and then it is final
+        return False
+    has_daily = any(spec.kind == "daily" for spec in study.plan.indicators)
+    return (has_daily or study.plan.location is not None) and day.state == VaultDay.State.PUBLISHED
+
+
+def _adds_a_value(study: OpenStudy, *, day: int) -> bool:
+    row = VaultDay.objects.filter(study=study.row, day=day).first()
+    return row is not None and adds_a_value(study, row)
+
+
+def _requested(study: VaultStudy, *, kind: str, day: int, by: str, batch_id: UUID | None) -> Batch:
+    batch = Batch.objects.create(pk=batch_id or uuid4(), study=study, kind=kind, day=day, created_by=by)
+    queue(batch)
+    return batch
+
+
+def queue(batch: Batch) -> None:
+    """Let the batch wait for its turn; without a broker it waits for the next sweep."""
+    Batch.objects.filter(pk=batch.pk, state=Batch.State.RECEIVING).update(
+        state=Batch.State.QUEUED, alive_until=None
+    )
+    ask("advance", str(batch.pk))
+    batch.refresh_from_db(fields=["state", "alive_until"])
+
+
+def wait_for(batch: Batch, *, progress: Callable[[Batch], None], poll_s: float = 0.1) -> Batch:
+    """Wait until a worker has ended the batch.
+
+    Raises
+    ------
+    MobilityError : the batch failed or was cancelled; the text is the reason
+    """
+    while True:
+        batch.refresh_from_db()
+        progress(batch)
+        if batch.state == Batch.State.DONE:
+            return batch
+        if batch.is_final:
+            raise MobilityError(batch.failure)
+        time.sleep(poll_s)

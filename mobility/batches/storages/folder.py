@@ -1,0 +1,97 @@
+"""Staging in a folder: what one host needs, or several that mount the same one."""
+
+import os
+import secrets
+import shutil
+from pathlib import Path
+
+from django.conf import settings
+from django.core.files.storage import FileSystemStorage
+
+from mobility.base.runtime import private_folder
+from mobility.batches.storages import Pieces
+
+
+class StagingFolder(FileSystemStorage):
+    """Files of mode 0600 in folders of mode 0700, below MOBILITY_STAGING_DIR."""
+
+    @property
+    def base_location(self) -> str:
+        return str(settings.MOBILITY_STAGING_DIR)
+
+    @property
+    def location(self) -> str:
+        return str(Path(self.base_location).absolute())
+
+    def get_available_name(self, name: str, max_length: int | None = None) -> str:  # noqa: ARG002
+        """A name is taken as it is: what is written again replaces what was there."""
+        return name
+
+    def _save(self, name: str, content: Pieces) -> str:
+        path = Path(self.path(name))
+        private_folder(Path(self.location))
+        private_folder(path.parent)
+        # Two workers may write the same object: readers see the one or the other, never a mixture.
+        fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb", buffering=0) as file:
+                for piece in content.chunks():
+                    _write_all(file.fileno(), piece)
+                os.fsync(file.fileno())
+                if content.is_read_once:
+                    _drop_cached(file.fileno())
+            fresh.replace(path)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+        return name
+
+    def read_range(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        with Path(self.path(name)).open("rb", buffering=0) as file:
+            file.seek(offset)
+            return file.read(-1 if length is None else length)
+
+    def read_into(self, name: str, buffer: memoryview) -> int:
+        with Path(self.path(name)).open("rb", buffering=0) as file:
+            count = file.readinto(buffer)
+            _drop_cached(file.fileno())
+        return count
+
+    def listdir(self, path: str) -> tuple[list[str], list[str]]:
+        try:
+            return super().listdir(path)
+        except FileNotFoundError:  # nothing was ever staged
+            return [], []
+
+    def size(self, name: str) -> int:
+        try:
+            return super().size(name)
+        except FileNotFoundError:  # deleted since it was listed
+            return 0
+
+    def delete_folder(self, name: str) -> None:
+        shutil.rmtree(self.path(name), ignore_errors=True)
+
+    def free_bytes(self) -> int | None:
+        return shutil.disk_usage(private_folder(Path(self.location))).free
+
+
+def _drop_cached(descriptor: int) -> None:
+    """Give the system's copy of a file back: of a large upload it would push out what databases need."""
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _write_all(descriptor: int, data: bytes | memoryview) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

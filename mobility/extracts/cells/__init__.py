@@ -1,0 +1,1 @@
+"""Cells of rows: codes, moved masts, cells that nobody listed."""

@@ -1,0 +1,99 @@
+"""One control of a form that is laid out here: its choices, why a value was proposed, and its errors."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext
+
+from mobility.extracts.profiles.proposals import BY_NAME, Proposal
+from mobility.extracts.profiles.sample import Sample
+from reports.studies.studyfile import Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One control. `options` are (value, label); `note` is why a value was proposed."""
+
+    name: str
+    label: str
+    value: str = ""
+    kind: str = "text"
+    key: str = ""
+    options: Sequence[tuple[str, str]] = ()
+    help: str = ""
+    note: str = ""
+    errors: Sequence[str] = ()
+
+    @property
+    def id(self) -> str:
+        """Of the control; several may have one name."""
+        return f"id-{self.key or self.name}"
+
+    @property
+    def described_by(self) -> str:
+        """Ids of the texts beside it."""
+        parts = [("help", self.help), ("note", self.note), ("errors", self.errors)]
+        return " ".join(f"{self.id}-{part}" for part, text in parts if text)
+
+
+@dataclass(slots=True)
+class Errors:
+    """Problems by their key; what no field has asked for is left in the end."""
+
+    problems: Iterable[Problem]
+    taken: set[int] = field(default_factory=set)
+
+    def of(self, *keys: str) -> list[str]:
+        """Texts of the problems of a key and of everything below it that nobody has asked for yet."""
+        found = []
+        for place, problem in enumerate(self.problems):
+            if place not in self.taken and any(
+                problem.key == key or problem.key.startswith(f"{key}.") for key in keys
+            ):
+                self.taken.add(place)
+                found.append(_words(problem))
+        return found
+
+    def left(self) -> list[str]:
+        return [
+            f"{problem.key}: {_words(problem)}"
+            for place, problem in enumerate(self.problems)
+            if place not in self.taken
+        ]
+
+
+def _words(problem: Problem) -> str:
+    where = problem.key.partition('"')[2]
+    found = "" if problem.value is None else f" ({problem.value})"
+    return (f'"{where} ' if where else "") + problem.rule + found
+
+
+def column_field(
+    name: str,
+    label: str,
+    value: str,
+    *,
+    key: str,
+    proposal: Proposal,
+    sample: Sample,
+    none: str,
+    errors: Errors,
+) -> Field:
+    """The choice of a column of the file; `none` says what it means to choose none."""
+    names = [column for column in sample.names if column and sample.names.count(column) == 1]
+    return Field(
+        name=name,
+        kind="select",
+        label=label,
+        value=value,
+        options=[("", none), *((column, column) for column in names)],
+        note=_reason(proposal, key),
+        errors=errors.of(key),
+    )
+
+
+def _reason(proposal: Proposal, key: str) -> str:
+    reason = proposal.reasons.get(key)
+    if reason is None:
+        return ""
+    return gettext("proposed by its name") if reason == BY_NAME else gettext("proposed by its values")

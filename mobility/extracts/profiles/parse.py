@@ -1,0 +1,130 @@
+"""A profile's file (TOML), or the same as plain values, to a typed profile: all problems at once."""
+
+from collections.abc import Mapping
+from typing import Any, cast, get_args
+
+from mobility.extracts.profiles.definition import BUILT_IN
+from mobility.extracts.profiles.errors import ProfileFileError
+from mobility.extracts.profiles.parse_rules import read_rule
+from mobility.extracts.profiles.rules import ValueRule
+from mobility.extracts.profiles.typed import TypedKind, TypedProfile
+from reports.studies.studyfile import StudyDefinition, StudyFileError
+from reports.studies.studyfile.formats import ISO
+from reports.studies.studyfile.parse import check_used_once
+from reports.studies.studyfile.problems import Problems, unknown
+from reports.studies.studyfile.sections import read_bad_share, read_delimiter, read_timestamp_format
+from reports.studies.studyfile.table import Table
+from reports.studies.studyfile.toml import parse_toml
+
+KINDS: tuple[TypedKind, ...] = get_args(TypedKind)
+MORE_TO_COME = "more-to-come"  # the watched folder gives it a meaning
+RESERVED_NAMES = frozenset({"new"})
+INDICATOR = "indicator"
+
+
+def parse_profile(text: bytes, *, filename: str, definition: StudyDefinition) -> TypedProfile:
+    """Read a profile's file.
+
+    Parameters
+    ----------
+    text : bytes; the file
+    filename : str; its name, for messages
+    definition : of the study that the profile is for
+
+    Raises
+    ------
+    ProfileFileError : with all problems
+    """
+    problems = Problems(filename)
+    try:
+        values = parse_toml(text, problems)
+    except StudyFileError as error:
+        raise ProfileFileError(error.problems) from None
+    return read_profile(values, filename=filename, definition=definition)
+
+
+def read_profile(values: Mapping[str, Any], *, filename: str, definition: StudyDefinition) -> TypedProfile:
+    """Read what a profile's file holds.
+
+    Raises
+    ------
+    ProfileFileError : with all problems
+    """
+    problems = Problems(filename)
+    root = Table(dict(values), "", problems)
+    facts = _read_profile(root, definition)
+    columns, rules = _read_indicators(root, definition)
+    if facts.get("kind") == "subscribers" and not columns:
+        root.add(INDICATOR, "must name a column of at least one indicator: there is nothing else to learn")
+    _check_columns(problems, facts, columns)
+    root.finish()
+    if problems.found:
+        raise ProfileFileError(problems.all())
+    return TypedProfile(**facts, columns=columns, rules=rules)
+
+
+def _read_profile(root: Table, definition: StudyDefinition) -> dict[str, Any]:
+    """Return what [profile] and [columns] say; not all of it after a problem."""
+    facts: dict[str, Any] = {"kind": "events"}
+    profile, columns = root.table("profile"), root.table("columns")
+    if profile:
+        facts |= {"name": _read_name(profile), "kind": cast(TypedKind, profile.choice("kind", KINDS))}
+        is_events = facts["kind"] == "events"
+        extract = definition.extract if is_events else definition.subscribers or definition.extract
+        facts["delimiter"] = read_delimiter(profile)
+        facts["max_bad_share"] = read_bad_share(profile, default=extract.max_bad_share)
+        if is_events:
+            facts["timestamp_format"] = read_timestamp_format(profile, default=ISO)
+        else:
+            profile.refuse("timestamp_format", "must be absent: extracts of subscribers have no timestamps")
+        profile.finish()
+    if columns:
+        facts |= _read_roles(columns, is_events=facts["kind"] == "events", has_area=bool(definition.area))
+    return facts
+
+
+def _read_name(table: Table) -> str | None:
+    name = table.slug("name", reserved=RESERVED_NAMES)
+    if name in BUILT_IN:
+        table.add("name", "is a built-in profile, choose another", name)
+    if name == MORE_TO_COME:
+        table.add("name", "is a folder with a meaning in the watched folder, choose another", name)
+    return name
+
+
+def _read_roles(table: Table, *, is_events: bool, has_area: bool) -> dict[str, str | None]:
+    roles: dict[str, str | None] = {"subscriber": table.text("subscriber"), "timestamp": None, "cell": None}
+    if is_events:
+        roles["timestamp"] = table.text("timestamp")
+        roles["cell"] = table.text("cell") if has_area or table.has("cell") else None
+    else:
+        for role in ("timestamp", "cell"):
+            table.refuse(role, "must be absent: an extract of subscribers has a person a row, and no events")
+    table.finish()
+    return roles
+
+
+def _read_indicators(root: Table, definition: StudyDefinition) -> tuple[dict[str, str], dict[str, ValueRule]]:
+    """Return column and rule of each static indicator that the files hold, in the study's order."""
+    columns: dict[str, str] = {}
+    rules: dict[str, ValueRule] = {}
+    tables = root.table(INDICATOR, required=False)
+    if tables is None:
+        return columns, rules
+    for indicator in definition.static_indicators:
+        table = tables.table(indicator.slug, required=False)
+        if table:
+            columns[indicator.slug] = table.text("column")
+            rules[indicator.slug] = read_rule(table, indicator.categories)
+            table.finish()
+    for slug in tables.values:
+        if slug not in tables.known:
+            tables.add(slug, unknown(slug, known=tables.known, noun="static indicator"))
+    return columns, rules
+
+
+def _check_columns(problems: Problems, facts: Mapping[str, Any], columns: Mapping[str, str]) -> None:
+    """One source, one meaning: else an identifier could be an answer, or a value be answered twice."""
+    roles = [(f"columns.{role}", facts.get(role)) for role in ("subscriber", "timestamp", "cell")]
+    attributes = [(f"{INDICATOR}.{slug}.column", column) for slug, column in columns.items()]
+    check_used_once(problems, [*roles, *attributes], rule="must be a column of its own, but {first} has it")

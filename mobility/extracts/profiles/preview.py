@@ -1,0 +1,222 @@
+"""How the first rows of a file would be read: what may be shown of each value, and what it becomes."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.utils.translation import gettext
+
+from mobility.extracts.profiles.aliases import IDENTIFIERS, plain
+from mobility.extracts.profiles.definition import NO_ANSWER, ValueTable
+from mobility.extracts.profiles.instants import BAD, NONEXISTENT, OUTSIDE_PERIOD, VALID, Instant, instants_of
+from mobility.extracts.profiles.masking import DOT, is_identifier, shape, shows_people
+from mobility.extracts.profiles.parse import INDICATOR
+from mobility.extracts.profiles.parse_rules import read_rule
+from mobility.extracts.profiles.sample import Sample
+from reports.base.formats import day_title
+from reports.studies.studyfile import IndicatorDefinition, StudyDefinition
+from reports.studies.studyfile.formats import ISO, timestamp_problem
+from reports.studies.studyfile.problems import Problems
+from reports.studies.studyfile.table import Table
+
+ROWS_SHOWN: Final = 6
+TEXTS_LISTED: Final = 40
+DOTS_AFTER: Final = 12  # the beginning of a text, at most
+_IDENTIFIERS: Final = frozenset(map(plain, IDENTIFIERS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownValue:
+    """One value: what may be shown of it, what it becomes, and whether its row would be lost."""
+
+    text: str
+    meaning: str = ""
+    is_bad: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownColumn:
+    """One column: `role` is subscriber, timestamp, cell, the slug of an indicator, or empty."""
+
+    name: str
+    role: str
+    values: tuple[ShownValue, ...]
+    fact: str = ""
+
+
+def preview(
+    sample: Sample, draft: Mapping[str, Any], *, definition: StudyDefinition
+) -> tuple[ShownColumn, ...]:
+    """Every column of the first rows as a draft reads it; the columns that it uses come first.
+
+    Parameters
+    ----------
+    draft : in the shape of a profile's file, perhaps unfinished
+    """
+    roles = roles_of(draft, definition)
+    subscribers = sample.column(roles.get("subscriber", ""))
+    shown = [
+        _shown(role, name, sample.column(name), draft, definition)
+        for role, name in roles.items()
+        if sample.names.count(name) == 1
+    ]
+    used = {column.name for column in shown}
+    others = [name for name in sample.names if name and name not in used and sample.names.count(name) == 1]
+    return (*shown, *(_unused(name, sample.column(name), subscribers) for name in others))
+
+
+def roles_of(draft: Mapping[str, Any], definition: StudyDefinition) -> dict[str, str]:
+    """Column of each role and of each indicator, where the draft has one."""
+    roles: dict[str, str] = dict(draft.get("columns", {}))
+    indicators = draft.get(INDICATOR, {})
+    for indicator in definition.static_indicators:
+        roles[indicator.slug] = indicators.get(indicator.slug, {}).get("column", "")
+    return {role: name for role, name in roles.items() if name}
+
+
+def table_of(rule: Mapping[str, Any], indicator: IndicatorDefinition) -> ValueTable | None:
+    """The rule of a draft as the readers would use it; None while it has problems."""
+    problems = Problems("")
+    read = read_rule(Table(dict(rule), "", problems), indicator.categories)
+    return None if problems.found else read.compiled(indicator.categories)
+
+
+def texts_seen(
+    texts: Sequence[str], *, prefix: int, known: Mapping[str, str]
+) -> tuple[list[tuple[str, int]], int]:
+    """Distinct texts with their rows, most frequent first, and how many are not listed.
+
+    Parameters
+    ----------
+    prefix : leading characters that count; 0 = all
+    known : texts that have a meaning already; of others, those that look like identifiers are left out
+    """
+    counted = Counter(text[: prefix or None] for text in texts if text)
+    listed = [(text, n) for text, n in counted.most_common() if text in known or not is_identifier(text)]
+    return listed[:TEXTS_LISTED], len(counted) - min(len(listed), TEXTS_LISTED)
+
+
+def _shown(
+    role: str, name: str, texts: list[str], draft: Mapping[str, Any], definition: StudyDefinition
+) -> ShownColumn:
+    if role == "timestamp":
+        return _timestamps(name, texts, draft.get("profile", {}).get("timestamp_format", ISO), definition)
+    if role == "cell":
+        return _cells(name, texts, definition)
+    for indicator in definition.static_indicators:
+        if role == indicator.slug:
+            return _attribute(name, texts, draft[INDICATOR][role], indicator)
+    return _subscribers(role, name, texts)
+
+
+def _subscribers(role: str, name: str, texts: list[str]) -> ShownColumn:
+    values = tuple(
+        ShownValue(text=shape(text), meaning="" if text else gettext("empty: row rejected"), is_bad=not text)
+        for text in texts[:ROWS_SHOWN]
+    )
+    fact = gettext("%(n)s different in %(rows)s rows") % {
+        "n": len(set(filter(None, texts))),
+        "rows": len(texts),
+    }
+    return ShownColumn(name=name, role=role, values=values, fact=fact)
+
+
+def _timestamps(name: str, texts: list[str], form: str, definition: StudyDefinition) -> ShownColumn:
+    if timestamp_problem(form):
+        masked = tuple(ShownValue(text=shape(text)) for text in texts[:ROWS_SHOWN])
+        return ShownColumn(name=name, role="timestamp", values=masked)
+    instants = instants_of(texts, form=form, definition=definition)
+    counts = Counter(instant.outcome for instant in instants)
+    fact = gettext("%(good)s of %(rows)s can be read, %(inside)s of them on days of the study") % {
+        "good": len(texts) - counts[BAD] - counts[NONEXISTENT],
+        "rows": len(texts),
+        "inside": counts[VALID],
+    }
+    values = tuple(
+        _timestamp(text, instant)
+        for text, instant in zip(texts[:ROWS_SHOWN], instants[:ROWS_SHOWN], strict=True)
+    )
+    return ShownColumn(name=name, role="timestamp", values=values, fact=fact)
+
+
+def _timestamp(text: str, instant: Instant) -> ShownValue:
+    if instant.local is None:
+        skipped = instant.outcome == NONEXISTENT
+        meaning = gettext("skipped by the clocks") if skipped else gettext("cannot be read")
+        return ShownValue(text=shape(text), meaning=f"{meaning}: {gettext('row rejected')}", is_bad=True)
+    is_outside = instant.outcome == OUTSIDE_PERIOD
+    # A number could as well be a telephone's: then what it says would tell it.
+    shown = shape(text) if text.isdigit() else text
+    if is_outside and text.isdigit():
+        return ShownValue(text=shown, meaning=gettext("not a day of the study"))
+    read = f"{day_title(instant.local.date())}, {instant.local:%H:%M}"
+    if is_outside:
+        read = gettext("%(read)s, not a day of the study") % {"read": read}
+    return ShownValue(text=shown, meaning=read)
+
+
+def _cells(name: str, texts: list[str], definition: StudyDefinition) -> ShownColumn:
+    if definition.area is None:  # nothing tells a cell from what stands in another column
+        masked = tuple(ShownValue(text=shape(text)) for text in texts[:ROWS_SHOWN])
+        return ShownColumn(name=name, role="cell", values=masked)
+    known = {cell.cell_id for cell in definition.area.cells}
+    values = tuple(
+        ShownValue(text=text, meaning=gettext("in the area"))
+        if text in known
+        else ShownValue(
+            text=shape(text),
+            meaning=gettext("not in the area: row ignored") if text else gettext("empty: row rejected"),
+            is_bad=not text,
+        )
+        for text in texts[:ROWS_SHOWN]
+    )
+    fact = gettext("%(n)s of %(rows)s in the area of the study") % {
+        "n": sum(text in known for text in texts),
+        "rows": len(texts),
+    }
+    return ShownColumn(name=name, role="cell", values=values, fact=fact)
+
+
+def _attribute(
+    name: str, texts: list[str], rule: Mapping[str, Any], indicator: IndicatorDefinition
+) -> ShownColumn:
+    table = table_of(rule, indicator)
+    if table is None:
+        unread = tuple(ShownValue(text=shape(text)) for text in texts[:ROWS_SHOWN])
+        fact = gettext("say below what its texts mean")
+        return ShownColumn(name=name, role=indicator.slug, values=unread, fact=fact)
+    codes = [table.code_of(text.encode()) for text in texts]
+    values = tuple(
+        ShownValue(text=_attribute_text(text, table), meaning=_category(code, indicator), is_bad=code is None)
+        for text, code in zip(texts[:ROWS_SHOWN], codes[:ROWS_SHOWN], strict=True)
+    )
+    fact = gettext("%(n)s of %(rows)s have a category, %(none)s no answer, %(bad)s would reject the row") % {
+        "n": sum(code not in (None, NO_ANSWER) for code in codes),
+        "rows": len(texts),
+        "none": codes.count(NO_ANSWER),
+        "bad": codes.count(None),
+    }
+    return ShownColumn(name=name, role=indicator.slug, values=values, fact=fact)
+
+
+def _attribute_text(text: str, table: ValueTable) -> str:
+    """As much as the table lists of a text: all of it, its beginning, or nothing but its shape."""
+    key = text.encode()[: table.prefix_bytes or None]
+    if key not in table.codes or is_identifier(key.decode()):
+        return shape(text)
+    listed = key.decode()
+    return listed + DOT * min(len(text) - len(listed), DOTS_AFTER)
+
+
+def _category(code: int | None, indicator: IndicatorDefinition) -> str:
+    if code is None:
+        return gettext("unknown: row rejected")
+    return gettext("no answer") if code == NO_ANSWER else indicator.categories[code]
+
+
+def _unused(name: str, texts: list[str], subscribers: list[str]) -> ShownColumn:
+    """A column that nobody reads is shown only if it tells nobody apart."""
+    is_masked = plain(name) in _IDENTIFIERS or shows_people(texts, subscribers)
+    values = tuple(ShownValue(text=shape(text) if is_masked else text) for text in texts[:ROWS_SHOWN])
+    return ShownColumn(name=name, role="", values=values)

@@ -1,0 +1,233 @@
+"""The first rows of a file, from its first bytes: held in memory while a page is made, and never kept."""
+
+import csv
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from django.utils.translation import gettext
+
+from mobility.base.errors import BatchFormatError
+from mobility.extracts.profiles.errors import PreviewError
+from mobility.extracts.readers.compression import (
+    GZIP,
+    PARQUET_MAGIC,
+    ZSTD,
+    buffered,
+    compression_of,
+    refuse_other,
+)
+from mobility.extracts.readers.header import BYTES, UTF8_BOM
+from mobility.extracts.readers.parquet_pages import NoPageError, check_pages
+from mobility.extracts.readers.text import LATIN1, UTF8
+from reports.studies.studyfile.formats import DELIMITERS
+
+SAMPLE_BYTES: Final = 256 << 10  # that a browser sends
+PLAIN_BYTES: Final = 1 << 20  # that are read of what it decompresses to
+PARQUET_BYTES: Final = 4 << 20  # of plain pages that are open side by side
+ROWS: Final = 200
+BLANKS: Final = " \t\n\r\v\f"  # around a text; no others are taken away when a file is ingested
+LINE_END = re.compile("\r\n|\n|\r")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """The first rows of a file.
+
+    names : of its columns, in order
+    rows : texts, trimmed, one per column
+    misshapen : rows that have another number of columns, and are left out
+    format, compression, delimiter, encoding : as `mobility.extracts.readers.Source` names them; empty where
+        unknown
+    """
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    misshapen: int
+    format: str
+    compression: str = ""
+    delimiter: str = ""
+    encoding: str = ""
+
+    def column(self, name: str) -> list[str]:
+        """Texts of a column; of none if there is no such column, or more than one."""
+        if self.names.count(name) != 1:
+            return []
+        place = self.names.index(name)
+        return [row[place] for row in self.rows]
+
+
+def read_sample(data: bytes, *, size: int, delimiter: str | None = None) -> Sample:
+    """Read the first rows of a file.
+
+    Parameters
+    ----------
+    data : its first bytes, at most SAMPLE_BYTES
+    size : bytes of the whole file
+    delimiter : None = found from the header
+
+    Raises
+    ------
+    PreviewError : nothing can be shown; says why and what to do, never shows content
+    """
+    if not data:
+        raise PreviewError(gettext("The file is empty: choose another one."))
+    is_whole = size <= len(data)
+    try:
+        if data.startswith(PARQUET_MAGIC):
+            return _parquet(data, is_whole=is_whole)
+        refuse_other(data)
+        compression = compression_of(data)
+        plain, is_all = _plain(data, compression=compression)
+        refuse_other(plain, inside=compression)
+    except BatchFormatError as error:
+        raise PreviewError(str(error)) from None
+    return _text(plain, is_whole=is_whole and is_all, compression=compression, delimiter=delimiter)
+
+
+def _plain(data: bytes, *, compression: str) -> tuple[bytes, bool]:
+    """The beginning of the text, as much as the bytes tell, and whether that is all that they hold."""
+    if compression == GZIP:
+        decompressor = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        try:
+            plain = decompressor.decompress(data, PLAIN_BYTES)
+        except zlib.error:
+            raise PreviewError(gettext("The gzip stream is damaged: compress the file again.")) from None
+        return plain, decompressor.eof
+    if compression == ZSTD:
+        return _plain_zstd(data)
+    return data[:PLAIN_BYTES], len(data) <= PLAIN_BYTES
+
+
+def _plain_zstd(data: bytes) -> tuple[bytes, bool]:
+    stream = pa.CompressedInputStream(pa.BufferReader(data), ZSTD)
+    parts: list[bytes] = []
+    held = 0
+    try:
+        while held < PLAIN_BYTES:
+            part = stream.read(64 << 10)
+            if not part:
+                return b"".join(parts), True
+            parts.append(part)
+            held += len(part)
+    except OSError:  # the stream goes on where the sample ends
+        if not parts:
+            raise PreviewError(
+                gettext("The beginning of the zstd stream cannot be read on its own, or it is damaged.")
+            ) from None
+    return b"".join(parts), False
+
+
+def _text(plain: bytes, *, is_whole: bool, compression: str, delimiter: str | None) -> Sample:
+    if b"\x00" in plain:
+        raise PreviewError(gettext("There are NUL bytes in it: this is no text in UTF-8 or Latin-1."))
+    if not is_whole:  # the last line may be cut
+        plain = plain[: max(plain.rfind(b"\n"), plain.rfind(b"\r", 0, len(plain) - 1)) + 1]
+    encoding = UTF8
+    try:
+        text = plain.removeprefix(UTF8_BOM).decode()
+    except UnicodeDecodeError:
+        encoding, text = LATIN1, plain.decode(LATIN1)
+    header, *lines = LINE_END.split(text)
+    if not header.strip():
+        raise PreviewError(gettext("Line 1 is empty: expected a header with the names of the columns."))
+    found = delimiter or max(DELIMITERS, key=lambda name: len(_fields(header, name)))
+    names = _fields(header, found)
+    rows = [_fields(line, found) for line in _first(line for line in lines if line)]
+    good = tuple(tuple(field.strip(BLANKS) for field in row) for row in rows if len(row) == len(names))
+    return Sample(
+        names=tuple(names),
+        rows=good,
+        misshapen=len(rows) - len(good),
+        format="csv",
+        compression=compression,
+        delimiter=found,
+        encoding=encoding,
+    )
+
+
+def _first(lines: Iterator[str]) -> Iterator[str]:
+    return (line for line, _ in zip(lines, range(ROWS), strict=False))
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=BYTES[delimiter]))
+    except csv.Error:  # a field of more than 128 KiB
+        raise PreviewError(gettext("A line is too long: is this a CSV file?")) from None
+
+
+def _parquet(data: bytes, *, is_whole: bool) -> Sample:
+    if not is_whole:
+        raise PreviewError(
+            gettext(
+                "A Parquet file can only be previewed whole, and this one has more than %(limit)s KiB: "
+                "choose one of its first rows alone, or write the profile as a file "
+                "(manage.py create_profile)."
+            )
+            % {"limit": SAMPLE_BYTES >> 10}
+        )
+    try:
+        names, columns = _parquet_columns(data)
+    except (pa.ArrowException, NoPageError, OSError):
+        raise PreviewError(gettext("The Parquet file is damaged: write it again.")) from None
+    return Sample(
+        names=tuple(names),
+        rows=tuple(zip(*columns, strict=True)),
+        misshapen=0,
+        format="parquet",
+    )
+
+
+def _parquet_columns(data: bytes) -> tuple[list[str], list[list[str]]]:
+    """Names of all columns, and the texts of each in the first rows; those of lists and records are empty."""
+    file = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True)
+    leaves = [file.schema.column(place) for place in range(len(file.schema))]
+    plain = [
+        (place, leaf.path)
+        for place, leaf in enumerate(leaves)
+        if leaf.path == leaf.name and not leaf.max_repetition_level
+    ]
+    _check_parquet_pages(data, file.metadata, places=[place for place, _ in plain])
+    batches = file.iter_batches(ROWS, columns=[path for _, path in plain], use_threads=False)
+    batch = next(batches, None)
+    n = len(batch) if batch else 0
+    read = iter(
+        [] if batch is None else [each for each in batch.columns if not pa.types.is_nested(each.type)]
+    )
+    fields = list(file.schema_arrow)
+    columns = [
+        _texts(next(read)) if n and not pa.types.is_nested(field.type) else [""] * n for field in fields
+    ]
+    return [field.name for field in fields], columns
+
+
+def _check_parquet_pages(data: bytes, metadata: pq.FileMetaData, *, places: list[int]) -> None:
+    try:
+        check_pages(
+            buffered(io.BytesIO(data)),
+            metadata=metadata,
+            columns={str(place): place for place in places},  # names may stand there twice
+            groups=range(metadata.num_row_groups),
+            max_bytes=PARQUET_BYTES,
+        )
+    except BatchFormatError:
+        raise PreviewError(
+            gettext(
+                "The pages of the Parquet file are too large for a preview: choose one of its first rows."
+            )
+        ) from None
+
+
+def _texts(column: pa.Array) -> list[str]:
+    """Values as text; those that have none, as nothing."""
+    try:
+        texts = column.cast(pa.string()).to_pylist()
+    except (pa.ArrowException, UnicodeDecodeError):
+        return [""] * len(column)
+    return ["" if text is None else str(text).strip(BLANKS) for text in texts]

@@ -1,0 +1,177 @@
+"""Compressed streams: gzip of any number of members, zstd of any number of frames, in bounded memory."""
+
+import gzip
+import io
+from typing import Any, BinaryIO, TypeAlias, cast
+
+import pyarrow as pa
+from isal import igzip
+from isal.igzip_lib import IsalError
+
+from mobility.base.errors import BatchFormatError
+
+BUFFER_BYTES = 64 << 10
+GZIP, ZSTD = "gzip", "zstd"
+ZSTD_SKIPPABLE = range(0x184D2A50, 0x184D2A60)  # frames of metadata, which parallel compressors put first
+HEAD_BYTES = 512  # of a tar archive, what it is stands at 257
+PARQUET_MAGIC = b"PAR1"
+MAGIC = {GZIP: b"\x1f\x8b", ZSTD: b"\x28\xb5\x2f\xfd"}
+UNPACK = "send the text in it, plain or with gzip or zstd"
+SAVE_AS_CSV = "save the table as CSV"
+# What people send by mistake, and what to do about it.
+REFUSED = {
+    **dict.fromkeys(
+        (b"BZh%d1AY" % level for level in range(1, 10)),
+        "compressed with bzip2: compress it with gzip or zstd",
+    ),
+    b"PK\x03\x04": f"a zip archive: {UNPACK}",
+    b"PK\x05\x06": "an empty zip archive: send CSV or Parquet",
+    b"Rar!\x1a\x07": f"a RAR archive: {UNPACK}",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": f"a document of an older Office (xls, doc): {SAVE_AS_CSV}",
+    b"%PDF-": "a PDF document: send CSV or Parquet",
+    b"{\\rtf": "an RTF document: send CSV or Parquet",
+    b"SQLite format 3\x00": "an SQLite database: export the table as CSV",
+    b"ORC": "an ORC file: send CSV or Parquet",
+    b"\x89HDF\r\n\x1a\n": "an HDF5 file: send CSV or Parquet",
+    b"\x89PNG\r\n\x1a\n": "a picture (PNG): send CSV or Parquet",
+    b"\xff\xd8\xff": "a picture (JPEG): send CSV or Parquet",
+    b"GIF8": "a picture (GIF): send CSV or Parquet",
+    b"\x7fELF": "a program (ELF): send CSV or Parquet",
+    b"MZ\x90": "a program (Windows): send CSV or Parquet",
+    b"\xfd7zXZ\x00": "compressed with xz: compress it with gzip or zstd",
+    b"\x04\x22\x4d\x18": "compressed with lz4: compress it with gzip or zstd",
+    b"7z\xbc\xaf\x27\x1c": f"a 7-Zip archive: {UNPACK}",
+    b"Obj\x01": "an Avro file: send CSV or Parquet",
+    b"ARROW1\x00\x00": "an Arrow file: send CSV or Parquet",
+    b"PARE": "an encrypted Parquet file: write it without encryption (it is sealed when it arrives)",
+    b"\xff\xfe": "text in UTF-16: save it as UTF-8",
+    b"\xfe\xff": "text in UTF-16: save it as UTF-8",
+    b"\x00\x00\xfe\xff": "text in UTF-32: save it as UTF-8",
+}
+# Names of the first part of a zip archive that is a document.
+OFFICE = {
+    b"[Content_Types].xml": f"a document of Office (xlsx, docx): {SAVE_AS_CSV}",
+    b"_rels/.rels": f"a document of Office (xlsx, docx): {SAVE_AS_CSV}",
+    b"docProps/": f"a document of Office (xlsx, docx): {SAVE_AS_CSV}",
+    b"xl/": f"a spreadsheet (xlsx): {SAVE_AS_CSV}",
+    b"mimetypeapplication/vnd.oasis.opendocument": f"an OpenDocument file (ods, odt): {SAVE_AS_CSV}",
+}
+ZIP_NAME = 30  # where the name of the first part begins
+TAR_MAGIC, TAR_AT = b"ustar", 257
+
+Buffered: TypeAlias = "io.BufferedReader[io.RawIOBase]"
+
+
+def is_of_storage(error: OSError) -> bool:
+    """Whether what holds the file has failed, and not the file: readers of formats raise OSError, too."""
+    return error.errno is not None or isinstance(error, ConnectionError)
+
+
+def buffered(stream: BinaryIO | io.RawIOBase) -> Buffered:
+    return io.BufferedReader(cast(io.RawIOBase, stream), BUFFER_BYTES)
+
+
+def with_head(source: Buffered) -> tuple[bytes, Buffered]:
+    """The first bytes, however small the pieces are in which they come, and the stream with them."""
+    head = source.read(HEAD_BYTES)
+    return head, buffered(_Rejoined(head, source))
+
+
+class _Rejoined(io.RawIOBase):
+    """Bytes that were read already, and then the rest of their stream."""
+
+    def __init__(self, head: bytes, rest: Buffered) -> None:
+        super().__init__()
+        self._head = head
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        if not self._head:
+            return self._rest.readinto1(buffer)
+        count = min(len(buffer), len(self._head))
+        buffer[:count] = self._head[:count]
+        self._head = self._head[count:]
+        return count
+
+
+def compression_of(head: bytes) -> str:
+    """Name of the compression that a file beginning with `head` has; empty if none."""
+    for name, magic in MAGIC.items():
+        if head.startswith(magic):
+            return name
+    return ZSTD if int.from_bytes(head[:4], "little") in ZSTD_SKIPPABLE else ""
+
+
+def refuse_other(head: bytes, *, inside: str = "") -> None:
+    """Refuse what is no text by its first bytes; `inside` names the compression around it.
+
+    Raises
+    ------
+    BatchFormatError : with what the file is instead
+    """
+    where = f"the content of the {inside} stream is" if inside else "the file is"
+    if what := _what_else(head):
+        raise BatchFormatError(f"{where} {what}, and send it again")
+    if inside and compression_of(head):
+        raise BatchFormatError(f"{where} compressed once more: compress the text once, and send it again")
+    if inside and head.startswith(PARQUET_MAGIC):
+        raise BatchFormatError(f"{where} a Parquet file: send it as it is, without {inside} around it")
+
+
+def _what_else(head: bytes) -> str:
+    """What a file is that is no text, and what to do about it; empty if its first bytes do not tell."""
+    if head.startswith(b"PK\x03\x04"):
+        for name, what in OFFICE.items():
+            if head.startswith(name, ZIP_NAME):
+                return what
+    if head.startswith(TAR_MAGIC, TAR_AT):
+        return f"a tar archive: {UNPACK}"
+    return next((what for magic, what in REFUSED.items() if head.startswith(magic)), "")
+
+
+def decompressed(source: Buffered, *, compression: str) -> Buffered:
+    """The plain stream; it never holds more than a few buffers, whatever the ratio is."""
+    if not compression:
+        return source
+    gunzip: Any = igzip.IGzipFile
+    plain = gunzip(fileobj=source) if compression == GZIP else _zstd(source)
+    return buffered(_Checked(plain, compression=compression))
+
+
+def _zstd(source: Buffered) -> pa.NativeFile:
+    return pa.CompressedInputStream(pa.PythonFile(source, mode="r"), ZSTD)
+
+
+class _Checked(io.RawIOBase):
+    """A stream of a decompressor whose complaints say what to do."""
+
+    def __init__(self, plain: igzip.IGzipFile | pa.NativeFile, *, compression: str) -> None:
+        super().__init__()
+        self._plain = plain
+        self._compression = compression
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        try:
+            return int(self._plain.readinto(buffer))
+        except (EOFError, IsalError, gzip.BadGzipFile):  # type: ignore[misc]
+            raise self._damaged() from None
+        except OSError as error:
+            if is_of_storage(error):
+                raise
+            if "too much memory" in str(error):
+                raise BatchFormatError(
+                    "the zstd stream needs a window of more than 128 MB: compress it without --long"
+                ) from None
+            raise self._damaged() from None
+
+    def _damaged(self) -> BatchFormatError:
+        return BatchFormatError(
+            f"the {self._compression} stream is damaged or ends early: "
+            "compress the file again and send it whole"
+        )

@@ -1,0 +1,78 @@
+"""The header of text: its delimiter and the names of its columns."""
+
+import csv
+from collections.abc import Sequence
+
+import numpy as np
+
+from mobility.base.errors import BatchFormatError
+from mobility.extracts.readers import Layout, Source
+from mobility.extracts.readers.text import UTF8, encoding_of, is_bad, kinds_of_rows
+from reports.studies.studyfile.formats import DELIMITERS
+
+UTF8_BOM = b"\xef\xbb\xbf"
+BYTES: dict[str, str] = dict(zip(DELIMITERS, ",;\t|", strict=True))
+
+
+def read_header(line: bytes, *, layout: Layout, source: Source) -> tuple[int, list[str]]:
+    """The delimiter's byte and the names of the columns; each of those wanted is there, once.
+
+    Raises
+    ------
+    BatchFormatError : this is no header, or not of these columns
+    """
+    source.delimiter, names = _columns_of(_text(line, source), layout=layout)
+    return ord(BYTES[source.delimiter]), names
+
+
+def _text(line: bytes, source: Source) -> str:
+    plain = line.removeprefix(UTF8_BOM)
+    if not plain.strip():
+        raise BatchFormatError("line 1 is empty: expected a header with the names of the columns")
+    if b"\x00" in plain:
+        raise BatchFormatError(
+            "line 1: it has NUL bytes, so this is binary data or text in UTF-16: send CSV in UTF-8 or Parquet"
+        )
+    kinds = kinds_of_rows(np.frombuffer(plain, np.uint8), *np.array([[[0]], [[len(plain)]]], np.int32))
+    source.encoding = UTF8 if len(plain) < len(line) else encoding_of(kinds)
+    if is_bad(kinds, encoding=source.encoding or UTF8).any():
+        raise BatchFormatError("line 1: the header is marked as UTF-8 (byte order mark), but is none")
+    return plain.decode(source.encoding or UTF8)
+
+
+def _columns_of(header: str, *, layout: Layout) -> tuple[str, list[str]]:
+    """The delimiter and the names of the columns."""
+    wanted = layout.columns
+    tried: Sequence[str] = [layout.delimiter] if layout.delimiter else DELIMITERS
+    names = {delimiter: _names(header, BYTES[delimiter]) for delimiter in tried}
+    fitting = [delimiter for delimiter in tried if all(names[delimiter].count(name) == 1 for name in wanted)]
+    if len(fitting) > 1 and len({tuple(names[delimiter]) for delimiter in fitting}) > 1:
+        raise BatchFormatError(
+            f"line 1: the header fits {_listed(fitting)}: say which one it is, in the profile"
+        )
+    if fitting:
+        return fitting[0], names[fitting[0]]
+    likely = max(tried, key=lambda delimiter: len(names[delimiter]))
+    raise _misfit(names[likely], wanted=wanted, delimiter=likely)
+
+
+def _names(header: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([header], delimiter=delimiter))
+    except csv.Error:
+        raise BatchFormatError("line 1: the header is too long for names of columns") from None
+
+
+def _misfit(names: list[str], *, wanted: tuple[str, ...], delimiter: str) -> BatchFormatError:
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        return BatchFormatError(
+            f"line 1: the header has no column {_listed(missing)}, which the profile reads; it has "
+            f"{len(names)} columns (separator: {delimiter}). Choose another profile, or correct the header"
+        )
+    twice = [name for name in wanted if names.count(name) > 1]
+    return BatchFormatError(f"line 1: column {_listed(twice)} appears more than once")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names)

@@ -1,0 +1,173 @@
+"""Kernels that cut text into lines and lines into fields.
+
+A block whose quotes and line ends are the usual ones, none and LF or CRLF, is cut 64 bytes at a time; any
+other byte by byte, to the same end. Both take bytes `data[:n]` and may read WIDTH bytes beyond.
+
+begins, ends : int32 (rows, wanted columns), filled with the place of each field in `data`
+lines : int64, filled with the numbers of the lines that are rows, and from its end with those of the others
+"""
+
+import numba
+import numpy as np
+
+from mobility.extracts.readers.bits import WIDTH, high_bits, matches, ones, trailing_zeros
+
+QUOTE, LF, CR = b'"\n\r'
+# What a block holds beyond fields, delimiters and line ends.
+QUOTES, LONE_CRS, HIGH_BITS, NULS = 1, 2, 4, 8
+SPARE = 8  # `find_ends` writes so many at a time
+_ONE = np.uint64(1)
+_ALL = np.uint64(2**64 - 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def find_ends(data, n, delimiter, ends):  # type: ignore[no-untyped-def]
+    """Where fields end, and what stands in them: (how many ends, line ends of any kind, what else there is).
+
+    Fills `ends`, of n + 2 + SPARE places, with twice the place of each delimiter and line feed, one more at a
+    line feed. The first stands for a line feed before the data, the last for one after it if it has none.
+    """
+    count = _ONE
+    ends[0] = -1
+    line_ends = quotes = high = nuls = lone = carry = np.uint64(0)
+    for at in range(0, n, WIDTH):
+        inside = _ALL if n - at >= WIDTH else (_ONE << np.uint64(n - at)) - _ONE
+        feeds, returns = matches(data, at, LF) & inside, matches(data, at, CR) & inside
+        line_ends += ones(feeds | returns)
+        lone |= ((returns << _ONE) | carry) & ~feeds
+        carry = returns >> np.uint64(WIDTH - 1)
+        quotes |= matches(data, at, QUOTE) & inside
+        high |= high_bits(data, at) & inside
+        nuls |= matches(data, at, 0) & inside
+        left = (matches(data, at, delimiter) & inside) | feeds
+        base = np.uint64(at)
+        place = count
+        count += ones(left)
+        # Always the same number of steps: a processor guesses right then. What is too much is overwritten.
+        while place < count:
+            for step in range(SPARE):
+                bit = trailing_zeros(left)
+                is_feed = (feeds >> (bit & np.uint64(63))) & _ONE
+                ends[place + np.uint64(step)] = np.int32(((base + bit) << _ONE) | is_feed)
+                left &= left - _ONE
+            place += np.uint64(SPARE)
+    has = (QUOTES if quotes else 0) | (HIGH_BITS if high else 0) | (NULS if nuls else 0)
+    if n > 0 and data[n - 1] != LF:
+        has |= LONE_CRS if data[n - 1] == CR else 0
+        ends[count] = 2 * n + 1
+        count += _ONE
+    return np.int64(count), np.int64(line_ends) + 1, has | (LONE_CRS if lone else 0)
+
+
+@numba.njit(cache=True, nogil=True)
+def split_plain(  # type: ignore[no-untyped-def]
+    data, found, n_columns, places, end_slot, first_line, n_headers, begins, ends, lines
+):
+    """Rows of a block without quotes and lone CRs: how many rows, lines that are none, and lines.
+
+    found : of `find_ends`; places : uint64, the place in the file of each wanted column
+    end_slot : place of the file's last column among those wanted, or -1
+    first_line : number of the block's first line; its first `n_headers` are no rows
+    """
+    n_rows, n_misshapen, line, at = np.uint64(0), 0, 0, _ONE  # unsigned: no question whether it is negative
+    count, width = np.uint64(len(found)), np.uint64(n_columns)
+    while at < count:
+        last = _last_of_line(found, at, width, count)
+        begin, feed = (found[at - _ONE] >> 1) + 1, found[last] >> 1
+        end = feed - 1 if feed > begin and data[np.uint64(feed) - _ONE] == CR else feed
+        if line >= n_headers and (last > at or end > begin):  # neither a header nor blank
+            if last + _ONE - at == width:
+                for slot in range(len(places)):
+                    place = at + places[slot]
+                    begins[n_rows, slot] = (found[place - _ONE] >> 1) + 1
+                    ends[n_rows, slot] = found[place] >> 1
+                if end_slot >= 0:
+                    ends[n_rows, end_slot] = end
+                lines[n_rows] = first_line + line
+                n_rows += _ONE
+            else:
+                n_misshapen += 1
+                lines[len(lines) - n_misshapen] = first_line + line
+        line += 1
+        at = last + _ONE
+    return np.int64(n_rows), n_misshapen, line
+
+
+@numba.njit(cache=True, nogil=True)
+def _last_of_line(found, at, width, count):  # type: ignore[no-untyped-def]
+    """Place of the line feed that ends the line which begins here."""
+    last = at + width - _ONE
+    if last < count and found[last] & 1:
+        feeds = np.int32(0)
+        for place in range(at, last):
+            feeds |= found[place]
+        if not feeds & 1:
+            return last
+    last = at
+    while not found[last] & 1:
+        last += _ONE
+    return last
+
+
+@numba.njit(cache=True, nogil=True)
+def split_any(  # type: ignore[no-untyped-def]
+    data, n, delimiter, n_columns, slots, first_line, n_headers, begins, ends, lines
+):
+    """Rows of any block, as `split_plain`; takes quotes away where they stand, and so overwrites `data`.
+
+    slots : int64, of each column of the file its place among those wanted, or -1
+    """
+    n_rows, n_misshapen, number, at = 0, 0, first_line, 0
+    while at < n:
+        line_begin, column, is_whole = at, 0, True
+        while True:
+            begin, end, at, is_closed = _field(data, at, n, delimiter)
+            is_whole &= is_closed
+            if column < n_columns and slots[column] >= 0:
+                begins[n_rows, slots[column]] = begin
+                ends[n_rows, slots[column]] = end
+            column += 1
+            if at == n or data[at] != delimiter:
+                break
+            at += 1
+        if number >= first_line + n_headers and at > line_begin:  # neither a header nor blank
+            if is_whole and column == n_columns:
+                lines[n_rows] = number
+                n_rows += 1
+            else:
+                n_misshapen += 1
+                lines[len(lines) - n_misshapen] = number
+        number += 1
+        at += 2 if at + 1 < n and data[at] == CR and data[at + 1] == LF else 1
+    return n_rows, n_misshapen, number - first_line
+
+
+@numba.njit(cache=True, nogil=True)
+def _field(data, at, n, delimiter):  # type: ignore[no-untyped-def]
+    """(begin, end, place of the delimiter or line end after it, whether its quote is closed) of one field."""
+    if at == n or data[at] != QUOTE:
+        end = _field_end(data, at, n, delimiter)
+        return at, end, end, True
+    begin, end, is_closed = at, at, False  # unquoted where it stands
+    at += 1
+    while at < n and data[at] != LF and data[at] != CR:
+        if data[at] == QUOTE:
+            at += 1
+            if at == n or data[at] != QUOTE:
+                is_closed = True
+                break
+        data[end] = data[at]
+        end += 1
+        at += 1
+    after = _field_end(data, at, n, delimiter)
+    for i in range(at, after):
+        data[end] = data[i]
+        end += 1
+    return begin, end, after, is_closed
+
+
+@numba.njit(cache=True, nogil=True)
+def _field_end(data, at, n, delimiter):  # type: ignore[no-untyped-def]
+    while at < n and data[at] != delimiter and data[at] != LF and data[at] != CR:
+        at += 1
+    return at

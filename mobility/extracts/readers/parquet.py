@@ -1,0 +1,240 @@
+"""Parquet: columns by name, a part of a row group at a time.
+
+A value is the text that a CSV file of the same rows would hold, so that a subscriber has one pseudonym in
+every format: whole numbers are their digits. Floating-point numbers are refused, since they are not exact.
+Rows count from 1.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from mobility.base.errors import BatchFormatError
+from mobility.extracts.readers import Column, Layout, RowBlock, Texts
+from mobility.extracts.readers.compression import Buffered, is_of_storage
+from mobility.extracts.readers.parquet_footer import check_footer, check_row_groups
+from mobility.extracts.readers.parquet_pages import NoPageError, check_pages
+from mobility.extracts.readers.text import UTF8, is_bad, is_plain, kinds_of_rows
+from reports.studies.studyfile.formats import EPOCH_MS, EPOCH_S, ISO
+
+BATCH_ROWS = 64 << 10
+BUFFER_BYTES = 256 << 10  # of each column that is read
+DAMAGED = "the Parquet file is damaged or ends early: write it again and send it whole"
+
+
+def read_parquet(file: Buffered, *, layout: Layout, groups: range | None = None) -> Iterator[RowBlock]:
+    """Blocks of a Parquet file, or of some of its row groups; rows count from 1 with the first that is read.
+
+    Raises
+    ------
+    BatchFormatError : damaged, a column is missing, or has a type that cannot be read exactly
+    """
+    try:
+        yield from _blocks(file, layout=layout, groups=groups)
+    except MemoryError:  # Arrow's is one of both: the file may be sound
+        raise
+    except (pa.ArrowException, NoPageError, UnicodeDecodeError, OSError) as error:
+        if isinstance(error, OSError) and is_of_storage(error):
+            raise
+        raise BatchFormatError(DAMAGED) from None
+
+
+def group_sizes(file: Buffered) -> list[tuple[int, int]]:
+    """Rows and compressed bytes of each row group.
+
+    Raises
+    ------
+    BatchFormatError : damaged
+    """
+    try:
+        metadata = _opened(file).metadata
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        return [
+            (group.num_rows, sum(group.column(i).total_compressed_size for i in range(group.num_columns)))
+            for group in groups
+        ]
+    except MemoryError:
+        raise
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        if isinstance(error, OSError) and is_of_storage(error):
+            raise
+        raise BatchFormatError(DAMAGED) from None
+
+
+def _blocks(file: Buffered, *, layout: Layout, groups: range | None) -> Iterator[RowBlock]:
+    reader = _opened(file)
+    _check_columns(reader, layout=layout)
+    places = _places_of(reader, layout=layout)
+    groups = range(reader.metadata.num_row_groups) if groups is None else groups
+    by_place = check_pages(file, metadata=reader.metadata, columns=places, groups=groups)
+    # Arrow keeps all values of a row group where some pages have places in a dictionary and others values.
+    texts = [name for name in by_place if reader.schema.column(places[name]).physical_type == "BYTE_ARRAY"]
+    reader = _opened(file, read_dictionary=texts)
+    first = 1
+    batches = reader.iter_batches(
+        BATCH_ROWS, row_groups=list(groups), columns=list(layout.columns), use_threads=False
+    )
+    for batch in batches:
+        yield _block(batch, first=first, layout=layout)
+        first += len(batch)
+
+
+def _opened(file: Buffered, *, read_dictionary: list[str] | None = None) -> pq.ParquetFile:
+    size = check_footer(file)
+    file.seek(0)
+    reader = pq.ParquetFile(
+        pa.PythonFile(file, mode="r"),
+        read_dictionary=read_dictionary,
+        buffer_size=BUFFER_BYTES,  # else whole columns of a row group are held
+        pre_buffer=False,
+        page_checksum_verification=True,
+    )
+    check_row_groups(reader.metadata, size=size)
+    return reader
+
+
+def _check_columns(reader: pq.ParquetFile, *, layout: Layout) -> None:
+    schema = reader.schema_arrow
+    missing = [name for name in layout.columns if name not in schema.names]
+    if missing:
+        raise BatchFormatError(
+            f"the Parquet file has no column {_listed(missing)}, which the profile reads; it has "
+            f"{len(schema.names)} columns. Choose another profile, or rename the columns"
+        )
+    for name in layout.columns:
+        if schema.names.count(name) > 1:
+            raise BatchFormatError(f"the Parquet file has more than one column {name!r}")
+        problem = _problem(schema.field(name).type, name=name, layout=layout)
+        if problem:
+            raise BatchFormatError(f"column {name!r} {problem}")
+    stamp = layout.timestamp
+    if stamp is not None and _is_int96(reader, stamp):
+        raise BatchFormatError(
+            f"column {stamp!r} has timestamps of type INT96, which do not say their time zone: write "
+            "TIMESTAMP_MICROS (in Spark: spark.sql.parquet.outputTimestampType) or text"
+        )
+
+
+def _problem(kind: pa.DataType, *, name: str, layout: Layout) -> str:
+    """Why a column of this type cannot be read, or nothing."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if name == layout.timestamp:
+        if pa.types.is_timestamp(kind):
+            return ""
+        if pa.types.is_integer(kind) and layout.timestamp_format == ISO:
+            return (
+                f'has whole numbers: say in the profile whether they are "{EPOCH_S}" or "{EPOCH_MS}" '
+                "(timestamp_format)"
+            )
+        wanted = "timestamps, text or whole numbers"
+    else:
+        wanted = "text or whole numbers"
+    if _is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind):
+        return ""
+    if pa.types.is_decimal(kind) and kind.scale == 0:
+        return ""
+    if pa.types.is_floating(kind):
+        return f"has floating-point numbers, which are not exact: write {wanted}"
+    return f"has type {_type_name(kind)}: write {wanted}"
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """The type without the names of its parts, which could be long."""
+    return "of a nested kind" if pa.types.is_nested(kind) else str(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_binary_view(kind)
+    )
+
+
+def _is_int96(reader: pq.ParquetFile, name: str) -> bool:
+    return bool(reader.schema.column(_place_of(reader, name)).physical_type == "INT96")
+
+
+def _places_of(reader: pq.ParquetFile, *, layout: Layout) -> dict[str, int]:
+    return {name: _place_of(reader, name) for name in layout.columns}
+
+
+def _place_of(reader: pq.ParquetFile, name: str) -> int:
+    """Place of a column that is no list or record, among the leaves of all columns."""
+    for index in range(len(reader.schema)):
+        column = reader.schema.column(index)
+        if column.path == name and column.name == name:
+            return index
+    raise BatchFormatError(f"the Parquet file has no plain column {name!r}")
+
+
+def _block(batch: pa.RecordBatch, *, first: int, layout: Layout) -> RowBlock:
+    columns = {name: _values(batch.column(name), is_time=name == layout.timestamp) for name in layout.columns}
+    bad = np.zeros(len(batch), np.bool_)
+    for column in columns.values():
+        bad |= _is_bad(column)
+    lines = np.arange(first, first + len(batch), dtype=np.int64)
+    if bad.any():
+        columns = {name: _of_rows(column, ~bad) for name, column in columns.items()}
+    return RowBlock(
+        columns=columns, lines=lines[~bad], misshapen=lines[:0], bad_text=lines[bad], n_lines=len(batch)
+    )
+
+
+def _of_rows(column: Column, rows: NDArray[np.bool_]) -> Column:
+    return column.of_rows(rows) if isinstance(column, Texts) else column.filter(pa.array(rows))
+
+
+def _values(column: pa.Array, *, is_time: bool) -> Column:
+    """Timestamps as they are, and everything else as texts; a null is an empty one."""
+    if is_time and pa.types.is_timestamp(column.type):
+        return column
+    if not pa.types.is_dictionary(column.type):
+        return _texts(_as_binary(column))
+    distinct, places = column.dictionary, column.indices.cast(pa.int32())
+    if places.null_count:
+        places = places.fill_null(len(distinct))
+        distinct = pa.concat_arrays([_as_binary(distinct), pa.array([b""], pa.binary())])
+    texts = _texts(_as_binary(distinct))
+    of_row = places.to_numpy(zero_copy_only=False)
+    if len(of_row) and not 0 <= of_row.min() <= of_row.max() < len(texts.begins):
+        raise pa.ArrowInvalid("places outside the dictionary")  # Arrow looks at few of them
+    if len(texts.begins) > len(of_row):  # most of a large dictionary belongs to other rows
+        return texts.of_rows(of_row)
+    return Texts(data=texts.data, begins=texts.begins, ends=texts.ends, of_row=of_row)
+
+
+def _as_binary(column: pa.Array) -> pa.Array:
+    """Texts as they are, numbers as their digits, nulls as nothing."""
+    if not _is_text(column.type):
+        column = column.cast(pa.string())
+    return column.cast(pa.binary()).fill_null(b"")
+
+
+def _texts(column: pa.BinaryArray) -> Texts:
+    _, offsets, data = column.buffers()
+    places = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+    texts = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    return Texts(data=texts, begins=places[:-1], ends=places[1:])
+
+
+def _is_bad(column: Column) -> NDArray[np.bool_]:
+    """Rows whose value is not text in UTF-8."""
+    if not isinstance(column, Texts):
+        return np.zeros(len(column), np.bool_)
+    begins, ends = column.begins, column.ends
+    if not len(begins) or is_plain(column.data[begins.min() : ends.max()]):
+        return np.zeros(len(column), np.bool_)
+    bad = is_bad(kinds_of_rows(column.data, begins[None], ends[None]), encoding=UTF8)
+    return bad if column.of_row is None else bad[column.of_row]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names)

@@ -1,0 +1,261 @@
+"""Texts of a column to codes, by an open hash table; a hash only says where to look, the bytes decide."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Self
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from mobility.extracts.profiles import ValueTable
+from mobility.extracts.readers import Texts
+from mobility.extracts.readers.bits import ones
+from mobility.extracts.rows.events import NO_VALUE
+
+UNKNOWN: Final = -1
+_WORD, _HALF, _ONE = np.uint64(8), np.uint64(32), np.uint64(1)
+_BLANK = 32
+_LONGEST = 1 << 31
+# Odd numbers with about as many ones as zeros: a product's high bits depend on all bits of a word.
+_MULTIPLIERS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
+# A slot of a table: the first, second and last 8 bytes of a text; its length and its place among the texts,
+# 32 bits each (0 = free).
+_HEAD, _NEXT, _TAIL, _SIZE_AND_PLACE = np.arange(4, dtype=np.uint64)
+_COVERED = np.uint64(24)  # bytes that these words cover
+
+
+class CodeTable:
+    """Code of each text that a column may hold.
+
+    Parameters
+    ----------
+    codes : code by text, trimmed, in UTF-8; each in [0, 2**31)
+    prefix_bytes : how many leading bytes of a text count; 0 = all of it
+    empty : code of a text of nothing but blanks
+    otherwise : code of any other text
+    """
+
+    def __init__(
+        self,
+        codes: Mapping[bytes, int],
+        *,
+        prefix_bytes: int = 0,
+        empty: int = int(NO_VALUE),
+        otherwise: int = UNKNOWN,
+    ) -> None:
+        self._options = (prefix_bytes or _LONGEST, empty, otherwise)
+        ends = np.cumsum([0, *map(len, codes)], dtype=np.int32)
+        self._data = np.frombuffer(b"".join(codes), np.uint8)
+        self._begins = ends[:-1]
+        self._codes = np.fromiter(codes.values(), np.int32, len(codes))
+        size = 2 << (2 * len(codes)).bit_length()
+        self._slots = np.zeros((size, 4), np.uint64)
+        _fill(self._data, self._begins, ends[1:], self._slots)
+        # Texts of up to 8 bytes without NUL are a word each: operators' codes, nearly all that is looked up.
+        is_short = not prefix_bytes and all(0 < len(text) <= _WORD and b"\0" not in text for text in codes)
+        self._short = _words_of(codes, size=size) if is_short else None
+
+    @classmethod
+    def of(cls, table: ValueTable, *, empty: int = int(NO_VALUE)) -> Self:
+        """Table of an indicator: `empty` without a value, UNKNOWN where the row is to be rejected."""
+        otherwise = UNKNOWN if table.otherwise is None else table.otherwise
+        return cls(table.codes, prefix_bytes=table.prefix_bytes, empty=empty, otherwise=otherwise)
+
+    def codes(self, texts: Texts, out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
+        """Code of each row's text, shape (n,); in `out` if there is one."""
+        codes = np.empty(len(texts.begins), np.int32) if out is None or texts.of_row is not None else out
+        if self._short is not None:
+            _look_up_short(
+                texts.data, texts.begins, texts.ends, *self._options[1:], *self._short, self._codes, codes
+            )
+        else:
+            _look_up(
+                texts.data, texts.begins, texts.ends, *self._options, self._data, self._begins, self._codes,
+                self._slots, codes,
+            )  # fmt: skip
+        return codes if texts.of_row is None else np.take(codes, texts.of_row, out=out)
+
+
+def trimmed(texts: Texts) -> Texts:
+    """The same without the blanks around them (those of `bytes.strip`)."""
+    begins, ends = np.empty((2, len(texts.begins)), np.int32)
+    _trim(texts.data, texts.begins, texts.ends, begins, ends)
+    return Texts(data=texts.data, begins=begins, ends=ends, of_row=texts.of_row)
+
+
+# Places are unsigned from here on: negative ones would count from the end of an array, and what asks whether
+# they do takes longer than all the rest.
+
+
+@numba.njit(cache=True, nogil=True)
+def _trim(data, begins, ends, trimmed_begins, trimmed_ends):  # type: ignore[no-untyped-def]
+    for row in range(len(begins)):
+        begin, end = without_blanks(data, np.uint64(begins[row]), np.uint64(ends[row]))
+        trimmed_begins[row], trimmed_ends[row] = begin, end
+
+
+@numba.njit(cache=True, nogil=True)
+def without_blanks(data, begin, end):  # type: ignore[no-untyped-def]
+    """(begin, end) without the blanks that `bytes.strip` takes away."""
+    if begin < end and data[begin] > _BLANK and data[end - _ONE] > _BLANK:  # nearly always
+        return begin, end
+    while begin < end and _is_blank(data[begin]):
+        begin += _ONE
+    while end > begin and _is_blank(data[end - _ONE]):
+        end -= _ONE
+    return begin, end
+
+
+@numba.njit(cache=True, nogil=True)
+def _is_blank(byte):  # type: ignore[no-untyped-def]
+    return byte == _BLANK or 9 <= byte <= 13
+
+
+@numba.njit(cache=True, nogil=True)
+def word_at(data, place):  # type: ignore[no-untyped-def]
+    """8 bytes from a place on, which must all be there."""
+    word = np.uint64(0)
+    for byte in range(8):  # compiles to a single load
+        word |= np.uint64(data[place + np.uint64(byte)]) << np.uint64(8 * byte)
+    return word
+
+
+@numba.njit(cache=True, nogil=True)
+def words_of(data, begin, size):  # type: ignore[no-untyped-def]
+    """The first, second and last 8 bytes of a text of at least one; they overlap where it is shorter."""
+    if begin + _WORD > np.uint64(len(data)):
+        word = _word_byte_by_byte(data, begin, size)
+        return word, word, word
+    # Without a branch on the size: processors guess wrongly where texts are of all lengths.
+    missing = _WORD - min(size, _WORD)
+    beyond, rest = missing << np.uint64(3), size + missing - _WORD
+    head = (word_at(data, begin) << beyond) >> beyond
+    following = (word_at(data, begin + min(rest, _WORD)) << beyond) >> beyond
+    tail = (word_at(data, begin + rest) << beyond) >> beyond
+    return head, following, tail
+
+
+@numba.njit(cache=True, nogil=True)
+def _word_byte_by_byte(data, begin, size):  # type: ignore[no-untyped-def]
+    word = np.uint64(0)
+    for byte in range(min(size, _WORD)):
+        word |= np.uint64(data[begin + np.uint64(byte)]) << np.uint64(8 * byte)
+    return word
+
+
+@numba.njit(cache=True, nogil=True)
+def slot_of(data, begin, size, words, last):  # type: ignore[no-untyped-def]
+    """The first slot to look at, of last + 1."""
+    head, following, tail = words
+    mixed = (head ^ size) * _MULTIPLIERS[0] + (following ^ (tail >> _HALF) ^ (tail << _HALF)) * _MULTIPLIERS[
+        1
+    ]
+    if size > _COVERED:
+        at = _COVERED - _WORD
+        while at + _WORD < size:
+            mixed = (mixed ^ (mixed >> _HALF) ^ word_at(data, begin + at)) * _MULTIPLIERS[0]
+            at += _WORD
+    mixed = (mixed ^ (mixed >> _HALF)) * _MULTIPLIERS[1]
+    return (mixed >> _HALF) & last
+
+
+@numba.njit(cache=True, nogil=True)
+def is_same(data, begin, other, other_begin, size):  # type: ignore[no-untyped-def]
+    """Whether two texts of the same size and words are the same."""
+    at = _COVERED - _WORD
+    while at + _WORD < size:
+        if word_at(data, begin + at) != word_at(other, other_begin + at):
+            return False
+        at += _WORD
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill(data, begins, ends, slots):  # type: ignore[no-untyped-def]
+    last = np.uint64(len(slots) - 1)
+    for place in range(len(begins)):
+        begin, size = np.uint64(begins[place]), np.uint64(ends[place] - begins[place])
+        if size == 0:
+            continue
+        words = words_of(data, begin, size)
+        slot = slot_of(data, begin, size, words, last)
+        while slots[slot, _SIZE_AND_PLACE]:
+            slot = (slot + _ONE) & last
+        slots[slot, _HEAD], slots[slot, _NEXT], slots[slot, _TAIL] = words
+        slots[slot, _SIZE_AND_PLACE] = (size << _HALF) | np.uint64(place)
+
+
+@numba.njit(cache=True, nogil=True)
+def _look_up(  # type: ignore[no-untyped-def]
+    data, begins, ends, prefix, empty, otherwise, known, known_begins, known_codes, slots, codes
+):
+    last = np.uint64(len(slots) - 1)
+    for row in range(len(begins)):
+        begin, end = without_blanks(data, np.uint64(begins[row]), np.uint64(ends[row]))
+        if begin == end:
+            codes[row] = empty
+            continue
+        size = min(end - begin, np.uint64(prefix))
+        words = words_of(data, begin, size)
+        slot = slot_of(data, begin, size, words, last)
+        code = otherwise
+        while True:
+            found = slots[slot, _SIZE_AND_PLACE]
+            if found == 0:
+                break
+            if _has_words(slots, slot, words) and found >> _HALF == size:
+                place = found & np.uint64(0xFFFFFFFF)
+                if is_same(data, begin, known, np.uint64(known_begins[place]), size):
+                    code = known_codes[place]
+                    break
+            slot = (slot + _ONE) & last
+        codes[row] = code
+
+
+def _words_of(texts: Iterable[bytes], *, size: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Slots of `_look_up_short`: a text as a word (0 = free), and its place among the texts."""
+    slots, places = np.zeros(size, np.uint64), np.zeros(size, np.int32)
+    for place, text in enumerate(texts):
+        word = int.from_bytes(text, "little")
+        slot = word * int(_MULTIPLIERS[0]) % 2**64 * size >> 64
+        while slots[slot]:
+            slot = (slot + 1) % size
+        slots[slot], places[slot] = word, place
+    return slots, places
+
+
+@numba.njit(cache=True, nogil=True)
+def _look_up_short(  # type: ignore[no-untyped-def]
+    data, begins, ends, empty, otherwise, slots, places, known_codes, codes
+):
+    """As `_look_up`, where each text that is known is a word."""
+    last, end_of_data = np.uint64(len(slots) - 1), np.uint64(len(data))
+    shift = np.uint64(64) - ones(last)
+    for row in range(len(begins)):
+        begin, end = np.uint64(begins[row]), np.uint64(ends[row])
+        size = end - begin
+        is_usual = size - _ONE < _WORD and begin + _WORD <= end_of_data  # of 1 to 8 bytes
+        if is_usual:
+            beyond = (_WORD - size) << np.uint64(3)
+            word = word_at(data, begin) << beyond
+            is_usual = word >> np.uint64(56) > _BLANK
+            word >>= beyond
+            is_usual &= word & np.uint64(0xFF) > _BLANK
+        if not is_usual:
+            begin, end = without_blanks(data, begin, end)
+            size = end - begin
+            if size == 0 or size > _WORD:
+                codes[row] = empty if size == 0 else otherwise
+                continue
+            word = _word_byte_by_byte(data, begin, size)
+        slot = (word * _MULTIPLIERS[0]) >> shift
+        while slots[slot] != word and slots[slot]:
+            slot = (slot + _ONE) & last
+        codes[row] = known_codes[places[slot]] if slots[slot] else otherwise
+
+
+@numba.njit(cache=True, nogil=True)
+def _has_words(slots, slot, words):  # type: ignore[no-untyped-def]
+    head, following, tail = words
+    different = (slots[slot, _HEAD] ^ head) | (slots[slot, _NEXT] ^ following) | (slots[slot, _TAIL] ^ tail)
+    return different == 0

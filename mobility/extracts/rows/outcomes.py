@@ -1,0 +1,146 @@
+"""Kernels that decide what becomes of each row, and collect those that count. They know arrays only."""
+
+import numba
+import numpy as np
+
+from mobility.extracts.cells.cells import EMPTY, OUTSIDE
+from mobility.extracts.rows.counts import IGNORED, REJECTED
+from mobility.extracts.rows.events import NO_VALUE
+from mobility.extracts.rows.lookups import UNKNOWN
+from mobility.extracts.rows.timestamps import BAD, NONEXISTENT, OUTSIDE_PERIOD
+
+# Outcomes of well-formed rows; duplicates show later.
+OUTCOMES = ("accepted", *REJECTED[2:], *IGNORED[:-1])
+(
+    _ACCEPTED, _EMPTY_SUBSCRIBER, _BAD_TIMESTAMP, _NONEXISTENT_TIME, _EMPTY_CELL, _UNKNOWN_VALUE, _OPTED_OUT,
+    _OUTSIDE_PERIOD, _OUTSIDE_AREA, _OUTSIDE_HOURS, _DAY_CLOSED,
+) = range(len(OUTCOMES))  # fmt: skip
+NO_SUBSCRIBER, NO_CELL, NO_VALUES = 0, 1, 2  # places in `empties`; those of values follow
+# Places in `facts`.
+LOCATED, UNMATCHED, EMPTY_CELLS, FIRST, LAST, BAD_TIMES = range(6)
+_MINUTES, _ONE = np.uint32(60), np.uint32(1)
+
+
+@numba.njit(cache=True, nogil=True)
+def judge(  # type: ignore[no-untyped-def]
+    has_opted_out, is_empty, time_outcome, utc, day, minute, cells, is_listed, first_valid, last_valid,
+    values, from_minute, to_minute, is_closed, outcomes, rows, unmatched, tallies, empties, facts, hours,
+):  # fmt: skip
+    """Fill the outcome of each row and the places of accepted rows, and add to the tallies; how many count.
+
+    has_opted_out, is_empty : bool (n,), of the subscriber
+    time_outcome, utc, day, minute : of `EventTimes`
+    cells : int32 (n,); is_listed, first_valid, last_valid : of `CellCodes`
+    values : int32 (columns, n); code of each value, UNKNOWN or EMPTY
+    from_minute, to_minute : visitor hours, both included; is_closed : bool (256,), by study day
+    outcomes : uint8 (n,)
+    rows, unmatched : int32 (n,); places of rows that count, and of those whose cell is not listed
+    tallies : int64, by outcome but accepted
+    empties : int64 (NO_VALUES + columns,); facts : int64 (6,); hours : int64 (days, 24)
+    """
+    n_accepted = located = n_unmatched = n_bad_times = empty_cells = 0
+    first, last = facts[FIRST], facts[LAST]
+    for row in range(len(is_empty)):
+        if has_opted_out[row]:
+            outcomes[row] = _OPTED_OUT
+            tallies[_OPTED_OUT] += 1
+            continue
+        has_unknown = _has_unknown(values, row, empties)
+        time, cell = time_outcome[row], cells[row]
+        is_no_cell = is_listed and cell == EMPTY
+        empties[NO_SUBSCRIBER] += is_empty[row]
+        empties[NO_CELL] += is_no_cell
+        if time not in (BAD, NONEXISTENT):
+            first, last = min(first, utc[row]), max(last, utc[row])
+            if is_listed and not is_empty[row]:
+                located += cell >= 0
+                empty_cells += cell == EMPTY
+                if cell == OUTSIDE:
+                    unmatched[n_unmatched] = row
+                    n_unmatched += 1
+        else:
+            n_bad_times += time == BAD
+        outcome = _rejected(is_empty[row], time, is_no_cell, has_unknown)
+        if outcome == _ACCEPTED:
+            is_in_area = not is_listed or (cell >= 0 and first_valid[cell] <= day[row] <= last_valid[cell])
+            is_in_hours = from_minute <= minute[row] <= to_minute
+            outcome = _ignored(time, is_in_area, is_in_hours, is_closed[day[row]])
+        outcomes[row] = outcome
+        if outcome == _ACCEPTED:
+            rows[n_accepted] = row
+            n_accepted += 1
+            hours[np.uint32(day[row]) - _ONE, np.uint32(minute[row]) // _MINUTES] += 1
+        else:
+            tallies[outcome] += 1
+    facts[LOCATED], facts[UNMATCHED], facts[EMPTY_CELLS] = located, n_unmatched, empty_cells
+    facts[FIRST], facts[LAST], facts[BAD_TIMES] = first, last, n_bad_times
+    return n_accepted
+
+
+@numba.njit(cache=True, nogil=True)
+def _has_unknown(values, row, empties):  # type: ignore[no-untyped-def]
+    """Whether a value of a row is outside the categories; counts those that are empty."""
+    least = 0
+    for column in range(len(values)):
+        least = min(least, values[column, row])
+    has_unknown = False
+    if least < 0:  # seldom
+        for column in range(len(values)):
+            has_unknown |= values[column, row] == UNKNOWN
+            empties[NO_VALUES + column] += values[column, row] == EMPTY
+    return has_unknown
+
+
+@numba.njit(cache=True, nogil=True)
+def _rejected(is_empty, time_outcome, is_no_cell, has_unknown):  # type: ignore[no-untyped-def]
+    if is_empty:
+        return _EMPTY_SUBSCRIBER
+    if time_outcome == BAD:
+        return _BAD_TIMESTAMP
+    if time_outcome == NONEXISTENT:
+        return _NONEXISTENT_TIME
+    if is_no_cell:
+        return _EMPTY_CELL
+    return _UNKNOWN_VALUE if has_unknown else _ACCEPTED
+
+
+@numba.njit(cache=True, nogil=True)
+def _ignored(time_outcome, is_in_area, is_in_hours, is_closed):  # type: ignore[no-untyped-def]
+    if time_outcome == OUTSIDE_PERIOD:
+        return _OUTSIDE_PERIOD
+    if not is_in_area:
+        return _OUTSIDE_AREA
+    if not is_in_hours:
+        return _OUTSIDE_HOURS
+    return _DAY_CLOSED if is_closed else _ACCEPTED
+
+
+@numba.njit(cache=True, nogil=True)
+def collect(  # type: ignore[no-untyped-def]
+    rows, pseudonyms, utc, origin, cells, day, kept_pseudonyms, kept_seconds, kept_cells, kept_days
+):
+    """Copy what is kept of some rows."""
+    for place in range(len(rows)):
+        row = rows[place]
+        kept_pseudonyms[place] = pseudonyms[row]
+        kept_seconds[place] = utc[row] - origin
+        kept_cells[place] = np.uint32(cells[row])
+        kept_days[place] = day[row]
+
+
+@numba.njit(cache=True, nogil=True)
+def collect_codes(rows, values, slots, codes):  # type: ignore[no-untyped-def]
+    """Copy the codes of some rows; slots : int64, place in `codes` of each column of values."""
+    for place in range(len(rows)):
+        for column in range(len(values)):
+            code = values[column, rows[place]]
+            codes[place, slots[column]] = code if code >= 0 else NO_VALUE
+
+
+@numba.njit(cache=True, nogil=True)
+def collect_asked(rows, values, asked, column_of, codes):  # type: ignore[no-untyped-def]
+    """Copy the code of the indicator that each subscriber answers, if any; column_of : int64, -1 = none."""
+    for place in range(len(rows)):
+        column = column_of[asked[place]]
+        code = values[column, rows[place]] if column >= 0 else -1
+        codes[place, 0] = code if code >= 0 else NO_VALUE

@@ -1,0 +1,307 @@
+"""Rows of an extract to coded events: pseudonyms, days, cells and values; every other row is counted."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp import PlanSpec
+from ldp.kernels.entropy import KeyedPrf
+from ldp.keyed.choices import choose_indicator
+from mobility.extracts.cells.cells import EMPTY, CellCodes, count_unmatched
+from mobility.extracts.profiles import Profile
+from mobility.extracts.readers import Column, Layout, RowBlock, Texts
+from mobility.extracts.rows import outcomes, timestamps
+from mobility.extracts.rows.counts import HOURS, REJECTED, RowCounts
+from mobility.extracts.rows.events import NO_VALUE, Events
+from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, trimmed
+from mobility.extracts.rows.nights import nights_of
+from mobility.extracts.rows.pseudonyms import Pseudonyms, PseudonymSet, pseudonyms_of
+from reports.studies.studyfile import StudyDefinition
+
+NOBODY = np.empty(0, np.uint64)
+_NEVER = np.iinfo(np.int64).max
+_ACCEPTED, _OUTSIDE_PERIOD, _OUTSIDE_AREA, _OUTSIDE_HOURS, _DAY_CLOSED = map(
+    outcomes.OUTCOMES.index, ("accepted", "outside_period", "outside_area", "outside_hours", "day_closed")
+)
+
+
+class _Value(NamedTuple):
+    """A column of values: its indicator's place in the plan and among the static ones, and its table."""
+
+    column: str
+    place: int
+    slot: int
+    table: CodeTable
+
+
+class _Coded(NamedTuple):
+    """What is known of each well-formed row of a block, shape (n,); values (columns, n)."""
+
+    subscribers: Pseudonyms
+    has_opted_out: NDArray[np.bool_]
+    times: timestamps.EventTimes
+    cells: NDArray[np.int32]
+    values: NDArray[np.int32]
+
+
+def code_slots(n_static: int, *, is_sampled: bool) -> int:
+    """How many codes a row carries: where one indicator is answered, only that one's."""
+    return min(n_static, 1) if is_sampled else n_static
+
+
+class RowCoder:
+    """Turns blocks of rows of one batch into events; may be used by several threads at once.
+
+    Parameters
+    ----------
+    definition, plan : of the study, as the vault approved them
+    profile : how the rows are written; an indicator that it has no column for has no value in any row
+    pseudonym_key : 16 bytes; the identifier leaves through it and is gone
+    prf : of the sanitising key; only the value of the indicator that a subscriber answers is kept
+    closed_days : days whose rows are ignored
+    opted_out : uint64, rising; pseudonyms whose rows are ignored
+    """
+
+    def __init__(
+        self,
+        definition: StudyDefinition,
+        plan: PlanSpec,
+        *,
+        profile: Profile,
+        pseudonym_key: bytes,
+        prf: KeyedPrf,
+        closed_days: frozenset[int] = frozenset(),
+        opted_out: NDArray[np.uint64] = NOBODY,
+    ) -> None:
+        self._profile = profile
+        self._visitor = definition.visitor
+        self._days = definition.days
+        self._clock = timestamps.study_clock(
+            definition.timezone, first_day=definition.first_day, days=definition.days
+        )
+        self._nights = nights_of(definition)
+        self._cells = CellCodes(definition.area, first_day=definition.first_day, days=definition.days)
+        static = [
+            (index, indicator.slug)
+            for index, indicator in enumerate(definition.indicators)
+            if indicator.kind == "static"
+        ]
+        self._values = [
+            _Value(profile.columns[slug], index, slot, CodeTable.of(profile.tables[slug], empty=EMPTY))
+            for slot, (index, slug) in enumerate(static)
+            if slug in profile.columns
+        ]
+        self._plan = plan
+        self._pseudonym_key = pseudonym_key
+        self._prf = prf
+        self._closed = np.zeros(256, np.bool_)
+        self._closed[sorted(closed_days)] = True
+        self._opted_out = PseudonymSet(opted_out)
+        self.slots = code_slots(len(static), is_sampled=plan.is_sampled)
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns that a reader must deliver."""
+        profile = self._profile
+        names = [
+            profile.subscriber,
+            profile.timestamp,
+            profile.cell,
+            *(value.column for value in self._values),
+        ]
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+    @property
+    def layout(self) -> Layout:
+        """What a reader must deliver."""
+        return Layout(
+            columns=tuple(self.columns),
+            timestamp=self._profile.timestamp,
+            timestamp_format=self._profile.timestamp_format,
+            delimiter=self._profile.delimiter,
+        )
+
+    def events_of(self, block: RowBlock, counts: RowCounts) -> Events:
+        """Events of the accepted rows of a block; `counts` grows by all its rows."""
+        events, counts_of_block = self.code(block)
+        counts.join(counts_of_block)
+        return events
+
+    def code(self, block: RowBlock) -> tuple[Events, RowCounts]:
+        """Events of the accepted rows of a block, and the counts of all; its lines are those of the block."""
+        counts = RowCounts(
+            rows_read=block.n_rows, n_lines=block.n_lines, hours=np.zeros((self._days, HOURS), np.int64)
+        )
+        counts.reject("wrong_columns", block.misshapen)
+        counts.reject("bad_text", block.bad_text)
+        coded = self._coded(block.columns, len(block.lines))
+        rows = self._judge(coded, block, counts)
+        n = len(rows)
+        events = Events(
+            pseudonym=np.empty(n, np.uint64),
+            second=np.empty(n, np.uint32),
+            cell=np.empty(n, np.uint32),
+            day=np.empty(n, np.uint8),
+            codes=np.full((n, self.slots), NO_VALUE, np.uint16),
+        )
+        outcomes.collect(
+            rows, coded.subscribers.values, coded.times.utc, self._clock.origin, coded.cells, coded.times.day,
+            events.pseudonym, events.second, events.cell, events.day,
+        )  # fmt: skip
+        self._collect_codes(rows, coded.values, events)
+        if self._nights is not None:
+            # Rows that count for a night only: they make nobody present, and say nothing else.
+            is_visit = self._is_in_hours(coded.times.minute[rows]) & (events.day != 0)
+            events.day[~is_visit] = 0
+            events.codes[~is_visit] = NO_VALUE
+        return events, counts
+
+    def _coded(self, columns: Mapping[str, Column], n: int) -> _Coded:
+        profile = self._profile
+        subscribers = pseudonyms_of(_texts(columns, profile.subscriber), self._pseudonym_key)
+        values = np.empty((len(self._values), n), np.int32)
+        for value, codes in zip(self._values, values, strict=True):
+            value.table.codes(_texts(columns, value.column), codes)
+        has_opted_out = self._opted_out.holds(subscribers.values)
+        times = self._times(columns)
+        return _Coded(
+            subscribers=subscribers,
+            # An empty text has a pseudonym too, but belongs to nobody.
+            has_opted_out=has_opted_out & ~subscribers.is_empty if len(self._opted_out) else has_opted_out,
+            times=times,
+            cells=(
+                np.zeros(n, np.int32)
+                if profile.cell is None
+                else self._cells.codes_of(_texts(columns, profile.cell), times.day)
+            ),
+            values=values,
+        )
+
+    def _times(self, columns: Mapping[str, Column]) -> timestamps.EventTimes:
+        column = columns[self._profile.timestamp or ""]
+        if isinstance(column, Texts):
+            return timestamps.event_times(column, clock=self._clock, form=self._profile.timestamp_format)
+        return timestamps.event_times_of(column, clock=self._clock)
+
+    def _judge(self, coded: _Coded, block: RowBlock, counts: RowCounts) -> NDArray[np.int32]:
+        """Count all rows by outcome; the places of the accepted ones."""
+        n, cells, times = len(block.lines), self._cells, coded.times
+        found, (rows, unmatched) = np.empty(n, np.uint8), np.empty((2, n), np.int32)
+        tallies = np.zeros(len(outcomes.OUTCOMES), np.int64)
+        empties = np.zeros(outcomes.NO_VALUES + len(self._values), np.int64)
+        facts = np.array([0, 0, 0, _NEVER, -_NEVER, 0], np.int64)
+        counts.accepted = outcomes.judge(
+            coded.has_opted_out, coded.subscribers.is_empty, times.outcome, times.utc, times.day,
+            times.minute, coded.cells, cells.is_listed, cells.first_valid, cells.last_valid, coded.values,
+            self._visitor.from_minute, self._visitor.to_minute, self._closed, found, rows, unmatched, tallies,
+            empties, facts, counts.hours,
+        )  # fmt: skip
+        if self._nights is not None:
+            self._keep_nights(coded, found, tallies, counts)
+            rows = np.flatnonzero(found == _ACCEPTED).astype(np.int32)
+        for outcome, reason in enumerate(outcomes.OUTCOMES[1:], start=1):
+            if not tallies[outcome]:
+                continue
+            if reason in REJECTED:
+                counts.reject(reason, block.lines[found == outcome])
+                if reason == "unknown_value":
+                    for value, codes in zip(self._values, coded.values, strict=True):
+                        counts.note_unknown(value.column, codes[found == outcome] == UNKNOWN)
+            else:
+                counts.ignore(reason, int(tallies[outcome]))
+        counts.located = int(facts[outcomes.LOCATED])
+        counts.locatable_of = int(facts[: outcomes.EMPTY_CELLS + 1].sum())
+        if facts[outcomes.FIRST] != _NEVER:
+            counts.note_events(int(facts[outcomes.FIRST]), int(facts[outcomes.LAST]))
+        self._note_columns(coded, block, empties, facts, counts)
+        if facts[outcomes.UNMATCHED]:
+            texts = _texts(block.columns, self._profile.cell or "")
+            texts = texts.of_rows(unmatched[: facts[outcomes.UNMATCHED]])
+            count_unmatched(texts, counts, forms=cells.forms)
+        return rows[: counts.accepted]
+
+    def _keep_nights(
+        self, coded: _Coded, found: NDArray[np.uint8], tallies: NDArray[np.int64], counts: RowCounts
+    ) -> None:
+        """Judge rows outside the visitor hours again, in place: some are of a night that is asked for."""
+        assert self._nights is not None  # noqa: S101 - asked for by the caller
+        times, cells = coded.times, self._cells
+        rows = np.flatnonzero((found == _OUTSIDE_HOURS) | (found == _OUTSIDE_PERIOD))
+        night = self._nights.day_of(times.utc[rows] - self._clock.origin)
+        rows, night = rows[night > 0], night[night > 0]
+        before = found[rows]
+        # The last night ends on the date after the last day.
+        day = np.where(before == _OUTSIDE_PERIOD, self._days + 1, times.day[rows])
+        cell = np.maximum(coded.cells[rows], 0)
+        is_in_area = (cells.first_valid[cell] <= day) & (day <= cells.last_valid[cell])
+        is_in_area &= coded.cells[rows] >= 0
+        after = np.where(self._closed[night], _DAY_CLOSED, _ACCEPTED)
+        after = np.where(is_in_area, after, _OUTSIDE_AREA).astype(np.uint8)
+        found[rows] = after
+        n = len(tallies)
+        tallies += np.bincount(after, minlength=n) - np.bincount(before, minlength=n)
+        is_kept = after == _ACCEPTED
+        counts.accepted += int(is_kept.sum())
+        # Dates after the study have no place in the hours of its days.
+        is_kept &= day <= self._days
+        hour = times.minute[rows[is_kept]] // 60
+        np.add.at(counts.hours, (day[is_kept].astype(np.int64) - 1, hour), 1)
+
+    def _is_in_hours(self, minute: NDArray[np.int16]) -> NDArray[np.bool_]:
+        return (self._visitor.from_minute <= minute) & (minute <= self._visitor.to_minute)
+
+    def _note_columns(
+        self,
+        coded: _Coded,
+        block: RowBlock,
+        empties: NDArray[np.int64],
+        facts: NDArray[np.int64],
+        counts: RowCounts,
+    ) -> None:
+        """Note values that are missing."""
+        profile = self._profile
+        names = [profile.subscriber, profile.cell or "", *(value.column for value in self._values)]
+        for name, n_empty in dict(zip(names, empties.tolist(), strict=True)).items():
+            if n_empty:
+                counts.empty[name] += n_empty
+        if facts[outcomes.BAD_TIMES] and profile.timestamp:
+            bad = (coded.times.outcome == timestamps.BAD) & ~coded.has_opted_out
+            _note_empty(profile.timestamp, block.columns[profile.timestamp], bad, counts)
+        if profile.cell is not None and not self._cells.is_listed:
+            cells = _texts(block.columns, profile.cell)
+            _note_empty(profile.cell, cells, ~coded.has_opted_out, counts)
+
+    def _collect_codes(self, rows: NDArray[np.int32], values: NDArray[np.int32], events: Events) -> None:
+        """Raw codes that may be answered: all of them, or the one of the indicator that was picked."""
+        plan = self._plan
+        if not self._values:
+            return
+        if not plan.is_sampled:
+            slots = np.array([value.slot for value in self._values], np.int64)
+            outcomes.collect_codes(rows, values, slots, events.codes)
+            return
+        asked = choose_indicator(events.pseudonym, prf=self._prf, d=plan.d, shares=plan.shares)
+        column_of = np.full(plan.d, -1, np.int64)
+        for column, value in enumerate(self._values):
+            column_of[value.place] = column
+        outcomes.collect_asked(rows, values, asked, column_of, events.codes)
+
+
+def _texts(columns: Mapping[str, Column], name: str) -> Texts:
+    column = columns[name]
+    assert isinstance(column, Texts)  # noqa: S101 - only the timestamp can be anything else
+    return column
+
+
+def _note_empty(name: str, column: Column, rows: NDArray[np.bool_], counts: RowCounts) -> None:
+    """Count those of some rows that have no value in a column."""
+    if isinstance(column, Texts):
+        texts = trimmed(column.of_rows(rows))
+        is_empty = texts.begins == texts.ends
+        n = int((is_empty if texts.of_row is None else is_empty[texts.of_row]).sum())
+    else:
+        n = int((column.is_null().to_numpy(zero_copy_only=False) & rows).sum())
+    if n:
+        counts.empty[name] += n

@@ -1,0 +1,36 @@
+"""The vault: batches, day state, presence and outbox of the operator zone. Blobs are sealed."""
+
+from mobility.plans.models import PlanDraft
+from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun
+from mobility.vault.models.handover import Handover
+from mobility.vault.models.outbox import OutboxDelta, VaultPublication
+from mobility.vault.models.profiles import ExtractProfile, FeedToken
+from mobility.vault.models.subscribers import (
+    AnswerShard,
+    DayState,
+    OptOutShard,
+    PresenceShard,
+    VaultDay,
+    VaultStudy,
+)
+from mobility.vault.models.undo import DayUndo
+
+__all__ = [
+    "AnswerShard",
+    "Applied",
+    "Batch",
+    "Chunk",
+    "DayState",
+    "DayUndo",
+    "ExtractProfile",
+    "FeedToken",
+    "Handover",
+    "OptOutShard",
+    "OutboxDelta",
+    "PlanDraft",
+    "PresenceShard",
+    "ShardRun",
+    "VaultDay",
+    "VaultPublication",
+    "VaultStudy",
+]

@@ -1,0 +1,1 @@
+"""Alerts: rules, channels, sending, also without the main database."""

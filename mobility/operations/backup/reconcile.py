@@ -1,0 +1,122 @@
+"""What a restored backup does not know of the time since: repeated until all of it is settled.
+
+`restore` and `restore_keys` both end with it. Without the key that signs the ledger nothing can be settled:
+then it waits for `restore_keys`.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+
+from mobility.operations.models import Backup
+from reports.accounts.access_models import ApiToken, ShareLink
+from reports.ledger.actions import record, recorded_events
+from reports.ledger.key import LedgerKeyError, signing_key
+from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind
+from reports.studies.models import Study
+
+
+def reconcile(*, by: str, closed: Collection[str] = ()) -> dict[str, Any]:
+    """Settle what a restore leaves open; everything in it can be repeated.
+
+    Parameters
+    ----------
+    closed : slugs of studies that are known elsewhere to have been closed
+    """
+    last = Backup.objects.filter(kind=Backup.Kind.RESTORE).order_by("-made_at").first()
+    told: dict[str, Any] = {"sessions_ended": _end_sessions(last), "openings": openings()}
+    if not can_sign():
+        return told | {"waits_for": "restore_keys"}
+    if settings.HAS_VAULT:
+        from mobility.plans.recovery import recover
+
+        told |= recover(by=by, closed={*closed, *_closed_here()})
+    if last is not None:
+        _record(last, by=by)
+    return told | {"waits_for": None}
+
+
+def can_sign() -> bool:
+    """Whether the ledger can be written."""
+    try:
+        signing_key(may_make=not LedgerHead.objects.filter(number__gt=0).exists())
+    except LedgerKeyError:
+        return False
+    return True
+
+
+def openings() -> dict[str, Any]:
+    """What opens this installation from outside: it is as it was when the backup was made."""
+    now = timezone.now()
+    tokens = ApiToken.objects.filter(revoked_at=None, expires_at__gt=now).select_related("owner")
+    links = ShareLink.objects.filter(revoked_at=None, expires_at__gt=now)
+    told: dict[str, Any] = {
+        "accounts": sorted(User.objects.filter(is_active=True).values_list("username", flat=True)),
+        "api_tokens": [f"{token.owner.username}: {token.name}" for token in tokens.order_by("pk")],
+        "share_links": links.count(),
+    }
+    if settings.HAS_VAULT:
+        from mobility.vault.models.profiles import FeedToken
+
+        told["feed_tokens"] = FeedToken.objects.filter(revoked_at=None, expires_at__gt=now).count()
+    return told
+
+
+def revoke_openings() -> None:
+    """End tokens of programs and feeds, and share links: some may have been ended since the backup."""
+    now = timezone.now()
+    for model in (ApiToken, ShareLink):
+        model._default_manager.filter(revoked_at=None).update(revoked_at=now)
+    if settings.HAS_VAULT:
+        from mobility.vault.models.profiles import FeedToken
+
+        FeedToken.objects.filter(revoked_at=None).update(revoked_at=now)
+
+
+def destroyed_keys() -> set[str]:
+    """Ids of the keys of which the ledger says last that they were destroyed."""
+    kinds = (LedgerKind.KEY_CREATED, LedgerKind.KEY_DESTROYED)
+    last: dict[str, str] = {}
+    entries: Any = LedgerEntry.objects.filter(kind__in=[str(kind) for kind in kinds]).order_by("number")
+    for kind, facts in entries.values_list("kind", "facts"):
+        last[str(facts.get("key"))] = kind
+    return {key for key, kind in last.items() if kind == LedgerKind.KEY_DESTROYED}
+
+
+def _closed_here() -> set[str]:
+    """Studies that analysts know as closed."""
+    return set(Study.objects.filter(state=Study.State.CLOSED).values_list("slug", flat=True))
+
+
+def _end_sessions(last: Backup | None) -> int:
+    """Sessions of the backup may have been ended since; everybody signs in again, once after each restore."""
+    if last is None or _event(last) in recorded_events(LedgerKind.BACKUP_RESTORED):
+        return 0  # what is there now was begun after it was settled
+    ended, _ = Session.objects.all().delete()
+    UserSession.objects.all().delete()
+    return ended
+
+
+def _record(last: Backup, *, by: str) -> None:
+    made = Backup.objects.filter(kind=Backup.Kind.BACKUP, digest=last.digest).first()
+    made_at: datetime = made.made_at if made else last.made_at
+    record(
+        LedgerKind.BACKUP_RESTORED,
+        actor=by,
+        facts={
+            "manifest_sha256": last.digest,
+            "backup_of": made_at.isoformat(),
+            "at": last.made_at.isoformat(),
+        },
+        event_id=_event(last),
+    )
+
+
+def _event(last: Backup) -> str:
+    return f"backup.restored/{last.digest[:16]}/{last.made_at.isoformat()}"

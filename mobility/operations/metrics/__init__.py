@@ -1,0 +1,1 @@
+"""Metrics for Prometheus: what web processes, workers and the vault say."""

@@ -1,0 +1,142 @@
+"""Findings in words: what it is, what was found, what to do. In the language that is active when asked."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from mobility.operations.findings import Fact, Finding, Level
+from mobility.operations.findings_texts import TEXTS
+from reports.base.formats import decimal, number, percent
+
+LEVEL_WORDS: Final[dict[Level, str | Promise]] = {
+    Level.OK: gettext_lazy("fine"),
+    Level.NOTE: gettext_lazy("note"),
+    Level.WARNING: gettext_lazy("act today"),
+    Level.ERROR: gettext_lazy("act now"),
+}
+SUBJECTS: Final[dict[str, str | Promise]] = {
+    "default": gettext_lazy("main"),
+    "vault": gettext_lazy("vault"),
+    "data": gettext_lazy("data folder"),
+    "staging": gettext_lazy("staging folder"),
+    "keystore": gettext_lazy("keystore"),
+    "backups": gettext_lazy("folder of backups"),
+    "sweep": gettext_lazy("taking up what was left behind"),
+    "forget_old_views": gettext_lazy("removing what is no longer kept"),
+    "look_after_ledger": gettext_lazy("checking the ledger"),
+    "look_for_alerts": gettext_lazy("looking for what is wrong"),
+    "catch_up": gettext_lazy("catching up after a restore"),
+    "hand_over": gettext_lazy("handing over"),
+    "email": gettext_lazy("e-mail"),
+}
+MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """A finding for people: a title, what was found, and what to do (empty where nothing is to be done)."""
+
+    title: str
+    what: str
+    todo: str
+
+
+def words(finding: Finding) -> Words:
+    """A finding in words; a fact that a text names and the finding lacks is a question mark."""
+    text = TEXTS[finding.code]
+    facts = _Facts({name: fact_words(name, fact) for name, fact in finding.facts.items()})
+    facts["subject"] = subject_words(finding.subject)
+    if finding.level == Level.OK:
+        return Words(title=str(text.component) % facts, what=str(text.fine) % facts, todo="")
+    found = text.variants.get(str(finding.facts.get("why", "")), text.trouble)
+    return Words(title=str(found.title) % facts, what=str(found.what) % facts, todo=str(found.todo) % facts)
+
+
+def component(finding: Finding) -> str:
+    """What was looked at, whether it is fine or not."""
+    return str(TEXTS[finding.code].component) % _Facts(subject=subject_words(finding.subject))
+
+
+def subject_words(subject: str) -> str:
+    """A subject as people call it; a name of theirs as it is."""
+    return str(SUBJECTS.get(subject, subject))
+
+
+def level_words(level: Level) -> str:
+    return str(LEVEL_WORDS[level])
+
+
+def fact_words(name: str, fact: Fact) -> str:
+    """A fact with its unit, which its name ends in: 5400 of `oldest_s` is "1 hour"."""
+    if isinstance(fact, str):
+        return fact
+    for ending, say in UNITS.items():
+        if name == ending or name.endswith(f"_{ending}"):
+            return say(fact)
+    return number(fact) if isinstance(fact, int) else decimal(fact, decimals=1)
+
+
+def duration(seconds: float) -> str:
+    """A length of time in its largest unit that it has at least two of, or one exactly: "90 minutes"."""
+    unit_s, n = _in_units(seconds)
+    words_of = {
+        DAY_S: ngettext("%(n)d day", "%(n)d days", n),
+        HOUR_S: ngettext("%(n)d hour", "%(n)d hours", n),
+        MINUTE_S: ngettext("%(n)d minute", "%(n)d minutes", n),
+        1: ngettext("%(n)d second", "%(n)d seconds", n),
+    }
+    return words_of[unit_s] % {"n": n}
+
+
+def every(seconds: float) -> str:
+    """How often, in the unit of `duration`: "every 15 seconds", "every hour"."""
+    unit_s, n = _in_units(seconds)
+    words_of = {
+        DAY_S: ngettext("every day", "every %(n)d days", n),
+        HOUR_S: ngettext("every hour", "every %(n)d hours", n),
+        MINUTE_S: ngettext("every minute", "every %(n)d minutes", n),
+        1: ngettext("every second", "every %(n)d seconds", n),
+    }
+    return words_of[unit_s] % {"n": n}
+
+
+def ago(seconds: float) -> str:
+    """How long since."""
+    if seconds < 1:
+        return _("just now")
+    return _("%(time)s ago") % {"time": duration(seconds)}
+
+
+def size(n_bytes: float) -> str:
+    """A number of bytes in units of 1,000."""
+    for unit, of_bytes in ((_("TB"), 1e12), (_("GB"), 1e9), (_("MB"), 1e6), (_("kB"), 1e3)):
+        if n_bytes >= of_bytes:
+            return f"{decimal(n_bytes / of_bytes, decimals=1)} {unit}"
+    return ngettext("%(n)s byte", "%(n)s bytes", round(n_bytes)) % {"n": number(n_bytes)}
+
+
+def _in_units(seconds: float) -> tuple[int, int]:
+    """Seconds of a unit, and how many whole ones: (60, 90) for 90 minutes."""
+    s = max(round(seconds), 0)
+    unit_s = next((each for each in (DAY_S, HOUR_S, MINUTE_S) if s == each or s >= 2 * each), 1)
+    return unit_s, s // unit_s
+
+
+class _Facts(dict[str, str]):
+    """Facts by name; nothing that is missing stops a message."""
+
+    def __missing__(self, name: str) -> str:
+        return "?"
+
+
+UNITS: Final[dict[str, Callable[[float], str]]] = {
+    "every_s": every,
+    "s": duration,
+    "bytes": size,
+    "percent": lambda value: percent(value / 100),
+    "ms": lambda value: f"{number(max(value, 1))} ms",  # "within 0 ms" would be no answer
+}

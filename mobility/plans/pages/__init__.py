@@ -1,0 +1,1 @@
+"""Pages of administrators: drafts, simulator, study files, closing."""

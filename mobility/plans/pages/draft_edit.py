@@ -1,0 +1,94 @@
+"""The page that edits a draft: a form that works without scripts, and loses nothing that was typed."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods
+
+from mobility.plans.drafts import DraftConflictError, DraftError, save_draft
+from mobility.plans.models import PlanDraft
+from mobility.plans.pages.draft_fields import draft_form
+from mobility.plans.pages.draft_typed import DAILY, STATIC, Typed
+from reports.studies.policies import Role, require_role
+from reports.studies.studyfile import Problem, StudyDefinition, StudyFileError
+from reports.studies.studyfile.redraft import read_tables
+from reports.transfer.studies import StudyExistsError
+
+ADDS = {"add-static": STATIC, "add-daily": DAILY}
+
+
+@require_http_methods(["GET", "POST"])
+@require_role(Role.ADMINISTRATOR)
+def edit(request: HttpRequest, draft_id: int) -> HttpResponse:
+    """Show the form, change its rows, or save it."""
+    found = get_object_or_404(PlanDraft, pk=draft_id)
+    if not found.is_open:
+        messages.error(request, gettext("This draft cannot be edited any more."))
+        return redirect("administrator:draft", draft_id=found.pk)
+    definition = StudyDefinition.from_json(found.definition)
+    if request.method == "GET":
+        return _page(request, found, Typed.of(definition), revision=found.revision)
+    typed = Typed.sent(dict(request.POST.lists()))
+    revision = _whole(request.POST.get("revision", ""))
+    action = request.POST.get("do", "save")
+    if action in ADDS:
+        return _page(request, found, typed, revision=revision, new=typed.add(ADDS[action]))
+    if action.startswith("remove-"):
+        typed.rows = [row for row in typed.rows if row != action.removeprefix("remove-")]
+        return _page(request, found, typed, revision=revision, is_changed=True)
+    return _save(request, found, typed, definition, revision=revision)
+
+
+def _save(
+    request: HttpRequest, found: PlanDraft, typed: Typed, definition: StudyDefinition, *, revision: int
+) -> HttpResponse:
+    try:
+        edited = read_tables(typed.tables(definition), like=definition)
+    except StudyFileError as error:
+        return _page(request, found, typed, revision=revision, problems=error.problems)
+    try:
+        is_new = save_draft(found, edited, revision=revision, by=request.user.get_username())
+    except DraftConflictError as error:
+        return _page(request, found, typed, revision=revision, conflict=str(error))
+    except (DraftError, StudyExistsError) as error:
+        refused = [Problem(file="", key="study.slug", rule=str(error))]
+        return _page(request, found, typed, revision=revision, problems=refused)
+    if is_new:
+        messages.success(request, gettext("Saved. What it changes is shown below."))
+    else:
+        messages.info(request, gettext("Nothing was different: the draft stays as it was."))
+    return redirect("administrator:draft", draft_id=found.pk)
+
+
+def _page(
+    request: HttpRequest,
+    found: PlanDraft,
+    typed: Typed,
+    *,
+    revision: int,
+    problems: list[Problem] | None = None,
+    conflict: str = "",
+    new: str = "",
+    is_changed: bool = False,
+) -> HttpResponse:
+    context = {
+        "draft": found,
+        "form": draft_form(typed, problems=problems or (), slug_is_fixed=not found.is_new_study),
+        "revision": revision,
+        "conflict": conflict,
+        "new": new,
+        "is_changed": is_changed or bool(new),
+        "crumbs": [
+            (gettext("Administration"), reverse("administrator:studies")),
+            (gettext("Drafts of plans"), reverse("administrator:drafts")),
+            (found.name, reverse("administrator:draft", args=[found.pk])),
+        ],
+    }
+    status = 409 if conflict else 422 if problems else 200
+    return render(request, "plans/draft_edit.html", context, status=status)
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else 0

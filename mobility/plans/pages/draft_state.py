@@ -1,0 +1,142 @@
+"""What a draft is to whoever looks at it: where it stands, which steps are theirs, and the next one."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.utils.translation import gettext
+
+from mobility.plans.drafts import approval_obstacle, may_review, reasons_of
+from mobility.plans.models import PlanDraft
+
+State = PlanDraft.State
+
+
+class Next(StrEnum):
+    """The step that is next, whoever takes it."""
+
+    FINISH = "finish"
+    SUBMIT = "submit"
+    REVIEW = "review"
+    PUBLISH = "publish"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftState:
+    """A draft as one person sees it.
+
+    reasons : why it needs a second person; may be empty
+    asks_second : whether this site asks for one
+    may : steps that this person can take now, by their names in forms
+    title : where it stands, in a few words
+    words : what comes next, and by whom
+    """
+
+    draft: PlanDraft
+    reasons: list[str]
+    asks_second: bool
+    next: Next
+    may: frozenset[str]
+    title: str
+    words: str
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether the next step is this person's."""
+        steps = {"approve"} if self.next == Next.REVIEW else {str(self.next)}
+        return bool(steps & self.may)
+
+    @property
+    def needs_second(self) -> bool:
+        """Whether nobody can publish it before somebody else approved it."""
+        return bool(self.reasons) and self.asks_second
+
+
+def state_of(draft: PlanDraft, *, by: str, is_administrator: bool, asks_second: bool) -> DraftState:
+    """Where a draft stands, for an account.
+
+    Parameters
+    ----------
+    by : name of the account
+    """
+    reasons = reasons_of(draft) if draft.is_open else []
+    following = _next(draft, needs_second=bool(reasons) and asks_second)
+    is_reviewer = following == Next.REVIEW and may_review(draft, by=by)
+    obstacle = approval_obstacle(draft, by=by) if is_reviewer else ""
+    is_reviewer = is_reviewer and not obstacle
+    may = {"approve", "send_back"} if is_reviewer else set()
+    if is_administrator:
+        may |= {"edit", "withdraw"} if draft.is_open else set()
+        may |= {str(following)} & {"submit", "publish", "finish"}
+        if following == Next.PUBLISH and draft.state == State.DRAFT and draft.submitted_at is None:
+            may |= {"submit"}  # nobody has to look, but somebody may
+    return DraftState(
+        draft=draft,
+        reasons=reasons,
+        asks_second=asks_second,
+        next=following,
+        may=frozenset(may),
+        title=_title(draft, following),
+        words=obstacle
+        or _words(draft, following, is_reviewer=is_reviewer, is_administrator=is_administrator),
+    )
+
+
+def _next(draft: PlanDraft, *, needs_second: bool) -> Next:
+    if draft.is_unfinished:
+        return Next.FINISH
+    if not draft.is_open:
+        return Next.NOTHING
+    if draft.state == State.REVIEWED:
+        return Next.PUBLISH
+    if draft.submitted_at is not None:
+        return Next.REVIEW
+    return Next.SUBMIT if needs_second else Next.PUBLISH
+
+
+def _title(draft: PlanDraft, following: Next) -> str:
+    if following == Next.REVIEW:
+        return gettext("waits for a review")
+    titles = {
+        State.DRAFT: gettext("draft"),
+        State.REVIEWED: gettext("approved"),
+        State.PUBLISHED: gettext("published"),
+        State.SUPERSEDED: gettext("superseded"),
+        State.WITHDRAWN: gettext("withdrawn"),
+    }
+    return gettext("half published") if following == Next.FINISH else titles[State(draft.state)]
+
+
+def _words(draft: PlanDraft, following: Next, *, is_reviewer: bool, is_administrator: bool) -> str:
+    values = {"by": draft.submitted_by, "reviewer": draft.reviewed_by, "ended": draft.ended_by}
+    if following == Next.REVIEW:
+        if is_reviewer:
+            return gettext("It waits for your review: %(by)s asks for it.") % values
+        return gettext(
+            "It waits for somebody who wrote nothing of it: another administrator, or a privacy officer."
+        )
+    if following == Next.PUBLISH:
+        if not is_administrator:
+            return gettext("An administrator can publish it.")
+        if draft.state == State.REVIEWED:
+            return gettext("%(reviewer)s approved exactly this text. Publish it to put it in force.") % values
+        return gettext("Nobody else has to approve it. Publish it to put it in force.")
+    if following == Next.SUBMIT:
+        if is_administrator:
+            return gettext("Ask for a review when it is as you want it.")
+        return gettext("Its author works on it.")
+    if following == Next.FINISH:
+        return gettext(
+            "Publishing was interrupted between the two databases. It goes on by itself in a minute, or now."
+        )
+    return _past(draft) % {**values, "published": draft.published_by}
+
+
+def _past(draft: PlanDraft) -> str:
+    if draft.state == State.WITHDRAWN:
+        return gettext("%(ended)s withdrew it. It changed nothing.")
+    if draft.state == State.SUPERSEDED:
+        return gettext("%(published)s published it, and %(ended)s put another version in its place.")
+    if draft.reviewed_by:
+        return gettext("%(published)s published it, after %(reviewer)s had approved it.")
+    return gettext("%(published)s published it.")

@@ -1,0 +1,145 @@
+"""What stands in the form of a draft, as tables of a study file: the same parser reads both.
+
+Names of fields are keys of the study file, so that each problem finds its field: plan.epsilon, and for the
+third indicator indicator-2.epsilon.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.redraft import Tables, tables_of
+
+STATIC, DAILY = "static", "daily"
+ROW: Final = "row"  # field that names the indicators there are, in their order
+_WHOLE = re.compile(r"[+-]?\d{1,18}")
+_COMMA = re.compile(r"(\d+),(\d+)")
+
+
+@dataclass(slots=True)
+class Typed:
+    """What stands in the form: text by the name of its field, and the keys of the indicators in order."""
+
+    values: dict[str, str]
+    rows: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, definition: StudyDefinition) -> "Typed":
+        """The form of a draft as it is."""
+        tables = tables_of(definition)
+        typed = cls({})
+        for section in ("study", "plan"):
+            typed.values |= {f"{section}.{key}": _text(value) for key, value in tables[section].items()}
+        for place, indicator in enumerate(tables["indicator"]):
+            row = f"indicator-{place}"
+            typed.rows.append(row)
+            typed.values |= {f"{row}.{key}": _text(value) for key, value in indicator.items()}
+        return typed
+
+    @classmethod
+    def sent(cls, data: Mapping[str, list[str]]) -> "Typed":
+        """What a browser sends."""
+        values = {name: texts[-1] for name, texts in data.items() if "." in name and texts}
+        return cls(values, [row for row in data.get(ROW, []) if re.fullmatch(r"indicator-\d{1,4}", row)])
+
+    def add(self, kind: str) -> str:
+        """One more indicator, empty; returns its key."""
+        taken = [int(row.rpartition("-")[2]) for row in self.rows]
+        row = f"indicator-{max(taken, default=-1) + 1}"
+        self.rows.append(row)
+        self.values[f"{row}.kind"] = kind
+        return row
+
+    def tables(self, definition: StudyDefinition) -> Tables:
+        """The tables that the form describes; what it has no field for stays as in `definition`."""
+        tables = tables_of(definition)
+        for section, keys in (("study", STUDY), ("plan", PLAN)):
+            for key, read in keys.items():
+                _put(tables[section], key, self.values.get(f"{section}.{key}", ""), read)
+        if definition.slug and "study.slug" not in self.values:
+            tables["study"]["slug"] = definition.slug
+        tables["indicator"] = [self._indicator(row) for row in self.rows]
+        return tables
+
+    def _indicator(self, row: str) -> dict[str, Any]:
+        is_daily = self.values.get(f"{row}.kind") == DAILY
+        table: dict[str, Any] = {"kind": DAILY if is_daily else STATIC}
+        for key, read in (DAILY_KEYS if is_daily else STATIC_KEYS).items():
+            _put(table, key, self.values.get(f"{row}.{key}", ""), read)
+        return table
+
+
+def _put(table: dict[str, Any], key: str, text: str, read: Callable[[str], Any]) -> None:
+    """An empty field is an absent key: its default, or a key that is missing."""
+    if text.strip():
+        table[key] = read(text.strip())
+    else:
+        table.pop(key, None)
+
+
+def _number(text: str) -> Any:
+    """The number, or the text for the parser to complain of; a decimal comma is one."""
+    try:
+        return Decimal(_COMMA.sub(r"\1.\2", text) if _COMMA.fullmatch(text) else text)
+    except InvalidOperation:
+        return text
+
+
+def _whole(text: str) -> Any:
+    return int(text) if _WHOLE.fullmatch(text) else text
+
+
+def _day(text: str) -> Any:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return text
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+STUDY: Final[Mapping[str, Callable[[str], Any]]] = {
+    "name": str,
+    "slug": str,
+    "first_day": _day,
+    "days": _whole,
+    "market_share": _number,
+    "min_publication": _whole,
+    "small_cell": _whole,
+    "population": str,
+    "key_until": _day,
+}
+PLAN: Final[Mapping[str, Callable[[str], Any]]] = {
+    "mechanism": str,
+    "unit": str,
+    "epsilon": _number,
+    "epsilon_profile": _number,
+    "presence_epsilon": _number,
+    "presence_days": _whole,
+}
+_OF_BOTH: Final[Mapping[str, Callable[[str], Any]]] = {
+    "name": str,
+    "slug": str,
+    "epsilon": _number,
+    "weight": _number,
+}
+STATIC_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {**_OF_BOTH, "column": str, "categories": _lines}
+DAILY_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
+    **_OF_BOTH,
+    "derive": str,
+    "max_values": _whole,
+    "night_from": str,
+    "night_to": str,
+}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return "\n".join(value)
+    return format(value.normalize(), "f") if isinstance(value, Decimal) else str(value)

@@ -1,0 +1,216 @@
+"""Pages of drafts: what each would change, and the next step of whoever looks."""
+
+from collections.abc import Callable, Iterable
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import Q
+from django.db.models.fields.json import KT
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_GET, require_POST
+
+from mobility.base.errors import MobilityError
+from mobility.plans import drafts as services
+from mobility.plans.drafts import DraftOpenError, copy_of_study, draft_of_study
+from mobility.plans.models import PlanDraft
+from mobility.plans.pages.draft_fields import derived_words
+from mobility.plans.pages.draft_state import DraftState, state_of
+from mobility.plans.pages.simulator_source import expected_visitors
+from mobility.plans.publishing import obstacle, publish_draft
+from reports.base.formats import plan_words
+from reports.privacy.budget.actions import BudgetExceededError, outlook_of
+from reports.privacy.budget.texts import outlook_sentences
+from reports.privacy.location_texts import noise_words
+from reports.privacy.plan_changes import plan_changes
+from reports.privacy.statement.locations import location_protection
+from reports.simulator.plan_effects import DEFAULT_VISITORS, MOST_VISITORS, plan_effects
+from reports.studies.models import Study
+from reports.studies.policies import OVERSEERS, Role, require_role, roles_of
+from reports.studies.studyfile import StudyDefinition, StudyFileError
+from reports.transfer.plans import PlanInUseError
+from reports.transfer.studies import StudyExistsError
+
+overseers_only = require_role(*OVERSEERS)
+administrators_only = require_role(Role.ADMINISTRATOR)
+Somebody = AbstractBaseUser | AnonymousUser
+GOING_ON = Q(state__in=PlanDraft.OPEN) | Q(state=PlanDraft.State.PUBLISHED, announced_at=None)
+MAX_ENDED = 200
+REFUSALS = (MobilityError, StudyExistsError, PlanInUseError, BudgetExceededError, StudyFileError)
+
+
+@require_GET
+@overseers_only
+def drafts(request: HttpRequest) -> HttpResponse:
+    """All drafts, those first that wait for somebody."""
+    # What has ended is a record: without the text, which can be large.
+    ended = PlanDraft.objects.exclude(GOING_ON).defer("definition", "base")
+    context = {
+        "going_on": open_drafts(request.user),
+        "ended": _states(request.user, ended.annotate(title=KT("definition__name"))[:MAX_ENDED]),
+        "crumbs": _crumbs()[:1],
+    }
+    return render(request, "plans/drafts.html", context)
+
+
+@require_GET
+@overseers_only
+def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
+    """One draft: the next step, what it changes, and what it says."""
+    found = get_object_or_404(PlanDraft, pk=draft_id)
+    definition, before = StudyDefinition.from_json(found.definition), services.base_of(found)
+    spec = definition.plan_spec(version=found.version)
+    located = location_protection(spec)
+    visitors = _visitors(request, expected=expected_visitors(definition))
+    outlook = outlook_of(definition) if found.is_open else None
+    context = {
+        "state": state_for(request.user, found),
+        "draft": found,
+        "definition": definition,
+        "before": before,
+        "spec": spec,
+        "plan_words": plan_words(spec),
+        "asked": [(each, derived_words(each.derive or "")) for each in definition.indicators],
+        "places": [] if located is None else noise_words(located),
+        "changes": plan_changes(before, definition),
+        "effects": plan_effects(before, definition, visitors=visitors),
+        "visitors": visitors,
+        "most_visitors": MOST_VISITORS,
+        "budget": outlook_sentences(outlook) if outlook else [],
+        "exceeds_budget": bool(outlook and outlook.exceeded),
+        "crumbs": _crumbs(),
+    }
+    return render(request, "plans/draft.html", context)
+
+
+@require_POST
+@overseers_only
+def step(request: HttpRequest, draft_id: int) -> HttpResponse:
+    """Take the next step with a draft; what cannot be done says why, and changes nothing."""
+    found = get_object_or_404(PlanDraft, pk=draft_id)
+    name = request.POST.get("step", "")
+    state = state_for(request.user, found)
+    if name not in STEPS:
+        messages.error(request, gettext("Nothing was changed: the form named no step."))
+    elif name not in state.may:
+        messages.error(request, gettext("Nothing was changed: this step is not yours, or not the next one."))
+    else:
+        try:
+            messages.success(request, STEPS[name](request, found))
+        except REFUSALS as error:
+            messages.error(request, str(error))
+    found.refresh_from_db()
+    if found.state == PlanDraft.State.PUBLISHED and not found.is_unfinished and name in ("publish", "finish"):
+        return redirect("administrator:study", slug=found.slug)
+    return redirect("administrator:draft", draft_id=found.pk)
+
+
+@require_POST
+@administrators_only
+def draft_study(request: HttpRequest, slug: str) -> HttpResponse:
+    """Draft the next version of a study's plan, or a new study like it."""
+    get_object_or_404(Study, slug=slug)
+    by, to = request.user.get_username(), request.POST.get("copy_to", "").strip()
+    try:
+        made = copy_of_study(slug, to=to, by=by) if "copy_to" in request.POST else _next_version(slug, by=by)
+    except DraftOpenError as error:
+        messages.info(request, str(error))
+        return redirect("administrator:draft", draft_id=error.draft_id)
+    except REFUSALS as error:
+        messages.error(request, str(error))
+        return redirect("administrator:study", slug=slug)
+    return redirect("administrator:edit_draft", draft_id=made.pk)
+
+
+def _next_version(slug: str, *, by: str) -> PlanDraft:
+    final = obstacle(slug)
+    if final:
+        raise MobilityError(final)
+    return draft_of_study(slug, by=by)
+
+
+def state_for(user: Somebody, found: PlanDraft) -> DraftState:
+    """What a draft is to somebody."""
+    return _state(found, by=user.get_username(), is_administrator=Role.ADMINISTRATOR in roles_of(user))
+
+
+def open_drafts(user: Somebody) -> list[DraftState]:
+    """Drafts that wait for somebody, for the page of all studies."""
+    return _states(user, PlanDraft.objects.filter(GOING_ON).annotate(title=KT("definition__name")))
+
+
+def _states(user: Somebody, rows: Iterable[PlanDraft]) -> list[DraftState]:
+    by, is_administrator = user.get_username(), Role.ADMINISTRATOR in roles_of(user)
+    return [_state(each, by=by, is_administrator=is_administrator) for each in rows]
+
+
+def _state(found: PlanDraft, *, by: str, is_administrator: bool) -> DraftState:
+    asks_second = settings.MOBILITY_SECOND_PERSON
+    return state_of(found, by=by, is_administrator=is_administrator, asks_second=asks_second)
+
+
+def _visitors(request: HttpRequest, *, expected: int | None) -> int:
+    text = "".join(request.GET.get("visitors", "").split())
+    typed = int(text) if text.isdecimal() and len(text) < 12 else expected or DEFAULT_VISITORS
+    return min(max(typed, 1), MOST_VISITORS)
+
+
+def _revision(request: HttpRequest) -> int:
+    text = request.POST.get("revision", "")
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+
+def _crumbs() -> list[tuple[str, str]]:
+    return [
+        (gettext("Administration"), reverse("administrator:studies")),
+        (gettext("Drafts of plans"), reverse("administrator:drafts")),
+    ]
+
+
+def _remark(request: HttpRequest) -> str:
+    return request.POST.get("remark", "").strip()
+
+
+def _submit(request: HttpRequest, found: PlanDraft) -> str:
+    services.submit_draft(found, revision=_revision(request), by=request.user.get_username())
+    return gettext("The draft waits for a review now. Tell another administrator or a privacy officer.")
+
+
+def _approve(request: HttpRequest, found: PlanDraft) -> str:
+    by = request.user.get_username()
+    services.approve_draft(found, revision=_revision(request), by=by, remark=_remark(request))
+    return gettext("You approved the draft as it stands. An administrator can publish it.")
+
+
+def _send_back(request: HttpRequest, found: PlanDraft) -> str:
+    by = request.user.get_username()
+    services.send_back(found, revision=_revision(request), by=by, remark=_remark(request))
+    return gettext("The draft was sent back with your remark.")
+
+
+def _withdraw(request: HttpRequest, found: PlanDraft) -> str:
+    services.withdraw_draft(found, revision=_revision(request), by=request.user.get_username())
+    return gettext("The draft was withdrawn. It stays here as a record.")
+
+
+def _publish(request: HttpRequest, found: PlanDraft) -> str:
+    publish_draft(found, revision=_revision(request), by=request.user.get_username())
+    if found.is_new_study:
+        return gettext(
+            "The study was created. Next: see who can see it, and open it on the page People to its "
+            "operators, who send extracts, and to its readers."
+        )
+    return gettext("Version %(version)s of the plan is in force now.") % {"version": found.version}
+
+
+STEPS: dict[str, Callable[[HttpRequest, PlanDraft], str]] = {
+    "submit": _submit,
+    "approve": _approve,
+    "send_back": _send_back,
+    "withdraw": _withdraw,
+    "publish": _publish,
+    "finish": _publish,
+}

@@ -1,0 +1,183 @@
+"""What a plan would show and reveal, before anything is collected; all state is in the address."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from ldp.errors import LdpError
+from mobility.plans.pages.simulator_form import WORST, SimulatorForm
+from mobility.plans.pages.simulator_source import crumbs_of, source_of
+from reports.base import formats as wording
+from reports.base.status import Status
+from reports.simulator import texts as words
+from reports.simulator.advice import advice
+from reports.simulator.example import MOST_BARS, draw_example, example_figure, example_report
+from reports.simulator.model import (
+    Guess,
+    Reading,
+    Recognition,
+    Row,
+    Setting,
+    Simulation,
+    epsilon_wanted,
+    follows_plan,
+    simulate,
+)
+from reports.studies.policies import OVERSEERS, require_role
+
+BADGES = {
+    Reading.CLEAR: "badge--ok",
+    Reading.LARGE_ONLY: "badge--accent",
+    Reading.IMPRECISE: "badge--warn",
+    Reading.NOISE: "badge--bad",
+}
+
+
+@require_GET
+@require_role(*OVERSEERS)
+def simulator(request: HttpRequest) -> HttpResponse:
+    """Sliders and what follows from them; htmx asks for what follows only."""
+    form = SimulatorForm(request.GET, source=source_of(request))
+    context: dict[str, Any] = {"form": form, "source": form.source}
+    if form.is_valid():
+        context |= result_context(form)
+    if request.htmx:  # type: ignore[attr-defined]
+        return render(request, "simulator/_simulator_result.html", context)
+    context["crumbs"] = crumbs_of(form.source)
+    return render(request, "simulator/simulator.html", context)
+
+
+def result_context(form: SimulatorForm) -> dict[str, Any]:
+    """What the page says of a valid form."""
+    setting = form.setting
+    try:
+        found = simulate(setting)
+    except LdpError as error:
+        return {"impossible": str(error)}
+    return {
+        "setting": setting,
+        "summary": words.summary(found),
+        "warnings": words.warnings(found),
+        "advice": [(each.text, each.changes and form.query(**each.changes)) for each in advice(found)],
+        "readings": words.reading_words(),
+        "rows": [_row(each) for each in found.rows],
+        "leaves_out_own": setting.has_own and not found.plan.is_sampled,
+        "odds": words.odds_words(found),
+        "totals": words.totals_words(found),
+        "days_in_all": setting.crowd.in_all(setting.days),
+        "recognition": found.recognition and [_recognition(each) for each in found.recognition],
+        "is_static": all(each.kind == "static" for each in found.plan.indicators),
+        **_example(found, slug=form.cleaned_data["show"]),
+        **_ranking(found, form=form),
+        **_wanted(setting, form=form),
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    """Cells of the tables, in words."""
+    day, union, even = row.forecast.day, row.forecast.union, row.forecast.even
+    shared = row.forecast.difference_shared
+    return {
+        "name": row.question.name,
+        "slug": row.question.slug,
+        "is_daily": row.question.kind == "daily",
+        "categories": row.question.domain_size,
+        "epsilon": row.certified.epsilon,
+        "n_reports": day.n_reports,
+        "even": even,
+        "day": words.half_width(row.day_half_width),
+        "at_zero": words.plus_minus(day.half_width(0)),
+        "at_worst": words.plus_minus(day.worst_half_width),
+        "reading": words.reading_word(row.day_reading),
+        "badge": BADGES[row.day_reading],
+        "union": None if union is None else words.half_width(union.half_width(even)),
+        "union_reading": row.union_reading and words.reading_word(row.union_reading),
+        "union_badge": row.union_reading and BADGES[row.union_reading],
+        "difference": _difference(row.forecast.difference),
+        "difference_shared": None if shared == row.forecast.difference else _difference(shared),
+        "nothing_known": _guess(row.knowing_nothing),
+        "shares_known": _guess(row.knowing_shares),
+        "at_most": words.of_100(row.at_most),
+        "a_day_known": None if row.knowing_a_day is None else words.of_100(row.knowing_a_day),
+    }
+
+
+def _difference(rise: float | None) -> str | None:
+    return None if rise is None else words.points(rise)
+
+
+def _guess(guess: Guess) -> tuple[str, str]:
+    return words.of_100(guess.before), words.of_100(guess.after)
+
+
+def _recognition(found: Recognition) -> dict[str, tuple[str, str]]:
+    return {"answered": _guess(found.answered), "with_value": _guess(found.with_value)}
+
+
+def _example(simulation: Simulation, *, slug: str) -> dict[str, Any]:
+    """A made-up day of one indicator, drawn as reports are."""
+    row = simulation.row(slug)
+    shown = {"shown": row.question, "truth": words.truth_words(row.channel)}
+    example = draw_example(
+        simulation.plan, row.forecast.index, n_visitors=round(simulation.setting.crowd.visitors)
+    )
+    if example is None:
+        return shown
+    name = row.question.name
+    report = example_report(example, question=name)
+    return {
+        **shown,
+        "example": example,
+        "figure": example_figure(example, question=name),
+        "figure_summary": wording.report_summary(report),
+        "is_readable": report.status == Status.OK,
+        "n_bars": MOST_BARS if example.truth.size > MOST_BARS else None,
+        "is_cut": example.n_visitors < round(simulation.setting.crowd.visitors),
+    }
+
+
+def _ranking(simulation: Simulation, *, form: SimulatorForm) -> dict[str, Any]:
+    best = simulation.ranking[0].mean_half_width
+    return {
+        "winner": words.winner_words(simulation),
+        "ranking": [
+            {
+                "name": words.mechanism_words(each.mechanism),
+                "epsilon": each.epsilon,
+                "profile": each.certificate.epsilon_profile,
+                "attribute": each.certificate.epsilon_attribute,
+                "width": words.half_width(each.mean_half_width),
+                "ratio": wording.percent(each.mean_half_width / best - 1),
+                "is_chosen": each.mechanism == simulation.setting.mechanism,
+                "query": form.query(mechanism=each.mechanism, epsilon=f"{each.epsilon.normalize():f}"),
+            }
+            for each in simulation.ranking
+        ],
+    }
+
+
+def _wanted(setting: Setting, *, form: SimulatorForm) -> dict[str, Any]:
+    """The other way: the epsilon for an error."""
+    choices = [each.slug for each in setting.questions if follows_plan(setting, each)]
+    wanted, of = form.cleaned_data["wanted"], form.cleaned_data["of"]
+    of_union = form.cleaned_data["over"] == "union"
+    context: dict[str, Any] = {"can_solve": bool(choices), "hidden": form.hidden("wanted", "of", "over")}
+    if wanted is None or not choices:
+        return context
+    slugs = _asked(of, choices=choices)
+    if not slugs:
+        return context | {"solved": words.own_epsilon_words()}
+    try:
+        epsilon = epsilon_wanted(setting, half_width=float(wanted) / 100, slugs=slugs, of_union=of_union)
+    except LdpError:
+        return context | {"solved": words.unreachable_words(setting, slugs=slugs, of_union=of_union)}
+    query = form.query(epsilon=f"{epsilon.normalize():f}", wanted="", of="", over="")
+    return context | {"solved": words.wanted_words(epsilon), "solved_query": query}
+
+
+def _asked(of: str, *, choices: Sequence[str]) -> list[str]:
+    """Indicators that a wanted error is about: one, or all that follow the plan's epsilon."""
+    return [slug for slug in choices if of in (WORST, slug)]

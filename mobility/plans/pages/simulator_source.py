@@ -1,0 +1,138 @@
+"""Where a simulation begins: a study, a draft, or nothing but typed numbers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from ldp import PlanSpec
+from ldp.privacy.presence import PresenceSpec
+from mobility.plans.models import PlanDraft
+from reports.estimates.queries import current_plan
+from reports.simulator.model import Question, crowd_so_far, questions_of_definition, questions_of_study
+from reports.studies.models import Study
+from reports.studies.studyfile import StudyDefinition
+
+TYPED = {"days": "7", "indicators": "5", "daily": "0", "categories": "8", "cap": "7"}
+PLAN = {"mechanism": "smp-adp", "unit": "profile", "epsilon": "1"}
+CROWD = {"visitors": "10000", "stay": "1.5"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What a simulation begins with.
+
+    name : of the study, empty for typed numbers
+    kept : part of the address that names it, as {"study": slug}
+    address : of its page
+    initial : values of fields that are not in the address
+    questions : empty for typed numbers
+    """
+
+    name: str
+    kept: Mapping[str, str]
+    address: str
+    initial: Mapping[str, Any]
+    questions: tuple[Question, ...]
+    days: int
+    small_cell: int
+
+    @property
+    def reset(self) -> str:
+        """Address with nothing changed."""
+        base = reverse("administrator:simulator")
+        return f"{base}?{urlencode(self.kept)}" if self.kept else base
+
+
+def source_of(request: HttpRequest) -> Source:
+    if "draft" in request.GET:
+        number = request.GET["draft"]
+        draft = get_object_or_404(PlanDraft, pk=int(number) if number.isdecimal() else 0)
+        return _of_draft(draft)
+    if "study" in request.GET:
+        return _of_study(get_object_or_404(Study, slug=request.GET["study"]))
+    return Source(
+        name="", kept={}, address="", initial={**PLAN, **CROWD, **TYPED}, questions=(), days=7, small_cell=0
+    )
+
+
+def _of_study(study: Study) -> Source:
+    plan, crowd = current_plan(study), crowd_so_far(study)
+    seen = {} if crowd is None else {"visitors": round(crowd.visitors), "stay": round(crowd.days_present, 3)}
+    return Source(
+        name=study.name,
+        kept={"study": study.slug},
+        address=reverse("administrator:study", args=[study.slug]),
+        initial={
+            **_initial(questions_of_study(study), days=study.days),
+            **seen,
+            "mechanism": plan.mechanism,
+            "unit": plan.unit,
+            "epsilon": f"{plan.epsilon.normalize():f}",
+            **_presence(PlanSpec.from_json(plan.spec).presence),
+        },
+        questions=questions_of_study(study),
+        days=study.days,
+        small_cell=study.small_cell,
+    )
+
+
+def _of_draft(draft: PlanDraft) -> Source:
+    # Positions of a study's cells may be megabytes, and nothing here is about places.
+    definition = StudyDefinition.from_json({**draft.definition, "area": None, "location": None})
+    questions, days = questions_of_definition(definition), definition.days
+    return Source(
+        name=definition.name,
+        kept={"draft": str(draft.pk)},
+        address="",
+        initial={
+            **_initial(questions, days=days),
+            **_expected(definition),
+            "mechanism": definition.plan.mechanism,
+            "unit": definition.plan.unit,
+            "epsilon": f"{definition.plan.epsilon.normalize():f}",
+            **_presence(definition.plan_spec().presence),
+        },
+        questions=questions,
+        days=days,
+        small_cell=definition.small_cell,
+    )
+
+
+def _initial(questions: tuple[Question, ...], *, days: int) -> dict[str, Any]:
+    """Fields about the questions; one cap stands for all daily ones, if they have one."""
+    fields: dict[str, Any] = {**CROWD, "stay": min(Decimal(CROWD["stay"]), Decimal(days))}
+    fields |= {f"k-{each.slug}": each.domain_size for each in questions}
+    caps = {each.max_values or days for each in questions if each.kind == "daily"}
+    return fields | ({"cap": caps.pop()} if len(caps) == 1 else {})
+
+
+def _presence(presence: PresenceSpec | None) -> dict[str, Any]:
+    """Fields of the noise that hides who was there."""
+    if presence is None:
+        return {}
+    return {"presence_epsilon": f"{float(presence.epsilon):g}", "presence_days": presence.max_days}
+
+
+def expected_visitors(definition: StudyDefinition) -> int | None:
+    """Visitors of a day, from the subscribers that the study file expects in all; None if it says nothing."""
+    if definition.expected_subscribers is None:
+        return None
+    stay = min(Decimal(CROWD["stay"]), Decimal(definition.days))
+    return max(1, round(definition.expected_subscribers * stay / definition.days))
+
+
+def _expected(definition: StudyDefinition) -> dict[str, Any]:
+    visitors = expected_visitors(definition)
+    return {} if visitors is None else {"visitors": visitors}
+
+
+def crumbs_of(source: Source) -> list[tuple[str, str]]:
+    crumbs = [(gettext("Administration"), reverse("administrator:studies"))]
+    return [*crumbs, (source.name, source.address)] if source.address else crumbs

@@ -1,0 +1,256 @@
+"""Publishing a draft: a new study, or another plan of a study that holds no data. In both databases.
+
+The vault's copy and the state of the draft change in one transaction; the main rows are written before it and
+committed after it. A draft that is published but not announced is what a crash between the two leaves: it can
+only go on, and the next sweep lets it.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+
+from mobility.base.errors import MobilityError
+from mobility.plans.drafts import (
+    DraftConflictError,
+    DraftError,
+    approval_obstacle,
+    reasons_of,
+    record_draft,
+    record_review,
+)
+from mobility.plans.models import PlanDraft
+from mobility.plans.studies import create_study
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.outbox import VaultPublication
+from mobility.vault.models.profiles import ExtractProfile
+from mobility.vault.models.subscribers import AnswerShard, DayState, PresenceShard, VaultDay, VaultStudy
+from mobility.vault.studies import closed_error
+from reports.ledger.models import LedgerKind
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.studies.studyfile import StudyDefinition
+from reports.transfer.plans import replace_plan_rows
+from reports.transfer.studies import Approval, StudyExistsError
+
+State = PlanDraft.State
+Review = Plan.Review
+log = logging.getLogger(__name__)
+
+DATA = (VaultDay, DayState, PresenceShard, AnswerShard, VaultPublication)
+
+
+class StudyHasDataError(DraftError):
+    """The study holds rows, or a batch waits: its plan is final."""
+
+
+class NotReviewedError(DraftError):
+    """The draft needs a second person first."""
+
+
+def publish_draft(draft: PlanDraft, *, revision: int, by: str) -> None:
+    """Put a draft in force; one whose publishing was interrupted goes on.
+
+    Raises
+    ------
+    NotReviewedError : nobody else approved what needs it
+    StudyHasDataError : the study holds data, or a batch waits
+    DraftError : it is not open, or a batch or another draft came in between
+    StudyExistsError, StudyVaultError, PlanInUseError, BudgetExceededError
+    """
+    draft.refresh_from_db()
+    if draft.is_unfinished:
+        finish_draft(draft)
+        return
+    if not draft.is_open:
+        raise DraftError(f"the draft must be open to be published, got one that is {draft.state}")
+    if draft.revision != revision:
+        raise DraftConflictError(
+            f"the draft was changed by {draft.edited_by} since you looked at it: look again first"
+        )
+    before, review = draft.state, review_of(draft)
+    record_review(draft)
+
+    def claim() -> None:
+        _claim(draft, review=review, by=by)
+
+    draft.review, draft.published_by = review, by
+    try:
+        _put_in_force(draft, with_copy=claim)
+    except Exception as error:
+        _take_back(draft, to=before)
+        if PlanDraft.objects.filter(pk=draft.pk, state=before, revision=revision).exists():
+            raise
+        raise DraftConflictError(f"somebody else was faster: the draft is not {before} any more") from error
+    _announce(draft)
+
+
+def finish_draft(draft: PlanDraft) -> None:
+    """Go on with publishing that was interrupted; nothing happens where it was not.
+
+    Raises
+    ------
+    StudyExistsError, PlanInUseError, BudgetExceededError : the main database changed since
+    """
+    if draft.is_unfinished:
+        _put_in_force(draft, with_copy=lambda: None)
+        _announce(draft)
+
+
+def finish_interrupted(*, older_than_s: int = 60) -> None:
+    """Let all publishing go on that was interrupted; what cannot go on is logged, and tried again."""
+    since = timezone.now() - timedelta(seconds=older_than_s)
+    for draft in PlanDraft.objects.filter(state=State.PUBLISHED, announced_at=None, published_at__lte=since):
+        try:
+            finish_draft(draft)
+        except (MobilityError, ValueError, DatabaseError) as error:
+            log.warning("plan_waits draft=%s error=%s", draft.pk, type(error).__name__)
+
+
+def review_of(draft: PlanDraft) -> str:
+    """Why a draft may be published now, as `Plan.Review`.
+
+    Raises
+    ------
+    NotReviewedError
+    """
+    if draft.state == State.REVIEWED:
+        reason = approval_obstacle(draft, by=draft.reviewed_by, at=draft.reviewed_at)
+        if reason:  # of a time before this rule
+            raise NotReviewedError(reason)
+        return str(Review.APPROVED)
+    if not reasons_of(draft):
+        return str(Review.LOWERS_ONLY)
+    if not settings.MOBILITY_SECOND_PERSON:
+        return str(Review.SWITCHED_OFF)
+    raise NotReviewedError(
+        "the draft must be approved by somebody who wrote nothing of it: ask another administrator or a "
+        "privacy officer"
+    )
+
+
+def obstacle(slug: str) -> str:
+    """Why the plan of a study cannot be replaced any more, as a message; empty if it can."""
+    row = VaultStudy.objects.filter(slug=slug).first()
+    if row is None:
+        return f"study {slug!r} is not in the vault any more"
+    try:
+        _check_without_data(row)
+    except MobilityError as error:
+        return str(error)
+    return ""
+
+
+def _put_in_force(draft: PlanDraft, *, with_copy: Callable[[], None]) -> None:
+    definition = StudyDefinition.from_json(draft.definition)
+    approval = Approval(review=draft.review, by=draft.reviewed_by, at=draft.reviewed_at)
+    if not draft.is_new_study:
+        _replace(draft, definition, approval=approval, with_copy=with_copy)
+        return
+    try:
+        create_study(definition, by=draft.published_by, approval=approval, with_copy=with_copy)
+    except StudyExistsError:
+        if not draft.is_unfinished or not _is_there(draft):
+            raise
+
+
+def _is_there(draft: PlanDraft) -> bool:
+    """Whether the main rows of this very draft were committed before the crash."""
+    return Plan.objects.filter(study__slug=draft.slug, spec_hash=draft.plan_hash).exists()
+
+
+def _replace(
+    draft: PlanDraft, definition: StudyDefinition, *, approval: Approval, with_copy: Callable[[], None]
+) -> None:
+    with transaction.atomic(using="default"):
+        Study.objects.select_for_update().get(slug=draft.slug)  # one replaces at a time
+        with transaction.atomic(using="vault"):
+            with_copy()
+            row = VaultStudy.objects.select_for_update(of=("self",)).get(slug=draft.slug)
+            if row.plan_hash != draft.plan_hash:
+                _check_copy(row, draft)
+                _write_copy(row, definition, draft)
+            replace_plan_rows(
+                definition,
+                version=draft.version,
+                replaces=draft.base_plan_hash,
+                by=draft.published_by,
+                approval=approval,
+            )
+
+
+def _check_copy(row: VaultStudy, draft: PlanDraft) -> None:
+    if row.plan_hash != draft.base_plan_hash:
+        raise DraftError(
+            f'the plan of study "{row.slug}" must be the one that the draft was compared with, got another '
+            "version: withdraw this draft, and draft again from the plan in force"
+        )
+    _check_without_data(row)
+    old = StudyDefinition.from_json(row.definition)
+    new = StudyDefinition.from_json(draft.definition)
+    profiles = ExtractProfile.objects.filter(study=row).order_by("name").values_list("name", flat=True)
+    if profiles and [(each.slug, each.categories) for each in old.static_indicators] != [
+        (each.slug, each.categories) for each in new.static_indicators
+    ]:
+        raise DraftError(
+            f"extract profiles must not outlive the indicators that they are made for, got "
+            f"{', '.join(profiles)}: let an operator remove them first"
+        )
+
+
+def _check_without_data(row: VaultStudy) -> None:
+    """Raise unless the plan of a study can still be replaced."""
+    if row.closed_at is not None:
+        raise closed_error(row.closed_at)
+    copy = "copy it to a new study instead"
+    if settings.HANDS_OVER:
+        raise StudyHasDataError(
+            f'the plan of study "{row.slug}" is final: it was handed over to the analyst server; {copy}'
+        )
+    if row.batches.exclude(state__in=Batch.FINAL).exists():
+        raise StudyHasDataError(
+            f'the plan of study "{row.slug}" is final while a batch waits or runs: let it end first, or '
+            f"{copy}"
+        )
+    if any(model.objects.filter(study=row).exists() for model in DATA):
+        raise StudyHasDataError(
+            f'the plan of study "{row.slug}" is final, since rows were taken in under it: answers that were '
+            f"given cannot be asked again; {copy}"
+        )
+
+
+def _write_copy(row: VaultStudy, definition: StudyDefinition, draft: PlanDraft) -> None:
+    row.definition = definition.to_json()
+    row.plan = definition.plan_spec(version=draft.version).to_json()
+    row.plan_hash = draft.plan_hash
+    row.save(update_fields=["definition", "plan", "plan_hash"])
+
+
+def _claim(draft: PlanDraft, *, review: str, by: str) -> None:
+    """Mark a draft as published, if nobody changed it; in the transaction that writes the vault's copy."""
+    now = timezone.now()
+    earlier = PlanDraft.objects.filter(slug=draft.slug, state=State.PUBLISHED)
+    earlier.update(state=State.SUPERSEDED, ended_by=by, ended_at=now)
+    as_seen = PlanDraft.objects.filter(pk=draft.pk, revision=draft.revision, state=draft.state)
+    if not as_seen.update(state=State.PUBLISHED, review=review, published_by=by, published_at=now):
+        raise DraftConflictError("the draft was changed or published by somebody else: look again first")
+
+
+def _take_back(draft: PlanDraft, *, to: str) -> None:
+    """A study could not be created after all, and its copy in the vault was taken back: the draft is open."""
+    if draft.is_new_study and not VaultStudy.objects.filter(slug=draft.slug).exists():
+        PlanDraft.objects.filter(pk=draft.pk, state=State.PUBLISHED, announced_at=None).update(
+            state=to, review="", published_by="", published_at=None
+        )
+
+
+def _announce(draft: PlanDraft) -> None:
+    """Note that both databases have it, and that in the ledger."""
+    with transaction.atomic(using="default"):
+        draft.refresh_from_db()
+        record_draft(draft, LedgerKind.PLAN_PUBLISHED, by=draft.published_by)
+    PlanDraft.objects.filter(pk=draft.pk, announced_at=None).update(announced_at=timezone.now())
+    draft.refresh_from_db()

@@ -1,0 +1,1 @@
+"""Sign-in through an OpenID provider, and the accounts that it makes."""

@@ -1,0 +1,1 @@
+"""The API for feeds: problem documents, uploads, batches."""

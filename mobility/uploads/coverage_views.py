@@ -1,0 +1,56 @@
+"""Which days each source has covered, and the cells of a batch that the study does not know."""
+
+import csv
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
+from django.utils.translation import gettext
+from django.views.decorators.http import require_GET
+
+from mobility.batches import queries as selectors
+from mobility.batches.access import batch_or_404, vault_study_or_404
+from mobility.batches.quality.coverage import coverage_of
+from mobility.batches.quality.facts import Facts
+from mobility.uploads.coverage_calendar import calendars, legend
+from reports.studies.policies import Role, require_role
+
+operators_only = require_role(Role.OPERATOR)
+
+
+@require_GET
+@operators_only
+def coverage(request: HttpRequest, slug: str) -> HttpResponse:
+    """Calendar of each source, and its days with what is wrong with them."""
+    row = vault_study_or_404(request, slug)
+    head = selectors.study_head(row.pk)
+    found = coverage_of(row.pk)
+    context = {
+        "study": head,
+        "calendars": calendars(found),
+        "unattributed": found.unattributed,
+        "legend": legend(),
+        "weekdays": [(WEEKDAYS_ABBR[weekday], WEEKDAYS[weekday]) for weekday in range(7)],
+        "crumbs": [
+            (gettext("Uploads"), reverse("operator:studies")),
+            (head.name, reverse("operator:study", args=[head.slug])),
+        ],
+    }
+    return render(request, "uploads/coverage.html", context)
+
+
+@require_GET
+@operators_only
+def unmatched_cells(request: HttpRequest, batch_id: UUID) -> HttpResponse:
+    """Cells of a batch that the area does not list, with their rows, as CSV."""
+    batch = batch_or_404(request, batch_id)
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response.headers["Content-Disposition"] = f'attachment; filename="unmatched-cells-{batch_id}.csv"'
+    writer = csv.writer(response, lineterminator="\n")
+    writer.writerow(("cell_id", "rows"))
+    # Only texts of the form of the study's own cells are kept (mobility.extracts.cells.unlisted): no
+    # formulas.
+    writer.writerows(Facts.of(batch.checks).unmatched_cells)
+    return response

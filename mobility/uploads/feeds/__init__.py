@@ -1,0 +1,1 @@
+"""Automatic uploads: tokens of programs that send files, and their pages."""

@@ -1,0 +1,81 @@
+"""Page of a study's feeds: who may send files without a person, since when, and until when."""
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from mobility.base.errors import MobilityError
+from mobility.batches import queries as selectors
+from mobility.batches.access import vault_study_or_404
+from mobility.uploads.feeds import actions as service
+from mobility.vault.models.profiles import FeedToken
+from mobility.vault.models.subscribers import VaultStudy
+from reports.studies.policies import Role, require_role, studies_for
+
+people = require_role(*service.MAKERS)
+
+
+class FeedForm(forms.Form):
+    """Which program a token is for, and how long."""
+
+    name = forms.CharField(label=gettext_lazy("Name of the program"), max_length=80)
+    days = forms.IntegerField(
+        label=gettext_lazy("Valid for days"), min_value=1, max_value=service.DAYS_MAX, initial=365
+    )
+
+
+@require_http_methods(["GET", "POST"])
+@people
+@never_cache
+def feeds(request: HttpRequest, slug: str) -> HttpResponse:
+    """List the tokens of a study, and make one, whose text is shown this once."""
+    study = vault_study_or_404(request, slug, *service.MAKERS)
+    form, text = FeedForm(), ""
+    if request.method == "POST":
+        form = FeedForm(request.POST)
+        if form.is_valid():
+            try:
+                _, text = service.create_token(study, by=request.user.get_username(), **form.cleaned_data)
+                form = FeedForm()
+            except MobilityError as error:
+                form.add_error(None, str(error))
+    return render(request, "uploads/feeds.html", _context(request, study, form, text))
+
+
+@require_POST
+@people
+def revoke_feed(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
+    """Close the door to a token."""
+    token = get_object_or_404(
+        FeedToken, pk=token_id, study=vault_study_or_404(request, slug, *service.MAKERS)
+    )
+    service.revoke(token, by=request.user.get_username())
+    messages.success(request, gettext("The token of “{name}” was revoked.").format(name=token.name))
+    return redirect("operator:feeds", slug=slug)
+
+
+def _context(request: HttpRequest, study: VaultStudy, form: FeedForm, text: str) -> dict[str, object]:
+    head = selectors.study_head(study.pk)
+    put = reverse("api:extract", args=[study.slug, "FILE"])
+    return {
+        "study": head,
+        "tokens": service.tokens_of(study),
+        "form": form,
+        "token_text": text,
+        "put_url": request.build_absolute_uri(put),
+        "crumbs": _crumbs(request, head),
+    }
+
+
+def _crumbs(request: HttpRequest, study: selectors.StudyHead) -> list[tuple[str, str]]:
+    zone, title = (
+        ("operator", gettext("Uploads"))
+        if studies_for(request.user, Role.OPERATOR).filter(slug=study.slug).exists()
+        else ("administrator", gettext("Administration"))
+    )
+    return [(title, reverse(f"{zone}:studies")), (study.name, reverse(f"{zone}:study", args=[study.slug]))]

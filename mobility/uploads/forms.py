@@ -1,0 +1,44 @@
+"""Small forms of operators: which day, and that they know what it means."""
+
+from collections.abc import Sequence
+
+from django import forms
+from django.http import QueryDict
+
+from mobility.batches.queries import StudyDay
+from mobility.vault.models.subscribers import VaultDay
+from reports.base.formats import day_title
+
+Choices = list[tuple[int, str]]
+
+
+class DayForm(forms.Form):
+    """A day of the study, and a confirmation."""
+
+    day = forms.TypedChoiceField(coerce=int)
+    confirm = forms.BooleanField()
+
+    def __init__(self, data: QueryDict | None = None, *, choices: Choices, name: str) -> None:
+        super().__init__(data, auto_id=f"{name}_%s")
+        self.choices = choices
+        self.fields["day"] = forms.TypedChoiceField(coerce=int, choices=choices)
+
+    @property
+    def chosen(self) -> int:
+        """The day of a valid form."""
+        return int(self.cleaned_data["day"])
+
+
+def close_form(days: Sequence[StudyDay], data: QueryDict | None = None) -> DayForm:
+    """Closing makes every day up to the chosen one final."""
+    open_days = [each for each in days if each.state != VaultDay.State.CLOSED]
+    return DayForm(data, choices=_choices(open_days), name="close")
+
+
+def void_form(days: Sequence[StudyDay], data: QueryDict | None = None) -> DayForm:
+    """Undoing takes everything back that was uploaded for a day."""
+    return DayForm(data, choices=_choices([each for each in days if each.can_be_undone]), name="void")
+
+
+def _choices(days: Sequence[StudyDay]) -> Choices:
+    return [(each.day, day_title(each.date)) for each in days]

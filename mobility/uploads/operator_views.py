@@ -1,0 +1,146 @@
+"""Pages of operators: choose a study, send an extract, watch its batch, close or undo days."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_GET, require_POST
+
+from mobility.base.errors import MobilityError
+from mobility.batches import finalisation as endings
+from mobility.batches import queries as selectors
+from mobility.batches import requests as intake
+from mobility.batches.access import batch_or_404, slugs_of, vault_study_or_404
+from mobility.batches.progress import batch_progress
+from mobility.batches.publication.undoing import UndoWaitsError, needs_second_person, rise_of
+from mobility.batches.quality.batch_checks import batch_checks
+from mobility.batches.quality.coverage import coverage_of
+from mobility.batches.undo_views import waiting_undos
+from mobility.uploads.coverage_calendar import day_marks, legend
+from mobility.uploads.form import upload_context
+from mobility.uploads.forms import DayForm, close_form, void_form
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultStudy
+from reports.studies.policies import READERS, Role, require_role, studies_for
+
+operators_only = require_role(Role.OPERATOR)
+
+
+@require_GET
+@operators_only
+def studies(request: HttpRequest) -> HttpResponse:
+    """The studies that are open to the operator, with the state of their days."""
+    rows = selectors.study_rows(slugs=slugs_of(request))
+    return render(request, "uploads/studies.html", {"rows": rows})
+
+
+@require_GET
+@operators_only
+def study(request: HttpRequest, slug: str) -> HttpResponse:
+    """Upload form, days and batches of one study."""
+    row = vault_study_or_404(request, slug, whole=True)
+    head = selectors.study_head(row.pk)
+    days = selectors.study_days(row.pk, head)
+    coverage = coverage_of(row.pk)
+    marks = day_marks(coverage)
+    context = {
+        "study": head,
+        "days": [(day, marks[day.day]) for day in days],
+        "sources": [source.source for source in coverage.sources],
+        "legend": legend(),
+        "batches": selectors.study_batches(row.pk),
+        "batches_shown": selectors.BATCHES_SHOWN,
+        **upload_context(row, by=request.user.get_username()),
+        "handover": selectors.waiting_handover(row.pk),
+        "close_form": close_form(days),
+        "void_form": void_form(days),
+        "undos": waiting_undos(row, me=request.user.get_username()),
+        "rise": rise_of(row).words if needs_second_person(row) else "",
+        "crumbs": [(gettext("Uploads"), reverse("operator:studies"))],
+    }
+    return render(request, "uploads/study.html", context)
+
+
+@require_GET
+@operators_only
+def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
+    """How far a batch is and how it ended; the fragment asks for itself until the end."""
+    found = batch_or_404(request, batch_id)
+    head = selectors.study_head(found.study_id)
+    context = {
+        "batch": found,
+        "study": head,
+        "progress": batch_progress(found, head),
+        "rejected": selectors.rejected_rows(found),
+        "ignored": selectors.ignored_rows(found),
+        "checks": batch_checks(found),
+        "handover": selectors.waiting_handover(found.study_id) if found.is_final else None,
+        "can_read": settings.HAS_REPORTS
+        and studies_for(request.user, *READERS).filter(slug=head.slug).exists(),
+        "crumbs": [
+            (gettext("Uploads"), reverse("operator:studies")),
+            (head.name, reverse("operator:study", args=[head.slug])),
+        ],
+    }
+    is_fragment = bool(request.htmx)  # type: ignore[attr-defined]
+    template = "uploads/_batch.html" if is_fragment else "uploads/batch.html"
+    return render(request, template, context)
+
+
+@require_POST
+@operators_only
+def cancel(request: HttpRequest, batch_id: UUID) -> HttpResponse:
+    """Cancel a batch that has changed nothing yet."""
+    found = batch_or_404(request, batch_id)
+    try:
+        endings.cancel(found, by=request.user.get_username())
+    except MobilityError as error:
+        messages.error(request, str(error))
+    return redirect(_batch_url(found))
+
+
+@require_POST
+@operators_only
+def close_days(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask for days to be made final."""
+    row = vault_study_or_404(request, slug)
+    form = close_form(_days(row), request.POST)
+    by = request.user.get_username()
+    return _start(request, row, form, lambda: intake.request_close_days(row, through=form.chosen, by=by))
+
+
+@require_POST
+@operators_only
+def void_day(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask for everything that was uploaded for a day to be undone."""
+    row = vault_study_or_404(request, slug)
+    form = void_form(_days(row), request.POST)
+    by = request.user.get_username()
+    return _start(request, row, form, lambda: intake.request_void_day(row, day=form.chosen, by=by))
+
+
+def _start(request: HttpRequest, row: VaultStudy, form: DayForm, start: Callable[[], Batch]) -> HttpResponse:
+    """Start a batch and show it, or say why not on the page of the study."""
+    if not form.is_valid():
+        messages.error(request, gettext("Nothing was changed: choose a day and confirm."))
+    else:
+        try:
+            return redirect(_batch_url(start()))
+        except UndoWaitsError as waits:
+            messages.warning(request, str(waits))
+        except MobilityError as error:
+            messages.error(request, str(error))
+    return redirect("operator:study", slug=row.slug)
+
+
+def _days(row: VaultStudy) -> list[selectors.StudyDay]:
+    return selectors.study_days(row.pk, selectors.study_head(row.pk))
+
+
+def _batch_url(batch: Batch) -> str:
+    return reverse("operator:batch", args=[batch.pk])

@@ -1,0 +1,1 @@
+"""Pages on which operators make extract profiles."""

@@ -1,0 +1,242 @@
+"""The part of a profile's form that says how a column becomes the categories of an indicator."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+from django.utils.translation import gettext, gettext_lazy
+
+from mobility.extracts.form_fields import Errors, Field, column_field
+from mobility.extracts.profiles.definition import NO_ANSWER
+from mobility.extracts.profiles.parse import INDICATOR
+from mobility.extracts.profiles.preview import table_of, texts_seen
+from mobility.extracts.profiles.proposals import Proposal
+from mobility.extracts.profiles.sample import Sample
+from mobility.extracts.profiles.value_guess import DATE_PATTERNS
+from mobility.uploads.profile_pages.draft import (
+    AS_OTHERS,
+    BIRTH_DATE,
+    BIRTH_YEAR,
+    NONE,
+    PREFIX,
+    TEXTS,
+    band_text,
+    sent_for,
+)
+from reports.studies.studyfile import IndicatorDefinition
+
+RULE_NAMES: Final = {
+    TEXTS: gettext_lazy("names of categories"),
+    PREFIX: gettext_lazy("a code (its beginning tells)"),
+    BIRTH_YEAR: gettext_lazy("a year of birth"),
+    BIRTH_DATE: gettext_lazy("a date of birth"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenText:
+    """A text of the first rows, in how many of them, and the choice of what it means."""
+
+    text: str
+    rows: int
+    choice: Field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributeFields:
+    """The fields of one indicator; `seen` are texts, `bands` ages of categories, as its `rule` needs them."""
+
+    slug: str
+    title: str
+    column: Field
+    rule: str = ""
+    fields: Sequence[Field] = ()
+    seen: Sequence[SeenText] = ()
+    not_listed: int = 0
+    bands: Sequence[Field] = ()
+    errors: Sequence[str] = ()
+
+
+def attribute_fields(
+    indicator: IndicatorDefinition, proposal: Proposal, sample: Sample, first_day: date, errors: Errors
+) -> AttributeFields:
+    """The fields of one indicator; `first_day` of the study is the day on which ages hold."""
+    slug = indicator.slug
+    key = f"{INDICATOR}.{slug}"
+    rule = proposal.draft[INDICATOR].get(slug, {})
+    column = column_field(
+        f"column-{slug}",
+        gettext("Column"),
+        rule.get("column", ""),
+        key=f"{key}.column",
+        proposal=proposal,
+        sample=sample,
+        none=gettext("none: not in these files"),
+        errors=errors,
+    )
+    if not column.value:
+        return AttributeFields(slug=slug, title=indicator.name, column=column)
+    kind = next((each for each in (BIRTH_YEAR, BIRTH_DATE, PREFIX) if each in rule), TEXTS)
+    fields = [_rule_field(slug, kind)]
+    seen: list[SeenText] = []
+    bands: list[Field] = []
+    not_listed = 0
+    if kind in (BIRTH_YEAR, BIRTH_DATE):
+        fields += _birth_fields(slug, kind, rule[kind], first_day, errors)
+        bands = _band_fields(indicator, rule[kind])
+    else:
+        if kind == PREFIX:
+            fields.append(_prefix_field(slug, rule, errors))
+        seen, not_listed = _seen(indicator, rule, sample.column(column.value))
+    fields += _last_fields(indicator, rule, {each.text for each in seen}, errors)
+    return AttributeFields(
+        slug=slug,
+        title=indicator.name,
+        column=column,
+        rule=kind,
+        fields=fields,
+        seen=seen,
+        not_listed=not_listed,
+        bands=bands,
+        errors=errors.of(f"{key}.values", f"{key}.{kind}"),
+    )
+
+
+def _rule_field(slug: str, kind: str) -> Field:
+    options = [(name, str(label)) for name, label in RULE_NAMES.items()]
+    return Field(name=f"rule-{slug}", kind="select", label=gettext("It holds"), value=kind, options=options)
+
+
+def _prefix_field(slug: str, rule: Mapping[str, Any], errors: Errors) -> Field:
+    return Field(
+        name=f"prefix-{slug}",
+        kind="number",
+        label=gettext("Leading characters that count"),
+        value=str(rule["prefix"]),
+        errors=errors.of(f"{INDICATOR}.{slug}.prefix"),
+    )
+
+
+def _birth_fields(
+    slug: str, kind: str, birth: Mapping[str, Any], first_day: date, errors: Errors
+) -> list[Field]:
+    key = f"{INDICATOR}.{slug}.{kind}"
+    fields = [
+        Field(
+            name=f"reference-{slug}",
+            kind="date",
+            label=gettext("Ages hold on"),
+            value=str(birth.get("reference", first_day)),
+            help=gettext("With a year alone, the age that is reached in this date's year counts.")
+            if kind == BIRTH_YEAR
+            else "",
+            errors=errors.of(f"{key}.reference"),
+        )
+    ]
+    if kind == BIRTH_DATE:
+        fields.append(
+            Field(
+                name=f"pattern-{slug}",
+                kind="select",
+                label=gettext("Dates are written as"),
+                value=birth.get("pattern", ""),
+                options=[("", gettext("choose a pattern")), *((each, each) for each in DATE_PATTERNS)],
+                errors=errors.of(f"{key}.pattern"),
+            )
+        )
+    return fields
+
+
+def _band_fields(indicator: IndicatorDefinition, birth: Mapping[str, Any]) -> list[Field]:
+    bands = birth.get("bands", {})
+    return [
+        Field(
+            name=f"band-{indicator.slug}",
+            key=f"band-{indicator.slug}-{place}",
+            label=name,
+            value=band_text(bands[name]) if name in bands else "",
+        )
+        for place, name in enumerate(indicator.categories)
+    ]
+
+
+def _seen(
+    indicator: IndicatorDefinition, rule: Mapping[str, Any], texts: list[str]
+) -> tuple[list[SeenText], int]:
+    """The texts of the first rows, each with a choice of what it means, and how many are not listed."""
+    length = rule.get("prefix", 0)
+    prefix = length if isinstance(length, int) and length > 0 else 0
+    known = _meanings(indicator, rule, texts, prefix=prefix)
+    listed, not_listed = texts_seen(texts, prefix=prefix, known=known)
+    own = () if prefix else indicator.categories  # categories stand for themselves, whatever the others do
+    seen = [
+        SeenText(
+            text=text,
+            rows=rows,
+            choice=Field(
+                name=f"meaning-{indicator.slug}",
+                key=f"meaning-{indicator.slug}-{place}",
+                kind="select",
+                label=text,
+                value=sent_for(known.get(text)),
+                options=_category_options(indicator, gettext("as any other text") if text not in own else ""),
+            ),
+        )
+        for place, (text, rows) in enumerate(listed)
+    ]
+    return seen, not_listed
+
+
+def _meanings(
+    indicator: IndicatorDefinition, rule: Mapping[str, Any], texts: list[str], *, prefix: int
+) -> dict[str, str]:
+    """Category of the texts that have one, without what the rule says of all others."""
+    table = table_of({key: part for key, part in rule.items() if key != "otherwise"}, indicator)
+    if table is None:  # the rule has problems: what was chosen stays chosen
+        return dict(rule.get("values", {}))
+    codes = {text[: prefix or None]: table.code_of(text.encode()) for text in texts if text}
+    return {
+        text: "" if code == NO_ANSWER else indicator.categories[code]
+        for text, code in codes.items()
+        if code is not None
+    }
+
+
+def _category_options(indicator: IndicatorDefinition, others: str) -> list[tuple[str, str]]:
+    """Choices of a category; `others` is what it means to choose none, empty where one must be chosen."""
+    options = [(sent_for(name), name) for name in indicator.categories]
+    options.append((NONE, gettext("no answer")))
+    return [(AS_OTHERS, others), *options] if others else options
+
+
+def _last_fields(
+    indicator: IndicatorDefinition, rule: Mapping[str, Any], seen: set[str], errors: Errors
+) -> list[Field]:
+    """What holds for texts that are not in the first rows."""
+    key = f"{INDICATOR}.{indicator.slug}"
+    more = {text: name for text, name in rule.get("values", {}).items() if text not in seen}
+    return [
+        Field(
+            name=f"more-{indicator.slug}",
+            kind="textarea",
+            label=gettext("More texts, one per line"),
+            value="\n".join(f"{text} = {name}" for text, name in more.items()),
+            help=gettext("text = category; nothing after the sign is no answer. An empty value always is."),
+        ),
+        Field(
+            name=f"ignore_case-{indicator.slug}",
+            kind="checkbox",
+            label=gettext("Capital and small letters are the same"),
+            value="on" if rule.get("ignore_case") else "",
+            errors=errors.of(f"{key}.ignore_case"),
+        ),
+        Field(
+            name=f"otherwise-{indicator.slug}",
+            kind="select",
+            label=gettext("Any other text"),
+            value=sent_for(rule.get("otherwise")),
+            options=_category_options(indicator, gettext("rejects its row")),
+            errors=errors.of(f"{key}.otherwise"),
+        ),
+    ]

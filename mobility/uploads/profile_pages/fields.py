@@ -1,0 +1,171 @@
+"""The form of a profile as the page shows it: fields with their choices, reasons and errors."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.utils.translation import gettext, gettext_lazy
+
+from mobility.extracts.form_fields import Errors, Field, column_field
+from mobility.extracts.profiles.proposals import Proposal
+from mobility.extracts.profiles.sample import Sample
+from mobility.uploads.profile_pages.attributes import AttributeFields, attribute_fields
+from mobility.uploads.profile_pages.draft import PATTERN_FORM
+from reports.studies.studyfile import Problem, StudyDefinition
+from reports.studies.studyfile.formats import DELIMITERS, EPOCH_MS, EPOCH_S, ISO
+
+DELIMITER_NAMES: Final = {
+    "comma": gettext_lazy("comma"),
+    "semicolon": gettext_lazy("semicolon"),
+    "tab": gettext_lazy("tab"),
+    "pipe": gettext_lazy("pipe |"),
+}
+FORMAT_NAMES: Final = {
+    ISO: gettext_lazy("ISO 8601, as 2017-05-31 18:00:00"),
+    EPOCH_S: gettext_lazy("seconds since 1970"),
+    EPOCH_MS: gettext_lazy("milliseconds since 1970"),
+}
+ROLE_NAMES: Final = {
+    "subscriber": gettext_lazy("Subscriber"),
+    "timestamp": gettext_lazy("Time of the event"),
+    "cell": gettext_lazy("Cell"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileFields:
+    """The whole form; `errors` are those of no field."""
+
+    head: Sequence[Field]
+    roles: Sequence[Field]
+    attributes: Sequence[AttributeFields]
+    errors: Sequence[str]
+
+
+def profile_fields(
+    proposal: Proposal, sample: Sample, *, definition: StudyDefinition, problems: Sequence[Problem]
+) -> ProfileFields:
+    """Lay the form out for a draft; `sample` says which columns and texts there are."""
+    errors = Errors(problems)
+    draft = proposal.draft
+    is_events = draft["profile"].get("kind") != "subscribers"
+    roles = [role for role in ROLE_NAMES if is_events or role == "subscriber"]
+    fields = {
+        "head": _head(draft["profile"], definition, errors),
+        "roles": [_role(role, proposal, sample, definition, errors) for role in roles],
+    }
+    if is_events:
+        fields["roles"] += _timestamp_format(proposal, errors)
+    attributes = [
+        attribute_fields(each, proposal, sample, definition.first_day, errors)
+        for each in definition.static_indicators
+    ]
+    return ProfileFields(**fields, attributes=attributes, errors=errors.left())
+
+
+def _head(profile: Mapping[str, Any], definition: StudyDefinition, errors: Errors) -> list[Field]:
+    return [
+        Field(
+            name="name",
+            label=gettext("Name of the profile"),
+            value=profile.get("name", ""),
+            help=gettext("Lower-case letters, digits, - and _, as operator-x. It cannot be changed later."),
+            errors=errors.of("profile.name"),
+        ),
+        Field(
+            name="kind",
+            kind="select",
+            label=gettext("What the files hold"),
+            value=profile.get("kind", "events"),
+            options=[
+                ("events", gettext("events (CDRs)")),
+                ("subscribers", gettext("attributes of subscribers")),
+            ],
+            errors=errors.of("profile.kind"),
+        ),
+        Field(
+            name="delimiter",
+            kind="select",
+            label=gettext("Columns are separated by"),
+            value=profile.get("delimiter", ""),
+            options=[
+                ("", gettext("found from each header")),
+                *((name, str(DELIMITER_NAMES[name])) for name in DELIMITERS),
+            ],
+            errors=errors.of("profile.delimiter"),
+        ),
+        Field(
+            name="max_bad_share",
+            label=gettext("Refuse a file above this share of rejected rows"),
+            value=str(profile.get("max_bad_share", "")),
+            help=gettext("From 0 to 1; empty: %(share)s, as the study says.")
+            % {"share": f"{definition.extract.max_bad_share:f}"},
+            errors=errors.of("profile.max_bad_share"),
+        ),
+    ]
+
+
+def _role(
+    role: str, proposal: Proposal, sample: Sample, definition: StudyDefinition, errors: Errors
+) -> Field:
+    needs_no_cell = role == "cell" and definition.area is None
+    return column_field(
+        f"role-{role}",
+        str(ROLE_NAMES[role]),
+        proposal.draft["columns"].get(role, ""),
+        key=f"columns.{role}",
+        proposal=proposal,
+        sample=sample,
+        none=gettext("none: the study has no area") if needs_no_cell else gettext("choose a column"),
+        errors=errors,
+    )
+
+
+def _timestamp_format(proposal: Proposal, errors: Errors) -> list[Field]:
+    """The format, and where it is a pattern the pattern."""
+    form = proposal.draft["profile"].get("timestamp_format", "")
+    offered = [*FORMAT_NAMES, *(each for each in proposal.formats if each not in FORMAT_NAMES)]
+    is_own = form not in ("", *offered)
+    fields = [
+        Field(
+            name="timestamp_format",
+            kind="select",
+            label=gettext("Times are written as"),
+            value=PATTERN_FORM if is_own else form,
+            options=[
+                ("", gettext("choose a format")),
+                *((each, format_words(each)) for each in offered),
+                (PATTERN_FORM, gettext("another pattern")),
+            ],
+            note=_format_note(form, proposal.formats),
+            errors=[] if is_own else errors.of("profile.timestamp_format"),
+        )
+    ]
+    if is_own:
+        fields.append(
+            Field(
+                name="timestamp_pattern",
+                label=gettext("Pattern of the times"),
+                value=form,
+                help=gettext(
+                    "%Y year, %m month, %d day, %H hour, %M minute, %S second, %f fraction, %z offset"
+                ),
+                errors=errors.of("profile.timestamp_format"),
+            )
+        )
+    return fields
+
+
+def _format_note(form: str, formats: Sequence[str]) -> str:
+    if not form and len(formats) > 1:
+        return gettext("Is the day or the month first? The first rows could be either: ask their author.")
+    return gettext("proposed by its values") if tuple(formats) == (form,) else ""
+
+
+def format_words(form: str) -> str:
+    """A format of timestamps in words; of a pattern, which part of the date comes first."""
+    if form in FORMAT_NAMES:
+        return str(FORMAT_NAMES[form])
+    first = min(("%d", "%m", "%Y"), key=form.index)
+    words = {"%d": gettext("day first"), "%m": gettext("month first"), "%Y": gettext("year first")}
+    return f"{form} ({words[first]})"

@@ -1,0 +1,91 @@
+"""A profile in words: for people who did not make it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils.formats import date_format
+from django.utils.translation import gettext, gettext_lazy
+
+from mobility.extracts.profiles.ages import BIRTH_YEAR
+from mobility.extracts.profiles.definition import DEFAULT, OPT_OUT, SUBSCRIBERS, Profile
+from mobility.extracts.profiles.rules import ValueRule
+from mobility.uploads.profile_pages.fields import DELIMITER_NAMES, ROLE_NAMES, format_words
+from reports.studies.studyfile import StudyDefinition
+
+BUILT_IN = {
+    DEFAULT: gettext_lazy("Events, as the section [extract] of the study file describes them."),
+    SUBSCRIBERS: gettext_lazy(
+        "Attributes of subscribers, a person a row. Events without attributes are joined with them; only "
+        "sanitised answers are kept."
+    ),
+    OPT_OUT: gettext_lazy(
+        "People who must not be counted, one subscriber per line. They leave the vault at once, and their "
+        "later rows are ignored. Totals stop counting them with the next publication; totals that never "
+        "change again keep them."
+    ),
+}
+KINDS = {
+    "events": gettext_lazy("events (CDRs)"),
+    "subscribers": gettext_lazy("attributes of subscribers"),
+    "opt_out": gettext_lazy("people who must not be counted"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileWords:
+    """What a page says of a profile; facts are (title, text), columns (what, name)."""
+
+    name: str
+    sentence: str
+    kind: str
+    facts: Sequence[tuple[str, str]]
+    columns: Sequence[tuple[str, str]]
+
+
+def profile_words(profile: Profile, definition: StudyDefinition) -> ProfileWords:
+    """Describe a profile."""
+    titles = {indicator.slug: indicator.name for indicator in definition.static_indicators}
+    roles = {"subscriber": profile.subscriber, "timestamp": profile.timestamp, "cell": profile.cell}
+    columns = [(str(ROLE_NAMES[role]), name) for role, name in roles.items() if name]
+    columns += [(titles[slug], name) for slug, name in profile.columns.items()]
+    facts = []
+    if profile.kind == "events":
+        facts.append((gettext("Times"), format_words(profile.timestamp_format)))
+    delimiter = profile.delimiter
+    separated = str(DELIMITER_NAMES[delimiter]) if delimiter else gettext("found from each header")
+    facts.append((gettext("Columns are separated by"), separated))
+    facts.append((gettext("Refused above this share of rejected rows"), f"{profile.max_bad_share:f}"))
+    return ProfileWords(
+        name=profile.name,
+        sentence=str(BUILT_IN.get(profile.name, "")),
+        kind=str(KINDS[profile.kind]),
+        facts=facts,
+        columns=columns,
+    )
+
+
+def rule_words(rule: ValueRule) -> list[str]:
+    """Say line by line how texts become categories."""
+    lines = []
+    birth = rule.birth
+    if birth is not None:
+        by_year = birth.pattern == BIRTH_YEAR
+        what = gettext("a year of birth") if by_year else gettext("a date of birth as %(pattern)s")
+        lines.append(what % {"pattern": birth.pattern})
+        lines.append(gettext("ages on %(day)s") % {"day": date_format(birth.reference, "j F Y")})
+        lines += [
+            f"{first}{'+' if last is None else f' to {last}'} → {name}"
+            for name, (first, last) in birth.bands.items()
+        ]
+    elif rule.prefix:
+        lines.append(gettext("the first %(n)s characters count") % {"n": rule.prefix})
+    else:
+        lines.append(gettext("categories stand for themselves"))
+    lines += [f"{text} → {name or gettext('no answer')}" for text, name in rule.values.items()]
+    if rule.ignore_case:
+        lines.append(gettext("capital and small letters are the same"))
+    if rule.otherwise is None:
+        lines.append(gettext("any other text rejects its row"))
+    else:
+        lines.append(gettext("any other text → %(name)s") % {"name": rule.otherwise or gettext("no answer")})
+    return lines

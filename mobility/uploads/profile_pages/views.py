@@ -1,0 +1,191 @@
+"""Pages of extract profiles: those of a study, one of them, and making one from the first rows of a file."""
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRedirect
+
+from mobility.base.errors import StudyClosedError
+from mobility.batches.access import vault_study_or_404
+from mobility.extracts.profiles.errors import (
+    PreviewError,
+    ProfileExistsError,
+    ProfileFileError,
+    ProfileUsedError,
+)
+from mobility.extracts.profiles.parse import read_profile
+from mobility.extracts.profiles.preview import preview
+from mobility.extracts.profiles.proposals import Proposal
+from mobility.extracts.profiles.sample import SAMPLE_BYTES, Sample, read_sample
+from mobility.extracts.profiles.typed import TypedProfile
+from mobility.uploads.profile_pages.fields import profile_fields
+from mobility.uploads.profile_pages.proposal import sent_proposal
+from mobility.uploads.profile_pages.texts import profile_words, rule_words
+from mobility.uploads.profiles import create_profile, delete_profile
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.profiles import ExtractProfile
+from mobility.vault.models.subscribers import VaultStudy
+from mobility.vault.profiles import find_profile, profile_names
+from reports.studies.policies import Role, require_role
+from reports.studies.studyfile import Problem, StudyDefinition
+from reports.studies.studyfile.formats import DELIMITERS
+from reports.studies.studyfile.problems import Problems
+
+operators_only = require_role(Role.OPERATOR)
+
+
+@require_GET
+@operators_only
+def profiles(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every profile of a study: those built in, explained, and those that somebody made."""
+    row, definition = _study_or_404(request, slug)
+    made = {each.name: each for each in ExtractProfile.objects.filter(study=row)}
+    words = [
+        profile_words(find_profile(row, name, definition), definition)
+        for name in profile_names(row, definition)
+    ]
+    context = {
+        "study": definition,
+        "built_in": [each for each in words if each.name not in made],
+        "made": [(each, made[each.name]) for each in words if each.name in made],
+        "crumbs": _crumbs(definition)[:2],
+    }
+    return render(request, "uploads/profiles.html", context)
+
+
+@require_GET
+@operators_only
+def profile(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """How a made profile reads files."""
+    row, definition = _study_or_404(request, slug)
+    found = get_object_or_404(ExtractProfile, study=row, name=name)
+    typed = TypedProfile.from_json(found.definition)
+    titles = {indicator.slug: indicator.name for indicator in definition.static_indicators}
+    context = {
+        "study": definition,
+        "profile": found,
+        "words": profile_words(typed.compiled(definition), definition),
+        "rules": [(titles[key], typed.columns[key], rule_words(rule)) for key, rule in typed.rules.items()],
+        "n_batches": _batches(found).count(),
+        "crumbs": _crumbs(definition),
+    }
+    return render(request, "uploads/profile.html", context)
+
+
+@require_POST
+@operators_only
+def delete(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """Remove a profile that no batch was read with."""
+    row, _ = _study_or_404(request, slug)
+    found = get_object_or_404(ExtractProfile, study=row, name=name)
+    try:
+        delete_profile(found)
+    except ProfileUsedError as error:
+        messages.error(request, str(error))
+        return redirect("operator:profile", slug=slug, name=name)
+    messages.success(request, gettext("The profile %(name)s was removed.") % {"name": name})
+    return redirect("operator:profiles", slug=slug)
+
+
+@require_http_methods(["GET", "POST"])
+@operators_only
+def new(request: HttpRequest, slug: str) -> HttpResponse:
+    """Make a profile: the browser sends the first bytes of a file and what was chosen so far."""
+    row, definition = _study_or_404(request, slug)
+    context = {"study": definition, "sample_bytes": SAMPLE_BYTES, "crumbs": _crumbs(definition)}
+    if request.method == "GET":
+        return render(request, "uploads/profile_new.html", context)
+    try:
+        sample = _sample(request)
+    except PreviewError as error:
+        return _form(request, {**context, "refused": str(error)})
+    problems = Problems("")
+    proposal = sent_proposal(dict(request.POST.lists()), sample, definition=definition, problems=problems)
+    found = problems.all()
+    if request.POST.get("action") == "save":
+        found = found + _save(request, proposal, row, definition, is_sound=not found)
+        if not found:
+            return _to(request, reverse("operator:profile", args=[slug, proposal.draft["profile"]["name"]]))
+    return _form(request, context | _mapping(proposal, sample, definition, found))
+
+
+def _save(
+    request: HttpRequest,
+    proposal: Proposal,
+    row: VaultStudy,
+    definition: StudyDefinition,
+    *,
+    is_sound: bool,
+) -> list[Problem]:
+    """Keep the profile, or return what is wrong with it; without `is_sound` only the latter."""
+    try:
+        typed = read_profile(proposal.draft, filename="", definition=definition)
+        if is_sound:
+            create_profile(typed, study=row, by=request.user.get_username())
+            messages.success(request, gettext("The profile was saved. Check a whole file with it now."))
+    except ProfileFileError as error:
+        return error.problems
+    except (ProfileExistsError, StudyClosedError) as error:
+        return [Problem(file="", key="profile.name", rule=str(error))]
+    return []
+
+
+def _mapping(
+    proposal: Proposal, sample: Sample, definition: StudyDefinition, problems: list[Problem]
+) -> dict[str, object]:
+    """What the fragment shows below the file."""
+    columns = preview(sample, proposal.draft, definition=definition)
+    return {
+        "sample": sample,
+        "fields": profile_fields(proposal, sample, definition=definition, problems=problems),
+        "columns": columns,
+        "lines": list(zip(*(column.values for column in columns), strict=True)),
+        "n_problems": len(problems),
+        "was_timestamp": proposal.draft["columns"].get("timestamp", ""),
+    }
+
+
+def _sample(request: HttpRequest) -> Sample:
+    """The first rows of the chosen file."""
+    sent = request.FILES.get("sample")
+    if sent is None:
+        raise PreviewError(gettext("Choose a file first."))
+    data = sent.read(SAMPLE_BYTES)
+    size, delimiter = request.POST.get("size", ""), request.POST.get("delimiter")
+    return read_sample(
+        data,
+        size=int(size) if size.isascii() and size.isdigit() else len(data),
+        delimiter=delimiter if delimiter in DELIMITERS else None,
+    )
+
+
+def _form(request: HttpRequest, context: dict[str, object]) -> HttpResponse:
+    is_fragment = bool(request.htmx)  # type: ignore[attr-defined]
+    return render(
+        request, "uploads/_profile_mapping.html" if is_fragment else "uploads/profile_new.html", context
+    )
+
+
+def _to(request: HttpRequest, address: str) -> HttpResponse:
+    return HttpResponseClientRedirect(address) if request.htmx else redirect(address)  # type: ignore[attr-defined]
+
+
+def _study_or_404(request: HttpRequest, slug: str) -> tuple[VaultStudy, StudyDefinition]:
+    row = vault_study_or_404(request, slug)
+    return row, StudyDefinition.from_json(row.definition)
+
+
+def _batches(profile: ExtractProfile) -> "QuerySet[Batch]":
+    return Batch.objects.filter(study=profile.study_id, profile=profile.name)
+
+
+def _crumbs(definition: StudyDefinition) -> list[tuple[str, str]]:
+    return [
+        (gettext("Uploads"), reverse("operator:studies")),
+        (definition.name, reverse("operator:study", args=[definition.slug])),
+        (gettext("Profiles"), reverse("operator:profiles", args=[definition.slug])),
+    ]

@@ -1,0 +1,90 @@
+"""Whether the vault fits the main database of its zone: after a restore one may be older than the other.
+
+A vault that is newer applies again what is missing. One that is older does not know which rows are in the
+totals already: whatever it added might count twice, and totals hold no history to look it up in. So its study
+stops until databases that fit are there.
+"""
+
+import logging
+from collections.abc import Collection
+from typing import Final
+from uuid import UUID
+
+from mobility.base.errors import StudyStoppedError
+from mobility.vault.models.outbox import VaultPublication
+from mobility.vault.models.subscribers import VaultDay, VaultStudy
+
+log = logging.getLogger(__name__)
+
+# What ends by itself when databases that fit are there. Whether a day has crossed, nothing that can be
+# compared shows: that ends by a decision of people only, and so does what this release does not know.
+PASSING: Final = (VaultStudy.Stopped.AHEAD, VaultStudy.Stopped.CLOSED)
+_AHEAD_WORDS: Final = (
+    "the study is stopped, so that nobody is counted twice: the main database has publications of it that "
+    "this vault does not know, since the vault was restored from an older backup. Restore both from backups "
+    "that fit (docs/backup.md)"
+)
+_PRESENCE_WORDS: Final = (
+    "the study is stopped: it has presence noise and days that are open in the backup. If one of them was "
+    "closed since, closing it again would publish it with the same noise and other counts, and the "
+    "difference would show who opted out. If no day of it was closed since the backup, restore again with "
+    "--no-day-closed-since; otherwise its reports stay as they are, and nothing is added (docs/backup.md)"
+)
+
+
+def why(stopped: str) -> str:
+    """Why a study is stopped, in words, and what to do; `stopped` is what its row says, and not empty."""
+    return _AHEAD_WORDS if stopped in PASSING else _PRESENCE_WORDS
+
+
+def check(study: VaultStudy, known: Collection[UUID]) -> None:
+    """Stop the study if its vault is older than the main database of this zone.
+
+    An analyst server that runs apart stops nothing: see `handover`.
+
+    Parameters
+    ----------
+    known : publications that the main database has; they were read before this is called
+
+    Raises
+    ------
+    StudyStoppedError : nothing may be added to the study now
+    """
+    unknown = set(known) - set(VaultPublication.objects.filter(study=study).values_list("pk", flat=True))
+    # Closing decides first and then forgets publications: of a closed study there is nothing to compare.
+    if not unknown or not VaultStudy.objects.filter(pk=study.pk, certificate__isnull=True).exists():
+        return
+    _stop(study, VaultStudy.Stopped.AHEAD)
+    log.error("study_stopped study=%s unknown=%s", study.slug, len(unknown))
+    raise StudyStoppedError(why(VaultStudy.Stopped.AHEAD))
+
+
+def let_go_on(study: VaultStudy) -> None:
+    """Everything fits: a study that was stopped goes on, unless people have to decide."""
+    if VaultStudy.objects.filter(pk=study.pk).filter(stopped__in=PASSING).update(stopped=""):
+        log.info("study_goes_on study=%s", study.slug)
+    study.refresh_from_db(fields=["stopped"])
+
+
+def stop_noisy() -> list[str]:
+    """Stop open studies with presence noise that could publish a day again after a restore; their slugs.
+
+    The noise of a day depends on the key and the place alone, and that a day has crossed stands in databases
+    that were restored: the same day would cross with the same noise, after opt-outs with other counts.
+    """
+    stopped = []
+    for study in VaultStudy.objects.filter(closed_at=None).order_by("slug"):
+        if study.plan.get("presence") is None:
+            continue
+        closed = VaultDay.objects.filter(study=study, state=VaultDay.State.CLOSED)
+        if max([0, *closed.values_list("day", flat=True)]) < study.definition["days"]:
+            _stop(study, VaultStudy.Stopped.PRESENCE)
+            stopped.append(study.slug)
+            log.warning("study_stopped study=%s presence=True", study.slug)
+    return stopped
+
+
+def _stop(study: VaultStudy, reason: VaultStudy.Stopped) -> None:
+    """Note why a study is stopped; nothing takes the place of what only people can end."""
+    VaultStudy.objects.filter(pk=study.pk, stopped__in=["", *PASSING]).update(stopped=reason)
+    study.refresh_from_db(fields=["stopped"])

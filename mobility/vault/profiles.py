@@ -1,0 +1,42 @@
+"""The profiles of a study by name: those built in, and those that somebody made."""
+
+from mobility.extracts.profiles.definition import BUILT_IN, SUBSCRIBERS, Profile
+from mobility.extracts.profiles.errors import ProfileMissingError
+from mobility.extracts.profiles.typed import TypedProfile
+from mobility.vault.models.profiles import ExtractProfile
+from mobility.vault.models.subscribers import VaultStudy
+from reports.studies.studyfile import StudyDefinition
+
+
+def find_profile(study: VaultStudy, name: str, definition: StudyDefinition | None = None) -> Profile:
+    """Return the profile of that name, compiled.
+
+    Parameters
+    ----------
+    definition : of the study, where the caller has it already
+
+    Raises
+    ------
+    ProfileMissingError : the study has no such profile; names those that it has
+    """
+    definition = definition or StudyDefinition.from_json(study.definition)
+    if name in BUILT_IN and _makes_sense(name, definition):
+        return BUILT_IN[name](definition)
+    row = ExtractProfile.objects.filter(study=study, name=name).first()
+    if row is None:
+        known = ", ".join(profile_names(study, definition))
+        raise ProfileMissingError(f"study {study.slug!r} has no profile {name!r}; profiles: {known}")
+    return TypedProfile.from_json(row.definition).compiled(definition)
+
+
+def profile_names(study: VaultStudy, definition: StudyDefinition | None = None) -> list[str]:
+    """Names of the profiles of a study: those built in first."""
+    definition = definition or StudyDefinition.from_json(study.definition)
+    built_in = [name for name in BUILT_IN if _makes_sense(name, definition)]
+    made = ExtractProfile.objects.filter(study=study).order_by("name").values_list("name", flat=True)
+    return [*built_in, *made]
+
+
+def _makes_sense(name: str, definition: StudyDefinition) -> bool:
+    """Without static indicators there is nothing to learn of subscribers."""
+    return name != SUBSCRIBERS or bool(definition.static_indicators)

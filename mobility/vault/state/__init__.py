@@ -1,0 +1,1 @@
+"""State of a shard: presence, days, answers, visits, as arrays and as bytes."""

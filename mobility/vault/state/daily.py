@@ -1,0 +1,132 @@
+"""Raw values of a day, which are sanitised before they are kept: duration, main cell, zones."""
+
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mobility.extracts.rows.durations import duration_codes
+from mobility.extracts.rows.events import NO_VALUE
+from mobility.extracts.rows.nights import nights_of
+from mobility.vault.sanitise import StudySanitiser
+from mobility.vault.state import positions as places
+from mobility.vault.state.days import DaySightings
+from mobility.vault.state.stays import NO_CELL, PlaceRules, Who, longest_stays
+from reports.studies.studyfile import MAIN_ZONE, NIGHT_ZONE, OF_ZONES, VISIT_DURATION, StudyDefinition
+
+Pseudonyms = NDArray[np.uint64]
+Cells = NDArray[np.uint32]
+Codes = NDArray[np.uint16]
+# A visit is over with the events of its date, a night only with those of the next one.
+Part = Literal["visit", "night"]
+DERIVED_OF: Final[dict[Part, tuple[str, ...]]] = {
+    "visit": (VISIT_DURATION, MAIN_ZONE),
+    "night": (NIGHT_ZONE,),
+}
+
+
+class DailyValues:
+    """What is derived from the events of a day, for one study.
+
+    Parameters
+    ----------
+    definition : as the vault approved it
+    sanitiser : of the study; it knows who answers what
+    """
+
+    def __init__(self, definition: StudyDefinition, sanitiser: StudySanitiser) -> None:
+        self._sanitiser = sanitiser
+        self._derived = [
+            indicator.derive or "" for indicator in definition.indicators if indicator.kind == "daily"
+        ]
+        self._zone_of_cell = _zone_codes(definition)
+        self._nights = nights_of(definition)
+        location = definition.location
+        self._grid_code_of_cell = None if location is None else np.array(location.places, np.uint16)
+        # Everyone reports a place, and on its zone only who is asked.
+        of_day = self._answers(MAIN_ZONE) if location is None else _everyone
+        self.rules: PlaceRules | None = None
+        if of_day is not None or self._nights is not None:
+            self.rules = PlaceRules(of_day=of_day, of_night=self._answers(NIGHT_ZONE), nights=self._nights)
+
+    def main_cells(self, seen: DaySightings, pseudonyms: Pseudonyms) -> Cells:
+        """Cell in which each of the sorted `pseudonyms` stayed longest on the day, uint32 (n,).
+
+        It is the cell's place in the area's registry; NO_CELL of a person who is not asked.
+        """
+        return _cells_of(pseudonyms, *longest_stays(seen.stays))
+
+    def night_cells(self, seen: DaySightings, pseudonyms: Pseudonyms, *, day: int) -> Cells:
+        """As `main_cells`, in the night that begins on the day; the last stay goes on until its end."""
+        until = None if self._nights is None else int(self._nights.end[day - 1])
+        return _cells_of(pseudonyms, *longest_stays(seen.nights, until=until))
+
+    def codes(self, seen: DaySightings, rows: NDArray[np.int64], *, day: int, part: Part) -> Codes:
+        """Raw codes of some of those who were seen, shape (n, daily indicators), in plan order.
+
+        NO_VALUE where there is none, and for every indicator that is not of the `part`.
+        """
+        codes = np.full((len(rows), len(self._derived)), NO_VALUE, np.uint16)
+        for column, derive in enumerate(self._derived):
+            if derive in DERIVED_OF[part]:
+                codes[:, column] = self._codes_of(derive, seen, rows, day=day)
+        return codes
+
+    def grid_codes(self, seen: DaySightings, rows: NDArray[np.int64], *, part: Part) -> Codes | None:
+        """Square of the grid in which the main cell of each lies, shape (n,); None without locations.
+
+        NO_VALUE in the part of the night: a place is reported for the day.
+        """
+        if self._grid_code_of_cell is None:
+            return None
+        if part == "night":
+            return np.full(len(rows), NO_VALUE, np.uint16)
+        return _of_cells(self.main_cells(seen, seen.pseudonym[rows]), self._grid_code_of_cell)
+
+    def _codes_of(self, derive: str, seen: DaySightings, rows: NDArray[np.int64], *, day: int) -> Codes:
+        if derive == VISIT_DURATION:
+            return duration_codes(seen.last[rows] - seen.first[rows])
+        pseudonyms = seen.pseudonym[rows]
+        if derive == MAIN_ZONE:
+            cells = self.main_cells(seen, pseudonyms)
+        else:
+            cells = self.night_cells(seen, pseudonyms, day=day)
+        return _of_cells(cells, self._zone_of_cell)
+
+    def _answers(self, derive: str) -> Who | None:
+        """Who answers the indicator of that kind; None if there is none."""
+        if derive not in self._derived:
+            return None
+        column = self._derived.index(derive)
+
+        def answers(pseudonyms: Pseudonyms) -> NDArray[np.bool_]:
+            is_asked = np.zeros(len(pseudonyms), np.bool_)
+            is_asked[list(self._sanitiser.places(pseudonyms, kind="daily"))[column].rows] = True
+            return is_asked
+
+        return answers
+
+
+def _everyone(pseudonyms: Pseudonyms) -> NDArray[np.bool_]:
+    return np.ones(len(pseudonyms), np.bool_)
+
+
+def _zone_codes(definition: StudyDefinition) -> Codes:
+    """Code of the zone of each cell of the registry; NO_VALUE outside all zones. Empty if nobody asks."""
+    if definition.area is None or not any(each.derive in OF_ZONES for each in definition.indicators):
+        return np.empty(0, np.uint16)
+    code_of = {zone: code for code, zone in enumerate(definition.area.zones)}
+    return np.array([code_of.get(cell.zone or "", NO_VALUE) for cell in definition.area.cells], np.uint16)
+
+
+def _of_cells(cells: Cells, code_of_cell: Codes) -> Codes:
+    """Code of each cell; NO_VALUE of NO_CELL."""
+    is_known = cells != NO_CELL
+    return np.where(is_known, code_of_cell[np.where(is_known, cells, 0)], NO_VALUE)
+
+
+def _cells_of(pseudonyms: Pseudonyms, people: Pseudonyms, cells: Cells) -> Cells:
+    found = np.full(len(pseudonyms), NO_CELL, np.uint32)
+    theirs, mine = places.shared_rows(people, pseudonyms)
+    found[mine] = cells[theirs]
+    return found

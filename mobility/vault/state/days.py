@@ -1,0 +1,154 @@
+"""State of one shard on one day: what is needed to merge files that arrive later. It dies at day close."""
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mobility.extracts.rows.events import NO_VALUE
+from mobility.vault.kernels import keep_first, places_by_key, put_rows, scatter, scatter_rows
+from mobility.vault.state import positions as places
+from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack_columns
+from mobility.vault.state.stays import N_COLUMNS, Whereabouts, merge_whereabouts
+from mobility.vault.state.visits import GroupedEvents, Visits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaySightings:
+    """Everyone seen on a day, visitor or not, sorted.
+
+    pseudonym : uint64 (n,) ; first, last : uint32 (n,), seconds since the clock's origin
+    static : uint16 (n, words); sanitised reports, never raw values
+    stays, nights : where people were on that day, and in the night that begins on it; nothing in a study that
+        derives nothing from places. Those of a night need not have been seen by day
+    """
+
+    pseudonym: NDArray[np.uint64]
+    first: NDArray[np.uint32]
+    last: NDArray[np.uint32]
+    static: NDArray[np.uint16]
+    stays: Whereabouts = field(default_factory=Whereabouts.empty)
+    nights: Whereabouts = field(default_factory=Whereabouts.empty)
+
+    @classmethod
+    def empty(cls, *, words: int) -> Self:
+        return cls(
+            pseudonym=np.empty(0, np.uint64),
+            first=np.empty(0, np.uint32),
+            last=np.empty(0, np.uint32),
+            static=np.empty((0, words), np.uint16),
+        )
+
+    def __len__(self) -> int:
+        return len(self.pseudonym)
+
+    def take(self, rows: NDArray[np.int64] | slice) -> "DaySightings":
+        """Some of those who were seen; where they were is left out."""
+        return DaySightings(
+            pseudonym=self.pseudonym[rows],
+            first=self.first[rows],
+            last=self.last[rows],
+            static=self.static[rows],
+        )
+
+    def without(self, pseudonyms: NDArray[np.uint64]) -> "DaySightings":
+        """Those that are not among the sorted `pseudonyms`."""
+        return replace(
+            self.take(places.other_rows(self.pseudonym, pseudonyms)),
+            stays=self.stays.without(pseudonyms),
+            nights=self.nights.without(pseudonyms),
+        )
+
+    def pack(self) -> bytes:
+        """Compressed bytes that `unpack` reads; they must be sealed before they are stored."""
+        columns = [steps(self.pseudonym), self.first, self.last - self.first, *self.static.T]
+        if len(self.stays) or len(self.nights):
+            columns += [*self.stays.columns(), *self.nights.columns()]
+        return pack_columns(columns)
+
+    @classmethod
+    def unpack(cls, packed: bytes, *, words: int) -> Self:
+        differences, first, stay, *others = unpack_columns(packed)
+        static, whereabouts = others[:words], others[words:]
+        sightings = cls(
+            pseudonym=from_steps(differences),
+            first=first,
+            last=first + stay,
+            static=np.empty((len(first), words), np.uint16),
+        )
+        for word, column in enumerate(static):
+            sightings.static[:, word] = column
+        if not whereabouts:
+            return sightings
+        return replace(
+            sightings,
+            stays=Whereabouts.of_columns(whereabouts[:N_COLUMNS]),
+            nights=Whereabouts.of_columns(whereabouts[N_COLUMNS:]),
+        )
+
+
+def sightings_by_day(visits: Visits, static: NDArray[np.uint16]) -> dict[int, DaySightings]:
+    """Who was seen on each day that has anybody.
+
+    Parameters
+    ----------
+    static : uint16 (subscribers, words); sanitised reports of those who have visits, in rising order
+    """
+    by_day, ends = places_by_key(visits.day, 256)
+    is_new = np.diff(visits.pseudonym, prepend=~visits.pseudonym[:1]) != 0
+    ordered = DaySightings(
+        pseudonym=scatter(visits.pseudonym, by_day),
+        first=scatter(visits.first, by_day),
+        last=scatter(visits.last, by_day),
+        static=scatter_rows(static[np.cumsum(is_new) - 1], by_day),
+    )
+    starts = ends - np.diff(ends, prepend=0)
+    return {
+        int(day): ordered.take(slice(int(starts[day]), int(ends[day])))
+        for day in np.flatnonzero(ends > starts)
+    }
+
+
+def day_states(grouped: GroupedEvents, static: NDArray[np.uint16]) -> dict[int, DaySightings]:
+    """What a batch says about each day and the night that begins on it.
+
+    Parameters
+    ----------
+    static : as for `sightings_by_day`
+    """
+    found = sightings_by_day(grouped.visits, static)
+    nobody = DaySightings.empty(words=static.shape[1])
+    for day in grouped.stays.keys() | grouped.nights.keys():
+        found[day] = replace(
+            found.get(day, nobody),
+            stays=grouped.stays.get(day, nobody.stays),
+            nights=grouped.nights.get(day, nobody.nights),
+        )
+    return found
+
+
+def merge_sightings(earlier: DaySightings, later: DaySightings) -> DaySightings:
+    """Both together: the span from the first to the last event, the answer that came first, all places."""
+    return replace(
+        _merged_spans(earlier, later),
+        stays=merge_whereabouts(earlier.stays, later.stays),
+        nights=merge_whereabouts(earlier.nights, later.nights),
+    )
+
+
+def _merged_spans(earlier: DaySightings, later: DaySightings) -> DaySightings:
+    if not len(earlier) or not len(later):
+        return earlier if len(earlier) else later
+    pseudonym, (before, after) = places.union([earlier.pseudonym, later.pseudonym])
+    n, words = len(pseudonym), earlier.static.shape[1]
+    first = np.full(n, np.iinfo(np.uint32).max, np.uint32)
+    first[before] = earlier.first
+    first[after] = np.minimum(first[after], later.first)
+    last = np.zeros(n, np.uint32)
+    last[before] = earlier.last
+    last[after] = np.maximum(last[after], later.last)
+    static = np.full((n, words), NO_VALUE, np.uint16)
+    put_rows(static, before, earlier.static)
+    keep_first(static, after, later.static, np.arange(words))
+    return DaySightings(pseudonym=pseudonym, first=first, last=last, static=static)

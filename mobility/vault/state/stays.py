@@ -1,0 +1,219 @@
+"""Where people were: the last event of each quarter-hour, and from these the cell of the longest stay.
+
+What is kept of two files is what is kept of both as one, whatever their order and however often a row comes:
+of each quarter-hour the latest event, and of one second the smallest code (docs/adr/0012-main-cell.md).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from mobility.extracts.rows.events import Events
+from mobility.extracts.rows.grouping import QUARTER_S, last_in_quarters, partition, ranges_of
+from mobility.extracts.rows.nights import Nights
+from mobility.vault.kernels import places_by_key, scatter
+from mobility.vault.state import positions as places
+from mobility.vault.state.columns import Column, from_steps, steps
+
+NO_CELL: Final = np.uint32(0xFFFFFFFF)
+N_COLUMNS: Final = 3
+Pseudonyms = NDArray[np.uint64]
+Who = Callable[[Pseudonyms], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whereabouts:
+    """Where people were last seen in each quarter-hour of a day or of a night, sorted by person and time.
+
+    pseudonym : uint64 (n,), rising; as often as there are quarter-hours in which the person was seen
+    second : uint32 (n,), since the clock's origin ; cell : uint32 (n,), code of the cell
+    """
+
+    pseudonym: Pseudonyms
+    second: NDArray[np.uint32]
+    cell: NDArray[np.uint32]
+
+    @classmethod
+    def empty(cls) -> Self:
+        return cls(
+            pseudonym=np.empty(0, np.uint64), second=np.empty(0, np.uint32), cell=np.empty(0, np.uint32)
+        )
+
+    def __len__(self) -> int:
+        return len(self.pseudonym)
+
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> "Whereabouts":
+        return Whereabouts(pseudonym=self.pseudonym[rows], second=self.second[rows], cell=self.cell[rows])
+
+    def without(self, pseudonyms: Pseudonyms) -> "Whereabouts":
+        """Those of people who are not among the sorted `pseudonyms`."""
+        return self.take(places.other_rows(self.pseudonym, pseudonyms))
+
+    def columns(self) -> list[Column]:
+        """What `of_columns` reads, N_COLUMNS of them."""
+        return [steps(self.pseudonym), self.second, self.cell]
+
+    @classmethod
+    def of_columns(cls, columns: list[Column]) -> Self:
+        differences, second, cell = columns
+        return cls(pseudonym=from_steps(differences), second=second, cell=cell)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceRules:
+    """What is kept of where people are; a study that derives nothing from places has no such rules.
+
+    of_day : whose cells of the day are kept; None = nobody's
+    of_night : whose cells of the night are kept; nights : when they are
+    """
+
+    of_day: Who | None
+    of_night: Who | None
+    nights: Nights | None
+
+
+def whereabouts_by_day(events: Events, day: NDArray[np.uint8], *, of_whom: Who) -> dict[int, Whereabouts]:
+    """What is kept of some events, for each day that has any.
+
+    Parameters
+    ----------
+    day : uint8 (n,); the day to which each event counts, 0 = none
+    """
+    rows = np.flatnonzero(day)
+    n = len(rows)
+    pseudonym = events.pseudonym[rows]
+    low, width, n_ranges = ranges_of(pseudonym)
+    no_codes = np.empty((n, 0), np.uint16)
+    records, ends = partition(
+        pseudonym, events.second[rows], events.cell[rows], day[rows], no_codes, low, width, n_ranges
+    )
+    seen, days = np.empty(n, np.uint64), np.empty(n, np.uint8)
+    second, cell = np.empty(n, np.uint32), np.empty(n, np.uint32)
+    n_kept = last_in_quarters(records, ends, low, width, seen, days, second, cell)
+    kept = Whereabouts(pseudonym=seen[:n_kept], second=second[:n_kept], cell=cell[:n_kept])
+    is_wanted = of_whom(kept.pseudonym)
+    return _by_day(kept.take(is_wanted), days[:n_kept][is_wanted])
+
+
+def _by_day(kept: Whereabouts, day: NDArray[np.uint8]) -> dict[int, Whereabouts]:
+    by_day, ends = places_by_key(day, 256)
+    ordered = Whereabouts(
+        pseudonym=scatter(kept.pseudonym, by_day),
+        second=scatter(kept.second, by_day),
+        cell=scatter(kept.cell, by_day),
+    )
+    starts = ends - np.diff(ends, prepend=0)
+    return {
+        int(day): ordered.take(slice(int(starts[day]), int(ends[day])))
+        for day in np.flatnonzero(ends > starts)
+    }
+
+
+def join_whereabouts(parts: list[dict[int, Whereabouts]]) -> dict[int, Whereabouts]:
+    """Those of the pieces of a shard, in rising order of pseudonyms, as one."""
+    found: dict[int, Whereabouts] = {}
+    for day in sorted({day for part in parts for day in part}):
+        of_day = [part[day] for part in parts if day in part]
+        found[day] = Whereabouts(
+            pseudonym=np.concatenate([part.pseudonym for part in of_day]),
+            second=np.concatenate([part.second for part in of_day]),
+            cell=np.concatenate([part.cell for part in of_day]),
+        )
+    return found
+
+
+def merge_whereabouts(one: Whereabouts, other: Whereabouts) -> Whereabouts:
+    """What is kept of both together."""
+    if not len(one) or not len(other):
+        return one if len(one) else other
+    n = len(one) + len(other)
+    merged = Whereabouts(
+        pseudonym=np.empty(n, np.uint64), second=np.empty(n, np.uint32), cell=np.empty(n, np.uint32)
+    )
+    n_kept = _merge(
+        one.pseudonym, one.second, one.cell, other.pseudonym, other.second, other.cell,
+        merged.pseudonym, merged.second, merged.cell,
+    )  # fmt: skip
+    return merged.take(slice(n_kept))
+
+
+def longest_stays(seen: Whereabouts, *, until: int | None = None) -> tuple[Pseudonyms, NDArray[np.uint32]]:
+    """Everyone who is there, sorted, and the cell in which each stayed longest (the smallest code in a tie).
+
+    A stay lasts from an event to the next one that is kept; in seconds, so that every second counts once.
+
+    Parameters
+    ----------
+    until : second at which the last stay ends; None = with its event, as a visit does
+    """
+    people, cells = np.empty(len(seen), np.uint64), np.empty(len(seen), np.uint32)
+    n = _longest(seen.pseudonym, seen.second, seen.cell, -1 if until is None else until, people, cells)
+    return people[:n], cells[:n]
+
+
+@numba.njit(cache=True, nogil=True)
+def _merge(  # type: ignore[no-untyped-def]
+    who, when, where, other_who, other_when, other_where, merged_who, merged_when, merged_where
+):
+    """Write both in order, the later one of a quarter-hour only; how many these are."""
+    i, j, n = 0, 0, 0
+    while i < len(who) or j < len(other_who):
+        if j == len(other_who):
+            is_first = True
+        elif i == len(who):
+            is_first = False
+        elif who[i] != other_who[j]:
+            is_first = who[i] < other_who[j]
+        else:
+            # Of one second the smallest code comes first, and nothing of that second replaces it.
+            is_first = when[i] < other_when[j] or (when[i] == other_when[j] and where[i] <= other_where[j])
+        if is_first:
+            person, second, cell = who[i], when[i], where[i]
+            i += 1
+        else:
+            person, second, cell = other_who[j], other_when[j], other_where[j]
+            j += 1
+        is_new = (
+            n == 0 or person != merged_who[n - 1] or second // QUARTER_S != merged_when[n - 1] // QUARTER_S
+        )
+        if is_new:
+            n += 1
+        if is_new or second > merged_when[n - 1]:
+            merged_who[n - 1], merged_when[n - 1], merged_where[n - 1] = person, second, cell
+    return n
+
+
+@numba.njit(cache=True, nogil=True)
+def _longest(who, when, where, until, people, cells):  # type: ignore[no-untyped-def]
+    n, start = 0, 0
+    while start < len(who):
+        end = start + 1
+        while end < len(who) and who[end] == who[start]:
+            end += 1
+        longest = np.int64(-1)
+        for i in range(start, end):  # a hundred quarter-hours at most
+            if _is_among(where, start, i):
+                continue
+            stay = np.int64(0)
+            for j in range(i, end):
+                if where[j] == where[i]:
+                    left_at = np.int64(when[j + 1]) if j + 1 < end else max(until, np.int64(when[j]))
+                    stay += left_at - np.int64(when[j])
+            if stay > longest or (stay == longest and where[i] < cells[n]):
+                longest, cells[n] = stay, where[i]
+        people[n] = who[start]
+        n += 1
+        start = end
+    return n
+
+
+@numba.njit(cache=True, nogil=True)
+def _is_among(where, start, i):  # type: ignore[no-untyped-def]
+    """Whether the cell at `i` stands between `start` and it too."""
+    while start < i and where[start] != where[i]:
+        start += 1
+    return start < i

@@ -1,0 +1,217 @@
+"""A study as the pipeline works with it: the approved definition and plan, and the keys that open it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp import PlanSpec
+from ldp.estimation.tallies import Delta
+from ldp.kernels.entropy import KeyedPrf, derive_subkey
+from mobility.base.errors import (
+    KeyAwayError,
+    KeyDestroyedError,
+    KeyMissingError,
+    StudyClosedError,
+    StudyMissingError,
+    StudyStoppedError,
+)
+from mobility.extracts.profiles import Profile
+from mobility.extracts.rows.rows import RowCoder
+from mobility.vault import consistency as fitting
+from mobility.vault.keystore import keystore
+from mobility.vault.models.outbox import OutboxDelta
+from mobility.vault.models.subscribers import (
+    AnswerShard,
+    DayState,
+    OptOutShard,
+    PresenceShard,
+    VaultDay,
+    VaultStudy,
+)
+from mobility.vault.optouts import OptOuts
+from mobility.vault.sanitise import StudySanitiser
+from mobility.vault.sealing import seal, unseal
+from mobility.vault.state.answers import KnownAnswers
+from mobility.vault.state.daily import DailyValues
+from mobility.vault.state.days import DaySightings
+from mobility.vault.state.presence import Presence
+from mobility.vault.state.subscribers import SubscriberCoder
+from reports.privacy.statement.document import closed_on
+from reports.studies.studyfile import StudyDefinition
+
+
+def find_study(slug: str) -> VaultStudy:
+    """The study of that slug.
+
+    Raises
+    ------
+    StudyMissingError
+    """
+    study = VaultStudy.objects.filter(slug=slug).first()
+    if study is None:
+        known = ", ".join(VaultStudy.objects.order_by("slug").values_list("slug", flat=True)) or "none yet"
+        raise StudyMissingError(f"no study {slug!r}; studies: {known}")
+    return study
+
+
+@dataclass(frozen=True)
+class OpenStudy:
+    """A study with its key read from the keystore."""
+
+    row: VaultStudy
+    master_key: bytes
+
+    @cached_property
+    def definition(self) -> StudyDefinition:
+        return StudyDefinition.from_json(self.row.definition)
+
+    @cached_property
+    def plan(self) -> PlanSpec:
+        return PlanSpec.from_json(self.row.plan)
+
+    @cached_property
+    def prf(self) -> KeyedPrf:
+        return KeyedPrf(derive_subkey(self.master_key, purpose="sanitise"))
+
+    @cached_property
+    def sanitiser(self) -> StudySanitiser:
+        return StudySanitiser(self.plan, prf=self.prf)
+
+    @cached_property
+    def daily(self) -> DailyValues:
+        return DailyValues(self.definition, self.sanitiser)
+
+    @cached_property
+    def content_key(self) -> bytes:
+        """Files are recognised by a keyed hash: without the key it tells nothing of them."""
+        return derive_subkey(self.master_key, purpose="content", length=32)
+
+    @cached_property
+    def _presence_key(self) -> bytes:
+        return derive_subkey(self.master_key, purpose="presence", length=32)
+
+    @cached_property
+    def pseudonym_key(self) -> bytes:
+        return derive_subkey(self.master_key, purpose="pseudonym")
+
+    def row_coder(self, profile: Profile, *, is_blind: bool = False) -> RowCoder:
+        """Of files of events; a blind one does not know who has opted out, which merging looks at."""
+        closed = VaultDay.objects.filter(study=self.row, state=VaultDay.State.CLOSED)
+        return RowCoder(
+            self.definition,
+            self.plan,
+            profile=profile,
+            pseudonym_key=self.pseudonym_key,
+            prf=self.prf,
+            closed_days=frozenset(closed.values_list("day", flat=True)),
+            opted_out=self.opted_out(is_blind=is_blind),
+        )
+
+    def subscriber_coder(self, profile: Profile, *, is_blind: bool = False) -> SubscriberCoder:
+        """Of files of attributes; as `row_coder`."""
+        return SubscriberCoder(
+            profile,
+            sanitiser=self.sanitiser,
+            pseudonym_key=self.pseudonym_key,
+            opted_out=self.opted_out(is_blind=is_blind),
+        )
+
+    def opted_out(self, *, is_blind: bool = False) -> NDArray[np.uint64]:
+        """Pseudonyms that must not be counted, sorted: shards are ranges of them. None if `is_blind`."""
+        known = OptOutShard.objects.filter(study=self.row).order_by("shard")
+        rows = [] if is_blind else known
+        parts = [self.unseal_opt_outs(row).pseudonym for row in rows]
+        return np.concatenate([np.empty(0, np.uint64), *parts])
+
+    def seal_presence(self, presence: Presence, version: int, *, shard: int) -> bytes:
+        return seal(
+            presence.pack(), key=self._presence_key, context=self._context("presence", shard, version)
+        )
+
+    def unseal_presence(self, row: PresenceShard | None) -> Presence:
+        if row is None:
+            return Presence.empty(self.sanitiser)
+        context = self._context("presence", row.shard, row.version)
+        packed = unseal(bytes(row.blob), key=self._presence_key, context=context)
+        return Presence.unpack(packed, self.sanitiser)
+
+    def seal_day(self, sightings: DaySightings, version: int, *, day: int, shard: int) -> bytes:
+        context = self._context(f"day-{day}", shard, version)
+        return seal(sightings.pack(), key=self._presence_key, context=context)
+
+    def unseal_day(self, row: DayState | None) -> DaySightings:
+        words = self.sanitiser.words("static")
+        if row is None:
+            return DaySightings.empty(words=words)
+        context = self._context(f"day-{row.day}", row.shard, row.version)
+        return DaySightings.unpack(
+            unseal(bytes(row.blob), key=self._presence_key, context=context), words=words
+        )
+
+    def seal_answers(self, answers: KnownAnswers, version: int, *, shard: int) -> bytes:
+        return seal(answers.pack(), key=self._presence_key, context=self._context("answers", shard, version))
+
+    def unseal_answers(self, row: AnswerShard | None) -> KnownAnswers:
+        words = self.sanitiser.words("static")
+        if row is None:
+            return KnownAnswers.empty(words=words)
+        context = self._context("answers", row.shard, row.version)
+        return KnownAnswers.unpack(
+            unseal(bytes(row.blob), key=self._presence_key, context=context), words=words
+        )
+
+    def seal_opt_outs(self, people: OptOuts, version: int, *, shard: int) -> bytes:
+        return seal(people.pack(), key=self._presence_key, context=self._context("opt-outs", shard, version))
+
+    def unseal_opt_outs(self, row: OptOutShard | None) -> OptOuts:
+        if row is None:
+            return OptOuts.empty()
+        context = self._context("opt-outs", row.shard, row.version)
+        return OptOuts.unpack(unseal(bytes(row.blob), key=self._presence_key, context=context))
+
+    def seal_delta(self, delta: Delta, *, batch: UUID, shard: int) -> bytes:
+        """Seal what waits to be merged: of a few subscribers it would tell too much."""
+        return seal(delta.pack(), key=self._presence_key, context=self._context(f"outbox-{batch}", shard, 0))
+
+    def unseal_delta(self, row: OutboxDelta) -> Delta:
+        context = self._context(f"outbox-{row.batch_id}", row.shard, 0)
+        return Delta.unpack(unseal(bytes(row.delta), key=self._presence_key, context=context))
+
+    def _context(self, what: str, shard: int, version: int) -> str:
+        # The version is part of it: an old blob put back into a newer row does not open.
+        return f"{self.row.slug}/{what}/{shard}/{version}"
+
+
+def open_study(row: VaultStudy) -> OpenStudy:
+    """Read the study's key.
+
+    Raises
+    ------
+    StudyClosedError : the study was closed
+    StudyStoppedError : after a restore it does not fit what analysts have
+    KeyDestroyedError : its key was destroyed
+    KeyAwayError : no keystore is mounted, or another one, or the key was lost or damaged
+    """
+    if row.closed_at is None:
+        if row.stopped:
+            raise StudyStoppedError(fitting.why(row.stopped))
+        try:
+            return OpenStudy(row=row, master_key=keystore().read(row.key_id))
+        except KeyMissingError as error:
+            row.refresh_from_db(fields=["closed_at"])  # it may have been closed since the row was read
+            if row.closed_at is None:
+                if isinstance(error, KeyDestroyedError):
+                    raise
+                raise KeyAwayError(error) from None
+    raise closed_error(row.closed_at)
+
+
+def closed_error(at: datetime) -> StudyClosedError:
+    """Why nothing can be added to a study that was closed."""
+    return StudyClosedError(
+        f"the study was closed on {closed_on(at)}: its key is destroyed, and nothing can be added"
+    )

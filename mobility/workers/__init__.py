@@ -1,0 +1,1 @@
+"""Workers and their broker: queues, signs of life, transport."""

@@ -1,0 +1,1 @@
+"""People, roles, grants and the rule of two persons. Sign-in is in mobility.signin."""

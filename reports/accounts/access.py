@@ -1,0 +1,51 @@
+"""Who reads reports, and how a page finds what its address names."""
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest
+
+from reports.studies.models import Indicator, Study
+from reports.studies.policies import (
+    EXPORTERS,
+    OPENERS,
+    READERS,
+    SEES_ALL,
+    Somebody,
+    require_role,
+    roles_of,
+    studies_for,
+    study_for,
+)
+
+readers_only = require_role(*READERS)
+exporters_only = require_role(*EXPORTERS)
+openers_only = require_role(*OPENERS)
+
+
+def sees_all(user: Somebody) -> bool:
+    """Whether every study is open to an account, so that each may be named."""
+    return bool(roles_of(user) & SEES_ALL)
+
+
+def account(request: HttpRequest) -> User:
+    """The account that asks; strangers get 404."""
+    if not isinstance(request.user, User):
+        raise Http404
+    return request.user
+
+
+def study_or_404(request: HttpRequest, slug: str) -> Study:
+    """The study of a report page, if it is open to the account that asks."""
+    return study_for(request.user, slug, *READERS)
+
+
+def readable(request: HttpRequest) -> QuerySet[Study]:
+    """Studies whose report pages are open to the account that asks."""
+    return studies_for(request.user, *READERS)
+
+
+def indicator_or_404(slug: str, *, among: list[Indicator]) -> Indicator:
+    for indicator in among:
+        if indicator.slug == slug:
+            return indicator
+    raise Http404

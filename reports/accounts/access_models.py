@@ -1,0 +1,111 @@
+"""How reports leave the pages: tokens of programs, links for people without an account, saved views.
+
+Of a token and of a link only a digest is kept: whoever reads the database can open nothing with it.
+"""
+
+from datetime import date
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from reports.studies.models import Indicator, Study
+
+
+class Opening(models.Model):
+    """What tokens and links have in common: a digest, an end, and a way to end it at once."""
+
+    digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the token")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+        ordering = ["-created_at", "-pk"]
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it opens anything now, if its maker may still read."""
+        return self.revoked_at is None and self.expires_at > timezone.now()
+
+
+class ApiToken(Opening):
+    """Lets a program read what its owner reads: one study, or all of them."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=80)
+    # Not SET_NULL: a token of a study that is deleted must not open all the others.
+    study = models.ForeignKey(
+        Study, null=True, blank=True, on_delete=models.CASCADE, related_name="+", help_text="empty: all"
+    )
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta(Opening.Meta):
+        pass
+
+    def __str__(self) -> str:
+        return f"{self.owner} token {self.name}"
+
+
+class ShareLink(Opening):
+    """Shows one report to whoever has its address."""
+
+    indicator = models.ForeignKey(Indicator, on_delete=models.CASCADE, related_name="+")
+    query = models.CharField(max_length=500, help_text="what stands behind the ? of the report's address")
+    first_day = models.DateField()
+    last_day = models.DateField()
+    note = models.CharField(max_length=80, blank=True, help_text="for whom")
+    password = models.CharField(max_length=128, blank=True, help_text="hashed; empty: none is asked for")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="share_links"
+    )
+
+    reads = models.PositiveBigIntegerField(default=0, help_text="times that the report was shown")
+    reads_recorded = models.PositiveBigIntegerField(default=0, help_text="of them, those in the ledger")
+
+    class Meta(Opening.Meta):
+        constraints = [
+            models.CheckConstraint(
+                name="share_link_days_ordered", condition=models.Q(first_day__lte=models.F("last_day"))
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.created_by} shares {self.indicator}"
+
+    @property
+    def days(self) -> tuple[date, date]:
+        """First and last day of the shared window."""
+        return self.first_day, self.last_day
+
+
+class ShareView(models.Model):
+    """An hour in which a shared report was shown, or a wrong password. Nothing of the visitor is kept."""
+
+    link = models.ForeignKey(ShareLink, on_delete=models.CASCADE, related_name="views")
+    at = models.DateTimeField(auto_now_add=True)
+    is_granted = models.BooleanField(help_text="false: the password was wrong")
+
+    class Meta:
+        ordering = ["-at", "-pk"]
+        indexes = [models.Index(fields=["link", "at"], name="share_view_link_at")]
+
+    def __str__(self) -> str:
+        return f"view of {self.link_id}"
+
+
+class SavedView(models.Model):
+    """A report page that a person comes back to."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
+    name = models.CharField(max_length=80)
+    address = models.CharField(max_length=1000, help_text="path and query of a page of this site")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="saved_view_name_once")]
+
+    def __str__(self) -> str:
+        return f"{self.owner} view {self.name}"

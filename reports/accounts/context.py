@@ -1,0 +1,21 @@
+"""What every page knows."""
+
+from django.conf import settings
+from django.http import HttpRequest
+
+
+def site(request: HttpRequest) -> dict[str, object]:
+    """Roles of the visitor, and what pages may offer to them."""
+    from reports.studies import policies
+
+    roles = policies.roles_of(request.user)
+    has_reports = settings.HAS_REPORTS
+    return {
+        "roles": roles,
+        "has_reports": has_reports,
+        "analyst_url": settings.MOBILITY_ANALYST_URL,
+        "is_reader": has_reports and bool(roles & policies.READERS),
+        "is_overseer": bool(roles & policies.OVERSEERS),
+        "may_export": has_reports and bool(roles & policies.EXPORTERS),
+        "may_open": has_reports and bool(roles & policies.OPENERS),
+    }

@@ -1,0 +1,98 @@
+"""Who can see what, until when: as a page and as a file."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from reports.accounts.matrix import Account, Matrix, access_matrix
+from reports.accounts.texts import ROLE_MEANINGS, ROLE_WORDS, role_words
+from reports.exports.records import CONTENT_TYPES, csv_text
+from reports.studies.models import Study
+from reports.studies.policies import OVERSEERS, require_role
+
+overseers_only = require_role(*OVERSEERS)
+COLUMNS = (
+    "study", "account", "way", "role", "name", "report", "password", "until_utc", "last_used_utc"
+)  # fmt: skip
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
+
+
+@require_safe
+@overseers_only
+@never_cache
+def matrix(request: HttpRequest) -> HttpResponse:
+    """Accounts against studies, and the tokens and links that open each study."""
+    everything = Study.objects.order_by("-first_day", "slug")
+    chosen = request.GET.get("study", "")
+    found = access_matrix(_asked(everything, chosen))
+    context = {
+        "matrix": found,
+        "rows": [_row(each, found.studies) for each in found.accounts],
+        "choices": list(everything.values_list("slug", "name")),
+        "chosen": chosen,
+        "roles": [(str(words), str(ROLE_MEANINGS[role])) for role, words in ROLE_WORDS.items()],
+        "crumbs": [(gettext("People"), reverse("people:people"))],
+    }
+    return render(request, "accounts/matrix.html", context)
+
+
+@require_safe
+@overseers_only
+@never_cache
+def matrix_file(request: HttpRequest) -> HttpResponse:
+    """The same as CSV: a row for each way into a study."""
+    found = access_matrix(_asked(Study.objects.order_by("slug"), request.GET.get("study", "")))
+    text = csv_text(COLUMNS, _records(found))
+    disposition = f'attachment; filename="who-can-see-what-{datetime.now(UTC):%Y-%m-%d}.csv"'
+    return HttpResponse(text, content_type=CONTENT_TYPES["csv"], headers={"Content-Disposition": disposition})
+
+
+def _asked(studies: QuerySet[Study], slug: str) -> QuerySet[Study]:
+    return studies.filter(slug=slug) if slug else studies
+
+
+def _row(found: Account, studies: tuple[Study, ...]) -> dict[str, Any]:
+    cells = [
+        (study, [(str(ROLE_WORDS[right.role]), right.until) for right in found.rights[study.pk]])
+        for study in studies
+    ]
+    return {"person": found.user, "role_words": role_words(found.roles), "cells": cells}
+
+
+def _records(found: Matrix) -> Iterator[tuple[str, ...]]:
+    for study in found.studies:
+        for each in found.accounts:
+            for right in each.rights[study.pk]:
+                last = each.user.last_login
+                yield _plain(
+                    study.slug, each.user.get_username(), "account", right.role.value, "", "", "",
+                    _day(right.until), _moment(last),
+                )  # fmt: skip
+        for opening in found.openings:
+            if opening.study == study:
+                yield _plain(
+                    study.slug, opening.maker.get_username(), opening.kind, "", opening.name,
+                    opening.report, "yes" if opening.is_locked else "no" if opening.kind == "link" else "",
+                    _moment(opening.until), _moment(opening.last_used),
+                )  # fmt: skip
+
+
+def _plain(*values: str) -> tuple[str, ...]:
+    """Texts that no spreadsheet takes for a formula: names are what people typed."""
+    return tuple(f"'{value}" if value.startswith(FORMULA) else value for value in values)
+
+
+def _day(day: date | None) -> str:
+    return "" if day is None else day.isoformat()
+
+
+def _moment(moment: datetime | None) -> str:
+    return "" if moment is None else moment.astimezone(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,85 @@
+"""The API in words: a plain page, made from the same description that programs read."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from reports.accounts.access import exporters_only, readable
+from reports.studies.models import Indicator, Study
+
+
+@require_safe
+@exporters_only
+def docs(request: HttpRequest) -> HttpResponse:
+    """All operations with their parameters, and an address of each to try."""
+    from reports.api.site import api  # its framework is imported when somebody asks
+
+    document = api.document()
+    example = (
+        Indicator.objects.filter(study__in=readable(request))
+        .select_related("study")
+        .order_by("-study__first_day", "position")
+        .first()
+    )
+    located = readable(request).filter(plans__location_tally__isnull=False).order_by("-first_day").first()
+    context = {
+        "operations": [
+            _operation(path, methods["get"], try_url=_filled(path, example, located=located))
+            for path, methods in document["paths"].items()
+        ],
+        "root": request.build_absolute_uri(reverse("reading:root")),
+        "example": example,
+        "crumbs": [(gettext("Studies"), reverse("reports:studies"))],
+    }
+    return render(request, "api/api.html", context)
+
+
+def _operation(path: str, found: dict[str, Any], *, try_url: str) -> dict[str, Any]:
+    parameters = [
+        {
+            "name": parameter["name"],
+            "text": parameter.get("description", ""),
+            "values": _values(parameter["schema"]),
+        }
+        for parameter in found["parameters"]
+        if parameter["in"] == "query"
+    ]
+    return {
+        "name": found["operationId"],
+        "summary": found["summary"],
+        "description": found.get("description", ""),
+        "path": path,
+        "parameters": parameters,
+        "try_url": try_url,
+    }
+
+
+def _filled(path: str, example: Indicator | None, *, located: Study | None) -> str:
+    """The address with a study and an indicator of this site in it; empty when there is none.
+
+    Parameters
+    ----------
+    located : a study with reported places
+    """
+    if "/places" in path:
+        return "" if located is None else path.replace("{study}", located.slug)
+    if example is None:
+        return "" if "{" in path else path
+    return path.replace("{study}", example.study.slug).replace("{indicator}", example.slug)
+
+
+def _values(schema: dict[str, Any]) -> str:
+    """Which values a parameter takes, as short as people write it."""
+    if "enum" in schema:
+        return " | ".join(schema["enum"])
+    if "anyOf" in schema:
+        return _values(schema["anyOf"][0])
+    if schema.get("format") == "date":
+        return "YYYY-MM-DD"
+    if schema.get("type") == "integer":
+        return f"{schema['minimum']}..{schema['maximum']}"
+    return str(schema.get("type", ""))

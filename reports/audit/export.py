@@ -1,0 +1,38 @@
+"""The ledger as a file of JSON Lines: an entry in each line, the signed head in the last one."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from reports.ledger.check import HEAD, left_out_line, line_of
+from reports.ledger.models import LedgerEntry, LedgerHead
+
+ROWS_AT_ONCE = 2000
+
+
+def ledger_lines(*, study: str | None = None) -> Iterator[str]:
+    """Lines of the whole ledger as it is now.
+
+    Parameters
+    ----------
+    study : slug; of entries that concern it not, only number and hashes are written: the chain through them
+        can be checked, and nothing of them can be read
+    """
+    head = LedgerHead.objects.filter(pk=LedgerHead.ONLY).first()
+    last = head.number if head else 0
+    after = 0
+    while after < last:
+        # In steps by number: a reader that is slow holds no transaction open.
+        entries = LedgerEntry.objects.order_by("number").filter(number__gt=after, number__lte=last)
+        found = list(entries[:ROWS_AT_ONCE])
+        if not found:
+            break  # some are missing: whoever checks the file sees it by the head
+        for entry in found:
+            yield _line(line_of(entry) if study in (None, entry.study) else left_out_line(entry))
+        after = found[-1].number
+    if head is not None and head.number:
+        yield _line({HEAD: head.signed.to_json()})
+
+
+def _line(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"

@@ -1,0 +1,343 @@
+"""Entries of the ledger in plain words."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.utils.translation import gettext, ngettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
+
+from reports.accounts.grants import ALL_STUDIES
+from reports.accounts.texts import ROLE_WORDS
+from reports.base.formats import number, with_decimal_sign
+from reports.ledger.models import LedgerEntry, LedgerKind
+from reports.privacy.budget.texts import period_words, unit_words
+from reports.studies.policies import Role
+
+Facts = Mapping[str, Any]
+
+KIND_WORDS = {
+    LedgerKind.PLAN_DRAFTED: _("Plan drafted"),
+    LedgerKind.PLAN_REVIEWED: _("Plan approved"),
+    LedgerKind.PLAN_PUBLISHED: _("Plan published"),
+    LedgerKind.PLAN_SUPERSEDED: _("Plan replaced"),
+    LedgerKind.PLAN_WITHDRAWN: _("Plan withdrawn"),
+    LedgerKind.STUDY_CREATED: _("Study created"),
+    LedgerKind.STUDY_CLOSED: _("Study closed"),
+    LedgerKind.STUDY_DELETED: _("Study deleted"),
+    LedgerKind.BATCH_ENDED: _("Batch ended"),
+    LedgerKind.DAY_UNDO: _("Undo of a published day"),
+    LedgerKind.PUBLICATION_APPLIED: _("Totals published"),
+    LedgerKind.KEY_CREATED: _("Key made"),
+    LedgerKind.KEY_DESTROYED: _("Key destroyed"),
+    LedgerKind.EXPORT_MADE: _("Numbers taken out"),
+    LedgerKind.SHARE_CREATED: _("Share link made"),
+    LedgerKind.SHARE_OPENED: _("Share link opened"),
+    LedgerKind.SHARE_REVOKED: _("Share link revoked"),
+    LedgerKind.TOKEN_CREATED: _("Token made"),
+    LedgerKind.TOKEN_REVOKED: _("Token revoked"),
+    LedgerKind.SIGN_IN_SUCCEEDED: _("Signed in"),
+    LedgerKind.SIGN_IN_FAILED: _("Sign-in failed"),
+    LedgerKind.SIGNED_OUT: _("Signed out"),
+    LedgerKind.ACCESS_CHANGED: _("Rights changed"),
+    LedgerKind.BUDGET_CHANGED: _("Budget changed"),
+    LedgerKind.SENDER_REGISTERED: _("Sender registered"),
+    LedgerKind.DELTA_RECEIVED: _("Totals received"),
+    LedgerKind.BACKUP_MADE: _("Backup made"),
+    LedgerKind.BACKUP_RESTORED: _("Backup restored"),
+    LedgerKind.KEYS_ESCROWED: _("Keys put into escrow"),
+    LedgerKind.KEYS_RESTORED: _("Keys restored"),
+}
+CHANGES = {
+    "created": _("Account %(account)s was made."),
+    "roles": _("Account %(account)s has other roles."),
+    "deactivated": _("Account %(account)s was shut out."),
+    "activated": _("Account %(account)s was let in again."),
+    "password replaced": _("Account %(account)s got a new password."),
+    "password changed": _("Account %(account)s has a new password, of its own choice."),
+    "second factor added": _("Account %(account)s has one more second factor."),
+    "second factor removed": _("Account %(account)s has one second factor less, or none."),
+    "granted": _("Account %(account)s was let into %(studies)s."),
+    "withdrawn": _("Account %(account)s was shut out of %(studies)s."),
+    "revoked": _("Sender %(sender)s was revoked."),
+    "adopted": _("Sender %(sender)s hands this study over from now on."),
+}
+CAPS = {
+    "proposed": _("A higher cap was asked for; a second person has to confirm it."),
+    "set": _("A cap was set."),
+    "confirmed": _("A higher cap was confirmed by a second person."),
+    "refused": _("A higher cap was refused."),
+}
+API_WORDS = {
+    "study": pgettext_lazy("what the API gave", "study"),
+    "statement": pgettext_lazy("what the API gave", "privacy statement"),
+    "indicators": pgettext_lazy("what the API gave", "indicators"),
+    "indicator": pgettext_lazy("what the API gave", "indicator"),
+    "estimates": pgettext_lazy("what the API gave", "estimates"),
+    "visitors": pgettext_lazy("what the API gave", "visitors"),
+    "days": pgettext_lazy("what the API gave", "days"),
+    "windows": pgettext_lazy("what the API gave", "windows"),
+    "places": pgettext_lazy("what the API gave", "places"),
+    "places_grid": pgettext_lazy("what the API gave", "places on the grid"),
+}
+BATCH_STATES = {"done": _("Done."), "failed": _("Failed."), "cancelled": _("Cancelled.")}
+
+
+def kind_words(kind: str) -> str:
+    """What kind of entry it is; one of a later version as it is called there."""
+    return str(KIND_WORDS.get(kind, kind))  # type: ignore[call-overload]
+
+
+def entry_words(entry: LedgerEntry) -> str:
+    """What an entry tells, beyond its kind; empty where that says it all."""
+    words = _SENTENCES.get(entry.kind)
+    return "" if words is None else words(entry.facts)
+
+
+def fact_lines(facts: Facts, *, prefix: str = "") -> list[tuple[str, str]]:
+    """Facts by name as they are kept: "rows_rejected / bad_timestamp", "12"."""
+    lines = []
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            lines += fact_lines(value, prefix=f"{prefix}{name} / ") or [(f"{prefix}{name}", gettext("none"))]
+        elif isinstance(value, bool):
+            lines.append((f"{prefix}{name}", gettext("yes") if value else gettext("no")))
+        elif isinstance(value, list):
+            lines.append((f"{prefix}{name}", ", ".join(str(part) for part in value) or gettext("none")))
+        else:
+            lines.append((f"{prefix}{name}", gettext("none") if value in (None, "") else str(value)))
+    return lines
+
+
+def _batch(facts: Facts) -> str:
+    parts = [str(BATCH_STATES.get(facts.get("state", ""), ""))]
+    if facts.get("counts_withheld"):
+        parts.append(gettext("Counts are left out: they could say something about single people."))
+    if "duplicate_of" in facts:
+        parts.append(gettext("The same file was taken in before."))
+    if facts.get("only_checked"):
+        parts.append(gettext("Only checked, nothing was kept."))
+    if "rows_read" in facts:
+        parts.append(_rows(facts))
+    if "reports" in facts:
+        n = facts["reports"]
+        parts.append(ngettext("%(n)s answer added.", "%(n)s answers added.", n) % {"n": number(n)})
+    parts.append(_left(facts))
+    return " ".join(part for part in parts if part)
+
+
+def _rows(facts: Facts) -> str:
+    counts = {
+        "read": number(facts["rows_read"]),
+        "accepted": number(facts["rows_accepted"]),
+        "ignored": number(sum(facts["rows_ignored"].values())),
+        "rejected": number(sum(facts["rows_rejected"].values())),
+    }
+    text = ngettext(
+        "%(read)s row read: %(accepted)s accepted, %(ignored)s ignored, %(rejected)s rejected.",
+        "%(read)s rows read: %(accepted)s accepted, %(ignored)s ignored, %(rejected)s rejected.",
+        facts["rows_read"],
+    )
+    return text % counts
+
+
+def _left(facts: Facts) -> str:
+    left, key = facts.get("staged_bytes_left"), facts.get("key_left")
+    if left is None or key is None:
+        return ""
+    if left == 0 and not key:
+        return gettext("Of the raw file 0 bytes are left, and its key is destroyed.")
+    if key:
+        return gettext("The key of the raw file could not be destroyed: look into the keystore.")
+    text = ngettext(
+        "%(n)s byte of ciphertext is left without a key.",
+        "%(n)s bytes of ciphertext are left without a key.",
+        left,
+    )
+    return text % {"n": number(left)}
+
+
+def _plan(facts: Facts) -> str:
+    known = facts.get("version") or facts.get("plan_version")
+    words = "" if known is None else gettext("Version %(version)s.") % {"version": known}
+    return f"{words} {_plan_hash(facts)}".strip()
+
+
+def _plan_hash(facts: Facts) -> str:
+    start = str(facts.get("plan_sha256") or "")[:12]
+    return gettext("Fingerprint of the plan: %(start)s…") % {"start": start} if start else ""
+
+
+def _study(facts: Facts) -> str:
+    if "mechanism" not in facts:
+        return _plan(facts)
+    text = gettext("Mechanism %(mechanism)s, epsilon %(epsilon)s for %(unit)s.")
+    words = {
+        "mechanism": facts["mechanism"],
+        "epsilon": with_decimal_sign(str(facts.get("epsilon"))),
+        "unit": _known(unit_words, facts.get("unit")),
+    }
+    return f"{text % words} {_plan_hash(facts)}"
+
+
+def _closed(facts: Facts) -> str:
+    start = str(facts.get("certificate_sha256") or "")[:12]
+    words = gettext("Fingerprint of the certificate: %(start)s…") % {"start": start} if start else ""
+    lost = gettext("The key was lost before: nobody destroyed it.") if facts.get("key_was_lost") else ""
+    return f"{words} {lost}".strip()
+
+
+def _key(facts: Facts) -> str:
+    if facts.get("key_left"):
+        return gettext("Key %(key)s is still in the keystore.") % {"key": facts.get("key")}
+    return gettext("Key %(key)s.") % {"key": facts.get("key", "")}
+
+
+def _export(facts: Facts) -> str:
+    if facts.get("way") == "api":
+        asked = str(facts.get("what") or "")
+        what = f"{API_WORDS.get(asked, asked)} {facts.get('indicator') or ''}".strip()
+        how = (
+            gettext("By the API: %(what)s.")
+            if "token" in facts
+            else gettext("By the API, in a browser: %(what)s.")
+        )
+        return f"{how % {'what': what}} {_days(facts)}".strip()
+    if facts.get("way") == "command":
+        what = facts.get("indicator") or gettext("all indicators")
+        return f"{gettext('On the server: %(what)s.') % {'what': what}} {_days(facts)}".strip()
+    return gettext("File %(file)s.") % {"file": facts.get("file", "")}
+
+
+def _days(facts: Facts) -> str:
+    first, last = facts.get("from") or facts.get("first_day"), facts.get("to") or facts.get("last_day")
+    if not first and not last:
+        return ""
+    if not first or not last or first == last:
+        return f"{first or last}."
+    return gettext("%(first)s to %(last)s.") % {"first": first, "last": last}
+
+
+UNDOS = {
+    "asked": _("Asked for: undo %(day)s. A second person has to approve it."),
+    "approved": _("Approved: undo %(day)s."),
+    "refused": _("Refused: undo %(day)s."),
+    "withdrawn": _("Withdrawn: undo %(day)s."),
+}
+
+
+def _undo(facts: Facts) -> str:
+    text = UNDOS.get(str(facts.get("what")))
+    return "" if text is None else str(text) % {"day": facts.get("day")}
+
+
+def _share(facts: Facts) -> str:
+    text = gettext("Link %(link)s to %(indicator)s.")
+    words = text % {"link": facts.get("link"), "indicator": facts.get("indicator")}
+    until = gettext("Until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
+    locked = gettext("Behind a password.") if facts.get("password") else ""
+    times = facts.get("times")
+    read = ngettext("Read %(n)d more time.", "Read %(n)d more times.", times) % {"n": times} if times else ""
+    return " ".join(part for part in (words, _days(facts), until, locked, read) if part)
+
+
+def _token(facts: Facts) -> str:
+    text = (
+        gettext("Token %(token)s, to send files.")
+        if facts.get("sends")
+        else gettext("Token %(token)s, to read.")
+    )
+    until = gettext("Until %(day)s.") % {"day": facts["until"]} if facts.get("until") else ""
+    return f"{text % {'token': facts.get('token')}} {until}".strip()
+
+
+def _failed(facts: Facts) -> str:
+    if facts.get("account_exists") is False:
+        return gettext("There is no such account; what was typed is not kept.")
+    return ""
+
+
+def _access(facts: Facts) -> str:
+    text = CHANGES.get(str(facts.get("change")))
+    names = {name: facts.get(name, "") for name in ("account", "sender")}
+    is_all = facts.get("studies") == ALL_STUDIES
+    names["studies"] = gettext("all studies") if is_all else facts.get("studies", "")
+    words = "" if text is None else str(text) % names
+    if "roles" in facts:
+        named = [str(ROLE_WORDS[Role(role)]) if role in set(Role) else str(role) for role in facts["roles"]]
+        words += " " + gettext("Roles: %(roles)s.") % {"roles": ", ".join(named) or gettext("none")}
+    if facts.get("until"):
+        words += " " + gettext("Until %(day)s.") % {"day": facts["until"]}
+    return words.strip()
+
+
+def _budget(facts: Facts) -> str:
+    text = str(CAPS.get(str(facts.get("what")), ""))
+    cap = facts.get("epsilon")
+    epsilon = gettext("no cap")
+    if cap is not None:
+        epsilon = gettext("epsilon %(epsilon)s") % {"epsilon": with_decimal_sign(str(cap))}
+    whose = gettext("Population %(population)s, %(unit)s, %(period)s: %(epsilon)s.")
+    words = {
+        "population": facts.get("population"),
+        "unit": _known(unit_words, facts.get("unit")),
+        "period": _known(period_words, facts.get("period")),
+        "epsilon": epsilon,
+    }
+    return f"{text} {whose % words}".strip()
+
+
+def _known(words: Callable[[str], str], name: object) -> str:
+    """A name in words; one of a later version as it is called there."""
+    try:
+        return words(str(name))
+    except ValueError:
+        return str(name)
+
+
+def _sender(facts: Facts) -> str:
+    return gettext("Sender %(sender)s.") % {"sender": facts.get("sender", "")}
+
+
+def _restored(facts: Facts) -> str:
+    return gettext("A backup of %(day)s took the place of what was here; later entries were lost.") % {
+        "day": str(facts.get("backup_of", ""))[:10]
+    }
+
+
+def _keys(facts: Facts) -> str:
+    keys = facts.get("keys") or []
+    return gettext("Keys: %(keys)s.") % {"keys": ", ".join(str(key) for key in keys) or gettext("none")}
+
+
+def _publication(facts: Facts) -> str:
+    return gettext("Publication %(id)s…") % {"id": str(facts.get("publication", ""))[:8]}
+
+
+_SENTENCES: dict[str, Callable[[Facts], str]] = {
+    LedgerKind.PLAN_DRAFTED: _plan,
+    LedgerKind.PLAN_REVIEWED: _plan,
+    LedgerKind.PLAN_PUBLISHED: _plan,
+    LedgerKind.PLAN_SUPERSEDED: _plan,
+    LedgerKind.PLAN_WITHDRAWN: _plan,
+    LedgerKind.STUDY_CREATED: _study,
+    LedgerKind.STUDY_CLOSED: _closed,
+    LedgerKind.BATCH_ENDED: _batch,
+    LedgerKind.PUBLICATION_APPLIED: _publication,
+    LedgerKind.DELTA_RECEIVED: _publication,
+    LedgerKind.KEY_CREATED: _key,
+    LedgerKind.KEY_DESTROYED: _key,
+    LedgerKind.EXPORT_MADE: _export,
+    LedgerKind.DAY_UNDO: _undo,
+    LedgerKind.SHARE_CREATED: _share,
+    LedgerKind.SHARE_OPENED: _share,
+    LedgerKind.SHARE_REVOKED: _share,
+    LedgerKind.TOKEN_CREATED: _token,
+    LedgerKind.TOKEN_REVOKED: _token,
+    LedgerKind.SIGN_IN_FAILED: _failed,
+    LedgerKind.ACCESS_CHANGED: _access,
+    LedgerKind.BUDGET_CHANGED: _budget,
+    LedgerKind.SENDER_REGISTERED: _sender,
+    LedgerKind.BACKUP_RESTORED: _restored,
+    LedgerKind.KEYS_ESCROWED: _keys,
+    LedgerKind.KEYS_RESTORED: _keys,
+}

@@ -1,0 +1,1 @@
+"""Comparisons of windows, categories and studies: query, page and texts. Imports estimates."""

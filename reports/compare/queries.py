@@ -1,0 +1,416 @@
+"""Comparisons: of windows, categories, a day and its baseline, studies. Each difference with its interval.
+
+The differences come from `ldp.estimation.windows` and `ldp.estimation.contrasts`; here they are asked for,
+scaled, and judged: one by one at 95 %, and over all rows of a table together (Holm).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from django.db.models import QuerySet
+from numpy.typing import NDArray
+
+from ldp.estimation import windows
+from ldp.estimation.contrasts import (
+    baseline_mean,
+    day_difference,
+    independent_difference,
+    sample_of,
+    value_difference,
+)
+from ldp.estimation.multiple import excludes_zero, holm
+from ldp.estimation.windows import IndicatorTallies, Quantity, WindowEstimate, window_difference
+from reports.base.status import Status, estimates_status
+from reports.estimates.queries import (
+    LEVEL,
+    Estimate,
+    Window,
+    WindowReport,
+    reports_with_tallies,
+    single_days_of,
+)
+from reports.studies.models import Indicator, Study
+
+READABLE: Final = frozenset({Status.OK, Status.NOT_RELIABLE})
+
+Mask = NDArray[np.bool_]
+Intervals = Callable[[float], WindowEstimate]
+
+
+class Kind(StrEnum):
+    """What is compared."""
+
+    WINDOWS = "windows"
+    CATEGORIES = "categories"
+    BASELINE = "baseline"
+    STUDIES = "studies"
+
+
+class Verdict(StrEnum):
+    """What can be said of a difference."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NOT_SHOWN = "not_shown"
+
+
+class Reason(StrEnum):
+    """Why there is nothing to compare."""
+
+    SAME_WINDOWS = "same_windows"
+    SAME_CATEGORIES = "same_categories"
+    BLANK = "blank"
+    NOISY = "noisy"
+    NO_BASELINE = "no_baseline"
+    OTHER_CATEGORIES = "other_categories"
+
+
+class NotComparableError(ValueError):
+    """There is no difference to estimate; `report` is the one without numbers, if that is why."""
+
+    def __init__(self, reason: Reason, report: WindowReport | None = None) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
+        self.report = report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A share, or visitors (scaled to the population), with its 95 % interval."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    status: Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One difference: `value` less `reference`. `alone` judges the row by itself, `held` within its table.
+
+    Where a side is not reliable, neither is the difference: nothing is judged, whatever its interval.
+    """
+
+    category: str
+    value: Value
+    reference: Value
+    difference: float
+    std_error: float
+    low: float
+    high: float
+    alone: Verdict
+    held: Verdict
+
+    @property
+    def status(self) -> Status:
+        """Whether the difference is to be read: only if both sides are."""
+        return _status_of(self.value, self.reference)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """All rows of one question.
+
+    Parameters
+    ----------
+    report, reference : reports of what is compared, and of what with; the same one for two categories, that
+        of the first day for a baseline
+    is_exact : False: the errors are upper bounds, and the intervals cover at least 95 %
+    category : name of the category that the others are compared with, for two categories
+    baseline, left_out : days of the baseline, and those that have no numbers
+    """
+
+    kind: Kind
+    of: Quantity
+    report: WindowReport
+    reference: WindowReport
+    rows: tuple[Row, ...]
+    is_exact: bool
+    category: str = ""
+    baseline: tuple[int, ...] = ()
+    left_out: tuple[int, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        """That of the rows, which have the same: it is one of whole reports."""
+        return self.rows[0].status
+
+    @property
+    def n_held(self) -> int:
+        return sum(row.held != Verdict.NOT_SHOWN for row in self.rows)
+
+    @property
+    def n_alone(self) -> int:
+        """Rows that differ by themselves, held or not."""
+        return sum(row.alone != Verdict.NOT_SHOWN for row in self.rows)
+
+    @property
+    def largest(self) -> Row:
+        """The largest difference; of those that hold if there are any, else of all."""
+        held = [row for row in self.rows if row.held != Verdict.NOT_SHOWN]
+        return max(held or self.rows, key=lambda row: abs(row.difference))
+
+
+def compare_windows(indicator: Indicator, window: Window, reference: Window, *, of: Quantity) -> Comparison:
+    """Per category, a window less another one of the same indicator.
+
+    Raises
+    ------
+    NotComparableError : both are the same, or one has no numbers
+    UnionNotAvailableError : a union of an indicator that people answer on some days only
+    """
+    if window == reference:
+        raise NotComparableError(Reason.SAME_WINDOWS)
+    (((report, other), tallies),) = reports_with_tallies([indicator], [[window, reference]])
+    _check_readable(report, other)
+    intervals = _between_windows(tallies, window, reference, of=of)
+    return _comparison(Kind.WINDOWS, report, other, of=of, intervals=_scaled(intervals, indicator, of=of))
+
+
+def compare_categories(
+    indicator: Indicator, window: Window, *, reference: int, category: int | None, of: Quantity
+) -> Comparison:
+    """Categories less the category `reference` of the same window: one of them, or (None) all others.
+
+    Raises
+    ------
+    NotComparableError : both are the same, or the window has no numbers
+    UnionNotAvailableError : as in `compare_windows`
+    """
+    if category == reference:
+        raise NotComparableError(Reason.SAME_CATEGORIES)
+    (((report,), tallies),) = reports_with_tallies([indicator], [[window]])
+    _check_readable(report)
+    codes = range(len(indicator.categories))
+    rows = np.array([code != reference and category in (None, code) for code in codes])
+    contrast = value_difference(sample_of(tallies, _plain(window)), reference=reference, of=of)
+    comparison = _comparison(
+        Kind.CATEGORIES,
+        report,
+        report,
+        of=of,
+        intervals=_scaled(_levels(contrast.estimate), indicator, of=of),
+        rows=rows,
+        references=[_value(report.estimates[reference], of=of)] * len(codes),
+    )
+    return replace(comparison, category=indicator.categories[reference])
+
+
+def compare_baseline(
+    indicator: Indicator, day: int, *, baseline: Sequence[int] | None, of: Quantity
+) -> Comparison:
+    """A day less the mean of other days: the chosen ones, or (None) all others of the study.
+
+    Raises
+    ------
+    NotComparableError : the day has no numbers, or no other day has
+    """
+    others = [other.first_day for other in single_days_of(indicator.study) if other.first_day != day]
+    chosen = [other for other in others if baseline is None or other in baseline]
+    asked = [Window(other, other) for other in (day, *chosen)]
+    (((report, *reports), tallies),) = reports_with_tallies([indicator], [asked])
+    _check_readable(report)
+    readable = [other for other in reports if other.status in READABLE]
+    if not readable:
+        raise NotComparableError(Reason.NO_BASELINE)
+    days = [other.window.first_day for other in readable]
+    contrast = day_difference(tallies, day=day, baseline=days, of=of)
+    intervals = _levels(contrast.estimate)
+    if len(days) == 1:  # perhaps they touch: then it is exact
+        intervals = _between_windows(tallies, report.window, readable[0].window, of=of)
+    mean = _scaled(_levels(baseline_mean(contrast).estimate), indicator, of=of)(LEVEL)
+    shares = day_difference(tallies, day=day, baseline=days, of="frequency")
+    comparison = _comparison(
+        Kind.BASELINE,
+        report,
+        readable[0],
+        of=of,
+        intervals=_scaled(intervals, indicator, of=of),
+        references=_means(mean, shares=baseline_mean(shares).estimate(level=LEVEL)),
+    )
+    left_out = tuple(other for other in chosen if other not in days)
+    return replace(comparison, baseline=tuple(days), left_out=left_out)
+
+
+def compare_studies(
+    indicator: Indicator, window: Window, *, other: Indicator, other_window: Window, of: Quantity
+) -> Comparison:
+    """Per category, a window less a window of an indicator of another study, which has a key of its own.
+
+    Raises
+    ------
+    NotComparableError : the categories are not the same, or a window has no numbers
+    UnionNotAvailableError : as in `compare_windows`
+    """
+    if not _has_same_categories(indicator, other):
+        raise NotComparableError(Reason.OTHER_CATEGORIES)
+    (((report,), tallies), ((reference,), other_tallies)) = reports_with_tallies(
+        [indicator, other], [[window], [other_window]]
+    )
+    _check_readable(report, reference)
+    order = [other.categories.index(category) for category in indicator.categories]
+    sample = sample_of(other_tallies, _plain(other_window))
+    contrast = independent_difference(
+        replace(sample, counts=sample.counts[order]),
+        sample_of(tallies, _plain(window)),
+        of=of,
+        scales=(1 / float(other.study.market_share), 1 / float(indicator.study.market_share)),
+    )
+    return _comparison(
+        Kind.STUDIES,
+        report,
+        reference,
+        of=of,
+        intervals=_levels(contrast.estimate),
+        references=[_value(reference.estimates[place], of=of) for place in order],
+    )
+
+
+def comparable_indicators(indicator: Indicator, *, among: QuerySet[Study]) -> list[Indicator]:
+    """Indicators of other studies with the same categories, in any order; newest study first.
+
+    Parameters
+    ----------
+    among : studies that the reader may see
+    """
+    others = (
+        Indicator.objects.filter(study__in=among)
+        .exclude(study=indicator.study_id)
+        .select_related("study")
+        .order_by("-study__first_day", "study__slug", "pk")
+    )
+    return [other for other in others if _has_same_categories(indicator, other)]
+
+
+def _has_same_categories(indicator: Indicator, other: Indicator) -> bool:
+    return sorted(indicator.categories) == sorted(other.categories)
+
+
+def _check_readable(*reports: WindowReport) -> None:
+    for report in reports:
+        if report.study.presence is not None:
+            # The noise of days that two windows share is not taken apart yet: no interval would be right.
+            raise NotComparableError(Reason.NOISY)
+        if report.status not in READABLE:
+            raise NotComparableError(Reason.BLANK, report)
+
+
+def _between_windows(
+    tallies: IndicatorTallies, window: Window, reference: Window, *, of: Quantity
+) -> Intervals:
+    def at(level: float) -> WindowEstimate:
+        return window_difference(tallies, first=_plain(reference), second=_plain(window), of=of, level=level)
+
+    return at
+
+
+def _levels(estimate: Callable[..., WindowEstimate]) -> Intervals:
+    return lambda level: estimate(level=level)
+
+
+def _scaled(intervals: Intervals, indicator: Indicator, *, of: Quantity) -> Intervals:
+    """Visitors as those of the population, by the market share of the study; shares as they are."""
+    scale = 1 / float(indicator.study.market_share) if of == "visitors" else 1.0
+    if scale == 1:
+        return intervals
+
+    def at(level: float) -> WindowEstimate:
+        found = intervals(level)
+        return replace(
+            found,
+            value=found.value * scale,
+            std_error=found.std_error * scale,
+            ci_low=found.ci_low * scale,
+            ci_high=found.ci_high * scale,
+        )
+
+    return at
+
+
+def _comparison(
+    kind: Kind,
+    report: WindowReport,
+    reference: WindowReport,
+    *,
+    of: Quantity,
+    intervals: Intervals,
+    rows: Mask | None = None,
+    references: Sequence[Value] | None = None,
+) -> Comparison:
+    """Judge all categories, or those of `rows`; `references` are the values compared with."""
+    found = intervals(LEVEL)
+    chosen = np.ones(found.value.size, np.bool_) if rows is None else rows
+    judged = excludes_zero(found), holm(intervals, rows=chosen, level=LEVEL)
+    if references is None:
+        references = [_value(estimate, of=of) for estimate in reference.estimates]
+    return Comparison(
+        kind=kind,
+        of=of,
+        report=report,
+        reference=reference,
+        rows=tuple(
+            _row(estimate, references[place], found, place=place, judged=judged, of=of)
+            for place, estimate in enumerate(report.estimates)
+            if chosen[place]
+        ),
+        is_exact=found.is_exact,
+    )
+
+
+def _row(
+    estimate: Estimate,
+    reference: Value,
+    found: WindowEstimate,
+    *,
+    place: int,
+    judged: tuple[Mask, Mask],
+    of: Quantity,
+) -> Row:
+    """One row; `judged` says which differ by themselves, and which in their table."""
+    value, difference = _value(estimate, of=of), float(found.value[place])
+    is_read = _status_of(value, reference) == Status.OK
+    alone, held = (_verdict(difference, is_shown=is_read and bool(mask[place])) for mask in judged)
+    return Row(
+        category=estimate.category,
+        value=value,
+        reference=reference,
+        difference=difference,
+        std_error=float(found.std_error[place]),
+        low=float(found.ci_low[place]),
+        high=float(found.ci_high[place]),
+        alone=alone,
+        held=held,
+    )
+
+
+def _verdict(difference: float, *, is_shown: bool) -> Verdict:
+    if not is_shown:
+        return Verdict.NOT_SHOWN
+    return Verdict.HIGHER if difference > 0 else Verdict.LOWER
+
+
+def _value(estimate: Estimate, *, of: Quantity) -> Value:
+    if of == "visitors":
+        numbers = (estimate.visitors, estimate.visitors_ci_low, estimate.visitors_ci_high)
+    else:
+        numbers = (estimate.frequency, estimate.ci_low, estimate.ci_high)
+    value, low, high = numbers
+    return Value(value=value, low=low, high=high, status=estimate.status)
+
+
+def _means(found: WindowEstimate, *, shares: WindowEstimate) -> list[Value]:
+    """Means of days; as of any report the widths of shares decide, which are narrower than those of a day."""
+    status = estimates_status(Status.OK, ci_low=shares.ci_low.tolist(), ci_high=shares.ci_high.tolist())
+    columns = zip(found.value.tolist(), found.ci_low.tolist(), found.ci_high.tolist(), strict=True)
+    return [Value(value=value, low=low, high=high, status=status) for value, low, high in columns]
+
+
+def _status_of(value: Value, reference: Value) -> Status:
+    return Status.OK if value.status == reference.status == Status.OK else Status.NOT_RELIABLE
+
+
+def _plain(window: Window) -> windows.Window:
+    return windows.Window(window.first_day, window.last_day)

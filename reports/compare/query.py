@@ -1,0 +1,132 @@
+"""What is compared with what, read from an address: a page and its files mean the same by the same words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+from django.utils.translation import gettext
+
+from ldp.estimation.windows import Quantity
+from reports.base import formats as wording
+from reports.compare import queries as compare
+from reports.compare.queries import Comparison, Kind
+from reports.estimates.picker import requested_window
+from reports.estimates.queries import Counts, Window, WindowError, visitor_unions
+from reports.studies.models import Indicator
+
+Asked = dict[str, Any]
+# What an address must name before there is something to compare.
+_NEEDED: Final = {
+    Kind.WINDOWS: ("from", "with_from"),
+    Kind.CATEGORIES: ("from", "reference"),
+    Kind.BASELINE: ("from",),
+    Kind.STUDIES: ("from", "with"),
+}
+
+
+class AddressError(ValueError):
+    """An address that names something there is not; the text is for people."""
+
+
+def kind_of(query: QueryDict) -> Kind:
+    """What is compared; windows if the address does not say, or names something else."""
+    text = query.get("kind", "")
+    return Kind(text) if text in list(Kind) else Kind.WINDOWS
+
+
+def measure_of(query: QueryDict) -> Quantity:
+    """Shares, unless the address asks for visitors."""
+    return "visitors" if query.get("measure") == "visitors" else "frequency"
+
+
+def is_complete(query: QueryDict, kind: Kind) -> bool:
+    """Whether the address names both sides."""
+    return all(query.get(name) for name in _NEEDED[kind])
+
+
+def asked_of(query: QueryDict, kind: Kind, *, indicator: Indicator, others: Sequence[Indicator]) -> Asked:
+    """What an address names, checked; only windows have a default.
+
+    Parameters
+    ----------
+    others : `compare.comparable_indicators`, where studies are compared
+
+    Raises
+    ------
+    AddressError, WindowError : it names something that there is not
+    """
+    visitors = visitor_unions(indicator.study)
+    asked: dict[str, Any] = {"window": requested_window(query, indicator=indicator, visitors=visitors)}
+    if kind == Kind.WINDOWS:
+        asked["with_window"] = _with_window(query, indicator, visitors=visitors)
+    elif kind == Kind.CATEGORIES:
+        n = len(indicator.categories)
+        asked["category"] = _number(query.get("category"), below=n) if query.get("category") else None
+        asked["reference"] = _number(query.get("reference") or "0", below=n)
+    elif kind == Kind.BASELINE:
+        day = asked["window"].first_day
+        if query.get("from") and asked["window"].days > 1:
+            raise AddressError(gettext("Only one day can be compared with a baseline."))
+        days = [_number(text, below=indicator.study.days + 1) for text in query.getlist("day")]
+        asked |= {"window": Window(day, day), "baseline": days or None}
+    elif others or query.get("with"):
+        asked["other"] = _other(query, others)
+        unions = visitor_unions(asked["other"].study)
+        asked["with_window"] = _with_window(query, asked["other"], visitors=unions)
+    return asked
+
+
+def compared(kind: Kind, indicator: Indicator, asked: Mapping[str, Any], *, of: Quantity) -> Comparison:
+    """The comparison that was asked for; raises what the functions of `reports.compare.queries` do."""
+    window: Window = asked["window"]
+    if kind == Kind.WINDOWS:
+        return compare.compare_windows(indicator, window, asked["with_window"], of=of)
+    if kind == Kind.CATEGORIES:
+        return compare.compare_categories(
+            indicator, window, reference=asked["reference"], category=asked["category"], of=of
+        )
+    if kind == Kind.BASELINE:
+        return compare.compare_baseline(indicator, window.first_day, baseline=asked["baseline"], of=of)
+    return compare.compare_studies(
+        indicator, window, other=asked["other"], other_window=asked["with_window"], of=of
+    )
+
+
+def name_of(indicator: Indicator) -> str:
+    """An indicator of another study, in an address."""
+    return f"{indicator.study.slug}/{indicator.slug}"
+
+
+def address_error(error: AddressError | WindowError, indicator: Indicator) -> str:
+    """Why an address cannot be read, for people."""
+    if isinstance(error, AddressError):
+        return str(error)
+    return gettext("The study has the days from %(first)s to %(last)s; the address names others.") % {
+        "first": wording.day_title(indicator.study.first_day),
+        "last": wording.day_title(indicator.study.last_day),
+    }
+
+
+def _with_window(query: QueryDict, indicator: Indicator, *, visitors: Counts) -> Window:
+    words = {"from": query.get("with_from", ""), "to": query.get("with_to", "")}
+    return requested_window(QueryDict(urlencode(words)), indicator=indicator, visitors=visitors)
+
+
+def _other(query: QueryDict, others: Sequence[Indicator]) -> Indicator:
+    text = query.get("with", "")
+    for other in others:
+        if not text or text == name_of(other):
+            return other
+    raise AddressError(
+        gettext("There is no other indicator %(name)s with the same categories.") % {"name": text[:80]}
+    )
+
+
+def _number(text: str | None, *, below: int) -> int:
+    if text is None or not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) < below):
+        raise AddressError(
+            gettext("A number in the address must be from 0 to %(largest)d, not %(text)s.")
+            % {"largest": below - 1, "text": (text or "")[:40]}
+        )
+    return int(text)

@@ -1,0 +1,228 @@
+"""How differences are said: signed numbers, what is compared with what, and the sentence on top."""
+
+from datetime import date
+
+from django.utils.translation import gettext, ngettext, pgettext
+
+from ldp.estimation.windows import Quantity
+from reports.base import formats as wording
+from reports.base.status import Status
+from reports.compare.queries import Comparison, Kind, NotComparableError, Reason, Row, Value, Verdict
+
+
+def amount(value: float | None, of: Quantity) -> str:
+    """A share as "12.3 %", visitors as whole numbers."""
+    return wording.percent(value) if of == "frequency" else wording.number(value)
+
+
+def value_range(value: Value, of: Quantity) -> str:
+    """Both bounds of a value."""
+    if of == "frequency":
+        return wording.percent_range(value.low, value.high)
+    return wording.number_range(value.low, value.high)
+
+
+def change(row: Row, of: Quantity) -> str:
+    """A difference with its sign and unit: "+4.1 points", "\u2212320 visitors"."""
+    number = _signed(row.difference, of)
+    if of == "frequency":
+        return gettext("%(number)s points") % {"number": number}
+    return gettext("%(number)s visitors") % {"number": number}
+
+
+def change_range(row: Row, of: Quantity) -> str:
+    """Both bounds of a difference, signed: "+1.2 to +7.0"."""
+    return gettext("%(low)s to %(high)s") % {"low": _signed(row.low, of), "high": _signed(row.high, of)}
+
+
+def verdict_word(verdict: Verdict) -> str:
+    """Higher, lower, or that nothing can be said; never a colour alone."""
+    return {
+        Verdict.HIGHER: pgettext("difference", "higher"),
+        Verdict.LOWER: pgettext("difference", "lower"),
+        Verdict.NOT_SHOWN: pgettext("difference", "no difference can be shown"),
+    }[verdict]
+
+
+def verdict_sign(verdict: Verdict) -> str:
+    """One character beside the word."""
+    return {Verdict.HIGHER: "\u25b2", Verdict.LOWER: "\u25bc", Verdict.NOT_SHOWN: wording.MISSING}[verdict]
+
+
+def value_title(comparison: Comparison) -> str:
+    """Head of the column of what is compared."""
+    if comparison.kind == Kind.CATEGORIES:
+        return gettext("This category")
+    return _place(comparison, is_reference=False)
+
+
+def reference_title(comparison: Comparison) -> str:
+    """Head of the column of what it is compared with."""
+    if comparison.kind == Kind.CATEGORIES:
+        return comparison.category
+    if comparison.kind == Kind.BASELINE and len(comparison.baseline) > 1:
+        n = len(comparison.baseline)
+        return ngettext("Mean of %(n)d other day", "Mean of %(n)d other days", n) % {"n": n}
+    return _place(comparison, is_reference=True)
+
+
+def summary(comparison: Comparison) -> str:
+    """What the table says, in one or two sentences."""
+    if comparison.status != Status.OK:
+        return gettext(
+            "Not reliable: the intervals of one side at least are so wide that its estimates are not shown, "
+            "so the differences are not shown either, only their intervals. Choose longer windows."
+        )
+    n, held, alone = len(comparison.rows), comparison.n_held, comparison.n_alone
+    if not alone:
+        return ngettext(
+            "No difference can be shown: the interval includes 0.",
+            "No difference can be shown in any of the %(n)d categories: all intervals include 0.",
+            n,
+        ) % {"n": n}
+    if not held:
+        return ngettext(
+            "No difference holds in the table as a whole. %(alone)d of %(n)d categories differs by itself, "
+            "as chance alone can make it.",
+            "No difference holds in the table as a whole. %(alone)d of %(n)d categories differ by "
+            "themselves, as chance alone can make them.",
+            alone,
+        ) % {"alone": alone, "n": n}
+    if n == 1:
+        return _largest(comparison)
+    text = ngettext(
+        "It is the only difference of %(n)d that holds in the table as a whole.",
+        "It is the largest of %(held)d differences that hold in the table as a whole, of %(n)d.",
+        held,
+    ) % {"held": held, "n": n}
+    return f"{_largest(comparison)} {text}"
+
+
+def correction(comparison: Comparison) -> str:
+    """Why a table needs a stricter rule than a row; empty for a single row, and where nothing is judged."""
+    if len(comparison.rows) < 2 or comparison.status != Status.OK:
+        return ""
+    return gettext(
+        "Of rows without any difference, about one in twenty seems to differ by chance. So the last column "
+        "is stricter (Holm's correction): at most 5 of 100 such tables have even one false difference."
+    )
+
+
+def error_words(comparison: Comparison) -> str:
+    """Whether the intervals of the differences are exact, and why or why not."""
+    if comparison.kind == Kind.CATEGORIES:
+        return gettext(
+            "Both categories come from the same reports: what their errors have in common is counted exactly."
+        )
+    if comparison.kind == Kind.STUDIES:
+        return gettext(
+            "Each study has a key of its own, so the errors are independent and add up exactly. People may "
+            "be in both studies: do not add their visitors up."
+        )
+    if comparison.is_exact:
+        return gettext(
+            "Visitors of both give one answer only, so a part of the error cancels: it is known exactly how "
+            "much. To use this, a difference may lie a little off that of the two values beside it."
+        )
+    few = comparison.report.study.small_cell
+    hidden = gettext(
+        "This study hides small numbers, so the errors do not use an overlap that would reveal fewer than "
+        "%(n)s visitors."
+    )
+    return f"{_bound_words(comparison)} {hidden % {'n': wording.number(few)} if few else ''}".rstrip()
+
+
+def _bound_words(comparison: Comparison) -> str:
+    if comparison.report.indicator.kind == "daily":
+        return gettext(
+            "How much the errors have in common is not known, since people may answer differently on other "
+            "days. So these errors are upper bounds, and the intervals hold the truth at least 95 times in "
+            "100."
+        )
+    return gettext(
+        "How many visitors days that do not touch have in common is known within bounds only. So these "
+        "errors are upper bounds, and the intervals hold the truth at least 95 times in 100."
+    )
+
+
+def not_comparable(error: NotComparableError) -> str:
+    """Why there is no difference, and what to do."""
+    if error.report is not None:
+        report = error.report
+        title = wording.window_title(report.first_date, report.last_date)
+        status = wording.status_word(report.status)
+        reason = wording.status_reason(report.status, report.study)
+        return gettext("%(days)s: %(status)s. %(reason)s Choose other days.") % {
+            "days": title,
+            "status": status,
+            "reason": reason,
+        }
+    return {
+        Reason.SAME_WINDOWS: gettext("Both are the same days: the difference is 0. Choose other days."),
+        Reason.SAME_CATEGORIES: gettext(
+            "Both are the same category: the difference is 0. Choose another one."
+        ),
+        Reason.NO_BASELINE: gettext(
+            "None of these other days has numbers to compare with. Choose other days."
+        ),
+        Reason.OTHER_CATEGORIES: gettext(
+            "The two indicators do not have the same categories, so there is nothing to subtract. Choose "
+            "another one."
+        ),
+        Reason.BLANK: gettext("There are no numbers of these days. Choose other days."),
+        Reason.NOISY: gettext(
+            "This study has presence noise, which windows share in part. The error of a difference is not "
+            "computed, so none is shown. Compare the intervals in the report: where they do not overlap, "
+            "the numbers differ."
+        ),
+    }[error.reason]
+
+
+def _largest(comparison: Comparison) -> str:
+    row, of = comparison.largest, comparison.of
+    return _sentence(comparison, row) % {
+        "category": row.category,
+        "reference": reference_title(comparison),
+        "change": change(row, of),
+        "range": change_range(row, of),
+    }
+
+
+def _sentence(comparison: Comparison, row: Row) -> str:
+    """Whole sentences: other languages order their words in other ways."""
+    is_more = row.difference > 0
+    if comparison.kind == Kind.CATEGORIES:
+        more = gettext("More %(category)s than %(reference)s: %(change)s (%(range)s).")
+        fewer = gettext("Fewer %(category)s than %(reference)s: %(change)s (%(range)s).")
+    elif comparison.kind == Kind.BASELINE and len(comparison.baseline) > 1:
+        more = gettext("More %(category)s than in the mean of the other days: %(change)s (%(range)s).")
+        fewer = gettext("Fewer %(category)s than in the mean of the other days: %(change)s (%(range)s).")
+    elif comparison.kind == Kind.STUDIES:
+        more = gettext("More %(category)s than in \u201c%(reference)s\u201d: %(change)s (%(range)s).")
+        fewer = gettext("Fewer %(category)s than in \u201c%(reference)s\u201d: %(change)s (%(range)s).")
+    elif comparison.reference.window.days == 1:
+        more = gettext("More %(category)s than on %(reference)s: %(change)s (%(range)s).")
+        fewer = gettext("Fewer %(category)s than on %(reference)s: %(change)s (%(range)s).")
+    else:
+        more = gettext("More %(category)s than from %(reference)s: %(change)s (%(range)s).")
+        fewer = gettext("Fewer %(category)s than from %(reference)s: %(change)s (%(range)s).")
+    return more if is_more else fewer
+
+
+def _place(comparison: Comparison, *, is_reference: bool) -> str:
+    report = comparison.reference if is_reference else comparison.report
+    days = wording.window_title(report.first_date, report.last_date)
+    return f"{report.study.name}, {days}" if comparison.kind == Kind.STUDIES else days
+
+
+def day_list(days: list[date]) -> str:
+    """Days in a row: "30 May, 1 Jun"."""
+    return ", ".join(wording.short_day(day) for day in days)
+
+
+def _signed(value: float, of: Quantity) -> str:
+    text = wording.decimal(value * 100, decimals=1) if of == "frequency" else wording.number(value)
+    is_zero = not any(sign in text for sign in "123456789")
+    if is_zero:
+        return text.lstrip(wording.MINUS)
+    return f"+{text}" if value > 0 else text

@@ -1,0 +1,159 @@
+"""Comparing: what with what is in the address, so that a link names the result."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from reports.accounts.access import indicator_or_404, readable, readers_only, study_or_404
+from reports.base import formats as wording
+from reports.compare import charts as charts_compare
+from reports.compare import queries as compare
+from reports.compare import texts as wording_compare
+from reports.compare.queries import Comparison, Kind, NotComparableError, Reason
+from reports.compare.query import (
+    AddressError,
+    address_error,
+    asked_of,
+    compared,
+    is_complete,
+    kind_of,
+    measure_of,
+    name_of,
+)
+from reports.estimates.picker import window_query
+from reports.estimates.queries import UnionNotAvailableError, Window, WindowError, has_unions
+from reports.pages.indicator import page_context
+from reports.studies.models import Indicator, Study
+
+
+@require_safe
+@readers_only
+def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
+    """The form of one kind of comparison, and its result or why there is none."""
+    study = study_or_404(request, slug)
+    indicators = list(study.indicators.all())
+    found = indicator_or_404(indicator_slug, among=indicators)
+    query = request.GET
+    kind = kind_of(query)
+    context = page_context(study, indicators=indicators, indicator=found)
+    context["crumbs"].append((found.name, reverse("reports:indicator", args=[study.slug, found.slug])))
+    others = compare.comparable_indicators(found, among=readable(request)) if kind == Kind.STUDIES else []
+    status = 200
+    try:
+        asked = asked_of(query, kind, indicator=found, others=others)
+    except (AddressError, WindowError) as error:
+        asked = {}
+        context |= {"state": "bad_address", "error": address_error(error, found)}
+        status = 400
+    context |= _form(query, kind, indicator=found, others=others, asked=asked)
+    if status == 200:
+        context |= _answer(query, kind, indicator=found, asked=asked)
+    return render(request, "compare/compare.html", context, status=status)
+
+
+def _answer(
+    query: QueryDict, kind: Kind, *, indicator: Indicator, asked: Mapping[str, Any]
+) -> dict[str, Any]:
+    if indicator.study.presence is not None:  # whatever is asked for: say so before a form is filled in
+        return {
+            "state": "not_comparable",
+            "reason": wording_compare.not_comparable(NotComparableError(Reason.NOISY)),
+        }
+    if not is_complete(query, kind):
+        return {"state": "ask"}
+    try:
+        result = compared(kind, indicator, asked, of=measure_of(query))
+    except NotComparableError as error:
+        return {"state": "not_comparable", "reason": wording_compare.not_comparable(error)}
+    except UnionNotAvailableError:
+        return {"state": "union_not_available"}
+    return {"state": "result"} | result_context(result)
+
+
+def result_context(result: Comparison) -> dict[str, Any]:
+    """What the page says of a comparison."""
+    return {
+        "comparison": result,
+        "figure": charts_compare.comparison_figure(result),
+        "summary": wording_compare.summary(result),
+        "value_title": wording_compare.value_title(result),
+        "reference_title": wording_compare.reference_title(result),
+        "window_words": wording.window_title(result.report.first_date, result.report.last_date),
+        "correction": wording_compare.correction(result),
+        "error_words": wording_compare.error_words(result),
+        "baseline_days": _dates(result, result.baseline),
+        "left_out_days": _dates(result, result.left_out),
+    }
+
+
+def _dates(result: Comparison, days: tuple[int, ...]) -> str:
+    return wording_compare.day_list([result.report.study.date_of(day) for day in days])
+
+
+# --- the form ---------------------------------------------------------------------------------
+
+
+def _form(
+    query: QueryDict,
+    kind: Kind,
+    *,
+    indicator: Indicator,
+    others: list[Indicator],
+    asked: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Fields with what was asked for, or what a person may want to begin with."""
+    study = indicator.study
+    other = asked.get("other")
+    with_study = other.study if other else study
+    window, with_window = asked.get("window"), asked.get("with_window")
+    if kind == Kind.WINDOWS and not query.get("with_from"):
+        with_window = Window(1, 1)
+    kept = window_query(study, window) if window and query.get("from") else ""
+    return {
+        "kind": kind.value,
+        "kinds": [(each.value, label, _kind_query(each, kept, query)) for each, label in _kind_labels()],
+        "measure": measure_of(query),
+        "days": [study.date_of(day) for day in range(1, study.days + 1)],
+        "unions": has_unions(indicator),
+        "chosen": _ends(study, window),
+        "with_days": [with_study.date_of(day) for day in range(1, with_study.days + 1)],
+        "with_unions": has_unions(other or indicator),
+        "with_chosen": _ends(with_study, with_window),
+        "category": asked.get("category"),
+        "reference": asked.get("reference", 0),
+        "baseline": asked.get("baseline") or [],
+        "others": [(name_of(each), f"{each.study.name}: {each.name}") for each in others],
+        "other": name_of(other) if other else "",
+        "query": kept,
+    }
+
+
+def _ends(study: Study, window: Window | None) -> dict[str, Any]:
+    if window is None:
+        return {}
+    return {"first": study.date_of(window.first_day), "last": study.date_of(window.last_day)}
+
+
+def _kind_labels() -> list[tuple[Kind, str]]:
+    return [
+        (Kind.WINDOWS, gettext("Two windows")),
+        (Kind.CATEGORIES, gettext("Two categories")),
+        (Kind.BASELINE, gettext("A day and a baseline")),
+        (Kind.STUDIES, gettext("Two studies")),
+    ]
+
+
+def _kind_query(kind: Kind, kept: str, query: QueryDict) -> str:
+    """Address of another kind of comparison, with the same days and measure."""
+    words = {"kind": kind.value}
+    if measure_of(query) == "visitors":
+        words["measure"] = "visitors"
+    if kind == Kind.BASELINE and query.get("from") != (query.get("to") or query.get("from")):
+        kept = ""
+    return "&".join(part for part in (urlencode(words), kept) if part)

@@ -1,0 +1,48 @@
+"""The data protection pack of a study: as a page, as Markdown, as a document."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from reports.accounts.access import study_or_404
+from reports.dpia import dpia_pack
+from reports.dpia.markdown import to_markdown
+from reports.ledger.handed_out import handed_out
+from reports.studies.policies import OVERSEERS, require_role
+
+overseers_only = require_role(*OVERSEERS)
+
+
+@require_safe
+@overseers_only
+def dpia(request: HttpRequest, slug: str) -> HttpResponse:
+    """Both documents, and what is left to complete."""
+    study = study_or_404(request, slug)
+    context = {
+        "study": study,
+        "pack": dpia_pack(study),
+        "crumbs": [
+            (gettext("Studies"), reverse("reports:studies")),
+            (study.name, reverse("reports:study", args=[study.slug])),
+        ],
+    }
+    return render(request, "privacy/dpia.html", context)
+
+
+@require_safe
+@overseers_only
+@handed_out
+def download(request: HttpRequest, slug: str, ending: str) -> HttpResponse:
+    """The pack as a file; `ending` is md or pdf."""
+    study = study_or_404(request, slug)
+    pack = dpia_pack(study)
+    if ending == "md":
+        content, kind = to_markdown(pack).encode(), "text/markdown; charset=utf-8"
+    else:
+        from reports.dpia.pdf import to_pdf  # fonts take half a second
+
+        content, kind = to_pdf(pack), "application/pdf"
+    headers = {"Content-Disposition": f'attachment; filename="{study.slug}_dpia.{ending}"'}
+    return HttpResponse(content, content_type=kind, headers=headers)

@@ -1,0 +1,370 @@
+"""Figures as plain dictionaries; `static/js/chart.js` draws them.
+
+A colour is the name of a CSS custom property ("--chart-1", or "--chart-1/0.2" with an opacity), so that
+figures follow the light or dark scheme of the reader. Texts are pseudo-HTML to Plotly, hence escaped.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from math import ceil
+from typing import Any
+
+from django.utils.translation import gettext
+
+from reports.base import formats as wording
+from reports.base.status import Status
+from reports.estimates.coverage import DayCoverage
+from reports.estimates.options import ReportOptions, ordered, shown_value
+from reports.estimates.queries import Estimate, WindowReport
+from reports.studies.models import Study
+
+Figure = dict[str, Any]
+
+MAX_LINES = 8  # more cannot be told apart
+MAX_MULTIPLES = 24  # small charts on a page
+_FIRST_LINES = 5  # without a choice: bands of more hide each other
+_LABEL_LINES = 3
+_LABEL_WIDTH = 22  # characters before a category's name wraps: leaves room for bars on a phone
+_MAX_DAY_TICKS = 8
+DEFAULT_OPTIONS = ReportOptions()
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bar:
+    """What is drawn of an estimate: percent or visitors, 0 where there is nothing."""
+
+    value: float
+    low: float
+    high: float
+
+
+def report_figure(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTIONS) -> Figure:
+    """Horizontal bars with 95 % intervals, one per category, in the order and measure of the options."""
+    estimates = ordered(report, options=options)
+    shown = [_bar(report, estimate, options=options) for estimate in estimates]
+    labels = [axis_label(estimate.category) for estimate in estimates]
+    places = list(range(len(estimates)))
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "y": places,
+        "x": [bar.value for bar in shown],
+        "error_x": _error_bars(shown),
+        "marker": {"color": [_bar_colour(estimate) for estimate in estimates]},
+        "hovertext": [_hover(estimate) for estimate in estimates],
+        "hoverinfo": "text",
+    }
+    texts = [_bar_text(report, estimate, options=options) for estimate in estimates]
+    layout = base_layout(height_px=len(labels) * row_px(labels, one_line=28) + 70)
+    layout["xaxis"] |= {"range": _bar_range(shown), "side": "top", "nticks": 5, "tickangle": 0}
+    if options.measure == "frequency":
+        layout["xaxis"]["ticksuffix"] = " %"
+    else:
+        layout["xaxis"] |= {"tickformat": ",.0f", "nticks": 4}
+    layout["yaxis"] |= {
+        "range": [len(labels) - 0.4, -0.6],
+        "tickvals": places,
+        "ticktext": labels,
+        "showgrid": False,
+        "zeroline": False,
+    }
+    return {"data": [bars, _numbers(shown, texts)], "layout": layout | {"bargap": 0.35, "showlegend": False}}
+
+
+def days_figure(
+    reports: Sequence[WindowReport], *, shown: Sequence[int], measure: str = "frequency"
+) -> Figure:
+    """Lines over the days with 95 % bands, for the categories with the codes `shown`.
+
+    Parameters
+    ----------
+    reports : of one indicator, in the order of their last days, at which they are drawn
+    measure : "frequency" or "visitors"
+    """
+    data: list[dict[str, Any]] = []
+    for place, code in enumerate(shown):
+        data += _line(reports, code=code, place=place, measure=measure)
+    layout = base_layout(height_px=460)
+    layout["xaxis"] |= day_axis(reports[0].study, days=[report.window.last_day for report in reports])
+    layout["yaxis"] |= _share_axis(measure) | {"rangemode": "tozero", "nticks": 7}
+    layout["legend"] = {"orientation": "h", "y": -0.12, "yanchor": "top", "x": 0, "itemclick": "toggle"}
+    return {"data": data, "layout": layout | {"hovermode": "closest"}}
+
+
+def visitors_figure(study: Study, coverage: Sequence[DayCoverage]) -> Figure:
+    """Bars of the exact visitor totals of each day; the sign of its blank where a day has none."""
+    days = [day.day for day in coverage]
+    bars = {
+        "type": "bar",
+        "x": days,
+        "y": [day.visitors and max(day.visitors, 0) for day in coverage],  # as in words: none, not less
+        "marker": {"color": "--chart-1"},
+        "hovertext": [f"{escape(wording.day_title(day.date))}<br>{_total(day)}" for day in coverage],
+        "hoverinfo": "text",
+    }
+    blanks = {
+        "type": "scatter",
+        "mode": "text",
+        "x": days,
+        "y": [0 for _ in coverage],
+        "text": [escape(wording.status_sign(day.status)) for day in coverage],
+        "textposition": "top center",
+        "hovertext": [f"{escape(wording.day_title(day.date))}<br>{_total(day)}" for day in coverage],
+        "hoverinfo": "text",
+    }
+    layout = base_layout(height_px=260)
+    layout["xaxis"] |= day_axis(study, days=days)
+    layout["yaxis"] |= {"rangemode": "tozero", "nticks": 5, "tickformat": ",.0f"}
+    return {"data": [bars, blanks], "layout": layout | {"bargap": 0.35, "showlegend": False}}
+
+
+def _total(day: DayCoverage) -> str:
+    if day.visitors is None:
+        return escape(wording.status_word(day.status))
+    return wording.counted(day.visitors)
+
+
+def largest_categories(reports: Sequence[WindowReport], *, at_most: int = _FIRST_LINES) -> list[int]:
+    """Codes of the categories to draw without a choice: the largest, in plan order."""
+    n_categories = len(reports[0].estimates)
+    size = [
+        sum(report.estimates[code].consistent or 0.0 for report in reports) for code in range(n_categories)
+    ]
+    by_size = sorted(range(n_categories), key=lambda code: -size[code])
+    return sorted(by_size[:at_most])
+
+
+def small_multiples(
+    reports: Sequence[WindowReport], *, shown: Sequence[int], measure: str = "frequency"
+) -> list[Figure]:
+    """One small chart per category with the codes `shown`, all with the same axes."""
+    parts = [_line(reports, code=code, place=0, measure=measure) for code in shown]
+    ends = [y for part in parts for trace in part for y in trace["y"] if y is not None]
+    low, high = min([0.0, *ends]), max([1.0, *ends])
+    days = [report.window.last_day for report in reports]
+    figures = []
+    for part in parts:
+        layout = base_layout(height_px=170)
+        layout["xaxis"] |= day_axis(reports[0].study, days=days, n_ticks=3)
+        layout["yaxis"] |= _share_axis(measure) | {"range": [low * 1.05, high * 1.05], "nticks": 4}
+        figures.append({"data": part, "layout": layout | {"hovermode": "closest", "showlegend": False}})
+    return figures
+
+
+def _share_axis(measure: str) -> dict[str, Any]:
+    return {"ticksuffix": " %"} if measure == "frequency" else {"tickformat": ",.0f"}
+
+
+def _line(reports: Sequence[WindowReport], *, code: int, place: int, measure: str) -> list[dict[str, Any]]:
+    """Band and line of one category; days without answers leave a gap."""
+    colour = f"--chart-{place % MAX_LINES + 1}"
+    estimates = [report.estimates[code] for report in reports]
+    options = ReportOptions(measure=measure)
+    bars = [
+        _bar(report, estimate, options=options) for report, estimate in zip(reports, estimates, strict=True)
+    ]
+    days = [report.window.last_day for report in reports]
+    name = escape(estimates[0].category)
+    line = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": days,
+        "y": [
+            bar.value if estimate.status == Status.OK else None
+            for bar, estimate in zip(bars, estimates, strict=True)
+        ],
+        "name": name,
+        "legendgroup": name,
+        "line": {"color": colour, "width": 2},
+        "marker": {"symbol": _SYMBOLS[place % len(_SYMBOLS)], "size": 8 if len(days) <= 31 else 5},
+        "connectgaps": False,
+        "hovertext": [
+            f"{escape(wording.window_title(report.first_date, report.last_date))}<br>{_hover(estimate)}"
+            for report, estimate in zip(reports, estimates, strict=True)
+        ],
+        "hoverinfo": "text",
+    }
+    return [_band(days, bars, runs=_runs(estimates), name=name, colour=colour), line]
+
+
+def _band(
+    days: Sequence[int], bars: Sequence[_Bar], *, runs: Sequence[Sequence[int]], name: str, colour: str
+) -> dict[str, Any]:
+    x, y = _outline(days, bars, runs=runs)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": y,
+        "fill": "toself",
+        "fillcolor": f"{colour}/0.14",
+        "line": {"width": 0},
+        "legendgroup": name,
+        "showlegend": False,
+        "hoverinfo": "skip",
+    }
+
+
+def _outline(
+    days: Sequence[int], bars: Sequence[_Bar], *, runs: Sequence[Sequence[int]]
+) -> tuple[list[Any], list[Any]]:
+    """Outline of the intervals: one closed shape per run of days with answers, None between them."""
+    xs: list[Any] = []
+    ys: list[Any] = []
+    for run in runs:
+        # A single day has no width of its own: give it a little.
+        x = [days[i] for i in run] if len(run) > 1 else [days[run[0]] - 0.12, days[run[0]] + 0.12]
+        places = run if len(run) > 1 else [run[0], run[0]]
+        if xs:
+            xs.append(None)
+            ys.append(None)
+        xs += x + x[::-1]
+        ys += [bars[i].high for i in places]
+        ys += [bars[i].low for i in reversed(places)]
+    return xs, ys
+
+
+def _runs(estimates: Sequence[Estimate]) -> list[list[int]]:
+    """Places of consecutive days with answers."""
+    runs: list[list[int]] = []
+    for place, estimate in enumerate(estimates):
+        if estimate.frequency is None or estimate.status == Status.OUTAGE:
+            continue
+        if runs and runs[-1][-1] == place - 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return runs
+
+
+def base_layout(*, height_px: int) -> dict[str, Any]:
+    axis = {
+        "fixedrange": True,  # a finger on the chart scrolls the page
+        "gridcolor": "--border",
+        "zerolinecolor": "--border-strong",
+        "automargin": True,
+        "ticks": "",
+    }
+    return {
+        "height": height_px,
+        "margin": {"l": 10, "r": 10, "t": 10, "b": 10},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": "system-ui, sans-serif", "size": 12.5, "color": "--text"},
+        "hoverlabel": {
+            "bgcolor": "--surface-2",
+            "bordercolor": "--border-strong",
+            "font": {"color": "--text"},
+        },
+        "separators": f"{wording.decimal_sign()}{wording.SPACE}",
+        "dragmode": False,
+        "xaxis": axis.copy(),
+        "yaxis": axis.copy(),
+    }
+
+
+def day_axis(study: Study, *, days: Sequence[int], n_ticks: int = _MAX_DAY_TICKS) -> dict[str, Any]:
+    ticks = days[:: ceil(len(days) / n_ticks)]
+    return {
+        "tickvals": ticks,
+        "ticktext": [escape(wording.short_day(study.date_of(day))).replace(" ", "<br>") for day in ticks],
+        "tickangle": 0,
+        "zeroline": False,
+        "range": [days[0] - 0.6, days[-1] + 0.6],
+        "showgrid": False,
+    }
+
+
+def _bar(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> _Bar:
+    shown = shown_value(report, estimate, options=options)
+    drawn = _percent if options.measure == "frequency" else _whole
+    return _Bar(value=drawn(shown.value), low=drawn(shown.low), high=drawn(shown.high))
+
+
+def _bar_text(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> str:
+    if estimate.status != Status.OK:
+        return _figure_or_blank(estimate)
+    value = shown_value(report, estimate, options=options).value
+    return wording.percent(value) if options.measure == "frequency" else wording.number(value)
+
+
+def _numbers(bars: Sequence[_Bar], texts: Sequence[str]) -> dict[str, Any]:
+    """The estimate in figures, beside the upper end of its interval."""
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "y": list(range(len(bars))),
+        "x": [max(bar.high, bar.value, 0.0) for bar in bars],
+        "text": [f" {text}" for text in texts],
+        "textposition": "middle right",
+        "hoverinfo": "skip",
+        "cliponaxis": False,
+    }
+
+
+def _error_bars(bars: Sequence[_Bar]) -> dict[str, Any]:
+    """Intervals of the unbiased estimates; a consistent value may lie outside of its own."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [bar.high - bar.value for bar in bars],
+        "arrayminus": [bar.value - bar.low for bar in bars],
+        "color": "--text",
+        "thickness": 1.5,
+        "width": 4,
+    }
+
+
+def _bar_range(bars: Sequence[_Bar]) -> list[float]:
+    """From the lowest to the highest bound, with room for the number beside the longest bar."""
+    low = min(0.0, *(bar.low for bar in bars))
+    high = max(1.0, *(max(bar.high, bar.value) for bar in bars))
+    return [low * 1.05, high + 0.34 * (high - low)]
+
+
+def _hover(estimate: Estimate) -> str:
+    share = _figure_or_blank(estimate)
+    interval = wording.percent_range(estimate.ci_low, estimate.ci_high)
+    visitors = gettext("%(number)s visitors") % {"number": wording.visitors_range(estimate)}
+    if estimate.status == Status.OK:
+        visitors = gettext("%(number)s visitors") % {"number": wording.number(estimate.visitors)}
+    # No <b>: Plotly writes it as a style attribute, which the content policy refuses.
+    return f"{escape(estimate.category)}<br>{share} ({interval})<br>{visitors}"
+
+
+def _bar_colour(estimate: Estimate) -> str:
+    """No bar where the estimate is not to be read: only its interval is drawn."""
+    return "--chart-1" if estimate.status == Status.OK else "rgba(0,0,0,0)"
+
+
+def _figure_or_blank(estimate: Estimate) -> str:
+    if estimate.status == Status.OK:
+        return wording.percent(estimate.frequency)
+    return f"{escape(wording.status_sign(estimate.status))} {wording.status_word(estimate.status)}".replace(
+        "<", "&lt;"
+    )
+
+
+def axis_label(category: str) -> str:
+    """A name for an axis; the table beside every chart has the whole of a longer one."""
+    lines = textwrap.wrap(category, _LABEL_WIDTH, max_lines=_LABEL_LINES, placeholder=" …")
+    return "<br>".join(escape(line) for line in lines) or " "
+
+
+def row_px(labels: Sequence[str], *, one_line: int) -> int:
+    """Height of a row in which the label with the most lines does not reach into the next one."""
+    n_lines = 1 + max((label.count("<br>") for label in labels), default=0)
+    return one_line if n_lines == 1 else one_line + 16 * n_lines - 26
+
+
+def _percent(value: float | None) -> float:
+    """Share in percent at the precision of a screen."""
+    return 0.0 if value is None else round(value * 100, 4)
+
+
+def _whole(value: float | None) -> float:
+    """Visitors, to the tenth."""
+    return 0.0 if value is None else round(value, 1)

@@ -1,0 +1,82 @@
+"""Figures that follow from the tallies alone, at no further epsilon: totals, which are exact.
+
+Who is present is counted without noise, so every number here is a count or a ratio of counts and has no
+error. Per category see `reports.movement.queries`.
+"""
+
+from dataclasses import dataclass
+from datetime import date
+
+from reports.base.status import Status, window_status
+from reports.estimates.queries import Counts, visitor_unions
+from reports.estimates.small_cells import ShownVisitors
+from reports.studies.models import Study
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyFigures:
+    """What a study says in a few numbers; all exact, in visitors of the operator (not scaled).
+
+    A visit is one visitor on one day. It is a first one if the visitor was on no earlier day of the study,
+    else a return; there are as many first visits as visitors. None where nobody has been there yet, or where
+    the small-cell rule suppresses so few; `status` says which. Where it suppresses a single day, or few
+    visits are returns, `n_visits` and what is made of it are None, too: they would tell of these few.
+    """
+
+    status: Status
+    days_with_visitors: int
+    n_visitors: int | None = None
+    n_visits: int | None = None
+    busiest_day: date | None = None
+    busiest_visitors: int | None = None
+    mean_days: float | None = None
+
+    @property
+    def first_visits(self) -> int | None:
+        return self.n_visitors
+
+    @property
+    def return_visits(self) -> int | None:
+        if self.n_visits is None or self.n_visitors is None:
+            return None
+        return self.n_visits - self.n_visitors
+
+    @property
+    def return_share(self) -> float | None:
+        """Share of the visits that are returns, in [0, 1)."""
+        returns = self.return_visits
+        return None if returns is None or not self.n_visits else returns / self.n_visits
+
+
+def key_figures(study: Study, *, visitors: Counts | None = None) -> KeyFigures:
+    """Key figures of a study over all of its days; exact, and none of one with presence noise.
+
+    Parameters
+    ----------
+    study : Study
+    visitors : ndarray of int64, shape (days + 1, days + 1); `visitor_unions(study)` if the caller has it;
+        otherwise it is read (one query)
+    """
+    unions = visitor_unions(study) if visitors is None else visitors
+    daily = unions.diagonal()[1:]
+    n_visitors = int(unions[1, study.days])
+    if study.presence is not None:  # sums and ratios of noisy totals: their errors are not computed
+        return KeyFigures(status=Status.NOT_RELIABLE, days_with_visitors=study.noisy_through)
+    status = window_status(
+        n_visitors=n_visitors, n_reports=n_visitors, small_cell=study.small_cell, is_outage=False
+    )
+    days_with_visitors = int((daily > 0).sum())
+    if status != Status.OK:
+        return KeyFigures(status=status, days_with_visitors=days_with_visitors)
+    busiest = int(daily.argmax()) + 1  # the first of equals
+    shown = ShownVisitors(study, unions)
+    busiest_visitors, n_visits = shown.of(busiest, busiest), shown.visits()
+    return KeyFigures(
+        status=status,
+        days_with_visitors=days_with_visitors,
+        n_visitors=n_visitors,
+        n_visits=n_visits,
+        busiest_day=None if busiest_visitors is None else study.date_of(busiest),
+        busiest_visitors=busiest_visitors,
+        mean_days=None if n_visits is None else n_visits / n_visitors,
+    )

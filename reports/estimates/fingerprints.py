@@ -1,0 +1,45 @@
+"""What reports depend on: as long as it is the same, so are they."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+from django.db.models import Count, Max
+
+from reports.base.version import software
+from reports.estimates.models import DayNote
+from reports.estimates.queries import Window
+from reports.maps.models import DensityMap
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.studies.tally_models import Publication
+
+
+def state_of(studies: Sequence[Study]) -> list[object]:
+    """What reports of some studies depend on: their rows, plans, notes, and which deltas they count."""
+    pks = [study.pk for study in studies]
+    return [
+        [[str(getattr(study, field.attname)) for field in study._meta.concrete_fields] for study in studies],
+        list(Plan.objects.filter(study__in=pks).order_by("pk").values_list("spec_hash", "voided_days")),
+        list(DayNote.objects.filter(study__in=pks).order_by("pk").values_list("pk", "at")),
+        # How many, and which is the newest: totals only ever change with a publication.
+        list(
+            Publication.objects.filter(study__in=pks)
+            .values("study")
+            .annotate(n=Count("pk"), newest=Max("pk"), at=Max("received_at"))
+            .order_by("study")
+            .values_list("study", "n", "newest", "at")
+        ),
+    ]
+
+
+def state_of_places(study: Study, window: Window) -> list[object]:
+    """How far the deconvolved map is, and of which counts."""
+    rows = DensityMap.objects.filter(study=study, first_day=window.first_day, last_day=window.last_day)
+    return list(rows.values_list("fingerprint", "state"))
+
+
+def fingerprint_of(study: Study, *more: object) -> str:
+    """SHA-256 of all that a file of a study depends on; `more` beside the study and this software."""
+    parts = [software(), state_of([study]), *more]
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()

@@ -1,0 +1,98 @@
+"""Tallies as they are stored, read into arrays that are ready to be cut into windows."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp import IndicatorSpec, PlanSpec
+from ldp.estimation.windows import IndicatorTallies
+from ldp.privacy.plans import ReportChannel
+from reports.estimates.models import DayNote
+from reports.estimates.noise import AnswerNoise, answer_noise
+from reports.studies.models import Indicator
+from reports.studies.plan_models import Plan
+from reports.studies.tally_models import Tally, VisitorTally
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """Tallies of one indicator, ready to be cut into windows."""
+
+    indicator: Indicator
+    plan: Plan
+    spec: IndicatorSpec
+    channel: ReportChannel
+    is_unary: bool
+    has_fakes: bool
+    counts: Counts
+    n_reports: Counts
+    visitors: Counts
+    notes: tuple[DayNote, ...]
+    noise: AnswerNoise | None
+
+    @property
+    def outages(self) -> frozenset[int]:
+        return frozenset(note.day for note in self.notes if note.kind == DayNote.Kind.OUTAGE)
+
+
+def load(indicators: Sequence[Indicator]) -> list[Loaded]:
+    """Newest tallies of some indicators, with the visitors.
+
+    One statement reads them all: between two, a publication could land, and there would be more answers than
+    visitors.
+    """
+    rows = Tally.objects.filter(indicator__in=indicators).select_related("plan__study__visitor_tally")
+    newest = {tally.indicator_id: tally for tally in rows.order_by("plan__version")}
+    notes: defaultdict[int, list[DayNote]] = defaultdict(list)
+    studies = {indicator.study_id for indicator in indicators}
+    for note in DayNote.objects.filter(study__in=studies).select_related("study"):
+        notes[note.study_id].append(note)
+    return [
+        _decode(indicator, newest[indicator.pk], notes=notes[indicator.study_id]) for indicator in indicators
+    ]
+
+
+def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> Loaded:
+    plan = PlanSpec.from_json(tally.plan.spec)
+    index = plan.index(indicator.slug)
+    spec = plan.indicators[index]
+    square = (plan.days + 1, plan.days + 1)
+    return Loaded(
+        indicator=indicator,
+        plan=tally.plan,
+        spec=spec,
+        channel=plan.channel(index),
+        is_unary=plan.is_unary(index),
+        has_fakes=plan.has_fakes,
+        counts=_array(tally.counts, shape=(spec.domain_size, *square)),
+        n_reports=_array(tally.n_reports, shape=square),
+        visitors=visitors_of(tally.plan.study.visitor_tally),
+        notes=tuple(notes),
+        noise=answer_noise(plan, tally.plan.study),
+    )
+
+
+def tallies_of(loaded: Loaded) -> IndicatorTallies:
+    """As the library's comparisons take them; only of counts that are exact."""
+    return IndicatorTallies(
+        counts=loaded.counts,
+        n_reports=loaded.n_reports,
+        visitors=loaded.visitors,
+        kind=loaded.spec.kind,
+        channel=loaded.channel,
+        small_cell=loaded.indicator.study.small_cell,
+    )
+
+
+def visitors_of(tally: VisitorTally) -> Counts:
+    """Visitors of every gap cell; int64 of shape (days + 1, days + 1)."""
+    return _array(tally.counts, shape=(tally.study.days + 1, tally.study.days + 1))
+
+
+def _array(blob: bytes | memoryview, *, shape: tuple[int, ...]) -> Counts:
+    return np.frombuffer(blob, "<i8").reshape(shape).astype(np.int64)

@@ -1,0 +1,113 @@
+"""How a page shows its numbers: chart, table or map, order, measure, kind of value; all in the address."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, Self
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+
+from reports.base.status import Status
+from reports.estimates.queries import Estimate, WindowReport
+
+Choices = dict[str, tuple[str, ...]]
+CHOICES: Final[Choices] = {
+    "view": ("both", "chart", "table", "map"),
+    "order": ("natural", "sorted"),
+    "measure": ("frequency", "visitors"),
+    "values": ("unbiased", "consistent"),
+    "layer": ("estimate", "uncertainty"),
+}
+DAYS_CHOICES: Final[Choices] = {
+    "show": ("daily", "cumulative"),
+    "form": ("lines", "multiples"),
+    "measure": ("frequency", "visitors"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """A value for each name of `choices`; the first is the default, and the address leaves it out."""
+
+    choices: ClassVar[Choices]
+
+    @classmethod
+    def from_query(cls, query: QueryDict) -> Self:
+        """Read the options of an address; what is missing or unknown has its default."""
+        asked = {name: query.get(name, "") for name in cls.choices}
+        return cls(**{name: value for name, value in asked.items() if value in cls.choices[name]})
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """What differs from the default."""
+        values = {name: str(getattr(self, name)) for name in self.choices}
+        return {name: value for name, value in values.items() if value != self.choices[name][0]}
+
+    def query(self, kept: str, **changes: str) -> str:
+        """Part of an address: what is `kept`, such as a window, and these options with changes."""
+        chosen = replace(self, **changes).chosen
+        return "&".join(part for part in (kept, urlencode(chosen)) if part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(_Options):
+    """Of the page of one window.
+
+    order : "natural" is that of the plan, "sorted" by what is shown, the largest first
+    values : "unbiased" estimates may be negative; "consistent" ones add up to 100 %
+    layer : what the colours of a map stand for: the estimate, or half of the width of its interval
+    """
+
+    choices = CHOICES
+    view: str = "both"
+    order: str = "natural"
+    measure: str = "frequency"
+    values: str = "unbiased"
+    layer: str = "estimate"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DaysOptions(_Options):
+    """Of the page of all days.
+
+    show : "daily" = each day for itself, "cumulative" = the union of the days from the first one on
+    form : "lines" in one chart, or a small chart per category ("multiples")
+    """
+
+    choices = DAYS_CHOICES
+    show: str = "daily"
+    form: str = "lines"
+    measure: str = "frequency"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownValue:
+    """What is shown of an estimate: shares, or visitors; low and high belong to the unbiased estimate."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def shown_value(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> ShownValue:
+    """Value and interval of an estimate in the measure that was asked for; None where nobody answered."""
+    is_consistent = options.values == "consistent"
+    if options.measure == "frequency":
+        value = estimate.consistent if is_consistent else estimate.frequency
+        return ShownValue(value=value, low=estimate.ci_low, high=estimate.ci_high)
+    value = estimate.visitors
+    if is_consistent and estimate.consistent is not None and report.scale is not None:
+        value = estimate.consistent * report.scale
+    return ShownValue(value=value, low=estimate.visitors_ci_low, high=estimate.visitors_ci_high)
+
+
+def ordered(report: WindowReport, *, options: ReportOptions) -> Sequence[Estimate]:
+    """Estimates in the order that was asked for; those that are not to be read come last when sorted."""
+    if options.order == "natural":
+        return report.estimates
+
+    def key(estimate: Estimate) -> tuple[bool, float]:
+        value = shown_value(report, estimate, options=options).value
+        return estimate.status != Status.OK or value is None, -(value or 0.0)
+
+    return sorted(report.estimates, key=key)

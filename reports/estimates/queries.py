@@ -1,0 +1,342 @@
+"""The one place of reading: tallies in, estimates out. Pages, exports and commands all pass through here."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+from django.db.models import Count, QuerySet
+from django.utils.translation import gettext
+from numpy.typing import NDArray
+
+from ldp import all_unions, pure_frequencies, union
+from ldp.estimation.noisy_estimators import NoisyTotal
+from ldp.estimation.windows import IndicatorTallies
+from reports.base.status import Status, estimates_status, is_suppressed, window_status
+from reports.estimates.loading import Loaded, load, tallies_of, visitors_of
+from reports.estimates.models import DayNote
+from reports.estimates.noise import Figures
+from reports.studies.models import Indicator, Study
+from reports.studies.plan_models import Plan
+from reports.studies.tally_models import VisitorTally
+
+LEVEL = 0.95  # of every interval
+
+Counts = NDArray[np.int64]
+
+
+class WindowError(ValueError):
+    """A window that the study does not have."""
+
+
+class UnionNotAvailableError(WindowError):
+    """A union of days of an indicator that people answer on some days only."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Window:
+    """Consecutive study days, both ends included, numbered from 1."""
+
+    first_day: int
+    last_day: int
+
+    @property
+    def days(self) -> int:
+        return self.last_day - self.first_day + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One category in one window; all but the counts are None where nobody answered.
+
+    `frequency` is unbiased and may leave [0, 1]; `consistent` is its nearest distribution. `visitors` is
+    scaled to the population by the market share. `reports` is None, too, where the small-cell rule suppresses
+    the window. `status` says whether the numbers are to be read, and if not, why.
+    """
+
+    category: str
+    reports: int | None
+    frequency: float | None = None
+    std_error: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    consistent: float | None = None
+    visitors: float | None = None
+    visitors_ci_low: float | None = None
+    visitors_ci_high: float | None = None
+    status: Status = Status.NOT_COLLECTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowReport:
+    """All categories of an indicator in one window, with the plan that they were collected under.
+
+    `epsilon` is the nominal one of one answer. Where `is_unary`, a report supports any number of categories,
+    and those of all categories do not add up to `n_reports`. Where `has_fakes`, most reports are made up.
+    `n_visitors` and `n_reports` are None where the small-cell rule suppresses the window. `notes` are
+    those of its days, in their order: days with an outage may be missing from the numbers of a longer window.
+    With presence noise all counts are noisy and may be negative, and `noisy_visitors` has the interval.
+    """
+
+    study: Study
+    indicator: Indicator
+    window: Window
+    first_date: date
+    last_date: date
+    plan: Plan
+    plan_version: int
+    mechanism: str
+    epsilon: float
+    unit: str
+    is_unary: bool
+    has_fakes: bool
+    n_visitors: int | None
+    n_reports: int | None
+    estimates: tuple[Estimate, ...]
+    status: Status
+    notes: tuple[DayNote, ...]
+    noisy_visitors: NoisyTotal | None = None
+
+    @property
+    def scale(self) -> float | None:
+        """Visitors of the population for a share of 1; None where they are suppressed."""
+        return None if self.n_visitors is None else _scale(self.study, self.n_visitors)
+
+
+def windows_of(study: Study) -> list[Window]:
+    """All unions of consecutive days, single days included, by first and last day."""
+    days = range(1, study.days + 1)
+    return [Window(first, last) for first in days for last in days if first <= last]
+
+
+def single_days_of(study: Study) -> list[Window]:
+    return [Window(day, day) for day in range(1, study.days + 1)]
+
+
+def has_unions(indicator: Indicator) -> bool:
+    """Whether a union of several days can be counted: everyone who answers does so on each present day."""
+    return indicator.kind == Indicator.Kind.STATIC or indicator.max_values in (None, indicator.study.days)
+
+
+def windows_of_indicator(indicator: Indicator) -> list[Window]:
+    """Windows in which the indicator can be estimated."""
+    return windows_of(indicator.study) if has_unions(indicator) else single_days_of(indicator.study)
+
+
+def window_from_dates(study: Study, first: date, last: date) -> Window:
+    """Window of two calendar dates; WindowError when the study does not have it."""
+    window = Window(study.day_of(first), study.day_of(last))
+    if not 1 <= window.first_day <= window.last_day <= study.days:
+        raise WindowError(
+            gettext(
+                "window must lie within %(least)s to %(most)s and not end before it starts, got %(first)s to "
+                "%(last)s"
+            )
+            % {"least": study.first_day, "most": study.last_day, "first": first, "last": last}
+        )
+    return window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudySummary:
+    """One line of the list of studies; `visitors` are of every window, as `visitor_unions` returns them."""
+
+    study: Study
+    n_indicators: int
+    visitors: Counts
+    n_visitors: int | None  # None = suppressed by the small-cell rule
+
+
+def study_summaries(studies: QuerySet[Study]) -> list[StudySummary]:
+    """Some studies with their notes, newest first, with their visitors over all days."""
+    found = (
+        studies.select_related("visitor_tally")
+        .prefetch_related("day_notes")
+        .annotate(n_indicators=Count("indicators"))
+        .order_by("-first_day", "slug")
+    )
+    return [_summary(study, n_indicators=study.n_indicators) for study in found]
+
+
+def _summary(study: Study, *, n_indicators: int) -> StudySummary:
+    visitors = all_unions(visitors_of(study.visitor_tally))
+    return StudySummary(
+        study=study,
+        n_indicators=n_indicators,
+        visitors=visitors,
+        n_visitors=shown_visitors(study, int(visitors[1, study.days])),
+    )
+
+
+def shown_visitors(study: Study, n_visitors: int) -> int | None:
+    """Visitors of a window as pages may show them: None where the small-cell rule suppresses it."""
+    return None if is_suppressed(n_visitors, small_cell=study.small_cell) else n_visitors
+
+
+def visitor_unions(study: Study) -> Counts:
+    """Visitors of every window, unscaled; int64 of shape (days + 1, days + 1), [first_day, last_day].
+
+    Without the small-cell rule: `shown_visitors` applies it.
+    """
+    tally = VisitorTally.objects.get(study=study)
+    tally.study = study
+    return unions_of(tally)
+
+
+def unions_of(tally: VisitorTally) -> Counts:
+    """As `visitor_unions`, of a tally that was read already."""
+    return all_unions(visitors_of(tally))
+
+
+def current_plan(study: Study) -> Plan:
+    """The plan in force: the newest version."""
+    return study.plans.order_by("-version")[:1].get()
+
+
+def window_report(indicator: Indicator, window: Window) -> WindowReport:
+    """Estimates of an indicator in one window.
+
+    Raises
+    ------
+    UnionNotAvailableError : a union of an indicator that people answer on some days only
+    """
+    return indicator_reports(indicator, [window])[0]
+
+
+def indicator_reports(indicator: Indicator, windows: Iterable[Window]) -> list[WindowReport]:
+    """Estimates of an indicator in several windows; each tally is read once."""
+    loaded = load([indicator])[0]
+    return _reports(loaded, list(windows))
+
+
+def reports_with_tallies(
+    indicators: Sequence[Indicator], windows: Sequence[Sequence[Window]]
+) -> list[tuple[list[WindowReport], IndicatorTallies]]:
+    """Estimates of several indicators in their windows, and the tallies that they come from.
+
+    Both are of the same publication, so that what is computed from the tallies fits the estimates.
+
+    Raises
+    ------
+    UnionNotAvailableError : as in `window_report`
+    """
+    return [
+        (_reports(loaded, chosen), tallies_of(loaded))
+        for loaded, chosen in zip(load(indicators), windows, strict=True)
+    ]
+
+
+def study_reports(indicators: Sequence[Indicator], window: Window | None) -> list[WindowReport]:
+    """Estimates of several indicators: in one window, or in all of them.
+
+    Windows that an indicator does not have are left out.
+    """
+    reports: list[WindowReport] = []
+    for loaded in load(indicators):
+        windows = windows_of_indicator(loaded.indicator)
+        reports += _reports(loaded, windows if window is None else [w for w in windows if w == window])
+    return reports
+
+
+def _reports(loaded: Loaded, windows: Sequence[Window]) -> list[WindowReport]:
+    return [_window_report(loaded, window) for window in windows]
+
+
+def check_union(indicator: Indicator, window: Window) -> None:
+    if window.days > 1 and not has_unions(indicator):
+        text = gettext(
+            "window of %(indicator)s must be a single day: people answer it on %(n)d of %(days)d days, got "
+            "days %(first)d to %(last)d"
+        )
+        got = {"first": window.first_day, "last": window.last_day, "days": indicator.study.days}
+        raise UnionNotAvailableError(text % {**got, "indicator": indicator.slug, "n": indicator.max_values})
+
+
+def _window_report(loaded: Loaded, window: Window) -> WindowReport:
+    indicator, study = loaded.indicator, loaded.indicator.study
+    check_union(indicator, window)
+    days = {"first_day": window.first_day, "last_day": window.last_day}
+    n_visitors = int(union(loaded.visitors, **days))
+    n_reports = int(union(loaded.n_reports, **days))
+    total = None if loaded.noise is None else loaded.noise.visitors.total(n_visitors, **days)
+    status = window_status(
+        n_visitors=n_visitors,
+        n_reports=n_reports if loaded.noise is None else int(total is not None),
+        small_cell=study.small_cell,
+        is_outage=loaded.outages.issuperset(range(window.first_day, window.last_day + 1)),
+    )
+    estimates = _estimates(loaded, window, n_reports=n_reports, n_visitors=n_visitors, status=status)
+    is_hidden = status == Status.SUPPRESSED
+    return WindowReport(
+        study=study,
+        indicator=indicator,
+        window=window,
+        first_date=study.date_of(window.first_day),
+        last_date=study.date_of(window.last_day),
+        plan=loaded.plan,
+        plan_version=loaded.plan.version,
+        mechanism=loaded.plan.mechanism,
+        epsilon=float(loaded.spec.epsilon),
+        unit=loaded.plan.unit,
+        is_unary=loaded.is_unary,
+        has_fakes=loaded.has_fakes,
+        n_visitors=None if is_hidden else n_visitors,
+        n_reports=None if is_hidden else n_reports,
+        estimates=estimates,
+        status=_status_of_all(status, estimates),
+        notes=tuple(note for note in loaded.notes if window.first_day <= note.day <= window.last_day),
+        noisy_visitors=total,
+    )
+
+
+def _scale(study: Study, n_visitors: int) -> float:
+    return n_visitors / float(study.market_share)
+
+
+def _status_of_all(window: Status, estimates: Sequence[Estimate]) -> Status:
+    """Status of a report: that of its estimates, which have the same."""
+    return estimates[0].status if window == Status.OK else window
+
+
+def _estimates(
+    loaded: Loaded, window: Window, *, n_reports: int, n_visitors: int, status: Status
+) -> tuple[Estimate, ...]:
+    categories = loaded.indicator.categories
+    if status == Status.SUPPRESSED:
+        return tuple(Estimate(category=category, reports=None, status=status) for category in categories)
+    counts = union(loaded.counts, first_day=window.first_day, last_day=window.last_day)
+    found = _figures(loaded, window, counts, n_reports=n_reports, n_visitors=n_visitors)
+    if found is None:
+        # Noisy counts that could be noise alone are no data that were not collected.
+        status = Status.NOT_RELIABLE if loaded.noise and status == Status.OK else status
+        blanks = zip(categories, counts.tolist(), strict=True)
+        return tuple(Estimate(category=name, reports=reports, status=status) for name, reports in blanks)
+    status = estimates_status(status, ci_low=found.ci_low, ci_high=found.ci_high)
+    # By position, since a page may have thousands of these: Figures are in the order of an Estimate's fields.
+    rows = zip(categories, counts.tolist(), *found, [status] * len(categories), strict=True)
+    return tuple(Estimate(*row) for row in rows)
+
+
+def _figures(
+    loaded: Loaded, window: Window, counts: Counts, *, n_reports: int, n_visitors: int
+) -> Figures | None:
+    """What the counts of a window say, visitors scaled; None = nothing."""
+    study = loaded.indicator.study
+    if loaded.noise is not None:
+        found = loaded.noise.figures(
+            counts,
+            n_visitors=n_visitors,
+            channel=loaded.channel,
+            first_day=window.first_day,
+            last_day=window.last_day,
+        )
+        return None if found is None else found.scaled(1 / float(study.market_share))
+    if n_reports == 0:
+        return None
+    result = pure_frequencies(
+        counts, n_reports=n_reports, n_population=n_visitors, channel=loaded.channel, level=LEVEL
+    )
+    scale = _scale(study, n_visitors)
+    shares = (result.frequency, result.std_error, result.ci_low, result.ci_high, result.consistent)
+    of_visitors = (column * scale for column in (result.frequency, result.ci_low, result.ci_high))
+    return Figures(*(column.tolist() for column in (*shares, *of_visitors)))

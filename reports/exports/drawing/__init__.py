@@ -1,0 +1,1 @@
+"""Charts and maps drawn on the server."""

@@ -1,0 +1,142 @@
+"""What all charts of files share: the library, its font, the colours of the pages, and plots without a box.
+
+Matplotlib is imported here and in the modules that draw only, and these only when a chart is asked for.
+"""
+
+import io
+import logging
+import os
+import textwrap
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+
+from reports.base import formats as wording
+from reports.base.status import Status
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# The light colours of static/css/app.css: a file has no scheme to follow. A test compares them.
+COLOURS: Final = {
+    "--text": "#1a242e", "--muted": "#55626f", "--border": "#d6dde4", "--border-strong": "#7b8895",
+    "--accent": "#0b5d8f", "--accent-soft": "#e3eff7",
+    "--chart-1": "#2a6f9e", "--chart-2": "#c4571a", "--chart-3": "#2f7d4f", "--chart-4": "#8a4fa3",
+    "--chart-5": "#a07a00", "--chart-6": "#b83a5e", "--chart-7": "#1b8a8f", "--chart-8": "#6b5b4d",
+}  # fmt: skip
+FONT: Final = "DejaVu Sans"  # comes with matplotlib, so that no system font is needed
+
+# Matplotlib keeps some state for the whole process.
+ONE_AT_A_TIME: Final = Lock()
+
+_WIDTH_IN = 7.6
+_DOTS_PER_INCH = 200
+_LINE_WIDTH = 135  # characters of small print in a line
+
+
+def fonts() -> dict[str, Path]:
+    """Files of the font by style: regular, bold, oblique."""
+    folder = Path(str(matplotlib().get_data_path())) / "fonts" / "ttf"
+    styles = {"": "DejaVuSans.ttf", "B": "DejaVuSans-Bold.ttf", "I": "DejaVuSans-Oblique.ttf"}
+    return {style: folder / name for style, name in styles.items()}
+
+
+@cache
+def matplotlib() -> Any:
+    """The library with the settings of all charts: no mathematics in names, no chance in the output."""
+    cache_folder = Path(settings.MOBILITY_DATA_DIR) / "matplotlib"
+    os.environ.setdefault("MPLCONFIGDIR", str(cache_folder))  # the home may be read-only
+    import matplotlib as mpl
+
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)
+    mpl.rcParams.update(
+        {
+            "text.parse_math": False,
+            "svg.fonttype": "path",
+            "svg.hashsalt": "mobility-reports",
+            "font.family": [FONT],
+            "font.size": 9,
+            "text.color": COLOURS["--text"],
+            "axes.unicode_minus": True,
+        }
+    )
+    return mpl
+
+
+def new_figure(*, height_in: float) -> "Figure":
+    """Empty white figure of the one width that all have."""
+    matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH_IN, height_in), facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def png_bytes(figure: "Figure", *, metadata: dict[str, str]) -> bytes:
+    """A picture, 1520 pixels wide."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=_DOTS_PER_INCH, metadata=metadata)
+    return file.getvalue()
+
+
+def svg_bytes(figure: "Figure", *, metadata: dict[str, str]) -> bytes:
+    """Vectors, without the moment at which they were drawn."""
+    file = io.BytesIO()
+    figure.savefig(file, format="svg", metadata={"Date": None, **metadata})
+    return file.getvalue()
+
+
+def filled(text: str) -> str:
+    """Small print in lines as wide as a figure."""
+    return textwrap.fill(text, _LINE_WIDTH, break_on_hyphens=False)
+
+
+def plain_axes(figure: "Figure", bounds: tuple[float, float, float, float]) -> "Axes":
+    """A plot with a grid and no box; `bounds` are left, bottom, width, height as shares of the figure."""
+    axes = figure.add_axes(bounds)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    axes.tick_params(length=0, colors=COLOURS["--text"], labelsize=8.5)
+    axes.set_axisbelow(True)
+    return axes
+
+
+def value_axis(axis: Any, *, measure: str, n_ticks: int = 6) -> None:
+    """Ticks of an axis of values: shares in percent, or visitors."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(nbins=n_ticks))
+    axis.set_major_formatter(FuncFormatter(_percent_tick if measure == "frequency" else _visitors_tick))
+    axis.grid(visible=True, color=COLOURS["--border"], linewidth=0.7)
+
+
+def least_span(measure: str) -> float:
+    """How far an axis reaches at least: 1 %, or a visitor."""
+    return 0.01 if measure == "frequency" else 1.0
+
+
+def value_word(value: float | None, *, measure: str) -> str:
+    """A share in percent, or visitors."""
+    return wording.percent(value) if measure == "frequency" else wording.number(value)
+
+
+def blank_words(status: Status) -> str:
+    """Why there is no number, as a sign and a word."""
+    return f"{wording.status_sign(status)} {wording.status_word(status)}"
+
+
+def _percent_tick(share: float, _place: int | None) -> str:
+    """Share at a tick: whole percents where they are, else one decimal."""
+    hundredths = round(share * 100, 1)
+    decimals = 0 if hundredths == round(hundredths) else 1
+    return f"{wording.decimal(hundredths, decimals=decimals)}{wording.SPACE}%"
+
+
+def _visitors_tick(visitors: float, _place: int | None) -> str:
+    return wording.number(visitors)

@@ -1,0 +1,152 @@
+"""The map of a window as a file: zones, classes, hatching and legend of the page, in the light colours."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from django.utils.translation import gettext
+
+from reports.base.status import Status
+from reports.estimates.options import ordered, shown_value
+from reports.estimates.queries import indicator_reports
+from reports.exports.drawing.canvas import COLOURS, new_figure, value_word
+from reports.exports.drawing.letters import legible
+from reports.exports.selection import Scope, Selection
+from reports.maps import zones as maps
+from reports.maps.scale import NOT_ASKED, NOT_READ
+from reports.maps.shapes import AreaShapes, Path, area_shapes
+from reports.studies.models import Area
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# The light colours of static/css/map.css. A test compares them.
+MAP_COLOURS: Final = {
+    "--map-1": "#dceaf5", "--map-2": "#a6cae5", "--map-3": "#659fcc", "--map-4": "#2b6ca6",
+    "--map-5": "#0b3a66", "--map-line": "#7b8895", "--map-layer": "#1b6f73",
+}  # fmt: skip
+GROUND: Final = "#eef2f5"
+_WIDTH_IN: Final = 7.3
+_HEIGHT_IN: Final = (3.0, 6.5)  # least and most of the map
+_LEGEND_ROW_IN: Final = 0.22
+_IN_A_ROW: Final = 4
+
+
+def shows_map(selection: Selection) -> bool:
+    """Whether the page of the selection shows a map, and there is one."""
+    if selection.scope != Scope.WINDOW or selection.options.view != "map":
+        return False
+    return bool(maps.zones_of(selection.reports[0].indicator))
+
+
+def map_chart(selection: Selection, *, extra_in: tuple[float, float]) -> "Figure":
+    """Zones in the classes of the page, with its legend below.
+
+    Parameters
+    ----------
+    extra_in : room above and below, in inches
+    """
+    report, options = selection.reports[0], selection.options
+    shapes = area_shapes(Area.objects.get(study=report.indicator.study_id))
+    scale = maps.map_scale(
+        indicator_reports(report.indicator, maps.windows_of_scale(report.indicator)), options=options
+    )
+    frame = maps.map_frame(report, names=shapes.names, scale=scale, options=options)
+    classes: list[int] = frame["panels"][0]["classes"]
+    entries = _legend(maps.legend(scale, options=options), classes, shapes)
+    legend_in = _LEGEND_ROW_IN * -(-len(entries) // _IN_A_ROW) + 0.15
+    west, south, east, north = shapes.bounds
+    map_in = float(np.clip(_WIDTH_IN * (north - south) / max(east - west, 1.0), *_HEIGHT_IN))
+    top_in, bottom_in = extra_in
+    whole_in = map_in + legend_in + top_in + bottom_in
+    figure = new_figure(height_in=whole_in)
+    axes = figure.add_axes((0.02, (bottom_in + legend_in) / whole_in, 0.96, map_in / whole_in))
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    axes.set_xlim(west, east)
+    axes.set_ylim(south, north)
+    _draw_zones(axes, shapes, classes)
+    for layer in shapes.layers:
+        for path in layer.paths:
+            axes.plot(path[:, 0], path[:, 1], color=MAP_COLOURS["--map-layer"], linewidth=1.1)
+    draw_scale(axes, width_m=east - west)
+    figure.legend(
+        handles=entries, loc="upper left", bbox_to_anchor=(0.012, (bottom_in + legend_in) / whole_in),
+        ncols=_IN_A_ROW, frameon=False, fontsize=8, handlelength=1.6, columnspacing=1.4,
+    )  # fmt: skip
+    return figure
+
+
+def map_words(selection: Selection) -> str:
+    """What the colours are, that the legend is fixed, and what is not on the map."""
+    report, options = selection.reports[0], selection.options
+    is_share = options.measure == "frequency"
+    what = gettext("Share of visitors") if is_share else gettext("Visitors")
+    if options.layer == "uncertainty":
+        how = gettext("Colours: half of the width of the 95 % interval.")
+    elif options.values == "consistent":
+        how = gettext("Colours: consistent values.")
+    else:
+        how = gettext("Colours: unbiased estimates.")
+    fixed = gettext("The legend is the same for all windows of this indicator.")
+    names = area_shapes(Area.objects.get(study=report.indicator.study_id)).names
+    rest = []
+    for each in maps.not_on_map(ordered(report, options=options), names=names):
+        value = shown_value(report, each, options=options).value
+        if each.status == Status.OK:
+            rest.append(f"{each.category} {value_word(value, measure=options.measure)}")
+    beside = gettext("Not on the map: %(rest)s.") % {"rest": "; ".join(rest)} if rest else ""
+    return " ".join(text for text in (f"{what}.", how, fixed, beside) if text)
+
+
+def _draw_zones(axes: "Axes", shapes: AreaShapes, classes: Sequence[int]) -> None:
+    from matplotlib.patches import PathPatch
+
+    for place, (zone, found) in enumerate(zip(shapes.zones, classes, strict=True)):
+        patch = PathPatch(outline(zone.rings), **look(found))
+        patch.set_gid(f"zone-{place}")
+        axes.add_patch(patch)
+
+
+def draw_scale(axes: "Axes", *, width_m: float) -> None:
+    """A bar of a round length in the lower left corner, about an eighth of the map wide."""
+    power = 10.0 ** np.floor(np.log10(max(width_m / 8, 1.0)))
+    length_m = next(step * power for step in (5, 2, 1) if step * power <= max(width_m / 8, 1.0))
+    text = f"{length_m / 1000:.0f} km" if length_m >= 1000 else f"{length_m:.0f} m"
+    (west, east), (south, north) = axes.get_xlim(), axes.get_ylim()
+    x, y = west + 0.01 * (east - west), south + 0.01 * (north - south)
+    axes.plot([x, x + length_m], [y, y], color=COLOURS["--text"], linewidth=1.5, solid_capstyle="butt")
+    axes.annotate(text, (x, y), xytext=(0, 3), textcoords="offset points", size=7.5)
+
+
+def outline(rings: Sequence[Path]) -> Any:
+    """Rings as one path: those inside of others run the other way, which leaves holes."""
+    from matplotlib.path import Path as Outline
+
+    return Outline.make_compound_path(*(Outline(ring, closed=True) for ring in rings))
+
+
+def look(found: int) -> dict[str, Any]:
+    """How a class, NOT_READ or NOT_ASKED is drawn."""
+    edge: dict[str, Any] = {"edgecolor": MAP_COLOURS["--map-line"], "linewidth": 0.6}
+    if found == NOT_READ:
+        return edge | {"facecolor": GROUND, "hatch": "////"}
+    return edge | {"facecolor": GROUND if found == NOT_ASKED else MAP_COLOURS[f"--map-{found + 1}"]}
+
+
+def _legend(rows: Sequence[maps.LegendRow], classes: Sequence[int], shapes: AreaShapes) -> list[Any]:
+    """Entries: all classes, what has none if there is such a zone, and the layers."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    entries: list[Any] = [Patch(label=row.text, **look(int(row.place) - 1)) for row in rows]
+    if NOT_READ in classes:
+        entries.append(Patch(label=gettext("not to be read"), **look(NOT_READ)))
+    if NOT_ASKED in classes:
+        entries.append(Patch(label=gettext("not a category of this indicator"), **look(NOT_ASKED)))
+    lines = [
+        Line2D([], [], color=MAP_COLOURS["--map-layer"], linewidth=1.1, label=legible(layer.name))
+        for layer in shapes.layers
+    ]
+    return [*entries, *lines]

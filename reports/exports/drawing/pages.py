@@ -1,0 +1,196 @@
+"""Charts drawn on the server, vectors or pixels: what the page shows, in its order, measure and colours."""
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from django.utils.translation import gettext
+
+from reports.base import formats as wording
+from reports.estimates.options import ordered
+from reports.estimates.queries import WindowReport
+from reports.exports.drawing.bars import bounds, window_chart
+from reports.exports.drawing.canvas import COLOURS, ONE_AT_A_TIME, filled, matplotlib, png_bytes, svg_bytes
+from reports.exports.drawing.letters import legible, legible_selection, letters_note
+from reports.exports.drawing.lines import days_chart, multiples_chart
+from reports.exports.drawing.maps import map_chart, map_words, shows_map
+from reports.exports.facts import as_mapping, software_words
+from reports.exports.selection import Scope, Selection
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MAX_ROWS: Final = 28  # categories of a window in one chart of a page
+MAX_CATEGORIES: Final = 140  # of a window in one file: more are no picture, and take seconds
+_PX = re.compile(rb"(font-size: [\d.]+)px")
+
+
+def to_png(selection: Selection) -> bytes:
+    """Chart of a window or of the days, 1520 pixels wide."""
+    with ONE_AT_A_TIME:
+        metadata = {"Title": selection.title, "Software": software_words(), **_described(selection)}
+        return png_bytes(_with_frame(selection), metadata=metadata)
+
+
+def to_svg(selection: Selection) -> bytes:
+    """The same chart as vectors; letters are outlines, so that it looks the same everywhere."""
+    with ONE_AT_A_TIME:
+        metadata = {"Title": selection.title, "Creator": software_words(), **_described(selection)}
+        return svg_bytes(_with_frame(selection), metadata=metadata)
+
+
+def bare_svgs(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> list[bytes]:
+    """The chart alone, for pages with titles of their own; many categories of a window are several charts.
+
+    At most the first `at_most` categories of a window are drawn. Letters stay letters, of the font of
+    `canvas`, so that they can be searched and copied.
+    """
+    with ONE_AT_A_TIME, matplotlib().rc_context({"svg.fonttype": "none"}):
+        no_room = (0.0, 0.0)
+        if selection.scope == Scope.DAYS:
+            figures = [_chart(selection, extra_in=no_room)]
+        else:
+            report, options = in_order(selection, at_most=at_most), selection.options
+            limits = bounds(report, options=options)
+            starts = range(0, len(report.estimates), MAX_ROWS)
+            parts = [replace(report, estimates=report.estimates[at : at + MAX_ROWS]) for at in starts]
+            figures = [window_chart(part, options=options, extra_in=no_room, limits=limits) for part in parts]
+        # A unit of these drawings is a point, and their letters are sized in units, written "px".
+        return [_PX.sub(rb"\1pt", svg_bytes(figure, metadata={})) for figure in figures]
+
+
+def in_order(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> WindowReport:
+    """The report of a window with its first `at_most` estimates as they are shown."""
+    report = selection.reports[0]
+    return replace(report, estimates=tuple(ordered(report, options=selection.options))[:at_most])
+
+
+def cut_words(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> str:
+    """That a window has more categories than are drawn, and where they are; empty where it has not."""
+    n_categories = len(selection.reports[0].estimates)
+    if selection.scope != Scope.WINDOW or n_categories <= at_most:
+        return ""
+    return gettext("The first %(n)d of %(all)d categories; the data files (CSV, XLSX, JSON) have all.") % {
+        "n": at_most,
+        "all": n_categories,
+    }
+
+
+def text_alternative(selection: Selection) -> str:
+    """What a chart shows, in words."""
+    if selection.scope == Scope.WINDOW:
+        return wording.report_summary(selection.reports[0])
+    name = selection.reports[0].indicator.name
+    return f"{name}: {_what_is_drawn(selection)}. {_how_days_are_drawn()}"
+
+
+def _described(selection: Selection) -> dict[str, str]:
+    facts = "; ".join(f"{name}: {value}" for name, value in as_mapping(selection).items())
+    return {"Description": f"{text_alternative(selection)} {facts}"}
+
+
+# --- frame ------------------------------------------------------------------------------------
+
+
+def _with_frame(selection: Selection) -> "Figure":
+    """Chart with title, days and the small print that a chart out of its page needs."""
+    drawn = legible_selection(selection)
+    is_map = shows_map(selection)
+    how = legible(map_words(selection)) if is_map else how_to_read(drawn)
+    reading = (how, "" if is_map else cut_words(drawn), letters_note(selection))
+    words = "\n".join([*(filled(text) for text in reading if text), filled(_small_print(drawn))])
+    top_in, bottom_in = 0.72, 0.42 + 0.15 * (words.count("\n") + 1)
+    # Zones are found by their names, which must be whole.
+    draw, of = (map_chart, selection) if is_map else (_chart, drawn)
+    figure = draw(of, extra_in=(top_in, bottom_in))
+    height_in = float(figure.get_figheight())
+    subtitle = f"{drawn.study.name} · {drawn.days_title}"
+    figure.text(0.02, 1 - 0.14 / height_in, drawn.reports[0].indicator.name, size=13, weight="bold", va="top")
+    lines = ((height_in - 0.46, subtitle, 9.0), (bottom_in - 0.12, words, 7.5))
+    for y_in, text, size in lines:
+        figure.text(0.02, y_in / height_in, text, size=size, color=COLOURS["--muted"], va="top")
+    return figure
+
+
+def how_to_read(selection: Selection) -> str:
+    """What is drawn, and how, in a line."""
+    if selection.scope == Scope.DAYS:
+        how = _how_days_are_drawn()
+    elif selection.options.values == "consistent":
+        how = gettext(
+            "Bars: consistent values, which have no error of their own. Lines: 95 % intervals of the "
+            "unbiased estimates."
+        )
+    else:
+        how = gettext("Bars: estimates. Lines: 95 % intervals.")
+    return " ".join(text for text in (f"{_what_is_drawn(selection)}.", how, _scaling(selection)) if text)
+
+
+def _scaling(selection: Selection) -> str:
+    if selection.measure == "frequency" or selection.study.market_share == 1:
+        return ""
+    return gettext("Visitors are scaled to the population: the operator's market share is %(share)s.") % {
+        "share": wording.percent(float(selection.study.market_share))
+    }
+
+
+def _how_days_are_drawn() -> str:
+    return gettext("Points: estimates. Bands: 95 % intervals of each day.")
+
+
+def _what_is_drawn(selection: Selection) -> str:
+    """Heading of the values, as on the pages."""
+    is_share = selection.measure == "frequency"
+    if selection.scope == Scope.WINDOW:
+        return gettext("Share of visitors") if is_share else gettext("Visitors")
+    if selection.is_cumulative:
+        if is_share:
+            return gettext("Share of the visitors from the first day up to each day")
+        return gettext("Visitors from the first day up to each day")
+    return gettext("Share of each day's visitors") if is_share else gettext("Visitors of each day")
+
+
+def _small_print(selection: Selection) -> str:
+    report = selection.reports[0]
+    words = gettext(
+        "Plan version %(version)d: %(mechanism)s, epsilon %(epsilon)s of one answer, unit %(unit)s. "
+        "%(software)s. Days in %(timezone)s time."
+    ) % {
+        "version": report.plan_version,
+        "mechanism": report.mechanism,
+        "epsilon": wording.epsilon(report.epsilon),
+        "unit": report.unit,
+        "software": software_words(),
+        "timezone": report.study.timezone,
+    }
+    return f"{size_words(selection)} {words}"
+
+
+def size_words(selection: Selection) -> str:
+    """How many reports there are: of the window, or on the days with fewest and most."""
+    is_noisy = selection.study.presence is not None
+    if selection.scope == Scope.WINDOW:
+        report = selection.reports[0]
+        text = gettext("%(reports)s reports of %(visitors)s visitors (both exact).")
+        if is_noisy:
+            text = gettext("About %(reports)s reports of %(visitors)s visitors (both noisy).")
+        return text % {
+            "reports": wording.counted(report.n_reports),
+            "visitors": wording.counted(report.n_visitors),
+        }
+    text = gettext("%(least)s to %(most)s reports a day (exact).")
+    if selection.is_cumulative:
+        text = gettext("%(least)s to %(most)s reports (exact).")
+    if is_noisy:
+        text = gettext("About %(least)s to %(most)s reports a day (noisy).")
+    if is_noisy and selection.is_cumulative:
+        text = gettext("About %(least)s to %(most)s reports (noisy).")
+    sizes = [report.n_reports for report in selection.reports if report.n_reports is not None] or [0]
+    return text % {"least": wording.counted(min(sizes)), "most": wording.counted(max(sizes))}
+
+
+def _chart(selection: Selection, *, extra_in: tuple[float, float]) -> "Figure":
+    if selection.scope == Scope.WINDOW:
+        return window_chart(in_order(selection), options=selection.options, extra_in=extra_in)
+    draw = multiples_chart if selection.days_options.form == "multiples" else days_chart
+    return draw(selection.reports, shown=selection.shown, measure=selection.measure, extra_in=extra_in)

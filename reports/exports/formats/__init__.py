@@ -1,0 +1,1 @@
+"""The formats of downloads and their writers."""

@@ -1,0 +1,1 @@
+"""Reported places as files: tables, pictures, geographic formats."""

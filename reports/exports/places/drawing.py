@@ -1,0 +1,184 @@
+"""Both maps of reported places as one picture: squares, zones, legend of the page, in the light colours."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from django.utils.translation import gettext
+from numpy.typing import NDArray
+
+from reports.base import formats as wording
+from reports.estimates.locations import location_windows, windows_with_maps
+from reports.estimates.options import ReportOptions
+from reports.exports.drawing.canvas import COLOURS, ONE_AT_A_TIME, filled, new_figure, png_bytes, svg_bytes
+from reports.exports.drawing.letters import legible
+from reports.exports.drawing.maps import GROUND, MAP_COLOURS, draw_scale, look, outline
+from reports.exports.facts import software_words
+from reports.exports.places.selection import Places, head_of, provenance
+from reports.maps import density as maps_density
+from reports.maps.scale import MAX_CLASSES, Scale
+from reports.maps.shapes import AreaShapes, area_shapes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_PANEL_IN: Final = 3.55  # width of a map; the figure is 7.6 wide
+_LEFT_IN: Final = (0.15, 3.9)
+_HEIGHT_IN: Final = (2.0, 7.0)  # least and most of a map
+_ABOVE_IN: Final = 0.98
+_LEGEND_ROW_IN: Final = 0.22
+_IN_A_ROW: Final = 4
+
+
+def places_to_png(places: Places, options: ReportOptions) -> bytes:
+    """Both maps, 1520 pixels wide."""
+    with ONE_AT_A_TIME:
+        return png_bytes(_figure(places, options), metadata=_metadata(places, "Software"))
+
+
+def places_to_svg(places: Places, options: ReportOptions) -> bytes:
+    """Both maps; zones, lines and letters are vectors, squares a picture with a pixel each."""
+    with ONE_AT_A_TIME:
+        return svg_bytes(_figure(places, options), metadata=_metadata(places, "Creator"))
+
+
+def _metadata(places: Places, program: str) -> dict[str, str]:
+    facts = "; ".join(f"{name}: {value}" for name, value in provenance(places).items())
+    return {"Title": f"{_title()} · {places.study.name}", program: software_words(), "Description": facts}
+
+
+def _figure(places: Places, options: ReportOptions) -> "Figure":
+    shapes, scale = area_shapes(places.area), _scale(places, options)
+    words = "\n".join(filled(legible(text)) for text in _small_print(places, options))
+    grid = places.found.spec.grid
+    map_in = float(np.clip(_PANEL_IN * grid.n_y / grid.n_x, *_HEIGHT_IN))
+    legend_in = _LEGEND_ROW_IN * (1 + -(-len(shapes.layers) // _IN_A_ROW)) + 0.15
+    words_in = 0.2 + 0.15 * (words.count("\n") + 1)
+    whole_in = _ABOVE_IN + map_in + legend_in + words_in
+    figure = new_figure(height_in=whole_in)
+    bottom = (legend_in + words_in) / whole_in
+    frame = maps_density.density_frame(
+        places.found, places.kept, grid_map=places.grid_map, scale=scale, options=options
+    )
+    headings = (gettext("Reported (noisy)"), gettext("Deconvolved (where people most likely were)"))
+    for left_in, panel, heading in zip(_LEFT_IN, frame["panels"], headings, strict=True):
+        size = (_PANEL_IN / figure.get_figwidth(), map_in / whole_in)
+        axes = figure.add_axes((left_in / figure.get_figwidth(), bottom, *size))
+        _draw_panel(axes, places, panel, shapes=shapes)
+        axes.set_title(heading, loc="left", fontsize=8.5, fontweight="bold", pad=4)
+    _draw_legend(figure, scale, shapes, top=bottom)
+    _write(figure, places, words=words, words_in=words_in)
+    return figure
+
+
+def _scale(places: Places, options: ReportOptions) -> Scale:
+    """That of the page: one for both maps and all windows."""
+    study, spec = places.study, places.found.spec
+    windows = maps_density.single_days_and_whole(study, windows_with_maps(study, spec))
+    return maps_density.density_scale(location_windows(study, windows), options=options)
+
+
+def _draw_panel(axes: "Axes", places: Places, panel: dict[str, Any], *, shapes: AreaShapes) -> None:
+    """Squares in their classes, zones and layers above them, a scale; or why there is nothing."""
+    from matplotlib.patches import PathPatch
+
+    grid = places.found.spec.grid
+    east, north = grid.x0_m + grid.n_x * grid.step_m, grid.y0_m + grid.n_y * grid.step_m
+    colours = _colours(np.array(panel["classes"])).reshape(*grid.shape, 4)
+    axes.imshow(
+        colours,
+        origin="lower",
+        extent=(grid.x0_m, east, grid.y0_m, north),
+        interpolation="none",
+        aspect="equal",
+    )
+    for zone in shapes.zones:
+        patch = PathPatch(outline(zone.rings), fill=False, edgecolor=MAP_COLOURS["--map-line"], linewidth=0.6)
+        axes.add_patch(patch)
+    for layer in shapes.layers:
+        for path in layer.paths:
+            axes.plot(path[:, 0], path[:, 1], color=MAP_COLOURS["--map-layer"], linewidth=0.9)
+    axes.set_xlim(grid.x0_m, east)
+    axes.set_ylim(grid.y0_m, north)
+    axes.set_axis_off()
+    if panel["blank"]:
+        axes.text(0.5, 0.5, panel["blank"], transform=axes.transAxes, ha="center", va="center", size=9)
+    draw_scale(axes, width_m=east - grid.x0_m)
+
+
+def _colours(classes: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Red, green, blue and opacity of each square; without a class it is the ground."""
+    names = [GROUND, *(MAP_COLOURS[f"--map-{place}"] for place in range(1, 6))]
+    table = np.array([[*bytes.fromhex(name[1:]), 255] for name in names], np.uint8)
+    return np.asarray(table[np.maximum(classes, -1) + 1])
+
+
+def _draw_legend(figure: "Figure", scale: Scale, shapes: AreaShapes, *, top: float) -> None:
+    """Classes in a row, layers below; `top` is a share of the height."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    rows = maps_density.density_legend(scale)
+    classes = [Patch(label=row.text, **look(int(row.place) - 1)) for row in rows]
+    lines = [
+        Line2D([], [], color=MAP_COLOURS["--map-layer"], linewidth=0.9, label=legible(layer.name))
+        for layer in shapes.layers
+    ]
+    below = top - _LEGEND_ROW_IN / float(figure.get_figheight())
+    for entries, at, n_columns in ((classes, top, MAX_CLASSES), (lines, below, _IN_A_ROW)):
+        if entries:
+            figure.legend(
+                handles=entries, loc="upper left", bbox_to_anchor=(0.012, at),
+                ncols=n_columns, frameon=False, fontsize=8, handlelength=1.6, columnspacing=1.4,
+            )  # fmt: skip
+
+
+def _write(figure: "Figure", places: Places, *, words: str, words_in: float) -> None:
+    """Title, study with days, and small print."""
+    height_in = float(figure.get_figheight())
+    days = wording.window_title(places.first_date, places.last_date)
+    figure.text(0.02, 1 - 0.14 / height_in, _title(), size=13, weight="bold", va="top")
+    subtitle = legible(f"{places.study.name} · {days}")
+    for y_in, text, size in ((height_in - 0.46, subtitle, 9.0), (words_in - 0.06, words, 7.5)):
+        figure.text(0.02, y_in / height_in, text, size=size, color=COLOURS["--muted"], va="top")
+
+
+def _title() -> str:
+    return gettext("Maps of places")
+
+
+def _small_print(places: Places, options: ReportOptions) -> list[str]:
+    """What colours are, how many people reported what, and which noise protects them."""
+    if options.layer == "uncertainty":
+        colours = gettext(
+            "Colours: left, half of the range in which the reports of a square would lie if the noise were "
+            "drawn anew; right, half of the width of the band that holds 95 of 100 replicates. What stopping "
+            "early smooths away is in neither."
+        )
+    else:
+        colours = gettext(
+            "Colours: left, reports in a square, exactly as they were counted, noise included; right, "
+            "subscribers who were there, estimated from all reports together."
+        )
+    same = gettext(
+        "Both maps and all windows have the same legend. Squares with next to nothing have no colour."
+    )
+    head = head_of(places)
+    facts = {
+        "reports": wording.number(head["n_reports"]),
+        "visitors": wording.number(head["n_visitors"]),
+        "step": wording.number(places.found.spec.grid.step_m),
+        "version": head["plan_version"],
+        "mechanism": head["mechanism"],
+        "level": wording.decimal(head["level"], decimals=4),
+        "radius": wording.number(head["radius_m"]),
+        "mean": wording.number(places.found.spec.law.mean_m),
+        "software": software_words(),
+        "timezone": places.study.timezone,
+    }
+    size = gettext("%(reports)s reports of %(visitors)s visitors (both exact), by square of %(step)s m.")
+    plan = gettext(
+        "Plan version %(version)d: %(mechanism)s, level %(level)s within %(radius)s m; a report lies "
+        "%(mean)s m from the true place on average. %(software)s. Days in %(timezone)s time."
+    )
+    return [f"{colours} {same}", f"{size} {plan}" % facts]

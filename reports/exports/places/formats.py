@@ -1,0 +1,166 @@
+"""The files of reported places: what they hold, in which formats, and who writes them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+from reports.estimates.options import ReportOptions
+from reports.exports.formats.choosing import FORMATS
+from reports.exports.places.selection import Places, zones_to_csv, zones_to_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacesFormat:
+    """A file; `content` and `ending` make its address.
+
+    What `is_drawn` has the colours of the page, all others are data.
+    """
+
+    content: str
+    ending: str
+    label: str | Promise
+    purpose: str | Promise
+    write: Callable[[Places, ReportOptions], bytes]
+    is_drawn: bool = False
+
+    @property
+    def content_type(self) -> str:
+        return FORMATS[self.ending].content_type
+
+
+def _zones_geojson(places: Places, _options: ReportOptions) -> bytes:
+    from reports.exports.places.geographic import zones_to_geojson
+
+    return zones_to_geojson(places)
+
+
+def _zones_geoparquet(places: Places, _options: ReportOptions) -> bytes:
+    from reports.exports.places.geographic import zones_to_geoparquet
+
+    return zones_to_geoparquet(places)
+
+
+def _squares_geojson(places: Places, _options: ReportOptions) -> bytes:
+    from reports.exports.places.geographic import squares_to_geojson
+
+    return squares_to_geojson(places)
+
+
+def _squares_geoparquet(places: Places, _options: ReportOptions) -> bytes:
+    from reports.exports.places.geographic import squares_to_geoparquet
+
+    return squares_to_geoparquet(places)
+
+
+def _hexagons_csv(places: Places, _options: ReportOptions) -> bytes:
+    from reports.exports.places.hexagons import hexagons_to_csv
+
+    return hexagons_to_csv(places)
+
+
+def _hexagons_geojson(places: Places, _options: ReportOptions) -> bytes:
+    from reports.exports.places.hexagons import hexagons_to_geojson
+
+    return hexagons_to_geojson(places)
+
+
+def _png(places: Places, options: ReportOptions) -> bytes:
+    from reports.exports.places.drawing import places_to_png
+
+    return places_to_png(places, options)
+
+
+def _svg(places: Places, options: ReportOptions) -> bytes:
+    from reports.exports.places.drawing import places_to_svg
+
+    return places_to_svg(places, options)
+
+
+ZONES, SQUARES, HEXAGONS, MAPS = "zones", "squares", "hexagons", "maps"
+_HEXAGONS_PURPOSE: Final = gettext_lazy("sums of squares; a square belongs to the hexagon of its centre")
+_SQUARES_PURPOSE: Final = gettext_lazy("reports and density by square of the grid, for maps")
+PLACES_FORMATS: Final = {
+    (found.content, found.ending): found
+    for found in (
+        PlacesFormat(
+            content=ZONES,
+            ending="csv",
+            label="CSV",
+            purpose=gettext_lazy("one row per zone, for any program"),
+            write=lambda places, _options: zones_to_csv(places),
+        ),
+        PlacesFormat(
+            content=ZONES,
+            ending="json",
+            label="JSON",
+            purpose=gettext_lazy("zones with all fields, for programs"),
+            write=lambda places, _options: zones_to_json(places),
+        ),
+        PlacesFormat(
+            content=ZONES,
+            ending="geojson",
+            label=gettext_lazy("GeoJSON of zones"),
+            purpose=gettext_lazy("zones with their estimates, for maps"),
+            write=_zones_geojson,
+        ),
+        PlacesFormat(
+            content=ZONES,
+            ending="geoparquet",
+            label=gettext_lazy("GeoParquet of zones"),
+            purpose=gettext_lazy("the same as typed columns"),
+            write=_zones_geoparquet,
+        ),
+        PlacesFormat(
+            content=SQUARES,
+            ending="geojson",
+            label=gettext_lazy("GeoJSON of squares"),
+            purpose=_SQUARES_PURPOSE,
+            write=_squares_geojson,
+        ),
+        PlacesFormat(
+            content=SQUARES,
+            ending="geoparquet",
+            label=gettext_lazy("GeoParquet of squares"),
+            purpose=gettext_lazy("the same as typed columns, with metres"),
+            write=_squares_geoparquet,
+        ),
+        PlacesFormat(
+            content=HEXAGONS,
+            ending="csv",
+            label=gettext_lazy("CSV of hexagons (H3)"),
+            purpose=_HEXAGONS_PURPOSE,
+            write=_hexagons_csv,
+        ),
+        PlacesFormat(
+            content=HEXAGONS,
+            ending="geojson",
+            label=gettext_lazy("GeoJSON of hexagons (H3)"),
+            purpose=_HEXAGONS_PURPOSE,
+            write=_hexagons_geojson,
+        ),
+        PlacesFormat(
+            content=MAPS,
+            ending="png",
+            label="PNG",
+            purpose=gettext_lazy("both maps, for slides"),
+            write=_png,
+            is_drawn=True,
+        ),
+        PlacesFormat(
+            content=MAPS,
+            ending="svg",
+            label="SVG",
+            purpose=gettext_lazy("both maps, sharp at any size"),
+            write=_svg,
+            is_drawn=True,
+        ),
+    )
+}
+
+
+def places_formats(*, has_hexagons: bool) -> list[PlacesFormat]:
+    """Formats in the order of a menu; hexagons only for a study that asks for them."""
+    return [found for found in PLACES_FORMATS.values() if has_hexagons or found.content != HEXAGONS]

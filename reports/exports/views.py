@@ -1,0 +1,172 @@
+"""What a page shows, as a file."""
+
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from reports.accounts.access import exporters_only, indicator_or_404, readable, sees_all, study_or_404
+from reports.compare import texts as wording_compare
+from reports.compare.queries import Kind, NotComparableError, comparable_indicators
+from reports.compare.query import (
+    AddressError,
+    address_error,
+    asked_of,
+    compared,
+    is_complete,
+    kind_of,
+    measure_of,
+)
+from reports.estimates.days_shown import asked_categories
+from reports.estimates.options import DaysOptions, ReportOptions
+from reports.estimates.picker import requested_window
+from reports.estimates.queries import UnionNotAvailableError, WindowError, check_union, visitor_unions
+from reports.exports.comparisons import comparison_findings
+from reports.exports.errors import ExportError
+from reports.exports.file_views import attachment, file_response, refused
+from reports.exports.findings import WRITERS, Findings
+from reports.exports.formats.choosing import FORMATS, Format
+from reports.exports.recipes import BUNDLE, MOVEMENT, Recipe
+from reports.exports.selection import Scope
+from reports.ledger.handed_out import handed_out
+from reports.movement.query import NAMES
+from reports.movement.query import asked_of as asked_of_movement
+from reports.privacy.statement.document import privacy_statement
+from reports.studies.models import Indicator
+
+
+@require_safe
+@exporters_only
+@handed_out
+def download_study(request: HttpRequest, slug: str, file_format: str) -> HttpResponseBase:
+    """All indicators: in all windows as data, over all days for reading."""
+    study, found = study_or_404(request, slug), _format(file_format, Scope.STUDY)
+    return file_response(request, study, Recipe(scope=Scope.STUDY, ending=found.ending))
+
+
+@require_safe
+@exporters_only
+@handed_out
+def download_window(
+    request: HttpRequest, slug: str, indicator_slug: str, file_format: str
+) -> HttpResponseBase:
+    """One indicator in the window that the address names."""
+    indicator, found = _indicator(request, slug, indicator_slug), _format(file_format, Scope.WINDOW)
+    study = indicator.study
+    try:
+        window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(study))
+        check_union(indicator, window)
+    except WindowError as error:
+        return refused(error)
+    recipe = Recipe(
+        scope=Scope.WINDOW,
+        ending=found.ending,
+        indicator=indicator.slug,
+        first_day=window.first_day,
+        last_day=window.last_day,
+        options=ReportOptions.from_query(request.GET).query("") if found.is_drawn else "",
+    )
+    return file_response(request, study, recipe)
+
+
+@require_safe
+@exporters_only
+@handed_out
+def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponseBase:
+    """One indicator on each day; what is drawn as the page shows it."""
+    indicator, found = _indicator(request, slug, indicator_slug), _format(file_format, Scope.DAYS)
+    options = ""
+    if found.is_drawn:
+        categories = asked_categories(request.GET, n_categories=len(indicator.categories))
+        chosen = urlencode([("category", code) for code in categories])
+        options = DaysOptions.from_query(request.GET).query(chosen)
+    recipe = Recipe(scope=Scope.DAYS, ending=found.ending, indicator=indicator.slug, options=options)
+    return file_response(request, indicator.study, recipe)
+
+
+@require_safe
+@exporters_only
+@handed_out
+def download_comparison(
+    request: HttpRequest, slug: str, indicator_slug: str, file_format: str
+) -> HttpResponse:
+    """The comparison that the address names, as its page names it."""
+    indicator, query = _indicator(request, slug, indicator_slug), request.GET
+    kind = kind_of(query)
+    others = comparable_indicators(indicator, among=readable(request)) if kind == Kind.STUDIES else []
+    if not is_complete(query, kind):
+        return refused(ExportError(gettext("The address must name both sides of the comparison.")))
+    try:
+        asked = asked_of(query, kind, indicator=indicator, others=others)
+        found = compared(kind, indicator, asked, of=measure_of(query))
+    except NotComparableError as error:
+        return refused(ExportError(wording_compare.not_comparable(error)))
+    except UnionNotAvailableError as error:
+        return refused(error)
+    except (AddressError, WindowError) as error:
+        return refused(ExportError(address_error(error, indicator)))
+    return _findings(comparison_findings(found), ending=file_format)
+
+
+@require_safe
+@exporters_only
+@handed_out
+def download_movement(
+    request: HttpRequest, slug: str, indicator_slug: str, file_format: str
+) -> HttpResponseBase:
+    """Totals and the figure that the address names, as its page names it, of all categories."""
+    indicator = _indicator(request, slug, indicator_slug)
+    if file_format not in WRITERS:
+        raise Http404
+    try:
+        asked_of_movement(request.GET, indicator=indicator)
+    except WindowError as error:
+        return refused(error)
+    options = urlencode([(name, request.GET[name]) for name in NAMES if request.GET.get(name)])
+    recipe = Recipe(scope=MOVEMENT, ending=file_format, indicator=indicator.slug, options=options)
+    return file_response(request, indicator.study, recipe)
+
+
+@require_safe
+@exporters_only
+@handed_out
+def download_bundle(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """All that somebody else needs to recompute every number of a study."""
+    return file_response(request, study_or_404(request, slug), Recipe(scope=BUNDLE, ending="zip"))
+
+
+@require_safe
+@exporters_only
+@handed_out
+def download_statement(request: HttpRequest, slug: str) -> HttpResponse:
+    """The privacy statement as JSON."""
+    study = study_or_404(request, slug)
+    found = privacy_statement(study, with_names=sees_all(request.user))
+    response = JsonResponse(found, json_dumps_params={"indent": 1, "ensure_ascii": False})
+    response["Content-Disposition"] = f'attachment; filename="{study.slug}_statement.json"'
+    return response
+
+
+def _indicator(request: HttpRequest, slug: str, indicator_slug: str) -> Indicator:
+    return indicator_or_404(indicator_slug, among=list(study_or_404(request, slug).indicators.all()))
+
+
+def _format(ending: str, scope: Scope) -> Format:
+    """A format that makes sense for a scope, else 404."""
+    found = FORMATS.get(ending)
+    if found is None or scope not in found.scopes:
+        raise Http404
+    return found
+
+
+def _findings(findings: Findings, *, ending: str) -> HttpResponse:
+    if ending not in WRITERS:
+        raise Http404
+    try:
+        content = WRITERS[ending](findings)
+    except ExportError as error:
+        return refused(error)
+    content_type = FORMATS[ending].content_type
+    return attachment(content, content_type=content_type, name=f"{findings.name}.{ending}")

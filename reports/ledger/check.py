@@ -1,0 +1,310 @@
+"""Checking the ledger: its own tables, or an exported file. Only what can be computed again counts."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reports.ledger.chain import BEFORE_THE_FIRST, SignedHead, canonical_hash, entry_hash
+from reports.ledger.key import own_public_key
+from reports.ledger.models import LedgerEntry, LedgerHead
+
+ROWS_AT_ONCE = 2000
+CONTENT = ("at", "kind", "actor", "study", "facts", "event_id", "salt")
+WHOLE = frozenset({"number", *CONTENT, "previous_hash", "hash"})
+LEFT_OUT = frozenset({"number", "content_hash", "previous_hash", "hash"})  # of an export of one study
+HEAD = "ledger_head"
+
+Line = Mapping[str, Any]
+
+
+class ChainError(Exception):
+    """The ledger is not what it was. `number` names the first entry that is wrong, if it is about one."""
+
+    def __init__(self, what: str, *, number: int | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.number = number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerReport:
+    """How a check ended. `left_out`: entries of which an export shows the hashes only."""
+
+    entries: int
+    left_out: int
+    head: SignedHead | None
+    public_key: str | None
+    earlier: SignedHead | None
+    problem: ChainError | None
+
+    @property
+    def is_ok(self) -> bool:
+        return self.problem is None
+
+    def to_json(self) -> dict[str, Any]:
+        problem = self.problem and {"number": self.problem.number, "what": self.problem.what}
+        return {
+            "ok": self.is_ok,
+            "entries": self.entries,
+            "left_out": self.left_out,
+            HEAD: self.head and self.head.to_json(),
+            "public_key": self.public_key,
+            "earlier_head": self.earlier and self.earlier.to_json(),
+            "problem": problem,
+        }
+
+
+class Chain:
+    """Entries one after the other, from the first; whatever does not fit raises ChainError."""
+
+    def __init__(self, *, public_key: str | None, earlier: SignedHead | None = None) -> None:
+        self.public_key = public_key
+        self.earlier = earlier
+        self.number = 0
+        self.left_out = 0
+        self.head: SignedHead | None = None
+        self._hash = BEFORE_THE_FIRST
+        self._at: str | None = None  # of the last entry; None where its content is left out
+
+    def begin(self) -> None:
+        """Check that the earlier head, if there is one, is a head of this ledger.
+
+        Raises
+        ------
+        ChainError
+        """
+        if self.earlier:
+            _check_signature(self.earlier, self.public_key, what="the earlier head")
+
+    def take(self, line: Line) -> None:
+        """Check the next entry.
+
+        Raises
+        ------
+        ChainError
+        """
+        expected = self.number + 1
+        number = line.get("number")
+        if set(line) not in (WHOLE, LEFT_OUT):
+            raise ChainError(
+                f"its fields are not those of an entry: {', '.join(sorted(line))}", number=expected
+            )
+        if number != expected or isinstance(number, bool):
+            text = f"number must be {expected}, got {number}: an entry was removed, added or moved here"
+            raise ChainError(text, number=expected)
+        if line["previous_hash"] != self._hash:
+            text = "previous_hash is not the hash of the entry before it: one of the two was changed"
+            raise ChainError(text, number=expected)
+        if entry_hash(number=expected, previous_hash=self._hash, content_hash=_content(line)) != line["hash"]:
+            raise ChainError("its hash does not fit what it says: it was changed", number=expected)
+        self._check_earlier(expected, line["hash"])
+        self.number, self._hash, self._at = expected, line["hash"], line.get("at")
+        self.left_out += "content_hash" in line
+
+    def finish(self, head: SignedHead | None) -> None:
+        """Check that the entries end where the signed head says, and not before an earlier head.
+
+        Raises
+        ------
+        ChainError
+        """
+        self.head = head
+        if self.earlier and self.earlier.number > self.number:
+            raise ChainError(
+                f"the ledger ends after entry {self.number}, but at {self.earlier.at} it had "
+                f"{self.earlier.number} entries: its end was cut, or an older state was put back",
+                number=self.number + 1,
+            )
+        if head is None or not head.number:
+            self._check_empty()
+            return
+        if head.number != self.number:
+            text = f"the signed head is of entry {head.number}, but the ledger ends after entry {self.number}"
+            raise ChainError(text, number=min(head.number, self.number) + 1)
+        if head.hash != self._hash or self._at not in (None, head.at):
+            raise ChainError("the signed head is of another entry of this number", number=head.number)
+        _check_signature(head, self.public_key, what="the head")
+
+    def _check_earlier(self, number: int, entry: str) -> None:
+        if self.earlier and self.earlier.number == number and self.earlier.hash != entry:
+            signed = f"the head of {self.earlier.at} was signed for another entry"
+            raise ChainError(f"{signed}: the ledger was rewritten", number=number)
+
+    def _check_empty(self) -> None:
+        if self.number:
+            raise ChainError("there is no signed head")
+        if self.public_key is not None:
+            raise ChainError(
+                "the ledger is empty, although its key was made: everything was removed, or nothing could be "
+                "recorded"
+            )
+
+
+def check_tables(*, public_key: str | None = None, earlier: SignedHead | None = None) -> LedgerReport:
+    """Check the ledger in the main database.
+
+    Parameters
+    ----------
+    public_key : hexadecimal; None: that of this installation
+    earlier : a head that was kept: the ledger must go on from it
+    """
+    chain = Chain(public_key=public_key or own_public_key(), earlier=earlier)
+
+    def work() -> None:
+        while True:
+            for line in _stored_lines(after=chain.number or -1):
+                chain.take(line)
+            stored = LedgerHead.objects.filter(pk=LedgerHead.ONLY).first()
+            # Entries may be added meanwhile; the head is committed together with its entry.
+            if stored is None or stored.number <= chain.number or not _is_more(chain.number):
+                chain.finish(stored.signed if stored else None)
+                return
+
+    return _report(chain, work)
+
+
+def check_lines(
+    lines: Iterable[bytes], *, public_key: str | None = None, earlier: SignedHead | None = None
+) -> LedgerReport:
+    """Check an exported ledger; parameters as in `check_tables`. It asks no database."""
+    chain = Chain(public_key=public_key or own_public_key(), earlier=earlier)
+
+    def work() -> None:
+        head = None
+        for place, text in enumerate(lines, start=1):
+            if head is not None:
+                raise ChainError(f"line {place} follows the head, which must be the last line")
+            line = _parsed(text, place)
+            if set(line) == {HEAD}:
+                head = _head_of(line[HEAD])
+            else:
+                chain.take(line)
+        chain.finish(head)
+
+    return _report(chain, work)
+
+
+def read_head(text: bytes) -> SignedHead:
+    """A head that was kept: by itself, in what `verify_ledger` printed, or the last line of an export.
+
+    Raises
+    ------
+    ValueError : it is none of these
+    """
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = json.loads((text.strip().splitlines() or [b""])[-1])
+    if isinstance(value, dict) and HEAD in value:
+        value = value[HEAD]
+    return SignedHead.from_json(value)
+
+
+def line_of(entry: LedgerEntry) -> dict[str, Any]:
+    """An entry as an export writes it, and as it is checked."""
+    return {
+        "number": entry.number,
+        **entry.content.to_json(),
+        "previous_hash": entry.previous_hash,
+        "hash": entry.hash,
+    }
+
+
+def left_out_line(entry: LedgerEntry) -> dict[str, Any]:
+    """An entry of which an export shows that it is there, and nothing else."""
+    return {
+        "number": entry.number,
+        "content_hash": entry.content.hash,
+        "previous_hash": entry.previous_hash,
+        "hash": entry.hash,
+    }
+
+
+def _report(chain: Chain, work: Callable[[], None]) -> LedgerReport:
+    problem = None
+    try:
+        chain.begin()
+        work()
+    except ChainError as error:
+        problem = error
+    return LedgerReport(
+        entries=chain.number,
+        left_out=chain.left_out,
+        head=chain.head,
+        public_key=chain.public_key,
+        earlier=chain.earlier,
+        problem=problem,
+    )
+
+
+def _content(line: Line) -> str:
+    if "content_hash" in line:
+        return str(line["content_hash"])
+    try:
+        return canonical_hash({name: line[name] for name in CONTENT})
+    except ValueError:  # no text that could ever have been hashed
+        return ""
+
+
+def _stored_lines(*, after: int) -> Iterator[dict[str, Any]]:
+    rows = LedgerEntry.objects.order_by("number")
+    while True:
+        try:
+            lines = [line_of(entry) for entry in rows.filter(number__gt=after)[:ROWS_AT_ONCE]]
+        except (ValueError, TypeError, AttributeError):
+            lines = list(_until_unreadable(after))
+        yield from lines
+        if not lines:
+            return
+        after = lines[-1]["number"]
+
+
+def _until_unreadable(after: int) -> Iterator[dict[str, Any]]:
+    """Entries one by one, up to the one that is no entry any more."""
+    numbers = LedgerEntry.objects.filter(number__gt=after).order_by("number")
+    for number in numbers.values_list("number", flat=True)[:ROWS_AT_ONCE]:
+        try:
+            yield line_of(LedgerEntry.objects.get(number=number))
+        except (ValueError, TypeError, AttributeError):
+            yield {"number": number}
+
+
+def _is_more(number: int) -> bool:
+    return LedgerEntry.objects.filter(number__gt=number).exists()
+
+
+def _parsed(text: bytes, place: int) -> Line:
+    try:
+        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+    except ValueError:
+        raise ChainError(f"line {place} is not JSON that an export writes") from None
+    if not isinstance(value, dict):
+        raise ChainError(f"line {place} is no entry")
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object in which no name comes twice: readers would differ about which counts."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name comes twice")
+    return found
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _head_of(value: Any) -> SignedHead:
+    try:
+        return SignedHead.from_json(value)
+    except ValueError as error:
+        raise ChainError(str(error)) from None
+
+
+def _check_signature(head: SignedHead, public_key: str | None, *, what: str) -> None:
+    if public_key is None:
+        raise ChainError(f"there is no public key to check the signature of {what} with: name its file")
+    if not head.is_signed_by(public_key):
+        raise ChainError(f"the signature of {what} is not by the key of this ledger", number=head.number)

@@ -1,0 +1,1 @@
+"""Maps of zones and of reported places: classes, shapes, density, page. Imports estimates."""

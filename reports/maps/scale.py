@@ -1,0 +1,123 @@
+"""Classes of a map: few, with round bounds, and the same for every window of an indicator."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, floor, log10
+from typing import Final
+
+import numpy as np
+from django.utils.translation import gettext
+from numpy.typing import NDArray
+
+from reports.base import formats as wording
+
+MAX_CLASSES: Final = 5
+NOT_ASKED, NOT_READ = -1, -2  # instead of a class: no category is this zone; its number is not to be read
+
+_ROUND_STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
+_LADDER: Final = (1.0, 2.0, 5.0)
+_SKEWED: Final = 8.0  # from here on, largest value by median, equal steps would put most zones in one class
+_MAX_DECIMALS: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Bounds between classes, and the values that they were made for.
+
+    Parameters
+    ----------
+    breaks : ascending, at most MAX_CLASSES - 1; class i holds values in [breaks[i - 1], breaks[i])
+    low, high : least and largest value of all windows; a value outside falls into the nearest class
+    """
+
+    breaks: tuple[float, ...]
+    low: float
+    high: float
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.breaks) + 1
+
+    def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Class of each value, in [0, n_classes); NOT_READ where it is not a number."""
+        found = np.searchsorted(np.asarray(self.breaks), values, side="right")
+        return np.where(np.isnan(values), NOT_READ, found).astype(np.int64)
+
+    def class_of(self, value: float) -> int:
+        """Class of one value."""
+        return bisect_right(self.breaks, value)
+
+    def labels(self, *, unit: str = "") -> list[str]:
+        """What each class holds, in words: "under 10 %", "10 to 20 %", "20 % and more"."""
+        decimals = max((_decimals(each) for each in self.breaks), default=0)
+        texts = [wording.decimal(each, decimals=decimals) for each in self.breaks]
+        if not texts:
+            return [gettext("all values")]
+        middle = [
+            gettext("%(low)s to %(high)s") % {"low": low, "high": high + unit}
+            for low, high in pairwise(texts)
+        ]
+        first = gettext("under %(high)s") % {"high": texts[0] + unit}
+        last = gettext("%(low)s and more") % {"low": texts[-1] + unit}
+        return [first, *middle, last]
+
+
+def fixed_scale(values: NDArray[np.float64]) -> Scale:
+    """Scale that fits all values of an indicator; what is not a number is left out.
+
+    From zero up in equal round steps; where few values are far above the others, in steps that grow (1, 2, 5,
+    10, ...); where all values are close together, in equal steps from the least one.
+    """
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return Scale(breaks=(), low=0.0, high=0.0)
+    low, high = float(known.min()), float(known.max())
+    if high <= 0 or high - low <= 1e-9 * high:
+        return Scale(breaks=(), low=low, high=high)
+    positive = known[known > 0]
+    median = float(np.median(positive))
+    if low > high / 2:
+        found = _equal_breaks(low, high)
+    elif high > _SKEWED * median:
+        found = _growing_breaks(median, high)
+    else:
+        found = _equal_breaks(0.0, high)
+    return Scale(breaks=found, low=low, high=high)
+
+
+def _equal_breaks(low: float, high: float) -> tuple[float, ...]:
+    """Multiples of a round step strictly between two values."""
+    rough = (high - low) / (MAX_CLASSES + 1)  # the last class may be twice as wide: it is open
+    power = floor(log10(rough))
+    step = next(each for each in _ROUND_STEPS if each * 10.0**power >= rough * (1 - 1e-9)) * 10.0**power
+    first = floor(low / step) + 1
+    last = ceil(high / step) - 1
+    return tuple(_clean(place * step) for place in range(first, last + 1))[: MAX_CLASSES - 1]
+
+
+def _growing_breaks(median: float, high: float) -> tuple[float, ...]:
+    """Rungs of a ladder 1, 2, 5, 10, ... below the largest value, so far apart that they reach the median."""
+    power = floor(log10(high))
+    ladder = [rung * 10.0**exponent for exponent in range(power - 12, power + 1) for rung in _LADDER]
+    below = [rung for rung in ladder if rung < high]
+    for stride in (1, 2, 3):
+        found = below[::-stride][: MAX_CLASSES - 1]
+        if found[-1] <= median:
+            break
+    return tuple(_clean(rung) for rung in reversed(found))
+
+
+def _clean(value: float) -> float:
+    """Without the dust of binary fractions: 0.30000000000000004 -> 0.3."""
+    return float(f"{value:.12g}")
+
+
+def _decimals(value: float) -> int:
+    return next((d for d in range(_MAX_DECIMALS) if round(value, d) == value), _MAX_DECIMALS)
+
+
+def values_of(rows: Sequence[Sequence[float | None]]) -> NDArray[np.float64]:
+    """Rows of numbers as one array; None becomes NaN."""
+    return np.array([[np.nan if each is None else each for each in row] for row in rows], np.float64)

@@ -1,0 +1,106 @@
+"""What is said of deconvolved maps: how far a worker is, how well they fit, which view is the better one."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from django.utils.translation import gettext
+
+from reports.base import formats as wording
+from reports.estimates.queries import WindowReport
+from reports.maps.density import ZoneRow, half_width_of_report, mean_half_width
+from reports.maps.models import DensityMap
+
+LEAST_BLOCKS: Final = 5  # of enough reports each: of fewer, a density that is wrong explains the sums, too
+
+
+def goodness_words(kept: DensityMap) -> str:
+    """Whether the density explains the reports."""
+    figures = kept.figures
+    found = {
+        "chi": wording.decimal(figures["chi_square"], decimals=2),
+        "low": wording.decimal(figures["chi_square_low"], decimals=2),
+        "high": wording.decimal(figures["chi_square_high"], decimals=2),
+        "steps": figures["steps"],
+        "n": wording.number(figures["n_blocks"]),
+    }
+    if figures["n_blocks"] < LEAST_BLOCKS:
+        text = gettext(
+            "There are too few reports, or too many of them at one place, to judge how well the density "
+            "explains them."
+        )
+    elif figures["chi_square"] <= figures["chi_square_high"]:
+        text = gettext(
+            "The density explains the reports as well as chance allows: chi-square per block is %(chi)s, and "
+            "if the density is right, it lies within %(low)s and %(high)s in 95 of 100 cases (%(n)s blocks)."
+        )
+    else:
+        text = gettext(
+            "The density does not explain the reports: chi-square per block is %(chi)s, where a right "
+            "density has %(low)s to %(high)s (%(n)s blocks). Perhaps people were where the study says there "
+            "is no land."
+        )
+    stop = gettext("It was stopped after %(steps)d steps, where it predicts held-out reports best.")
+    return f"{text} {stop}" % found
+
+
+def better_view_words(
+    rows: Sequence[ZoneRow], reports: Sequence[WindowReport], *, zones: Sequence[str]
+) -> str:
+    """Which of two views of zones is the more exact one, and why; empty where there is nothing to compare.
+
+    Parameters
+    ----------
+    rows : by reported places
+    reports : of the indicators whose categories are zones, in the same window
+    """
+    by_places = mean_half_width(rows)
+    widths = [(half_width_of_report(report, zones=zones), report) for report in reports]
+    known = [(width, report) for width, report in widths if width is not None]
+    if by_places is None:
+        return ""
+    if not known:
+        return gettext(
+            "Counts by zone from reported places are right to about ± %(places)s subscribers on average. No "
+            "indicator whose categories are zones has numbers of this window to compare them with."
+        ) % {"places": wording.number(by_places)}
+    width, report = min(known, key=lambda pair: pair[0])
+    facts = {
+        "name": report.indicator.name,
+        "places": wording.number(by_places),
+        "zones": wording.number(width),
+        "n": wording.number(report.n_reports),
+    }
+    return _better(is_places=by_places <= width) % facts
+
+
+def _better(*, is_places: bool) -> str:
+    if is_places:
+        text = gettext(
+            "For zones of this size, reported places are the better view here: ± %(places)s subscribers on "
+            "average, against ± %(zones)s of “%(name)s”. Everyone reports a place, while “%(name)s” has "
+            "%(n)s reports only."
+        )
+    else:
+        text = gettext(
+            "For zones of this size, the indicator “%(name)s” is the better view here: ± %(zones)s "
+            "subscribers on average, against ± %(places)s from reported places, whose noise carries them "
+            "over the borders of zones."
+        )
+    also = gettext(
+        "Mind that the two may ask for different things, such as the place of the day and that of the night. "
+        "Only the map shows what lies inside of zones."
+    )
+    return f"{text} {also}"
+
+
+def stage_words(kept: DensityMap) -> str:
+    """What a worker is doing."""
+    if kept.state == DensityMap.State.WAITING:
+        return gettext("Waiting for a worker.")
+    stages = (
+        gettext("Looking for the density that explains the reports."),
+        gettext("Drawing the reports again, to see how certain the density is."),
+        gettext("Checking how well the density explains the reports."),
+        gettext("Counting by zone."),
+    )
+    return stages[min(kept.stage, len(stages) - 1)]

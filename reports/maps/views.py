@@ -1,0 +1,69 @@
+"""Maps of the zones of an indicator: what the report page shows of them, and the days to play through."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from reports.accounts.access import indicator_or_404, readers_only, study_or_404
+from reports.estimates.options import ReportOptions, ordered
+from reports.estimates.queries import WindowReport, indicator_reports
+from reports.maps import zones as maps
+from reports.maps.shapes import AreaShapes, area_shapes
+from reports.studies.models import Area, Indicator
+
+
+def map_context(report: WindowReport, *, zones: Sequence[str], options: ReportOptions) -> dict[str, Any]:
+    """What the page of a window shows in its map view.
+
+    Parameters
+    ----------
+    zones : of the indicator, as `maps.zones_of` finds them; at least one
+    """
+    indicator = report.indicator
+    shapes = _shapes(indicator)
+    scale = maps.map_scale(indicator_reports(indicator, maps.windows_of_scale(indicator)), options=options)
+    frame = maps.map_frame(report, names=shapes.names, scale=scale, options=options)
+    bounds = maps.bounds_words(scale, options=options)
+    days = reverse("reports:map_days", args=[report.study.slug, indicator.slug])
+    return {
+        "map_document": maps.map_document(shapes, frame),
+        "map_days": f"{days}?{options.query('')}" if report.study.days > 1 else "",
+        "map_day": report.window.first_day if report.window.days == 1 else 0,
+        "legend": maps.legend(scale, options=options),
+        "legend_bounds": bounds,
+        "has_other_zones": len(set(shapes.names) - set(zones)) > 0,
+        "layers": [layer.name for layer in shapes.layers],
+        "not_on_map": maps.not_on_map(ordered(report, options=options), names=shapes.names),
+        "map_summary": _summary(report, frame=frame, bounds=bounds),
+    }
+
+
+@require_safe
+@readers_only
+def map_days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
+    """A frame for each day of the study, as JSON, with the scale of the page."""
+    study = study_or_404(request, slug)
+    indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
+    if not maps.zones_of(indicator):
+        raise Http404
+    options = ReportOptions.from_query(request.GET)
+    reports = indicator_reports(indicator, maps.windows_of_scale(indicator))
+    scale = maps.map_scale(reports, options=options)
+    names = _shapes(indicator).names
+    days = [report for report in reports if report.window.days == 1]
+    frames = [maps.map_frame(report, names=names, scale=scale, options=options) for report in days]
+    return JsonResponse({"frames": frames}, json_dumps_params={"ensure_ascii": False})
+
+
+def _shapes(indicator: Indicator) -> AreaShapes:
+    return area_shapes(Area.objects.get(study=indicator.study_id))
+
+
+def _summary(report: WindowReport, *, frame: maps.MapDocument, bounds: str) -> str:
+    """What a screen reader says in place of the map."""
+    words = {"name": report.indicator.name, "days": frame["title"], "bounds": bounds}
+    return gettext("Map of %(name)s, %(days)s. The colours go from %(bounds)s.") % words

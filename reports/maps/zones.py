@@ -1,0 +1,158 @@
+"""Zones of an indicator on a map: which class each has, and what is said of it. `static/js/map.js` draws.
+
+A frame is one window, with a panel for each map that shows it. All frames of an indicator share one scale, so
+that they can be compared.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext
+
+from reports.base import formats as wording
+from reports.base.status import Status
+from reports.estimates.options import ReportOptions, shown_value
+from reports.estimates.picker import window_query
+from reports.estimates.queries import Estimate, Window, WindowReport, has_unions, single_days_of
+from reports.maps.scale import NOT_ASKED, NOT_READ, Scale, fixed_scale, values_of
+from reports.maps.shapes import AreaShapes
+from reports.studies.models import Area, Indicator
+
+MapDocument = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegendRow:
+    """A class of the legend; `place` is its number, counted from 1, or a name of what has no class."""
+
+    place: str
+    text: str
+
+
+def zones_of(indicator: Indicator) -> list[str]:
+    """Names of the zones that a map of the indicator shows; none where its categories are no zones.
+
+    A few categories may be no zones, such as "NR"; most must be. Zones without shapes have no map.
+    """
+    with_shapes = Area.objects.filter(study=indicator.study_id).exclude(outlines=[])
+    zones = with_shapes.values_list("zones", flat=True).first() or []
+    shared = set(zones) & set(indicator.categories)
+    is_map = 2 * len(shared) > len(indicator.categories)
+    return [name for name in zones if name in shared] if is_map else []
+
+
+def windows_of_scale(indicator: Indicator) -> list[Window]:
+    """Windows whose values the fixed bounds come from: each day, and all of them together."""
+    study = indicator.study
+    whole = [Window(1, study.days)] if study.days > 1 and has_unions(indicator) else []
+    return [*single_days_of(study), *whole]
+
+
+def map_scale(reports: Sequence[WindowReport], *, options: ReportOptions) -> Scale:
+    """One scale for all windows of an indicator, from the numbers that are to be read."""
+    rows = [
+        [_drawn(report, estimate, options=options) for estimate in report.estimates]
+        for report in reports
+        if report.status == Status.OK
+    ]
+    return fixed_scale(values_of(rows))
+
+
+def legend(scale: Scale, *, options: ReportOptions) -> list[LegendRow]:
+    """Classes of a scale in words, from the lowest."""
+    labels = scale.labels(unit=_unit(options))
+    return [LegendRow(place=str(place), text=text) for place, text in enumerate(labels, start=1)]
+
+
+def bounds_words(scale: Scale, *, options: ReportOptions) -> str:
+    """Least and largest value that the scale was made for."""
+    decimals = 1 if options.measure == "frequency" else 0
+    low, high = (wording.decimal(value, decimals=decimals) for value in (scale.low, scale.high))
+    return gettext("%(low)s to %(high)s") % {"low": low, "high": high + _unit(options)}
+
+
+def map_frame(
+    report: WindowReport, *, names: Sequence[str], scale: Scale, options: ReportOptions
+) -> MapDocument:
+    """One window: class and text of each zone in `names`, in their order."""
+    by_name = {estimate.category: estimate for estimate in report.estimates}
+    found = [by_name.get(name) for name in names]
+    return {
+        "title": wording.window_title(report.first_date, report.last_date),
+        "query": options.query(window_query(report.study, report.window)),
+        "panels": [
+            {
+                "blank": _blank(report),
+                "classes": [_class_of(report, each, scale=scale, options=options) for each in found],
+                "texts": [
+                    f"{name}\n{_text(report, each, options=options)}"
+                    for name, each in zip(names, found, strict=True)
+                ],
+            }
+        ],
+    }
+
+
+def map_document(shapes: AreaShapes, frame: MapDocument) -> MapDocument:
+    """All that a page needs to draw one window."""
+    return {"shapes": shapes.to_json(), "frame": frame}
+
+
+def not_on_map(estimates: Sequence[Estimate], *, names: Sequence[str]) -> list[Estimate]:
+    """Estimates of the categories that are no zone with a shape."""
+    shown = set(names)
+    return [estimate for estimate in estimates if estimate.category not in shown]
+
+
+def _class_of(
+    report: WindowReport, estimate: Estimate | None, *, scale: Scale, options: ReportOptions
+) -> int:
+    if estimate is None:
+        return NOT_ASKED
+    value = _drawn(report, estimate, options=options)
+    if estimate.status != Status.OK or value is None:
+        return NOT_READ
+    return scale.class_of(value)
+
+
+def _drawn(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> float | None:
+    """What colours stand for: percent or visitors; the estimate, or half of its interval's width."""
+    shown = shown_value(report, estimate, options=options)
+    value = shown.value
+    if options.layer == "uncertainty":
+        value = None if shown.low is None or shown.high is None else (shown.high - shown.low) / 2
+    if value is None:
+        return None
+    return value * 100 if options.measure == "frequency" else value
+
+
+def _text(report: WindowReport, estimate: Estimate | None, *, options: ReportOptions) -> str:
+    """Estimate and interval of a zone, and the precision where that is what colours show."""
+    if estimate is None:
+        return gettext("not a category of this indicator")
+    shown = shown_value(report, estimate, options=options)
+    is_share = options.measure == "frequency"
+    interval = (wording.percent_range if is_share else wording.number_range)(shown.low, shown.high)
+    if estimate.status != Status.OK:
+        word = f"{wording.status_sign(estimate.status)} {wording.status_word(estimate.status)}"
+        return word if shown.low is None else f"{word} ({interval})"
+    text = (wording.percent if is_share else wording.number)(shown.value)
+    if not is_share:
+        text = gettext("%(number)s visitors") % {"number": text}
+    half = _drawn(report, estimate, options=options)
+    if options.layer != "uncertainty" or half is None:
+        return f"{text} ({interval})"
+    width = wording.points(half / 100) if is_share else wording.number(half)
+    return f"{text} ({interval})\n± {width}"
+
+
+def _blank(report: WindowReport) -> str:
+    """Why nothing of a window is to be read, by a sign and a word; empty where it is."""
+    if report.status == Status.OK:
+        return ""
+    return f"{wording.status_sign(report.status)} {wording.status_word(report.status)}"
+
+
+def _unit(options: ReportOptions) -> str:
+    return f"{wording.SPACE}%" if options.measure == "frequency" else ""

@@ -1,0 +1,1 @@
+"""Arrivals, returns and departures: figures, page and texts. Imports estimates; files are made in exports."""

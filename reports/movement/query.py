@@ -1,0 +1,57 @@
+"""Movements that an address names: which figure, of which day or days."""
+
+from datetime import date
+from typing import Any, Final
+
+from django.http import QueryDict
+from django.utils.translation import gettext
+
+from reports.estimates.queries import Window, WindowError, window_from_dates
+from reports.movement.figures import Show
+from reports.movement.queries import available_shows
+from reports.studies.models import Indicator, Study
+
+Asked = dict[str, Any]
+NAMES: Final = ("show", "day", "from", "to")  # what an address may say
+
+
+def asked_of(query: QueryDict, *, indicator: Indicator) -> Asked:
+    """What the address asks for; WindowError, with a text for people, if there is no such thing."""
+    study, asked = indicator.study, Asked()
+    if name := query.get("show"):
+        if name not in available_shows(indicator):
+            raise WindowError(gettext("This indicator has no figure with the name “%s”.") % name[:40])
+        asked["show"] = Show(name)
+    if text := query.get("day"):
+        day = study.day_of(_date(text))
+        if not 1 <= day < study.days:
+            raise WindowError(
+                gettext("The day must lie within the study and before its last one, got %s.") % text
+            )
+        asked["cohort"] = day
+    if text := query.get("from"):
+        days = _date(text), _date(query.get("to") or text)
+        asked["window"] = _window(study, min(days), max(days))
+    return asked
+
+
+def _window(study: Study, first: date, last: date) -> Window:
+    try:
+        window = window_from_dates(study, first, last)
+    except WindowError:
+        window = Window(0, 0)
+    if window.first_day < 2:
+        raise WindowError(
+            gettext(
+                "The days must lie within the study and begin after its first one, got %(first)s to %(last)s."
+            )
+            % {"first": first, "last": last}
+        )
+    return window
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise WindowError(gettext("A day must be a date such as 2017-05-31, got “%s”.") % text[:40]) from None

@@ -1,0 +1,152 @@
+"""What each figure of movements means, in words."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
+
+from reports.base import formats as wording
+from reports.estimates.queries import has_unions
+from reports.movement.figures import OF_A_DAY, Derived, Movement, Point, Show, Unit
+from reports.studies.models import Indicator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """A short name, and one sentence that says what is counted."""
+
+    title: str | Promise
+    meaning: str | Promise
+
+
+WORDS: Final = {
+    Show.ARRIVALS: Words(
+        title=gettext_lazy("Arrivals"),
+        meaning=gettext_lazy(
+            "Visitors of a day who were on no earlier day of the study. On its first day, that is everybody."
+        ),
+    ),
+    Show.RETURNING: Words(
+        title=gettext_lazy("Returning"),
+        meaning=gettext_lazy("Visitors of a day who were there on an earlier day of the study, too."),
+    ),
+    Show.DEPARTURES: Words(
+        title=gettext_lazy("Departures"),
+        meaning=gettext_lazy(
+            "Visitors of a day who were on no later day of the study. On its last day, that is everybody."
+        ),
+    ),
+    Show.BACK_WITHIN: Words(
+        title=gettext_lazy("Seen again until a day"),
+        meaning=gettext_lazy(
+            "Of the visitors of one day, the share who came again on any later day up to the one shown."
+        ),
+    ),
+    Show.THERE_AGAIN: Words(
+        title=gettext_lazy("Seen again on a day"),
+        meaning=gettext_lazy("Of the visitors of one day, the share who were there on a later day, too."),
+    ),
+    Show.DAYS_PRESENT: Words(
+        title=gettext_lazy("Days present"),
+        meaning=gettext_lazy("On how many days of the study a visitor was there, on average."),
+    ),
+    Show.WINDOW: Words(
+        title=gettext_lazy("New in a window"),
+        meaning=gettext_lazy(
+            "Visitors of the chosen days, parted by whether they were on an earlier day of the study."
+        ),
+    ),
+}
+
+
+def interval_words(found: Movement) -> str:
+    """Whether the intervals are exact, in one sentence."""
+    if found.show == Show.THERE_AGAIN:
+        return gettext(
+            "The next day has exact 95 % intervals. Of days further apart it is not known who was there on "
+            "both, only between which bounds that lies: the range shown holds the truth in at least 95 % of "
+            "cases."
+        )
+    if found.show == Show.DAYS_PRESENT:
+        return gettext(
+            "The intervals are bounds: they allow for the largest spread of days that the tallies leave "
+            "open, so they hold the truth in at least 95 % of cases."
+        )
+    return gettext(
+        "The 95 % intervals are exact: it is known how many reports these visitors gave, so 95 of 100 such "
+        "intervals hold the truth."
+    )
+
+
+def reason_for_nothing(indicator: Indicator) -> str:
+    """Why an indicator has no figures per category; empty where it has."""
+    if indicator.study.days < 2:
+        return gettext("The study has one day only: nobody can come back.")
+    if has_unions(indicator):
+        return ""
+    return gettext(
+        "Each person answers this indicator on %(m)d of the %(days)d days only. Whether somebody was there "
+        "before can then not be told per category, so there are totals only."
+    ) % {"m": indicator.max_values, "days": indicator.study.days}
+
+
+def reason_for_less(indicator: Indicator) -> str:
+    """Why a daily indicator has some of the figures only; empty where it has all."""
+    if indicator.kind != Indicator.Kind.DAILY or not has_unions(indicator):
+        return ""
+    return gettext(
+        "A visitor can have another value on each day. Arrivals and returns count the value of the day; who "
+        "leaves, who comes again and how many days somebody stays cannot be told per value."
+    )
+
+
+def summary(found: Movement, *, indicator: Indicator) -> str:
+    """One sentence that says what the chart shows."""
+    if found.show is None:
+        return ""
+    values = {"name": indicator.name, "figure": str(WORDS[found.show].title)}
+    if found.show in OF_A_DAY and found.cohort is not None:
+        values["day"] = wording.day_title(indicator.study.date_of(found.cohort))
+        return (
+            gettext("%(name)s, %(figure)s: share of the visitors of %(day)s, with 95 %% intervals.") % values
+        )
+    if found.unit == Unit.DAYS:
+        return gettext("%(name)s, %(figure)s: mean per visitor, with 95 %% intervals.") % values
+    return gettext("%(name)s, %(figure)s: estimated visitors, with 95 %% intervals.") % values
+
+
+def value_text(value: float | None, *, unit: Unit) -> str:
+    """One number in its unit."""
+    if value is None:
+        return wording.MISSING
+    if unit == Unit.SHARE:
+        return wording.percent(value)
+    return wording.decimal(value, decimals=2) if unit == Unit.DAYS else wording.number(value)
+
+
+def range_text(low: float | None, high: float | None, *, unit: Unit) -> str:
+    """Both bounds in their unit."""
+    if low is None or high is None:
+        return wording.MISSING
+    if unit == Unit.SHARE:
+        return wording.percent_range(low, high)
+    if unit == Unit.VISITORS:
+        return wording.number_range(low, high)
+    ends = {"low": value_text(low, unit=unit), "high": value_text(high, unit=unit)}
+    return gettext("%(low)s to %(high)s") % ends
+
+
+def total_text(point: Point, *, unit: Unit) -> str:
+    """The total of a point, or the bounds that it lies between."""
+    if point.total is not None or point.low is None:
+        return value_text(point.total, unit=unit)
+    return range_text(point.low, point.high, unit=unit)
+
+
+def derived_text(estimate: Derived, *, unit: Unit) -> tuple[str, str]:
+    """The estimate and its interval; where only bounds are known, the bounds and nothing."""
+    interval = range_text(estimate.ci_low, estimate.ci_high, unit=unit)
+    if estimate.value is None:
+        return interval, ""
+    return value_text(estimate.value, unit=unit), interval

@@ -1,0 +1,130 @@
+"""Who comes, leaves and comes back: totals of every day, and one figure per category."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from reports.accounts.access import indicator_or_404, readers_only, study_or_404
+from reports.base import formats as wording
+from reports.estimates.charts import MAX_LINES
+from reports.estimates.days_shown import asked_categories
+from reports.estimates.queries import WindowError, current_plan
+from reports.movement import charts as charts_movement
+from reports.movement import texts as words
+from reports.movement.figures import OF_A_DAY, Movement, Show, Unit
+from reports.movement.queries import NoisyTotalsError, movement
+from reports.movement.query import Asked, asked_of
+from reports.pages.indicator import page_context
+from reports.privacy.statement.document import protections
+from reports.studies.models import Indicator
+
+MAX_CELLS = 1000  # of the table; with more categories and days it has those of the chart only
+
+
+@require_safe
+@readers_only
+def movements(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
+    """Totals, the chosen figure as chart and table, and what it means."""
+    study = study_or_404(request, slug)
+    indicators = list(study.indicators.all())
+    found = indicator_or_404(indicator_slug, among=indicators)
+    context = page_context(study, indicators=indicators, indicator=found)
+    context["crumbs"].append((found.name, reverse("reports:indicator", args=[study.slug, found.slug])))
+    status, asked = 200, Asked()
+    try:
+        asked = asked_of(request.GET, indicator=found)
+    except WindowError as error:
+        context["problem"] = str(error)
+        status = 400
+    try:
+        result = movement(found, **asked)
+    except NoisyTotalsError as error:
+        context["refusal"] = str(error)
+        return render(request, "movement/movement.html", context, status=status)
+    context |= _context(request.GET, found, result)
+    return render(request, "movement/movement.html", context, status=status)
+
+
+def _context(query: QueryDict, indicator: Indicator, found: Movement) -> dict[str, Any]:
+    study = indicator.study
+    shown = _shown(query, found)
+    n_cells = len(found.points) * len(indicator.categories)
+    codes = range(len(indicator.categories)) if n_cells <= MAX_CELLS else shown
+    rows = [_row(found, code) for code in codes] if found.points else []
+    show = found.show
+    return {
+        "found": found,
+        "mean_days": words.value_text(found.key.mean_days, unit=Unit.DAYS),
+        "has_data": any(day.coverage.visitors is not None for day in found.totals),
+        "has_outage": any(note.kind == "outage" for note in found.notes),
+        "totals_figure": charts_movement.totals_figure(study, found.totals),
+        "shows": [(each, words.WORDS[each].title, _address(query, show=each)) for each in found.available],
+        "words": words.WORDS[show] if show else None,
+        "interval_words": words.interval_words(found),
+        "nothing": words.reason_for_nothing(indicator),
+        "less": words.reason_for_less(indicator),
+        "summary": words.summary(found, indicator=indicator),
+        "figure": charts_movement.movement_figure(found, study=study, shown=shown),
+        "columns": _columns(found),
+        "rows": rows,
+        "is_cut": len(codes) < len(indicator.categories),
+        "shown": shown,
+        "max_lines": MAX_LINES,
+        "is_lines": show not in (Show.DAYS_PRESENT, Show.WINDOW),
+        "is_of_a_day": show in OF_A_DAY,
+        "days": [day.coverage.date for day in found.totals],
+        "cohort_date": study.date_of(found.cohort) if found.cohort else None,
+        "window_dates": [study.date_of(day) for day in (found.window.first_day, found.window.last_day)]
+        if found.window
+        else None,
+        "is_scaled": study.market_share != 1,
+        "protection": protections(current_plan(study))[indicator.slug],
+    }
+
+
+def _columns(found: Movement) -> list[dict[str, Any]]:
+    """Heads of the table's columns, with the total of each."""
+    return [
+        {
+            "name": _head(found, place),
+            "is_exact": point.is_exact,
+            "status": point.status if point.low is None else "ok",
+            "total": words.total_text(point, unit=found.unit),
+        }
+        for place, point in enumerate(found.points)
+    ]
+
+
+def _head(found: Movement, place: int) -> str:
+    """What a column is about."""
+    if found.show in (Show.DAYS_PRESENT, Show.WINDOW):
+        return charts_movement.point_name(found, place)
+    return wording.short_day(found.points[place].date)
+
+
+def _row(found: Movement, code: int) -> dict[str, Any]:
+    estimates = [point.estimates[code] for point in found.points]
+    cells = []
+    for place, estimate in enumerate(estimates):
+        text, interval = words.derived_text(estimate, unit=found.unit)
+        values = {"status": estimate.status, "text": text, "interval": interval or text}
+        cells.append({"head": _head(found, place), **values})
+    return {"category": estimates[0].category, "cells": cells}
+
+
+def _shown(query: QueryDict, found: Movement) -> list[int]:
+    """Codes of the categories to draw: those asked for, else the largest."""
+    n_categories = len(found.points[0].estimates) if found.points else 0
+    chosen = asked_categories(query, n_categories=n_categories)
+    return chosen[:MAX_LINES] or charts_movement.largest_categories(found)
+
+
+def _address(query: QueryDict, **changes: str) -> str:
+    """The query with some values changed; everything else stays as it is."""
+    changed = query.copy()
+    for name, value in changes.items():
+        changed[name] = value
+    return changed.urlencode()

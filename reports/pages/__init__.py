@@ -1,0 +1,1 @@
+"""Home, studies, one indicator, all days: pages that put several subjects together."""

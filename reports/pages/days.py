@@ -1,0 +1,107 @@
+"""All days of an indicator: how its categories move over the study, day by day or cumulated."""
+
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext, pgettext
+from django.views.decorators.http import require_safe
+
+from reports.accounts.access import indicator_or_404, readers_only, study_or_404
+from reports.base import formats as wording
+from reports.base.status import Status
+from reports.estimates import charts
+from reports.estimates.days_shown import asked_categories, max_shown, shown_categories, windows_shown
+from reports.estimates.options import DAYS_CHOICES, DaysOptions
+from reports.estimates.queries import Estimate, WindowReport, has_unions, indicator_reports
+from reports.estimates.switches import Switch, switches
+from reports.pages.indicator import page_context
+from reports.privacy.statement.document import protections
+
+CELLS_SHOWN = 1500  # of the table: with 62 days and 100 categories all of them weigh half a megabyte
+LEAST_ROWS = 10
+Row = tuple[tuple[str, Estimate], ...]  # of a category: each with the head of its column
+
+
+@require_safe
+@readers_only
+def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
+    """Lines or small charts with bands, and the same numbers as a table."""
+    study = study_or_404(request, slug)
+    indicators = list(study.indicators.all())
+    found = indicator_or_404(indicator_slug, among=indicators)
+    options = DaysOptions.from_query(request.GET)
+    reports = indicator_reports(found, windows_shown(found, options=options))
+    asked = asked_categories(request.GET, n_categories=len(found.categories))
+    shown = shown_categories(asked, reports=reports, options=options)
+    context = page_context(study, indicators=indicators, indicator=found)
+    context["crumbs"].append((found.name, reverse("reports:indicator", args=[study.slug, found.slug])))
+    context |= {
+        "reports": reports,
+        "options": options,
+        "kept": options.query(""),
+        "kept_with_categories": options.query(chosen_categories(request.GET)),
+        "switches": days_switches(request.GET, options),
+        "is_cumulative": reports[-1].window.days > 1,
+        "no_unions": options.show == "cumulative" and not has_unions(found),
+        "has_data": any(report.status != Status.NOT_COLLECTED for report in reports),
+        "rows": shown_rows(reports, page=request.GET.get("page")),
+        "notes": [note for report in reports if report.window.days == 1 for note in report.notes]
+        or list(reports[-1].notes),
+        "shown": shown,
+        "shown_names": [found.categories[code] for code in shown],
+        "max_lines": max_shown(options),
+        "protection": protections(reports[0].plan)[found.slug],
+    }
+    return render(request, "estimates/days.html", context | _figures(reports, shown, options))
+
+
+def shown_rows(reports: list[WindowReport], *, page: str | None) -> Page[Row]:
+    """Estimates of a category over all days, as many categories as a page bears."""
+    heads = [_head(report) for report in reports]
+    columns = zip(*(report.estimates for report in reports), strict=True)
+    rows = [tuple(zip(heads, estimates, strict=True)) for estimates in columns]
+    return Paginator(rows, max(CELLS_SHOWN // len(reports), LEAST_ROWS)).get_page(page)
+
+
+def _head(report: WindowReport) -> str:
+    """What a column is about, where the table is too wide to have heads: on paper."""
+    day = wording.short_day(report.last_date)
+    return day if report.window.first_day == report.window.last_day else f"{pgettext('dates', 'to')} {day}"
+
+
+def chosen_categories(query: QueryDict) -> str:
+    """Part of an address that names the categories that were asked for."""
+    chosen = QueryDict(mutable=True)
+    chosen.setlist("category", query.getlist("category"))
+    return chosen.urlencode()
+
+
+def days_switches(query: QueryDict, options: DaysOptions) -> list[Switch]:
+    """Links to the other ways to show the days; they keep the chosen categories."""
+    labels = {
+        "daily": gettext("Each day"),
+        "cumulative": gettext("Cumulated"),
+        "lines": gettext("Lines"),
+        "multiples": gettext("Small charts"),
+        "frequency": gettext("Shares"),
+        "visitors": gettext("Visitors"),
+    }
+    titles = {"show": gettext("Days"), "form": gettext("Chart"), "measure": gettext("Measure")}
+    kept = chosen_categories(query)
+    return switches(options, titles=titles, labels=labels, choices=DAYS_CHOICES, kept=kept)
+
+
+def _figures(reports: list[WindowReport], shown: list[int], options: DaysOptions) -> dict[str, Any]:
+    """One figure, or one per category: (name of the data, name of the category, figure)."""
+    if options.form == "lines":
+        return {"figure": charts.days_figure(reports, shown=shown, measure=options.measure)}
+    made = charts.small_multiples(reports, shown=shown, measure=options.measure)
+    categories = reports[0].indicator.categories
+    return {
+        "multiples": [
+            (f"figure-{code}", categories[code], figure) for code, figure in zip(shown, made, strict=True)
+        ]
+    }

@@ -1,0 +1,222 @@
+"""The report of one indicator in one window."""
+
+from dataclasses import replace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
+from django.utils.translation import gettext
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_safe
+
+from ldp import PlanSpec
+from reports.accounts.access import indicator_or_404, readers_only, study_or_404
+from reports.base import formats as wording
+from reports.base.status import WIDE_INTERVAL, Status
+from reports.estimates import charts
+from reports.estimates.noise import has_totals
+from reports.estimates.options import CHOICES, ReportOptions, ordered
+from reports.estimates.picker import build_picker, requested_window, window_query
+from reports.estimates.queries import (
+    Counts,
+    UnionNotAvailableError,
+    Window,
+    WindowError,
+    WindowReport,
+    has_unions,
+    visitor_unions,
+    window_report,
+)
+from reports.estimates.switches import Switch, switches
+from reports.maps import zones as maps
+from reports.maps.views import map_context
+from reports.privacy.statement.document import protections
+from reports.studies.models import Indicator, Study
+
+
+@require_safe
+@readers_only
+@gzip_page  # a map of thousands of zones is a megabyte
+def indicator(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
+    """Chart, table, totals and privacy of one window, or which kind of nothing there is."""
+    study = study_or_404(request, slug)
+    indicators = list(study.indicators.all())
+    found = indicator_or_404(indicator_slug, among=indicators)
+    visitors = visitor_unions(study)
+    options = ReportOptions.from_query(request.GET)
+    context = page_context(study, indicators=indicators, indicator=found) | {"options": options}
+    try:
+        window = requested_window(request.GET, indicator=found, visitors=visitors)
+    except WindowError as error:
+        picker = build_picker(found, visitors=visitors, current=None, options=options)
+        context |= {"state": "bad_window", "error": str(error), "picker": picker}
+        return render(request, "estimates/indicator.html", context, status=400)
+    context |= window_context(found, window, visitors=visitors, options=options)
+    return render(request, "estimates/indicator.html", context)
+
+
+def page_context(study: Study, *, indicators: list[Indicator], indicator: Indicator) -> dict[str, Any]:
+    """What pages about an indicator share."""
+    return {
+        "study": study,
+        "indicators": indicators,
+        "indicator": indicator,
+        "weekdays": weekdays(),
+        "crumbs": [
+            (gettext("Studies"), reverse("reports:studies")),
+            (study.name, reverse("reports:study", args=[study.slug])),
+        ],
+    }
+
+
+def weekdays() -> list[tuple[str, str]]:
+    """Days of the week from Monday on, short and long."""
+    return [(str(WEEKDAYS_ABBR[weekday]), str(WEEKDAYS[weekday])) for weekday in range(7)]
+
+
+def window_context(
+    indicator: Indicator, window: Window, *, visitors: Counts, options: ReportOptions
+) -> dict[str, Any]:
+    """What the page of one window shows; `query` names the window alone, `full_query` the options too."""
+    study = indicator.study
+    query = window_query(study, window)
+    zones = maps.zones_of(indicator)
+    if options.view == "map" and not zones:
+        options = replace(options, view="both")
+    context = {
+        "options": options,
+        "has_map": bool(zones),
+        "picker": build_picker(indicator, visitors=visitors, current=window, options=options),
+        "first": study.date_of(window.first_day),
+        "last": study.date_of(window.last_day),
+        "window_title": wording.window_title(study.date_of(window.first_day), study.date_of(window.last_day)),
+        "missing": missing_days(study, window, visitors=visitors),
+        "query": query,
+        "full_query": options.query(query),
+        "table_query": options.query(query, view="table"),
+    }
+    if not has_totals(study, visitors):
+        return context | {"state": "no_data"}
+    try:
+        report = window_report(indicator, window)
+    except UnionNotAvailableError:
+        return context | {"state": "union_not_available"}
+    context |= {"state": _state(report), "report": report}
+    context["switches"] = report_switches(options, query, has_map=bool(zones))
+    context["shortcuts"] = _shortcuts(options, query, indicator=indicator, has_map=bool(zones))
+    if options.view == "map" and context["state"] == "report":
+        context |= map_context(report, zones=zones, options=options)
+    return context | _report_context(report, options)
+
+
+def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, Any]:
+    half_width = typical_half_width(report)
+    return {
+        "protection": protections(report.plan)[report.indicator.slug],
+        "spec": PlanSpec.from_json(report.plan.spec),
+        "visitor_rule": wording.visitor_rule(report.study),
+        "estimates": ordered(report, options=options),
+        "figure": charts.report_figure(report, options=options),
+        "summary": wording.report_summary(report),
+        "half_width": half_width,
+        "has_longer_window": report.window.days < report.study.days and has_unions(report.indicator),
+        "is_wide": half_width is not None
+        and half_width > WIDE_INTERVAL
+        and report.status != Status.OUTAGE,  # too few reports are not what is wrong with it
+        "is_scaled": report.study.market_share != 1,
+    }
+
+
+def missing_days(study: Study, window: Window, *, visitors: Counts) -> list[str]:
+    """Days of a longer window of which there is no data, in words, a text for each run of days."""
+    days = range(window.first_day, window.last_day + 1)
+    # With presence noise a total that is 0 says nothing: a day is here when it is closed.
+    here = {day for day in days if (day <= study.noisy_through if study.presence else visitors[day, day])}
+    missing = [day for day in days if window.days > 1 and day not in here]
+    starts = [day for day in missing if day - 1 not in missing]
+    ends = [day for day in missing if day + 1 not in missing]
+    return [
+        wording.window_title(study.date_of(first), study.date_of(last))
+        for first, last in zip(starts, ends, strict=True)
+    ]
+
+
+def _shortcuts(
+    options: ReportOptions, query: str, *, indicator: Indicator, has_map: bool
+) -> list[dict[str, str]]:
+    """Keys of this page, for the list of shortcuts."""
+    other_order = "natural" if options.order == "sorted" else "sorted"
+    other_measure = "frequency" if options.measure == "visitors" else "visitors"
+    days = reverse("reports:days", args=[indicator.study.slug, indicator.slug])
+    to_map = {"key": "a", "go": f"?{options.query(query, view='map')}", "text": gettext("Show the map")}
+    return [
+        {"key": "w", "focus": "windows", "text": gettext("Go to the windows of this study")},
+        {"key": "m", "focus": "method", "text": gettext("Go to method and caveats")},
+        {"key": "t", "go": f"?{options.query(query, view='table')}", "text": gettext("Show the table alone")},
+        {"key": "g", "go": f"?{options.query(query, view='chart')}", "text": gettext("Show the chart alone")},
+        {"key": "b", "go": f"?{options.query(query, view='both')}", "text": gettext("Show chart and table")},
+        *([to_map] if has_map else []),
+        {
+            "key": "o",
+            "go": f"?{options.query(query, order=other_order)}",
+            "text": gettext("Change between plan order and largest first"),
+        },
+        {
+            "key": "v",
+            "go": f"?{options.query(query, measure=other_measure)}",
+            "text": gettext("Change between shares and visitors"),
+        },
+        {"key": "d", "go": days, "text": gettext("Go to all days of this indicator")},
+    ]
+
+
+def report_switches(options: ReportOptions, query: str, *, has_map: bool) -> list[Switch]:
+    """Links to the other ways to show the same result."""
+    labels = {
+        "both": gettext("Chart and table"),
+        "chart": gettext("Chart"),
+        "table": gettext("Table"),
+        "map": gettext("Map"),
+        "natural": gettext("Plan order"),
+        "sorted": gettext("Largest first"),
+        "frequency": gettext("Shares"),
+        "visitors": gettext("Visitors"),
+        "unbiased": gettext("Unbiased"),
+        "consistent": gettext("Consistent"),
+        "estimate": gettext("Estimate"),
+        "uncertainty": gettext("Uncertainty"),
+    }
+    titles = {
+        "view": gettext("View"),
+        "measure": gettext("Measure"),
+        "order": gettext("Order"),
+        "values": gettext("Values"),
+    }
+    choices = dict(CHOICES)
+    if options.view == "map":
+        titles["layer"] = gettext("Colours")
+    if not has_map:
+        choices["view"] = tuple(view for view in choices["view"] if view != "map")
+    return switches(options, titles=titles, labels=labels, choices=choices, kept=query)
+
+
+def typical_half_width(report: WindowReport) -> float | None:
+    """Mean half width of the intervals, as a share; None where nobody answered."""
+    halves = [
+        (estimate.ci_high - estimate.ci_low) / 2
+        for estimate in report.estimates
+        if estimate.ci_low is not None and estimate.ci_high is not None
+    ]
+    return sum(halves) / len(halves) if halves else None
+
+
+def _state(report: WindowReport) -> str:
+    if report.status == Status.SUPPRESSED or (report.status == Status.OUTAGE and not report.n_reports):
+        return str(report.status)
+    if report.study.presence is not None:
+        return "empty_window" if report.noisy_visitors is None else "report"
+    if report.n_visitors == 0:
+        return "empty_window"
+    return "report" if report.n_reports else "no_answers"

@@ -1,0 +1,60 @@
+"""The list of studies, and the page of one."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from reports.accounts.access import account, readable, readers_only, study_or_404
+from reports.base import formats as wording
+from reports.estimates import charts
+from reports.estimates.coverage import coverage_of, study_overviews
+from reports.estimates.derived import key_figures
+from reports.estimates.noise import has_totals, noisy_window
+from reports.estimates.queries import current_plan, shown_visitors, visitor_unions
+from reports.pages.indicator import weekdays
+from reports.privacy.statement.document import certified
+from reports.sharing.actions import saved_views_of
+from reports.studies import policies
+from reports.studies.models import Area
+from reports.studies.policies import Role
+
+
+@require_safe
+@readers_only
+def studies(request: HttpRequest) -> HttpResponse:
+    """The studies that are open to the reader, one line each."""
+    context = {"rows": study_overviews(readable(request)), "saved_views": saved_views_of(account(request))}
+    return render(request, "estimates/studies.html", context)
+
+
+@require_safe
+@readers_only
+def study(request: HttpRequest, slug: str) -> HttpResponse:
+    """What, where, when, who counts, how answers are protected, visitors per day, indicators."""
+    found = study_or_404(request, slug)
+    plan = current_plan(found)
+    spec, certificate = certified(plan)
+    visitors = visitor_unions(found)
+    coverage = coverage_of(found, visitors=visitors, notes=found.day_notes.all())
+    context = {
+        "study": found,
+        "area": Area.objects.filter(study=found).first(),
+        "plan": plan,
+        "spec": spec,
+        "certificate": certificate,
+        "indicators": list(found.indicators.all()),
+        "visitor_rule": wording.visitor_rule(found),
+        "has_data": has_totals(found, visitors),
+        "n_visitors": shown_visitors(found, int(visitors[1, found.days])),
+        "noisy_visitors": noisy_window(found, visitors, first_day=1, last_day=found.days),
+        "coverage": coverage,
+        "figures": key_figures(found, visitors=visitors),
+        "weekdays": weekdays(),
+        "may_note": bool(policies.roles_of(request.user) & {Role.ADMINISTRATOR, Role.OPERATOR}),
+        "n_windows": found.days * (found.days + 1) // 2,
+        "figure": charts.visitors_figure(found, coverage.days),
+        "crumbs": [(gettext("Studies"), reverse("reports:studies"))],
+    }
+    return render(request, "estimates/study.html", context)

@@ -1,0 +1,1 @@
+"""The privacy budget of a population: what is spent, caps, approvals, page."""

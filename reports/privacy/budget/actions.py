@@ -1,0 +1,240 @@
+"""Budgets of populations: what may be spent, and who decides. Everything that spends or caps passes here.
+
+Whoever spends or changes a budget locks the row of its population first: two studies that are created at
+once cannot both take the rest.
+"""
+
+from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+from django.conf import settings
+from django.db import transaction
+
+from ldp import PlanSpec
+from reports.accounts import second_person
+from reports.ledger.actions import record
+from reports.ledger.models import LedgerKind
+from reports.privacy.budget.spending import BudgetLine, BudgetOutlook, caps_in_force, outlook
+from reports.privacy.composition import losses_of
+from reports.privacy.models import BudgetCap, BudgetPopulation, CapDecision
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.studies.studyfile import StudyDefinition
+
+__all__ = [
+    "BudgetChangeError",
+    "BudgetExceededError",
+    "BudgetOutlook",
+    "check_budget",
+    "confirmation_obstacle",
+    "decide_cap",
+    "outlook_of",
+    "propose_cap",
+    "reserve_voided_day",
+]
+
+
+_SHOWN = Decimal("0.0001")
+
+
+class BudgetExceededError(ValueError):
+    """A cap forbids it; nothing was created or undone."""
+
+    def __init__(self, outlook: BudgetOutlook, *, what: str) -> None:
+        lines = "; ".join(_words(line) for line in outlook.exceeded)
+        super().__init__(
+            f"{what} must fit the budget of the population {outlook.population}: {lines}. Take a smaller "
+            "epsilon or fewer daily values, or change the cap on the page Budget, where a second person "
+            "confirms it"
+        )
+        self.outlook = outlook
+
+
+class BudgetChangeError(ValueError):
+    """A cap cannot be changed like that; nothing was changed."""
+
+
+def outlook_of(definition: StudyDefinition) -> BudgetOutlook:
+    """What a study would take of the budget, by its definition; changes nothing, and refuses nothing."""
+    return outlook(
+        definition.population,
+        first_day=definition.first_day,
+        last_day=definition.last_day,
+        takes=losses_of(definition.plan_spec()),
+        without=definition.slug,
+    )
+
+
+def check_budget(definition: StudyDefinition, *, by: str) -> BudgetOutlook:
+    """What a study takes of the budget, if there is so much; others who spend it wait for this transaction.
+
+    Call it in the transaction that creates the study, or replaces its plan.
+
+    Parameters
+    ----------
+    by : who asks
+
+    Raises
+    ------
+    BudgetExceededError
+    """
+    _lock(definition.population)
+    found = outlook_of(definition)
+    if found.exceeded:
+        raise BudgetExceededError(found, what=f"study {definition.slug}, which {by} asks for,")
+    return found
+
+
+def check_voided_day(slug: str, *, voided_days: int) -> None:
+    """Refuse to undo one more published day of a study if the budget has no room for its second answers.
+
+    Parameters
+    ----------
+    voided_days : published days undone, with this one
+
+    Raises
+    ------
+    BudgetExceededError
+    """
+    study = Study.objects.filter(slug=slug).first()
+    plan = None if study is None else study.plans.order_by("-version").first()
+    if study is None or plan is None:
+        return  # nothing of it is in this zone, and nothing spent
+    takes = losses_of(PlanSpec.from_json(plan.spec), voided_days=max(voided_days, plan.voided_days))
+    found = outlook(
+        study.population, first_day=study.first_day, last_day=study.last_day, takes=takes, without=slug
+    )
+    # Only what grows can be refused: a unit that was over its cap before is not spent any further.
+    before = losses_of(PlanSpec.from_json(plan.spec), voided_days=plan.voided_days)
+    grows = tuple(line for line in found.lines if takes.of(line.unit) != before.of(line.unit))
+    found = replace(found, lines=grows)
+    if found.exceeded:
+        raise BudgetExceededError(found, what=f"undoing a published day of study {slug}")
+
+
+def reserve_voided_day(slug: str, *, voided_days: int) -> None:
+    """Spend what undoing a published day costs, before its answers leave the operator zone.
+
+    Raises
+    ------
+    BudgetExceededError
+    """
+    with transaction.atomic():
+        population = Study.objects.filter(slug=slug).values_list("population", flat=True).first()
+        if population is None:
+            return
+        _lock(population)
+        check_voided_day(slug, voided_days=voided_days)
+        plans = Plan.objects.filter(study__slug=slug).order_by("-version")
+        newest = list(plans.values_list("pk", flat=True)[:1])
+        Plan.objects.filter(pk__in=newest, voided_days__lt=voided_days).update(voided_days=voided_days)
+
+
+@transaction.atomic
+def propose_cap(*, population: str, unit: str, period: str, epsilon: Decimal | None, by: str) -> BudgetCap:
+    """Set a cap: a smaller one, or a first one, at once; a larger one or none waits for a second person.
+
+    Unless the installation has nobody for that: MOBILITY_SECOND_PERSON.
+
+    Parameters
+    ----------
+    epsilon : None = no cap
+
+    Raises
+    ------
+    BudgetChangeError : it is the cap in force, or another one waits
+    """
+    row = _lock(population)
+    now = caps_in_force(population).get((unit, period))
+    if (None if now is None else now.epsilon) == epsilon:
+        raise BudgetChangeError(
+            f"cap per {unit} and {period} must differ from the one in force, got {epsilon}"
+        )
+    is_smaller = epsilon is not None and (now is None or now.epsilon is None or epsilon < now.epsilon)
+    waiting = BudgetCap.objects.filter(
+        population=row, unit=unit, period=period, needs_second=True, decision=None
+    )
+    if not is_smaller and waiting.exists():  # a smaller one never waits for anything
+        raise BudgetChangeError(
+            f"cap per {unit} and {period} must not wait for a second person, got another change: confirm or "
+            "refuse that one first"
+        )
+    cap = BudgetCap.objects.create(
+        population=row,
+        unit=unit,
+        period=period,
+        epsilon=epsilon,
+        replaces=now,
+        needs_second=not is_smaller and settings.MOBILITY_SECOND_PERSON,
+        set_by=by,
+    )
+    _record(cap, by=by, what="proposed" if cap.needs_second else "set")
+    return cap
+
+
+@transaction.atomic
+def decide_cap(cap: BudgetCap, *, confirm: bool, by: str) -> CapDecision:
+    """Confirm or refuse a cap that waits.
+
+    Raises
+    ------
+    BudgetChangeError : `by` is no second person (reports/accounts/second_person.py), it does not wait, or the
+        cap in
+        force is another one now
+    """
+    _lock(cap.population_id)
+    if not cap.needs_second or CapDecision.objects.filter(cap=cap).exists():
+        raise BudgetChangeError(f"cap must wait for a second person, got one that does not: {cap}")
+    reason = confirmation_obstacle(cap, by=by) if confirm else ""
+    if reason:
+        raise BudgetChangeError(reason)
+    now = caps_in_force(cap.population_id).get((cap.unit, cap.period))
+    if confirm and (None if now is None else now.pk) != cap.replaces_id:
+        raise BudgetChangeError(
+            f"cap in force must be the one of when {cap.set_by} asked for another, got {now}: refuse this "
+            "change and ask for it again"
+        )
+    decision = CapDecision.objects.create(cap=cap, is_confirmed=confirm, decided_by=by)
+    _record(cap, by=by, what="confirmed" if confirm else "refused")
+    return decision
+
+
+def confirmation_obstacle(cap: BudgetCap, *, by: str) -> str:
+    """Say why an account cannot confirm a cap that waits; empty if it can."""
+    own = f"cap must be confirmed by somebody else than {cap.set_by}, who asked for it"
+    return second_person.obstacle(by, authors=[cap.set_by], of_author=own)
+
+
+def _lock(population: str) -> BudgetPopulation:
+    """Row of a population, locked until the transaction ends."""
+    BudgetPopulation.objects.get_or_create(name=population)
+    return BudgetPopulation.objects.select_for_update().get(name=population)
+
+
+def _record(cap: BudgetCap, *, by: str, what: str) -> None:
+    record(
+        LedgerKind.BUDGET_CHANGED,
+        actor=by,
+        facts={
+            "what": what,
+            "cap": cap.pk,
+            "population": cap.population_id,
+            "unit": cap.unit,
+            "period": cap.period,
+            "epsilon": None if cap.epsilon is None else f"{cap.epsilon.normalize():f}",
+        },
+    )
+
+
+def _words(line: BudgetLine) -> str:
+    spent = "an unbounded loss" if line.spent is None else f"{_short(line.spent)}"
+    takes = "has no bound" if line.takes is None else f"takes {_short(line.takes)}"
+    left = (line.left or Decimal(0)).quantize(_SHOWN, rounding=ROUND_FLOOR)
+    return (
+        f"per {line.unit}, {line.span}: the cap is {_short(line.cap or Decimal(0))}, studies have spent "
+        f"{spent}, {left.normalize():f} is left, this {takes}"
+    )
+
+
+def _short(value: Decimal) -> str:
+    return f"{value.quantize(_SHOWN, rounding=ROUND_CEILING).normalize():f}"

@@ -1,0 +1,100 @@
+"""Budgets in words, for pages."""
+
+from decimal import ROUND_FLOOR, Decimal
+
+from django.utils import dates, timezone
+from django.utils.translation import gettext
+
+from reports.base import formats as wording
+from reports.privacy.budget.spending import BudgetLine, BudgetOutlook, Period, Span, Unit, standing
+from reports.privacy.composition import studies_of
+from reports.privacy.models import BudgetCap
+
+
+def unit_words(unit: str) -> str:
+    """What a loss is about."""
+    words = {
+        Unit.PROFILE: gettext("all values of a person (profile)"),
+        Unit.ATTRIBUTE: gettext("one value of a person (attribute)"),
+        Unit.PRESENCE: gettext("presence of a person"),
+        Unit.LOCATION: gettext("places of a person, per kilometre"),
+    }
+    return words[Unit(unit)]
+
+
+def period_words(period: str) -> str:
+    """Kind of period."""
+    words = {
+        Period.YEAR: gettext("each calendar year"),
+        Period.MONTH: gettext("each month"),
+        Period.EVER: gettext("all time"),
+    }
+    return words[Period(period)]
+
+
+def span_words(span: Span) -> str:
+    """One period: "2027", "May 2027", "all time"."""
+    if not span.year:
+        return period_words(Period.EVER)
+    return f"{dates.MONTHS[span.month]} {span.year}" if span.month else str(span.year)
+
+
+def spent_words(value: Decimal | None) -> str:
+    """A loss, rounded up."""
+    return gettext("no bound") if value is None else wording.epsilon(value)
+
+
+def left_words(value: Decimal) -> str:
+    """What is left, rounded down."""
+    text = f"{value.quantize(Decimal('0.0001'), rounding=ROUND_FLOOR).normalize():f}"
+    return wording.with_decimal_sign(text)
+
+
+def outlook_sentences(outlook: BudgetOutlook) -> list[str]:
+    """What a study takes of each cap, or that there is none."""
+    if not outlook.lines:
+        text = gettext(
+            "No cap is set for the population %(population)s: nothing limits what its studies reveal "
+            "together."
+        )
+        return [text % {"population": outlook.population}]
+    return [_sentence(line) for line in outlook.lines]
+
+
+def spent_populations() -> list[str]:
+    """Populations of which a cap is spent by four fifths in a period that is not over, by name."""
+    today = timezone.localdate()
+    names = BudgetCap.objects.order_by("population").values_list("population", flat=True).distinct()
+    return [
+        name
+        for name in names
+        if any(
+            line.is_nearly_spent and not line.span.is_over(today)
+            for line in standing(name, studies_of(name), today=today)
+        )
+    ]
+
+
+def _sentence(line: BudgetLine) -> str:
+    if line.is_exceeded:
+        text = gettext(
+            "%(span)s, %(unit)s: this study takes %(takes)s, and only %(left)s of %(cap)s are left. It "
+            "cannot be created like that."
+        )
+    elif line.is_nearly_spent:
+        text = gettext(
+            "%(span)s, %(unit)s: this study takes %(takes)s of the %(left)s that are left; then "
+            "%(percent)s %% of the cap of %(cap)s are spent."
+        )
+    else:
+        text = gettext(
+            "%(span)s, %(unit)s: this study takes %(takes)s of the %(left)s that are left of %(cap)s."
+        )
+    return text % {
+        "span": span_words(line.span),
+        "unit": unit_words(line.unit),
+        "takes": spent_words(line.takes),
+        "left": left_words(line.left or Decimal(0)),
+        "cap": left_words(line.cap or Decimal(0)),
+        "percent": line.percent or 0,
+    }

@@ -1,0 +1,178 @@
+"""What the studies of the same people reveal of one of them together: their losses add up.
+
+Each kind of loss has a unit of its own, and no two kinds are added: values (per profile, per attribute),
+presence, and places (per kilometre).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext
+
+from ldp import PlanSpec, certify
+from ldp.privacy.accounting import certify_presence
+from reports.privacy.models import BudgetCap, DeletedStudy
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.studies.tally_models import Publication
+
+Unit = BudgetCap.Unit
+METRES = Fraction(1000)  # to which the epsilon of places refers
+_UP = Context(prec=60, rounding=ROUND_CEILING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Losses:
+    """Certified losses of a person, rounded up.
+
+    presence : None = no bound: visitor totals are exact
+    location : of all places that a person reports, between lives whose places are a kilometre apart
+    """
+
+    profile: Decimal = Decimal(0)
+    attribute: Decimal = Decimal(0)
+    presence: Decimal | None = Decimal(0)
+    location: Decimal = Decimal(0)
+
+    def of(self, unit: str) -> Decimal | None:
+        """Loss in a unit of `BudgetCap`; None = no bound."""
+        found: Decimal | None = getattr(self, Unit(unit).value)
+        return found
+
+    def __add__(self, other: "Losses") -> "Losses":
+        unbounded = self.presence is None or other.presence is None
+        return Losses(
+            profile=_UP.add(self.profile, other.profile),
+            attribute=_UP.add(self.attribute, other.attribute),
+            presence=None if unbounded else _UP.add(self.presence or 0, other.presence or 0),
+            location=_UP.add(self.location, other.location),
+        )
+
+    @classmethod
+    def total(cls, losses: Iterable["Losses"]) -> "Losses":
+        """Sum of the losses of studies with the same people, each in its unit."""
+        found = cls()
+        for each in losses:
+            found += each
+        return found
+
+
+@lru_cache(maxsize=1024)
+def losses_of(spec: PlanSpec, *, voided_days: int = 0) -> Losses:
+    """What a plan reveals of a person, from the numbers in use; kept, since it takes a millisecond.
+
+    Parameters
+    ----------
+    voided_days : published days that were undone
+    """
+    certificate = certify(spec, extra_daily_values=voided_days)
+    presence = certify_presence(spec)
+    location = Decimal(0)
+    if spec.location is not None:
+        n_places = spec.location.values_per_person(spec.days) + voided_days
+        location = spec.location.loss_at(METRES, n_places=n_places)
+    return Losses(
+        profile=certificate.epsilon_profile,
+        attribute=certificate.epsilon_attribute,
+        presence=None if presence is None else presence.epsilon,
+        location=location,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyLosses:
+    """A study with what it reveals of a person, or could: it counts from its creation on.
+
+    is_counted : False once it was closed without having published anything: then nothing was revealed
+    is_deleted : its rows are gone, and what it revealed stays spent
+    """
+
+    study: Study
+    plan: Plan
+    losses: Losses
+    is_counted: bool
+    is_deleted: bool = False
+
+
+def studies_of(population: str) -> list[StudyLosses]:
+    """Studies of a population, by their first day and slug, then deleted ones; three statements."""
+    published = Publication.objects.filter(study=OuterRef("pk"))
+    studies = Study.objects.filter(population=population).annotate(has_published=Exists(published))
+    newest = {plan.study_id: plan for plan in Plan.objects.filter(study__in=studies).order_by("version")}
+    there = [
+        StudyLosses(
+            study=study,
+            plan=newest[study.pk],
+            losses=losses_of(
+                PlanSpec.from_json(newest[study.pk].spec), voided_days=newest[study.pk].voided_days
+            ),
+            is_counted=study.state == Study.State.OPEN or study.has_published,
+        )
+        for study in studies.order_by("first_day", "slug")
+    ]
+    gone = DeletedStudy.objects.filter(population=population).order_by("first_day", "pk")
+    return there + [_of_deleted(each) for each in gone]
+
+
+def _of_deleted(row: DeletedStudy) -> StudyLosses:
+    return StudyLosses(
+        study=Study(slug=row.slug, name=row.name, first_day=row.first_day, days=row.days, state="deleted"),
+        plan=Plan(spec=row.spec, spec_hash=row.spec_hash, voided_days=row.voided_days),
+        losses=losses_of(PlanSpec.from_json(row.spec), voided_days=row.voided_days),
+        is_counted=True,
+        is_deleted=True,
+    )
+
+
+def counted(studies: Iterable[StudyLosses]) -> Losses:
+    """Sum over the studies that count."""
+    return Losses.total(each.losses for each in studies if each.is_counted)
+
+
+def composition_facts(study: Study, *, with_names: bool) -> dict[str, Any]:
+    """What a person who is in all studies of a population loses, as plain values of the statement.
+
+    Parameters
+    ----------
+    with_names : whether other studies are named; a reader may have no right to know of them
+    """
+    studies = studies_of(study.population)
+    return {
+        "population": study.population,
+        "definition": gettext(
+            "Studies of the same population may be about the same people: what they reveal of a person adds "
+            "up, each kind of loss in its own unit. A study counts from its creation, unless it was closed "
+            "without having published anything."
+        ),
+        "studies": [_row(each, this=study, with_names=with_names) for each in studies],
+        **_plain(counted(studies)),
+        "rounding": "up",
+    }
+
+
+def _row(found: StudyLosses, *, this: Study, with_names: bool) -> dict[str, Any]:
+    is_this = found.study == this
+    return {
+        "study": found.study.slug if is_this or with_names else None,
+        "first_day": found.study.first_day.isoformat(),
+        "last_day": found.study.last_day.isoformat(),
+        "state": found.study.state,
+        "spec_sha256": found.plan.spec_hash,
+        "is_this": is_this,
+        "is_counted": found.is_counted,
+        **_plain(found.losses),
+    }
+
+
+def _plain(losses: Losses) -> dict[str, str | None]:
+    return {
+        "epsilon_profile": str(losses.profile),
+        "epsilon_attribute": str(losses.attribute),
+        "epsilon_presence": None if losses.presence is None else str(losses.presence),
+        "epsilon_location_per_km": f"{losses.location:f}",
+    }

@@ -1,0 +1,68 @@
+"""What reports of several days tell of a daily value beside what epsilon says."""
+
+from django.utils.translation import gettext
+
+from ldp import PlanSpec
+from ldp.privacy.attacker import known_day_success, largest_success
+from reports.base import formats as wording
+
+
+def repeated(spec: PlanSpec) -> list[int]:
+    """Positions of daily indicators on which a person reports more than once."""
+    return [
+        index
+        for index, asked in enumerate(spec.indicators)
+        if asked.kind == "daily" and spec.values_per_person(index) > 1
+    ]
+
+
+def daily_limits(spec: PlanSpec) -> dict[str, str]:
+    """What is not protected of daily values, by name; nothing without daily indicators."""
+    if all(asked.kind == "static" for asked in spec.indicators):
+        return {}
+    sentences = [
+        gettext(
+            "Changes: the values of a daily indicator are protected, but whether a value repeats or changes "
+            "from one day to another is not, because the same value keeps its answer."
+        )
+    ]
+    if spec.has_fakes:
+        sentences.append(gettext("A made-up report never changes: one that does is the answer."))
+    found = [_known_day(spec, index) for index in repeated(spec)]
+    if found:
+        sentences.append(
+            gettext(
+                "Someone who knows the value of one day and sees the reports of two days therefore learns "
+                "more of the other day than epsilon says. Right guesses if all categories are as likely "
+                "before: %(indicators)s."
+            )
+            % {"indicators": "; ".join(found)}
+        )
+    return {"changes": " ".join(filter(None, [*sentences, two_categories(spec)]))}
+
+
+def _known_day(spec: PlanSpec, index: int) -> str:
+    asked, answer = spec.indicators[index], spec.answer_channel(index)
+    before = 1 / asked.domain_size
+    return gettext(
+        "%(name)s: %(before)s without a report, at most %(alone)s with the report of that day alone, "
+        "%(known)s with both reports and the known value"
+    ) % {
+        "name": asked.slug,
+        "before": wording.percent(before),
+        "alone": wording.percent(largest_success(float(answer.ratio), prior=before)),
+        "known": wording.percent(known_day_success(spec.channel(index))),
+    }
+
+
+def two_categories(spec: PlanSpec) -> str:
+    """Why epsilon per attribute promises nothing of days seen together; empty where it does."""
+    slugs = [spec.indicators[i].slug for i in repeated(spec) if spec.indicators[i].domain_size == 2]
+    if not slugs:
+        return ""
+    return gettext(
+        "Two categories (%(indicators)s): reports of two days that differ tell the value of the one to "
+        "anyone who knows that of the other. No two people can differ in the value of one day only and still "
+        "repeat and change on the same days. So the epsilon per attribute promises nothing about a day whose "
+        "report is seen together with that of another day."
+    ) % {"indicators": ", ".join(slugs)}

@@ -1,0 +1,252 @@
+"""What a proposed plan changes against the one before it: weaker, stronger or neither, in words.
+
+The one place that says what needs a second person. Whatever is not known to keep or strengthen the protection
+needs one: a field that this module has never heard of, too.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from datetime import date
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+
+from django.utils.translation import gettext
+
+from ldp import Certificate, PlanSpec, certify
+from reports.base import formats as wording
+from reports.privacy.statement.locations import location_protection
+from reports.studies.studyfile import IndicatorDefinition, PlanDefinition, StudyDefinition
+
+
+class Direction(StrEnum):
+    """What a change does to the protection of a person."""
+
+    WEAKER = "weaker"
+    STRONGER = "stronger"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One difference, as a sentence."""
+
+    text: str
+    direction: Direction
+    needs_second_person: bool
+
+
+# Of [study]: what names or scales a study, and changes nothing for a person in it.
+_HARMLESS = ("slug", "name", "market_share", "expected_subscribers")
+# Compared by what they lead to, below.
+_WEIGHED = ("days", "min_publication", "small_cell", "plan", "indicators", "location", "area")
+_WEIGHED_OF_PLAN = ("mechanism", "unit", "epsilon", "epsilon_profile", "presence_epsilon", "presence_days")
+_WEIGHED_OF_INDICATOR = ("slug", "name", "categories", "epsilon", "max_values", "weight")
+
+
+def plan_changes(before: StudyDefinition | None, after: StudyDefinition) -> tuple[Change, ...]:
+    """All that differs, in the order of the study file; a new study has nothing to be compared with.
+
+    Parameters
+    ----------
+    before : plan in force, or the study that `after` was copied from; its area is not looked at
+    """
+    if before is None:
+        return ()
+    return (
+        *_of_study(before, after),
+        *_of_plan(before.plan, after.plan),
+        *_of_numbers(before.plan_spec(), after.plan_spec()),
+        *_of_indicators(before, after),
+        *_of_places(before.plan_spec(), after.plan_spec()),
+    )
+
+
+def second_person_reasons(
+    before: StudyDefinition | None, after: StudyDefinition, *, is_new_study: bool
+) -> list[str]:
+    """Why somebody else must approve it, as sentences; empty if the author may publish alone."""
+    if is_new_study:
+        return [gettext("It is a new study: nobody has approved what it asks of people.")]
+    return [change.text for change in plan_changes(before, after) if change.needs_second_person]
+
+
+def _of_study(before: StudyDefinition, after: StudyDefinition) -> Iterator[Change]:
+    weighed = (
+        ("days", gettext("Days of the study"), True),
+        ("min_publication", gettext("Least subscribers in a publication"), False),
+        ("small_cell", gettext("Least visitors of a window that is shown (small cells)"), False),
+    )
+    for key, label, more_is_weaker in weighed:
+        yield from _number(label, getattr(before, key), getattr(after, key), more_is_weaker=more_is_weaker)
+    for each in fields(StudyDefinition):
+        old, new = getattr(before, each.name), getattr(after, each.name)
+        if each.name in (*_WEIGHED, "slug") or old == new:
+            continue
+        yield Change(
+            text=_field_words(each.name, old, new),
+            direction=Direction.OTHER,
+            needs_second_person=each.name not in _HARMLESS,
+        )
+
+
+def _of_plan(before: PlanDefinition, after: PlanDefinition) -> Iterator[Change]:
+    if before.mechanism != after.mechanism:
+        yield _other(
+            gettext("The mechanism changes from %(old)s to %(new)s."), before.mechanism, after.mechanism
+        )
+    if before.unit != after.unit:
+        yield _other(
+            gettext("The unit of the promise changes from %(old)s to %(new)s."), before.unit, after.unit
+        )
+    yield from _limit(
+        gettext("The most that a profile may lose (epsilon_profile)"),
+        before.epsilon_profile,
+        after.epsilon_profile,
+    )
+    old, new = (getattr(each, "presence_epsilon", None) for each in (before, after))
+    yield from _limit(gettext("Epsilon of presence"), old, new)
+    old_days, new_days = (getattr(each, "presence_days", None) for each in (before, after))
+    if old is not None and new is not None and old_days != new_days:
+        yield _other(
+            gettext("Days on which a subscriber counts (presence_days): %(old)s, now %(new)s."),
+            old_days,
+            new_days,
+        )
+    for each in fields(PlanDefinition):
+        was, becomes = getattr(before, each.name), getattr(after, each.name)
+        if each.name not in _WEIGHED_OF_PLAN and was != becomes:
+            yield _other(_field_words(each.name, was, becomes))
+
+
+def _of_numbers(before: PlanSpec, after: PlanSpec) -> Iterator[Change]:
+    old, new = certify(before), certify(after)
+    units = (
+        (gettext("Certified epsilon per profile"), old.epsilon_profile, new.epsilon_profile),
+        (gettext("Certified epsilon per attribute"), old.epsilon_attribute, new.epsilon_attribute),
+    )
+    for label, was, becomes in units:
+        yield from _number(label, was, becomes, more_is_weaker=True)
+    yield from _of_answers(old, new)
+
+
+def _of_answers(old: Certificate, new: Certificate) -> Iterator[Change]:
+    entries = {entry.slug: entry for entry in old.indicators}
+    for entry in new.indicators:
+        was = entries.get(entry.slug)
+        if was is None:
+            continue
+        values = {"slug": entry.slug}
+        epsilon = gettext("%(slug)s: epsilon of an answer") % values
+        yield from _number(epsilon, was.epsilon, entry.epsilon, more_is_weaker=True)
+        most = gettext("%(slug)s: most answers of a person") % values
+        yield from _number(most, was.n_values, entry.n_values, more_is_weaker=True)
+
+
+def _of_indicators(before: StudyDefinition, after: StudyDefinition) -> Iterator[Change]:
+    old = {each.slug: each for each in before.indicators}
+    new = {each.slug: each for each in after.indicators}
+    for slug in [each for each in old if each not in new]:
+        text = gettext("The indicator %(slug)s is not asked any more.") % {"slug": slug}
+        yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
+    for slug, indicator in new.items():
+        if slug not in old:
+            text = gettext("The indicator %(slug)s is new: people are asked one more thing.") % {"slug": slug}
+            yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
+        else:
+            yield from _of_indicator(old[slug], indicator)
+
+
+def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterator[Change]:
+    added = [each for each in new.categories if each not in old.categories]
+    removed = [each for each in old.categories if each not in new.categories]
+    values = {"slug": new.slug, "names": ", ".join(added or removed)}
+    if added:
+        text = gettext("%(slug)s has new categories: %(names)s.") % values
+        yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
+    elif removed:
+        text = gettext("%(slug)s has fewer categories, without %(names)s.") % values
+        yield Change(text=text, direction=Direction.OTHER, needs_second_person=True)
+    elif old.categories != new.categories:
+        yield _harmless(gettext("%(slug)s has its categories in another order.") % values)
+    if old.weight != new.weight:
+        yield _harmless(gettext("%(slug)s is asked more or less often than before (weight).") % values)
+    if old.name != new.name:
+        yield _harmless(gettext("%(slug)s has another name: %(name)s.") % {**values, "name": new.name})
+    kept = {key: getattr(old, key) for key in _WEIGHED_OF_INDICATOR}
+    if replace(new, **kept) != old:
+        yield _other(gettext("%(slug)s asks something else: it comes from another source.") % values)
+
+
+def _of_places(before: PlanSpec, after: PlanSpec) -> Iterator[Change]:
+    old, new = location_protection(before), location_protection(after)
+    if old is None or new is None:
+        if new is not None:
+            text = gettext("Everybody reports places, which nobody did.")
+            yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
+        if old is not None:
+            text = gettext("Nobody reports places any more.")
+            yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
+        return
+    per_km = gettext("Epsilon of a reported place per kilometre")
+    yield from _number(
+        per_km, 1000 * old.spec.epsilon_per_m, 1000 * new.spec.epsilon_per_m, more_is_weaker=True
+    )
+    yield from _number(gettext("Most places of a person"), old.n_places, new.n_places, more_is_weaker=True)
+    if old.spec.grid != new.spec.grid:
+        yield _other(gettext("The grid on which places are counted changes."))
+
+
+def _number(
+    label: str, old: Decimal | Fraction | int, new: Decimal | Fraction | int, *, more_is_weaker: bool
+) -> Iterator[Change]:
+    """A number that rose or fell; nothing if it did neither."""
+    if old == new:
+        return
+    rises = new > old
+    pattern = gettext("%(label)s rises from %(old)s to %(new)s.")
+    if not rises:
+        pattern = gettext("%(label)s falls from %(old)s to %(new)s.")
+    is_weaker = rises == more_is_weaker
+    yield Change(
+        text=pattern % {"label": label, "old": _shown(old), "new": _shown(new)},
+        direction=Direction.WEAKER if is_weaker else Direction.STRONGER,
+        needs_second_person=is_weaker,
+    )
+
+
+def _limit(label: str, old: Decimal | None, new: Decimal | None) -> Iterator[Change]:
+    """A limit that may be absent: without it nothing is limited."""
+    if old is not None and new is not None:
+        yield from _number(label, old, new, more_is_weaker=True)
+    elif old is not None:
+        text = gettext("%(label)s is taken away; it was %(old)s.") % {"label": label, "old": _shown(old)}
+        yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
+    elif new is not None:
+        text = gettext("%(label)s is new: %(new)s.") % {"label": label, "new": _shown(new)}
+        yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
+
+
+def _shown(value: Decimal | Fraction | int) -> str:
+    return str(value) if isinstance(value, int) else wording.epsilon(value)
+
+
+def _field_words(key: str, old: object, new: object) -> str:
+    values = {"key": key, "old": _plain(old), "new": _plain(new)}
+    if all(isinstance(each, str | int | Decimal | date | None) for each in (old, new)):
+        return gettext("%(key)s: %(old)s, now %(new)s.") % values
+    return gettext("%(key)s is not what it was.") % values
+
+
+def _plain(value: object) -> object:
+    return gettext("nothing") if value is None else value
+
+
+def _other(pattern: str, old: object = "", new: object = "") -> Change:
+    """A change that is neither: somebody has to look at it."""
+    text = pattern % {"old": old, "new": new} if old or new else pattern
+    return Change(text=text, direction=Direction.OTHER, needs_second_person=True)
+
+
+def _harmless(text: str) -> Change:
+    return Change(text=text, direction=Direction.OTHER, needs_second_person=False)

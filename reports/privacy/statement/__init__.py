@@ -1,0 +1,1 @@
+"""The privacy statement: computed from the numbers in use."""

@@ -1,0 +1,342 @@
+"""The privacy statement: what a study promises and what it does not, computed from the numbers in use.
+
+Every figure comes from the plan under which the answers were collected, through the library that sanitised
+them; none is typed here. Exact numbers are strings, because readers of JSON round large integers.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from django.utils.translation import gettext
+
+from ldp import (
+    Certificate,
+    FakedChannel,
+    GrrChannel,
+    IndicatorCertificate,
+    PlanSpec,
+    certify,
+)
+from ldp.privacy.plans import AnswerChannel
+from reports.base.version import software
+from reports.estimates.queries import current_plan, has_unions
+from reports.privacy.composition import composition_facts
+from reports.privacy.days_texts import daily_limits
+from reports.privacy.retention import closed_on, retention
+from reports.privacy.statement.locations import location_facts, location_limits, location_protection
+from reports.privacy.statement.presence import presence_facts, presence_limits
+from reports.privacy.statement.sums import sums_facts
+from reports.studies.models import Area, Indicator, Study
+from reports.studies.plan_models import Plan
+
+__all__ = [
+    "certified",
+    "closed_on",
+    "not_protected",
+    "plan_facts",
+    "privacy_statement",
+    "protections",
+    "retention",
+    "study_facts",
+    "utc_text",
+]
+
+SCHEMA_VERSION = 1
+WORD = 2**64  # thresholds are integers out of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protection:
+    """What one page says about one indicator; epsilons are certified, not nominal.
+
+    `epsilon_value` is what this value loses, all reports of a person seen together.
+    """
+
+    unit: str
+    epsilon_answer: Decimal
+    epsilon_value: Decimal
+    epsilon_profile: Decimal
+    epsilon_attribute: Decimal
+    values_per_person: int
+    voided_days: int
+    channel: AnswerChannel
+    d: int
+    is_sampled: bool
+    has_fakes: bool
+    is_daily: bool
+
+    @property
+    def is_unary(self) -> bool:
+        """Whether an answer marks any number of categories, instead of naming one."""
+        return not isinstance(self.channel, GrrChannel)
+
+    @property
+    def method(self) -> str:
+        """Name of the method in the papers."""
+        return "OUE" if self.is_unary else "GRR"
+
+    @property
+    def thresholds(self) -> tuple[int, ...]:
+        """Of a true category and, where it is drawn on its own, of any other."""
+        return tuple(thresholds(self.channel).values())
+
+    @property
+    def kept_of_100(self) -> int:
+        """Answers of a hundred that name or mark the true category."""
+        return round(100 * self.channel.p)
+
+    @property
+    def other_of_100(self) -> int:
+        """Answers of a hundred that name or mark one given other category."""
+        return round(100 * self.channel.q)
+
+    @property
+    def answers_of_100(self) -> int:
+        """Reports of a hundred that are no fakes."""
+        return round(Fraction(100, self.d)) if self.has_fakes else 100
+
+
+def protections(plan: Plan) -> dict[str, Protection]:
+    """Certified protection of each indicator of a plan, by slug."""
+    spec, certificate = certified(plan)
+    return {
+        asked.slug: Protection(
+            unit=spec.unit,
+            epsilon_answer=entry.epsilon,
+            epsilon_value=entry.epsilon_attribute,
+            epsilon_profile=certificate.epsilon_profile,
+            epsilon_attribute=certificate.epsilon_attribute,
+            values_per_person=entry.n_values,
+            voided_days=plan.voided_days,
+            channel=spec.answer_channel(index),
+            d=spec.d,
+            is_sampled=spec.is_sampled,
+            has_fakes=spec.has_fakes,
+            is_daily=asked.kind == "daily",
+        )
+        for index, (asked, entry) in enumerate(zip(spec.indicators, certificate.indicators, strict=True))
+    }
+
+
+def thresholds(channel: AnswerChannel) -> dict[str, int]:
+    """Integers of a channel by their names, out of 2**64."""
+    if isinstance(channel, GrrChannel):
+        return {"threshold": channel.threshold}
+    return {"threshold_p": channel.threshold_p, "threshold_q": channel.threshold_q}
+
+
+def certified(plan: Plan) -> tuple[PlanSpec, Certificate]:
+    """Plan as the library takes it and what it certifies; a voided day may add a daily value per person."""
+    spec = PlanSpec.from_json(plan.spec)
+    return spec, _certificate(spec, plan.voided_days)
+
+
+@lru_cache(maxsize=256)
+def _certificate(spec: PlanSpec, voided_days: int) -> Certificate:
+    """Exact logarithms take milliseconds, and every page of a report has them; both sides never change."""
+    return certify(spec, extra_daily_values=voided_days)
+
+
+def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, Any]:
+    """Statement as plain values; its schema is docs/statement.schema.json.
+
+    Parameters
+    ----------
+    with_names : whether other studies of the population are named: only for who may know of all of them
+    """
+    plan = current_plan(study)
+    spec, certificate = certified(plan)
+    indicators = list(study.indicators.all())
+    by_slug = {indicator.slug: indicator for indicator in indicators}
+    typed = dict(plan.indicators.values_list("indicator__slug", "epsilon"))
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "software": software(),
+        "study": {**study_facts(study), **_promised_end(study)},
+        "plan": {**plan_facts(plan, spec), "spec": plan.spec},
+        "guarantee": _guarantee(plan, spec, certificate),
+        "indicators": [
+            _indicator(by_slug[entry.slug], spec=spec, entry=entry, typed=typed[entry.slug])
+            for entry in certificate.indicators
+        ],
+        "location": location_facts(location_protection(spec, extra_days=plan.voided_days)),
+        "presence": presence_facts(spec, study),
+        **sums_facts(study, plan, spec),
+        "composition": composition_facts(study, with_names=with_names),
+        "not_protected": not_protected(spec),
+        "retention": retention(study),
+        "versions": plan_versions(study),
+    }
+
+
+def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
+    """What the guarantee of a plan does not cover, each with a fixed name and a text."""
+    limits = presence_limits(spec)
+    if spec.has_fakes and spec.unit == "attribute" and spec.d > 1:
+        limits["profile"] = gettext(
+            "Whole profiles: made-up reports hide one value of a person, not all of them together. All "
+            "values of a person together lose the epsilon per profile, which is larger than the promised one."
+        )
+    limits |= daily_limits(spec)
+    limits |= location_limits(location_protection(spec))
+    limits["times"] = _times(spec)
+    limits["key_holder"] = gettext(
+        "The operator: whoever holds the study key and a pseudonym can undo the noise. The guarantee is "
+        "about what leaves the operator zone."
+    )
+    return [{"name": name, "text": text} for name, text in limits.items()]
+
+
+def _times(spec: PlanSpec) -> str:
+    if spec.presence is not None:
+        return gettext(
+            "Times: when totals change, and by how much, can be seen by whoever reads them before and after. "
+            "Noise hides how many subscribers a change covers, so no least number of them is asked for."
+        )
+    return gettext(
+        "Times: when totals change, and by how much, can be seen by whoever reads them before and after. A "
+        "change covers at least as many subscribers as the study asks for (min_publication); several changes "
+        "together may cover fewer, for example when a day is undone and sent again."
+    )
+
+
+def utc_text(moment: datetime) -> str:
+    """Moment as JSON documents write it, to the second: 2024-05-01T10:00:00Z."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def study_facts(study: Study) -> dict[str, Any]:
+    """What a study is, as plain values."""
+    area = Area.objects.filter(study=study).first()
+    return {
+        "slug": study.slug,
+        "name": study.name,
+        "state": study.state,
+        "closed_at": None if study.closed_at is None else utc_text(study.closed_at),
+        "timezone": study.timezone,
+        "first_day": study.first_day.isoformat(),
+        "last_day": study.last_day.isoformat(),
+        "days": study.days,
+        "market_share": _plain(study.market_share),
+        "min_publication": study.min_publication,
+        "small_cell": study.small_cell,
+        "visitor": {
+            "min_minutes": study.visitor_min_minutes,
+            "from": study.visitor_from.strftime("%H:%M"),
+            "to": study.visitor_to.strftime("%H:%M"),
+        },
+        "area": None if area is None else {"n_cells": area.n_cells, "zones": area.zones},
+    }
+
+
+def plan_facts(plan: Plan, spec: PlanSpec) -> dict[str, Any]:
+    """How answers are protected, as plain values; epsilons as they were typed."""
+    return {
+        "version": plan.version,
+        "mechanism": plan.mechanism,
+        "unit": plan.unit,
+        "epsilon": _plain(plan.epsilon),
+        "epsilon_profile_cap": None if plan.epsilon_profile is None else _plain(plan.epsilon_profile),
+        "indicators_per_person": 1 if spec.is_sampled or spec.has_fakes else spec.d,
+        "has_fake_data": spec.has_fakes,
+        "spec_sha256": plan.spec_hash,
+    }
+
+
+def _promised_end(study: Study) -> dict[str, Any]:
+    return {
+        "population": study.population,
+        "key_until": None if study.key_until is None else study.key_until.isoformat(),
+    }
+
+
+def _composition_rule(spec: PlanSpec) -> str:
+    """How the losses of a person's values make up that of the profile: names, never translated."""
+    if spec.has_fakes and all(asked.kind == "static" for asked in spec.indicators):
+        return "hidden by fakes"
+    return "largest" if spec.is_sampled or spec.has_fakes else "sum"
+
+
+def plan_versions(study: Study) -> list[dict[str, Any]]:
+    """Versions of a plan from the first on, with who approved each; the last one is in force."""
+    return [
+        {
+            "version": plan.version,
+            "spec_sha256": plan.spec_hash,
+            "published_at": utc_text(plan.published_at),
+            "published_by": plan.published_by,
+            "review": plan.review,
+            "reviewed_by": plan.reviewed_by or None,
+            "reviewed_at": None if plan.reviewed_at is None else utc_text(plan.reviewed_at),
+            "superseded_at": None if plan.superseded_at is None else utc_text(plan.superseded_at),
+        }
+        for plan in study.plans.order_by("version")
+    ]
+
+
+def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str, Any]:
+    by_unit = {"profile": certificate.epsilon_profile, "attribute": certificate.epsilon_attribute}
+    return {
+        "definition": gettext(
+            "Take two people present on the same days, whose daily values repeat and change on the same "
+            "days, and who differ in the unit only. The probability of any answers of theirs that leave the "
+            "operator zone differs by at most the factor exp(epsilon)."
+        ),
+        "unit": plan.unit,
+        "units": {
+            "attribute": gettext("one value of a person; of a daily indicator, the value of one day"),
+            "profile": gettext("all values of a person in the study"),
+        },
+        "epsilon": str(by_unit[plan.unit]),
+        "epsilon_attribute": str(certificate.epsilon_attribute),
+        "epsilon_profile": str(certificate.epsilon_profile),
+        "rounding": "up",
+        "composition": _composition_rule(spec),
+        "nominal_attribute": _ratio(certificate.nominal_attribute),
+        "nominal_profile": _ratio(certificate.nominal_profile),
+        "voided_days": plan.voided_days,
+    }
+
+
+def _indicator(
+    indicator: Indicator, *, spec: PlanSpec, entry: IndicatorCertificate, typed: Decimal | None
+) -> dict[str, Any]:
+    index = spec.index(entry.slug)
+    asked = spec.indicators[index]
+    channel, report = spec.answer_channel(index), spec.channel(index)
+    return {
+        "slug": indicator.slug,
+        "name": indicator.name,
+        "kind": indicator.kind,
+        "categories": indicator.categories,
+        "protocol": "grr" if isinstance(channel, GrrChannel) else "oue",
+        "asked_share": _ratio(spec.asked_share(index)),
+        "typed_epsilon": None if typed is None else _plain(typed),
+        "nominal_epsilon": _ratio(asked.epsilon),
+        **{name: str(value) for name, value in thresholds(channel).items()},
+        "threshold_out_of": str(WORD),
+        "p": _ratio(channel.p),
+        "q": _ratio(channel.q),
+        "fake_data": _fake_data(report) if isinstance(report, FakedChannel) else None,
+        "ratio": _ratio(entry.ratio),
+        "epsilon": str(entry.epsilon),
+        "epsilon_attribute": str(entry.epsilon_attribute),
+        "values_per_person": entry.n_values,
+        "unions_of_days": has_unions(indicator),
+    }
+
+
+def _fake_data(report: FakedChannel) -> dict[str, str]:
+    return {"share": _ratio(report.share), "fake": report.fake, "support": _ratio(report.fake_support)}
+
+
+def _ratio(value: Fraction) -> str:
+    return f"{value.numerator}/{value.denominator}"
+
+
+def _plain(value: Decimal) -> str:
+    return f"{value.normalize():f}"

@@ -1,0 +1,158 @@
+"""What the statement says of reported places: their promise is per metre, beside that of the indicators."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from math import isqrt
+from typing import Any
+
+from django.utils.translation import gettext
+
+from ldp import PlanSpec
+from ldp.geo.location import LocationSpec
+from reports.base import formats as wording
+
+MECHANISM = "planar-laplace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocationProtection:
+    """What pages say of reported places.
+
+    n_places : most different places that one person reports; a published day that was undone may add one
+    """
+
+    spec: LocationSpec
+    n_places: int
+
+    @property
+    def radius_m(self) -> Decimal:
+        return _decimal(self.spec.radius_m)
+
+    @property
+    def mean_shift_m(self) -> float:
+        """Mean distance between the true and the reported place, before the edges of the grid stop it."""
+        return self.spec.law.mean_m
+
+    @property
+    def radius_95_m(self) -> float:
+        """Distance that 95 of 100 reports stay within."""
+        return self.spec.law.quantile(0.95)
+
+    @property
+    def epsilon_at_radius(self) -> Decimal:
+        """Of one report, between two places that are the radius apart; rounded up."""
+        return self.spec.loss_at(self.spec.radius_m)
+
+    @property
+    def farthest_m(self) -> int:
+        """Distance at most between the middles of the squares of two points that are the radius apart."""
+        diagonal_m = isqrt(2 * self.spec.grid.step_m**2) + 1
+        return int(self.spec.radius_m) + diagonal_m
+
+    @property
+    def epsilon_at_farthest(self) -> Decimal:
+        """Of one report, between two points that are the radius apart; rounded up."""
+        return self.spec.loss_at(Fraction(self.farthest_m))
+
+    @property
+    def epsilon_of_all(self) -> Decimal:
+        """As `epsilon_at_radius`, all places that a person reports seen together."""
+        return self.spec.loss_at(self.spec.radius_m, n_places=self.n_places)
+
+
+def location_protection(spec: PlanSpec, *, extra_days: int = 0) -> LocationProtection | None:
+    """What a plan promises of places; None if it asks for none.
+
+    Parameters
+    ----------
+    extra_days : published days that were undone
+    """
+    if spec.location is None:
+        return None
+    return LocationProtection(
+        spec=spec.location, n_places=spec.location.values_per_person(spec.days) + extra_days
+    )
+
+
+def location_facts(protection: LocationProtection | None) -> dict[str, Any] | None:
+    """Plain values of the statement; exact numbers are strings."""
+    if protection is None:
+        return None
+    spec = protection.spec
+    return {
+        "mechanism": MECHANISM,
+        "unit": gettext(
+            "the place of one day of a person, which is the middle of a square of the grid; the promise is "
+            "per metre between two places"
+        ),
+        "who_reports": gettext(
+            "every visitor, for at most as many places as a person has here, beside the indicators and their "
+            "epsilon"
+        ),
+        "level": _ratio(spec.level),
+        "radius_m": _ratio(spec.radius_m),
+        "nominal_epsilon_per_m": _ratio(spec.epsilon_per_m),
+        "sampled_epsilon_per_m": _ratio(spec.precision.sampled),
+        "range_m": spec.grid.diameter_m,
+        "angle_step": f"{spec.angle_step:f}",
+        "epsilon_per_m": str(spec.certified),
+        "epsilon_at_radius": str(protection.epsilon_at_radius),
+        "mean_shift_m": round(protection.mean_shift_m, 1),
+        "radius_95_m": round(protection.radius_95_m, 1),
+        "places_per_person": protection.n_places,
+        "epsilon_at_radius_all_places": str(protection.epsilon_of_all),
+        "composition": gettext(
+            "Losses of different places of one person add up; the same place reported again costs nothing. "
+            "Two lives are compared that repeat and change places on the same days."
+        ),
+        "grid": spec.grid.to_json(),
+    }
+
+
+def squares_words(protection: LocationProtection) -> str:
+    """What it means for points that only the middles of their squares are told apart."""
+    text = gettext(
+        "A place is the middle of a square of %(step)s m. Two points that are %(radius)s m apart may lie in "
+        "squares whose middles are up to %(farthest)s m apart: then a report changes their odds by at most "
+        "%(odds)s times."
+    )
+    return text % {
+        "step": wording.number(protection.spec.grid.step_m),
+        "radius": wording.number(float(protection.radius_m)),
+        "farthest": wording.number(protection.farthest_m),
+        "odds": wording.odds(protection.epsilon_at_farthest),
+    }
+
+
+def location_limits(protection: LocationProtection | None) -> dict[str, str]:
+    """What the promise of places does not cover, by name; nothing without places."""
+    if protection is None:
+        return {}
+    return {
+        "squares": squares_words(protection),
+        "places_and_answers": gettext(
+            "Places and answers: the epsilon of answers does not contain reported places. An answer about "
+            "the zone of a day or of a night and the reported place come from the same stays: together they "
+            "lose the sum, which between zones far apart is mostly that of the place."
+        ),
+        "far_places": gettext(
+            "Places far apart: the noise hides where a person is within some times the radius. Between two "
+            "places much further apart the report tells which is the likelier one."
+        ),
+        "moves": gettext(
+            "Moves: the same place keeps its report, so whether the main place of a person repeats or "
+            "changes from one day to another is not hidden from whoever sees the reports. Someone who knows "
+            "the place of one day and sees the reports of two learns whether that of the other day is the "
+            "same; no epsilon bounds it. Analysts get counts by square, but those of windows of days can be "
+            "subtracted from each other, down to the noisy reports of a person whose days nobody shares."
+        ),
+    }
+
+
+def _ratio(value: Fraction) -> str:
+    return f"{value.numerator}/{value.denominator}"
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return (Decimal(value.numerator) / Decimal(value.denominator)).normalize()

@@ -1,0 +1,131 @@
+"""The statement's part on presence noise: what hides whether a person was there, from the integers in use."""
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from django.utils.translation import gettext, ngettext
+
+from ldp import PlanSpec
+from ldp.privacy.accounting import PresenceCertificate, certify_presence
+from ldp.privacy.presence import CountNoise
+from ldp.protocols.channels import WORD
+from reports.base import formats as wording
+from reports.studies.models import Study
+
+MECHANISM = "two-sided-geometric"
+
+
+def presence_facts(spec: PlanSpec, study: Study) -> dict[str, Any] | None:
+    """Plain values of the statement; exact numbers are strings. None where totals are exact."""
+    certificate = certify_presence(spec)
+    if certificate is None or spec.presence is None:
+        return None
+    return {
+        "mechanism": MECHANISM,
+        "unit": gettext(
+            "a person's presence: the person is added or removed, with all days and all answers; nothing "
+            "else differs"
+        ),
+        "presence_epsilon": _ratio(spec.presence.epsilon),
+        "days_per_person": spec.presence.max_days,
+        "visitors": _noise(certificate.visitors),
+        "answers": _noise(certificate.answers),
+        "epsilon": str(certificate.epsilon),
+        "epsilon_moved": str(certificate.epsilon_moved),
+        "epsilon_replaced": str(certificate.epsilon_replaced),
+        "nominal_epsilon": _ratio(certificate.nominal),
+        "composition": gettext(
+            "Counts of visitors and counts of answers each spend presence_epsilon, so presence loses twice "
+            "that, over all days, unions and closings of days together. epsilon_moved: the person was there "
+            "on other days, and gives the same answers, one for each indicator. epsilon_replaced: another "
+            "person, with other days and other answers."
+        ),
+        "noisy_through": study.noisy_through,
+    }
+
+
+def presence_words(spec: PlanSpec) -> list[str]:
+    """Sentences for the page; none where totals are exact."""
+    certificate = certify_presence(spec)
+    if certificate is None:
+        return []
+    return [_promise(certificate), _cost(certificate), _size(certificate)]
+
+
+def _promise(certificate: PresenceCertificate) -> str:
+    text = gettext(
+        "Whether a person was there at all is protected with epsilon %(epsilon)s: whatever is made of the "
+        "counts changes the odds by at most %(odds)s times. Every count of visitors, and every count of "
+        "answers, has noise of its own, drawn once when its day is closed; each of the two loses half of it."
+    )
+    return text % {
+        "epsilon": wording.epsilon(certificate.epsilon),
+        "odds": wording.odds(certificate.epsilon),
+    }
+
+
+def _cost(certificate: PresenceCertificate) -> str:
+    text = ngettext(
+        "For that, only the first present day of a person counts.",
+        "For that, only the first %(n)s present days of a person count.",
+        certificate.max_days,
+    ) % {"n": certificate.max_days}
+    more = gettext(
+        "That a person was there on other days than these, with the same answers, is protected with epsilon "
+        "%(moved)s; that it was another person, with other days and answers, with epsilon %(replaced)s."
+    )
+    return f"{text} " + more % {
+        "moved": wording.epsilon(certificate.epsilon_moved),
+        "replaced": wording.epsilon(certificate.epsilon_replaced),
+    }
+
+
+def _size(certificate: PresenceCertificate) -> str:
+    return gettext(
+        "The noise of a count has a standard deviation of %(visitors)s visitors, or %(answers)s answers. A "
+        "day t is the sum of t such counts, a union of the days a to b of a x (b - a + 1). All intervals "
+        "allow for it."
+    ) % {
+        "visitors": wording.decimal(certificate.visitors.channel.variance**0.5, decimals=1),
+        "answers": wording.decimal(certificate.answers.channel.variance**0.5, decimals=1),
+    }
+
+
+def presence_limits(spec: PlanSpec) -> dict[str, str]:
+    """What is not protected of presence, by name."""
+    if spec.presence is not None:
+        return {
+            "closings": gettext(
+                "Closings: when days are closed, and which, can be seen, and so can when files were sent. "
+                "The noise hides how many people were in them."
+            )
+        }
+    return {
+        "presence": gettext(
+            "Presence: visitor totals are exact counts, per day and per union of days. Nothing hides "
+            "whether a person was there, nor on which days."
+        ),
+        "missing_values": gettext(
+            "Missing values: a person without a value for an indicator sends no report on it, be it an "
+            "answer or made up, and the number of reports is exact."
+        ),
+    }
+
+
+def _noise(noise: CountNoise) -> dict[str, Any]:
+    channel = noise.channel
+    return {
+        "digits": [str(threshold) for threshold in channel.digits],
+        "tail": str(channel.tail),
+        "threshold_out_of": str(WORD),
+        "ratio": _ratio(channel.ratio),
+        "epsilon_of_one": str(channel.epsilon),
+        "counts_per_person": noise.sensitivity,
+        "epsilon": str(noise.epsilon),
+        "std_error_of_one": str(Decimal(repr(round(channel.variance**0.5, 6)))),
+    }
+
+
+def _ratio(value: Fraction) -> str:
+    return f"{value.numerator}/{value.denominator}"

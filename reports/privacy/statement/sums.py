@@ -1,0 +1,87 @@
+"""The statement's part on sums: what their readers learn less than from single reports, where that holds."""
+
+from fractions import Fraction
+from typing import Any
+
+from django.utils.translation import gettext
+
+from ldp import PlanSpec
+from ldp.privacy.shuffling import SumsCertificate, certify_sums
+from reports.base import formats as wording
+from reports.estimates.loading import load
+from reports.ledger.models import LedgerEntry, LedgerKind
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+
+THEOREM = "Feldman, McMillan, Talwar, FOCS 2021, theorem 3.1"
+
+
+def sums_facts(study: Study, plan: Plan, spec: PlanSpec) -> dict[str, Any]:
+    """Member `sums` of the statement; nothing where the theorem does not hold."""
+    found = _certificate(study, plan, spec)
+    if found is None:
+        return {}
+    return {
+        "sums": {
+            "theorem": THEOREM,
+            "conditions": conditions(),
+            "indicators": [
+                {"slug": asked.slug, "n_reports": n, "epsilon": str(epsilon)}
+                for asked, n, epsilon in zip(spec.indicators, found.n_reports, found.epsilons, strict=True)
+            ],
+            "epsilon_profile": str(found.epsilon_profile),
+            "epsilon_attribute": str(found.epsilon_attribute),
+            "delta": _ratio(found.delta),
+            "delta_profile": _ratio(found.delta_profile),
+        }
+    }
+
+
+def sums_words(facts: dict[str, Any]) -> list[str]:
+    """Sentences for the page; none where the statement has no such part."""
+    if "sums" not in facts:
+        return []
+    said = facts["sums"]
+    promise = gettext(
+        "For anyone who sees only the sums of this study, and not the report of one person, all values of a "
+        "person together are protected with epsilon %(profile)s, and one value with epsilon %(attribute)s, "
+        "except with a probability of one in %(delta)s (delta): a report hides among the others of its sum."
+    ) % {
+        "profile": wording.epsilon(Fraction(said["epsilon_profile"])),
+        "attribute": wording.epsilon(Fraction(said["epsilon_attribute"])),
+        "delta": wording.number(int(1 / Fraction(said["delta_profile"]))),
+    }
+    return [promise, said["conditions"]]
+
+
+def conditions() -> str:
+    """When it holds, and what it does not replace."""
+    return gettext(
+        "This holds because the study has one day, its totals are exact and changed only once, and its plan "
+        "has one version. A study of several days has no such bound: a report counts on each day its person "
+        "is there. The bound is about this study alone and does not cover places. It does not replace the "
+        "epsilon of the guarantee: whoever sees a single report learns what that epsilon allows."
+    )
+
+
+def _certificate(study: Study, plan: Plan, spec: PlanSpec) -> SumsCertificate | None:
+    if study.days != 1 or plan.voided_days:
+        return None
+    loaded = load(list(study.indicators.all()))
+    visitors = int(loaded[0].visitors[0, 1])
+    # The counts first: of two publications at the same time the second one is seen here.
+    if visitors < study.small_cell or not _changed_once(study):
+        return None  # pages do not show a number that is too small either
+    n_reports = [int(each.n_reports[0, 1]) for each in loaded]
+    return certify_sums(spec, n_reports=n_reports, n_visitors=visitors)
+
+
+def _changed_once(study: Study) -> bool:
+    """Whether nobody can subtract earlier totals: one plan, and one publication since the study began."""
+    changes = LedgerEntry.objects.filter(study=study.slug, kind=LedgerKind.PUBLICATION_APPLIED)
+    # Rows are counted, too: the ledger may have begun after the study, or be another study's of that name.
+    return study.plans.count() == study.publications.count() == changes.count() == 1
+
+
+def _ratio(value: Fraction) -> str:
+    return f"{value.numerator}/{value.denominator}"

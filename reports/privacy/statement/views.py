@@ -1,0 +1,44 @@
+"""The privacy statement, for people."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from reports.accounts.access import readers_only, sees_all, study_or_404
+from reports.estimates.queries import current_plan
+from reports.privacy.location_texts import noise_words
+from reports.privacy.statement.document import certified, privacy_statement, protections
+from reports.privacy.statement.locations import location_protection
+from reports.privacy.statement.presence import presence_words
+from reports.privacy.statement.sums import sums_words
+
+
+@require_safe
+@readers_only
+def statement(request: HttpRequest, slug: str) -> HttpResponse:
+    """What is promised, what is not, the exact numbers behind it, and what is kept until when."""
+    study = study_or_404(request, slug)
+    plan = current_plan(study)
+    spec, certificate = certified(plan)
+    by_slug = protections(plan)
+    located = location_protection(spec, extra_days=plan.voided_days)
+    facts = privacy_statement(study, with_names=sees_all(request.user))
+    context = {
+        "study": study,
+        "plan": plan,
+        "spec": spec,
+        "certificate": certificate,
+        "statement": facts,
+        "presence": presence_words(spec),
+        "sums": sums_words(facts),
+        "versions": study.plans.order_by("-version"),
+        "places": [] if located is None else noise_words(located),
+        "protections": [(found, by_slug[found.slug]) for found in study.indicators.all()],
+        "crumbs": [
+            (gettext("Studies"), reverse("reports:studies")),
+            (study.name, reverse("reports:study", args=[study.slug])),
+        ],
+    }
+    return render(request, "privacy/statement.html", context)

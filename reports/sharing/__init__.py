@@ -1,0 +1,1 @@
+"""Saved views, share links and tokens of programs."""

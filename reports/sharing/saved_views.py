@@ -1,0 +1,47 @@
+"""Views that a person keeps: a report page under a name."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods, require_POST
+
+from reports.accounts.access import account, openers_only
+from reports.sharing import actions as access
+
+
+@require_http_methods(["GET", "POST"])
+@openers_only
+def saved(request: HttpRequest) -> HttpResponse:
+    """List the kept views, or keep the page that the form names and go back to it."""
+    user = account(request)
+    if request.method == "POST":
+        return _keep(request)
+    context = {
+        "views": access.saved_views_of(user),
+        "crumbs": [(gettext("Studies"), reverse("reports:studies"))],
+    }
+    return render(request, "sharing/saved.html", context)
+
+
+@require_POST
+@openers_only
+def remove_saved(request: HttpRequest, view_id: int) -> HttpResponse:
+    """Forget a kept view."""
+    view = get_object_or_404(access.saved_views_of(account(request)), pk=view_id)
+    view.delete()
+    messages.success(request, gettext("“%(name)s” is no longer kept.") % {"name": view.name})
+    return redirect("access:saved")
+
+
+def _keep(request: HttpRequest) -> HttpResponse:
+    address = request.POST.get("address", "")
+    try:
+        view = access.save_view(name=request.POST.get("name", ""), address=address, by=account(request))
+    except access.AccessError as error:
+        messages.error(request, str(error))
+        # Where the form stood, but only if that is a page of this site.
+        return redirect(address if access.is_report_address(address) else "access:saved")
+    messages.success(request, gettext("Kept as “%(name)s”, on the page of studies.") % {"name": view.name})
+    return redirect(view.address)

@@ -1,0 +1,236 @@
+"""Share links: made and revoked by readers, opened by people without an account."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core import signing
+from django.db.models import Count, Max, Q
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from reports.accounts.access import account, indicator_or_404, openers_only
+from reports.accounts.access_models import ShareLink
+from reports.base import formats as wording
+from reports.estimates.options import ReportOptions
+from reports.estimates.picker import requested_window, window_query
+from reports.estimates.queries import Window, WindowError, visitor_unions
+from reports.pages.indicator import window_context
+from reports.sharing import actions as access
+from reports.studies.models import Indicator, Study
+from reports.studies.policies import OPENERS, Role, roles_of, study_for
+
+COOKIE = "shared_report"
+COOKIE_SALT = "reports.share"
+COOKIE_AGE_S = 3600
+
+
+class ShareForm(forms.Form):
+    """For whom, how long, and behind which password."""
+
+    note = forms.CharField(
+        label=_("For whom"),
+        max_length=access.NAME_MAX,
+        required=False,
+        help_text=_("Only you and administrators see this. You may leave it empty."),
+    )
+    days = forms.IntegerField(
+        label=_("Valid for days"), min_value=1, max_value=access.SHARE_DAYS_MAX, initial=30
+    )
+    password = forms.CharField(
+        label=_("Password"),
+        required=False,
+        max_length=128,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_("At least 8 characters; send it by another way than the link. Empty: none is asked for."),
+    )
+
+
+class PasswordForm(forms.Form):
+    """What opens a shared report."""
+
+    password = forms.CharField(
+        label=_("Password"),
+        max_length=128,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+    )
+
+
+@require_safe
+@openers_only
+def shares(request: HttpRequest) -> HttpResponse:
+    """The links that were made, how often each was opened, and a way to end it."""
+    user = account(request)
+    refused = Count("views", filter=Q(views__is_granted=False))
+    last = Max("views__at", filter=Q(views__is_granted=True))
+    links = access.links_of(user).annotate(n_refused=refused, last_view=last)
+    context = {
+        "rows": [
+            {
+                "link": link,
+                "title": wording.window_title(link.first_day, link.last_day),
+                "state": access.state_of(link, maker=link.created_by, study_id=link.indicator.study_id),
+            }
+            for link in links
+        ],
+        "log_days": settings.MOBILITY_SHARE_LOG_DAYS,
+        "sees_all": Role.ADMINISTRATOR in roles_of(user),
+        "crumbs": _crumbs(),
+    }
+    return render(request, "sharing/shares.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@openers_only
+@never_cache
+def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
+    """Make a link to the report that the address names; the link is shown this once."""
+    study = study_for(request.user, slug, *OPENERS)
+    indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
+    try:
+        window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(study))
+    except WindowError as error:
+        messages.error(request, str(error))
+        return redirect("reports:indicator", slug, indicator_slug)
+    form, url = ShareForm(), ""
+    if request.method == "POST":
+        form = ShareForm(request.POST)
+        if form.is_valid():
+            url = _made(request, form, indicator, window)
+    context = {
+        "study": study,
+        "indicator": indicator,
+        "window_title": wording.window_title(study.date_of(window.first_day), study.date_of(window.last_day)),
+        "query": _query(request, study, window),
+        "form": form,
+        "share_url": url,
+        "crumbs": [*_crumbs(), (study.name, reverse("reports:study", args=[slug]))],
+    }
+    return render(request, "sharing/share_new.html", context)
+
+
+@require_POST
+@openers_only
+def revoke_share(request: HttpRequest, link_id: int) -> HttpResponse:
+    """Close a link for ever."""
+    link = get_object_or_404(access.links_of(account(request)), pk=link_id)
+    access.revoke(link, by=account(request))
+    messages.success(request, gettext("The link was revoked: it shows nothing any more."))
+    return redirect("access:shares")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def shared(request: HttpRequest, token: str) -> HttpResponse:
+    """The report behind a link, and nothing else. Wrong, expired and revoked links look the same.
+
+    HEAD computes, counts and writes nothing.
+    """
+    link = access.link_of(token)
+    if request.method == "HEAD":
+        return _kept_out(HttpResponse(status=404 if link is None else 200))
+    if link is None:
+        return _public(request, "sharing/share_ended.html", {}, status=404)
+    if link.password and not _knows_password(request, link):
+        return _ask_password(request, link)
+    access.note_view(link)
+    return _public(request, "sharing/share.html", _report(link))
+
+
+def _report(link: ShareLink) -> dict[str, Any]:
+    """What the page of the report shows, without its ways to other pages."""
+    indicator = link.indicator
+    study = indicator.study
+    window = Window(study.day_of(link.first_day), study.day_of(link.last_day))
+    options = ReportOptions.from_query(QueryDict(link.query))
+    context = window_context(indicator, window, visitors=visitor_unions(study), options=options)
+    return context | {
+        "options": options,
+        "study": study,
+        "indicator": indicator,
+        "link": link,
+        "is_shared": True,
+    }
+
+
+def _ask_password(request: HttpRequest, link: ShareLink) -> HttpResponse:
+    form = PasswordForm(request.POST if request.method == "POST" else None)
+    status = 200
+    if form.is_bound and form.is_valid():
+        if access.is_password(link, form.cleaned_data["password"]):
+            response = redirect(request.path)
+            _remember(response, request, link)
+            return response
+        status = 403
+        if access.may_try(link):
+            form.add_error("password", gettext("This is not the password."))
+        else:
+            status = 429
+            form.add_error("password", gettext("Too many wrong passwords. Try again in an hour."))
+    return _public(request, "sharing/share_password.html", {"form": form}, status=status)
+
+
+def _remember(response: HttpResponse, request: HttpRequest, link: ShareLink) -> None:
+    """The browser may open this one address for an hour."""
+    response.set_cookie(
+        COOKIE,
+        signing.dumps(access.proof_of(link), salt=COOKIE_SALT),
+        max_age=COOKIE_AGE_S,
+        path=request.path,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def _knows_password(request: HttpRequest, link: ShareLink) -> bool:
+    try:
+        proof = signing.loads(request.COOKIES.get(COOKIE, ""), salt=COOKIE_SALT, max_age=COOKIE_AGE_S)
+    except signing.BadSignature:
+        return False
+    return bool(proof == access.proof_of(link))
+
+
+def _public(
+    request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    return _kept_out(render(request, template, context, status=status))
+
+
+def _kept_out(response: HttpResponse) -> HttpResponse:
+    """Ask search engines to leave it alone."""
+    response["X-Robots-Tag"] = "noindex, nofollow, noarchive"
+    return response
+
+
+def _made(request: HttpRequest, form: ShareForm, indicator: Indicator, window: Window) -> str:
+    """Whole address of a new link; empty when it could not be made, and the form says why."""
+    try:
+        _link, text = access.create_link(
+            indicator,
+            window,
+            query=_query(request, indicator.study, window),
+            **form.cleaned_data,
+            by=account(request),
+        )
+    except access.AccessError as error:
+        form.add_error(None, str(error))
+        return ""
+    return request.build_absolute_uri(reverse("access:shared", args=[text]))
+
+
+def _query(request: HttpRequest, study: Study, window: Window) -> str:
+    """What names the report as it is shown now, and nothing else of the address."""
+    return ReportOptions.from_query(request.GET).query(window_query(study, window))
+
+
+def _crumbs() -> list[tuple[str, str]]:
+    return [(gettext("Studies"), reverse("reports:studies"))]

@@ -1,0 +1,100 @@
+"""What would make a hopeless setting readable: each change on its own, and worked out, not guessed."""
+
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+from django.utils.translation import gettext
+
+from ldp.errors import LdpError
+from reports.base import formats as wording
+from reports.base.status import WIDEST_INTERVAL
+from reports.simulator.model import (
+    Reading,
+    Row,
+    Setting,
+    Simulation,
+    categories_possible,
+    epsilon_wanted,
+    follows_plan,
+    visitors_needed,
+)
+from reports.simulator.texts import ALIKE, half_width
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """One thing that would help; `changes` are fields of the simulator, empty where it is not one of them."""
+
+    text: str
+    changes: dict[str, str]
+
+
+def advice(simulation: Simulation) -> list[Advice]:
+    """What would make the worst of the hopeless indicators readable on a day, each change on its own."""
+    hopeless = [row for row in simulation.rows if row.day_reading == Reading.NOISE]
+    if not hopeless:
+        return []
+    row = max(hopeless, key=lambda each: each.day_half_width)
+    wanted = WIDEST_INTERVAL / 2
+    return [
+        _more_visitors(row, wanted=wanted),
+        *_larger_epsilon(simulation.setting, row, wanted=wanted),
+        *_fewer_categories(simulation.setting, row, wanted=wanted),
+        *_union(row),
+        *_mechanism(simulation),
+    ]
+
+
+def _more_visitors(row: Row, *, wanted: float) -> Advice:
+    needed = _two_digits(visitors_needed(row, half_width=wanted))
+    text = gettext("More visitors: about %(n)s a day would do.") % {"n": wording.number(needed)}
+    return Advice(text=text, changes={"visitors": str(needed)})
+
+
+def _larger_epsilon(setting: Setting, row: Row, *, wanted: float) -> list[Advice]:
+    if not follows_plan(setting, row.question):
+        return []
+    try:
+        epsilon = epsilon_wanted(setting, half_width=wanted, slugs=[row.question.slug], of_union=False)
+    except LdpError:
+        return []
+    text = gettext("A larger epsilon: %(epsilon)s would do. It reveals more of each person.") % {
+        "epsilon": wording.epsilon(epsilon)
+    }
+    return [Advice(text=text, changes={"epsilon": str(epsilon)})]
+
+
+def _fewer_categories(setting: Setting, row: Row, *, wanted: float) -> list[Advice]:
+    most = categories_possible(setting, row.forecast.index, half_width=wanted)
+    if most is None:
+        return []
+    text = gettext("Fewer categories: with %(n)d, the bars could be read.") % {"n": most}
+    return [Advice(text=text, changes={f"k-{row.question.slug}": str(most)})]
+
+
+def _union(row: Row) -> list[Advice]:
+    if row.union_reading in (None, Reading.NOISE) or row.union_half_width is None:
+        return []
+    text = gettext("Days together: the union of all days is known to %(width)s.")
+    return [Advice(text=text % {"width": half_width(row.union_half_width)}, changes={})]
+
+
+def _mechanism(simulation: Simulation) -> list[Advice]:
+    best = simulation.ranking[0]
+    chosen = simulation.setting.mechanism
+    now = next((each for each in simulation.ranking if each.mechanism == chosen), None)
+    if now is None or now.mean_half_width < ALIKE * best.mean_half_width:
+        return []
+    text = gettext("Another mechanism: %(name)s makes intervals %(share)s narrower for the same promise.") % {
+        "name": best.mechanism,
+        "share": wording.percent(1 - best.mean_half_width / now.mean_half_width),
+    }
+    return [
+        Advice(text=text, changes={"mechanism": best.mechanism, "epsilon": str(best.epsilon.normalize())})
+    ]
+
+
+def _two_digits(value: float) -> int:
+    """Rounded up to two digits."""
+    step = 10 ** max(0, floor(log10(value)) - 1)
+    return int(ceil(value / step) * step)

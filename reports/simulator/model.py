@@ -1,0 +1,392 @@
+"""What a plan will show of an expected crowd, and what it reveals: for the simulator and for drafts.
+
+Nothing here looks at data. What is counted is in `ldp.estimation.simulation` and `ldp.privacy.attacker`; here
+it is put together for the questions of a study, and judged by the limits that pages of reports go by.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from enum import StrEnum
+from functools import cached_property, lru_cache
+
+from ldp import (
+    Certificate,
+    FakeDataChannel,
+    IndicatorCertificate,
+    IndicatorRequest,
+    PlanSpec,
+    build_plan,
+    certify,
+)
+from ldp.estimation.error_curves import ErrorCurve
+from ldp.estimation.simulation import (
+    Candidate,
+    Crowd,
+    Forecast,
+    epsilon_for_plan,
+    forecast,
+    most_categories,
+    promise,
+    rank_plans,
+    visitors_error,
+)
+from ldp.privacy.attacker import (
+    answer_success,
+    answered_success,
+    guess_success,
+    known_day_success,
+    largest_success,
+)
+from ldp.privacy.plans import Kind, Mechanism, ReportChannel
+from ldp.protocols.channels import Unit
+from reports.base.status import WIDE_INTERVAL, WIDEST_INTERVAL
+from reports.estimates.queries import current_plan, visitor_unions
+from reports.privacy.days_texts import repeated
+from reports.simulator.example import example_shares
+from reports.studies.models import Study
+from reports.studies.studyfile import StudyDefinition
+
+
+class Reading(StrEnum):
+    """How far the bars of an indicator can be read.
+
+    clear : each of them
+    large_only : a category of average size cannot be told from an empty one
+    imprecise : pages say that the report is imprecise
+    noise : pages show intervals only
+    """
+
+    CLEAR = "clear"
+    LARGE_ONLY = "large_only"
+    IMPRECISE = "imprecise"
+    NOISE = "noise"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One indicator; epsilon, weight and max_values as in a study file."""
+
+    slug: str
+    name: str
+    kind: Kind
+    domain_size: int
+    epsilon: Decimal | None = None
+    weight: Decimal | None = None
+    max_values: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What is simulated; valid only if `plan` can be made.
+
+    small_cell : least visitors of a window that is shown; 0 = no such rule
+    presence_epsilon, presence_days : of the noise that hides who was there; None = totals are exact
+    """
+
+    mechanism: Mechanism
+    unit: Unit
+    epsilon: Decimal
+    days: int
+    crowd: Crowd
+    questions: tuple[Question, ...]
+    small_cell: int = 0
+    presence_epsilon: Decimal | None = None
+    presence_days: int | None = None
+
+    @property
+    def has_own(self) -> bool:
+        """Whether a question has an epsilon or weight of its own, which only some mechanisms know."""
+        return any(each.epsilon is not None or each.weight is not None for each in self.questions)
+
+    @property
+    def requests(self) -> tuple[IndicatorRequest, ...]:
+        """As the library takes them; without what the mechanism does not know."""
+        is_sampled = self.mechanism.startswith("smp-")
+        return tuple(
+            IndicatorRequest(
+                slug=each.slug,
+                kind=each.kind,
+                domain_size=each.domain_size,
+                epsilon=each.epsilon if is_sampled else None,
+                weight=each.weight if is_sampled else None,
+                max_values=None if each.kind == "static" else each.max_values,
+            )
+            for each in self.questions
+        )
+
+    def plan_at(self, epsilon: Decimal) -> PlanSpec:
+        """The plan with another epsilon; LdpError if the mechanism cannot do it."""
+        return build_plan(
+            mechanism=self.mechanism,
+            unit=self.unit,
+            version=1,
+            days=self.days,
+            epsilon=epsilon,
+            indicators=self.requests,
+            presence_epsilon=self.presence_epsilon,
+            presence_days=None if self.presence_epsilon is None else self.presence_days,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guess:
+    """How often a person's value is guessed right: before and after her report is seen."""
+
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recognition:
+    """How often the best guess among all reports of a person, most of them made up, is right.
+
+    answered : which report is the answer
+    with_value : that, and its true value
+    """
+
+    answered: Guess
+    with_value: Guess
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One question with all that is foretold of it.
+
+    certified : what its answers reveal at most
+    knowing_nothing : of an attacker to whom all categories are alike
+    knowing_shares : of one who knows the shares of the example
+    at_most : success of any guess after this report, whatever else the attacker knows except other reports of
+        the same person, if all categories are alike before
+    knowing_a_day : of one who knows another day's value and sees both reports; None if no one sends two
+    """
+
+    question: Question
+    forecast: Forecast
+    channel: ReportChannel
+    certified: IndicatorCertificate
+    knowing_nothing: Guess
+    knowing_shares: Guess
+    at_most: float
+    knowing_a_day: float | None
+
+    @property
+    def day_half_width(self) -> float:
+        """Half of the 95 % interval of a category of average size, on one day."""
+        return self.forecast.day.half_width(self.forecast.even)
+
+    @property
+    def union_half_width(self) -> float | None:
+        """The same of all days together; None where there is no union."""
+        union = self.forecast.union
+        return None if union is None else union.half_width(self.forecast.even)
+
+    @property
+    def day_reading(self) -> Reading:
+        """How far bars of one day can be read."""
+        return reading(self.forecast.day, even=self.forecast.even)
+
+    @property
+    def union_reading(self) -> Reading | None:
+        """How far bars of all days together can be read."""
+        union = self.forecast.union
+        return None if union is None else reading(union, even=self.forecast.even)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation:
+    """A setting, its plan, and what follows."""
+
+    setting: Setting
+    plan: PlanSpec
+    certificate: Certificate
+    rows: tuple[Row, ...]
+
+    @cached_property
+    def widest(self) -> Row:
+        """The question with the widest interval of a day, in proportion to its average category."""
+        return max(self.rows, key=lambda row: row.day_half_width / row.forecast.even)
+
+    @cached_property
+    def ranking(self) -> tuple[Candidate, ...]:
+        """Mechanisms that promise as much for the unit, the best first."""
+        return rank_plans(
+            self.setting.requests,
+            unit=self.setting.unit,
+            days=self.setting.days,
+            promised=promise(self.certificate, unit=self.setting.unit),
+            crowd=self.setting.crowd,
+        )
+
+    @cached_property
+    def recognition(self) -> tuple[Recognition, Recognition] | None:
+        """Of one who knows nothing, and one who knows the example's shares; None without made-up reports."""
+        if not self.plan.has_fakes or self.plan.d == 1:
+            return None
+        sizes = [each.domain_size for each in self.plan.indicators]
+        return (
+            _recognition(self.plan.fake_data, tuple((1 / k,) * k for k in sizes)),
+            _recognition(self.plan.fake_data, tuple(map(example_shares, sizes))),
+        )
+
+    @cached_property
+    def visitors_error(self) -> int:
+        """Half of the 95 % interval of the visitors of a day; 0 if totals are exact."""
+        return visitors_error(self.plan)
+
+    def row(self, slug: str) -> Row:
+        """Of a question; without such a one, of that with the widest interval."""
+        return next((row for row in self.rows if row.question.slug == slug), self.widest)
+
+
+def reading(curve: ErrorCurve, *, even: float) -> Reading:
+    """How far bars can be read whose categories have a share of `even` in the mean."""
+    half_width = curve.half_width(even)
+    if 2 * half_width > WIDEST_INTERVAL:
+        return Reading.NOISE
+    if half_width > WIDE_INTERVAL:
+        return Reading.IMPRECISE
+    return Reading.LARGE_ONLY if half_width > even else Reading.CLEAR
+
+
+def simulate(setting: Setting) -> Simulation:
+    """All that is foretold of a setting; LdpError if the mechanism cannot do it."""
+    plan = setting.plan_at(setting.epsilon)
+    certificate = certify(plan)
+    rows = [
+        _row(plan, question, foretold, certified)
+        for question, foretold, certified in zip(
+            setting.questions, forecast(plan, crowd=setting.crowd), certificate.indicators, strict=True
+        )
+    ]
+    return Simulation(setting=setting, plan=plan, certificate=certificate, rows=tuple(rows))
+
+
+def epsilon_wanted(setting: Setting, *, half_width: float, slugs: Sequence[str], of_union: bool) -> Decimal:
+    """Epsilon of the plan with which all of some questions are as exact as wanted on one day, or in all.
+
+    Raises
+    ------
+    LdpError : no epsilon will do; the message names what can be reached
+    """
+    indexes = [index for index, each in enumerate(setting.questions) if each.slug in slugs]
+    return epsilon_for_plan(
+        setting.plan_at, half_width=half_width, crowd=setting.crowd, indexes=indexes, of_union=of_union
+    )
+
+
+def follows_plan(setting: Setting, question: Question) -> bool:
+    """Whether the epsilon of the plan is that of a question, which has none of its own."""
+    return question.epsilon is None or not setting.mechanism.startswith("smp-")
+
+
+def visitors_needed(row: Row, *, half_width: float) -> float:
+    """Visitors of a day with whom a day is so exact: errors fall at least with the root of their number."""
+    return row.forecast.day.n_visitors * (row.day_half_width / half_width) ** 2
+
+
+def categories_possible(setting: Setting, index: int, *, half_width: float) -> int | None:
+    """Most categories, fewer than there are, with which a day is so exact; None if not even two are."""
+
+    def plan_of(n_categories: int) -> PlanSpec:
+        questions = list(setting.questions)
+        questions[index] = replace(questions[index], domain_size=n_categories)
+        return replace(setting, questions=tuple(questions)).plan_at(setting.epsilon)
+
+    return most_categories(
+        plan_of,
+        index=index,
+        fewer_than=setting.questions[index].domain_size,
+        half_width=half_width,
+        crowd=setting.crowd,
+    )
+
+
+# --- where settings come from ---------------------------------------------------------------
+
+
+def questions_of_study(study: Study) -> tuple[Question, ...]:
+    """Indicators of a study, as its plan in force asks them."""
+    plan = current_plan(study)
+    spec = PlanSpec.from_json(plan.spec)
+    typed = {each.indicator_id: each.epsilon for each in plan.indicators.all()}
+    return tuple(
+        Question(
+            slug=each.slug,
+            name=each.name,
+            kind=spec.indicators[index].kind,
+            domain_size=len(each.categories),
+            epsilon=typed.get(each.pk),
+            weight=None if spec.shares is None else Decimal(spec.shares[index]),
+            max_values=spec.indicators[index].max_values,
+        )
+        for index, each in enumerate(study.indicators.all())
+    )
+
+
+def questions_of_definition(definition: StudyDefinition) -> tuple[Question, ...]:
+    """Indicators of a study that is only planned."""
+    return tuple(
+        Question(
+            slug=each.slug,
+            name=each.name,
+            kind=each.kind,
+            domain_size=len(each.categories),
+            epsilon=each.epsilon,
+            weight=each.weight,
+            max_values=each.max_values,
+        )
+        for each in definition.indicators
+    )
+
+
+def crowd_so_far(study: Study) -> Crowd | None:
+    """Mean visitors of the days with data, and the days on which one is present; None without enough of them.
+
+    Days on which pages hide the number are left out.
+    """
+    unions = visitor_unions(study)
+    days = range(1, study.days + 1)
+    of_days = [int(unions[day, day]) for day in days if unions[day, day] >= max(study.small_cell, 1)]
+    if not of_days or unions[1, study.days] < 1:
+        return None
+    present = sum(of_days) / int(unions[1, study.days]) * study.days / len(of_days)
+    return Crowd(visitors=sum(of_days) / len(of_days), days_present=min(max(present, 1.0), study.days))
+
+
+def _row(plan: PlanSpec, question: Question, foretold: Forecast, certified: IndicatorCertificate) -> Row:
+    channel = plan.channel(foretold.index)
+    known, at_most = _guesses(channel, float(certified.epsilon_attribute.exp()))
+    return Row(
+        question=question,
+        forecast=foretold,
+        channel=channel,
+        certified=certified,
+        knowing_nothing=known[0],
+        knowing_shares=known[1],
+        at_most=at_most,
+        knowing_a_day=known_day_success(channel) if foretold.index in repeated(plan) else None,
+    )
+
+
+@lru_cache(maxsize=64)
+def _recognition(channel: FakeDataChannel, known: tuple[tuple[float, ...], ...]) -> Recognition:
+    shares = [float(report.share) for report in channel.reports]
+    likeliest = max(share * max(prior) for share, prior in zip(shares, known, strict=True))
+    return Recognition(
+        answered=Guess(before=max(shares), after=answered_success(channel, priors=known)),
+        with_value=Guess(before=likeliest, after=answer_success(channel, priors=known)),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _guesses(channel: ReportChannel, ratio: float) -> tuple[tuple[Guess, Guess], float]:
+    k = channel.domain_size
+    even, example = [1 / k] * k, example_shares(k)
+    return (
+        (
+            Guess(before=1 / k, after=guess_success(channel, prior=even)),
+            Guess(before=max(example), after=guess_success(channel, prior=example)),
+        ),
+        largest_success(ratio, prior=1 / k),
+    )

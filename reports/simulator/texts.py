@@ -1,0 +1,332 @@
+"""What a simulation says in sentences: what can be read, what anyone can learn, and why a mechanism wins."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from math import floor, log10
+
+from django.utils.translation import gettext, ngettext, pgettext
+
+from ldp import FakedChannel, GrrChannel, PlanSpec
+from ldp.estimation.simulation import LARGEST_EPSILON, Candidate
+from ldp.privacy.accounting import certify_presence
+from ldp.privacy.plans import ReportChannel
+from reports.base import formats as wording
+from reports.privacy.days_texts import repeated, two_categories
+from reports.simulator.model import Reading, Row, Setting, Simulation, simulate
+
+ALIKE = 1.005  # errors that differ by less are called equal
+
+
+def half_width(value: float) -> str:
+    """Plus or minus, in percentage points: "± 2.4 points"."""
+    return f"±{wording.SPACE}{points(value)}"
+
+
+def plus_minus(value: float) -> str:
+    """The same without the unit, where it stands beside: "± 2.4"."""
+    return f"±{wording.SPACE}{_digits(value)}"
+
+
+def points(value: float) -> str:
+    """In percentage points, with two digits where tenths would be too coarse: "0.04 points"."""
+    return gettext("%(number)s points") % {"number": _digits(value)}
+
+
+def of_100(share: float) -> str:
+    """Share as a number of a hundred cases; below one in decimals, since none is not meant."""
+    if 0 < share < 0.0095:
+        return wording.decimal(100 * share, decimals=2)
+    return str(round(100 * share))
+
+
+def reading_word(found: Reading) -> str:
+    """A word or two."""
+    return {
+        Reading.CLEAR: pgettext("how far bars can be read", "clear"),
+        Reading.LARGE_ONLY: pgettext("how far bars can be read", "large categories only"),
+        Reading.IMPRECISE: pgettext("how far bars can be read", "imprecise"),
+        Reading.NOISE: pgettext("how far bars can be read", "noise"),
+    }[found]
+
+
+def reading_words() -> list[tuple[str, str]]:
+    """What each word means, from the best to the worst."""
+    return [
+        (
+            reading_word(Reading.CLEAR),
+            gettext("A category of average size is told from an empty one, and to 10 points or better."),
+        ),
+        (
+            reading_word(Reading.LARGE_ONLY),
+            gettext("A category of average size cannot be told from an empty one; larger ones can."),
+        ),
+        (
+            reading_word(Reading.IMPRECISE),
+            gettext("Half the interval is above 10 points: pages say that the report is imprecise."),
+        ),
+        (
+            reading_word(Reading.NOISE),
+            gettext("The interval spans more than 50 points: pages show it without an estimate."),
+        ),
+    ]
+
+
+def summary(simulation: Simulation) -> str:
+    """In a sentence or two, what a day and all days will show."""
+    rows = simulation.rows
+    noise = [row for row in rows if row.day_reading == Reading.NOISE]
+    narrow = min(row.day_half_width for row in rows)
+    wide = max(row.day_half_width for row in rows)
+    if len(noise) == len(rows):
+        return gettext("On a day, every bar of every indicator would be noise: change the setting.")
+    visitors = wording.number(simulation.setting.crowd.visitors)
+    if narrow == wide:
+        text = gettext("With %(visitors)s visitors a day, shares are known to about ± %(wide)s.")
+    else:
+        text = gettext(
+            "With %(visitors)s visitors a day, shares are known to about ± %(narrow)s to %(wide)s, by "
+            "indicator."
+        )
+    text %= {"visitors": visitors, "narrow": _digits(narrow), "wide": points(wide)}
+    if noise:
+        n = len(noise)
+        text += " " + ngettext(
+            "%(n)d of %(all)d indicators would be noise.", "%(n)d of %(all)d indicators would be noise.", n
+        ) % {"n": n, "all": len(rows)}
+    return text
+
+
+def warnings(simulation: Simulation) -> list[str]:
+    """What is hopeless, and what is not shown at all."""
+    setting, found = simulation.setting, []
+    visitors = wording.number(setting.crowd.visitors)
+    if setting.crowd.visitors < setting.small_cell:
+        found.append(
+            gettext(
+                "This study shows no window with fewer than %(least)s visitors: with %(visitors)s a day, no "
+                "day would be shown."
+            )
+            % {"least": wording.number(setting.small_cell), "visitors": visitors}
+        )
+    noise = [row for row in simulation.rows if row.day_reading == Reading.NOISE]
+    if noise:
+        found.append(_noise_words(noise, visitors=visitors))
+    return found
+
+
+def truth_words(channel: ReportChannel) -> str:
+    """How often an answer is true, in cases of a hundred."""
+    answer = channel.answer if isinstance(channel, FakedChannel) else channel
+    facts = {"kept": of_100(float(answer.p)), "other": of_100(float(answer.q))}
+    if isinstance(answer, GrrChannel):
+        text = gettext(
+            "The true answer is kept in %(kept)s of 100 cases; each other category takes its place in "
+            "%(other)s."
+        )
+    else:
+        text = gettext(
+            "The true category is marked in %(kept)s of 100 cases, and each other category in %(other)s."
+        )
+    if isinstance(channel, FakedChannel) and channel.share < 1:
+        text += " " + gettext("Of 100 reports, %(answers)s are answers; the others are made up.")
+        facts["answers"] = of_100(float(channel.share))
+    return text % facts
+
+
+def odds_words(simulation: Simulation) -> list[str]:
+    """By how much anything that is published can change what anyone believes of one person."""
+    certificate = simulation.certificate
+    attribute, profile = certificate.epsilon_attribute, certificate.epsilon_profile
+    of_days = _days_words(simulation.plan)
+    one = gettext(
+        "One report changes the odds of a guess about its value by at most %(factor)s times (epsilon "
+        "%(epsilon)s), whatever else is known except other reports of the same person."
+    ) % {"factor": wording.odds(attribute), "epsilon": wording.epsilon(attribute)}
+    if profile == attribute:
+        both = gettext(
+            "What anyone can learn about one person changes their odds by at most %(factor)s times (epsilon "
+            "%(epsilon)s), whether it is about one value or about all of them together."
+        )
+        return [both % {"factor": wording.odds(profile), "epsilon": wording.epsilon(profile)}, *of_days]
+    every = gettext(
+        "All reports of a person in the study together: by at most %(factor)s times (epsilon %(epsilon)s)."
+    ) % {"factor": wording.odds(profile), "epsilon": wording.epsilon(profile)}
+    return [one, every, *of_days]
+
+
+def _days_words(plan: PlanSpec) -> list[str]:
+    """Between whom the factors hold if values change from day to day."""
+    if not repeated(plan):
+        return []
+    text = gettext(
+        "For several reports of a daily indicator, this holds only between people whose values repeat and "
+        "change on the same days: a report shows whether the value changed, and someone who knows the value "
+        "of one day learns more than this."
+    )
+    return [text, *filter(None, [two_categories(plan)])]
+
+
+def totals_words(simulation: Simulation) -> str:
+    """What numbers of visitors say, and what they reveal of presence."""
+    presence = certify_presence(simulation.plan)
+    if presence is None:
+        return gettext(
+            "Numbers of visitors are exact: whether a person was there, and on which days, is not protected."
+        )
+    return gettext(
+        "Numbers of visitors have noise: that of the last day is known to ± %(error)s. What anyone can learn "
+        "about whether a person was there changes their odds by at most %(factor)s times (epsilon "
+        "%(epsilon)s, for visitors and answers together)."
+    ) % {
+        "error": wording.number(simulation.visitors_error),
+        "factor": wording.odds(presence.epsilon),
+        "epsilon": wording.epsilon(presence.epsilon),
+    }
+
+
+def winner_words(simulation: Simulation) -> list[str]:
+    """Why the best mechanism is the best here, and what is to be minded."""
+    first, *others = simulation.ranking
+    found = [_family_words(first), _method_words(first, simulation)]
+    chosen = next((each for each in others if each.mechanism == simulation.setting.mechanism), None)
+    if chosen is not None:
+        ratio = chosen.mean_half_width / first.mean_half_width
+        if ratio < ALIKE:
+            found.append(gettext("The one that is chosen here is as exact."))
+        else:
+            found.append(
+                gettext("The intervals of the one that is chosen here, %(name)s, are %(share)s wider.")
+                % {"name": chosen.mechanism, "share": wording.percent(ratio - 1)}
+            )
+    found.append(_other_unit_words(first, simulation))
+    return [sentence for sentence in found if sentence]
+
+
+def mechanism_words(mechanism: str) -> str:
+    """A mechanism in a few words, for a choice."""
+    family, method = mechanism.split("-")
+    who = {
+        "smp": pgettext("who answers", "each person one indicator"),
+        "spl": pgettext("who answers", "each person all indicators"),
+        "rsfd": pgettext("who answers", "each person one, and made-up reports on the others"),
+    }[family]
+    how = {
+        "grr": pgettext("how it is answered", "a category (GRR)"),
+        "oue": pgettext("how it is answered", "marks (OUE)"),
+        "ouez": pgettext("how it is answered", "marks (OUE)"),
+        "adp": pgettext("how it is answered", "the better of both"),
+    }[method]
+    return gettext("%(mechanism)s: %(who)s; %(how)s") % {"mechanism": mechanism, "who": who, "how": how}
+
+
+def unreachable_words(setting: Setting, *, slugs: Sequence[str], of_union: bool) -> str:
+    """The best that can be had, where no epsilon will do."""
+    best = simulate(replace(setting, epsilon=LARGEST_EPSILON))
+    widths = [
+        row.union_half_width if of_union else row.day_half_width
+        for row in best.rows
+        if row.question.slug in slugs
+    ]
+    if None in widths:
+        return gettext(
+            "People answer this indicator on some days only, so there is no union of days. Ask for a day."
+        )
+    return gettext("No epsilon up to 20 is so exact: the best is %(width)s. More visitors would help.") % {
+        "width": half_width(max(width for width in widths if width is not None))
+    }
+
+
+def wanted_words(epsilon: Decimal) -> str:
+    """What epsilon an error needs."""
+    return gettext("Epsilon %(epsilon)s would do: it is the smallest, to a thousandth.") % {
+        "epsilon": wording.epsilon(epsilon)
+    }
+
+
+def own_epsilon_words() -> str:
+    """Why the plan's epsilon does not change an error."""
+    return gettext("This indicator has an epsilon of its own, which the epsilon of the plan does not change.")
+
+
+def _noise_words(noise: Sequence[Row], *, visitors: str) -> str:
+    """The worst in full, and which others are noise, too."""
+    worst = max(noise, key=lambda row: row.day_half_width)
+    text = gettext(
+        "%(name)s: with %(visitors)s visitors and %(categories)s categories every bar of a day would be "
+        "noise. The interval is %(width)s wide, which %(meaning)s."
+    ) % {
+        "name": worst.question.name,
+        "visitors": visitors,
+        "categories": wording.number(worst.question.domain_size),
+        "width": points(2 * worst.day_half_width),
+        "meaning": _meaning(2 * worst.day_half_width),
+    }
+    others = [row.question.name for row in noise if row is not worst]
+    if not others:
+        return text
+    return text + " " + gettext("Noise, too: %(names)s.") % {"names": ", ".join(others)}
+
+
+def _meaning(width: float) -> str:
+    if width >= 1:
+        return pgettext("the interval", "is all shares that there are and more")
+    return pgettext("the interval", "cannot tell a quarter from three quarters")
+
+
+def _family_words(best: Candidate) -> str:
+    if best.plan.d == 1:
+        return gettext("With one indicator, who answers is the same for all; only the method differs.")
+    if best.plan.is_sampled:
+        return gettext(
+            "%(name)s is the most exact: each person answers one indicator with the whole epsilon. Fewer "
+            "answers cost less than answers with a smaller epsilon."
+        ) % {"name": best.mechanism}
+    if best.plan.has_fakes:
+        return gettext(
+            "%(name)s is the most exact: nobody sees which report is the answer, so the promise about one "
+            "value leaves an answer an epsilon of %(answer)s."
+        ) % {
+            "name": best.mechanism,
+            "answer": wording.epsilon(best.plan.indicators[0].epsilon, decimals=2),
+        }
+    return gettext(
+        "%(name)s is the most exact: everyone answers every indicator, with an epsilon of %(answer)s each. "
+        "Here so many answers are worth more than a larger epsilon for each."
+    ) % {"name": best.mechanism, "answer": wording.epsilon(best.plan.indicators[0].epsilon, decimals=3)}
+
+
+def _method_words(best: Candidate, simulation: Simulation) -> str:
+    if not best.mechanism.endswith("-adp"):
+        return ""
+    questions = simulation.setting.questions
+    unary = [each.name for index, each in enumerate(questions) if best.plan.is_unary(index)]
+    if not unary:
+        return gettext("For so few categories the better method is GRR throughout.")
+    if len(unary) == len(questions):
+        return gettext("For so many categories the better method is marks (OUE) throughout.")
+    return gettext(
+        "It uses marks (OUE) where there are many categories (%(names)s), and GRR for the others."
+    ) % {"names": ", ".join(unary)}
+
+
+def _other_unit_words(best: Candidate, simulation: Simulation) -> str:
+    """A promise about one value leaves open what all of them lose together."""
+    now = simulation.certificate.epsilon_profile
+    then = best.certificate.epsilon_profile
+    if simulation.setting.unit != "attribute" or Fraction(then) <= Fraction(now) * Fraction(101, 100):
+        return ""
+    return gettext(
+        "Mind that all values of a person together would lose epsilon %(then)s with it, and %(now)s as "
+        "chosen here: the promise is about one value only."
+    ) % {
+        "then": wording.epsilon(then, decimals=2),
+        "now": wording.epsilon(now, decimals=2),
+    }
+
+
+def _digits(value: float) -> str:
+    """Percentage points, at least two digits of them."""
+    decimals = 1 if not 0 < value < 0.00995 else min(6, 1 - floor(log10(100 * value)))
+    return wording.decimal(100 * value, decimals=decimals)

@@ -1,0 +1,116 @@
+"""Files of geometries, by any of their formats, as a table in WGS 84."""
+
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+import geopandas as gpd
+import numpy as np
+import shapely
+from pyproj.exceptions import ProjError
+
+from reports.studies.geography.containers import read_container
+from reports.studies.geography.geojson import read_geojson
+from reports.studies.studyfile.problems import Problems
+
+GEOJSON: Final = (".geojson", ".json")
+FORMATS: Final = (*GEOJSON, ".gpkg", ".zip", ".shp")
+WGS84: Final = "EPSG:4326"
+MAX_FILE_BYTES: Final = 200_000_000
+MAX_FEATURES: Final = 500_000
+DECIMALS: Final = 7  # of degrees: a centimetre
+POLYGONS: Final = ("Polygon", "MultiPolygon")
+LINES: Final = ("LineString", "MultiLineString")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A file that [area] names; `beside` has the other files of a shapefile, by suffix."""
+
+    name: str
+    data: bytes
+    beside: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def suffix(self) -> str:
+        """Ending of the name, in lower case."""
+        return PurePosixPath(self.name).suffix.lower()
+
+    @property
+    def stem(self) -> str:
+        """The name without folder and ending."""
+        return PurePosixPath(self.name).stem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What a file may hold.
+
+    kinds : types of geometry
+    noun : what a feature is
+    layer : name of the layer to read; "" = the only one
+    all_layers : whether several layers are read together
+    """
+
+    kinds: tuple[str, ...]
+    noun: str
+    max_features: int = MAX_FEATURES
+    layer: str = ""
+    all_layers: bool = False
+
+
+def read_source(source: Source, problems: Problems, *, rules: Rules) -> gpd.GeoDataFrame | None:
+    """Return attributes and flat geometries in WGS 84, in file order; None after a problem.
+
+    A GeoJSON file whose geometries break rules has a problem and None in their places, so that its
+    attributes can be checked together with them.
+    """
+    if source.suffix not in FORMATS:
+        problems.add("name", f"must end in one of {', '.join(FORMATS)}", source.name)
+        return None
+    if len(source.data) > MAX_FILE_BYTES:
+        problems.add("size", f"must be at most {MAX_FILE_BYTES // 1_000_000} MB", len(source.data))
+        return None
+    if source.suffix in GEOJSON:
+        frame = read_geojson(source.data, problems, kinds=rules.kinds, noun=rules.noun)
+    else:
+        frame = read_container(source, problems, rules=rules)
+    if frame is None:
+        return None
+    if len(frame) > rules.max_features:
+        problems.add("features", f"must be at most {rules.max_features} {rules.noun}s", len(frame))
+        return None
+    return frame if problems.found else _in_wgs84(frame, problems)
+
+
+def kind_problem(geometry: Any, *, kinds: tuple[str, ...]) -> tuple[str, str | None] | None:
+    """Return the rule that the type of a geometry breaks and what was found, or None."""
+    if geometry is None:
+        return f"must be {' or '.join(kinds)}, but there is none", None
+    if geometry.geom_type not in kinds:
+        return f"must be {' or '.join(kinds)}", geometry.geom_type
+    return ("must not be empty", None) if geometry.is_empty else None
+
+
+def _in_wgs84(frame: gpd.GeoDataFrame, problems: Problems) -> gpd.GeoDataFrame | None:
+    if frame.crs is None:
+        problems.add(
+            "crs",
+            "is missing: say which coordinate system the file has (a shapefile needs its .prj beside it, a "
+            "GeoPackage a layer with a known system), or save the file as GeoJSON",
+        )
+        return None
+    try:
+        is_moved = not frame.crs.equals(WGS84, ignore_axis_order=True)
+        frame = frame.to_crs(WGS84) if is_moved else frame
+    except ProjError as error:
+        problems.add("crs", f"must be one that leads to WGS 84: {error}", frame.crs.name)
+        return None
+    shapes = shapely.force_2d(frame.geometry.to_numpy())
+    positions = shapely.get_coordinates(shapes)
+    if not (np.isfinite(positions).all() and (np.abs(positions) <= (180, 90)).all()):
+        problems.add("crs", "must fit the positions: some lie nowhere on Earth", frame.crs.name)
+        return None
+    if is_moved:  # digits beyond are not measured, and would fill the database
+        shapes = shapely.transform(shapes, lambda each: np.round(each, DECIMALS))
+    return frame.set_geometry(gpd.GeoSeries(shapes, crs=WGS84, index=frame.index))

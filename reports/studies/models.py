@@ -1,0 +1,170 @@
+"""What is measured: a study, its area and its indicators."""
+
+from datetime import date, timedelta
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from reports.studies.geography.stored import GridMap
+from reports.studies.studyfile.definition import DEFAULT_POPULATION
+
+
+class Study(models.Model):
+    """One place over consecutive days; its days are numbered from 1."""
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        CLOSED = "closed"
+
+    slug = models.SlugField(unique=True, max_length=64)
+    name = models.CharField(max_length=200)
+    state = models.CharField(max_length=8, choices=State, default=State.OPEN)
+    timezone = models.CharField(max_length=64)
+    first_day = models.DateField()
+    days = models.PositiveSmallIntegerField(validators=[MinValueValidator(1), MaxValueValidator(62)])
+    market_share = models.DecimalField(max_digits=9, decimal_places=8)
+    min_publication = models.PositiveIntegerField()
+    small_cell = models.PositiveIntegerField(
+        default=0, help_text="windows with fewer visitors are not shown; 0 = no such rule"
+    )
+    visitor_min_minutes = models.PositiveSmallIntegerField()
+    visitor_from = models.TimeField()
+    visitor_to = models.TimeField(help_text="inclusive: the whole minute counts")
+    presence = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="ldp.PresenceSpec of the plan: totals are noisy; null = they are exact",
+    )
+    noisy_through = models.PositiveSmallIntegerField(
+        default=0, help_text="with presence noise: the last day whose totals are here"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.CharField(max_length=150, blank=True)
+    is_demo = models.BooleanField(
+        default=False, help_text="made-up people, written by `manage.py demo` alone: it can be removed"
+    )
+    population = models.SlugField(
+        max_length=64,
+        default=DEFAULT_POPULATION,
+        help_text="the people: what studies of the same population reveal of a person adds up",
+    )
+    key_until = models.DateField(
+        null=True, blank=True, help_text="day by which the study is to be closed and its key destroyed"
+    )
+    closed_at = models.DateTimeField(
+        null=True, blank=True, help_text="since then its key is destroyed: no answer can be added"
+    )
+
+    class Meta:
+        ordering = ["-first_day", "slug"]
+        constraints = [
+            models.CheckConstraint(
+                name="study_closed_has_time",
+                condition=Q(state="open", closed_at__isnull=True)
+                | Q(state="closed", closed_at__isnull=False),
+            ),
+            models.CheckConstraint(name="study_days", condition=Q(days__gte=1) & Q(days__lte=62)),
+            models.CheckConstraint(
+                name="study_market_share", condition=Q(market_share__gt=0) & Q(market_share__lte=1)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+    @property
+    def is_key_overdue(self) -> bool:
+        """Whether the study should have been closed, and its key destroyed, before today."""
+        until = self.key_until
+        return self.state == self.State.OPEN and until is not None and until < timezone.localdate()
+
+    @property
+    def last_day(self) -> date:
+        return self.date_of(self.days)
+
+    def date_of(self, day: int) -> date:
+        """Calendar date of study day `day` (1 = first)."""
+        return self.first_day + timedelta(days=day - 1)
+
+    def day_of(self, when: date) -> int:
+        """Number of the study day of `when`; outside 1..days when it is not in the study."""
+        return (when - self.first_day).days + 1
+
+
+class Area(models.Model):
+    """The zones of a study, for maps; absent when every cell belongs to the study. Cells stay in the vault.
+
+    Positions of outlines and layers are [x, y] in metres of `projection`: maps are drawn without it.
+    """
+
+    study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="area")
+    n_cells = models.PositiveIntegerField()
+    zones = models.JSONField(default=list, help_text="names of the zones, in file order")
+    geojson = models.JSONField(null=True, blank=True, help_text="zones (WGS 84), simplified for display")
+    projection = models.CharField(max_length=200, blank=True, help_text="in metres, as PROJ reads it")
+    outlines = models.JSONField(default=list, blank=True, help_text="the same zones: a list of rings each")
+    layers = models.JSONField(default=list, blank=True, help_text="list of {name, kind, paths}")
+    grid = models.JSONField(null=True, blank=True, help_text="of locations, as Grid.to_json writes it")
+    grid_zones = models.BinaryField(null=True, help_text="zone of each square: GridMap of reports.geography")
+    grid_land = models.BinaryField(null=True, help_text="squares where people may be: a bit each")
+    grid_at_antennas = models.BooleanField(
+        default=False, help_text="whether these are the squares of antennas, and not all land"
+    )
+
+    h3_resolution = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        help_text="of the hexagons by which files sum the squares; empty: no such files",
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="area_grid_whole",
+                condition=Q(grid__isnull=True, grid_zones__isnull=True, grid_land__isnull=True)
+                | Q(grid__isnull=False, grid_zones__isnull=False, grid_land__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"area of {self.study}"
+
+    @property
+    def grid_map(self) -> GridMap | None:
+        """Grid of locations, with zone and land of each square; None in a study without locations."""
+        if self.grid is None or self.grid_zones is None or self.grid_land is None:
+            return None
+        return GridMap.from_fields(
+            grid=self.grid,
+            zones=bytes(self.grid_zones),
+            land=bytes(self.grid_land),
+            at_antennas=self.grid_at_antennas,
+        )
+
+
+class Indicator(models.Model):
+    """One question about a visitor, with a public and fixed list of answers."""
+
+    class Kind(models.TextChoices):
+        STATIC = "static"
+        DAILY = "daily"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="indicators")
+    position = models.PositiveSmallIntegerField(help_text="order in the study file, from 0")
+    slug = models.SlugField(max_length=64)
+    name = models.CharField(max_length=200)
+    kind = models.CharField(max_length=8, choices=Kind)
+    categories = models.JSONField(help_text="list of names; the code of a category is its place")
+    max_values = models.PositiveSmallIntegerField(null=True, blank=True, help_text="daily: days answered")
+
+    class Meta:
+        ordering = ["study", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "slug"], name="indicator_slug_once"),
+            models.UniqueConstraint(fields=["study", "position"], name="indicator_position_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug

@@ -1,0 +1,40 @@
+"""The study file: what a study is, in one file that people can read and review."""
+
+from reports.studies.studyfile.definition import (
+    MAIN_ZONE,
+    NIGHT_ZONE,
+    OF_ZONES,
+    VISIT_DURATION,
+    VISIT_DURATION_BANDS,
+    AreaDefinition,
+    Cell,
+    ExtractProfile,
+    IndicatorDefinition,
+    MapLayer,
+    PlanDefinition,
+    StudyDefinition,
+    SubscriberExtract,
+    VisitorRule,
+)
+from reports.studies.studyfile.parse import parse_study
+from reports.studies.studyfile.problems import Problem, StudyFileError
+
+__all__ = [
+    "MAIN_ZONE",
+    "NIGHT_ZONE",
+    "OF_ZONES",
+    "VISIT_DURATION",
+    "VISIT_DURATION_BANDS",
+    "AreaDefinition",
+    "Cell",
+    "ExtractProfile",
+    "IndicatorDefinition",
+    "MapLayer",
+    "PlanDefinition",
+    "Problem",
+    "StudyDefinition",
+    "StudyFileError",
+    "SubscriberExtract",
+    "VisitorRule",
+    "parse_study",
+]

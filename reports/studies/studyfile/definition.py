@@ -1,0 +1,363 @@
+"""What a study file says, once it is valid: plain values that both zones keep as JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, Literal, Self, get_args
+
+from ldp import IndicatorRequest, PlanSpec, build_plan
+from ldp.geo.grid import Grid
+from ldp.geo.location import LocationSpec
+from ldp.privacy.plans import Kind, Mechanism
+from ldp.protocols.channels import Unit
+from reports.studies.studyfile.formats import ISO, Delimiter
+
+# Where deconvolved maps may put people.
+People = Literal["antennas", "land"]
+# Where the columns of static indicators are: in the files of events, or in extracts of subscribers.
+Attributes = Literal["inline", "subscribers"]
+ATTRIBUTES: Final[tuple[Attributes, ...]] = get_args(Attributes)
+
+VISIT_DURATION = "visit_duration"
+# Band h holds stays of [h-1, h) hours; the last one runs from 10 to 18 hours, both included.
+VISIT_DURATION_BANDS: tuple[str, ...] = (*(f"Duration {h}h" for h in range(2, 11)), "Duration 10h-18h")
+MAIN_ZONE, NIGHT_ZONE = "main_zone", "night_zone"
+# What a daily indicator may be derived from; the zones of the area are the categories of the last two.
+OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE)
+DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES)
+DEFAULT_POPULATION = "subscribers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisitorRule:
+    """Who counts as a visitor of a day; minutes of the local day, `to_minute` included."""
+
+    min_minutes: int
+    from_minute: int
+    to_minute: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractProfile:
+    """Names of the columns of an extract, and the share of rejected rows above which it is refused.
+
+    delimiter : None = found from the header
+    timestamp_format : of texts and whole numbers; a Parquet column of timestamps says itself what it is
+    attributes : "inline" = these files have the columns of the static indicators too
+    """
+
+    subscriber: str
+    timestamp: str
+    cell: str | None
+    max_bad_share: Decimal
+    delimiter: Delimiter | None = None
+    timestamp_format: str = ISO
+    attributes: Attributes = "inline"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriberExtract:
+    """How an extract of subscribers is read: a person a row, with the columns of the static indicators."""
+
+    subscriber: str
+    max_bad_share: Decimal
+    delimiter: Delimiter | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndicatorDefinition:
+    """One question; static ones read a column, daily ones are derived from the day's events.
+
+    night_from, night_to : of night_zone: minutes of the local evening and of the morning after it, which is
+        not part of the night any more
+    """
+
+    slug: str
+    name: str
+    kind: Kind
+    column: str | None
+    derive: str | None
+    categories: tuple[str, ...]
+    epsilon: Decimal | None
+    max_values: int | None
+    weight: Decimal | None = None
+    night_from: int | None = None
+    night_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanDefinition:
+    """How answers are protected, as typed.
+
+    presence_epsilon, presence_days : of the noise that hides who was there, and first days of a subscriber
+        that count; None = totals are exact
+    """
+
+    mechanism: Mechanism
+    unit: Unit
+    epsilon: Decimal
+    epsilon_profile: Decimal | None
+    presence_epsilon: Decimal | None = None
+    presence_days: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A cell of the area; degrees (WGS 84), dates included, None = without limit.
+
+    A mast that moved has several of them, of one cell_id, with validities that do not overlap.
+    azimuth : degrees clockwise from north, [0, 360]; None = all directions, or not known
+    """
+
+    cell_id: str
+    lon: float
+    lat: float
+    zone: str | None
+    valid_from: date | None
+    valid_to: date | None
+    azimuth: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapLayer:
+    """Something to find one's way on a map by: rivers, roads, borders; clipped and simplified for display.
+
+    kind : "polygons" = each path is a ring
+    paths : positions [x, y] in metres of the area's projection
+    """
+
+    name: str
+    kind: Literal["lines", "polygons"]
+    paths: list[list[list[float]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AreaDefinition:
+    """Where the study takes place.
+
+    geojson : the zones with their shapes, repaired, WGS 84, in the order of `zones`
+    projection : local projection in metres, as PROJ reads it; None = made before there was one
+    water, land : GeoJSON geometries, WGS 84; nobody is in water, and outside of land where that is given
+    layers : for display only, so that two definitions which differ in nothing else are the same
+    """
+
+    cells: tuple[Cell, ...]
+    zones: tuple[str, ...]
+    geojson: dict[str, Any] | None
+    projection: str | None = field(default=None, compare=False)  # follows from cells and zones
+    water: dict[str, Any] | None = None
+    land: dict[str, Any] | None = None
+    layers: tuple[MapLayer, ...] = field(default=(), compare=False)
+
+    @property
+    def n_cells(self) -> int:
+        """Cells, each counted once wherever it stood."""
+        return len({cell.cell_id for cell in self.cells})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocationDefinition:
+    """What everyone reports of places: where the main cell of the day is, with noise, on a grid.
+
+    level : the odds of two places that lie radius_m apart differ at most by exp(level)
+    max_values : days on which a subscriber reports, None = all
+    places : code of the square of the grid in which each cell of the area lies, in the order of the cells
+    h3_resolution : of the hexagons by which files sum the squares, 0 to 15; None = no such files
+    people : where deconvolved maps may put people: in the squares of antennas, where all true places are, or
+        anywhere on land
+    """
+
+    level: Decimal
+    radius_m: int
+    max_values: int | None
+    grid: Grid
+    places: tuple[int, ...]
+    h3_resolution: int | None = None
+    people: People = "land"  # as in definitions that were made before there was a choice
+
+    @property
+    def spec(self) -> LocationSpec:
+        """As the library takes it."""
+        return LocationSpec(
+            level=Fraction(self.level),
+            radius_m=Fraction(self.radius_m),
+            grid=self.grid,
+            max_values=self.max_values,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyDefinition:
+    """A valid study file with the files that it names.
+
+    population : name of the people; what studies of the same one reveal of a person adds up
+    key_until : day by which the study is to be closed and its key destroyed; None = no such day
+    """
+
+    slug: str
+    name: str
+    timezone: str
+    first_day: date
+    days: int
+    expected_subscribers: int | None
+    market_share: Decimal
+    min_publication: int
+    visitor: VisitorRule
+    extract: ExtractProfile
+    plan: PlanDefinition
+    indicators: tuple[IndicatorDefinition, ...]
+    area: AreaDefinition | None
+    subscribers: SubscriberExtract | None = None
+    small_cell: int = 0
+    location: LocationDefinition | None = None
+    population: str = DEFAULT_POPULATION
+    key_until: date | None = None
+
+    @property
+    def static_indicators(self) -> tuple[IndicatorDefinition, ...]:
+        """Those that read a column."""
+        return tuple(indicator for indicator in self.indicators if indicator.column is not None)
+
+    @property
+    def needs_main_cell(self) -> bool:
+        """Whether anything is derived from the cell in which a subscriber stays longest on a day."""
+        return self.location is not None or any(
+            indicator.derive == MAIN_ZONE for indicator in self.indicators
+        )
+
+    @property
+    def night(self) -> tuple[int, int] | None:
+        """(night_from, night_to) in minutes, where an indicator is derived from the night; else None."""
+        for indicator in self.indicators:
+            if indicator.night_from is not None and indicator.night_to is not None:
+                return indicator.night_from, indicator.night_to
+        return None
+
+    @property
+    def last_day(self) -> date:
+        return self.first_day + timedelta(days=self.days - 1)
+
+    @property
+    def n_windows(self) -> int:
+        """Days and unions of consecutive days."""
+        return self.days * (self.days + 1) // 2
+
+    def day_of(self, when: date) -> int:
+        """Number of the study day of `when`; outside 1..days when it is not in the study."""
+        return (when - self.first_day).days + 1
+
+    def plan_spec(self, *, version: int = 1) -> PlanSpec:
+        """Return the plan as the library takes it."""
+        return build_plan(
+            mechanism=self.plan.mechanism,
+            unit=self.plan.unit,
+            version=version,
+            days=self.days,
+            epsilon=self.plan.epsilon,
+            indicators=[
+                IndicatorRequest(
+                    slug=indicator.slug,
+                    kind=indicator.kind,
+                    domain_size=len(indicator.categories),
+                    epsilon=indicator.epsilon,
+                    max_values=indicator.max_values,
+                    weight=indicator.weight,
+                )
+                for indicator in self.indicators
+            ],
+            location=None if self.location is None else self.location.spec,
+            presence_epsilon=self.plan.presence_epsilon,
+            presence_days=self.plan.presence_days,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; decimals and dates become text, so that nothing is rounded."""
+        plain: dict[str, Any] = _plain(self)
+        return plain
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild what `to_json` wrote."""
+        return cls(
+            **{
+                **data,
+                "first_day": date.fromisoformat(data["first_day"]),
+                "market_share": Decimal(data["market_share"]),
+                "visitor": VisitorRule(**data["visitor"]),
+                "extract": ExtractProfile(**_with_share(data["extract"])),
+                "plan": _plan_from_json(data["plan"]),
+                "indicators": tuple(_indicator_from_json(item) for item in data["indicators"]),
+                "area": None if data["area"] is None else _area_from_json(data["area"]),
+                "subscribers": _subscribers_from_json(data.get("subscribers")),
+                "location": _location_from_json(data.get("location")),
+                "key_until": _date(data.get("key_until")),
+            }
+        )
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, date):
+        return value.isoformat()
+    return value
+
+
+def _decimal(text: str | None) -> Decimal | None:
+    return None if text is None else Decimal(text)
+
+
+def _date(text: str | None) -> date | None:
+    return None if text is None else date.fromisoformat(text)
+
+
+def _with_share(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {**data, "max_bad_share": Decimal(data["max_bad_share"])}
+
+
+def _subscribers_from_json(data: Mapping[str, Any] | None) -> SubscriberExtract | None:
+    return None if data is None else SubscriberExtract(**_with_share(data))
+
+
+def _location_from_json(data: Mapping[str, Any] | None) -> LocationDefinition | None:
+    if data is None:
+        return None
+    exact = {
+        "level": Decimal(data["level"]),
+        "grid": Grid.from_json(data["grid"]),
+        "places": tuple(data["places"]),
+    }
+    return LocationDefinition(**{**data, **exact})
+
+
+def _plan_from_json(data: Mapping[str, Any]) -> PlanDefinition:
+    exact = {
+        "epsilon": Decimal(data["epsilon"]),
+        "epsilon_profile": _decimal(data["epsilon_profile"]),
+        "presence_epsilon": _decimal(data.get("presence_epsilon")),
+    }
+    return PlanDefinition(**{**data, **exact})
+
+
+def _indicator_from_json(data: Mapping[str, Any]) -> IndicatorDefinition:
+    exact = {
+        "categories": tuple(data["categories"]),
+        "epsilon": _decimal(data["epsilon"]),
+        "weight": _decimal(data.get("weight")),
+    }
+    return IndicatorDefinition(**{**data, **exact})
+
+
+def _area_from_json(data: Mapping[str, Any]) -> AreaDefinition:
+    cells = tuple(
+        Cell(**{**cell, "valid_from": _date(cell["valid_from"]), "valid_to": _date(cell["valid_to"])})
+        for cell in data["cells"]
+    )
+    layers = tuple(MapLayer(**layer) for layer in data.get("layers", ()))
+    return AreaDefinition(**{**data, "cells": cells, "zones": tuple(data["zones"]), "layers": layers})

@@ -1,0 +1,204 @@
+"""The list [[indicator]]."""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, cast
+
+from ldp.privacy.plans import Kind
+from reports.studies.studyfile.definition import (
+    DERIVED,
+    NIGHT_ZONE,
+    OF_ZONES,
+    VISIT_DURATION,
+    VISIT_DURATION_BANDS,
+    AreaDefinition,
+    IndicatorDefinition,
+    PlanDefinition,
+)
+from reports.studies.studyfile.sections import EPSILON, WEIGHT
+from reports.studies.studyfile.table import Table, text_problem, with_plain_spaces
+
+MAX_INDICATORS = 255
+MAX_CATEGORIES = 65_534
+MAX_TALLY_CELLS = 8_000_000  # of one indicator: 64 MB, read and written whole
+NIGHT_KEYS = ("night_from", "night_to")
+NIGHT_FROM, NIGHT_TO = 22 * 60, 6 * 60  # where the study file does not say
+# Pages of a study that stand where an indicator's page would.
+RESERVED_INDICATORS = frozenset({"statement", "days", "dpia", "export", "maps", "notes"})
+
+
+def read_indicators(
+    root: Table, *, days: int, plan: PlanDefinition | None
+) -> tuple[IndicatorDefinition, ...]:
+    """Return the indicators in file order; `days` bounds max_values, and not every plan suits every one."""
+    items = root.raw("indicator")
+    if items is None:
+        return ()
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items) or not items:
+        root.add("indicator", "must be a list of tables: write [[indicator]]", items)
+        return ()
+    if len(items) > MAX_INDICATORS:
+        root.add("indicator", f"must be at most {MAX_INDICATORS}", len(items))
+        return ()
+    return tuple(_read_indicator(table, days=days, plan=plan) for table in _tables(root, items=items))
+
+
+def _tables(root: Table, *, items: list[dict[str, Any]]) -> list[Table]:
+    """Name each indicator by its slug, or by its place while it has none of its own."""
+    tables: list[Table] = []
+    seen: set[str] = set()
+    for position, item in enumerate(items, start=1):
+        slug = item.get("slug")
+        usable = isinstance(slug, str) and slug != "" and slug not in seen
+        table = Table(item, f"indicator[{slug if usable else position}]", root.problems)
+        if isinstance(slug, str):
+            if slug in seen:
+                table.add("slug", "must be unique in the study", slug)
+            seen.add(slug)
+        tables.append(table)
+    return tables
+
+
+def _read_indicator(table: Table, *, days: int, plan: PlanDefinition | None) -> IndicatorDefinition:
+    slug = table.slug("slug", reserved=RESERVED_INDICATORS) or "unknown"
+    kind = cast(Kind, table.choice("kind", ("static", "daily")))
+    epsilon = table.decimal("epsilon", EPSILON, required=False)
+    weight = table.decimal("weight", WEIGHT, required=False)
+    if plan is not None:
+        _check_suits(table, plan, kind=kind, epsilon=epsilon)
+    name = table.text("name", default=slug.replace("_", " ").replace("-", " ").capitalize())
+    reader = _read_static if kind == "static" else _read_daily
+    # An unknown kind says nothing about the other keys.
+    specific = reader(table, days=days) if table.values.get("kind") == kind else _unread(table)
+    table.finish()
+    return IndicatorDefinition(slug=slug, name=name, kind=kind, epsilon=epsilon, weight=weight, **specific)
+
+
+def _check_suits(table: Table, plan: PlanDefinition, *, kind: Kind, epsilon: Decimal | None) -> None:
+    """Note what the plan's mechanism cannot do for an indicator."""
+    mechanism = plan.mechanism
+    if epsilon is not None and mechanism == "spl-grr":
+        table.add("epsilon", "must be absent: spl-grr shares the epsilon of the plan equally", epsilon)
+    if epsilon is not None and mechanism.startswith("rsfd-"):
+        rule = f"must be absent: {mechanism} has one for all, since every report may be the answer"
+        table.add("epsilon", rule, epsilon)
+    if not mechanism.startswith("smp-"):
+        table.refuse("weight", f"must be absent: under {mechanism} every indicator is asked alike")
+    if kind == "daily" and mechanism.startswith("rsfd-") and plan.unit == "attribute":
+        rule = (
+            f"must be static under {mechanism} with the unit attribute: a made-up report does not change "
+            "with the value, so one that changes would be the answer (choose the unit profile, or smp)"
+        )
+        table.add("kind", rule, kind)
+
+
+def _unread(table: Table) -> dict[str, Any]:
+    for key in ("column", "categories", "derive", "max_values", *NIGHT_KEYS):
+        table.has(key)
+    return {"column": None, "derive": None, "categories": (), "max_values": None}
+
+
+def _read_static(table: Table, *, days: int) -> dict[str, Any]:
+    table.refuse("derive", "must be absent: a static indicator reads a column")
+    table.refuse("max_values", "must be absent: only a daily indicator has several values")
+    _refuse_night(table)
+    return {
+        "column": table.text("column"),
+        "derive": None,
+        "categories": _read_categories(table, days=days),
+        "max_values": None,
+    }
+
+
+def _read_daily(table: Table, *, days: int) -> dict[str, Any]:
+    if table.has("derive"):
+        derive = table.choice("derive", DERIVED)
+    else:
+        derive = VISIT_DURATION
+        table.add("derive", f"is missing, must be one of {', '.join(DERIVED)}")
+    is_of_zones = derive in OF_ZONES
+    table.refuse("column", "must be absent: a daily indicator is derived from the events of the day")
+    what = "they are the zones of [area]" if is_of_zones else "the bands of a derived indicator are fixed"
+    table.refuse("categories", f"must be absent: {what}")
+    has_limit = table.has("max_values")
+    return {
+        "column": None,
+        "derive": derive,
+        # Those of zones are known once the area is read.
+        "categories": () if is_of_zones else VISIT_DURATION_BANDS,
+        "max_values": table.integer("max_values", low=1, high=days) if has_limit else None,
+        **_read_night(table),
+    }
+
+
+def _read_night(table: Table) -> dict[str, int | None]:
+    """Return when the night begins and ends; it always holds midnight, or ends there."""
+    if table.values.get("derive") != NIGHT_ZONE:
+        # An unknown derive says nothing about the other keys.
+        if table.values.get("derive") in DERIVED:
+            _refuse_night(table)
+        for key in NIGHT_KEYS:
+            table.has(key)
+        return dict.fromkeys(NIGHT_KEYS)
+    start = table.clock("night_from") if table.has("night_from") else NIGHT_FROM
+    end = table.clock("night_to") if table.has("night_to") else NIGHT_TO
+    if start is not None and end is not None and start <= end:
+        rule = f"must be later than {table.key('night_to')}: the night goes on after midnight"
+        table.add("night_from", rule, table.values.get("night_from"))
+    return {"night_from": start, "night_to": end}
+
+
+def _refuse_night(table: Table) -> None:
+    for key in NIGHT_KEYS:
+        table.refuse(key, f"must be absent: only {NIGHT_ZONE} has a night")
+
+
+def with_zones(
+    root: Table, indicators: tuple[IndicatorDefinition, ...], area: AreaDefinition | None, *, days: int
+) -> tuple[IndicatorDefinition, ...]:
+    """Give those that are derived from zones the area's zones as categories, or note why that cannot be."""
+    zones = area.zones if area is not None else ()
+    most = _most_categories(days)
+    for indicator in indicators:
+        key = f"indicator[{indicator.slug}].derive"
+        if indicator.derive not in OF_ZONES:
+            continue
+        if area is None or not zones:
+            rule = "needs [area] with zones: name a file of zones, or give the cells a column zone"
+            root.add(key, rule, indicator.derive)
+        elif not 2 <= len(zones) <= most:
+            rule = f"needs an area of 2 to {most} zones in a study of {days} days"
+            root.add(key, rule, len(zones))
+    return tuple(
+        replace(indicator, categories=zones) if indicator.derive in OF_ZONES else indicator
+        for indicator in indicators
+    )
+
+
+def _most_categories(days: int) -> int:
+    return min(MAX_CATEGORIES, MAX_TALLY_CELLS // (days + 1) ** 2)
+
+
+def _read_categories(table: Table, *, days: int) -> tuple[str, ...]:
+    values = table.raw("categories")
+    if values is None:
+        return ()
+    most = _most_categories(days)
+    if not isinstance(values, list) or not 2 <= len(values) <= most:
+        found = len(values) if isinstance(values, list) else values
+        table.add("categories", f"must be a list of 2 to {most} texts in a study of {days} days", found)
+        return ()
+    seen: dict[str, str] = {}  # how it is written, by how it looks
+    for position, value in enumerate(values, start=1):
+        problem = text_problem(value)
+        if problem is None:
+            written = seen.get(with_plain_spaces(value))
+            if written == value:
+                problem = "must be unique in the indicator"
+            elif written is not None:
+                problem = "must differ from the others by more than the kind of its spaces"
+            else:
+                seen[with_plain_spaces(value)] = value
+        if problem:
+            table.add(f"categories[{position}]", problem, value)
+    return tuple(str(value) for value in values)

@@ -1,0 +1,178 @@
+"""Study file (TOML) to study definition."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, get_args
+
+from ldp import LdpError, PlanError, PlanSpec, check_cap
+from ldp.keyed.words import plan_words
+from ldp.privacy.plans import Kind
+from reports.studies.studyfile.area import read_area
+from reports.studies.studyfile.definition import (
+    AreaDefinition,
+    ExtractProfile,
+    IndicatorDefinition,
+    LocationDefinition,
+    StudyDefinition,
+    SubscriberExtract,
+)
+from reports.studies.studyfile.indicators import read_indicators, with_zones
+from reports.studies.studyfile.location import read_location
+from reports.studies.studyfile.problems import Problem, Problems, StudyFileError
+from reports.studies.studyfile.sections import MAX_DAYS, read_extract, read_plan, read_study, read_subscribers
+from reports.studies.studyfile.table import Table
+from reports.studies.studyfile.toml import parse_toml
+
+DEFAULT_MIN_PUBLICATION = 100
+MAX_REPORT_WORDS = 256  # of a person: with 100,000 people in a shard, 50 MB in memory
+
+
+def parse_study(
+    text: bytes,
+    *,
+    filename: str,
+    read: Callable[[str], bytes],
+    default_min_publication: int = DEFAULT_MIN_PUBLICATION,
+    note: Callable[[str], None] = lambda _: None,
+) -> StudyDefinition:
+    """Read a study file and the files that it names.
+
+    Parameters
+    ----------
+    text : bytes; the study file
+    filename : str; its name, for messages
+    read : callable; returns the content of a file named by [area], or raises FileNotFoundError
+    default_min_publication : int; for a file that does not set `study.min_publication`
+    note : callable; takes what a user should know of a study that is created all the same
+
+    Raises
+    ------
+    StudyFileError : with all problems of all files
+    """
+    problems = Problems(filename)
+    root = Table(parse_toml(text, problems), "", problems)
+    area_table = root.table("area", required=False)
+    location_table = root.table("location", required=False)
+    parts = read_sections(root, has_area=area_table is not None, min_publication=default_min_publication)
+    area, area_problems, notes = _read_area(area_table, parts, read=read)
+    if not area_problems and "days" in parts:
+        parts["indicators"] = with_zones(root, parts["indicators"], area, days=parts["days"])
+    if location_table and not area_problems:
+        parts["location"] = _read_location(location_table, area, days=parts.get("days", MAX_DAYS))
+    if problems.found or area_problems:
+        raise StudyFileError([*problems.all(), *area_problems])
+    definition = StudyDefinition(**parts, area=area)
+    check_plan(definition, filename=filename)
+    for each in notes:
+        note(str(each))
+    return definition
+
+
+def _read_area(
+    table: Table | None, parts: dict[str, Any], *, read: Callable[[str], bytes]
+) -> tuple[AreaDefinition | None, list[Problem], list[Problem]]:
+    """Return the area, the problems of its files, and notes on them."""
+    if table is None:
+        return None, [], []
+    first_day, days = parts.get("first_day"), parts.get("days", 1)
+    study_days = (first_day, first_day + timedelta(days=days - 1)) if first_day else None
+    area, files = read_area(table, read=read, study_days=study_days)
+    return area, files.problems, files.notes
+
+
+def _read_location(table: Table, area: AreaDefinition | None, *, days: int) -> LocationDefinition | None:
+    if area is None:
+        table.add("grid_m", "needs [area] with the cells in which people are seen")
+    return read_location(table, area, days=days)
+
+
+def read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict[str, Any]:
+    """Return the fields of a StudyDefinition; not all of them after a problem."""
+    parts: dict[str, Any] = {}
+    study, extract, plan = root.table("study"), root.table("extract"), root.table("plan")
+    subscribers = root.table("subscribers", required=False)
+    if study:
+        parts |= read_study(study, default_min_publication=min_publication)
+    if extract:
+        parts["extract"] = read_extract(extract, has_area=has_area)
+    parts["subscribers"] = read_subscribers(subscribers) if subscribers else None
+    if plan:
+        parts["plan"] = read_plan(plan)
+    parts["indicators"] = read_indicators(
+        root, days=parts.get("days", MAX_DAYS), plan=parts["plan"] if plan else None
+    )
+    if extract:
+        _check_columns(root.problems, parts["extract"], parts["subscribers"], parts["indicators"])
+    root.finish()
+    return parts
+
+
+def _check_columns(
+    problems: Problems,
+    extract: ExtractProfile,
+    subscribers: SubscriberExtract | None,
+    indicators: tuple[IndicatorDefinition, ...],
+) -> None:
+    """One source, one meaning: else an identifier could be an answer, or a value be answered twice."""
+    of_events = [
+        ("extract.subscriber", extract.subscriber),
+        ("extract.timestamp", extract.timestamp),
+        ("extract.cell", extract.cell),
+    ]
+    attributes = [(f"indicator[{indicator.slug}].column", indicator.column) for indicator in indicators]
+    if extract.attributes == "inline":
+        of_events += attributes
+    derived = [(f"indicator[{indicator.slug}].derive", indicator.derive) for indicator in indicators]
+    before = len(problems.found)
+    shared = "must be a column of its own, but {first} has it"
+    check_used_once(problems, of_events, rule=shared)
+    if len(problems.found) == before:  # else what the files share would be named twice
+        of_people = ("subscribers.subscriber", subscribers.subscriber if subscribers else extract.subscriber)
+        check_used_once(problems, [of_people, *attributes], rule=shared)
+    check_used_once(problems, derived, rule="must be derived once, but {first} is it already")
+
+
+def check_used_once(problems: Problems, uses: list[tuple[str, str | None]], *, rule: str) -> None:
+    """Note every key whose source is another's too; `rule` has a place for the `first` that has it."""
+    first_use: dict[str, str] = {}
+    for key, source in uses:
+        if not source:
+            continue
+        if source in first_use:
+            problems.add(key, rule.format(first=first_use[source]), source)
+        first_use.setdefault(source, key)
+
+
+def check_plan(definition: StudyDefinition, *, filename: str) -> None:
+    """Raise StudyFileError if the plan as a whole cannot be kept."""
+    cap = definition.plan.epsilon_profile
+    key = "plan"
+    try:
+        spec = definition.plan_spec()
+        _check_room(spec)
+        _check_small_cells(definition)
+        if cap is not None:
+            key = "plan.epsilon_profile"
+            check_cap(spec, cap)
+    except LdpError as error:
+        raise StudyFileError([Problem(file=filename, key=key, rule=str(error))]) from error
+
+
+def _check_small_cells(definition: StudyDefinition) -> None:
+    """Raise PlanError for a limit on totals that are noisy."""
+    if definition.small_cell and definition.plan.presence_epsilon is not None:
+        raise PlanError(
+            "presence_epsilon must be absent with study.small_cell: a noisy total that is small is noise, "
+            f"and says nothing of so few people; got small_cell = {definition.small_cell}"
+        )
+
+
+def _check_room(spec: PlanSpec) -> None:
+    """Raise PlanError if what is kept of a subscriber would be too large: a bit for every category."""
+    for kind in get_args(Kind):
+        words = plan_words(spec, kind=kind)
+        if words > MAX_REPORT_WORDS:
+            raise PlanError(
+                f"reports of a person on {kind} indicators must fit into {MAX_REPORT_WORDS} words, "
+                f"got {words}: {spec.mechanism} needs a bit per category, and GRR one word per indicator"
+            )

@@ -1,0 +1,102 @@
+"""A definition as the tables of its study file, and such tables back to a definition.
+
+What a form changes goes through the very readers of a study file: the same rules, in the same words. The area
+and the places of a study come from files of their own and stay as they are.
+"""
+
+from dataclasses import fields
+from typing import Any
+
+from reports.studies.studyfile.definition import IndicatorDefinition, LocationDefinition, StudyDefinition
+from reports.studies.studyfile.indicators import MAX_TALLY_CELLS, with_zones
+from reports.studies.studyfile.parse import DEFAULT_MIN_PUBLICATION, check_plan, read_sections
+from reports.studies.studyfile.problems import Problems, StudyFileError
+from reports.studies.studyfile.sections import MAX_DAYS
+from reports.studies.studyfile.table import Table
+
+Tables = dict[str, Any]
+# Parts of a definition that have tables, or files, of their own; all else stands in [study].
+_APART = ("visitor", "extract", "plan", "indicators", "area", "subscribers", "location")
+STUDY_KEYS = tuple(each.name for each in fields(StudyDefinition) if each.name not in _APART)
+_CLOCKS = ("night_from", "night_to")
+
+
+def tables_of(definition: StudyDefinition) -> Tables:
+    """What a study file would say, without [area] and [location]; defaults are written out."""
+    tables: Tables = {
+        "study": {key: getattr(definition, key) for key in STUDY_KEYS},
+        "extract": _plain(definition.extract),
+        "plan": _plain(definition.plan),
+        "indicator": [_indicator(each) for each in definition.indicators],
+    }
+    tables["study"]["visitor"] = {
+        "min_minutes": definition.visitor.min_minutes,
+        "from": _clock(definition.visitor.from_minute),
+        "to": _clock(definition.visitor.to_minute),
+    }
+    if definition.subscribers is not None:
+        tables["subscribers"] = _plain(definition.subscribers)
+    written: Tables = _without_none(tables)
+    return written
+
+
+def read_tables(tables: Tables, *, like: StudyDefinition) -> StudyDefinition:
+    """Return the definition that `tables` describe, in the area of `like` and with its places.
+
+    Raises
+    ------
+    StudyFileError : with all problems; the file of each is empty, its key as in a study file
+    """
+    problems = Problems("")
+    root = Table(tables, "", problems)
+    parts = read_sections(root, has_area=like.area is not None, min_publication=DEFAULT_MIN_PUBLICATION)
+    days = parts.get("days", MAX_DAYS)
+    parts["indicators"] = with_zones(root, parts["indicators"], like.area, days=days)
+    if like.location is not None:
+        _check_places(problems, like.location, days=days)
+    if problems.found:
+        raise StudyFileError(problems.all())
+    definition = StudyDefinition(**parts, area=like.area, location=like.location)
+    check_plan(definition, filename="")
+    return definition
+
+
+def _check_places(problems: Problems, location: LocationDefinition, *, days: int) -> None:
+    """The grid was laid for the days of the study: more of them may not fit any more."""
+    most = MAX_TALLY_CELLS // (days + 1) ** 2
+    if location.grid.n_cells > most:
+        rule = f"must leave room for places: their grid may have {most} squares over so many days"
+        problems.add("study.days", rule, days)
+    if location.max_values is not None and location.max_values > days:
+        rule = f"must be at least {location.max_values}: the days on which a subscriber reports a place"
+        problems.add("study.days", rule, days)
+
+
+def _indicator(indicator: IndicatorDefinition) -> dict[str, Any]:
+    table = _plain(indicator)
+    if indicator.derive is not None:
+        del table["categories"]  # of the area's zones, or fixed
+    for key in _CLOCKS:
+        if table[key] is not None:
+            table[key] = _clock(table[key])
+    return table
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {each.name: _listed(getattr(value, each.name)) for each in fields(value)}
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_none(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [_without_none(each) for each in value]
+    return value
+
+
+def _clock(minute: int) -> str:
+    return f"{minute // 60:02d}:{minute % 60:02d}"

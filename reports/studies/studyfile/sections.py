@@ -1,0 +1,159 @@
+"""The sections [study], [study.visitor], [extract], [subscribers] and [plan]."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any, cast, get_args
+from zoneinfo import available_timezones
+
+from ldp.privacy.plans import Mechanism
+from ldp.protocols.channels import Unit
+from reports.studies.studyfile.definition import (
+    ATTRIBUTES,
+    DEFAULT_POPULATION,
+    Attributes,
+    ExtractProfile,
+    PlanDefinition,
+    SubscriberExtract,
+    VisitorRule,
+)
+from reports.studies.studyfile.formats import DELIMITERS, ISO, Delimiter, timestamp_problem
+from reports.studies.studyfile.problems import nearest
+from reports.studies.studyfile.table import NumberRule, Table
+
+MAX_DAYS = 62
+MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
+UNITS: tuple[Unit, ...] = get_args(Unit)
+RESERVED_STUDIES = frozenset({"create", "batches", "drafts", "simulator"})
+FIRST_DAY_FROM, FIRST_DAY_TO = date(1990, 1, 1), date(2199, 12, 31)
+KEY_UNTIL_TO = date(2299, 12, 31)
+MAX_SUBSCRIBERS = 10**10  # more than there are people
+MAX_COUNT = 2**31 - 1  # what the database column holds
+DAY_MINUTES = 24 * 60
+
+EPSILON = NumberRule(
+    "must be a number > 0 and <= 20 (above 20 an answer is as good as the raw value)", lambda x: 0 < x <= 20
+)
+WEIGHT = NumberRule("must be a number from 0.001 to 1000", lambda x: Decimal("0.001") <= x <= 1000)
+CAP = NumberRule("must be a number > 0 and <= 9999", lambda x: 0 < x <= 9999)
+PRESENCE = NumberRule("must be a number from 0.001 to 20", lambda x: Decimal("0.001") <= x <= 20)
+SHARE = NumberRule("must be a number > 0 and <= 1", lambda x: 0 < x <= 1)
+BAD_SHARE = NumberRule("must be a number from 0 to 1", lambda x: 0 <= x <= 1)
+DEFAULT_BAD_SHARE = Decimal("0.05")
+
+
+def read_study(table: Table, *, default_min_publication: int) -> dict[str, Any]:
+    """Return the fields of a StudyDefinition that [study] sets."""
+    visitor = table.table("visitor")
+    facts: dict[str, Any] = {
+        "slug": table.slug("slug", reserved=RESERVED_STUDIES),
+        "name": table.text("name"),
+        "timezone": _read_timezone(table),
+        "first_day": table.day("first_day", low=FIRST_DAY_FROM, high=FIRST_DAY_TO),
+        "days": table.integer("days", low=1, high=MAX_DAYS),
+        "expected_subscribers": None,
+        "market_share": table.decimal("market_share", SHARE, required=False) or Decimal(1),
+        "min_publication": table.integer(
+            "min_publication", low=1, high=MAX_COUNT, default=default_min_publication
+        ),
+        "small_cell": table.integer("small_cell", low=0, high=MAX_COUNT, default=0),
+        "visitor": _read_visitor(visitor) if visitor else None,
+        "population": DEFAULT_POPULATION,
+        "key_until": None,
+    }
+    if table.has("expected_subscribers"):
+        facts["expected_subscribers"] = table.integer("expected_subscribers", low=1, high=MAX_SUBSCRIBERS)
+    if table.has("population"):
+        facts["population"] = table.slug("population", reserved=frozenset())
+    if table.has("key_until"):
+        last_day = facts["first_day"] + timedelta(days=facts["days"] - 1)
+        facts["key_until"] = table.day("key_until", low=last_day, high=KEY_UNTIL_TO)
+    table.finish()
+    return facts
+
+
+def _read_timezone(table: Table) -> str:
+    name = table.text("timezone")
+    known = available_timezones() - {"localtime", "Factory"}
+    if name and name not in known:
+        rule = "must be a name of the IANA time zone database, as Europe/Paris"
+        table.add("timezone", rule + nearest(name, known=known), name)
+    return name
+
+
+def _read_visitor(table: Table) -> VisitorRule:
+    start, end = table.clock("from"), table.clock("to")
+    longest = DAY_MINUTES
+    if start is not None and end is not None:
+        if start < end:
+            longest = end - start  # a longer minimum would make every day empty
+        else:
+            table.add("to", f"must be later than {table.key('from')}", table.values["to"])
+    min_minutes = table.integer("min_minutes", low=0, high=longest)
+    table.finish()
+    return VisitorRule(min_minutes=min_minutes, from_minute=start or 0, to_minute=end or 0)
+
+
+def read_extract(table: Table, *, has_area: bool) -> ExtractProfile:
+    """Return the names of the columns and how they are written; without an area no cell is needed."""
+    profile = ExtractProfile(
+        subscriber=table.text("subscriber"),
+        timestamp=table.text("timestamp"),
+        cell=table.text("cell") if has_area or table.has("cell") else None,
+        max_bad_share=read_bad_share(table, default=DEFAULT_BAD_SHARE),
+        delimiter=read_delimiter(table),
+        timestamp_format=read_timestamp_format(table),
+        attributes=_read_attributes(table),
+    )
+    table.finish()
+    return profile
+
+
+def read_subscribers(table: Table) -> SubscriberExtract:
+    """Return how extracts of subscribers are read."""
+    extract = SubscriberExtract(
+        subscriber=table.text("subscriber"),
+        max_bad_share=read_bad_share(table, default=DEFAULT_BAD_SHARE),
+        delimiter=read_delimiter(table),
+    )
+    table.finish()
+    return extract
+
+
+def read_bad_share(table: Table, *, default: Decimal) -> Decimal:
+    """Return the share of rejected rows above which a file is refused."""
+    share = table.decimal("max_bad_share", BAD_SHARE, required=False)
+    return default if share is None else share
+
+
+def read_delimiter(table: Table) -> Delimiter | None:
+    """Return what separates the columns, or None when it is found from the header."""
+    return cast(Delimiter, table.choice("delimiter", DELIMITERS)) if table.has("delimiter") else None
+
+
+def read_timestamp_format(table: Table, *, default: str = ISO) -> str:
+    """Return how timestamps are written."""
+    text = table.text("timestamp_format", default=default)
+    problem = timestamp_problem(text)
+    if problem:
+        table.add("timestamp_format", problem, text)
+        return ISO
+    return text
+
+
+def _read_attributes(table: Table) -> Attributes:
+    return cast(Attributes, table.choice("attributes", ATTRIBUTES)) if table.has("attributes") else "inline"
+
+
+def read_plan(table: Table) -> PlanDefinition:
+    """Return the plan as typed."""
+    has_noise = table.has("presence_epsilon") or table.has("presence_days")
+    plan = PlanDefinition(
+        mechanism=cast(Mechanism, table.choice("mechanism", MECHANISMS)),
+        unit=cast(Unit, table.choice("unit", UNITS)),
+        epsilon=table.decimal("epsilon", EPSILON) or Decimal(1),
+        epsilon_profile=table.decimal("epsilon_profile", CAP, required=False),
+        presence_epsilon=table.decimal("presence_epsilon", PRESENCE, required=has_noise),
+        presence_days=table.integer("presence_days", low=1, high=MAX_DAYS) if has_noise else None,
+    )
+    table.finish()
+    return plan
