@@ -6,4 +6,4 @@ class MobilityConfig(AppConfig):
     verbose_name = "operator zone"
 
     def ready(self) -> None:
-        from mobility import checks  # noqa: F401 - importing registers them
+        from mobility import tasks  # noqa: F401 - importing registers them

@@ -7,11 +7,9 @@ from celery import Task, shared_task
 from celery.signals import worker_ready
 from django.conf import settings
 
-WATCHED_LIMIT_S = 24 * 3600  # one file may be large, and its transfer from the folder slow
+from mobility.workers.schedule import CATCH_UP_EVERY_S, FORGET_EVERY_S, LEDGER_EVERY_S
 
-FORGET_EVERY_S = 3600
-LEDGER_EVERY_S = 3600
-CATCH_UP_EVERY_S = 3600
+WATCHED_LIMIT_S = 24 * 3600  # one file may be large, and its transfer from the folder slow
 
 
 @shared_task(bind=True, max_retries=None)

@@ -4,7 +4,9 @@ from django.conf import settings
 from django.urls import include, path
 from django.views.i18n import set_language
 
+from mobility.demo.views import remove as remove_demo
 from mobility.operations.views import status
+from mobility.plans.pages import urls as administrator
 from reports.pages.home import home
 
 handler404 = "reports.base.outages.missing"
@@ -19,10 +21,11 @@ urlpatterns = [
     *([path("studies/", include("reports.urls"))] if settings.HAS_REPORTS else []),
 ]
 if settings.HAS_VAULT:
+    demo = path("demo/remove/", remove_demo, name="remove_demo")
     urlpatterns += [
         path("operator/", include("mobility.uploads.urls")),
         path("api/v1/", include("mobility.uploads.api.urls")),
-        path("administrator/", include("mobility.plans.pages.urls")),
+        path("administrator/", include(([demo, *administrator.urlpatterns], administrator.app_name))),
         path("budget/", include("reports.privacy.budget.urls")),
     ]
 if settings.HAS_REPORTS:

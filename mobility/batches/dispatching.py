@@ -4,6 +4,7 @@ import logging
 from datetime import UTC, datetime
 
 import redis
+from celery import current_app
 from django.conf import settings
 from kombu.exceptions import OperationalError as BrokerError
 
@@ -24,9 +25,7 @@ def ask(task: str, *ids: str | int, in_s: int = 0) -> None:
 
 def send(task: str, *ids: str | int, in_s: int = 0) -> None:
     """Hand a message to the broker."""
-    from mobility import tasks
-
-    getattr(tasks, task).apply_async(args=ids, countdown=in_s or None)
+    current_app.tasks[f"mobility.tasks.{task}"].apply_async(args=ids, countdown=in_s or None)
 
 
 def ask_next(study_id: int) -> None:

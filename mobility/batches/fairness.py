@@ -21,8 +21,8 @@ from mobility.batches.dispatching import ask, waits_since
 from mobility.batches.liveness import next_sign
 from mobility.batches.publication.merging import shards_left
 from mobility.extracts.readers.chunks import WHOLE
-from mobility.operations.models import WorkerSign
 from mobility.vault.models.batch import Batch, Chunk, ShardRun
+from mobility.workers.models import WorkerSign
 from mobility.workers.signs import SILENT_S
 
 log = logging.getLogger(__name__)

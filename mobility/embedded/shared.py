@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
+from celery import current_app
 from django.conf import settings
 
 from mobility.base import locks
@@ -162,11 +163,9 @@ def _worker_answers(*, timeout_s: float) -> bool:
     from kombu.exceptions import OperationalError
     from redis.exceptions import RedisError
 
-    from mobility.celery import app
-
     try:
-        with app.connection_for_write() as connection:  # none of a pool: Redis may have died since
-            return bool(app.control.ping(timeout=timeout_s, limit=1, connection=connection))
+        with current_app.connection_for_write() as connection:  # none of a pool: Redis may have died since
+            return bool(current_app.control.ping(timeout=timeout_s, limit=1, connection=connection))
     except (OperationalError, RedisError, OSError) as error:
         if settings.EMBEDDED_REDIS:
             return False

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.db import Error
 from django.utils import timezone
 
-from mobility import tasks
 from mobility.operations.models import JobRun
+from mobility.workers.schedule import CATCH_UP_EVERY_S, FORGET_EVERY_S, LEDGER_EVERY_S
 
 # A good run is noted at most that often: the sweep runs every few seconds on every worker.
 NOTED_EVERY: Final = timedelta(seconds=30)
@@ -23,13 +23,13 @@ _noted: dict[str, datetime] = {}
 def jobs() -> dict[str, int]:
     """Jobs of this zone by name, with the seconds between two runs; NOT_PLANNED: now and then only."""
     every = {
-        "forget_old_views": tasks.FORGET_EVERY_S,
-        "look_after_ledger": tasks.LEDGER_EVERY_S,
+        "forget_old_views": FORGET_EVERY_S,
+        "look_after_ledger": LEDGER_EVERY_S,
         "look_for_alerts": settings.MOBILITY_ALERT_EVERY_S,
     }
     if settings.HAS_VAULT:
         every["sweep"] = settings.MOBILITY_SWEEP_S
-        every["catch_up"] = tasks.CATCH_UP_EVERY_S if settings.HANDS_OVER else NOT_PLANNED
+        every["catch_up"] = CATCH_UP_EVERY_S if settings.HANDS_OVER else NOT_PLANNED
     if settings.HANDS_OVER:
         every["hand_over"] = settings.MOBILITY_HANDOVER_RETRY_S
     return every

@@ -17,7 +17,7 @@ from mobility.operations.alerts.channels import channels
 from mobility.operations.alerts.sending import runbook_of
 from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.jobs import NOT_PLANNED, jobs
-from mobility.operations.models import Alert, Backup, JobRun, WorkerSign
+from mobility.operations.models import Alert, Backup, JobRun
 from mobility.operations.probes import UNREACHABLE, look_lately, worst
 from mobility.operations.probes.workers import signs
 from mobility.operations.texts import (
@@ -31,6 +31,7 @@ from mobility.operations.texts import (
     subject_words,
     words,
 )
+from mobility.workers.models import WorkerSign
 from mobility.workers.signs import SILENT_S
 from reports.base.formats import MISSING, number
 

@@ -34,7 +34,7 @@ from mobility.batches.publication.day_transitions import waiting_nights
 from mobility.batches.publication.publishing import publish, send_missing
 from mobility.batches.publication.receipts import record_closed
 from mobility.batches.queries import study_head
-from mobility.operations.backup.queries import escrow_days
+from mobility.plans.escrows import escrow_days
 from mobility.vault.compaction import compact
 from mobility.vault.keystore import keystore
 from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun

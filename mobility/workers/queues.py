@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 import redis
+from celery import current_app
 from django.conf import settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -33,9 +34,7 @@ def client() -> redis.Redis:
 
 def queue_names() -> list[str]:
     """Queues that workers of this zone are to fetch from."""
-    from mobility.celery import app
-
-    return sorted(app.amqp.queues)
+    return sorted(current_app.amqp.queues)
 
 
 def ping() -> float:

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import Error, connections
 from django.utils import timezone
 
-from mobility.operations.models import WorkerSign
+from mobility.workers.models import WorkerSign
 from reports.base.version import software
 
 EVERY_S: Final = 10

@@ -4,6 +4,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 
+from reports.accounts.access_models import SavedView
 from reports.studies.models import Indicator, Study
 from reports.studies.policies import (
     EXPORTERS,
@@ -49,3 +50,8 @@ def indicator_or_404(slug: str, *, among: list[Indicator]) -> Indicator:
         if indicator.slug == slug:
             return indicator
     raise Http404
+
+
+def saved_views_of(user: User) -> QuerySet[SavedView]:
+    """Views that a person has kept, by name."""
+    return SavedView.objects.filter(owner=user)

@@ -9,9 +9,9 @@ from django.utils.translation import gettext
 
 from reports.accounts.models import find_account
 from reports.accounts.names import name_problem, normalised
+from reports.accounts.sessions import end_sessions
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind
-from reports.sharing.deactivated import end_sessions
 from reports.studies.policies import Role, roles_of
 
 PASSWORD_BYTES = 12

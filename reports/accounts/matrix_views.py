@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from reports.accounts.matrix import Account, Matrix, access_matrix
 from reports.accounts.texts import ROLE_MEANINGS, ROLE_WORDS, role_words
-from reports.exports.records import CONTENT_TYPES, csv_text
+from reports.base.csv_texts import csv_text
 from reports.studies.models import Study
 from reports.studies.policies import OVERSEERS, require_role
 
@@ -52,7 +52,9 @@ def matrix_file(request: HttpRequest) -> HttpResponse:
     found = access_matrix(_asked(Study.objects.order_by("slug"), request.GET.get("study", "")))
     text = csv_text(COLUMNS, _records(found))
     disposition = f'attachment; filename="who-can-see-what-{datetime.now(UTC):%Y-%m-%d}.csv"'
-    return HttpResponse(text, content_type=CONTENT_TYPES["csv"], headers={"Content-Disposition": disposition})
+    return HttpResponse(
+        text, content_type="text/csv; charset=utf-8", headers={"Content-Disposition": disposition}
+    )
 
 
 def _asked(studies: QuerySet[Study], slug: str) -> QuerySet[Study]:

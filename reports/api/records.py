@@ -7,19 +7,12 @@ from ldp.estimation.noisy_estimators import NoisyTotal
 from reports.estimates.coverage import DayCoverage, coverage_of
 from reports.estimates.models import DayNote
 from reports.estimates.noise import noisy_first_time, noisy_window
-from reports.estimates.queries import (
-    Counts,
-    StudySummary,
-    Window,
-    current_plan,
-    has_unions,
-    windows_of,
-    windows_of_indicator,
-)
+from reports.estimates.queries import Counts, StudySummary, Window, windows_of, windows_of_indicator
 from reports.estimates.small_cells import ShownVisitors
 from reports.privacy.statement.document import plan_facts, study_facts
 from reports.studies.models import Indicator, Study
 from reports.studies.plan_models import Plan
+from reports.studies.queries import current_plan, has_unions
 
 
 def study_line(summary: StudySummary) -> dict[str, Any]:

@@ -26,10 +26,9 @@ from reports.api.document import DocumentedApi
 from reports.api.places import located_window, page_of_squares
 from reports.api.records import indicator_record, outages_of, study_line, study_record, visitors_record
 from reports.base.problems import ProblemError
-from reports.estimates.fingerprints import state_of, state_of_places
+from reports.estimates.fingerprints import state_of
 from reports.estimates.queries import (
     Window,
-    current_plan,
     indicator_reports,
     single_days_of,
     study_summaries,
@@ -40,9 +39,11 @@ from reports.estimates.queries import (
     windows_of_indicator,
 )
 from reports.exports.places.selection import select_places, zones_document
+from reports.maps.actions import state_of_places
 from reports.privacy.composition import composition_facts
 from reports.privacy.statement.document import privacy_statement
 from reports.studies.models import Indicator, Study
+from reports.studies.queries import current_plan
 
 PAGE = 50
 PAGE_MAX = 200

@@ -3,7 +3,7 @@
 Thousands are apart by a narrow space in every language; the decimal sign is that of the reader's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import date
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
@@ -13,12 +13,8 @@ from typing import TypeVarTuple
 from django.utils.formats import date_format, get_format
 from django.utils.translation import get_language, gettext, ngettext, pgettext
 
-from ldp import FakedChannel, GrrChannel, PlanSpec
 from ldp.estimation.noisy_estimators import NoisyTotal
-from ldp.privacy.plans import ReportChannel
-from reports.base.status import WIDEST_INTERVAL, Status
-from reports.estimates.queries import Estimate, WindowReport
-from reports.studies.models import Study
+from reports.base.status import Status
 
 SPACE = "\u202f"  # narrow, and no line break
 MINUS = "\u2212"
@@ -108,16 +104,6 @@ def number_range(low: float | None, high: float | None) -> str:
     return gettext("%(low)s to %(high)s") % {"low": number(low), "high": number(high)}
 
 
-def share_range(estimate: Estimate) -> str:
-    """Both bounds of a share."""
-    return percent_range(estimate.ci_low, estimate.ci_high)
-
-
-def visitors_range(estimate: Estimate) -> str:
-    """Both bounds of a number of visitors."""
-    return number_range(estimate.visitors_ci_low, estimate.visitors_ci_high)
-
-
 def epsilon(value: Decimal | Fraction | float, *, decimals: int = 4) -> str:
     """Rounded up, so that no text promises more than is kept; without trailing zeros."""
     step = Fraction(1, 10**decimals)
@@ -134,26 +120,6 @@ def odds(epsilon_value: Decimal) -> str:
     if ratio < 100:
         return with_decimal_sign(f"{ratio.quantize(Decimal('0.01'), rounding=ROUND_CEILING)}")
     return number(int(ratio.to_integral_value(rounding=ROUND_CEILING)))
-
-
-def plan_words(spec: PlanSpec) -> str:
-    """What a plan's mechanism does, in plain words."""
-    sentences = (_who_answers(spec), _how(spec), _what_fakes_hide(spec))
-    return " ".join(sentence for sentence in sentences if sentence)
-
-
-def answer_words(channel: ReportChannel) -> str:
-    """What a report says of a true category, in plain words."""
-    answer = channel.answer if isinstance(channel, FakedChannel) else channel
-    values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
-    if isinstance(answer, GrrChannel):
-        text = gettext("True in %(kept)s of cases; each other category takes its place in %(other)s.")
-    else:
-        text = gettext("Marks the true category in %(kept)s of cases, and each other category in %(other)s.")
-    if isinstance(channel, FakedChannel):
-        text += " " + gettext("Only %(share)s of the reports are answers; the others are made up.")
-        values["share"] = percent(float(channel.share))
-    return text % values
 
 
 @_remembered
@@ -208,76 +174,6 @@ def status_sign(status: str) -> str:
     return signs.get(Status(status), "")
 
 
-def status_reason(status: str, study: Study) -> str:
-    """A sentence that explains a blank."""
-    reasons = {
-        Status.NOT_RELIABLE: gettext(
-            "The 95 %% interval spans more than %(width)s points: it cannot tell a quarter from three "
-            "quarters. The interval is shown, the estimate is not."
-        ),
-        Status.NOT_COLLECTED: gettext("There is no data of these days, or no answer: this is not zero."),
-        Status.SUPPRESSED: gettext(
-            "This study does not show windows with fewer than %(small_cell)d visitors, nor figures made of "
-            "so few. Differences of windows that are shown can still reveal such small numbers. That is a "
-            "policy of the study, not a part of its privacy promise, which needs no such rule."
-        ),
-        Status.OUTAGE: gettext("The source failed on these days: what there is of them is not to be read."),
-    }
-    text = reasons.get(Status(status), "")
-    return text and text % {"width": round(WIDEST_INTERVAL * 100), "small_cell": study.small_cell}
-
-
-def report_summary(report: WindowReport) -> str:
-    """One or two sentences that say what a chart shows."""
-    if report.status == Status.NOT_RELIABLE and report.estimates[0].frequency is None:
-        return gettext(
-            "Not reliable: so few people answered, if any, that the counts could be presence noise alone. "
-            "Choose more days."
-        )
-    if report.status != Status.OK:
-        words = {
-            "name": _capital(status_word(report.status)),
-            "figure": status_reason(report.status, report.study),
-        }
-        return gettext("%(name)s: %(figure)s") % words
-    # All estimates of a report have its status: none that could be larger is left out.
-    largest, *others = sorted(report.estimates, key=lambda estimate: -(estimate.frequency or 0.0))
-    share = largest.frequency or 0.0
-    if share <= 0 or (share > 1 and (largest.ci_low or 0.0) <= 0):
-        text = gettext(
-            "Of %(visitors)s it cannot be told in which category most are: the noise is too large."
-        )
-        return text % {"visitors": _visitors_of(report)}
-    text = gettext(
-        "Of %(visitors)s, an estimated %(share)s (95 %% interval %(range)s) are in the largest category, "
-        "%(category)s."
-    ) % {
-        "visitors": _visitors_of(report),
-        "share": percent(largest.frequency),
-        "range": share_range(largest),
-        "category": largest.category,
-    }
-    beyond = (
-        gettext("The noise can push an estimate above 100 %; read it as a large share.") if share > 1 else ""
-    )
-    return " ".join(filter(None, (text, beyond, _runner_up(others))))
-
-
-def visitors_title(study: Study) -> str:
-    """What a total is called: beside scaled visitors of categories, that it is not one of them."""
-    is_whole = study.market_share == 1
-    if study.presence is not None:
-        return gettext("Visitors (noisy)") if is_whole else gettext("Visitors (noisy, not scaled)")
-    if is_whole:
-        return gettext("Visitors (exact)")
-    return gettext("Visitors (exact, not scaled)")
-
-
-def reports_title(study: Study) -> str:
-    """What a number of answers is called."""
-    return gettext("Reports (exact)") if study.presence is None else gettext("Reports (noisy)")
-
-
 def counted(value: int | None) -> str:
     """A count, which presence noise alone can make negative: nobody is there less than not at all."""
     return number(None if value is None else max(value, 0))
@@ -293,108 +189,5 @@ def noisy_range(total: NoisyTotal) -> str:
     return number_range(max(total.ci_low, 0), max(total.ci_high, 0))
 
 
-def _visitors_of(report: WindowReport) -> str:
-    """Whose shares a report gives: as many as all categories together, and how many of them were counted."""
-    if report.study.market_share == 1:
-        if report.noisy_visitors is not None:
-            return gettext("about %(number)s visitors") % {"number": noisy_number(report.noisy_visitors)}
-        return gettext("%(number)s visitors") % {"number": number(report.n_visitors)}
-    return gettext(
-        "an estimated %(scaled)s visitors (%(seen)s seen by the network, market share %(share)s)"
-    ) % {
-        "scaled": number(report.scale),
-        "seen": number(report.n_visitors),
-        "share": percent(float(report.study.market_share)),
-    }
-
-
-def _runner_up(others: Sequence[Estimate]) -> str:
-    """The second largest of all categories, where it surely has somebody; `others` are in order."""
-    if not others or (others[0].ci_low or 0.0) <= 0:
-        return ""
-    return gettext("The next one is %(category)s with %(share)s (%(range)s).") % {
-        "category": others[0].category,
-        "share": percent(others[0].frequency),
-        "range": share_range(others[0]),
-    }
-
-
-def visitor_rule(study: Study) -> str:
-    """Who counts as a visitor."""
-    return gettext(
-        "Present on a day: at least %(minutes)d minutes between the first and the last event inside the "
-        "area, from %(start)s to %(end)s, local time (%(timezone)s)."
-    ) % {
-        "minutes": study.visitor_min_minutes,
-        "start": study.visitor_from.strftime("%H:%M"),
-        "end": study.visitor_to.strftime("%H:%M"),
-        "timezone": study.timezone,
-    }
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _tenths(value: float) -> str:
     return decimal(value * 100, decimals=1)
-
-
-def _who_answers(spec: PlanSpec) -> str:
-    if not spec.is_sampled and not spec.has_fakes:
-        return gettext(
-            "Each person answers all %(d)d indicators, which share the epsilon of the plan equally."
-        ) % {"d": spec.d}
-    if spec.d == 1:
-        return gettext("Each person answers the one indicator.")
-    if spec.is_sampled and spec.shares is not None:
-        return gettext(
-            "Each person answers one of the %(d)d indicators, drawn at random once for the whole study; some "
-            "indicators are drawn more often than others."
-        ) % {"d": spec.d}
-    if spec.is_sampled:
-        return gettext(
-            "Each person answers one of the %(d)d indicators, drawn at random once for the whole study."
-        ) % {"d": spec.d}
-    return gettext(
-        "Each person answers one of the %(d)d indicators, drawn at random once for the whole study, and "
-        "sends made-up reports on the others, drawn without looking at the values."
-    ) % {"d": spec.d}
-
-
-def _how(spec: PlanSpec) -> str:
-    if spec.mechanism == "spl-grr":
-        return gettext(
-            "Every answer is randomised (GRR) and then kept: the same value never gets a second answer."
-        )
-    if spec.mechanism.endswith("-adp"):
-        return gettext(
-            "For each indicator the more exact of two methods is used (ADP): the answer is a category that "
-            "may be replaced by another at random (GRR), or one mark per category, each drawn at random "
-            "(unary encoding, OUE). It is then kept: the same value never gets a second answer."
-        )
-    if spec.mechanism.endswith("-grr"):
-        return gettext(
-            "The answer is randomised (GRR) and then kept: the same value never gets a second answer."
-        )
-    return gettext(
-        "The answer is one mark per category, each drawn at random (unary encoding, OUE), and then kept: the "
-        "same value never gets a second answer."
-    )
-
-
-def _what_fakes_hide(spec: PlanSpec) -> str:
-    if not spec.has_fakes or spec.d == 1:
-        return ""
-    if spec.unit == "attribute":
-        return gettext(
-            "Nobody sees which report is the answer (RS+FD). That hides a single value from those who know "
-            "all others, so that answers can be more exact; it does not hide all values of a person "
-            "together, which lose more than is promised for one. If values go together, as age and lifestyle "
-            "do, the larger loss is what counts."
-        )
-    return gettext(
-        "The reports do not say which of them is the answer (RS+FD). For all values of a person together, "
-        "which this plan is about, that hides nothing: without made-up reports (smp), the same promise gives "
-        "more exact estimates."
-    )

@@ -8,6 +8,7 @@ from ldp.estimation.windows import Quantity
 from reports.base import formats as wording
 from reports.base.status import Status
 from reports.compare.queries import Comparison, Kind, NotComparableError, Reason, Row, Value, Verdict
+from reports.studies import texts as studies_texts
 
 
 def amount(value: float | None, of: Quantity) -> str:
@@ -151,7 +152,7 @@ def not_comparable(error: NotComparableError) -> str:
         report = error.report
         title = wording.window_title(report.first_date, report.last_date)
         status = wording.status_word(report.status)
-        reason = wording.status_reason(report.status, report.study)
+        reason = studies_texts.status_reason(report.status, report.study)
         return gettext("%(days)s: %(status)s. %(reason)s Choose other days.") % {
             "days": title,
             "status": status,

@@ -26,10 +26,11 @@ from reports.compare.query import (
     measure_of,
     name_of,
 )
+from reports.estimates.page import page_context
 from reports.estimates.picker import window_query
-from reports.estimates.queries import UnionNotAvailableError, Window, WindowError, has_unions
-from reports.pages.indicator import page_context
+from reports.estimates.queries import UnionNotAvailableError, Window, WindowError
 from reports.studies.models import Indicator, Study
+from reports.studies.queries import has_unions
 
 
 @require_safe

@@ -8,7 +8,6 @@ from ldp import Certificate, PlanSpec
 from ldp.privacy.attacker import guess_success, known_day_success, largest_success
 from reports.base import formats as wording
 from reports.dpia.parts import Section, Table
-from reports.estimates.queries import current_plan
 from reports.privacy.budget.spending import BudgetLine, standing
 from reports.privacy.budget.texts import span_words, spent_words, unit_words
 from reports.privacy.composition import studies_of
@@ -16,8 +15,10 @@ from reports.privacy.days_texts import repeated, two_categories
 from reports.privacy.location_texts import noise_words
 from reports.privacy.statement.document import certified, not_protected
 from reports.privacy.statement.locations import location_protection
+from reports.studies import texts as studies_texts
 from reports.studies.grant_models import today
 from reports.studies.models import Study
+from reports.studies.queries import current_plan
 
 
 def assessment(study: Study) -> tuple[Section, ...]:
@@ -47,7 +48,7 @@ def _description(study: Study, spec: PlanSpec) -> Section:
     return Section(
         title=gettext("Systematic description"),
         article="35 (7) a",
-        paragraphs=(wording.plan_words(spec),),
+        paragraphs=(studies_texts.plan_words(spec),),
         points=(
             gettext("An operator sends an extract: encrypted from its first byte under a key of its own."),
             gettext(

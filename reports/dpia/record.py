@@ -9,6 +9,7 @@ from reports.accounts.texts import ROLE_WORDS
 from reports.base import formats as wording
 from reports.dpia.parts import Section, Table
 from reports.privacy.retention import retention
+from reports.studies import texts as studies_texts
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.policies import Role, is_open_to, roles_of
 
@@ -51,7 +52,7 @@ def _purposes(study: Study) -> Section:
                 "per union of consecutive days, each with its error. Days of the study: %(days)s."
             )
             % {"days": window},
-            wording.visitor_rule(study),
+            studies_texts.visitor_rule(study),
         ),
         points=tuple(
             gettext("%(name)s: %(n)d categories") % {"name": indicator.name, "n": len(indicator.categories)}

@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 
 from reports.base import formats as wording
 from reports.base.status import Status
+from reports.estimates import texts as estimates_texts
 from reports.estimates.coverage import DayCoverage
 from reports.estimates.options import ReportOptions, ordered, shown_value
 from reports.estimates.queries import Estimate, WindowReport
@@ -328,7 +329,7 @@ def _bar_range(bars: Sequence[_Bar]) -> list[float]:
 def _hover(estimate: Estimate) -> str:
     share = _figure_or_blank(estimate)
     interval = wording.percent_range(estimate.ci_low, estimate.ci_high)
-    visitors = gettext("%(number)s visitors") % {"number": wording.visitors_range(estimate)}
+    visitors = gettext("%(number)s visitors") % {"number": estimates_texts.visitors_range(estimate)}
     if estimate.status == Status.OK:
         visitors = gettext("%(number)s visitors") % {"number": wording.number(estimate.visitors)}
     # No <b>: Plotly writes it as a style attribute, which the content policy refuses.

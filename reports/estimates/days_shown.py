@@ -6,8 +6,9 @@ from django.http import QueryDict
 
 from reports.estimates import charts
 from reports.estimates.options import DaysOptions
-from reports.estimates.queries import Window, WindowReport, has_unions, single_days_of
+from reports.estimates.queries import Window, WindowReport, single_days_of
 from reports.studies.models import Indicator
+from reports.studies.queries import has_unions
 
 
 def windows_shown(indicator: Indicator, *, options: DaysOptions) -> list[Window]:

@@ -8,8 +8,6 @@ from django.db.models import Count, Max
 
 from reports.base.version import software
 from reports.estimates.models import DayNote
-from reports.estimates.queries import Window
-from reports.maps.models import DensityMap
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan
 from reports.studies.tally_models import Publication
@@ -31,12 +29,6 @@ def state_of(studies: Sequence[Study]) -> list[object]:
             .values_list("study", "n", "newest", "at")
         ),
     ]
-
-
-def state_of_places(study: Study, window: Window) -> list[object]:
-    """How far the deconvolved map is, and of which counts."""
-    rows = DensityMap.objects.filter(study=study, first_day=window.first_day, last_day=window.last_day)
-    return list(rows.values_list("fingerprint", "state"))
 
 
 def fingerprint_of(study: Study, *more: object) -> str:

@@ -4,9 +4,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ldp import IndicatorSpec, PlanSpec
 from ldp.estimation.windows import IndicatorTallies
 from ldp.privacy.plans import ReportChannel
@@ -14,9 +11,8 @@ from reports.estimates.models import DayNote
 from reports.estimates.noise import AnswerNoise, answer_noise
 from reports.studies.models import Indicator
 from reports.studies.plan_models import Plan
-from reports.studies.tally_models import Tally, VisitorTally
-
-Counts = NDArray[np.int64]
+from reports.studies.queries import Counts, counts_of, visitors_of
+from reports.studies.tally_models import Tally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +65,8 @@ def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> 
         channel=plan.channel(index),
         is_unary=plan.is_unary(index),
         has_fakes=plan.has_fakes,
-        counts=_array(tally.counts, shape=(spec.domain_size, *square)),
-        n_reports=_array(tally.n_reports, shape=square),
+        counts=counts_of(tally.counts, shape=(spec.domain_size, *square)),
+        n_reports=counts_of(tally.n_reports, shape=square),
         visitors=visitors_of(tally.plan.study.visitor_tally),
         notes=tuple(notes),
         noise=answer_noise(plan, tally.plan.study),
@@ -87,12 +83,3 @@ def tallies_of(loaded: Loaded) -> IndicatorTallies:
         channel=loaded.channel,
         small_cell=loaded.indicator.study.small_cell,
     )
-
-
-def visitors_of(tally: VisitorTally) -> Counts:
-    """Visitors of every gap cell; int64 of shape (days + 1, days + 1)."""
-    return _array(tally.counts, shape=(tally.study.days + 1, tally.study.days + 1))
-
-
-def _array(blob: bytes | memoryview, *, shape: tuple[int, ...]) -> Counts:
-    return np.frombuffer(blob, "<i8").reshape(shape).astype(np.int64)

@@ -11,15 +11,9 @@ from django.utils.translation import gettext
 from reports.base import formats as wording
 from reports.base.status import Status
 from reports.estimates.options import ReportOptions
-from reports.estimates.queries import (
-    Counts,
-    Window,
-    WindowError,
-    has_unions,
-    shown_visitors,
-    window_from_dates,
-)
+from reports.estimates.queries import Counts, Window, WindowError, shown_visitors, window_from_dates
 from reports.studies.models import Indicator, Study
+from reports.studies.queries import has_unions
 
 MAX_TRIANGLE_DAYS = 14  # a wider table is no help
 DEFAULT_OPTIONS = ReportOptions()

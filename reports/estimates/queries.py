@@ -13,11 +13,12 @@ from ldp import all_unions, pure_frequencies, union
 from ldp.estimation.noisy_estimators import NoisyTotal
 from ldp.estimation.windows import IndicatorTallies
 from reports.base.status import Status, estimates_status, is_suppressed, window_status
-from reports.estimates.loading import Loaded, load, tallies_of, visitors_of
+from reports.estimates.loading import Loaded, load, tallies_of
 from reports.estimates.models import DayNote
 from reports.estimates.noise import Figures
 from reports.studies.models import Indicator, Study
 from reports.studies.plan_models import Plan
+from reports.studies.queries import has_unions, visitors_of
 from reports.studies.tally_models import VisitorTally
 
 LEVEL = 0.95  # of every interval
@@ -113,11 +114,6 @@ def single_days_of(study: Study) -> list[Window]:
     return [Window(day, day) for day in range(1, study.days + 1)]
 
 
-def has_unions(indicator: Indicator) -> bool:
-    """Whether a union of several days can be counted: everyone who answers does so on each present day."""
-    return indicator.kind == Indicator.Kind.STATIC or indicator.max_values in (None, indicator.study.days)
-
-
 def windows_of_indicator(indicator: Indicator) -> list[Window]:
     """Windows in which the indicator can be estimated."""
     return windows_of(indicator.study) if has_unions(indicator) else single_days_of(indicator.study)
@@ -186,11 +182,6 @@ def visitor_unions(study: Study) -> Counts:
 def unions_of(tally: VisitorTally) -> Counts:
     """As `visitor_unions`, of a tally that was read already."""
     return all_unions(visitors_of(tally))
-
-
-def current_plan(study: Study) -> Plan:
-    """The plan in force: the newest version."""
-    return study.plans.order_by("-version")[:1].get()
 
 
 def window_report(indicator: Indicator, window: Window) -> WindowReport:

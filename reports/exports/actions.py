@@ -13,17 +13,19 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
+from celery import current_app
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone, translation
 
 from reports.base.outages import AWAY
-from reports.estimates.fingerprints import fingerprint_of, state_of_places
+from reports.estimates.fingerprints import fingerprint_of
 from reports.estimates.queries import WindowError
 from reports.exports.errors import ExportError
 from reports.exports.models import ExportFile
 from reports.exports.recipes import BUNDLE, Recipe, write
+from reports.maps.actions import state_of_places
 from reports.privacy.composition import composition_facts
 from reports.studies.models import Study
 
@@ -195,8 +197,7 @@ def _forget_oldest(study: Study) -> None:
 
 def _send(row: ExportFile) -> None:
     """Ask a worker; where the broker is away, whoever waits asks again."""
-    from reports.tasks import make_export
-
+    make_export = current_app.tasks["reports.tasks.make_export"]
     transaction.on_commit(partial(make_export.delay, row.pk), robust=True)
 
 

@@ -19,12 +19,13 @@ from django.utils.translation import gettext
 from reports.base import status
 from reports.base.version import software
 from reports.estimates.models import DayNote
-from reports.estimates.queries import LEVEL, Counts, WindowReport, current_plan, has_unions, visitor_unions
+from reports.estimates.queries import LEVEL, Counts, WindowReport, visitor_unions
 from reports.exports.errors import ExportError
 from reports.exports.records import to_json
 from reports.exports.selection import select_study
 from reports.privacy.statement.document import privacy_statement
 from reports.studies.models import Study
+from reports.studies.queries import current_plan, has_unions
 from reports.studies.tally_models import Tally
 
 # What `ldp.privacy.plans`, `ldp.estimation.estimators` and `ldp.estimation.unions` import: numpy and the

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext
 
-from reports.base import formats as wording
 from reports.base.version import software
 from reports.estimates.noise import VisitorNoise, visitor_noise
 from reports.estimates.queries import LEVEL
 from reports.exports.selection import Selection
 from reports.privacy.statement.document import certified
+from reports.studies import texts as studies_texts
 from reports.studies.models import Study
 
 
@@ -63,7 +63,7 @@ def _study_facts(selection: Selection) -> list[Fact]:
             value=f"{selection.first_date.isoformat()}/{selection.last_date.isoformat()}",
         ),
         Fact(name="timezone", label=gettext("Time zone of the days"), value=study.timezone),
-        Fact(name="visitor_rule", label=gettext("Who counts"), value=wording.visitor_rule(study)),
+        Fact(name="visitor_rule", label=gettext("Who counts"), value=studies_texts.visitor_rule(study)),
         Fact(name="market_share", label=gettext("Market share"), value=f"{share:f}"),
     ]
 

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from django.utils.translation import gettext
 
+from reports.base.csv_texts import csv_text
 from reports.estimates.queries import WindowReport
 from reports.exports.errors import ExportError
 from reports.exports.facts import facts_of, status_words
 from reports.exports.formats.columns import Kind, kind_of
-from reports.exports.records import CONTEXT_NAMES, REPORT_NAMES, csv_text, report_record
+from reports.exports.records import CONTEXT_NAMES, REPORT_NAMES, report_record
 from reports.exports.selection import Scope, Selection
 
 Record = dict[str, Any]

@@ -1,12 +1,11 @@
 """Reports as JSON and CSV: the names and the order that scripts rely on. No clock: same data, same bytes."""
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import Any
 
+from reports.base.csv_texts import csv_text
 from reports.base.version import software
 from reports.estimates.queries import LEVEL, Estimate, WindowReport
 
@@ -27,8 +26,6 @@ CONTEXT_NAMES = ("ci_level", "timezone", "software_version")  # behind all other
 NOISY_NAMES = ("n_visitors_ci_low", "n_visitors_ci_high")  # of studies with presence noise only, at the end
 FORMATS = ("json", "csv")
 CONTENT_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
-
-_STARTS_OF_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def render(reports: Iterable[WindowReport], *, file_format: str) -> str:
@@ -55,15 +52,6 @@ def to_csv(reports: Iterable[WindowReport]) -> str:
     ends = (tuple(_noisy_ends(report).values()) for report in found for _ in report.estimates)
     rows = ([*row, *more] for row, more in zip(flat_rows(found), ends, strict=True))
     return csv_text((*names, *NOISY_NAMES), rows)
-
-
-def csv_text(names: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Rows as CSV in which no text is a formula to a spreadsheet."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([_inert(value) for value in row] for row in rows)
-    return text.getvalue()
 
 
 def report_record(report: WindowReport) -> dict[str, Any]:
@@ -111,10 +99,3 @@ def flat_rows(reports: Iterable[WindowReport]) -> Iterator[list[Any]]:
 def _plain(value: Any) -> Any:
     """Value without the class of an enumeration."""
     return str(value) if isinstance(value, str) else value
-
-
-def _inert(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula gets an apostrophe in front; numbers stay."""
-    if isinstance(value, str) and value.startswith(_STARTS_OF_FORMULAS):
-        return f"'{value}"
-    return value

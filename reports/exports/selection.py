@@ -13,7 +13,6 @@ from reports.estimates.options import DaysOptions, ReportOptions
 from reports.estimates.queries import (
     Window,
     WindowReport,
-    has_unions,
     indicator_reports,
     reports_with_tallies,
     single_days_of,
@@ -21,6 +20,7 @@ from reports.estimates.queries import (
     window_report,
 )
 from reports.studies.models import Indicator, Study
+from reports.studies.queries import has_unions
 
 _AS_IT_IS = ReportOptions()
 _EACH_DAY = DaysOptions()

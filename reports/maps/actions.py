@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
+from celery import current_app
 from django.db import transaction
 from django.utils import timezone
 
@@ -40,8 +41,7 @@ def ask_for_maps(study: Study, windows: Sequence[Window]) -> int:
     -------
     int : how many were asked for
     """
-    from reports.tasks import compute_density
-
+    compute_density = current_app.tasks["reports.tasks.compute_density"]
     area = Area.objects.select_for_update().get(study=study)
     asked = 0
     for each in location_windows(study, windows):
@@ -171,3 +171,9 @@ def _zones(
         for place in range(n_zones + 1)
     ]
     return {"zones": rows, "no_zone": outside if is_outside.any() else None}
+
+
+def state_of_places(study: Study, window: Window) -> list[object]:
+    """How far the deconvolved map is, and of which counts."""
+    rows = DensityMap.objects.filter(study=study, first_day=window.first_day, last_day=window.last_day)
+    return list(rows.values_list("fingerprint", "state"))

@@ -16,15 +16,9 @@ from reports.base.status import Status
 from reports.estimates import locations
 from reports.estimates.locations import LocationWindow
 from reports.estimates.options import CHOICES, ReportOptions
+from reports.estimates.page import missing_days, weekdays
 from reports.estimates.picker import build_picker, requested_window, window_query
-from reports.estimates.queries import (
-    Window,
-    WindowError,
-    WindowReport,
-    current_plan,
-    study_reports,
-    visitor_unions,
-)
+from reports.estimates.queries import Window, WindowError, WindowReport, study_reports, visitor_unions
 from reports.estimates.switches import switches
 from reports.maps import actions as densities
 from reports.maps import density
@@ -33,12 +27,13 @@ from reports.maps import zones as maps
 from reports.maps.models import DensityMap
 from reports.maps.scale import Scale
 from reports.maps.shapes import AreaShapes, area_shapes
-from reports.pages.indicator import missing_days, weekdays
 from reports.privacy.location_texts import noise_words
 from reports.privacy.statement.document import certified
 from reports.privacy.statement.locations import location_protection
+from reports.studies import texts as studies_texts
 from reports.studies.geography.stored import GridMap
 from reports.studies.models import Area, Indicator, Study
+from reports.studies.queries import current_plan
 
 
 @require_safe
@@ -187,7 +182,7 @@ def _map(study: Study, spec: LocationSpec, window: Window, *, options: ReportOpt
     found = locations.location_windows(study, [window, *of_scale])
     this, days = found[0], [each for each in found[1:] if each.window.days == 1]
     if this.status != Status.OK:
-        return {"state": str(this.status), "reason": wording.status_reason(this.status, study)}
+        return {"state": str(this.status), "reason": studies_texts.status_reason(this.status, study)}
     (kept, *of_days) = densities.kept_maps(area, [this, *days])
     scale = density.density_scale(found[1:], options=options)
     shapes = area_shapes(area)

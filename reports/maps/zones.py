@@ -14,10 +14,11 @@ from reports.base import formats as wording
 from reports.base.status import Status
 from reports.estimates.options import ReportOptions, shown_value
 from reports.estimates.picker import window_query
-from reports.estimates.queries import Estimate, Window, WindowReport, has_unions, single_days_of
+from reports.estimates.queries import Estimate, Window, WindowReport, single_days_of
 from reports.maps.scale import NOT_ASKED, NOT_READ, Scale, fixed_scale, values_of
 from reports.maps.shapes import AreaShapes
 from reports.studies.models import Area, Indicator
+from reports.studies.queries import has_unions
 
 MapDocument = dict[str, Any]
 

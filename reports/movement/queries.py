@@ -32,10 +32,11 @@ from ldp.estimation.windows import Window as Days
 from reports.base.status import Status, estimates_status
 from reports.estimates.coverage import DayCoverage, coverage_of
 from reports.estimates.derived import KeyFigures, key_figures
-from reports.estimates.queries import LEVEL, Window, WindowError, has_unions, reports_with_tallies
+from reports.estimates.queries import LEVEL, Window, WindowError, reports_with_tallies
 from reports.estimates.small_cells import ShownVisitors
 from reports.movement.figures import OF_A_DAY, DayTotals, Derived, Movement, Point, Show
 from reports.studies.models import Indicator
+from reports.studies.queries import has_unions
 
 # A daily indicator counts the value of the first day in a window: who comes has one, who leaves has none.
 _OF_DAILY: Final = (Show.ARRIVALS, Show.RETURNING, Show.WINDOW)

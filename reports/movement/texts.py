@@ -7,9 +7,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from reports.base import formats as wording
-from reports.estimates.queries import has_unions
 from reports.movement.figures import OF_A_DAY, Derived, Movement, Point, Show, Unit
 from reports.studies.models import Indicator
+from reports.studies.queries import has_unions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,15 +11,16 @@ from reports.accounts.access import indicator_or_404, readers_only, study_or_404
 from reports.base import formats as wording
 from reports.estimates.charts import MAX_LINES
 from reports.estimates.days_shown import asked_categories
-from reports.estimates.queries import WindowError, current_plan
+from reports.estimates.page import page_context
+from reports.estimates.queries import WindowError
 from reports.movement import charts as charts_movement
 from reports.movement import texts as words
 from reports.movement.figures import OF_A_DAY, Movement, Show, Unit
 from reports.movement.queries import NoisyTotalsError, movement
 from reports.movement.query import Asked, asked_of
-from reports.pages.indicator import page_context
 from reports.privacy.statement.document import protections
 from reports.studies.models import Indicator
+from reports.studies.queries import current_plan
 
 MAX_CELLS = 1000  # of the table; with more categories and days it has those of the chart only
 

@@ -15,10 +15,11 @@ from reports.base.status import Status
 from reports.estimates import charts
 from reports.estimates.days_shown import asked_categories, max_shown, shown_categories, windows_shown
 from reports.estimates.options import DAYS_CHOICES, DaysOptions
-from reports.estimates.queries import Estimate, WindowReport, has_unions, indicator_reports
+from reports.estimates.page import page_context
+from reports.estimates.queries import Estimate, WindowReport, indicator_reports
 from reports.estimates.switches import Switch, switches
-from reports.pages.indicator import page_context
 from reports.privacy.statement.document import protections
+from reports.studies.queries import has_unions
 
 CELLS_SHOWN = 1500  # of the table: with 62 days and 100 categories all of them weigh half a megabyte
 LEAST_ROWS = 10

@@ -5,9 +5,8 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from reports.accounts.access import account, readable
+from reports.accounts.access import account, readable, saved_views_of
 from reports.estimates.coverage import study_overviews
-from reports.sharing.actions import saved_views_of
 from reports.studies import policies
 from reports.studies.policies import READERS
 

@@ -6,7 +6,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 from django.utils.translation import gettext
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
@@ -16,8 +15,10 @@ from reports.accounts.access import indicator_or_404, readers_only, study_or_404
 from reports.base import formats as wording
 from reports.base.status import WIDE_INTERVAL, Status
 from reports.estimates import charts
+from reports.estimates import texts as estimates_texts
 from reports.estimates.noise import has_totals
 from reports.estimates.options import CHOICES, ReportOptions, ordered
+from reports.estimates.page import missing_days, page_context
 from reports.estimates.picker import build_picker, requested_window, window_query
 from reports.estimates.queries import (
     Counts,
@@ -25,7 +26,6 @@ from reports.estimates.queries import (
     Window,
     WindowError,
     WindowReport,
-    has_unions,
     visitor_unions,
     window_report,
 )
@@ -33,7 +33,9 @@ from reports.estimates.switches import Switch, switches
 from reports.maps import zones as maps
 from reports.maps.views import map_context
 from reports.privacy.statement.document import protections
-from reports.studies.models import Indicator, Study
+from reports.studies import texts as studies_texts
+from reports.studies.models import Indicator
+from reports.studies.queries import has_unions
 
 
 @require_safe
@@ -55,25 +57,6 @@ def indicator(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
         return render(request, "estimates/indicator.html", context, status=400)
     context |= window_context(found, window, visitors=visitors, options=options)
     return render(request, "estimates/indicator.html", context)
-
-
-def page_context(study: Study, *, indicators: list[Indicator], indicator: Indicator) -> dict[str, Any]:
-    """What pages about an indicator share."""
-    return {
-        "study": study,
-        "indicators": indicators,
-        "indicator": indicator,
-        "weekdays": weekdays(),
-        "crumbs": [
-            (gettext("Studies"), reverse("reports:studies")),
-            (study.name, reverse("reports:study", args=[study.slug])),
-        ],
-    }
-
-
-def weekdays() -> list[tuple[str, str]]:
-    """Days of the week from Monday on, short and long."""
-    return [(str(WEEKDAYS_ABBR[weekday]), str(WEEKDAYS[weekday])) for weekday in range(7)]
 
 
 def window_context(
@@ -116,10 +99,10 @@ def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, A
     return {
         "protection": protections(report.plan)[report.indicator.slug],
         "spec": PlanSpec.from_json(report.plan.spec),
-        "visitor_rule": wording.visitor_rule(report.study),
+        "visitor_rule": studies_texts.visitor_rule(report.study),
         "estimates": ordered(report, options=options),
         "figure": charts.report_figure(report, options=options),
-        "summary": wording.report_summary(report),
+        "summary": estimates_texts.report_summary(report),
         "half_width": half_width,
         "has_longer_window": report.window.days < report.study.days and has_unions(report.indicator),
         "is_wide": half_width is not None
@@ -127,20 +110,6 @@ def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, A
         and report.status != Status.OUTAGE,  # too few reports are not what is wrong with it
         "is_scaled": report.study.market_share != 1,
     }
-
-
-def missing_days(study: Study, window: Window, *, visitors: Counts) -> list[str]:
-    """Days of a longer window of which there is no data, in words, a text for each run of days."""
-    days = range(window.first_day, window.last_day + 1)
-    # With presence noise a total that is 0 says nothing: a day is here when it is closed.
-    here = {day for day in days if (day <= study.noisy_through if study.presence else visitors[day, day])}
-    missing = [day for day in days if window.days > 1 and day not in here]
-    starts = [day for day in missing if day - 1 not in missing]
-    ends = [day for day in missing if day + 1 not in missing]
-    return [
-        wording.window_title(study.date_of(first), study.date_of(last))
-        for first, last in zip(starts, ends, strict=True)
-    ]
 
 
 def _shortcuts(

@@ -6,19 +6,19 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from reports.accounts.access import account, readable, readers_only, study_or_404
-from reports.base import formats as wording
+from reports.accounts.access import account, readable, readers_only, saved_views_of, study_or_404
 from reports.estimates import charts
 from reports.estimates.coverage import coverage_of, study_overviews
 from reports.estimates.derived import key_figures
 from reports.estimates.noise import has_totals, noisy_window
-from reports.estimates.queries import current_plan, shown_visitors, visitor_unions
-from reports.pages.indicator import weekdays
+from reports.estimates.page import weekdays
+from reports.estimates.queries import shown_visitors, visitor_unions
 from reports.privacy.statement.document import certified
-from reports.sharing.actions import saved_views_of
 from reports.studies import policies
+from reports.studies import texts as studies_texts
 from reports.studies.models import Area
 from reports.studies.policies import Role
+from reports.studies.queries import current_plan
 
 
 @require_safe
@@ -45,7 +45,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "spec": spec,
         "certificate": certificate,
         "indicators": list(found.indicators.all()),
-        "visitor_rule": wording.visitor_rule(found),
+        "visitor_rule": studies_texts.visitor_rule(found),
         "has_data": has_totals(found, visitors),
         "n_visitors": shown_visitors(found, int(visitors[1, found.days])),
         "noisy_visitors": noisy_window(found, visitors, first_day=1, last_day=found.days),

@@ -314,11 +314,6 @@ def save_view(*, name: str, address: str, by: User) -> SavedView:
     return view
 
 
-def saved_views_of(user: User) -> QuerySet[SavedView]:
-    """Views that a person has kept, by name."""
-    return SavedView.objects.filter(owner=user)
-
-
 def forget_views_of_study(study: Study) -> None:
     """Remove the kept views of a study's pages: they lead nowhere when it is gone."""
     SavedView.objects.filter(address__startswith=reverse("reports:study", args=[study.slug])).delete()

@@ -4,22 +4,19 @@ Letting the account in again brings none of them back: whoever held one while it
 So they end a second time then: a sign-in or a token may have been under way while the account was shut out.
 """
 
-from datetime import datetime
 from typing import Any, Final
 
-from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import User
-from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models.signals import post_save, pre_save
 from django.dispatch import receiver
 from django.utils import timezone
 
 from reports.accounts.models import AccountName
+from reports.accounts.sessions import end_sessions
 from reports.sharing.actions import revoke_all
 
 ACTOR: Final = "account disabled"  # no account has a name with a blank
-PENDING: Final = "account_login"  # of a sign-in that still waits for its second factor
 
 
 @receiver(post_save, sender=User, dispatch_uid="deactivated")
@@ -42,19 +39,3 @@ def end_everything(account: User) -> None:
     revoke_all(account, actor=ACTOR)
     end_sessions(account)
     AccountName.objects.filter(account=account).update(ended_at=timezone.now())
-
-
-def end_sessions(account: User) -> None:
-    """End the sessions of an account, and sign-ins that still wait for its second factor."""
-    theirs = [session.pk for session in Session.objects.iterator() if _is_of(account, session.get_decoded())]
-    Session.objects.filter(pk__in=theirs).delete()
-
-
-def has_ended(account: User, *, since: datetime) -> bool:
-    """Whether an account was deactivated at or after a time: what it was given before that has ended."""
-    return AccountName.objects.filter(account=account, ended_at__gte=since).exists()
-
-
-def _is_of(account: User, data: dict[str, Any]) -> bool:
-    pending = data.get(PENDING) or {}
-    return str(account.pk) in (str(data.get(SESSION_KEY)), str(pending.get("user_pk")))

@@ -7,8 +7,8 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from reports.accounts.access import account, openers_only
-from reports.sharing import actions as access
+from reports.accounts.access import account, openers_only, saved_views_of
+from reports.sharing import actions
 
 
 @require_http_methods(["GET", "POST"])
@@ -19,7 +19,7 @@ def saved(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _keep(request)
     context = {
-        "views": access.saved_views_of(user),
+        "views": saved_views_of(user),
         "crumbs": [(gettext("Studies"), reverse("reports:studies"))],
     }
     return render(request, "sharing/saved.html", context)
@@ -29,7 +29,7 @@ def saved(request: HttpRequest) -> HttpResponse:
 @openers_only
 def remove_saved(request: HttpRequest, view_id: int) -> HttpResponse:
     """Forget a kept view."""
-    view = get_object_or_404(access.saved_views_of(account(request)), pk=view_id)
+    view = get_object_or_404(saved_views_of(account(request)), pk=view_id)
     view.delete()
     messages.success(request, gettext("“%(name)s” is no longer kept.") % {"name": view.name})
     return redirect("access:saved")
@@ -38,10 +38,10 @@ def remove_saved(request: HttpRequest, view_id: int) -> HttpResponse:
 def _keep(request: HttpRequest) -> HttpResponse:
     address = request.POST.get("address", "")
     try:
-        view = access.save_view(name=request.POST.get("name", ""), address=address, by=account(request))
-    except access.AccessError as error:
+        view = actions.save_view(name=request.POST.get("name", ""), address=address, by=account(request))
+    except actions.AccessError as error:
         messages.error(request, str(error))
         # Where the form stood, but only if that is a page of this site.
-        return redirect(address if access.is_report_address(address) else "access:saved")
+        return redirect(address if actions.is_report_address(address) else "access:saved")
     messages.success(request, gettext("Kept as “%(name)s”, on the page of studies.") % {"name": view.name})
     return redirect(view.address)

@@ -41,10 +41,11 @@ from ldp.privacy.attacker import (
 from ldp.privacy.plans import Kind, Mechanism, ReportChannel
 from ldp.protocols.channels import Unit
 from reports.base.status import WIDE_INTERVAL, WIDEST_INTERVAL
-from reports.estimates.queries import current_plan, visitor_unions
+from reports.estimates.queries import visitor_unions
 from reports.privacy.days_texts import repeated
 from reports.simulator.example import example_shares
 from reports.studies.models import Study
+from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition
 
 

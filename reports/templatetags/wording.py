@@ -8,7 +8,9 @@ from django.utils.safestring import SafeString
 from ldp.estimation.noisy_estimators import NoisyTotal
 from reports.base import formats as wording
 from reports.base.status import Status
+from reports.estimates import texts as estimates_texts
 from reports.estimates.queries import Estimate, WindowReport
+from reports.studies import texts as studies_texts
 
 register = template.Library()
 for function in (
@@ -21,15 +23,15 @@ for function in (
     wording.number,
     wording.odds,
     wording.percent,
-    wording.plan_words,
+    studies_texts.plan_words,
     wording.points,
-    wording.share_range,
+    estimates_texts.share_range,
     wording.short_day,
     wording.short_month,
     wording.status_sign,
     wording.status_word,
-    wording.visitors_range,
-    wording.visitors_title,
+    estimates_texts.visitors_range,
+    studies_texts.visitors_title,
 ):
     register.filter(function)
 
@@ -46,14 +48,16 @@ def share_cell(estimate: Estimate) -> SafeString:
 
     In Python and not in a template: a page may have thousands of these.
     """
-    return _cell(estimate, figure=wording.percent(estimate.frequency), interval=wording.share_range(estimate))
+    return _cell(
+        estimate, figure=wording.percent(estimate.frequency), interval=estimates_texts.share_range(estimate)
+    )
 
 
 @register.filter
 def visitors_cell(estimate: Estimate) -> SafeString:
     """Visitors and interval, as `share_cell`."""
     return _cell(
-        estimate, figure=wording.number(estimate.visitors), interval=wording.visitors_range(estimate)
+        estimate, figure=wording.number(estimate.visitors), interval=estimates_texts.visitors_range(estimate)
     )
 
 

@@ -4,9 +4,9 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from mobility import checks
-from mobility import checks_secrets as secrets
 from mobility.base.environment import Env
+from mobility.embedded import checks
+from mobility.embedded import checks_secrets as secrets
 
 
 def ids(messages: list) -> list[str | None]:

@@ -15,9 +15,9 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from mobility import checks
 from mobility.base import timed_http
 from mobility.batches.publication import analyst_server as handover
+from mobility.embedded import checks
 from mobility.embedded.zones import refusal
 from reports.transfer.messages import SIGNATURE, digest_of, envelope_of
 from scripts import services

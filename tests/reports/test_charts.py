@@ -19,6 +19,7 @@ from reports.estimates import charts
 from reports.estimates import queries as selectors
 from reports.estimates.coverage import coverage_of
 from reports.estimates.queries import Window, WindowReport
+from reports.studies import texts as studies_texts
 from reports.studies.models import Study
 from tests.ldp.exact import make_plan
 from tests.reports import report_factory as factory
@@ -239,7 +240,7 @@ def test_ranges_and_windows_have_both_ends() -> None:
 @pytest.mark.parametrize("unit", get_args(Unit))
 @pytest.mark.parametrize("d", [1, 3])
 def test_plan_words_name_who_answers_how_and_what_is_hidden(mechanism, unit, d) -> None:
-    words = wording.plan_words(make_plan(*[("static", 20)] * d, mechanism=mechanism, unit=unit))
+    words = studies_texts.plan_words(make_plan(*[("static", 20)] * d, mechanism=mechanism, unit=unit))
     family, oracle = mechanism.split("-")
     has_fakes = family == "rsfd" and d > 1
     assert "%" not in words
@@ -263,4 +264,4 @@ def test_answer_words_are_those_of_the_channel() -> None:
         (bits, marked),
         (faked, f"{marked} Only 25.0_% of the reports are answers; the others are made up."),
     ):
-        assert spaced(wording.answer_words(channel)) == text
+        assert spaced(studies_texts.answer_words(channel)) == text

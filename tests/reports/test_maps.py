@@ -22,6 +22,7 @@ from reports.base import formats as wording
 from reports.base.status import Status
 from reports.estimates import locations
 from reports.estimates import queries as selectors
+from reports.estimates import texts as estimates_texts
 from reports.estimates.models import DayNote
 from reports.estimates.options import ReportOptions
 from reports.estimates.queries import Window, WindowReport, window_report
@@ -120,7 +121,7 @@ def test_a_frame_has_the_class_and_the_numbers_of_each_zone_on_one_scale(mapped)
         (panel,) = frame_of(report, scale)["panels"]
         for place, estimate in enumerate(report.estimates[:3]):
             assert panel["classes"][place] == scale.class_of(100 * estimate.frequency)
-            share, interval = wording.percent(estimate.frequency), wording.share_range(estimate)
+            share, interval = wording.percent(estimate.frequency), estimates_texts.share_range(estimate)
             assert panel["texts"][place] == f"{ZONES[place]}\n{share} ({interval})"
         assert panel["classes"][3] == NOT_ASKED
         assert panel["texts"][3] == f"{ZONES[3]}\nnot a category of this indicator"
@@ -162,7 +163,7 @@ def test_page_has_map_table_legend_and_what_is_no_zone(reader, mapped) -> None:
     text = text_of(html)
     for part in (
         *(row.text for row in maps.legend(scale, options=OPTIONS)),
-        f"Not on the map NR: {wording.percent(rest.frequency)} {wording.share_range(rest)}",
+        f"Not on the map NR: {wording.percent(rest.frequency)} {estimates_texts.share_range(rest)}",
         "The same numbers",
         "the values go from " + maps.bounds_words(scale, options=OPTIONS),
     ):

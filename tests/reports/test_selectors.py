@@ -20,9 +20,12 @@ from ldp.privacy.plans import Mechanism
 from reports.base import formats as wording
 from reports.base.version import software
 from reports.estimates import queries as selectors
+from reports.estimates import texts as estimates_texts
 from reports.estimates.queries import UnionNotAvailableError, Window, WindowError, WindowReport
 from reports.exports.formats.choosing import render_file
 from reports.exports.selection import select_days, select_window
+from reports.studies import queries as studies_queries
+from reports.studies import texts as studies_texts
 from reports.studies.models import Indicator, Study
 from reports.studies.plan_models import Plan
 from reports.studies.tally_models import Tally
@@ -120,7 +123,7 @@ def test_unions_of_an_indicator_of_some_days_are_left_out_unless_asked_for_by_na
     there = people.daily["stay"][people.present(2, 2), 1]
     check_shares(report_of(study, "stay", 2, 2), np.bincount(there, minlength=2) / there.size)
     every_day = factory.create(replace(factory.HALF_STAY, max_values=4), slug="every-day")
-    assert selectors.has_unions(of(every_day, "stay"))
+    assert studies_queries.has_unions(of(every_day, "stay"))
 
 
 # --- numbers --------------------------------------------------------------------------------------------
@@ -187,7 +190,7 @@ def test_old_plans_are_read_as_they_were_stored_and_the_newest_is_used() -> None
     zero = ldp.Delta.zero(newer)
     tallies = {"counts": zero.counts[0].tobytes(), "n_reports": zero.n_reports[0].tobytes()}
     Tally.objects.create(plan=new, indicator=of(study, "gender"), **tallies)
-    assert selectors.current_plan(study) == new
+    assert studies_queries.current_plan(study) == new
     report = report_of(study, "gender", 1, 1)
     assert (report.plan_version, report.n_reports) == (2, 0)
 
@@ -223,7 +226,7 @@ def test_pages_say_what_a_report_is(reader, mechanism) -> None:
     plan = Study.objects.get().plans.get()
     text = text_of(page(reader, "study"))
     assert f"version 1, {mechanism}" in text
-    assert wording.plan_words(ldp.PlanSpec.from_json(plan.spec)) in text
+    assert studies_texts.plan_words(ldp.PlanSpec.from_json(plan.spec)) in text
     days = text_of(page(reader, "days", "region"))
     assert ("of 100 reports on this one, about 33 are answers" in days) == has_fakes
 
@@ -314,10 +317,10 @@ def test_words_pages_and_pdf_name_the_scaled_number_and_the_totals_that_are_not(
     assert sum(estimate.visitors for estimate in report.estimates) == pytest.approx(report.scale)
     counted = f"{wording.number(seen)} seen by the network, market share {wording.percent(0.8)}"
     start = f"Of an estimated {wording.number(seen / 0.8)} visitors ({counted}), an estimated "
-    assert wording.report_summary(report).startswith(start)
+    assert estimates_texts.report_summary(report).startswith(start)
     start = f"Of {wording.number(whole.n_visitors)} visitors, an estimated "
-    assert wording.report_summary(whole).startswith(start)
-    assert wording.visitors_title(whole.study) == "Visitors (exact)"
+    assert estimates_texts.report_summary(whole).startswith(start)
+    assert studies_texts.visitors_title(whole.study) == "Visitors (exact)"
     for name, word in {"indicator": "Visitors", "days": "Visitors", "movement": "All visitors"}.items():
         words, text = f"{word} (exact, not scaled)", text_of(page(reader, name, "gender"))
         assert (words in text, "Visitors (exact)" in text) == (True, False)

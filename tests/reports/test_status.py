@@ -16,9 +16,11 @@ from reports.base import formats as wording
 from reports.base.status import WIDEST_INTERVAL, Status, estimates_status, window_status
 from reports.estimates import charts
 from reports.estimates import queries as selectors
+from reports.estimates import texts as estimates_texts
 from reports.estimates.models import DayNote
 from reports.estimates.notes import DayNoteError, note_day, remove_note
 from reports.estimates.queries import Window, WindowReport
+from reports.studies import texts as studies_texts
 from reports.studies.models import Study
 from reports.templatetags.wording import consistent_cell, share_cell
 from tests.reports import report_factory as factory
@@ -93,7 +95,7 @@ def test_few_answers_are_not_reliable_and_only_files_keep_their_numbers(reader) 
         assert estimate.ci_high - estimate.ci_low > WIDEST_INTERVAL
         assert (exported["status"], exported["frequency"]) == ("not_reliable", estimate.frequency)
         assert list(exported)[-1] == "status"
-        assert wording.share_range(estimate) in text
+        assert estimates_texts.share_range(estimate) in text
         assert f">{wording.percent(estimate.frequency)}<" not in text
     figure = charts.report_figure(report)
     told = {*figure["data"][0]["marker"]["color"], *figure["data"][1]["text"]}
@@ -162,8 +164,8 @@ def test_every_blank_has_its_own_word_sign_and_reason(fair) -> None:
     for words in (wording.status_word, wording.status_sign):
         assert len({words(status) for status in blanks} - {""}) == len(blanks)
         assert words(Status.OK) == ""
-    assert len({wording.status_reason(status, fair) for status in blanks} - {""}) == len(blanks)
-    assert "50 points" in wording.status_reason(Status.NOT_RELIABLE, fair)
+    assert len({studies_texts.status_reason(status, fair) for status in blanks} - {""}) == len(blanks)
+    assert "50 points" in studies_texts.status_reason(Status.NOT_RELIABLE, fair)
     estimate = selectors.Estimate(category="x", reports=3, frequency=0.5, status=Status.NOT_RELIABLE)
     assert '<span class="visually-hidden">not reliable</span>' in consistent_cell(estimate)
     assert "visually-hidden" not in share_cell(estimate)
@@ -182,11 +184,13 @@ def test_no_category_is_named_largest_where_it_has_nobody_or_more_than_all(fair)
     report = report_of(fair, 1, 4)
     low = replace(report.estimates[0], frequency=-0.09, ci_low=-0.28, ci_high=0.2)
     for largest in (low, replace(low, frequency=1.01)):
-        text = wording.report_summary(replace(report, estimates=(replace(low, frequency=-0.2), largest)))
+        text = estimates_texts.report_summary(
+            replace(report, estimates=(replace(low, frequency=-0.2), largest))
+        )
         assert ("it cannot be told in which category most are" in text, "next one" in text) == (True, False)
     near = replace(low, frequency=-0.01, ci_low=-0.06, ci_high=0.04)
     most = replace(near, category="City", frequency=1.049, ci_low=0.973, ci_high=1.127)  # by noise
-    text = wording.report_summary(replace(report, estimates=(near, most)))
+    text = estimates_texts.report_summary(replace(report, estimates=(near, most)))
     interval = "104.9\u202f% (95 % interval 97.3 to 112.7\u202f%)"
     assert f"an estimated {interval} are in the largest category, City." in text
     assert text.endswith("The noise can push an estimate above 100 %; read it as a large share.")
@@ -199,11 +203,11 @@ def test_summary_ranks_all_categories_of_a_report_and_leaves_none_out() -> None:
     by_size = sorted(report.estimates, key=lambda estimate: -estimate.frequency)
     wide = replace(by_size[1], ci_low=0.01, ci_high=0.01 + 2 * WIDEST_INTERVAL)
     estimates = tuple(wide if each is by_size[1] else each for each in report.estimates)
-    text = wording.report_summary(replace(report, estimates=estimates))
+    text = estimates_texts.report_summary(replace(report, estimates=estimates))
     assert f"the largest category, {by_size[0].category}." in text
     assert f"The next one is {by_size[1].category} with {wording.percent(by_size[1].frequency)}" in text
     unsure = tuple(replace(each, ci_low=-0.01) if each is wide else each for each in estimates)
-    assert "next one" not in wording.report_summary(replace(report, estimates=unsure))
+    assert "next one" not in estimates_texts.report_summary(replace(report, estimates=unsure))
 
 
 ADDRESS = "/studies/fair-2024/notes/"

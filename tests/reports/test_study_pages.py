@@ -15,6 +15,7 @@ from django.urls import reverse
 from reports.base import formats as wording
 from reports.estimates import charts
 from reports.estimates import queries as selectors
+from reports.estimates import texts as estimates_texts
 from reports.estimates.models import DayNote
 from reports.estimates.notes import note_day
 from reports.estimates.options import CHOICES, ReportOptions, ordered, shown_value
@@ -156,11 +157,11 @@ def test_days_page_has_each_estimate_and_its_cells_are_escaped(reader, fair) -> 
     for report in selectors.indicator_reports(fair.indicators.get(slug="stay"), singles):
         for estimate in report.estimates:
             assert f"{wording.percent(estimate.frequency)}<br>" in text
-            assert wording.share_range(estimate) in text
+            assert estimates_texts.share_range(estimate) in text
         assert f"?from={report.first_date}&amp;to={report.last_date}" in text
         assert f">{wording.number(report.n_reports)}</td>" in text
     estimate = selectors.window_report(fair.indicators.get(slug="age"), Window(1, 1)).estimates[0]
-    interval = f'<span class="muted small">{wording.share_range(estimate)}</span>'
+    interval = f'<span class="muted small">{estimates_texts.share_range(estimate)}</span>'
     assert share_cell(estimate) == f"{wording.percent(estimate.frequency)}<br>{interval}"
     assert "&lt;</span>suppressed" in total_cell(None, "suppressed")
     assert total_cell(0, "ok") == "0"
@@ -213,7 +214,7 @@ def test_visitors_are_drawn_and_tabled_and_links_keep_options_and_categories(rea
     line = data_of(text)["data"][1]
     assert line["y"] == pytest.approx([report.estimates[0].visitors for report in reports], abs=0.06)
     for report in reports:
-        assert wording.visitors_range(report.estimates[0]) in text
+        assert estimates_texts.visitors_range(report.estimates[0]) in text
     chosen = {"category": "2", "show": "cumulative", "measure": "visitors"}
     links = Markup(page(reader, "days", "age", **chosen)).links
     assert "?category=2&show=cumulative&form=multiples&measure=visitors" in links
@@ -276,8 +277,10 @@ def test_table_chart_and_totals_show_the_estimates(reader, fair) -> None:
     assert f'id="n-reports">{wording.number(report.n_reports)}<' in html
     assert "Fri 31 May 2024 to Sat 1 Jun 2024 (2 days)" in text
     for estimate in report.estimates:
-        share = f"{wording.percent(estimate.frequency)} {wording.share_range(estimate)}"
-        assert f"{share} {wording.number(estimate.visitors)} {wording.visitors_range(estimate)} " in text
+        share = f"{wording.percent(estimate.frequency)} {estimates_texts.share_range(estimate)}"
+        assert (
+            f"{share} {wording.number(estimate.visitors)} {estimates_texts.visitors_range(estimate)} " in text
+        )
     shares = data_of(html)["data"][0]["x"]
     assert shares == pytest.approx([100 * estimate.frequency for estimate in report.estimates], abs=1e-4)
 

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mobility.vault.kernels import places_by_key, scatter, scatter_rows
+from mobility.extracts.rows.ordering import places_by_key, scatter, scatter_rows
 
 NO_VALUE = np.uint16(0xFFFF)  # an empty value: no answer, presence still counts
 _HEADER = np.dtype([("n", "<i8"), ("slots", "<i8")])

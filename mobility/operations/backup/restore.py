@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from celery import current_app
 from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
@@ -27,7 +28,8 @@ from mobility.operations.backup.making import verify_backup
 from mobility.operations.backup.reconcile import reconcile, revoke_openings
 from mobility.operations.errors import OperationsError
 from mobility.operations.installation import known_code, settle_code
-from mobility.operations.models import Backup, WorkerSign
+from mobility.operations.models import Backup
+from mobility.workers.models import WorkerSign
 
 log = logging.getLogger(__name__)
 
@@ -160,10 +162,8 @@ def _check_nobody_works() -> None:
 def _worker_answers() -> bool:
     from kombu.exceptions import OperationalError
 
-    from mobility.celery import app
-
     try:
-        return bool(app.control.ping(timeout=PING_S, limit=1))
+        return bool(current_app.control.ping(timeout=PING_S, limit=1))
     except (OperationalError, OSError):  # no broker: nobody who could be asked for work
         return False
 

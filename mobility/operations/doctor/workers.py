@@ -3,6 +3,7 @@
 import time
 from typing import Any, Final
 
+from celery import current_app
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
@@ -32,10 +33,8 @@ def same_installation() -> Diagnoses:
 
 
 def _asked(*, staged: str, keys: list[str]) -> Diagnoses:
-    from mobility.celery import app
-
     before = time.time()
-    inspect = app.control.inspect(timeout=TIMEOUT_S)
+    inspect = current_app.control.inspect(timeout=TIMEOUT_S)
     try:
         answers = inspect._request("installation", staged=staged, keys=keys) or {}
     except (OperationalError, OSError) as failure:

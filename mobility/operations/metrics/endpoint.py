@@ -26,7 +26,8 @@ from prometheus_client.registry import Collector
 from mobility.operations.findings import Finding
 from mobility.operations.metrics.folder import FOLDER
 from mobility.operations.metrics.requests import own_registry
-from mobility.operations.models import Alert, AlertWatch, WorkerSign
+from mobility.operations.models import Alert, AlertWatch
+from mobility.workers.models import WorkerSign
 from reports.base.version import software
 from reports.ledger.models import LedgerHead
 

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, Final
 
 import redis
+from celery import current_app
 from celery.signals import task_postrun, task_prerun
 from django.conf import settings
 
@@ -80,11 +81,8 @@ def totals() -> Iterator[tuple[str, str, list[tuple[str, float]], float]]:
 @cache
 def known() -> frozenset[str]:
     """Names of all tasks of this software."""
-    from mobility import tasks as _ours  # noqa: F401 - importing makes them known
-    from mobility.celery import app
-    from reports import tasks as _theirs  # noqa: F401
-
-    return frozenset(_short(name) for name in app.tasks if name.startswith(OWN))
+    current_app.loader.import_default_modules()
+    return frozenset(_short(name) for name in current_app.tasks if name.startswith(OWN))
 
 
 def _short(name: str) -> str:

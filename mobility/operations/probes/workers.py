@@ -8,8 +8,9 @@ from django.utils import timezone
 
 from mobility.operations.findings import Fact, Finding, Level
 from mobility.operations.jobs import NOT_PLANNED, jobs
-from mobility.operations.models import JobRun, WorkerSign
+from mobility.operations.models import JobRun
 from mobility.operations.probes.broker import is_asleep
+from mobility.workers.models import WorkerSign
 from mobility.workers.queues import queue_names
 from mobility.workers.signs import FORGOTTEN_AFTER, SILENT_S
 

@@ -24,15 +24,15 @@ from mobility.plans.pages.drafts import open_drafts
 from mobility.plans.pages.study_form import StudyForm, StudyFormError, check_given, check_size
 from mobility.plans.publishing import obstacle
 from mobility.vault.models.subscribers import VaultStudy
-from reports.base import formats as wording
-from reports.estimates.queries import current_plan
 from reports.privacy.budget.texts import spent_populations
 from reports.privacy.location_texts import noise_words
 from reports.privacy.statement.document import certified
 from reports.privacy.statement.locations import location_protection
+from reports.studies import texts as studies_texts
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.plan_models import Plan
 from reports.studies.policies import OVERSEERS, Role, require_role
+from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition, StudyFileError, parse_study
 from reports.transfer.studies import StudyExistsError, plan_hash
 
@@ -163,7 +163,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
             for each, entry in zip(found.indicators.all(), certificate.indicators, strict=True)
         ],
         "n_windows": found.days * (found.days + 1) // 2,
-        "visitor_rule": wording.visitor_rule(found),
+        "visitor_rule": studies_texts.visitor_rule(found),
         "versions": found.plans.order_by("-version"),
         "final": obstacle(slug),
         "open_draft": PlanDraft.objects.filter(slug=slug, state__in=PlanDraft.OPEN).first(),
@@ -185,6 +185,6 @@ def _indicator_row(
         "typed": typed,
         "nominal": spec.indicators[index].epsilon,
         "certified": certified_to.epsilon,
-        "words": wording.answer_words(spec.channel(index)),
+        "words": studies_texts.answer_words(spec.channel(index)),
         "values": certified_to.n_values,
     }

@@ -21,7 +21,6 @@ from mobility.plans.pages.draft_fields import derived_words
 from mobility.plans.pages.draft_state import DraftState, state_of
 from mobility.plans.pages.simulator_source import expected_visitors
 from mobility.plans.publishing import obstacle, publish_draft
-from reports.base.formats import plan_words
 from reports.privacy.budget.actions import BudgetExceededError, outlook_of
 from reports.privacy.budget.texts import outlook_sentences
 from reports.privacy.location_texts import noise_words
@@ -31,6 +30,7 @@ from reports.simulator.plan_effects import DEFAULT_VISITORS, MOST_VISITORS, plan
 from reports.studies.models import Study
 from reports.studies.policies import OVERSEERS, Role, require_role, roles_of
 from reports.studies.studyfile import StudyDefinition, StudyFileError
+from reports.studies.texts import plan_words
 from reports.transfer.plans import PlanInUseError
 from reports.transfer.studies import StudyExistsError
 

@@ -12,6 +12,7 @@ from mobility.plans.pages.simulator_form import WORST, SimulatorForm
 from mobility.plans.pages.simulator_source import crumbs_of, source_of
 from reports.base import formats as wording
 from reports.base.status import Status
+from reports.estimates import texts as estimates_texts
 from reports.simulator import texts as words
 from reports.simulator.advice import advice
 from reports.simulator.example import MOST_BARS, draw_example, example_figure, example_report
@@ -132,7 +133,7 @@ def _example(simulation: Simulation, *, slug: str) -> dict[str, Any]:
         **shown,
         "example": example,
         "figure": example_figure(example, question=name),
-        "figure_summary": wording.report_summary(report),
+        "figure_summary": estimates_texts.report_summary(report),
         "is_readable": report.status == Status.OK,
         "n_bars": MOST_BARS if example.truth.size > MOST_BARS else None,
         "is_cut": example.n_visitors < round(simulation.setting.crowd.visitors),

@@ -14,9 +14,9 @@ from django.utils.translation import gettext
 from ldp import PlanSpec
 from ldp.privacy.presence import PresenceSpec
 from mobility.plans.models import PlanDraft
-from reports.estimates.queries import current_plan
 from reports.simulator.model import Question, crowd_so_far, questions_of_definition, questions_of_study
 from reports.studies.models import Study
+from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition
 
 TYPED = {"days": "7", "indicators": "5", "daily": "0", "categories": "8", "cap": "7"}

@@ -3,7 +3,6 @@
 from django.urls import path
 
 from mobility.batches import undo_views as undoing
-from mobility.demo import views as demo
 from mobility.plans.pages import administrator, closing, draft_edit, drafts, simulator, study_files
 
 app_name = "administrator"
@@ -15,7 +14,6 @@ urlpatterns = [
     path("drafts/<int:draft_id>/", drafts.draft, name="draft"),
     path("drafts/<int:draft_id>/edit/", draft_edit.edit, name="edit_draft"),
     path("drafts/<int:draft_id>/step/", drafts.step, name="draft_step"),
-    path("demo/remove/", demo.remove, name="remove_demo"),
     path("<slug:slug>/", administrator.study, name="study"),
     path("<slug:slug>/draft/", drafts.draft_study, name="draft_study"),
     path("<slug:slug>/undo/<int:undo_id>/", undoing.decide, name="decide_undo"),

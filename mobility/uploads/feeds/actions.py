@@ -20,8 +20,8 @@ from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.studies import open_study
 from reports.accounts.actions import COMMAND_LINE
 from reports.accounts.grants import ALL_STUDIES
+from reports.accounts.sessions import has_ended
 from reports.ledger.models import LedgerEntry, LedgerKind
-from reports.sharing.deactivated import has_ended
 from reports.studies.models import Study
 from reports.studies.policies import SEES_ALL, Role, fetch_rights, roles_of, studies_for
 

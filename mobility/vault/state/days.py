@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobility.extracts.rows.events import NO_VALUE
-from mobility.vault.kernels import keep_first, places_by_key, put_rows, scatter, scatter_rows
+from mobility.extracts.rows.ordering import places_by_key, scatter, scatter_rows
+from mobility.vault.kernels import keep_first, put_rows
 from mobility.vault.state import positions as places
 from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack_columns
 from mobility.vault.state.stays import N_COLUMNS, Whereabouts, merge_whereabouts

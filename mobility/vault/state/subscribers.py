@@ -13,8 +13,8 @@ from mobility.extracts.readers import Layout, RowBlock, Texts
 from mobility.extracts.rows.counts import RowCounts
 from mobility.extracts.rows.events import NO_VALUE, shard_of
 from mobility.extracts.rows.lookups import UNKNOWN, CodeTable
+from mobility.extracts.rows.ordering import places_by_key, scatter, scatter_rows
 from mobility.extracts.rows.pseudonyms import PseudonymSet, pseudonyms_of
-from mobility.vault.kernels import places_by_key, scatter, scatter_rows
 from mobility.vault.sanitise import StudySanitiser, differing_reports
 from mobility.vault.state.answers import KnownAnswers
 from mobility.vault.state.columns import pack_columns, unpack_columns

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from django.utils.translation import gettext
 
 from reports.base import formats as wording
+from reports.estimates import texts as estimates_texts
 from reports.estimates.options import ordered
 from reports.estimates.queries import WindowReport
 from reports.exports.drawing.bars import bounds, window_chart
@@ -79,7 +80,7 @@ def cut_words(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> str:
 def text_alternative(selection: Selection) -> str:
     """What a chart shows, in words."""
     if selection.scope == Scope.WINDOW:
-        return wording.report_summary(selection.reports[0])
+        return estimates_texts.report_summary(selection.reports[0])
     name = selection.reports[0].indicator.name
     return f"{name}: {_what_is_drawn(selection)}. {_how_days_are_drawn()}"
 

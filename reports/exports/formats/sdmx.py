@@ -7,9 +7,9 @@ unbiased share of an indicator's category among the visitors of the window.
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from reports.base.csv_texts import csv_text
 from reports.base.status import Status
 from reports.estimates.queries import LEVEL, Estimate, Window, WindowReport
-from reports.exports.records import csv_text
 
 NAMES: Final = (
     "FREQ", "REF_AREA", "TIME_PERIOD", "INDICATOR", "CATEGORY", "OBS_VALUE", "CI_LOW", "CI_HIGH", "CI_LEVEL",

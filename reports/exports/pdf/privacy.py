@@ -11,6 +11,7 @@ from reports.exports.facts import Fact, facts_of
 from reports.exports.pdf.document import Document
 from reports.exports.selection import Selection
 from reports.privacy.statement.document import certified, not_protected, protections, retention
+from reports.studies import texts as studies_texts
 
 _TEXT_ELEMENTS = ("p", "li")
 _METHOD_FACTS = ("plan_version", "mechanism", "unit", "epsilon_attribute", "epsilon_profile", "timezone")
@@ -45,7 +46,7 @@ def add_privacy(document: Document, selection: Selection) -> None:
     plan = selection.reports[0].plan
     spec, _ = certified(plan)
     document.heading(gettext("Method"))
-    document.paragraph(wording.plan_words(spec))
+    document.paragraph(studies_texts.plan_words(spec))
     facts = {fact.name: fact for fact in facts_of(selection)}
     rows = [[facts[name].label, _readable(facts[name])] for name in _METHOD_FACTS]
     document.grid([gettext("Setting"), gettext("Value")], rows, widths=(110, 60), texts=2)

@@ -8,6 +8,7 @@ from django.utils.translation import gettext, ngettext
 
 from reports.base import formats as wording
 from reports.base.status import Status
+from reports.estimates import texts as estimates_texts
 from reports.estimates.models import DayNote
 from reports.estimates.queries import WindowReport
 from reports.exports.drawing.letters import legible_selection, legible_visual, letters_note
@@ -17,6 +18,7 @@ from reports.exports.pdf.document import Document
 from reports.exports.pdf.privacy import add_privacy
 from reports.exports.pdf.results import Extent, add_results, count_words, visitors_words
 from reports.exports.selection import Scope, Selection
+from reports.studies import texts as studies_texts
 from reports.studies.models import Study
 
 
@@ -73,7 +75,9 @@ def _add_cover(document: Document, selection: Selection, parts: Sequence[Selecti
     )
     document.facts(_key_facts(selection))
     document.lead(_summary(selection, parts))
-    document.paragraph(gettext("Who counts as a visitor: %(rule)s") % {"rule": wording.visitor_rule(study)})
+    document.paragraph(
+        gettext("Who counts as a visitor: %(rule)s") % {"rule": studies_texts.visitor_rule(study)}
+    )
     if study.market_share != 1:
         document.paragraph(_scaling(selection))
     if letters:
@@ -101,8 +105,8 @@ def _key_facts(selection: Selection) -> list[tuple[str, str]]:
     )
     if selection.scope == Scope.WINDOW:
         return [
-            (wording.visitors_title(report.study), visitors_words(report)),
-            (wording.reports_title(report.study), count_words(report, report.n_reports)),
+            (studies_texts.visitors_title(report.study), visitors_words(report)),
+            (studies_texts.reports_title(report.study), count_words(report, report.n_reports)),
             epsilon,
         ]
     counted = [report for report in selection.reports if report.n_visitors is not None]
@@ -116,7 +120,7 @@ def _key_facts(selection: Selection) -> list[tuple[str, str]]:
     whole = next((r for r in selection.reports if r.window.days == selection.study.days), report)
     n_indicators = len({report.indicator.pk for report in selection.reports})
     return [
-        (wording.visitors_title(whole.study), visitors_words(whole)),
+        (studies_texts.visitors_title(whole.study), visitors_words(whole)),
         (gettext("Days"), wording.number(selection.study.days)),
         (gettext("Indicators"), wording.number(n_indicators)),
     ]
@@ -128,7 +132,7 @@ def _summary(selection: Selection, parts: Sequence[Selection]) -> list[str]:
     if selection.scope == Scope.DAYS:
         busiest = max(selection.reports, key=lambda report: report.n_visitors or 0)
         day = wording.day_title(busiest.first_date)
-        return [text_alternative(selection), f"{day}: {wording.report_summary(busiest)}"]
+        return [text_alternative(selection), f"{day}: {estimates_texts.report_summary(busiest)}"]
     return [f"{part.reports[0].indicator.name}: {text_alternative(part)}" for part in parts]
 
 
@@ -181,7 +185,7 @@ def _reasons_of_blanks(reports: Sequence[WindowReport]) -> list[str]:
     found = {estimate.status for report in reports for estimate in report.estimates}
     return [
         f"{wording.status_sign(status)} {wording.status_word(status)}: "
-        f"{wording.status_reason(status, reports[0].study)}"
+        f"{studies_texts.status_reason(status, reports[0].study)}"
         for status in Status
         if status in found and status != Status.OK
     ]

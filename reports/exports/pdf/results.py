@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 
 from reports.base import formats as wording
 from reports.base.status import Status
+from reports.estimates import texts as estimates_texts
 from reports.estimates.queries import Estimate, WindowReport
 from reports.exports.drawing.pages import (
     MAX_CATEGORIES,
@@ -21,6 +22,7 @@ from reports.exports.drawing.pages import (
 )
 from reports.exports.pdf.document import Document
 from reports.exports.selection import Scope, Selection
+from reports.studies import texts as studies_texts
 
 _DAYS_PER_TABLE = 5
 # Of a whole document: a category of a window takes about 12 ms, a cell of the tables of days about 0.7 ms.
@@ -102,9 +104,9 @@ def _add_window_table(document: Document, report: WindowReport) -> None:
         [
             estimate.category,
             _shown(estimate, wording.percent(estimate.frequency)),
-            wording.share_range(estimate),
+            estimates_texts.share_range(estimate),
             _shown_briefly(estimate, wording.number(estimate.visitors)),
-            wording.visitors_range(estimate),
+            estimates_texts.visitors_range(estimate),
             _shown_briefly(estimate, wording.percent(estimate.consistent)),
         ]
         for estimate in report.estimates
@@ -121,8 +123,8 @@ def _add_days_tables(
         days = reports[start : start + size]
         head = [days[0].indicator.name, *(wording.short_day(report.last_date) for report in days)]
         rows = [
-            [wording.visitors_title(days[0].study), *map(visitors_words, days)],
-            [wording.reports_title(days[0].study), *(count_words(day, day.n_reports) for day in days)],
+            [studies_texts.visitors_title(days[0].study), *map(visitors_words, days)],
+            [studies_texts.reports_title(days[0].study), *(count_words(day, day.n_reports) for day in days)],
         ]
         for code in codes:
             cells = [_cell(day.estimates[code], measure=measure) for day in days]
@@ -133,8 +135,9 @@ def _add_days_tables(
 def _cell(estimate: Estimate, *, measure: str) -> str:
     """An estimate above its interval."""
     if measure == "visitors":
-        return f"{_shown(estimate, wording.number(estimate.visitors))}\n{wording.visitors_range(estimate)}"
-    return f"{_shown(estimate, wording.percent(estimate.frequency))}\n{wording.share_range(estimate)}"
+        shown = _shown(estimate, wording.number(estimate.visitors))
+        return f"{shown}\n{estimates_texts.visitors_range(estimate)}"
+    return f"{_shown(estimate, wording.percent(estimate.frequency))}\n{estimates_texts.share_range(estimate)}"
 
 
 def _shown(estimate: Estimate, text: str) -> str:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from django.utils.translation import gettext
 
+from reports.base.csv_texts import csv_text
 from reports.exports.places.selection import Places, collection, head_of, square_columns, tail_of
-from reports.exports.records import csv_text
 from reports.studies.geography.hexagons import hexagon_ring, hexagons_of
 from reports.studies.geography.projection import LocalProjection
 

@@ -14,16 +14,17 @@ import numpy as np
 from django.utils.translation import gettext
 from numpy.typing import NDArray
 
-from reports.base import formats as wording
+from reports.base.csv_texts import csv_text
 from reports.base.status import Status
 from reports.base.version import software
 from reports.estimates.locations import LocationWindow, location_windows
 from reports.estimates.queries import LEVEL, Window
-from reports.exports.records import CONTEXT_NAMES, csv_text
+from reports.exports.records import CONTEXT_NAMES
 from reports.maps.actions import kept_maps
 from reports.maps.models import DensityMap
 from reports.privacy.statement.document import certified
 from reports.privacy.statement.locations import MECHANISM, location_protection
+from reports.studies import texts as studies_texts
 from reports.studies.geography.stored import NO_ZONE, GridMap
 from reports.studies.models import Area, Study
 
@@ -218,7 +219,7 @@ def provenance(places: Places) -> Mapping[str, Any]:
     return {
         **window_record(places),
         "study_name": places.study.name,
-        "visitor_rule": wording.visitor_rule(places.study),
+        "visitor_rule": studies_texts.visitor_rule(places.study),
         "plan_sha256": places.found.plan.spec_hash,
         "crs": CRS,
         "projection": places.area.projection,

@@ -23,7 +23,6 @@ from ldp import (
 )
 from ldp.privacy.plans import AnswerChannel
 from reports.base.version import software
-from reports.estimates.queries import current_plan, has_unions
 from reports.privacy.composition import composition_facts
 from reports.privacy.days_texts import daily_limits
 from reports.privacy.retention import closed_on, retention
@@ -32,6 +31,7 @@ from reports.privacy.statement.presence import presence_facts, presence_limits
 from reports.privacy.statement.sums import sums_facts
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.plan_models import Plan
+from reports.studies.queries import current_plan, has_unions
 
 __all__ = [
     "certified",

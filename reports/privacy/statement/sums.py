@@ -8,10 +8,10 @@ from django.utils.translation import gettext
 from ldp import PlanSpec
 from ldp.privacy.shuffling import SumsCertificate, certify_sums
 from reports.base import formats as wording
-from reports.estimates.loading import load
 from reports.ledger.models import LedgerEntry, LedgerKind
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan
+from reports.studies.queries import counts_of, visitors_of
 
 THEOREM = "Feldman, McMillan, Talwar, FOCS 2021, theorem 3.1"
 
@@ -67,12 +67,12 @@ def conditions() -> str:
 def _certificate(study: Study, plan: Plan, spec: PlanSpec) -> SumsCertificate | None:
     if study.days != 1 or plan.voided_days:
         return None
-    loaded = load(list(study.indicators.all()))
-    visitors = int(loaded[0].visitors[0, 1])
+    tallies = list(plan.tallies.order_by("indicator__position"))
+    visitors = int(visitors_of(study.visitor_tally)[0, 1])
     # The counts first: of two publications at the same time the second one is seen here.
     if visitors < study.small_cell or not _changed_once(study):
         return None  # pages do not show a number that is too small either
-    n_reports = [int(each.n_reports[0, 1]) for each in loaded]
+    n_reports = [int(counts_of(each.n_reports, shape=(2, 2))[0, 1]) for each in tallies]
     return certify_sums(spec, n_reports=n_reports, n_visitors=visitors)
 
 

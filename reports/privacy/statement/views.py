@@ -7,12 +7,12 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import readers_only, sees_all, study_or_404
-from reports.estimates.queries import current_plan
 from reports.privacy.location_texts import noise_words
 from reports.privacy.statement.document import certified, privacy_statement, protections
 from reports.privacy.statement.locations import location_protection
 from reports.privacy.statement.presence import presence_words
 from reports.privacy.statement.sums import sums_words
+from reports.studies.queries import current_plan
 
 
 @require_safe

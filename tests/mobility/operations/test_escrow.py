@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from mobility.operations.backup.escrow import make_escrow, read_private_key, read_recipient
 from mobility.operations.backup.escrow_restore import restore_keys
-from mobility.operations.backup.queries import escrow_days
 from mobility.operations.errors import OperationsError
 from mobility.operations.models import Backup
+from mobility.plans.escrows import escrow_days
 from mobility.vault.keystore import keystore
 from mobility.vault.models.subscribers import VaultStudy
 from reports.ledger.actions import record

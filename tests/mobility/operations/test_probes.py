@@ -26,10 +26,11 @@ from mobility.celery import app
 from mobility.operations import jobs, probes, recording
 from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.findings_texts import TEXTS
-from mobility.operations.models import Backup, JobRun, WorkerSign
+from mobility.operations.models import Backup, JobRun
 from mobility.operations.probes import backups, broker, databases, host, ledger, safety, workers
 from mobility.operations.texts import words
 from mobility.workers import queues, signs
+from mobility.workers.models import WorkerSign
 from reports.ledger.models import LedgerHead
 from scripts import services
 from tests.mobility.data_folder import until

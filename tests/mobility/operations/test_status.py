@@ -12,10 +12,11 @@ from django.utils.translation import override
 
 from mobility.operations import health, probes, views
 from mobility.operations.findings import Finding, Level
-from mobility.operations.models import Alert, Backup, JobRun, WorkerSign
+from mobility.operations.models import Alert, Backup, JobRun
 from mobility.operations.probes import databases
 from mobility.operations.texts import ago, duration, every, fact_words, size, words
 from mobility.vault.models.batch import Batch
+from mobility.workers.models import WorkerSign
 from tests.mobility.operations.probe_world import make_batch, make_study
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]

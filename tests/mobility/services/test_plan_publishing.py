@@ -31,11 +31,12 @@ from mobility.plans.studies import create_study
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.profiles import ExtractProfile
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
-from reports.estimates.queries import current_plan, study_reports
+from reports.estimates.queries import study_reports
 from reports.ledger.models import LedgerEntry
 from reports.privacy.statement.document import privacy_statement
 from reports.studies.models import Indicator, Study
 from reports.studies.plan_models import Plan, PlanIndicator
+from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition
 from reports.studies.tally_models import Publication, Tally
 from reports.transfer.plans import PlanInUseError

@@ -23,9 +23,9 @@ from mobility.batches.finalisation import cancel
 from mobility.batches.liveness import next_sign
 from mobility.batches.publication import merging
 from mobility.operations import sweeping
-from mobility.operations.models import WorkerSign
 from mobility.vault.models.batch import Batch, Chunk, ShardRun
 from mobility.vault.studies import open_study
+from mobility.workers.models import WorkerSign
 from mobility.workers.signs import SILENT_S
 from tests.mobility.services.conftest import Pipeline, fresh, raising
 

@@ -23,6 +23,7 @@ from PIL import Image
 from reports.base import formats as wording
 from reports.base.status import Status
 from reports.base.version import software
+from reports.estimates import texts as estimates_texts
 from reports.estimates.models import DayNote
 from reports.estimates.options import DaysOptions, ReportOptions, ordered, shown_value
 from reports.estimates.queries import Window, indicator_reports
@@ -317,11 +318,16 @@ class TestReport:
         (report,) = age.reports
         for estimate in report.estimates:
             share, visitors = wording.percent(estimate.frequency), wording.number(estimate.visitors)
-            row = (share, wording.share_range(estimate), visitors, wording.visitors_range(estimate))
+            row = (
+                share,
+                estimates_texts.share_range(estimate),
+                visitors,
+                estimates_texts.visitors_range(estimate),
+            )
             assert spaced(" ".join((estimate.category, *row, wording.percent(estimate.consistent)))) in text
         assert spaced(wording.number(report.n_visitors)) in text
         assert spaced(wording.number(report.n_reports)) in text
-        assert spaced(wording.report_summary(report)) in text
+        assert spaced(estimates_texts.report_summary(report)) in text
         # Charts are vectors with words that can be found.
         assert not [image for page in book.pages for image in page.images]
         assert book.pages[1].extract_text().count("25 & older") == 2, "in the chart and in the table"
@@ -331,7 +337,7 @@ class TestReport:
         blank = tuple(replace(estimate, status=Status.NOT_RELIABLE) for estimate in report.estimates)
         text = text_of(opened(replace(age, reports=(replace(report, estimates=blank),))))
         for estimate in blank:
-            share, visitors = wording.share_range(estimate), wording.visitors_range(estimate)
+            share, visitors = estimates_texts.share_range(estimate), estimates_texts.visitors_range(estimate)
             assert spaced(f"{estimate.category} ? not reliable {share} ? {visitors} ?") in text
 
     def test_says_who_counts_how_it_was_made_and_what_is_not_protected(self, age, book):
@@ -374,8 +380,8 @@ class TestReport:
         for report in selection.reports:
             assert spaced(wording.number(report.n_visitors)) in text
             for estimate in report.estimates:
-                shares = f"{wording.percent(estimate.frequency)} {wording.share_range(estimate)}"
-                visitors = f"{wording.number(estimate.visitors)} {wording.visitors_range(estimate)}"
+                shares = f"{wording.percent(estimate.frequency)} {estimates_texts.share_range(estimate)}"
+                visitors = f"{wording.number(estimate.visitors)} {estimates_texts.visitors_range(estimate)}"
                 assert spaced(shares if measure == "frequency" else visitors) in text
         assert ("Visitors of each day. Points" in text) == (measure == "visitors")
         assert "The tables have the" not in text
@@ -389,7 +395,7 @@ class TestReport:
         text, summary = text_of(book), select_summary(fair)
         assert [report.window for report in summary.reports] == [WHOLE] * 3
         for report in summary.reports:
-            assert all(spaced(wording.share_range(estimate)) in text for estimate in report.estimates)
+            assert all(spaced(estimates_texts.share_range(estimate)) in text for estimate in report.estimates)
         assert render_file(summary, ending="pdf") == content
         # Days where there are no unions.
         half = factory.published(factory.GENDER, factory.HALF_STAY, slug="half")
@@ -443,7 +449,7 @@ class TestExtremes:
         text = text_of(opened(selection))
         (report,) = selection.reports
         shown = ordered(report, options=options)
-        shares = [f"{wording.percent(each.frequency)} {wording.share_range(each)}" for each in shown]
+        shares = [f"{wording.percent(each.frequency)} {estimates_texts.share_range(each)}" for each in shown]
         rows = [spaced(f"{each.category} {share}") for each, share in zip(shown, shares, strict=True)]
         assert [row.split()[0] for row in rows] == ["large", "medium", "small"]
         places = [text.index(row) for row in rows]

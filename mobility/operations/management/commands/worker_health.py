@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from mobility.operations.models import WorkerSign
+from mobility.workers.models import WorkerSign
 from mobility.workers.signs import SILENT_S
 
 

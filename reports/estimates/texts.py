@@ -1,0 +1,86 @@
+"""What a report of a window says, in sentences."""
+
+from collections.abc import Sequence
+
+from django.utils.translation import gettext
+
+from reports.base.formats import noisy_number, number, number_range, percent, percent_range, status_word
+from reports.base.status import Status
+from reports.estimates.queries import Estimate, WindowReport
+from reports.studies.texts import status_reason
+
+
+def share_range(estimate: Estimate) -> str:
+    """Both bounds of a share."""
+    return percent_range(estimate.ci_low, estimate.ci_high)
+
+
+def visitors_range(estimate: Estimate) -> str:
+    """Both bounds of a number of visitors."""
+    return number_range(estimate.visitors_ci_low, estimate.visitors_ci_high)
+
+
+def report_summary(report: WindowReport) -> str:
+    """One or two sentences that say what a chart shows."""
+    if report.status == Status.NOT_RELIABLE and report.estimates[0].frequency is None:
+        return gettext(
+            "Not reliable: so few people answered, if any, that the counts could be presence noise alone. "
+            "Choose more days."
+        )
+    if report.status != Status.OK:
+        words = {
+            "name": _capital(status_word(report.status)),
+            "figure": status_reason(report.status, report.study),
+        }
+        return gettext("%(name)s: %(figure)s") % words
+    # All estimates of a report have its status: none that could be larger is left out.
+    largest, *others = sorted(report.estimates, key=lambda estimate: -(estimate.frequency or 0.0))
+    share = largest.frequency or 0.0
+    if share <= 0 or (share > 1 and (largest.ci_low or 0.0) <= 0):
+        text = gettext(
+            "Of %(visitors)s it cannot be told in which category most are: the noise is too large."
+        )
+        return text % {"visitors": _visitors_of(report)}
+    text = gettext(
+        "Of %(visitors)s, an estimated %(share)s (95 %% interval %(range)s) are in the largest category, "
+        "%(category)s."
+    ) % {
+        "visitors": _visitors_of(report),
+        "share": percent(largest.frequency),
+        "range": share_range(largest),
+        "category": largest.category,
+    }
+    beyond = (
+        gettext("The noise can push an estimate above 100 %; read it as a large share.") if share > 1 else ""
+    )
+    return " ".join(filter(None, (text, beyond, _runner_up(others))))
+
+
+def _visitors_of(report: WindowReport) -> str:
+    """Whose shares a report gives: as many as all categories together, and how many of them were counted."""
+    if report.study.market_share == 1:
+        if report.noisy_visitors is not None:
+            return gettext("about %(number)s visitors") % {"number": noisy_number(report.noisy_visitors)}
+        return gettext("%(number)s visitors") % {"number": number(report.n_visitors)}
+    return gettext(
+        "an estimated %(scaled)s visitors (%(seen)s seen by the network, market share %(share)s)"
+    ) % {
+        "scaled": number(report.scale),
+        "seen": number(report.n_visitors),
+        "share": percent(float(report.study.market_share)),
+    }
+
+
+def _runner_up(others: Sequence[Estimate]) -> str:
+    """The second largest of all categories, where it surely has somebody; `others` are in order."""
+    if not others or (others[0].ci_low or 0.0) <= 0:
+        return ""
+    return gettext("The next one is %(category)s with %(share)s (%(range)s).") % {
+        "category": others[0].category,
+        "share": percent(others[0].frequency),
+        "range": share_range(others[0]),
+    }
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

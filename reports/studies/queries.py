@@ -1,0 +1,30 @@
+"""What both zones and every page ask of a study."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reports.studies.models import Indicator, Study
+from reports.studies.plan_models import Plan
+from reports.studies.tally_models import VisitorTally
+
+Counts = NDArray[np.int64]
+
+
+def has_unions(indicator: Indicator) -> bool:
+    """Whether a union of several days can be counted: everyone who answers does so on each present day."""
+    return indicator.kind == Indicator.Kind.STATIC or indicator.max_values in (None, indicator.study.days)
+
+
+def current_plan(study: Study) -> Plan:
+    """The plan in force: the newest version."""
+    return study.plans.order_by("-version")[:1].get()
+
+
+def visitors_of(tally: VisitorTally) -> Counts:
+    """Visitors of every gap cell; int64 of shape (days + 1, days + 1)."""
+    return counts_of(tally.counts, shape=(tally.study.days + 1, tally.study.days + 1))
+
+
+def counts_of(blob: bytes | memoryview, *, shape: tuple[int, ...]) -> Counts:
+    """Counts as they are stored, as int64 of that shape."""
+    return np.frombuffer(blob, "<i8").reshape(shape).astype(np.int64)

@@ -1,0 +1,136 @@
+"""What a study measures and how it is protected, in words."""
+
+from django.utils.translation import gettext
+
+from ldp import FakedChannel, GrrChannel, PlanSpec
+from ldp.privacy.plans import ReportChannel
+from reports.base.formats import percent
+from reports.base.status import WIDEST_INTERVAL, Status
+from reports.studies.models import Study
+
+
+def plan_words(spec: PlanSpec) -> str:
+    """What a plan's mechanism does, in plain words."""
+    sentences = (_who_answers(spec), _how(spec), _what_fakes_hide(spec))
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def answer_words(channel: ReportChannel) -> str:
+    """What a report says of a true category, in plain words."""
+    answer = channel.answer if isinstance(channel, FakedChannel) else channel
+    values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
+    if isinstance(answer, GrrChannel):
+        text = gettext("True in %(kept)s of cases; each other category takes its place in %(other)s.")
+    else:
+        text = gettext("Marks the true category in %(kept)s of cases, and each other category in %(other)s.")
+    if isinstance(channel, FakedChannel):
+        text += " " + gettext("Only %(share)s of the reports are answers; the others are made up.")
+        values["share"] = percent(float(channel.share))
+    return text % values
+
+
+def status_reason(status: str, study: Study) -> str:
+    """A sentence that explains a blank."""
+    reasons = {
+        Status.NOT_RELIABLE: gettext(
+            "The 95 %% interval spans more than %(width)s points: it cannot tell a quarter from three "
+            "quarters. The interval is shown, the estimate is not."
+        ),
+        Status.NOT_COLLECTED: gettext("There is no data of these days, or no answer: this is not zero."),
+        Status.SUPPRESSED: gettext(
+            "This study does not show windows with fewer than %(small_cell)d visitors, nor figures made of "
+            "so few. Differences of windows that are shown can still reveal such small numbers. That is a "
+            "policy of the study, not a part of its privacy promise, which needs no such rule."
+        ),
+        Status.OUTAGE: gettext("The source failed on these days: what there is of them is not to be read."),
+    }
+    text = reasons.get(Status(status), "")
+    return text and text % {"width": round(WIDEST_INTERVAL * 100), "small_cell": study.small_cell}
+
+
+def visitors_title(study: Study) -> str:
+    """What a total is called: beside scaled visitors of categories, that it is not one of them."""
+    is_whole = study.market_share == 1
+    if study.presence is not None:
+        return gettext("Visitors (noisy)") if is_whole else gettext("Visitors (noisy, not scaled)")
+    if is_whole:
+        return gettext("Visitors (exact)")
+    return gettext("Visitors (exact, not scaled)")
+
+
+def reports_title(study: Study) -> str:
+    """What a number of answers is called."""
+    return gettext("Reports (exact)") if study.presence is None else gettext("Reports (noisy)")
+
+
+def visitor_rule(study: Study) -> str:
+    """Who counts as a visitor."""
+    return gettext(
+        "Present on a day: at least %(minutes)d minutes between the first and the last event inside the "
+        "area, from %(start)s to %(end)s, local time (%(timezone)s)."
+    ) % {
+        "minutes": study.visitor_min_minutes,
+        "start": study.visitor_from.strftime("%H:%M"),
+        "end": study.visitor_to.strftime("%H:%M"),
+        "timezone": study.timezone,
+    }
+
+
+def _who_answers(spec: PlanSpec) -> str:
+    if not spec.is_sampled and not spec.has_fakes:
+        return gettext(
+            "Each person answers all %(d)d indicators, which share the epsilon of the plan equally."
+        ) % {"d": spec.d}
+    if spec.d == 1:
+        return gettext("Each person answers the one indicator.")
+    if spec.is_sampled and spec.shares is not None:
+        return gettext(
+            "Each person answers one of the %(d)d indicators, drawn at random once for the whole study; some "
+            "indicators are drawn more often than others."
+        ) % {"d": spec.d}
+    if spec.is_sampled:
+        return gettext(
+            "Each person answers one of the %(d)d indicators, drawn at random once for the whole study."
+        ) % {"d": spec.d}
+    return gettext(
+        "Each person answers one of the %(d)d indicators, drawn at random once for the whole study, and "
+        "sends made-up reports on the others, drawn without looking at the values."
+    ) % {"d": spec.d}
+
+
+def _how(spec: PlanSpec) -> str:
+    if spec.mechanism == "spl-grr":
+        return gettext(
+            "Every answer is randomised (GRR) and then kept: the same value never gets a second answer."
+        )
+    if spec.mechanism.endswith("-adp"):
+        return gettext(
+            "For each indicator the more exact of two methods is used (ADP): the answer is a category that "
+            "may be replaced by another at random (GRR), or one mark per category, each drawn at random "
+            "(unary encoding, OUE). It is then kept: the same value never gets a second answer."
+        )
+    if spec.mechanism.endswith("-grr"):
+        return gettext(
+            "The answer is randomised (GRR) and then kept: the same value never gets a second answer."
+        )
+    return gettext(
+        "The answer is one mark per category, each drawn at random (unary encoding, OUE), and then kept: the "
+        "same value never gets a second answer."
+    )
+
+
+def _what_fakes_hide(spec: PlanSpec) -> str:
+    if not spec.has_fakes or spec.d == 1:
+        return ""
+    if spec.unit == "attribute":
+        return gettext(
+            "Nobody sees which report is the answer (RS+FD). That hides a single value from those who know "
+            "all others, so that answers can be more exact; it does not hide all values of a person "
+            "together, which lose more than is promised for one. If values go together, as age and lifestyle "
+            "do, the larger loss is what counts."
+        )
+    return gettext(
+        "The reports do not say which of them is the answer (RS+FD). For all values of a person together, "
+        "which this plan is about, that hides nothing: without made-up reports (smp), the same promise gives "
+        "more exact estimates."
+    )
