@@ -4,9 +4,7 @@ from django.conf import settings
 from django.urls import include, path
 from django.views.i18n import set_language
 
-from mobility.demo.views import remove as remove_demo
 from mobility.operations.views import status
-from mobility.plans.pages import urls as administrator
 from reports.pages.home import home
 
 handler404 = "reports.base.outages.missing"
@@ -20,7 +18,10 @@ urlpatterns = [
     path("ledger/", include("reports.audit.urls")),
     *([path("studies/", include("reports.urls"))] if settings.HAS_REPORTS else []),
 ]
-if settings.HAS_VAULT:
+if settings.HAS_VAULT:  # an analyst zone has no tables for these
+    from mobility.demo.views import remove as remove_demo
+    from mobility.plans.pages import urls as administrator
+
     demo = path("demo/remove/", remove_demo, name="remove_demo")
     urlpatterns += [
         path("operator/", include("mobility.uploads.urls")),
