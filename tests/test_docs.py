@@ -52,7 +52,7 @@ def test_generated_pages_are_what_the_code_says_and_the_study_file_page_names_ev
     calls = {"text", "slug", "day", "integer", "decimal", "choice", "clock", "table", "raw"}
     keys = {
         str(call.args[0].value)
-        for file in (ROOT / "reports" / "studyfile").glob("*.py")
+        for file in (ROOT / "reports" / "studies" / "studyfile").glob("*.py")
         for call in ast.walk(ast.parse(file.read_text()))
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
