@@ -35,7 +35,7 @@ def run_once(number: int) -> int:
     from hypothesis import HealthCheck, given, seed, settings
     from hypothesis import strategies as st
 
-    from tests.mobility.readers.any_file import check, files
+    from tests.mobility.extracts.readers.any_file import check, files
 
     @seed(number)
     @settings(

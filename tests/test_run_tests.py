@@ -65,7 +65,7 @@ def test_long_tests_guard_what_has_changed() -> None:
         (["ldp/a.py", "docs/index.md"], ["tests/test_all.py"]),
         (["mobility/handover/send.py"], ["tests/e2e/test_zones.py", "tests/test_all.py"]),
         (["tests/e2e/test_zones.py"], ["tests/e2e/test_zones.py"]),
-        (["tests/ldp/test_grr.py"], []),  # runs anyway
+        (["tests/ldp/keyed/test_grr.py"], []),  # runs anyway
         (["tests/ldp/exact.py"], ["tests"]),
         (["ldp/b.py", "mobility/handover/send.py"], ["tests"]),  # of a folder that no table knows: all
     ):

@@ -1,12 +1,22 @@
 """Fixtures of the operator zone's tests."""
 
 import shutil
+from collections import deque
+from dataclasses import replace
 
 import pytest
 from django.core.files.storage import storages
 from moto.server import ThreadedMotoServer
 
+from mobility.batches import dispatching
+from mobility.demo.extract import write_extract
+from mobility.extracts.readers import chunks
+from mobility.plans.studies import create_study
+from mobility.vault.keystore import keystore
+from mobility.vault.studies import find_study
+from reports.studies.studyfile import StudyDefinition, parse_study
 from tests.mobility.data_folder import Folder
+from tests.mobility.pipeline import MASTER_KEY, N_SUBSCRIBERS, STUDY_FILE, Pipeline, only
 
 S3 = {"bucket_name": "staging", "access_key": "only-for", "secret_key": "tests", "region_name": "us-east-1"}
 
@@ -66,3 +76,54 @@ def staging_bucket(bucket_storage, monkeypatch):
 def any_staging(request, data_dir):
     if request.param == "bucket":
         request.getfixturevalue("staging_bucket")
+
+
+@pytest.fixture(scope="session")
+def extract(tmp_path_factory):
+    """Seven daily files of a part of the demo's population."""
+    folder = tmp_path_factory.mktemp("extract")
+    write_extract(folder, seed=5, n_subscribers=N_SUBSCRIBERS)
+    return sorted(folder.glob("*.csv"))
+
+
+@pytest.fixture
+def few(extract, tmp_path):
+    """Three days of a tenth of the people."""
+    return [only(path, lambda who: who.endswith("3"), tmp_path) for path in extract[:3]]
+
+
+@pytest.fixture(scope="session")
+def definition() -> StudyDefinition:
+    read = lambda name: (STUDY_FILE.parent / name).read_bytes()  # noqa: E731
+    return parse_study(STUDY_FILE.read_bytes(), filename=STUDY_FILE.name, read=read)
+
+
+@pytest.fixture
+def make_pipeline(db, data_dir, definition, monkeypatch):
+    """Make a study with a known key, so that tallies of two runs can be compared byte for byte."""
+    queue: deque[tuple[str, ...]] = deque()
+    # The broker's place is taken by a queue in this process; the real one is in tests/e2e and test_embedded.
+    monkeypatch.setattr(dispatching, "send", lambda task, *ids, **_: queue.append((task, *ids)))
+
+    def make(*, n_shards: int = 2, **changes: object) -> Pipeline:
+        create_study(replace(definition, **changes), by="test")
+        study = find_study(str(changes.get("slug", definition.slug)))
+        # As few as show that there are several: each costs a batch two dozen statements.
+        study.n_shards = n_shards
+        study.save(update_fields=["n_shards"])
+        (keystore().folder / f"{study.key_id}.key").write_bytes(MASTER_KEY)
+        return Pipeline(study=study, queue=queue)
+
+    yield make
+
+
+@pytest.fixture
+def pipeline(make_pipeline):
+    return make_pipeline()
+
+
+@pytest.fixture
+def small_chunks(settings, monkeypatch):
+    """Small files have chunks too."""
+    monkeypatch.setattr(chunks, "GRAIN_BYTES", 30_000)
+    settings.MOBILITY_CHUNK_BYTES = 30_000

@@ -9,6 +9,7 @@ from pytest_django.fixtures import Settings
 
 from reports.studies.models import Study
 from tests.reports import report_factory as factory
+from tests.reports.signed_in import signed_in
 
 
 @pytest.fixture
@@ -30,3 +31,13 @@ def reader(analyst: User) -> Client:
     client = Client()
     client.force_login(analyst)
     return client
+
+
+@pytest.fixture
+def boss(administrator):
+    return signed_in(administrator)
+
+
+@pytest.fixture
+def officer(privacy_officer):
+    return signed_in(privacy_officer)

@@ -23,8 +23,8 @@ from mobility.vault.models.subscribers import VaultDay, VaultStudy
 from mobility.workers.models import WorkerSign
 from reports.ledger.models import LedgerEntry
 from reports.studies.studyfile import parse_study
-from tests.mobility.services.killing import Killed
-from tests.mobility.views.small_study import STUDY
+from tests.mobility.batches.killing import Killed
+from tests.mobility.pages.small_study import STUDY
 
 IN_BOTH = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 pytestmark = [IN_BOTH, pytest.mark.usefixtures("data_dir")]

@@ -31,7 +31,7 @@ from mobility.vault.models.subscribers import VaultStudy
 from mobility.workers import queues
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind
-from tests.mobility.profiles.made_profiles import definition
+from tests.mobility.extracts.profiles.made_profiles import definition
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
 TOKEN = "only-for-tests-metrics-0123456789abcdef"

@@ -41,7 +41,7 @@ from reports.studies.models import Study
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
 from tests.reports.map_factory import ZONES
-from tests.reports.views.conftest import spaced
+from tests.reports.signed_in import spaced
 
 pytestmark = pytest.mark.django_db
 STYLES = Path(__file__).parents[3] / "static/css"

@@ -33,7 +33,7 @@ from reports.studies.models import Study
 from reports.studies.studyfile import StudyDefinition
 from tests.reports.exports.conftest import WHOLE
 from tests.reports.map_factory import GRID, ZONES
-from tests.reports.test_studyfile_location import AREA, STUDY, parse, problems
+from tests.reports.studies.test_studyfile_location import AREA, STUDY, parse, problems
 
 pytestmark = pytest.mark.django_db
 QUERY = "?from=2024-05-30&to=2024-06-02"

@@ -1,0 +1,260 @@
+"""Two values, a day and a mean of days, two studies: exact by enumeration, or bounded in many runs."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, product
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldp import olh_channel, pure_frequencies, pure_variance
+from ldp.estimation.contrasts import (
+    Sample,
+    baseline_mean,
+    day_difference,
+    independent_difference,
+    sample_of,
+    value_covariance,
+    value_difference,
+)
+from ldp.estimation.multiple import holm
+from ldp.estimation.windows import Window, WindowEstimate, shared_reports
+from ldp.protocols.channels import WORD, GrrChannel, PureChannel
+from ldp.protocols.faked_reports import FakedChannel
+from ldp.protocols.unary import UnaryChannel
+from tests.ldp.estimation.test_windows import CHANNEL as KEPT
+from tests.ldp.estimation.test_windows import DAYS, check_runs, people, run, tallies_of, truth
+from tests.ldp.exact import refuses
+from tests.ldp.fakes import as_report, chances, supports
+
+K = 3
+CODE = GrrChannel(domain_size=K, threshold=WORD // 2)
+BITS = UnaryChannel(domain_size=K, threshold_p=3 * WORD // 4, threshold_q=WORD // 4)
+THIRD = Fraction(1, 3)
+CHANNELS: dict[str, PureChannel] = {
+    "grr": CODE,
+    "unary": BITS,
+    "fake codes": FakedChannel(answer=CODE, fake="code", share=THIRD),
+    "fakes of no value": FakedChannel(answer=BITS, fake="no value", share=THIRD),
+    "fakes of any value": FakedChannel(answer=BITS, fake="any value", share=THIRD),
+}
+Support = tuple[int, ...]
+
+
+def reports_on(channel, value: int) -> dict[Support, Fraction]:
+    """Which values a report supports, and how probably."""
+    report = as_report(channel)
+    rows = chances(channel).items()
+    return {tuple(int(supports(report, y, v)) for v in range(K)): row[value] for y, row in rows}
+
+
+def moments(channel, values: Support, n: int) -> tuple[list[Fraction], list[list[Fraction]]]:
+    """Mean and covariances of the estimates over every sample and every report, in fractions."""
+    samples = list(combinations(values, n))
+    mean = [Fraction(0)] * K
+    square = [[Fraction(0)] * K for _ in range(K)]
+    for sample in samples:
+        for combination in product(*(reports_on(channel, value).items() for value in sample)):
+            weight = Fraction(1, len(samples))
+            for _, chance in combination:
+                weight *= chance
+            sums = [sum(support[v] for support, _ in combination) for v in range(K)]
+            f = [(Fraction(total, n) - channel.q) / (channel.p - channel.q) for total in sums]
+            for x in range(K):
+                mean[x] += weight * f[x]
+                for y in range(K):
+                    square[x][y] += weight * f[x] * f[y]
+    return mean, [[square[x][y] - mean[x] * mean[y] for y in range(K)] for x in range(K)]
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize(("values", "n"), [((0, 0, 1), 2), ((0, 1, 2), 2), ((0, 0, 1), 3)])
+def test_covariance_of_two_values_is_exact(name: str, values: Support, n: int) -> None:
+    channel = CHANNELS[name]
+    mean, covariances = moments(channel, values, n)
+    truth = [Fraction(values.count(v), len(values)) for v in range(K)]
+    assert mean == truth
+    sample = Sample(counts=np.zeros(K, np.int64), n_reports=n, n_population=len(values), channel=channel)
+    for x, y in combinations(range(K), 2):
+        found = value_covariance(float(truth[x]), float(truth[y]), sample=sample)
+        assert found == pytest.approx(float(covariances[x][y]), abs=1e-12)
+        assert sample.variance(float(truth[x])) == pytest.approx(float(covariances[x][x]), abs=1e-12)
+
+
+def test_error_of_a_difference_of_two_values_is_the_root_of_its_variance() -> None:
+    sample = Sample(counts=np.array([50, 30, 20]), n_reports=100, n_population=400, channel=CODE)
+    f = np.array([1.0, 0.2, 0.0])
+    assert sample.estimates().frequency == pytest.approx([1, 0.2, -0.2])
+    found = value_difference(sample, reference=1, of="frequency").estimate()
+    for x in (0, 2):
+        variance = sample.variance(f[x]) + sample.variance(f[1])
+        variance -= 2 * value_covariance(f[x], f[1], sample=sample)
+        assert found.std_error[x] ** 2 == pytest.approx(float(variance))
+    assert found.value == pytest.approx([0.8, 0, -0.4])
+    assert found.std_error[1] == pytest.approx(0, abs=1e-9)
+    assert found.is_exact
+    visitors = value_difference(sample, reference=1, of="visitors").estimate()
+    for name in ("value", "std_error", "ci_low", "ci_high"):
+        assert getattr(visitors, name) == pytest.approx(400 * getattr(found, name), abs=1e-5)
+
+
+# --- days -----------------------------------------------------------------------------------------
+
+RUNS = 150
+
+
+def day_truth(presence, values, day, *, of) -> np.ndarray:
+    return truth(presence, values, Window(day, day), of=of)
+
+
+@pytest.mark.parametrize(
+    ("kind", "of", "day", "baseline"),
+    [
+        ("static", "frequency", 3, (2, 4)),
+        ("daily", "frequency", 2, (1, 3, 4, 5)),
+        ("static", "visitors", 1, (3, 5)),
+    ],
+)
+def test_error_of_a_day_against_a_baseline_is_bounded(kind, of, day, baseline) -> None:
+    rng = np.random.default_rng(29)
+    presence, values = people(rng, kind=kind)
+    mean = np.mean([day_truth(presence, values, other, of=of) for other in baseline], axis=0)
+    targets = (day_truth(presence, values, day, of=of) - mean, mean)
+    found: list[list[WindowEstimate]] = [[], []]
+    for _ in range(RUNS):
+        difference = day_difference(run(rng, presence, values), day=day, baseline=baseline, of=of)
+        for estimates, contrast in zip(found, (difference, baseline_mean(difference)), strict=True):
+            estimates.append(contrast.estimate())
+    for estimates, target in zip(found, targets, strict=True):
+        assert not any(estimate.is_exact for estimate in estimates)
+        check_runs(estimates, target)
+
+
+def test_days_with_the_same_visitors_share_their_noise() -> None:
+    """Everybody is there every day: a day is the mean of the others, and neighbours prove it."""
+    presence = np.full(600, 0b111)
+    codes = np.arange(600) % 4
+    tallies = tallies_of(presence, codes, days=3, channel=KEPT)
+    alone = sample_of(tallies, Window(2, 2)).estimates()
+    difference = day_difference(tallies, day=2, baseline=[1, 3], of="frequency")
+    same = difference.estimate()
+    assert same.value == pytest.approx(0, abs=1e-12)
+    assert same.std_error == pytest.approx(0, abs=1e-6)
+    assert np.all(baseline_mean(difference).estimate().std_error <= alone.std_error + 1e-12)
+
+
+def test_days_without_a_shared_visitor_are_independent_where_they_touch() -> None:
+    presence = np.array([0b01] * 300 + [0b10] * 300)
+    tallies = tallies_of(presence, np.arange(600) % 4, days=2, channel=KEPT)
+    found = day_difference(tallies, day=1, baseline=[2], of="frequency").estimate()
+    one, two = (sample_of(tallies, Window(day, day)).estimates() for day in (1, 2))
+    assert found.std_error == pytest.approx(np.hypot(one.std_error, two.std_error))
+
+
+def test_one_day_is_its_own_mean() -> None:
+    presence = np.array([0b01] * 30 + [0b10] * 30)
+    tallies = tallies_of(presence, np.arange(60) % 4, days=2, channel=KEPT)
+    contrast = baseline_mean(day_difference(tallies, day=1, baseline=[2], of="visitors"))
+    found, one = contrast.estimate(level=0.9), sample_of(tallies, Window(2, 2)).estimates(level=0.9)
+    assert contrast.is_exact
+    assert found.value == pytest.approx(30 * one.frequency)
+    assert (found.ci_low, found.ci_high) == (pytest.approx(30 * one.ci_low), pytest.approx(30 * one.ci_high))
+
+
+# --- studies --------------------------------------------------------------------------------------
+
+
+def test_variances_of_two_studies_add_up() -> None:
+    first = Sample(counts=np.array([50, 30, 20]), n_reports=100, n_population=400, channel=CODE)
+    second = Sample(counts=np.array([80, 70, 40]), n_reports=150, n_population=150, channel=BITS)
+    found = independent_difference(first, second, of="visitors", scales=(2.0, 4.0)).estimate(level=0.9)
+    sizes = [{"n_reports": s.n_reports, "n_population": s.n_population} for s in (first, second)]
+    one, two = (
+        pure_frequencies(s.counts, **size, channel=s.channel, level=0.9)
+        for s, size in zip((first, second), sizes, strict=True)
+    )
+    assert found.value == pytest.approx(600 * two.frequency - 800 * one.frequency)
+    assert found.std_error == pytest.approx(np.hypot(800 * one.std_error, 600 * two.std_error))
+    down = np.hypot(800 * (one.ci_high - one.frequency), 600 * (two.frequency - two.ci_low))
+    assert found.ci_low == pytest.approx(found.value - down)
+    assert found.is_exact
+
+
+def test_days_share_what_windows_of_one_day_share() -> None:
+    """The correlation of days apart is that of the bounds on their shared reports."""
+    rng = np.random.default_rng(8)
+    presence, values = people(rng, kind="static")
+    presence = np.where(rng.random(presence.size) < 0.7, 1 << presence % DAYS, presence)
+    tallies = run(rng, presence, values)
+    contrast = day_difference(tallies, day=1, baseline=[3, 5], of="frequency")
+    samples = [term.sample for term in contrast.terms]
+    f = [np.clip(sample.estimates().frequency, 0, 1) for sample in samples]
+    noise = pure_variance([0, 1], n_reports=1, n_population=1, channel=KEPT)
+    for i, j in combinations(range(3), 2):
+        least, largest = shared_reports(tallies, *(Window(day, day) for day in np.array([1, 3, 5])[[i, j]]))
+        reports = samples[i].n_reports * samples[j].n_reports
+        covariance = (noise.min() * least if i == 0 else noise.max() * largest) / reports
+        if i > 0:
+            covariance += np.sqrt(samples[i].sampling_variance(f[i]) * samples[j].sampling_variance(f[j]))
+        expected = covariance / np.sqrt(samples[i].variance(f[i]) * samples[j].variance(f[j]))
+        assert contrast.correlation[i, j] == pytest.approx(np.minimum(expected, 1))
+        assert contrast.correlation[j, i] == pytest.approx(np.minimum(expected, 1))
+        assert expected.min() < 1
+
+
+def test_what_cannot_be_is_refused() -> None:
+    tallies = tallies_of(np.array([0b001] * 5 + [0b010] * 5), np.zeros(10), days=3, channel=KEPT)
+    for day, baseline, message in (
+        (1, [], r"day and baseline must be at least two different days, got \[1\]"),
+        (1, [2, 1], r"must be at least two different days, got \[1, 2, 1\]"),
+        (1, [3], r"window 3\.\.3 must have reports, got 0"),
+        (4, [1], r"window must lie within days 1\.\.3, got 4\.\.4"),
+    ):
+        refuses(message, day_difference, tallies, day=day, baseline=baseline, of="frequency")
+    fine = day_difference(tallies, day=1, baseline=[2], of="frequency")
+    refuses(r"level must be in \(0, 1\), got 0.0", fine.estimate, level=0.0)
+    three, four = (
+        Sample(counts=np.ones(k, np.int64), n_reports=1, n_population=1, channel=channel)
+        for k, channel in ((3, CODE), (4, KEPT))
+    )
+    refuses(r"reference must be in \[0, 3\), got 3", value_difference, three, reference=3, of="frequency")
+    message = "second must have 4 values as the first, got 3"
+    refuses(message, independent_difference, four, three, of="visitors")
+    hashed = replace(three, channel=olh_channel(epsilon=Fraction(1), domain_size=3))
+    refuses("channel must be GRR, unary or faked to compare", value_covariance, 0.1, 0.2, sample=hashed)
+
+
+# --- many rows: Holm by intervals ---------------------------------------------------------------------
+
+
+class Bounds(NamedTuple):
+    ci_low: np.ndarray
+    ci_high: np.ndarray
+
+
+def around(values: np.ndarray, level: float) -> Bounds:
+    """Intervals of values with standard error 1."""
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    return Bounds(values - z, values + z)
+
+
+def by_p_values(values: np.ndarray, *, alpha: float) -> list[bool]:
+    p = [2 * NormalDist().cdf(-abs(value)) for value in values]
+    order = sorted(range(len(p)), key=lambda place: p[place])
+    found = [False] * len(p)
+    for rank, place in enumerate(order):
+        if p[place] >= alpha / (len(p) - rank):
+            break
+        found[place] = True
+    return found
+
+
+@given(values=st.lists(st.floats(-5, 5), min_size=1, max_size=12), alpha=st.sampled_from([0.01, 0.05, 0.3]))
+def test_intervals_find_what_p_values_find(values: list[float], alpha: float) -> None:
+    numbers = np.array(values)
+    found = holm(lambda level: around(numbers, level), rows=np.ones(len(values), bool), level=1 - alpha)
+    assert found.tolist() == by_p_values(numbers, alpha=alpha)

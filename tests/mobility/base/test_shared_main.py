@@ -1,0 +1,62 @@
+"""A main database that both zones use is refused on both sides, and the way out is named."""
+
+import pytest
+from django.db import connections
+
+from mobility import celery, startup
+from mobility.operations.doctor import databases
+from mobility.operations.findings import Level
+from reports.studies.models import Study
+from reports.studies.studyfile import parse_study
+from reports.transfer.models import Sender, SentStudy
+from reports.transfer.studies import create_study_rows
+from tests.mobility.pages.small_study import STUDY
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
+
+
+@pytest.fixture
+def study() -> Study:
+    read = {}.__getitem__
+    return create_study_rows(parse_study(STUDY.encode(), filename="study.toml", read=read), by="olga")
+
+
+@pytest.fixture
+def sender() -> Sender:
+    return Sender.objects.create(name="north", public_key="x", registered_by="ada")
+
+
+def refusal(settings, zone, monkeypatch, capsys) -> str:
+    """What a worker of a zone says as it starts; nothing: it goes on."""
+    settings.MOBILITY_ZONE = zone
+    for name in ("refuse_unsafe", "hold_files", "refuse_outdated"):
+        monkeypatch.setattr(startup, name, lambda: None)
+    monkeypatch.setattr(connections["default"], "close", lambda: None)  # of the test's transaction
+    (found,) = databases.own_main()
+    try:
+        celery._refuse_unsafe()
+    except SystemExit as end:
+        assert (end.code, found.level) == (startup.EXIT_CODE, Level.ERROR)
+        said = capsys.readouterr().err
+        assert found.what in said
+        assert "From a shared main database to zones apart" in said
+        return said
+    assert found.level == Level.OK
+    return ""
+
+
+def test_analysts_do_not_serve_studies_that_nobody_handed_over(study, sender, settings, monkeypatch, capsys):
+    said = refusal(settings, "analyst", monkeypatch, capsys)
+    assert f"no sender handed over 1 of its studies ({study.slug})" in said
+    SentStudy.objects.create(study=study, sender=sender, digest="")
+    assert refusal(settings, "analyst", monkeypatch, capsys) == ""
+
+
+def test_an_operator_zone_does_not_count_where_a_server_has_senders(study, settings, monkeypatch, capsys):
+    assert refusal(settings, "operator", monkeypatch, capsys) == ""
+    Sender.objects.create(name="north", public_key="x", registered_by="ada")
+    assert "it has registered the sender north" in refusal(settings, "operator", monkeypatch, capsys)
+
+
+def test_one_installation_may_have_both(study, sender, settings, monkeypatch, capsys) -> None:
+    assert refusal(settings, "all", monkeypatch, capsys) == ""

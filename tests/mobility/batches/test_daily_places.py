@@ -1,0 +1,407 @@
+"""Main zone and night zone from files to totals: exact, and the same whatever way the files come."""
+
+import random
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+from django.apps import apps
+from django.db import connections
+
+from ldp.estimation.tallies import union
+from ldp.geo.grid import Grid
+from ldp.kernels.entropy import derive_subkey
+from ldp.keyed.noise.locations import LocationSanitiser
+from mobility.extracts.profiles import OPT_OUT
+from mobility.extracts.rows.events import NO_VALUE
+from mobility.plans.closing import Leave, StudyNotClosedError, close_study, unpublished_days
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import DayState, PresenceShard
+from mobility.vault.studies import open_study
+from reports.studies.plan_models import Plan
+from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.definition import LocationDefinition
+from reports.studies.tally_models import Tally
+from tests.mobility.extracts.rows.night_study import night_study
+from tests.mobility.extracts.rows.small_extract import asked_of, pseudonym_of
+from tests.mobility.pipeline import MASTER_KEY, Pipeline, halves_of
+
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
+PEOPLE = 120
+INDICATORS = ["gender", "stayed_in", "slept_in", "duration"]
+ZONES = ("South", "North")
+PARIS = ZoneInfo("Europe/Paris")
+FIRST_DAY = date(2017, 3, 25)  # the clocks go forward in the first night
+DAYS = 4
+ZONE_OF = {"cell-9": "South", "cell-8": "North", "cell-7": "South", "cell-6": None}
+CELLS = list(ZONE_OF)  # in the registry's order, which decides ties
+MIN_STAY = timedelta(minutes=60)
+QUARTER_S = 900
+NIGHT_FROM, NIGHT_TO = 22, 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    who: str
+    at: datetime  # UTC
+    cell: str
+    gender: str = "F"
+
+    @property
+    def local(self):
+        return self.at.astimezone(PARIS)
+
+    @property
+    def day(self):
+        """Of the study, counted from one; dates beside it go on in both directions."""
+        return (self.local.date() - FIRST_DAY).days + 1
+
+    def text(self):
+        return f"{self.who},{self.at:%Y-%m-%dT%H:%M:%S}Z,{self.cell},{self.gender}\n"
+
+
+def some_rows(*, seed, people):
+    """Rows from the date before the study to the second one after it; some cells are not in the area."""
+    rng = random.Random(seed)
+    start = datetime.combine(FIRST_DAY - timedelta(days=1), datetime.min.time(), UTC)
+    rows = []
+    for person in range(people):
+        for day in range(DAYS + 3):
+            for _ in range(rng.choice([0, 2, 4, 8])):
+                # Few minutes, so that seconds and quarter-hours are shared.
+                at = start + timedelta(days=day, seconds=rng.randrange(288) * 300 + rng.choice([0, 1, 299]))
+                rows.append(Row(who=f"33{person:04d}", at=at, cell=rng.choice([*CELLS, *CELLS, "zz"])))
+    return rows
+
+
+def write_file(path, rows):
+    path.write_text("who,when,where,gender\n" + "".join(row.text() for row in rows))
+    return path
+
+
+def write_dates(folder, rows):
+    """A file for each local date, as operators send them; by study day, also of dates beside the study."""
+    folder.mkdir(exist_ok=True)
+    days = sorted({row.day for row in rows})
+    return {day: write_file(folder / f"{day}.csv", [row for row in rows if row.day == day]) for day in days}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """By (person, study day); a zone is None where the answer is no zone. `main_cell`: place in CELLS."""
+
+    visitors: set[tuple[str, int]]
+    main_cell: dict[tuple[str, int], int]
+    stayed_in: dict[tuple[str, int], str | None]
+    slept_in: dict[tuple[str, int], str | None]
+    ignored: Counter[str]
+
+    def counts(self, what, *, day, who):
+        zones = (zone for (person, of_day), zone in what.items() if of_day == day and person in who)
+        return Counter(zone for zone in zones if zone)
+
+
+def truth_of(rows):
+    """The rules, row by row."""
+    by_day, by_night, ignored = defaultdict(list), defaultdict(list), Counter()
+    for row in dict.fromkeys(rows):
+        day = row.day
+        night = day if row.local.hour >= NIGHT_FROM else day - 1 if row.local.hour < NIGHT_TO else 0
+        is_night = 1 <= night <= DAYS
+        is_visit = 1 <= day <= DAYS and row.local.hour >= 6
+        if not is_night and not 1 <= day <= DAYS:
+            ignored["outside_period"] += 1
+        elif row.cell not in ZONE_OF:
+            ignored["outside_area"] += 1
+        elif not is_night and not is_visit:
+            ignored["outside_hours"] += 1
+        else:
+            if is_visit:
+                by_day[row.who, day].append(row)
+            if is_night:
+                by_night[row.who, night].append(row)
+    times = {key: [row.at for row in mine] for key, mine in by_day.items()}
+    visitors = {key for key, at in times.items() if max(at) - min(at) >= MIN_STAY}
+    main_cell = {key: _longest(by_day[key], until=None) for key in visitors}
+    dates = {day: FIRST_DAY + timedelta(days=day) for day in range(1, DAYS + 1)}
+    end_of_night = {day: datetime.combine(dates[day], time(NIGHT_TO), PARIS).astimezone(UTC) for day in dates}
+    return Truth(
+        visitors=visitors,
+        main_cell=main_cell,
+        stayed_in={key: ZONE_OF[CELLS[cell]] for key, cell in main_cell.items()},
+        slept_in={
+            key: ZONE_OF[CELLS[_longest(by_night[key], until=end_of_night[key[1]])]]
+            for key in visitors & by_night.keys()
+        },
+        ignored=ignored,
+    )
+
+
+def _longest(rows, *, until):
+    """Each quarter-hour's last event lasts until the next one's; the place in CELLS."""
+    last = {}
+    for row in rows:
+        quarter = int(row.at.timestamp()) // QUARTER_S
+        place = -CELLS.index(row.cell)
+        last[quarter] = max(last.get(quarter, (row.at, place)), (row.at, place))
+    kept = [last[quarter] for quarter in sorted(last)]
+    ends = [*(at for at, _ in kept[1:]), until or kept[-1][0]]
+    stays = Counter()
+    for (at, place), end in zip(kept, ends, strict=True):
+        stays[-place] += int((end - at).total_seconds())
+    return min(stays, key=lambda cell: (-stays[cell], cell))
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return some_rows(seed=11, people=PEOPLE)
+
+
+@pytest.fixture(scope="module")
+def truth(rows):
+    return truth_of(rows)
+
+
+@pytest.fixture
+def files(rows, tmp_path):
+    return write_dates(tmp_path / "dates", rows)
+
+
+@pytest.fixture
+def definition() -> StudyDefinition:
+    """With epsilon 20 one answer in half a billion is another value: what is counted is what was true."""
+    return night_study(first_day=FIRST_DAY, days=DAYS)
+
+
+def who_answers(slug: str) -> set[str]:
+    pseudonym_key = derive_subkey(MASTER_KEY, purpose="pseudonym")
+    key = derive_subkey(MASTER_KEY, purpose="sanitise")
+    names = {f"33{person:04d}" for person in range(PEOPLE)}
+    index = INDICATORS.index(slug)
+    return {name for name in names if asked_of(pseudonym_of(name, key=pseudonym_key), d=4, key=key) == index}
+
+
+def counted(pipeline: Pipeline, slug: str, day: int) -> dict[str, int]:
+    tally = Tally.objects.get(plan__study__slug=pipeline.study.slug, indicator__slug=slug)
+    counts = np.frombuffer(tally.counts, "<i8").reshape(len(ZONES), DAYS + 1, DAYS + 1)
+    of_day = union(counts, first_day=day, last_day=day)
+    return {zone: int(n) for zone, n in zip(ZONES, of_day, strict=True) if n}
+
+
+def location_of(places: tuple[int, ...]) -> LocationDefinition:
+    """Of cells that stand in these squares, in the registry's order."""
+    grid = Grid(x0_m=0, y0_m=0, step_m=500, n_x=4, n_y=3)
+    return LocationDefinition(level=Decimal("1.4"), radius_m=200, max_values=None, grid=grid, places=places)
+
+
+def upload_all(pipeline: Pipeline, files: dict[int, Path]) -> list[Batch]:
+    """By date, but what follows the last night comes before it ends."""
+    return pipeline.upload(files[DAYS + 1], *(files[day] for day in files if day != DAYS + 1))
+
+
+def check(pipeline, truth):
+    for day in range(1, DAYS + 1):
+        assert pipeline.visitors(day, day) == sum(of_day == day for _, of_day in truth.visitors)
+        for slug, zones in (("stayed_in", truth.stayed_in), ("slept_in", truth.slept_in)):
+            expected = truth.counts(zones, day=day, who=who_answers(slug))
+            assert counted(pipeline, slug, day) == expected
+            assert sum(expected.values()), (slug, day)
+
+
+def test_totals_are_exact_and_no_cell_reaches_the_main_database(pipeline, files, truth):
+    batches = upload_all(pipeline, files)
+    check(pipeline, truth)
+    assert [batch.notes["late_change"] for batch in batches] == [0] * len(batches)
+    found = b"".join(_everything("default"))
+    assert b"South" in found  # a category, so the search finds what is there
+    assert not [cell for cell in CELLS if cell.encode() in found]
+    state = DayState.objects.filter(day=1).first()
+    seen = open_study(pipeline.study).unseal_day(state)
+    assert seen.stays.pseudonym[0].tobytes() not in bytes(state.blob)
+
+
+def test_rows_add_up(pipeline, rows, truth, tmp_path):
+    """Rows of the night are used, so accepted; nobody is a visitor by them."""
+    (batch,) = pipeline.upload(write_file(tmp_path / "all.csv", [*rows, *rows[:50]]))
+    n_ignored, unique, outside = sum(batch.rows_ignored.values()), len(set(rows)), truth.ignored.total()
+    assert batch.rows_read == len(rows) + 50 == batch.rows_accepted + n_ignored
+    assert (batch.rows_accepted, n_ignored - outside) == (unique - outside, len(rows) + 50 - unique)
+    assert batch.subscriber_days == len(truth.visitors)
+    check(pipeline, truth)
+
+
+def test_order_repeats_splits_and_closing_change_nothing(make_pipeline, definition, files, rows, tmp_path):
+    """Of everybody's answers; that the other mechanisms do not mind either is for test_totals.py."""
+    plan = replace(definition.plan, mechanism="spl-grr")
+    plain = make_pipeline(plan=plan)
+    plain.upload(write_file(tmp_path / "all.csv", rows))
+    shuffled = [files[DAYS + 1], *random.Random(8).sample([files[day] for day in range(1, DAYS + 1)], DAYS)]
+    mixed = make_pipeline(plan=plan, slug="mixed", n_shards=4)
+    halves = [*halves_of(shuffled[2], tmp_path)]
+    mixed.upload(*shuffled[:2], halves[1], more_to_come=True)
+    mixed.upload(*shuffled[:2])
+    mixed.upload(halves[0], *shuffled[3:], shuffled[1])
+    assert mixed.tallies() == plain.tallies()
+    closed = make_pipeline(plan=plan, slug="closed")
+    closed.upload(*reversed(files.values()), more_to_come=True)
+    closed.close_days(through=DAYS)
+    assert closed.tallies() == plain.tallies()
+
+
+def test_a_night_is_answered_once_the_next_date_has_come(pipeline, files, truth):
+    """With the evening alone most people would be where they were not, for ever."""
+    pipeline.upload(files[1])
+    assert counted(pipeline, "stayed_in", 1)
+    assert counted(pipeline, "slept_in", 1) == {}
+    pipeline.upload(files[2])
+    known = truth.counts(truth.slept_in, day=1, who=who_answers("slept_in"))
+    assert [counted(pipeline, "slept_in", day) for day in (1, 2)] == [known, {}]
+
+
+def test_a_night_ends_for_everyone_also_in_other_shards(make_pipeline, files, rows, tmp_path):
+    """Shards that the batch says nothing of."""
+    pipeline = make_pipeline(n_shards=16)
+    pipeline.upload(files[1], files[2])
+    visitors = truth_of(rows).visitors
+    somebody = min(who for who, day in visitors if day == 2 and (who, 3) in visitors)
+    theirs = [row for row in rows if row.who == somebody]
+    (batch,) = pipeline.upload(write_file(tmp_path / "one.csv", [r for r in theirs if r.day in (2, 3)]))
+    assert batch.days_touched == [2, 3]
+    known = truth_of([*(row for row in rows if row.day < 3), *(row for row in theirs if row.day == 3)])
+    who = who_answers("slept_in")
+    assert counted(pipeline, "slept_in", 2) == known.counts(known.slept_in, day=2, who=who) != {}
+
+
+def test_a_night_that_nobody_waits_for_is_answered_when_its_day_is_closed(pipeline, files, rows):
+    pipeline.upload(files[1])
+    pipeline.close_days(through=1)
+    evening = truth_of(row for row in rows if row.day == 1)
+    known = evening.counts(evening.slept_in, day=1, who=who_answers("slept_in"))
+    assert counted(pipeline, "slept_in", 1) == known != {}
+    (batch,) = pipeline.upload(files[2])
+    assert batch.rows_ignored["day_closed"] > 0
+    assert not DayState.objects.filter(day=1).exists()
+    assert counted(pipeline, "slept_in", 1) == known
+
+
+def test_a_night_that_waits_for_its_next_date_stands_against_the_end_of_the_study(pipeline, files):
+    """Else its rows would be erased, and nobody told that they never reached a report."""
+    pipeline.upload(files[1], files[2], files[4])
+    second = FIRST_DAY + timedelta(days=1)
+    assert unpublished_days(pipeline.study) == (second,)  # the last day has no next date to wait for
+    with pytest.raises(StudyNotClosedError, match=rf"never published \({second}\)"):
+        close_study(pipeline.study, by="ada", leave=Leave())
+    pipeline.close_days(through=2)
+    assert unpublished_days(pipeline.study) == ()
+
+
+def test_visits_in_the_small_hours_do_not_bring_a_closed_night_back(make_pipeline, definition, files):
+    pipeline = make_pipeline(visitor=replace(definition.visitor, from_minute=0))
+    pipeline.upload(files[1])
+    pipeline.close_days(through=1)
+    before = counted(pipeline, "slept_in", 1)
+    pipeline.upload(files[2], more_to_come=True)
+    pipeline.upload(files[3])
+    assert (DayState.objects.filter(day=1).exists(), counted(pipeline, "slept_in", 1)) == (False, before)
+    assert pipeline.visitors(3, 3) > 0
+
+
+def test_rows_of_a_night_that_come_late(pipeline, files, rows, tmp_path):
+    """Answers that were given stay; who had none gives one."""
+    late = [row for row in rows if row.who > "330060"]
+    by_night = lambda row: row.local.hour < 6  # noqa: E731
+    first = [row for row in rows if not (by_night(row) and row in late)]
+    pipeline.upload(write_file(tmp_path / "first.csv", first))
+    known, full, who = truth_of(first), truth_of(rows), who_answers("slept_in")
+    before = known.counts(known.slept_in, day=2, who=who)
+    assert counted(pipeline, "slept_in", 2) == before
+    (batch,) = pipeline.upload(write_file(tmp_path / "late.csv", filter(by_night, late)))
+    expected = known.counts({**full.slept_in, **known.slept_in}, day=2, who=who)
+    assert counted(pipeline, "slept_in", 2) == expected
+    assert expected.total() > before.total()
+    changed = {key for key, zone in known.slept_in.items() if zone and full.slept_in[key] not in (zone, None)}
+    assert batch.notes["late_change"] == sum(person in who for person, _ in changed) > 0
+
+
+def test_voided_day_comes_again_with_its_night(make_pipeline, files, rows, tmp_path):
+    """The rest of its night is in the file of the next date, be it one that touches no day of the study."""
+    plain, other = make_pipeline(), make_pipeline(slug="other")
+    plain.upload(write_file(tmp_path / "all.csv", rows))
+    upload_all(other, files)
+    for day in (2, DAYS):
+        other.void_day(day)
+        assert counted(other, "slept_in", day) == {}
+        (next_date, _) = other.upload(files[day + 1], files[day])
+        assert next_date.days_touched == ([] if day == DAYS else [day + 1])
+        assert other.tallies() == plain.tallies()
+
+
+def test_a_published_day_that_is_undone_may_add_a_place(make_pipeline, definition, files):
+    """Also without a daily indicator: its visitors may have reported another place before, which counts."""
+    pipeline = make_pipeline(indicators=definition.static_indicators, location=location_of((7, 11, 7, 0)))
+    pipeline.upload(files[1])
+    pipeline.void_day(1)
+    pipeline.upload(files[1])
+    assert Plan.objects.get(study__slug=pipeline.study.slug).voided_days == 1
+
+
+def test_whoever_opts_out_was_nowhere(make_pipeline, files, rows, tmp_path):
+    gone = {f"33{person:04d}" for person in range(40)}
+    pipeline, without = make_pipeline(), make_pipeline(slug="without")
+    upload_all(pipeline, files)
+    listed = tmp_path / "gone.csv"
+    listed.write_text("".join(f"{name}\n" for name in sorted(gone)))
+    pipeline.upload(listed, profile=OPT_OUT)
+    without.upload(write_file(tmp_path / "left.csv", [row for row in rows if row.who not in gone]))
+    assert pipeline.tallies() == without.tallies()
+    study = open_study(pipeline.study)
+    names = {pseudonym_of(name, key=study.pseudonym_key) for name in gone}
+    states = [study.unseal_day(row) for row in DayState.objects.filter(study=pipeline.study)]
+    for places in ([state.stays for state in states], [state.nights for state in states]):
+        there = {name for seen in places for name in seen.pseudonym.tolist()}
+        assert (bool(there), names & there) == (True, set())
+
+
+def test_only_places_that_are_asked_for_are_kept_and_only_while_the_day_is_open(pipeline, files):
+    upload_all(pipeline, files)
+    study = open_study(pipeline.study)
+    states = [study.unseal_day(row) for row in DayState.objects.all()]
+    for slug, places in (("stayed_in", [s.stays for s in states]), ("slept_in", [s.nights for s in states])):
+        asked = {pseudonym_of(name, key=study.pseudonym_key) for name in who_answers(slug)}
+        kept = {name for seen in places for name in seen.pseudonym.tolist()}
+        assert set() < kept <= asked
+    pipeline.close_days(through=DAYS)
+    assert not DayState.objects.exists()
+
+
+def test_everyone_reports_where_the_main_cell_of_the_day_is(make_pipeline, files, truth):
+    places = (7, 11, 7, 0)  # of the four cells; two stand in one square
+    pipeline = make_pipeline(location=location_of(places))
+    upload_all(pipeline, files)
+    study = open_study(pipeline.study)
+    assert study.plan.location is not None
+    sanitiser = LocationSanitiser(study.plan.location, study.prf, study.plan.version)
+    expected, found = {}, {}
+    for (who, day), cell in truth.main_cell.items():
+        person = np.array([pseudonym_of(who, key=study.pseudonym_key)], np.uint64)
+        (report,) = sanitiser.reports(person, np.array([places[cell]], np.uint16)).tolist()
+        expected[int(person[0]), day] = report
+    for presence in map(study.unseal_presence, PresenceShard.objects.filter(study=pipeline.study)):
+        for person, codes in zip(presence.pseudonym.tolist(), presence.daily[:, -1, :].tolist(), strict=True):
+            found |= {(person, day): code for day, code in enumerate(codes, start=1) if code != NO_VALUE}
+    assert found == expected
+
+
+def _everything(database: str) -> list[bytes]:
+    found = []
+    tables = set(connections[database].introspection.table_names())
+    for model in apps.get_models():
+        if model._meta.db_table in tables and model._meta.app_label == "reports":
+            for values in model._default_manager.using(database).values_list():
+                found += [bytes(v) if isinstance(v, bytes | memoryview) else str(v).encode() for v in values]
+    return found

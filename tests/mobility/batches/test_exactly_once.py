@@ -1,0 +1,421 @@
+"""Whatever statement a worker dies at, the batch resumes and every tally ends as if nothing had happened."""
+
+from functools import partial
+from random import Random
+
+import pytest
+from celery.exceptions import SoftTimeLimitExceeded
+from django.core import serializers
+from django.db import OperationalError
+from django.forms.models import model_to_dict
+from django.utils import timezone
+
+from ldp.errors import LdpError
+from ldp.estimation.tallies import Delta
+from mobility import models
+from mobility.base.errors import BatchFormatError, CancelError, SupersededError
+from mobility.batches import coding, reading, running, staging
+from mobility.batches import finalisation as endings
+from mobility.batches.finalisation import cancel, fail
+from mobility.batches.liveness import activate
+from mobility.batches.publication import day_transitions as moves
+from mobility.batches.publication import merging, publishing, receipts
+from mobility.extracts.profiles import OPT_OUT
+from mobility.operations.sweeping import sweep
+from mobility.vault.blobs import successor
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Applied, Batch, Chunk
+from mobility.vault.models.outbox import OutboxDelta
+from mobility.vault.models.subscribers import DayState, PresenceShard, VaultDay
+from mobility.vault.studies import open_study
+from reports.ledger.models import LedgerEntry
+from reports.studies.models import Study
+from reports.studies.tally_models import Publication, Tally, VisitorTally
+from reports.transfer.publications import apply_publication
+from tests.mobility.batches.killing import KillAt, Killed, dies, run, spread, statements_of
+from tests.mobility.pipeline import SMALL, fresh, halves_of, lose_totals, raising, resume
+
+# Real transactions: a death inside one must roll back nothing else.
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+State = Batch.State
+
+
+def ask_for(pipeline, path):
+    batch = pipeline.receive(path)
+    pipeline.queue.append(("advance", str(batch.pk)))
+    return batch
+
+
+def check_deaths(make_pipeline, few, *, n_deaths=None):
+    """Kill the worker at these statements of a second day, each time in a study of its own."""
+    undisturbed = make_pipeline(slug="undisturbed", **SMALL)
+    undisturbed.upload(few[0])
+    ask_for(undisturbed, few[1])
+    n_statements, expected = statements_of(undisturbed.work), undisturbed.tallies()
+    assert (undisturbed.visitors(1, 2) > 0, n_statements > 50) == (True, True)
+    for n in spread(n_deaths or n_statements, over=n_statements):
+        pipeline = make_pipeline(slug=f"killed-at-{n}", **SMALL)
+        pipeline.upload(few[0])
+        batch = ask_for(pipeline, few[1])
+        assert dies(pipeline.work, at=n)
+        resume(pipeline, batch)
+        assert (batch.state, pipeline.tallies()) == (State.DONE, expected), f"killed at statement {n}"
+
+
+@pytest.mark.database
+def test_deaths_spread_over_the_statements_change_nothing(make_pipeline, few):
+    check_deaths(make_pipeline, few, n_deaths=5)
+
+
+@pytest.mark.long
+def test_death_at_any_statement_changes_nothing(make_pipeline, few):
+    check_deaths(make_pipeline, few)
+
+
+@pytest.mark.database
+def test_an_outage_of_a_moment_holds_nothing_up(make_pipeline, few):
+    """One statement meets no database: its task is tried again, and no sweep and no lease is needed."""
+    undisturbed = make_pipeline(slug="undisturbed", **SMALL)
+    ask_for(undisturbed, few[0])
+    n_statements, expected = statements_of(undisturbed.work), undisturbed.tallies()
+    for n in spread(12, over=n_statements):
+        pipeline = make_pipeline(slug=f"without-answer-{n}", **SMALL)
+        batch = ask_for(pipeline, few[0])
+        run(partial(pipeline.work, retries=True), KillAt(n, OperationalError))
+        assert (fresh(batch).state, pipeline.tallies()) == (State.DONE, expected), n
+        assert LedgerEntry.objects.filter(event_id=f"batch.ended/{batch.pk}").count() == 1, n
+        assert not models.VaultStudy.objects.exclude(active_batch=None).exists(), n
+
+
+@pytest.mark.parametrize(("module", "step"), [(endings, "deactivate"), (receipts, "record")])
+def test_a_batch_that_met_no_database_as_it_ended_makes_room_and_is_recorded(
+    pipeline, few, monkeypatch, module, step
+):
+    batch, real, fails = ask_for(pipeline, few[0]), getattr(module, step), [OperationalError]
+
+    def once(*given, **options):
+        if fails:
+            raise fails.pop()
+        return real(*given, **options)
+
+    monkeypatch.setattr(module, step, once)
+    pipeline.work(retries=True)
+    assert (fresh(batch).state, fails, models.VaultStudy.objects.get().active_batch) == (State.DONE, [], None)
+    assert LedgerEntry.objects.filter(event_id=f"batch.ended/{batch.pk}").count() == 1
+
+
+@pytest.mark.database
+def test_tasks_in_any_order_and_more_than_once_count_once(make_pipeline, extract, small_chunks):
+    expected = make_pipeline(slug="in-order")
+    expected.upload(extract[0])
+    assert Chunk.objects.count() > 5
+    order = Random(7)
+    pipeline = make_pipeline(slug="any-order")
+    ask_for(pipeline, extract[0])
+    while pipeline.queue:
+        asked = [task for task in pipeline.queue for _ in range(order.choice((1, 1, 2, 3)))]
+        order.shuffle(asked)
+        pipeline.queue.clear()
+        for task, *ids in asked:
+            getattr(running, task)(*ids)
+    assert set(Batch.objects.values_list("state", flat=True)) == {State.DONE}
+    assert pipeline.tallies() == expected.tallies()
+
+
+def test_publication_sent_twice_counts_once(pipeline, extract):
+    pipeline.upload(extract[0])
+    before = pipeline.tallies()
+    sent = models.VaultPublication.objects.get()
+    is_new = apply_publication(
+        study_slug=pipeline.study.slug, publication_id=sent.pk, plan_hash=pipeline.study.plan_hash,
+        delta=Delta.unpack(bytes(sent.delta)), voided_days=0,
+    )  # fmt: skip
+    assert (is_new, pipeline.tallies()) == (False, before)
+
+
+@pytest.mark.parametrize("what", ["a file that changes nothing", "a worker that starts"])
+def test_main_database_restored_from_an_older_dump_catches_up(make_pipeline, few, what):
+    pipeline = make_pipeline(**SMALL)
+    pipeline.upload(few[0])
+    totals = [*Publication.objects.all(), *VisitorTally.objects.all(), *Tally.objects.all()]
+    dump = serializers.serialize("json", totals)
+    pipeline.upload(few[1])
+    expected = pipeline.tallies()
+    assert pipeline.visitors(2, 2) > 0
+    Publication.objects.all().delete()
+    for row in serializers.deserialize("json", dump):
+        row.save()
+    assert pipeline.visitors(2, 2) == 0
+    pipeline.upload(few[1]) if "file" in what else publishing.catch_up()
+    assert pipeline.tallies() == expected
+
+
+def test_others_catch_up_where_the_main_database_lost_a_study(make_pipeline, few):
+    lost, kept = make_pipeline(slug="a-lost-one", **SMALL), make_pipeline(slug="kept", **SMALL)
+    for each in (lost, kept):
+        each.upload(few[0])
+    expected = kept.tallies()
+    Study.objects.filter(slug=lost.study.slug).update(slug="another")
+    lose_totals()
+    assert kept.tallies() != expected
+    publishing.catch_up()
+    assert kept.tallies() == expected
+
+
+def test_worker_that_slept_while_its_batch_ended_writes_nothing(pipeline, extract, monkeypatch):
+    """A shard is worked on twice: whoever comes second finds it taken."""
+    batch = pipeline.receive(extract[0])
+    real, slept = merging.show_life, []
+
+    def slow(of, **kwargs):
+        if not slept:
+            slept.append(True)
+            resume(pipeline, batch)  # another worker does everything meanwhile
+        real(of, **kwargs)
+
+    monkeypatch.setattr(merging, "show_life", slow)
+    assert pipeline.finished(batch).state == State.DONE
+    assert pipeline.visitors(1, 1) == batch.subscriber_days > 0
+    assert not OutboxDelta.objects.exists()
+
+
+@pytest.mark.database
+def test_a_shard_takes_a_batch_once_also_from_two_that_have_computed_it(pipeline, extract, monkeypatch):
+    """The second one is past every look at what is there: what it would write is refused as a whole."""
+    batch = pipeline.receive(extract[0])
+    real, computed = merging.outcome_of, []
+
+    def computed_twice(*given):
+        outcome = real(*given)
+        if not computed:
+            computed.append(True)
+            merging.apply_shard(*given)  # another worker, a moment faster
+        return outcome
+
+    monkeypatch.setattr(merging, "outcome_of", computed_twice)
+    told, apply = [], merging.apply_shard
+
+    def noted(*given):
+        try:
+            apply(*given)
+        except SupersededError as error:
+            told.append(str(error))
+            raise
+
+    monkeypatch.setattr(running.merging, "apply_shard", noted)
+    pipeline.finished(batch)
+    resume(pipeline, batch)
+    assert [text.partition(" batch")[0] for text in told] == ["shard 0 has taken"]
+    assert (batch.state, Applied.objects.filter(batch=batch).count()) == (State.DONE, 2)
+    assert pipeline.visitors(1, 1) == batch.subscriber_days > 0
+
+
+def test_deltas_wait_sealed_and_a_state_is_replaced_only_by_a_worker_that_has_read_it(pipeline, few):
+    pipeline.upload(few[0])
+    waiting = OutboxDelta.objects.first()
+    with pytest.raises(LdpError):
+        Delta.unpack(bytes(waiting.delta))
+    assert not open_study(pipeline.study).unseal_delta(waiting).is_zero
+    row = PresenceShard.objects.first()
+    given = {"seal": lambda version: bytes([version]) * 40, "study": row.study, "shard": 0}
+    first, second = (successor(PresenceShard, row, **given) for _ in range(2))
+    first.store()
+    with pytest.raises(SupersededError, match="was changed by another worker"):
+        second.store()
+    assert PresenceShard.objects.get(pk=row.pk).version == row.version + 1
+
+
+def test_one_batch_of_a_study_at_a_time(pipeline, few):
+    batches = [pipeline.receive(path) for path in few[:2]]
+    assert activate(batches[0])
+    assert pipeline.finished(batches[1]).state == State.QUEUED
+    pipeline.finished(batches[0])  # the end of the first asks for the second
+    assert fresh(batches[1]).state == State.DONE
+
+
+def test_worker_that_died_right_after_ending_its_batch_holds_up_nobody(pipeline, few, data_dir):
+    first, second = (pipeline.receive(path) for path in few[:2])
+    assert activate(first)
+    Batch.objects.filter(pk=first.pk).update(state=State.FAILED, failure="its worker died right after")
+    sweep()
+    assert not keystore().exists(first.key_id)
+    assert [path.name for path in (data_dir / "staging").iterdir()] == [str(second.pk)]
+    pipeline.work()
+    assert fresh(second).state == State.DONE
+
+
+def test_the_first_reason_of_a_failure_counts(pipeline, few):
+    """Also where the batch has not ended yet: its worker may have died in between."""
+    batch = pipeline.receive(few[0])
+    Batch.objects.filter(pk=batch.pk).update(failure="no such column")
+    fail(batch, "a second task has met another one")
+    assert fresh(batch).failure == "no such column"
+    fail(pipeline.finished(batch), "too late")
+    assert (fresh(batch).state, batch.failure) == (State.FAILED, "no such column")
+
+
+def test_upload_whose_server_died_fails(pipeline, few, data_dir):
+    batch = pipeline.receive(few[0])
+    Batch.objects.filter(pk=batch.pk).update(state=State.RECEIVING)
+    resume(pipeline, batch)
+    assert (batch.state, "send the file again" in batch.failure) == (State.FAILED, True)
+    assert list((data_dir / "staging").iterdir()) == []
+
+
+ENDLESS = {
+    Killed: "tried 5 times, and each time its worker died",
+    SoftTimeLimitExceeded: "longer than 3,240 s, nine tenths of MOBILITY_TASK_TIME_LIMIT_S",
+}
+
+
+@pytest.mark.parametrize("at", [(reading, "read_chunk"), (merging, "apply_shard")])
+@pytest.mark.parametrize("end", ENDLESS)
+def test_work_that_kills_every_worker_or_takes_too_long_ends_and_says_so(pipeline, few, monkeypatch, at, end):
+    batch = pipeline.receive(few[0])
+    monkeypatch.setattr(*at, raising(end))
+    for _ in range(running.MAX_ATTEMPTS - (end is SoftTimeLimitExceeded)):
+        with pytest.raises(end):
+            resume(pipeline, batch)
+    resume(pipeline, batch)
+    assert (batch.state, "died" in batch.failure) == (State.FAILED, end is Killed)
+    assert ENDLESS[end] in batch.failure
+
+
+def test_chunk_that_cannot_be_read_alone_is_read_whole(make_pipeline, extract, small_chunks, monkeypatch):
+    expected = make_pipeline(slug="chunks")
+    expected.upload(extract[0])
+    pipeline = make_pipeline(slug="whole")
+    real = coding.read_chunk
+
+    def only_whole(stream, plan, **kwargs):
+        if plan.kind != "whole":
+            raise BatchFormatError("line 3 of something: not to be seen by anybody")
+        return real(stream, plan, **kwargs)
+
+    monkeypatch.setattr(coding, "read_chunk", only_whole)
+    (batch,) = pipeline.upload(extract[0])
+    assert (batch.state, batch.reads_whole, pipeline.tallies()) == (State.DONE, True, expected.tallies())
+
+
+@pytest.mark.parametrize("state", Batch.CANCELLABLE)
+def test_cancelled_batch_leaves_nothing(make_pipeline, few, data_dir, state):
+    pipeline = make_pipeline(**SMALL)
+    batch = pipeline.receive(few[0])
+    if state == State.READING:
+        running.advance(str(batch.pk))
+    Batch.objects.filter(pk=batch.pk).update(state=state)
+    cancel(batch, by="Ada")
+    assert pipeline.finished(batch).state == State.CANCELLED
+    assert batch.failure == "cancelled by Ada: nothing of it was published or kept"
+    assert (list((data_dir / "staging").iterdir()), keystore().exists(batch.key_id)) == ([], False)
+    assert pipeline.visitors(1, 1) == 0
+    pipeline.upload(few[0])
+    assert pipeline.visitors(1, 1) > 0
+
+
+def test_task_at_work_while_its_batch_is_cancelled_leaves_nothing(pipeline, few, data_dir, monkeypatch):
+    batch = pipeline.receive(few[0])
+    real = staging.write_chunk
+
+    def cancelled_meanwhile(*args, **kwargs):
+        places = real(*args, **kwargs)
+        if Batch.objects.get(pk=batch.pk).state == State.READING:
+            cancel(batch, by="Ada")
+            return real(*args, **kwargs)  # it had the key already
+        return places
+
+    monkeypatch.setattr(staging, "write_chunk", cancelled_meanwhile)
+    pipeline.finished(batch)
+    sweep()
+    assert (batch.state, list((data_dir / "staging").iterdir())) == (State.CANCELLED, [])
+
+
+@pytest.mark.parametrize("state", [State.MERGING, State.PUBLISHING, State.DONE])
+def test_batch_that_changes_the_study_cannot_be_cancelled(pipeline, few, state):
+    batch = pipeline.receive(few[0])
+    Batch.objects.filter(pk=batch.pk).update(state=state)
+    with pytest.raises(CancelError, match="cannot be cancelled any more"):
+        cancel(batch, by="Ada")
+
+
+def test_validation_counts_everything_and_keeps_nothing(make_pipeline, extract, data_dir):
+    real = make_pipeline(slug="real")
+    (uploaded,) = real.upload(extract[0])
+    pipeline = make_pipeline(slug="only-checked")
+    (checked,) = pipeline.upload(extract[0], validate_only=True)
+    for name in ("rows_read", "rows_accepted", "rows_ignored", "rows_rejected", "subscriber_days", "checks"):
+        assert getattr(checked, name) == getattr(uploaded, name)
+    assert pipeline.visitors(1, 7) == 0
+    for model in (PresenceShard, DayState, VaultDay):
+        assert not model.objects.filter(study=pipeline.study).exists()
+    assert (OutboxDelta.objects.exists(), list((data_dir / "staging").iterdir())) == (False, [])
+    pipeline.upload(extract[0])
+    assert pipeline.tallies() == real.tallies()
+
+
+def test_a_check_says_the_same_whoever_the_vault_holds(make_pipeline, extract, tmp_path):
+    """Also of those who have opted out: else a check could ask for single people."""
+    empty, full = make_pipeline(slug="empty"), make_pipeline(slug="full")
+    full.upload(extract[0])
+    rows = extract[0].read_text().splitlines()[1:50]
+    (tmp_path / "gone.txt").write_text("".join(row.split(",")[0] + "\n" for row in rows))
+    full.upload(tmp_path / "gone.txt", profile=OPT_OUT)
+    told = [model_to_dict(each.upload(extract[0], validate_only=True)[0]) for each in (empty, full)]
+    rows = ("rows_accepted", "rows_ignored", "rows_rejected")
+    for name in (*merging.COUNTED, *rows, "notes", "checks", "days_touched"):
+        assert told[0][name] == told[1][name], name
+    assert told[0]["subscribers_new"] > 0
+
+
+def test_batch_that_failed_while_merging_is_published_by_close_days(pipeline, extract, monkeypatch):
+    """Day state holds its rows, presence does not yet: they may not be forgotten."""
+    batch = pipeline.receive(extract[0], more_to_come=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(moves, "make", raising(ZeroDivisionError))
+        assert pipeline.finished(batch).state == State.FAILED
+    assert pipeline.visitors(1, 1) == 0
+    pipeline.close_days(through=1)
+    assert pipeline.visitors(1, 1) > 0
+
+
+class TestOrder:
+    """Files count in the order in which they came in, also when the queue has lost the request for one."""
+
+    def test_batch_waits_for_those_that_came_before(self, pipeline, few):
+        first, second = (pipeline.receive(path) for path in few[:2])
+        pipeline.finished(second)  # nobody has been asked for the first one
+        assert fresh(first).state == second.state == State.DONE
+        assert first.finished_at < second.started_at
+
+    def test_part_that_was_not_asked_for_comes_before_the_last_one(self, pipeline, extract, tmp_path):
+        """The other way round the days would be published with half of their rows."""
+        first_half, second_half = halves_of(extract[0], tmp_path)
+        pipeline.receive(first_half, more_to_come=True)
+        (last,) = pipeline.upload(second_half)
+        assert (last.state, last.notes["late_change"]) == (State.DONE, 0)
+        assert pipeline.visitors(1, 1) == last.subscriber_days > 0
+
+    def test_batch_that_is_still_received_or_behind_an_active_one_holds_up_nobody(self, pipeline, few):
+        """The worker of an active one died before it began to read, and an earlier upload ended meanwhile."""
+        first, second = (pipeline.receive(path) for path in few[:2])
+        Batch.objects.filter(pk=first.pk).update(state=State.RECEIVING, alive_until=timezone.now())
+        assert pipeline.finished(second).state == State.DONE
+        Batch.objects.filter(pk=first.pk).update(state=State.QUEUED, alive_until=None)
+        third = pipeline.receive(few[2])
+        assert activate(third)
+        pipeline.finished(third)
+        assert fresh(first).state == third.state == State.DONE
+
+    def test_a_sweep_asks_for_one_batch_of_each_study(self, make_pipeline, few):
+        """Those behind it are asked for when it ends: a thousand that wait are one message."""
+        first, second = make_pipeline(slug="first"), make_pipeline(slug="second")
+        waiting = [pipeline.receive(path) for pipeline in (first, second) for path in few]
+        sweep()
+        assert sorted(first.queue) == sorted(("advance", str(waiting[index].pk)) for index in (0, 3))
+        first.queue.clear()
+        assert activate(waiting[1])
+        Batch.objects.filter(study=first.study).update(alive_until=None)
+        sweep()
+        assert list(first.queue) == [("advance", str(waiting[1].pk))]
+        first.work()
+        assert set(first.study.batches.values_list("state", flat=True)) == {State.DONE}

@@ -1,0 +1,198 @@
+"""What `min_publication` promises: each change of the totals is of so many subscribers, however it came."""
+
+from dataclasses import replace
+from importlib import import_module
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from django.apps import apps
+from django.db import connections
+
+from mobility.batches.outcomes import notes_for_reader
+from mobility.extracts.profiles import OPT_OUT, SUBSCRIBERS
+from mobility.vault.kernels import SAME
+from mobility.vault.models.batch import Applied, Batch
+from mobility.vault.models.outbox import OutboxDelta, VaultPublication
+from mobility.vault.models.subscribers import PresenceShard, VaultStudy
+from mobility.vault.sealing import seal
+from mobility.vault.state.columns import pack_columns, steps
+from mobility.vault.studies import open_study
+from tests.mobility.batches.test_subscribers import (
+    EVENT_COLUMNS,
+    assert_gone,
+    clean,
+    list_of,
+    opted_out,
+    subscribers,
+    without_people,
+)
+from tests.mobility.pipeline import Pipeline, only, some_people
+
+__all__ = ["clean", "subscribers"]
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
+
+
+def counted(pipeline: Pipeline) -> dict[int, tuple[object, ...]]:
+    """What the vault's state adds to the totals, by pseudonym."""
+    study, found = open_study(VaultStudy.objects.get(pk=pipeline.study.pk)), {}
+    for row in PresenceShard.objects.filter(study=pipeline.study):
+        state = study.unseal_presence(row)
+        answers = zip(state.static.tolist(), state.daily.tolist(), strict=True)
+        facts = zip(state.pseudonym.tolist(), state.days.tolist(), answers, strict=True)
+        found |= {name: (days, told) for name, days, told in facts if days}
+    return found
+
+
+def with_more(path, folder, *, n: int):
+    """The same rows, and those of `n` people more, who do as others do."""
+    folder.mkdir()
+    text, people = path.read_text(), opted_out(path, n=n)
+    more = [f"4{row}" for row in text.splitlines(keepends=True) if row.split(",", 1)[0] in people]
+    (folder / path.name).write_text("".join([text, *more]))
+    return folder / path.name
+
+
+@pytest.mark.database
+@pytest.mark.parametrize(("more", "leaves"), [(0, 0), (1, 0), (0, 1), (1, 1)])
+def test_a_day_that_is_undone_and_sent_again_publishes_no_change_of_one(
+    make_pipeline, clean, tmp_path, more, leaves
+):
+    pipeline = make_pipeline(min_publication=270)  # one more than the day has
+    pipeline.upload(*clean)
+    published, before = pipeline.tallies(), VaultPublication.objects.count()
+    people = opted_out(clean[0], n=leaves)
+    assert pipeline.void_day(1).waiting_subscribers == 269
+    if leaves:
+        pipeline.upload(list_of(people, tmp_path), profile=OPT_OUT)
+    (batch,) = pipeline.upload(with_more(clean[0], tmp_path / "again", n=more))
+    assert batch.waiting_subscribers == more + leaves
+    assert (pipeline.tallies() == published, VaultPublication.objects.count()) == (True, before)
+    assert OutboxDelta.objects.count() == bool(more + leaves)
+
+
+# min_publication, and steps: what is done, and to which file or day, or with how many people.
+WAITING = "day0 void1 day0 void1 day1 day0 void1 half0 day0 void2 leave30 day1 void2 close7"
+HISTORIES = {
+    "days that wait": (36, WAITING),
+    "opt-outs": (12, "half0 leave10 day0 leave20 void1 leave50 half0 day1 leave60 day0 close7"),
+    "late answers": (12, "day0 answers void1 day0 leave30 day1 void2 void1 day1 day0 close7"),
+    "open days": (12, "open0 day1 leave10 void2 close1 half1 day1 leave45 void2 close7"),
+}
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_each_publication_covers_so_many(make_pipeline, definition, clean, subscribers, tmp_path, history):
+    """Counted person by person from the state of the vault, beside the count of the pipeline."""
+    least, steps = HISTORIES[history]
+    extract = definition.extract
+    if history == "late answers":
+        extract = replace(extract, attributes="subscribers")
+        clean = [without_people(path, tmp_path / "bare", columns=EVENT_COLUMNS) for path in clean]
+    pipeline = make_pipeline(min_publication=least, extract=extract)
+    clean = [only(path, lambda who: who.endswith("3"), tmp_path) for path in clean]
+    published: dict[int, tuple[object, ...]] = {}
+    for step in steps.split():
+        crossed = VaultPublication.objects.count()
+        batch = take(pipeline, step, clean, subscribers, tmp_path)
+        assert batch.failure == ""
+        now = counted(pipeline)
+        differing = sum(now.get(name) != published.get(name) for name in now | published)
+        news = [each.subscribers for each in VaultPublication.objects.order_by("number")][crossed:]
+        is_enough = differing >= least
+        assert (news, batch.waiting_subscribers) == ([differing] * is_enough, differing * (not is_enough))
+        published = now if is_enough else published
+    assert VaultPublication.objects.exists()
+
+
+def take(pipeline, step: str, files, answers, folder):
+    what, n = step.rstrip("0123456789"), int("0" + step.lstrip("abcdefghijklmnopqrstuvwxyz"))
+    match what:
+        case "void":
+            return pipeline.void_day(n)
+        case "close":
+            return pipeline.close_days(through=n)
+        case "leave":
+            (batch,) = pipeline.upload(some_people(files[0], folder, n=n), profile=OPT_OUT)
+        case "answers":
+            (batch,) = pipeline.upload(answers, profile=SUBSCRIBERS)
+        case "half":
+            (folder / "half").mkdir(exist_ok=True)
+            half = only(files[n], lambda who: who[-2] in "02468", folder / "half")
+            (batch,) = pipeline.upload(half)
+        case _:
+            (batch,) = pipeline.upload(files[n], more_to_come=what == "open")
+    return batch
+
+
+@pytest.mark.database
+def test_opt_outs_leave_the_vault_at_once_and_the_totals_once_enough_people_change(pipeline, clean, tmp_path):
+    pipeline.upload(clean[0])
+    published, there = pipeline.tallies(), len(counted(pipeline))
+    (late,) = pipeline.upload(with_more(clean[0], tmp_path / "more", n=1))
+    assert late.waiting_subscribers == 1
+    people = opted_out(clean[0], n=50) | {f"4{who}" for who in opted_out(clean[0], n=1)}
+    (batch,) = pipeline.upload(list_of(people, tmp_path), profile=OPT_OUT)
+    assert_gone(pipeline, people)
+    gone = there - len(counted(pipeline))
+    assert batch.waiting_subscribers == gone > 40
+    assert any("have left the vault; the reports count them" in note for note in notes_for_reader(batch))
+    assert pipeline.tallies() == published
+    # What waits is of nobody by themselves; whoever came and left meanwhile is not in it.
+    waiting = OutboxDelta.objects.get()
+    delta = open_study(pipeline.study).unseal_delta(waiting)
+    assert (waiting.opted_out, int(delta.visitors.sum())) == (gone, -gone)
+    pipeline.upload(clean[1])
+    assert pipeline.visitors(1, 1) == there - gone
+
+
+def by_earlier_release(study: VaultStudy) -> None:
+    """Store presence as releases before did: of each subscriber the publication of the last change."""
+    opened = open_study(study)
+    for row in PresenceShard.objects.filter(study=study):
+        state = opened.unseal_presence(row)
+        changed_in = np.where(state.published != SAME, state.number, 0).astype(np.uint32)
+        daily = [words[day] for days, words in zip(state.days, state.daily.swapaxes(1, 2), strict=True)
+                 for day in range(words.shape[0]) if days >> np.uint64(day) & np.uint64(1)]  # fmt: skip
+        daily = np.array(daily, np.uint16).reshape(-1, state.daily.shape[1]).T.ravel()
+        packed = pack_columns([steps(state.pseudonym), state.days, changed_in, *state.static.T, daily])
+        context = opened._context("presence", row.shard, row.version)
+        row.blob = seal(packed, key=opened._presence_key, context=context)
+        row.save()
+
+
+def test_study_of_an_earlier_release_goes_on_with_the_same_totals(make_pipeline, clean, tmp_path):
+    """Also where changes wait: whom it counted is counted once."""
+    more = with_more(clean[0], tmp_path / "more", n=20)
+    some = only(clean[1], lambda who: who[-2:] in ("33", "34"), tmp_path)
+    told = []
+    for slug in ("at-once", "upgraded"):
+        pipeline = make_pipeline(slug=slug, min_publication=30)
+        batches = pipeline.upload(clean[0], more)
+        if slug == "upgraded":
+            by_earlier_release(VaultStudy.objects.get(pk=pipeline.study.pk))
+        batches += pipeline.upload(some)
+        waiting, published = [batch.waiting_subscribers for batch in batches], pipeline.tallies()
+        pipeline.upload(clean[1])
+        told.append([*waiting, published, pipeline.tallies()])
+    assert told[0] == told[1]
+    assert told[0][0] == 0 < told[0][1] < told[0][2]
+
+
+def test_upgrade_counts_no_one_for_a_day_that_may_have_come_again(make_pipeline, clean, tmp_path):
+    """The earlier release counted them when the day was undone, and not back when it was sent again."""
+    pipeline = make_pipeline(min_publication=300)
+    pipeline.upload(*clean)
+    void = pipeline.void_day(1)
+    (left,) = pipeline.upload(list_of(opted_out(clean[1], n=50), tmp_path), profile=OPT_OUT)
+    OutboxDelta.objects.all().delete()
+    for each in Applied.objects.filter(batch__in=[void, left]):
+        row = {"shard": each.shard, "subscribers": -each.counts["subscriber_days"], "delta": b""}
+        OutboxDelta.objects.create(batch=each.batch, number=3, **row)
+    Batch.objects.update(waiting_subscribers=9)
+    migration = import_module("mobility.migrations.0012_net_changes")
+    migration.count_net(apps, SimpleNamespace(connection=connections["vault"]))
+    assert sum(OutboxDelta.objects.filter(batch=void).values_list("subscribers", flat=True)) == 0
+    opted = sum(OutboxDelta.objects.filter(batch=left).values_list("opted_out", flat=True))
+    assert opted == -left.subscribers_new > 0
+    assert set(Batch.objects.filter(waiting_subscribers=9)) == {void, left}

@@ -1,0 +1,183 @@
+"""What the operator zone does is in the ledger: once, whenever a process dies, and as it was measured."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from mobility.batches import finalisation as endings
+from mobility.batches import staging
+from mobility.batches.publication import receipts
+from mobility.demo import removal as demo_removal
+from mobility.extracts.profiles import OPT_OUT
+from mobility.plans.closing import Leave, close_study
+from mobility.plans.studies import create_study
+from mobility.uploads.feeds import actions as feeds
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.profiles import FeedToken
+from reports.ledger.chain import canonical_hash
+from reports.ledger.check import check_tables
+from reports.ledger.key import LedgerKeyError
+from reports.ledger.models import LedgerEntry, LedgerKind
+from reports.studies.models import Study
+from tests.mobility.pipeline import SMALL, raising
+
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+
+
+def told(kind: LedgerKind) -> list[LedgerEntry]:
+    return list(LedgerEntry.objects.filter(kind=kind.value).order_by("number"))
+
+
+@pytest.fixture
+def small(few):
+    """A day of a tenth of the people, and one more row that is refused."""
+    row = few[0].read_text().splitlines()[1].split(",")
+    few[0].write_text(few[0].read_text() + ",".join([row[0], "no time", *row[2:]]) + "\n")
+    return few[0]
+
+
+@pytest.fixture
+def pipeline(make_pipeline):
+    return make_pipeline(**SMALL)
+
+
+def test_a_study_is_created_once_with_its_key_and_its_plan(pipeline, definition):
+    with pytest.raises(ValueError, match="must be new"):
+        create_study(definition, by="test")
+    (created,) = told(LedgerKind.STUDY_CREATED)
+    (key,) = told(LedgerKind.KEY_CREATED)
+    study = pipeline.study
+    assert (created.actor, created.study) == ("test", study.slug)
+    plan = {"plan_sha256": study.plan_hash, "epsilon": "1.0", "unit": "profile"}
+    assert created.facts == created.facts | plan
+    assert (key.study, key.facts) == (study.slug, {"key": study.key_id})
+
+
+@pytest.mark.database
+def test_a_batch_ends_with_a_receipt_of_what_was_counted_and_of_what_crossed(pipeline, small):
+    (batch,) = pipeline.upload(small)
+    (entry,) = told(LedgerKind.BATCH_ENDED)
+    assert (entry.actor, entry.study) == ("test", pipeline.study.slug)
+    counted = {name: getattr(batch, name) for name in ("rows_read", "rows_accepted", "rows_ignored")}
+    ended = {"batch": str(batch.pk), "kind": "extract", "state": "done", "key": batch.key_id}
+    gone = {"staged_bytes_left": 0, "key_left": False}
+    assert entry.facts == ended | counted | gone | {"rows_rejected": {"bad_timestamp": 2}}
+    assert batch.rows_read > batch.rows_accepted > 0 < batch.reports
+    receipts.record_missing()
+    receipts.record_ended(batch)
+    assert len(told(LedgerKind.BATCH_ENDED)) == 1
+    assert check_tables().is_ok
+    (crossed,) = told(LedgerKind.PUBLICATION_APPLIED)
+    sent = {"publication": str(pipeline.study.publications.get().pk), "plan_sha256": pipeline.study.plan_hash}
+    assert crossed.facts == crossed.facts | sent
+    assert len(crossed.facts["delta_sha256"]) == 64
+
+
+def test_a_receipt_says_nothing_of_few_people_or_of_what_the_vault_holds(pipeline, few, tmp_path):
+    """Fewer than `min_publication` in the file: no counts. Rows of who has opted out count as any others."""
+    header, *rows = few[0].read_text().splitlines()
+    for name, kept in (("gone.txt", [rows[0].split(",")[0]]), ("few.csv", [header, *rows[:3]])):
+        (tmp_path / name).write_text("\n".join(kept) + "\n")
+    pipeline.upload(tmp_path / "gone.txt", profile=OPT_OUT)
+    (read,) = pipeline.upload(few[0])
+    pipeline.upload(tmp_path / "few.csv")
+    listed, many, some = (entry.facts for entry in told(LedgerKind.BATCH_ENDED))
+    assert read.rows_ignored["opted_out"] > 0
+    assert many["rows_accepted"] == read.rows_accepted + read.rows_ignored["opted_out"]
+    assert not {"opted_out"} & set(many["rows_ignored"])
+    for facts in (listed, some):
+        assert (facts["counts_withheld"], any("rows" in name for name in facts)) == (True, False)
+    assert not any("reports" in facts for facts in (listed, many, some))
+
+
+def test_a_receipt_withholds_counts_of_a_file_that_the_small_cell_rule_may_hide(make_pipeline, few):
+    pipeline = make_pipeline(min_publication=1, small_cell=10_000)
+    pipeline.upload(few[0])
+    (entry,) = told(LedgerKind.BATCH_ENDED)
+    assert (entry.facts["counts_withheld"], any("rows" in name for name in entry.facts)) == (True, False)
+
+
+def test_failed_and_cancelled_batches_have_receipts_without_counts_beside_noise(pipeline, small, tmp_path):
+    empty, study = tmp_path / "other.csv", pipeline.study
+    empty.write_text("nothing,of,ours\n1,2,3\n")
+    pipeline.upload(empty)
+    study.plan = study.plan | {"presence": {"epsilon": "1", "max_days": 7}}
+    study.save()
+    endings.cancel(pipeline.receive(small), by="olga")
+    failed, cancelled = (entry.facts for entry in told(LedgerKind.BATCH_ENDED))
+    assert (failed["state"], cancelled["state"]) == ("failed", "cancelled")
+    assert (cancelled["counts_withheld"], cancelled["staged_bytes_left"]) == (True, 0)
+    assert not {"rows_read", "rows_accepted", "reports"} & set(cancelled)
+
+
+@pytest.mark.parametrize("any_staging", ["folder", "bucket"], indirect=True)
+def test_what_is_left_of_an_upload_is_measured(any_staging, pipeline, small, monkeypatch):
+    """A receipt waits until the bytes are gone; if they stay it says so."""
+    monkeypatch.setattr(staging, "discard", lambda _: None)
+    (batch,) = pipeline.upload(small)
+    left = staging.bytes_left(batch.pk)
+    assert left > small.stat().st_size
+    receipts.record_missing()
+    assert told(LedgerKind.BATCH_ENDED) == []
+    Batch.objects.update(finished_at=timezone.now() - 2 * receipts.CLEANED_WITHIN)
+    receipts.record_missing()
+    (entry,) = told(LedgerKind.BATCH_ENDED)
+    assert (entry.facts["staged_bytes_left"], entry.facts["key_left"]) == (left, False)
+
+
+def test_a_receipt_that_a_process_left_out_is_added(pipeline, small, monkeypatch):
+    """The ledger cannot be signed when the batch ends, which it does all the same."""
+    with monkeypatch.context() as patch:
+        patch.setattr(receipts, "record", raising(LedgerKeyError))
+        (batch,) = pipeline.upload(small)
+    assert (batch.state, told(LedgerKind.BATCH_ENDED)) == (Batch.State.DONE, [])
+    receipts.record_missing()
+    receipts.record_missing()
+    assert [entry.facts["batch"] for entry in told(LedgerKind.BATCH_ENDED)] == [str(batch.pk)]
+
+
+def test_closing_is_in_the_ledger_once_with_the_hash_of_its_certificate(pipeline, monkeypatch):
+    """Also where the process died before the ledger, and where the study is closed again."""
+    key_id = pipeline.study.key_id
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+        patch.setattr(receipts, "record", raising(RuntimeError))
+        close_study(pipeline.study, by="olga", leave=Leave())
+    assert told(LedgerKind.STUDY_CLOSED) == []
+    receipts.record_missing()
+    certificate = close_study(pipeline.study, by="olga", leave=Leave())
+    (destroyed,), (closed,) = told(LedgerKind.KEY_DESTROYED), told(LedgerKind.STUDY_CLOSED)
+    assert destroyed.facts == destroyed.facts | {"key": key_id, "key_left": keystore().exists(key_id)}
+    assert (destroyed.facts["key_left"], closed.actor, closed.study) == (False, "olga", pipeline.study.slug)
+    assert closed.facts["certificate_sha256"] == canonical_hash(certificate)
+    assert destroyed.number < closed.number
+
+
+def test_the_demo_leaves_its_history(make_pipeline, definition, small):
+    """And can be made and removed again: the second life has entries of its own."""
+    for _ in range(2):
+        pipeline = make_pipeline(slug="fimu-2017", **SMALL)
+        Study.objects.update(is_demo=True)
+        pipeline.upload(small)
+        demo_removal.remove_demo(by="adam")
+    kinds = [entry.kind for entry in LedgerEntry.objects.filter(study="fimu-2017").order_by("number")]
+    begin = ["study.created", "key.created", "publication.applied", "batch.ended"]
+    assert kinds == [*begin, "key.destroyed", "study.closed", "study.deleted"] * 2
+    assert LedgerEntry.objects.get(number=7).actor == "adam"
+
+
+def test_feeds_are_in_the_ledger_once_without_their_token_also_where_a_process_left_one_out(pipeline):
+    token, text = feeds.create_token(pipeline.study, name="nightly", days=30, by="olga")
+    for _ in range(2):
+        feeds.revoke(token, by="adam")
+    (made,), (revoked,) = told(LedgerKind.TOKEN_CREATED), told(LedgerKind.TOKEN_REVOKED)
+    assert (made.actor, revoked.actor) == ("olga", "adam")
+    assert made.facts["token"] == revoked.facts["token"]
+    assert text not in str(made.facts) + str(revoked.facts)
+    assert token.digest not in str(made.facts) + made.event_id
+    given = {"name": "n", "digest": "d" * 64, "expires_at": timezone.now() + timedelta(days=1)}
+    FeedToken.objects.create(study=pipeline.study, **given, created_by="eve")
+    for _ in range(2):
+        receipts.record_missing()
+    assert [entry.actor for entry in told(LedgerKind.TOKEN_CREATED)] == ["olga", "eve"]

@@ -1,0 +1,235 @@
+"""Attributes in a file of their own, and people who opt out: tallies as if the files had been other ones."""
+
+import csv
+import json
+from contextlib import nullcontext
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.core.management import CommandError
+
+from mobility.batches import outcomes
+from mobility.extracts.profiles import DEFAULT, OPT_OUT, SUBSCRIBERS
+from mobility.management import batch_command
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import AnswerShard, DayState, OptOutShard, PresenceShard
+from mobility.vault.studies import OpenStudy, open_study
+from tests.mobility.pipeline import Pipeline
+
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
+
+EVENT_COLUMNS = ("msisdn", "timestamp", "cell_id")
+
+
+def without_people(path: Path, folder: Path, people=frozenset(), *, columns=None) -> Path:
+    """The same valid events without those of some people, or with some columns only."""
+    folder.mkdir(exist_ok=True)
+    rows = [row for row in rows_of(path) if row["msisdn"] not in people and is_valid(row)]
+    return write_rows(folder / path.name, columns or rows[0], rows)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return [*csv.DictReader(file)]
+
+
+def write_rows(path: Path, columns, rows) -> Path:
+    with path.open("w") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def is_valid(row: dict[str, str]) -> bool:
+    """The demo plants rows that are misshapen, or have a value that nobody knows."""
+    texts = row.values()
+    return None not in row and None not in texts and all(texts) and "?" not in "".join(texts)
+
+
+@pytest.fixture
+def clean(extract, tmp_path):
+    return [without_people(path, tmp_path / "clean") for path in extract[:2]]
+
+
+@pytest.fixture
+def subscribers(clean, tmp_path):
+    """One row for each person: what the events say of them first."""
+    people = {row["msisdn"].strip(): row for path in reversed(clean) for row in reversed(rows_of(path))}
+    columns = [name for name in next(iter(people.values())) if name not in EVENT_COLUMNS[1:]]
+    return write_rows(tmp_path / "subscribers.csv", columns, people.values())
+
+
+@pytest.fixture
+def apart(make_pipeline, definition):
+    extract = replace(definition.extract, attributes="subscribers")
+    return make_pipeline(slug="apart", extract=extract)
+
+
+def list_of(people: frozenset[str], folder: Path) -> Path:
+    listed = folder / "opt-outs.txt"
+    listed.write_text("\n".join(["msisdn", *sorted(people), ""]))
+    return listed
+
+
+WAYS = [("smp-grr", 0), ("smp-grr", 1), ("smp-grr", 2), ("spl-grr", 1), ("rsfd-ouez", 1)]
+
+
+@pytest.mark.parametrize(("mechanism", "when"), WAYS)
+def test_attributes_may_come_apart(make_pipeline, definition, clean, subscribers, tmp_path, mechanism, when):
+    """The subscriber extract comes before, between or after the events."""
+    plan = {"plan": replace(definition.plan, mechanism=mechanism)}
+    inline = make_pipeline(slug="inline", **plan)
+    inline.upload(*clean)
+    extract = replace(definition.extract, attributes="subscribers")
+    pipeline = make_pipeline(slug="apart", extract=extract, **plan)
+    files = [without_people(path, tmp_path / "bare", columns=EVENT_COLUMNS) for path in clean]
+    pipeline.upload(*files[:when])
+    (batch,) = pipeline.upload(subscribers, profile=SUBSCRIBERS)
+    pipeline.upload(*files[when:])
+    assert batch.state == Batch.State.DONE
+    assert batch.rows_read == batch.rows_accepted == batch.checks["subscribers"] > 300
+    assert pipeline.tallies() == inline.tallies()
+
+
+def test_attributes_of_an_open_day_are_published_with_it(make_pipeline, clean, subscribers, apart, tmp_path):
+    inline = make_pipeline(slug="inline")
+    inline.upload(clean[0])
+    bare = without_people(clean[0], tmp_path / "bare", columns=EVENT_COLUMNS)
+    apart.upload(bare, more_to_come=True)
+    apart.upload(subscribers, profile=SUBSCRIBERS)
+    apart.close_days(through=1)
+    assert apart.tallies() == inline.tallies()
+
+
+@pytest.mark.database
+def test_subscriber_extract_is_kept_as_sanitised_reports_only(subscribers, apart):
+    (batch,) = apart.upload(subscribers, profile=SUBSCRIBERS)
+    assert batch.state == Batch.State.DONE
+    assert sum(map(len, answers(apart))) == batch.checks["subscribers"]
+    assert not PresenceShard.objects.exists()
+    (again,) = apart.upload(subscribers, profile=SUBSCRIBERS)
+    assert again.duplicate_of == batch
+
+
+def answers(pipeline: Pipeline) -> list[list[int]]:
+    study, rows = open_study(pipeline.study), AnswerShard.objects.filter(study=pipeline.study)
+    return [study.unseal_answers(row).static.tolist() for row in rows.order_by("shard")]
+
+
+def test_first_text_of_a_subscriber_counts(make_pipeline, definition, subscribers, tmp_path):
+    rows = rows_of(subscribers)
+    blank = [{"msisdn": row["msisdn"]} for row in rows]
+    lines = {"blank.csv": blank, "full.csv": rows, "both.csv": [*blank, *rows]}
+    files = [write_rows(tmp_path / name, rows[0], each) for name, each in lines.items()]
+    known = []
+    for slug, paths in {"two": files[:2], "one": files[2:]}.items():
+        pipeline = make_pipeline(slug=slug, extract=replace(definition.extract, attributes="subscribers"))
+        last = pipeline.upload(*paths, profile=SUBSCRIBERS)[-1]
+        assert last.notes["conflicting_value"] == 0
+        known.append(answers(pipeline))
+    assert (known[0], last.rows_ignored) == (known[1], {"duplicate": len(rows)})
+
+
+def test_a_second_text_is_noted_and_the_first_answer_is_final(subscribers, apart, tmp_path):
+    rows = rows_of(subscribers)
+    swapped = [b | {"msisdn": a["msisdn"]} for a, b in zip(rows, rows[1:] + rows[:1], strict=True)]
+    path = tmp_path / "swapped.csv"
+    (batch,) = apart.upload(write_rows(path, rows[0], [*rows, *swapped]), profile=SUBSCRIBERS)
+    assert 0 < batch.notes["conflicting_value"] < len(rows)
+    first = answers(apart)
+    (later,) = apart.upload(write_rows(path, rows[0], swapped), profile=SUBSCRIBERS)
+    assert (later.notes["conflicting_value"], answers(apart)) == (batch.notes["conflicting_value"], first)
+
+
+def test_a_list_of_opt_outs_with_a_bad_line_is_refused_whole(pipeline, clean, tmp_path):
+    listed = list_of(opted_out(clean[0], n=50), tmp_path)
+    people = listed.read_text().splitlines(keepends=True)
+    listed.write_text("".join([*people[:30], "x,y\n", *people[30:]]))
+    (batch,) = pipeline.upload(listed, profile=OPT_OUT)
+    assert (batch.state, "first lines 31" in batch.failure) == (Batch.State.FAILED, True)
+    assert not OptOutShard.objects.exists()
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("when", ["before", "between", "in an open day"])
+def test_tallies_are_those_without_the_people_who_opted_out(make_pipeline, clean, tmp_path, when):
+    people = opted_out(clean[0], n=200)
+    expected = make_pipeline(slug="never-there")
+    expected.upload(*(without_people(path, tmp_path / "without", people) for path in clean))
+    pipeline = make_pipeline(slug="opted-out")
+    listed = list_of(people, tmp_path)
+    if when != "before":
+        pipeline.upload(clean[0], more_to_come=when == "in an open day")
+    before = pipeline.visitors(1, 1)
+    (batch,) = pipeline.upload(listed, profile=OPT_OUT)
+    if when == "before":
+        pipeline.upload(clean[0])
+    elif when == "between":
+        assert pipeline.visitors(1, 1) < before
+    else:
+        pipeline.close_days(through=1)
+    (last,) = pipeline.upload(clean[1])
+    assert (batch.state, batch.checks["subscribers"]) == (Batch.State.DONE, len(people))
+    assert pipeline.tallies() == expected.tallies()
+    assert last.rows_ignored["opted_out"] > 0
+    assert_gone(pipeline, people)
+
+
+def test_rows_read_before_somebody_opted_out_are_not_merged(make_pipeline, clean, tmp_path, monkeypatch):
+    people = opted_out(clean[0], n=200)
+    expected = make_pipeline(slug="never-there")
+    expected.upload(without_people(clean[0], tmp_path / "without", people))
+    pipeline = make_pipeline(slug="opted-out")
+    pipeline.upload(list_of(people, tmp_path), profile=OPT_OUT)
+    with monkeypatch.context() as patch:
+        patch.setattr(OpenStudy, "opted_out", lambda _, **__: np.empty(0, np.uint64))  # of readers
+        (batch,) = pipeline.upload(clean[0])
+    assert batch.rows_ignored.get("opted_out", 0) == 0
+    assert pipeline.tallies() == expected.tallies()
+    assert_gone(pipeline, people)
+
+
+def test_an_empty_list_of_opt_outs_is_called_so(pipeline, tmp_path):
+    (batch,) = pipeline.upload(list_of(frozenset(), tmp_path), profile=OPT_OUT)
+    assert batch.failure == "the opt-out list is empty: no subscriber was opted out"
+
+
+@pytest.mark.parametrize(
+    ("profile", "year", "told"),
+    [(SUBSCRIBERS, "2017", "rows repeat a subscriber"), (DEFAULT, "2018", "outside the study's days"),
+     (DEFAULT, "2017", "")],
+)  # fmt: skip
+def test_ingest_succeeds_only_for_what_was_meant(pipeline, clean, tmp_path, monkeypatch, profile, year, told):
+    sent = tmp_path / "sent.csv"
+    sent.write_text(clean[0].read_text().replace("2017-", f"{year}-"))
+    (batch,) = pipeline.upload(sent, profile=profile)
+    monkeypatch.setattr(batch_command, "workers", lambda: nullcontext(lambda: None))  # it has run above
+    printed = StringIO()
+    command = batch_command.BatchCommand(stdout=printed)
+    with pytest.raises(CommandError, match=told) if told else nullcontext():
+        command.run_batch(lambda _: batch, refuse=outcomes.misfit)
+    command.run_batch(lambda _: batch)  # --allow-empty
+    both = printed.getvalue().splitlines()
+    assert [json.loads(line)["batch"] for line in both] == [str(batch.pk)] * 2
+
+
+def opted_out(path: Path, *, n: int) -> frozenset[str]:
+    """Some people who have many events on the day."""
+    names, counts = np.unique([row["msisdn"].strip() for row in rows_of(path)], return_counts=True)
+    return frozenset(names[np.argsort(-counts, kind="stable")][:n].tolist())
+
+
+def assert_gone(pipeline: Pipeline, people: frozenset[str]) -> None:
+    """No state of the study holds a pseudonym of theirs but the list itself."""
+    study = open_study(pipeline.study)
+    listed = study.opted_out()
+    assert len(listed) == len(people)
+    for row in PresenceShard.objects.filter(study=pipeline.study):
+        assert not np.isin(study.unseal_presence(row).pseudonym, listed).any()
+    for state in DayState.objects.filter(study=pipeline.study):
+        assert not np.isin(study.unseal_day(state).pseudonym, listed).any()
+    assert OptOutShard.objects.filter(study=pipeline.study).exists()

@@ -1,0 +1,183 @@
+"""From files to totals: the 28 windows, whatever the order of the files and however often they come."""
+
+import random
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from ldp.estimation.tallies import union
+from mobility.base.errors import DayStateError, TooManyBadRowsError
+from mobility.batches import outcomes, reading
+from mobility.extracts.profiles.definition import default_profile
+from mobility.extracts.rows.counts import RowCounts
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import DayState, VaultDay
+from reports.studies.plan_models import Plan
+from tests.mobility.pipeline import STUDY_FILE, Pipeline, halves_of, only
+from tests.reference import read_extract, read_study
+
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
+DAYS = 7
+WINDOWS = [(first, last) for first in range(1, DAYS + 1) for last in range(first, DAYS + 1)]
+
+
+@pytest.fixture(scope="module")
+def truth(extract):
+    return read_extract(extract, read_study(STUDY_FILE))
+
+
+def present_on(extract, *, days, n: int) -> set[str]:
+    """So many people who are visitors on all of these days."""
+    presence = read_extract(extract[: max(days)], read_study(STUDY_FILE))["presence"]
+    people = sorted(who for who, when in presence.items() if set(days) <= when)[:n]
+    assert len(people) == n
+    return set(people)
+
+
+@pytest.mark.database
+def test_counts_and_window_totals_are_exact(pipeline, extract, truth):
+    batches = pipeline.upload(*extract)
+    for path, batch in zip(extract[:2], batches, strict=False):
+        expected = read_extract([path], read_study(STUDY_FILE))
+        assert batch.state == Batch.State.DONE
+        assert (batch.rows_read, batch.rows_accepted) == (expected["rows_read"], expected["accepted"])
+        assert (batch.rows_ignored, batch.rows_rejected) == (expected["ignored"], expected["rejected"])
+    present = truth["presence"].values()
+    for first, last in WINDOWS:
+        in_window = [any(first <= day <= last for day in days) for days in present]
+        assert pipeline.visitors(first, last) == sum(in_window)
+    assert sum(batch.subscriber_days for batch in batches) == sum(map(len, present))
+    assert sum(batch.subscribers_new for batch in batches) == sum(map(bool, present))
+    check_everyone_answers_one_question(pipeline)
+
+
+def check_everyone_answers_one_question(pipeline: Pipeline) -> None:
+    """Smp: each of the seven indicators is answered with probability 1/7; five standard errors."""
+    blobs = [blob for name, blob in pipeline.tallies().items() if name.endswith("/n_reports")]
+    reports = [np.frombuffer(blob, "<i8").reshape(DAYS + 1, DAYS + 1) for blob in blobs]
+    assert len(reports) == 7
+    assert (sum(reports) == pipeline.visitor_tally()).all()
+    n = pipeline.visitors(1, DAYS)
+    for tally in reports:
+        share = union(tally, first_day=1, last_day=DAYS) / n
+        assert abs(share - 1 / 7) < 5 * (6 / 49 / n) ** 0.5
+
+
+@pytest.mark.parametrize("mechanism", ["smp-grr", "rsfd-ouez"])
+def test_order_repeats_and_undoing_change_nothing(make_pipeline, definition, extract, tmp_path, mechanism):
+    plan = replace(definition.plan, mechanism=mechanism)
+    plain = make_pipeline(plan=plan)
+    plain.upload(*extract[:4])
+    other = make_pipeline(plan=plan, slug="other")
+    shuffled = random.Random(3).sample(extract[:4], 4)
+    first_half, second_half = halves_of(shuffled[2], tmp_path)
+    other.upload(*shuffled[:2], shuffled[0])
+    other.upload(first_half, more_to_come=True)
+    other.upload(shuffled[3])
+    undone = extract.index(shuffled[1]) + 1
+    assert other.void_day(undone).subscriber_days == -plain.visitors(undone, undone)
+    assert other.visitors(undone, undone) == 0
+    (again, _) = other.upload(shuffled[1], second_half)
+    assert (again.duplicate_of, other.tallies()) == (None, plain.tallies())
+    assert Plan.objects.get(study__slug="other").voided_days == 1
+
+
+def test_file_held_back_is_published_when_sent_without_the_flag_and_then_says_so(pipeline, extract):
+    pipeline.upload(extract[0], more_to_come=True)
+    assert pipeline.visitors(1, 1) == 0
+    (again,) = pipeline.upload(extract[0])
+    assert again.duplicate_of is None
+    assert pipeline.visitors(1, 1) > 0
+    before = pipeline.tallies()
+    for is_held_back in (True, False):  # there is nothing left to hold back
+        (repeated,) = pipeline.upload(extract[0], more_to_come=is_held_back)
+        assert (outcomes.summary(repeated)["duplicate"], repeated.rows_read) == (True, 0)
+    assert pipeline.tallies() == before
+
+
+def test_late_rows_add_presence_and_keep_answers(make_pipeline, extract, truth, tmp_path):
+    """The first half is published: visits get longer with the second, but daily answers are final."""
+    pipeline = make_pipeline(min_publication=10)
+    first, second = halves_of(extract[3], tmp_path)
+    pipeline.upload(first)
+    early, answers = pipeline.visitors(4, 4), daily_answers(pipeline)
+    (late,) = pipeline.upload(second)
+    assert pipeline.visitors(4, 4) == sum(4 in days for days in truth["presence"].values()) > early
+    assert late.notes["late_change"] > 0
+    assert (daily_answers(pipeline) >= answers).all()
+
+
+def test_late_changes_are_said_above_a_share_of_the_subscriber_days():
+    """Days that are closed have no file to speak of."""
+    for late, is_said in {0: False, 10: False, 11: True}.items():
+        batch = Batch(notes={"late_change": late}, checks={"day_subscribers": {"1": 400, "2": 600}})
+        assert bool(list(outcomes._late_changes(batch))) == is_said
+    assert list(outcomes._late_changes(Batch(kind=Batch.Kind.CLOSE_DAYS, notes={"late_change": 5}))) == []
+
+
+def daily_answers(pipeline: Pipeline) -> np.ndarray:
+    counts = np.frombuffer(pipeline.tallies()["visit_duration"], "<i8").reshape(-1, DAYS + 1, DAYS + 1)
+    return union(counts, first_day=4, last_day=4)
+
+
+@pytest.mark.database
+def test_close_days_publishes_what_is_open_and_ends_it(pipeline, extract, truth, tmp_path):
+    first, second = halves_of(extract[0], tmp_path)
+    pipeline.upload(first, second, more_to_come=True)
+    assert pipeline.visitors(1, 1) == 0
+    assert DayState.objects.exists()
+    pipeline.close_days(through=2)
+    assert pipeline.visitors(1, 1) == sum(1 in days for days in truth["presence"].values())
+    assert not DayState.objects.exists()
+    (late,) = pipeline.upload(extract[1])
+    assert (late.rows_accepted, pipeline.visitors(2, 2)) == (0, 0)
+    assert late.rows_ignored["day_closed"] > 0
+    for day, reason in ((1, "closed"), (3, "nothing was uploaded")):
+        with pytest.raises(DayStateError, match=reason):
+            pipeline.void_day(day)
+
+
+def test_void_day_respects_the_cap_of_the_plan(make_pipeline, definition, few):
+    capped = make_pipeline(plan=replace(definition.plan, epsilon_profile=Decimal("7.5")))
+    capped.upload(few[0])
+    with pytest.raises(DayStateError, match="epsilon_profile"):
+        capped.void_day(1)
+
+
+def test_small_changes_wait_and_subscribers_count_once(make_pipeline, extract, tmp_path):
+    """40 people on two days are 40, not 80: nothing crosses before `min_publication` are covered."""
+    waiting, enough = make_pipeline(slug="w", min_publication=41), make_pipeline(slug="e", min_publication=40)
+    people = present_on(extract, days=(1, 2), n=40)
+    for day in (1, 2):
+        part = only(extract[day - 1], people.__contains__, tmp_path)
+        (batch,) = waiting.upload(part)
+        assert (batch.waiting_subscribers, waiting.visitors(day, day)) == (40, 0)
+        enough.upload(part)
+        assert enough.visitors(1, 1) == 40
+    (batch,) = waiting.upload(extract[2])
+    assert (batch.waiting_subscribers, waiting.visitors(1, 2)) == (0, 40)
+
+
+def test_bad_file_is_refused_whole(pipeline, extract, tmp_path):
+    header, *rows = extract[0].read_text().splitlines(keepends=True)
+    bad = tmp_path / "bad.csv"
+    bad.write_text(header + "".join(rows[:900]) + "33600000001,yesterday,here,,,,,,\n" * 60)
+    (batch,) = pipeline.upload(bad)
+    assert batch.state == Batch.State.FAILED
+    told = [words in batch.failure for words in ("max_bad_share", "902", "33600000001")]
+    assert told == [True, True, False]  # 902 is the first line of them
+    assert (VaultDay.objects.count(), pipeline.visitors(1, DAYS)) == (0, 0)
+
+
+def test_exactly_max_bad_share_passes_and_what_is_ignored_is_not_bad(definition) -> None:
+    counts = RowCounts(rows_read=100)
+    counts.ignore("outside_area", 50)
+    counts.reject("bad_timestamp", np.arange(5))
+    limit = {"profile": default_profile(definition), "places": "lines"}
+    reading.check_counts(counts, **limit)
+    counts.reject("empty_cell", np.arange(1))
+    told = r"^6% of rows .*6 of 100; max_bad_share is 5%.*bad_timestamp in column 'timestamp' \(5 rows"
+    with pytest.raises(TooManyBadRowsError, match=told):
+        reading.check_counts(counts, **limit)

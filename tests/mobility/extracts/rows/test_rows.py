@@ -1,0 +1,351 @@
+"""Rows to events: what is kept, what is counted, and under which reason and line; counts of parts add up."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ldp.kernels.entropy import derive_subkey
+from mobility.extracts.profiles import default_profile
+from mobility.extracts.rows.counts import CELLS_KEPT, HOURS, IGNORED, LINES_KEPT, REJECTED, RowCounts
+from mobility.extracts.rows.events import NO_VALUE, concatenate
+from mobility.vault.state.visits import group_events
+from tests.mobility.extracts.rows.small_extract import (
+    CELLS,
+    HEADER,
+    asked_of,
+    coder_of,
+    definition_of,
+    ingest,
+    pseudonym_of,
+)
+
+NONE = int(NO_VALUE)
+FIVE_DAYS = ("days = 2", "days = 5")
+SPLIT = ('mechanism = "smp-grr"', 'mechanism = "spl-grr"')
+NOON = "2017-03-25T12:00:00"
+# Pseudonyms by another implementation: `openssl mac -macopt cipher:AES-128-CBC -macopt hexkey:KEY CMAC`, KEY
+# being HKDF-SHA256 (RFC 5869) of the study key 000102..1f with the info "mobility/v1/pseudonym" and no salt.
+GOLDEN_KEY = "0897d269dfd9c36d5920b98d77b1c47e"
+GOLDEN = {
+    "33612345678": "edceba7d73b21308", "roam-22801-00000001": "32a159605367a037", "a": "e4f689cb50b308f0",
+    "0123456789abcdef": "4b27f5d2c9cca194", "0123456789abcdef0": "f4954917ba495d9a",
+}  # fmt: skip
+
+
+def read(*lines: str | bytes, changes: tuple[tuple[str, str], ...] = (), cells: str = CELLS, **options):
+    """Events and counts of an extract of the small study; line 2 is the first of `lines`."""
+    raw = [line if isinstance(line, bytes) else line.encode() for line in (HEADER, *lines)]
+    coder = coder_of(definition_of(*changes, cells=cells), **options)
+    parts, counts = ingest(b"\n".join(raw) + b"\n", coder)
+    return concatenate(parts, slots=coder.slots), counts
+
+
+def outcomes(counts) -> dict[str, int]:
+    assert counts.rows_read == counts.accepted + counts.ignored.total() + counts.rejected.total()
+    return {**counts.ignored, **counts.rejected} | ({"accepted": counts.accepted} if counts.accepted else {})
+
+
+# --- reasons -----------------------------------------------------------------------------------------------
+# In the order of the reasons: each of these rows is wrong in every later way, too.
+REJECTIONS = [
+    (",2017-02-30T10:00:00,,X,,,extra", "wrong_columns"),
+    (b" ,2017-02-30T10:00:00,\0,X,,X", "bad_text"),
+    (" ,2017-02-30T10:00:00,,X,,X", "empty_subscriber"),
+    ("a,2017-02-30T10:00:00,,X,,X", "bad_timestamp"),
+    ("a,2017-03-26T02:30:00,,X,,X", "nonexistent_time"),
+    (f"a,{NOON},,X,,X", "empty_cell"),
+    ("a,2017-04-25T01:00:00,c9,X,,", "unknown_value"),
+]
+IGNORANCE = [
+    ("a,2017-03-27T01:00:00,c9,F,,", "outside_period"),
+    ("a,2017-03-25T01:00:00,c9,F,,", "outside_area"),
+    ("a,2017-03-25T01:00:00,c1,F,,", "outside_hours"),
+    (f"a,{NOON},c1,F,,", "day_closed"),
+]
+
+
+@pytest.mark.parametrize(("line", "reason"), [*REJECTIONS, *IGNORANCE])
+def test_first_reason_is_the_rows_own(line, reason) -> None:
+    """A row that is wrong is rejected even where it would be ignored; only rejected rows have lines."""
+    _, counts = read(line, closed_days=frozenset({1, 2}))
+    assert (outcomes(counts), counts.lines) == ({reason: 1}, {reason: [2]} if reason in REJECTED else {})
+
+
+def test_no_reason_is_missing_and_ten_lines_of_each_are_kept_over_all_blocks() -> None:
+    assert tuple(reason for _, reason in REJECTIONS) == REJECTED
+    assert ("opted_out", *(reason for _, reason in IGNORANCE), "duplicate") == IGNORED
+    lines = [f"a,{NOON},c1,F,,"] + [f",{NOON},c1,F,,", "x"] * 30
+    coder = coder_of(definition_of())
+    _, counts = ingest("\n".join([HEADER, *lines]).encode(), coder, block_bytes=64)
+    assert LINES_KEPT == 10
+    assert counts.lines == {"empty_subscriber": list(range(3, 23, 2)), "wrong_columns": list(range(4, 24, 2))}
+    assert counts.rejected == {"empty_subscriber": 30, "wrong_columns": 30}
+
+
+# --- subscribers -------------------------------------------------------------------------------------------
+def test_pseudonyms_of_a_study_never_change() -> None:
+    key = derive_subkey(bytes(range(32)), purpose="pseudonym")
+    assert key.hex() == GOLDEN_KEY
+    lines = [HEADER, *(f"{name},{NOON},c1,,,\n" for name in GOLDEN)]
+    parts, _ = ingest("\n".join(lines).encode(), coder_of(definition_of(), pseudonym_key=key))
+    assert [f"{pseudonym:016x}" for pseudonym in parts[0].pseudonym.tolist()] == list(GOLDEN.values())
+
+
+# --- values ------------------------------------------------------------------------------------------------
+AGES = {
+    "<18": 0, "18-64": 1, "65+": 2, "Ä": 3, " 65+ ": 2, "\t<18": 0, '"65+"': 2, "": NONE, "  ": NONE,
+    "65": None, "65+x": None, "ä": None, "A\u0308": None, "18-64 65+": None, "0": None, "\u00a065+": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("age", "code"), AGES.items())
+def test_category_is_looked_up_exactly(age, code) -> None:
+    events, counts = read(f"a,{NOON},c1,M,,{age}", changes=(SPLIT,))
+    assert outcomes(counts) == {"unknown_value" if code is None else "accepted": 1}
+    assert events.codes.tolist() == ([] if code is None else [[1, code]])
+
+
+def test_one_unknown_value_of_any_indicator_rejects_the_row_also_if_nobody_asks_for_it() -> None:
+    """Whether a row is rejected must not tell which indicator its subscriber answers."""
+    others = [f"336{n:04d},{NOON},c1,Q,," for n in range(30)]
+    _, counts = read(f"a,{NOON},c1,f,,65+", f"a,{NOON},c1,,,Q", *others)
+    assert outcomes(counts) == {"unknown_value": 32}
+
+
+def test_category_is_the_same_in_either_encoding_and_bad_where_they_are_mixed() -> None:
+    rows = [f"a,{NOON},c1,M,,Ä".encode(encoding) for encoding in ("utf-8", "latin-1")]
+    for one, other in (rows, rows[::-1]):
+        events, counts = read(one, one, other, changes=(SPLIT,))
+        assert (outcomes(counts), counts.lines) == ({"accepted": 2, "bad_text": 1}, {"bad_text": [4]})
+        assert events.codes.tolist() == [[1, 3]] * 2
+    _, counts = read(f"a,{NOON},c1,F,,\0", f"a\0,{NOON},c1,F,,", f"a,{NOON},c1,F,\0,")
+    assert outcomes(counts) == {"bad_text": 2, "accepted": 1}  # nobody asked for the fifth column
+
+
+def test_split_plan_keeps_every_value_in_the_order_of_the_static_indicators() -> None:
+    lines = [f"z,{NOON},c9,F,x,<18", f"a,{NOON},c1,M,x,65+", f"z,{NOON},,F,x,<18"]  # z: keep their values
+    events, counts = read(*lines, f"a,{NOON},c2,,x,Ä", f"b,{NOON},c1,F,,", changes=(SPLIT,))
+    assert outcomes(counts) == {"accepted": 3, "outside_area": 1, "empty_cell": 1}
+    assert events.codes.tolist() == [[1, 2], [NONE, 3], [0, NONE]]
+
+
+def test_sampled_plan_keeps_only_the_value_that_the_subscriber_answers() -> None:
+    names = [f"336{n:04d}" for n in range(60)]
+    events, counts = read(*[f"z,{NOON},c9,F,,<18", *(f"{name},{NOON},c1,M,,65+" for name in names)])
+    assert outcomes(counts) == {"accepted": 60, "outside_area": 1}
+    code_of = {0: 1, 1: NONE, 2: 2}  # gender, the daily one, age
+    asked = [asked_of(pseudonym_of(name), d=3) for name in names]
+    assert (set(asked), events.codes.tolist()) == ({0, 1, 2}, [[code_of[index]] for index in asked])
+
+
+# --- cells -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("valid_from", "valid_to", "days"),
+    [("", "", [1, 2, 3, 4, 5]), ("2017-03-27", "", [3, 4, 5]), ("", "2017-03-27", [1, 2, 3]),
+     ("2017-03-26", "2017-03-28", [2, 3, 4]), ("2017-03-29", "2017-03-29", [5]),
+     ("2010-01-01", "2030-01-01", [1, 2, 3, 4, 5]), ("2010-01-01", "2017-03-24", []),
+     ("2017-03-30", "", [])],
+)  # fmt: skip
+def test_cell_belongs_to_the_area_on_its_dates(valid_from: str, valid_to: str, days: list[int]) -> None:
+    cells = f"{CELLS}dated,6.8,47.6,a,{valid_from},{valid_to}\n"
+    lines = [f"a,2017-03-{24 + day}T12:00:00,dated,,," for day in range(1, 6)]
+    events, counts = read(*lines, changes=(FIVE_DAYS,), cells=cells)
+    assert (events.day.tolist(), counts.ignored["outside_area"]) == (days, 5 - len(days))
+
+
+# In the file's order, which is not that of the dates: codes 2, 3 and 4; day 3 has none.
+MOVED = "mast,6.81,47.6,b,2017-03-28,\nmast,6.82,47.6,a,,2017-03-25\nmast,6.83,47.6,a,2017-03-26,2017-03-26\n"
+
+
+@pytest.mark.parametrize(("order", "codes"), [((0, 1, 2), [3, 4, 2, 2]), ((2, 0, 1), [4, 2, 3, 3])])
+@pytest.mark.parametrize("hour", ["00:00:00", "12:00:00", "23:59:59"])
+def test_a_mast_that_moved_is_where_it_stood_on_the_local_day(order, codes, hour) -> None:
+    rows = MOVED.splitlines(keepends=True)
+    events, counts = read(
+        *(f"a,2017-03-{24 + day}T{hour},mast,,," for day in range(1, 6)),
+        changes=(FIVE_DAYS, ('from = "06:00"', 'from = "00:00"')),
+        cells=CELLS + "".join(rows[place] for place in order),
+    )  # fmt: skip
+    assert (events.day.tolist(), events.cell.tolist()) == ([1, 2, 4, 5], codes)
+    assert counts.ignored == {"outside_area": 1}
+
+
+NO_AREA = ('[area]\ncells = "cells.csv"\n', "")
+
+
+def test_without_an_area_every_cell_belongs_to_it() -> None:
+    """Texts only tell rows of one second apart."""
+    cells = ["c1", "c1", " c1", "anywhere", "", " ", "C1"]
+    events, counts = read(*(f"a,{NOON},{cell},,," for cell in cells), changes=(NO_AREA,))
+    assert (outcomes(counts), group_events(events).duplicates) == ({"accepted": 7}, 3)
+    first, second, *_ = events.cell.tolist()
+    assert first == second
+
+
+def test_study_without_cells_reads_no_cell_column() -> None:
+    coder = coder_of(definition_of(NO_AREA, ('cell = "where"\n', "")))
+    assert coder.columns == ["who", "when", "gender", "age"]
+    parts, counts = ingest(f"who,when,gender,age\na,{NOON},,\na,{NOON},,\n".encode(), coder)
+    assert (outcomes(counts), group_events(parts[0]).duplicates) == ({"accepted": 2}, 1)
+
+
+# --- times -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("time", "is_inside"),
+    [("05:59:59.999", False), ("06:00:00", True), ("06:00", True), ("21:29:59", True),
+     ("21:30:00", True), ("21:30:59.9", True), ("21:31:00", False)],
+)  # fmt: skip
+def test_hours_include_their_last_minute(time: str, *, is_inside: bool) -> None:
+    _, counts = read(f"a,2017-03-26T{time},c1,,,", changes=(('to = "23:59"', 'to = "21:30"'),))
+    assert outcomes(counts) == {"accepted" if is_inside else "outside_hours": 1}
+
+
+def test_day_and_second_of_an_event() -> None:
+    lines = [f"a,2017-03-{when},c1,,," for when in ("25T23:59:59", "26T06:00:00", "26T06:00:00+02:00")]
+    events, _ = read(*lines)
+    assert events.day.tolist() == [1, 2, 2]
+    first, second, third = events.second.tolist()
+    assert second == third
+    assert second - first == 5 * 3600 + 1  # six hours on the clock, one of which does not exist
+    last = "a,2017-05-25T23:59:59,c1,,,"
+    assert read(*lines, last, changes=(("days = 2", "days = 62"),))[0].day.tolist() == [1, 2, 2, 62]
+    events, counts = read(*lines, closed_days=frozenset({1}))
+    assert (outcomes(counts), events.day.tolist()) == ({"accepted": 2, "day_closed": 1}, [2, 2])
+
+
+def test_file_without_a_single_good_row() -> None:
+    for lines, found in ((["x", "y,z"], {"wrong_columns": 2}), ([], {})):
+        events, counts = read(*lines)
+        assert (len(events), outcomes(counts), events.codes.shape) == (0, found, (0, 1))
+    assert coder_of(definition_of()).columns == ["who", "when", "where", "gender", "age"]
+
+
+def test_events_hold_no_text_of_a_row() -> None:
+    marker = b"33699887766"
+    events, _ = read(marker + f",{NOON},c1,M,secret,65+".encode(), changes=(SPLIT,))
+    packed = events.pack()
+    number = int(marker)
+    for text in (marker, b"secret", b"2017", b"65+", number.to_bytes(8, "little"), number.to_bytes(8, "big")):
+        assert text not in packed
+
+
+# --- opt-outs, profiles, quality ---------------------------------------------------------------------------
+def test_rows_of_those_who_have_opted_out_are_looked_at_no_further() -> None:
+    gone = np.array(sorted(pseudonym_of(name) for name in ("", "b", "c")), np.uint64)
+    lines = [
+        f"a,{NOON},c1,F,,", f" b ,{NOON},c1,F,,", "b,never,,X,,", f"c,{NOON},c9,,,", f",{NOON},c1,F,,",
+        "b,short", f"b,{NOON},c1,\0,,",
+    ]  # fmt: skip
+    events, counts = read(*lines, opted_out=gone)
+    assert outcomes(counts) == {
+        "accepted": 1, "opted_out": 3, "empty_subscriber": 1, "wrong_columns": 1, "bad_text": 1
+    }  # fmt: skip
+    assert (events.pseudonym.tolist(), counts.empty) == ([pseudonym_of("a")], {"who": 1, "age": 2})
+    assert (counts.located, counts.locatable_of, counts.unmatched_cells) == (1, 1, {})
+
+
+def test_indicators_without_a_column_have_no_value() -> None:
+    usual = default_profile(definition_of(SPLIT))
+    only_age = replace(usual, columns={"age": "age"}, tables={"age": usual.tables["age"]})
+    assert coder_of(definition_of(SPLIT), profile=only_age).columns == ["who", "when", "where", "age"]
+    events, _ = read(f"a,{NOON},c1,X,,65+", f"a,{NOON},c1,F,,", changes=(SPLIT,), profile=only_age)
+    assert events.codes.tolist() == [[NONE, 2], [NONE, NONE]]
+    names = [f"336{n:04d}" for n in range(20)]
+    lines = [f"{name},{NOON},c1,M,,65+" for name in names]
+    assert read(*lines, profile=replace(usual, columns={}, tables={}))[0].codes.tolist() == [[NONE]] * 20
+    asked = [asked_of(pseudonym_of(name), d=3) for name in names]
+    found = read(*lines, profile=only_age)[0].codes.tolist()
+    assert found == [[2 if index == 2 else NONE] for index in asked]
+
+
+def test_values_that_are_missing_are_counted_once_by_column() -> None:
+    _, counts = read(
+        " , , , , , ", f"a,{NOON},c1,,x,", "a,,c1,F,,65+", "a,soon,c1,F,,65+", f"a,{NOON},,F,,65+", "x",
+        ",,,,,\0",
+    )  # fmt: skip
+    assert counts.empty == {"who": 1, "when": 2, "where": 2, "gender": 2, "age": 2}
+    usual = default_profile(definition_of(SPLIT))
+    tables = dict.fromkeys(("gender", "age"), usual.tables["age"])
+    both = replace(usual, columns={"gender": "age", "age": "age"}, tables=tables)
+    _, counts = read(f"a,{NOON},c1,,,", f"a,{NOON},c1,,,65+", changes=(SPLIT,), profile=both)
+    assert counts.empty == {"age": 1}
+
+
+def test_cells_that_nobody_listed() -> None:
+    _, counts = read(
+        f"a,{NOON}, c9 ,X,,", "a,2016-01-01T00:00,c9,,,", f"a,{NOON},c8,F,,", f"a,{NOON},c1,F,,",
+        f"a,{NOON},,F,,", f",{NOON},c7,F,,", "a,never,c7,F,,",
+    )  # fmt: skip
+    assert counts.unmatched_cells == {"c9": 2, "c8": 1}
+    assert (counts.located, counts.locatable_of, counts.unmatched_more) == (1, 5, 0)
+    _, counts = read(f"a,{NOON},c9,F,,", f"a,{NOON},,F,,", changes=(NO_AREA,))
+    assert (counts.unmatched_cells, counts.located, counts.locatable_of) == ({}, 0, 0)
+    assert counts.empty == {"where": 1, "age": 2}
+
+
+def test_first_and_last_event_and_hours() -> None:
+    _, counts = read(
+        f"a,{NOON},c1,F,,", "a,2017-03-26T06:59:59,c1,F,,", "a,2019-01-01T00:00:00Z,c1,X,,",
+        "a,1999-12-31T23:59:59Z,c1,F,,", "a,2017-03-26T02:30:00,c1,F,,", "a,0000-01-01T00:00:00,c1,F,,",
+    )  # fmt: skip
+    assert counts.first_event == int(datetime(1999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
+    assert counts.last_event == int(datetime(2019, 1, 1, tzinfo=UTC).timestamp())
+    assert np.argwhere(counts.hours).tolist() == [[0, 12], [1, 6]]
+    assert int(counts.hours.sum()) == counts.accepted == 2
+    _, nothing = read("x")
+    assert (nothing.first_event, nothing.last_event) == (None, None)
+
+
+# --- counts of parts ---------------------------------------------------------------------------------------
+row = st.sampled_from([
+    f"a,{NOON},c1,M,,65+", f"a,{NOON},c9,M,,", f",{NOON},c1,,,", "a,,c1,F,,65+", f"a,{NOON},,F,,", "x",
+    "", f"a,{NOON},c1,Q,,", "a,2017-03-27T01:00:00,c8,,,", "a,2017-03-25T01:00:00,c1,,,65+",
+])  # fmt: skip
+
+
+def counts_of(lines: list[str]) -> RowCounts:
+    """As of a chunk that begins with a header of its own."""
+    return ingest("\n".join([HEADER, *lines, ""]).encode(), coder_of(definition_of()))[1]
+
+
+@settings(max_examples=30)
+@given(parts=st.lists(st.lists(row, max_size=15), min_size=1, max_size=4))
+def test_parts_add_up(parts: list[list[str]]) -> None:
+    whole = counts_of(parts[0] + [line for part in parts[1:] for line in ["", *part]])
+    added = RowCounts()
+    for part in parts:
+        added.add(RowCounts.from_json(json.loads(json.dumps(counts_of(part).to_json()))))
+    assert added == whole
+
+
+def test_lines_are_those_of_the_whole_and_only_the_first() -> None:
+    first = RowCounts(n_lines=100, lines={"bad_text": [5, 6, 7, 8, 9, 10]})
+    first.add(RowCounts(n_lines=100, lines={"bad_text": [50, 51, 52, 53, 54, 55]}))
+    assert first.lines == {"bad_text": [5, 6, 7, 8, 9, 10, 150, 151, 152, 153]}
+    assert (len(first.lines["bad_text"]), first.n_lines) == (LINES_KEPT, 200)
+
+
+def test_most_frequent_cells_are_kept_and_ties_go_by_name() -> None:
+    one = RowCounts(unmatched_cells=Counter({f"{n:04d}": 1 for n in range(CELLS_KEPT)}))
+    one.add(RowCounts(unmatched_cells=Counter({"9999": 1, "8888": 3, "0999": 1}), unmatched_more=4))
+    assert (len(one.unmatched_cells), one.unmatched_cells["8888"]) == (CELLS_KEPT, 3)
+    assert one.unmatched_cells["0999"] == 2
+    assert {"9999", "0998"}.isdisjoint(one.unmatched_cells)
+    assert one.unmatched_more == 4 + 2
+
+
+def test_hours_and_events_of_parts_without_any() -> None:
+    counts = RowCounts(hours=np.ones((2, HOURS), np.int64), first_event=5, last_event=9)
+    counts.add(RowCounts())
+    assert (counts.first_event, counts.last_event, int(counts.hours.sum())) == (5, 9, 48)
+    empty = RowCounts()
+    empty.add(counts)
+    assert empty == counts
+    empty.hours[0, 0] += 1  # a copy
+    assert empty != counts

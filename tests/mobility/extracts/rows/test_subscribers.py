@@ -1,0 +1,154 @@
+"""Rows of a subscriber extract: counted by outcome, and sanitised as they are read."""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldp.kernels.entropy import KeyedPrf
+from mobility.extracts.profiles.definition import subscribers_profile
+from mobility.extracts.readers.opening import read_extract
+from mobility.extracts.rows.counts import RowCounts
+from mobility.extracts.rows.events import NO_VALUE, concatenate
+from mobility.vault.sanitise import StudySanitiser
+from mobility.vault.state.subscribers import NOBODY, SubscriberCoder, SubscriberRows, join_rows
+from mobility.vault.state.visits import group_events
+from tests.mobility.extracts.rows.small_extract import (
+    HEADER,
+    PSEUDONYM_KEY,
+    SANITISE_KEY,
+    coder_of,
+    definition_of,
+    ingest,
+    made_of,
+    pseudonym_of,
+)
+
+NONE = int(NO_VALUE)
+MECHANISMS = ("smp-grr", "spl-grr", "rsfd-ouez")
+PLANS = {name: definition_of(('mechanism = "smp-grr"', f'mechanism = "{name}"')) for name in MECHANISMS}
+
+
+def sanitiser_of(definition) -> StudySanitiser:
+    return StudySanitiser(definition.plan_spec(), prf=KeyedPrf(SANITISE_KEY))
+
+
+def read(*lines: str, definition=PLANS["spl-grr"], opted_out=NOBODY, profile=None):
+    """Reports and counts of an extract; line 2 is the first of `lines`."""
+    coder = SubscriberCoder(
+        profile or subscribers_profile(definition), sanitiser=sanitiser_of(definition),
+        pseudonym_key=PSEUDONYM_KEY, opted_out=opted_out,
+    )  # fmt: skip
+    counts = RowCounts()
+    text = "\n".join(("age,who,gender", *lines)) + "\n"
+    blocks = read_extract(io.BytesIO(text.encode()), layout=coder.layout)
+    rows = join_rows([coder.rows_of(block, counts) for block in blocks], words=coder.words)
+    assert counts.rows_read == counts.accepted + counts.ignored.total() + counts.rejected.total()
+    assert len(rows) == counts.accepted
+    return rows, counts
+
+
+def test_answers_of_all_columns() -> None:
+    definition = PLANS["spl-grr"]
+    rows, counts = read("65+,alice,M", ",bob, F ", "<18,carol,")
+    assert rows.pseudonym.tolist() == [pseudonym_of(name) for name in ("alice", "bob", "carol")]
+    codes = np.array([[1, 2], [0, NONE], [NONE, 0]], np.uint16)
+    expected = sanitiser_of(definition).static_answers(rows.pseudonym, codes)
+    assert rows.static.tolist() == expected.tolist()
+    assert (counts.accepted, counts.empty) == (3, {"age": 1, "gender": 1})
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [("65+,alice,M,more", "wrong_columns"), ("65+,al\0ice,M", "bad_text"),
+     ("no age,  ,no gender", "empty_subscriber"), ("no age,alice,M", "unknown_value"),
+     ("65+,alice,no gender", "unknown_value")],
+)  # fmt: skip
+def test_rejected_row(line: str, reason: str) -> None:
+    rows, counts = read(",bob,", line, ",carol,")
+    assert (counts.rejected, counts.lines) == ({reason: 1}, {reason: [3]})
+    assert rows.pseudonym.tolist() == [pseudonym_of("bob"), pseudonym_of("carol")]
+
+
+def test_value_that_is_not_asked_is_checked_too() -> None:
+    """Whether a row is good must not depend on whom the key asks what."""
+    _, counts = read(*(f"no age,s{i},M" for i in range(20)), definition=PLANS["smp-grr"])
+    assert counts.rejected == {"unknown_value": 20}
+
+
+def test_whoever_has_opted_out_is_looked_at_no_further() -> None:
+    gone = np.sort(np.array([pseudonym_of("alice"), pseudonym_of("")], np.uint64))
+    rows, counts = read("no age,alice,M", "65+,bob,M", ",,", opted_out=gone)
+    assert (counts.ignored, counts.rejected) == ({"opted_out": 1}, {"empty_subscriber": 1})
+    assert rows.pseudonym.tolist() == [pseudonym_of("bob")]
+
+
+def test_column_that_the_profile_does_not_have_gives_no_answer() -> None:
+    usual = subscribers_profile(PLANS["spl-grr"])
+    rows, _ = read("65+,alice,M", profile=replace(usual, columns={"age": usual.columns["age"]}))
+    assert rows.static[0, 0] == NONE != rows.static[0, 1]
+
+
+@pytest.mark.parametrize("mechanism", PLANS)
+def test_answers_are_those_of_the_same_values_inline(mechanism: str) -> None:
+    definition = PLANS[mechanism]
+    people = [(f"s{i}", ("F", "M", "")[i % 3], ("<18", "18-64", "65+", "Ä", "")[i % 5]) for i in range(60)]
+    rows, _ = read(*(f"{age},{name},{gender}" for name, gender, age in people), definition=definition)
+    inline = [f"{name},2017-03-25T12:00:00,c1,{gender},x,{age}" for name, gender, age in people]
+    coder = coder_of(definition)
+    parts, _ = ingest("\n".join([HEADER, *inline]).encode(), coder)
+    values = group_events(concatenate(parts, slots=coder.slots)).values
+    known, duplicates, conflicting = rows.first_answers(starts=sanitiser_of(definition).starts("static"))
+    assert (duplicates, conflicting, known.pseudonym.tolist()) == (0, 0, values.pseudonym.tolist())
+    expected = sanitiser_of(definition).static_answers(values.pseudonym, values.codes)
+    assert known.static.tolist() == expected.tolist()
+    assert (known.static != NONE).any()
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from([0, 1, 2**62, 2**63, 2**64 - 1]),
+        st.lists(st.sampled_from([0, 7, NONE]), min_size=2, max_size=2),
+    ),
+    max_size=12,
+)
+
+
+def rows_of(drawn: list[tuple[int, list[int]]]) -> SubscriberRows:
+    return made_of(SubscriberRows, drawn, slots=2, pseudonym=np.uint64, static=np.uint16)
+
+
+def listed(rows: SubscriberRows) -> list[tuple[int, list[int]]]:
+    return list(zip(rows.pseudonym.tolist(), rows.static.tolist(), strict=True))
+
+
+@given(drawn=ROWS, starts=st.sampled_from([[0], [0, 1]]))
+def test_first_report_of_a_subscriber_wins(drawn, starts) -> None:
+    """Of each kind, as if every row had come in a file of its own."""
+    known, duplicates, conflicting = rows_of(drawn).first_answers(starts=starts)
+    expected: dict[int, list[int]] = {}
+    differing = 0
+    for name, answers in drawn:
+        kept = expected.setdefault(name, [NONE, NONE])
+        for start, stop in zip(starts, [*starts[1:], 2], strict=True):
+            if kept[start] == NONE != answers[start]:
+                kept[start:stop] = answers[start:stop]
+            differing += answers[start] != NONE and kept[start:stop] != answers[start:stop]
+    assert dict(zip(known.pseudonym.tolist(), known.static.tolist(), strict=True)) == expected
+    assert known.pseudonym.tolist() == sorted(expected)
+    assert (duplicates, conflicting) == (len(drawn) - len(expected), differing)
+    assert type(duplicates) is type(conflicting) is int
+
+
+@given(drawn=ROWS, bits=st.integers(0, 3), cut=st.integers(0, 12))
+def test_shards_together_are_the_whole_in_order(drawn, bits, cut) -> None:
+    chunks = [rows_of(drawn[:cut]), rows_of(drawn[cut:])]
+    parts = [chunk.split(n_shards=2**bits) for chunk in chunks]
+    assert all(len(part) for shards in parts for part in shards.values())
+    for shard in range(2**bits):
+        stored = [SubscriberRows.unpack(shards[shard].pack()) for shards in parts if shard in shards]
+        mine = [row for row in drawn if row[0] >> (64 - bits) == shard]
+        assert listed(join_rows(stored, words=2)) == mine

@@ -1,0 +1,250 @@
+"""After a restore what was closed stays closed, whoever knows of it: keys, a ledger, the analysts' server."""
+
+import json
+import threading
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+from unittest.mock import Mock
+from uuid import uuid4
+
+import jsonschema
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from django.core.management import CommandError, call_command
+
+from mobility.batches import queries as selectors
+from mobility.batches.publication import handover
+from mobility.batches.publication.analyst_server import HandoverAheadError, sender_key
+from mobility.batches.publication.publishing import catch_up
+from mobility.operations.backup.closings import Closings, closed_in, known_keys
+from mobility.operations.backup.escrow import make_escrow
+from mobility.operations.backup.escrow_restore import restore_keys
+from mobility.operations.backup.folder import read_manifest
+from mobility.operations.errors import OperationsError
+from mobility.operations.findings import Level
+from mobility.operations.models import Backup
+from mobility.operations.probes import crossing
+from mobility.plans.closing import Leave, close_study
+from mobility.plans.recovery import recover
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.outbox import VaultPublication
+from mobility.vault.models.subscribers import PresenceShard, VaultStudy
+from mobility.vault.studies import open_study
+from reports.ledger.actions import record
+from reports.ledger.check import check_tables
+from reports.ledger.key import read_public_pem
+from reports.ledger.models import LedgerKind
+from reports.studies.models import Study
+from reports.studies.tally_models import Publication
+from tests.mobility.operations.restoring.conftest import back_up, put_back
+from tests.mobility.pipeline import SCHEMA
+
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+
+
+@pytest.mark.database
+def test_a_study_closed_since_stays_closed(pipeline, few, tmp_path):
+    pipeline.upload(few[0])
+    private = X25519PrivateKey.generate()
+    escrow, _ = make_escrow(tmp_path / "escrow", recipient=private.public_key(), by="test")
+    folder, before, key_id = back_up(tmp_path), pipeline.tallies(), pipeline.study.key_id
+    first = close_study(pipeline.study, by="olga", leave=Leave())
+    assert read_manifest(folder).made_at.date().isoformat() in told_of_escrow(first)
+
+    assert put_back(folder)["studies_closed_again"] == [pipeline.study.slug]
+    certificate = VaultStudy.objects.get().certificate
+    jsonschema.Draft202012Validator(SCHEMA).validate(certificate)
+    assert certificate["erased_at"] is not None
+    (key,) = certificate["keys"]
+    assert (certificate["key_was_lost"], key["id"]) == (False, key_id)
+    assert key["destroyed_at"] <= first["keys"][0]["destroyed_at"]
+    assert (PresenceShard.objects.count(), VaultPublication.objects.count()) == (0, 0)
+    assert (Study.objects.get().state, pipeline.tallies()) == (Study.State.CLOSED, before)
+    told = restore_keys(escrow, private_key=private, by="test")
+    assert (told["refused"], told["restored"]) == ([key_id], [])
+    assert (keystore().exists(key_id), check_tables().problem) == (False, None)
+
+
+def told_of_escrow(certificate: dict[str, Any]) -> str:
+    (text,) = (row["text"] for row in certificate["not_reached"] if row["name"] == "escrow")
+    return str(text)
+
+
+def exported(tmp_path, **options):
+    file = tmp_path / "ledger.jsonl"
+    call_command("export_ledger", out=file, **options)
+    return file
+
+
+def test_a_ledger_kept_elsewhere_closes_what_it_names(pipeline, few, tmp_path):
+    pipeline.upload(few[0])
+    folder, study = back_up(tmp_path), pipeline.study
+    close_study(study, by="olga", leave=Leave())
+    ledger = exported(tmp_path)
+    (keystore().folder / f"{study.key_id}.destroyed").unlink()  # another host, an old copy of the key
+    keystore().put_back(study.key_id, bytes(32))
+    call_command("restore", str(folder), "--yes", "--replace", "--ledger", str(ledger))
+    assert VaultStudy.objects.get().certificate["erased_at"] is not None
+    assert (keystore().is_destroyed(study.key_id), keystore().exists(study.key_id)) == (True, False)
+
+
+def test_a_ledger_never_closes_another_study_of_the_slug(pipeline):
+    study = pipeline.study
+    earlier, later = (study.created_at + timedelta(seconds=s) for s in (-1, 1))
+    other = f"study-{study.slug}-00000000"
+    assert Closings(keys=frozenset([other])).studies() == set()
+    assert Closings(slugs={study.slug: earlier}).studies() == set()
+    assert Closings(slugs={study.slug: later}).studies() == {study.slug}
+    assert Closings(keys=frozenset([study.key_id])).studies() == {study.slug}
+    assert Closings(keys=frozenset(["study-gone-00000000"])).studies() == {"gone"}
+
+
+def test_only_a_whole_ledger_of_a_known_signer_is_believed(pipeline, few, tmp_path):
+    pipeline.upload(few[0])
+    folder = back_up(tmp_path)
+    close_study(pipeline.study, by="olga", leave=Leave())
+    ledger, known = exported(tmp_path), known_keys(head=None, pem=None)
+    assert closed_in(ledger, known=known) == Closings(keys=frozenset([pipeline.study.key_id]))
+    head = read_manifest(folder).ledger_head
+    assert known_keys(head=head, pem=None) == {head["public_key"]}
+    with pytest.raises(OperationsError, match="--ledger-key"):
+        closed_in(ledger, known={"00" * 32})
+    ledger.write_bytes(ledger.read_bytes().replace(b"olga", b"adam"))
+    with pytest.raises(OperationsError, match="is not whole"):
+        closed_in(ledger, known=known)
+    with pytest.raises(CommandError, match="leaves out"):
+        part = exported(tmp_path, study=pipeline.study.slug)
+        call_command("restore", str(folder), "--yes", "--replace", "--ledger", str(part))
+
+
+def test_a_ledger_of_the_analysts_tells_when_a_study_was_closed(pipeline, tmp_path):
+    """It names no key, and is signed with another one, which people name."""
+    record(LedgerKind.STUDY_CLOSED, study="fair", facts={"at": "2026-01-02T03:04:05+00:00"})
+    pem = tmp_path / "analysts.pem"
+    ledger, key = exported(tmp_path, public_key=pem), read_public_pem(pem.read_bytes())
+    assert key in known_keys(head=None, pem=pem)
+    at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert closed_in(ledger, known={key}) == Closings(slugs={"fair": at})
+
+
+def test_an_escrow_after_the_backup_is_in_the_certificate(pipeline, tmp_path):
+    """The restored database does not know of it; the list beside the keys does."""
+    folder = back_up(tmp_path)
+    recipient = X25519PrivateKey.generate().public_key()
+    _, listed = make_escrow(tmp_path / "escrow", recipient=recipient, by="test")
+    put_back(folder)
+    assert not Backup.objects.filter(kind=Backup.Kind.ESCROW).exists()
+    certificate = close_study(VaultStudy.objects.get(), by="olga", leave=Leave())
+    assert listed.made_at[:10] in told_of_escrow(certificate)
+
+
+@pytest.fixture
+def analysts(settings, data_dir):
+    """A server that answers as an analyst server does when it is asked what it has."""
+
+    class Handler(BaseHTTPRequestHandler):
+        answer: ClassVar[dict[str, Any]] = {}
+        asked: ClassVar[list[str]] = []
+
+        def do_GET(self):
+            self.asked.append(f"{self.command} {self.path.rpartition('/')[2]}")
+            body = json.dumps(self.answer).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+        log_message = Mock()
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=listening.serve_forever, daemon=True).start()
+    settings.MOBILITY_ANALYST_URL = f"http://127.0.0.1:{listening.server_port}"
+    settings.MOBILITY_SENDER_KEY_FILE = data_dir / "sender_key.pem"
+    yield Handler
+    listening.shutdown()
+    listening.server_close()
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_server_that_claims_too_much_gets_and_stops_nothing(pipeline, few, analysts, settings, is_closed):
+    """Files are taken in as before, its claim is named, and what waits crosses once it claims nothing."""
+    pipeline.upload(few[0])
+    settings.HANDS_OVER = True
+    known = [str(each) for each in Publication.objects.values_list("publication_id", flat=True)]
+    strange = str(uuid4())
+    place = {"is_known": True, "plan_hash": pipeline.study.plan_hash, "receipts": []}
+    analysts.answer = {**place, "publications": known if is_closed else [strange], "is_closed": is_closed}
+    claim = "calls this study closed" if is_closed else f"lists 1 publication.* as {strange}"
+    with pytest.raises(HandoverAheadError, match=claim) as refused:
+        handover.deliver(pipeline.study)
+    assert "close_study" not in str(refused.value)
+    (batch,) = pipeline.upload(few[1])
+    assert batch.state == Batch.State.DONE
+    assert open_study(VaultStudy.objects.get())
+    assert recover(by="test", closed=set())["studies_closed_again"] == []
+    assert set(analysts.asked) == {"GET state"}
+    assert selectors.waiting_handover(pipeline.study.pk).problem == str(refused.value)
+    (found,) = crossing.waiting()
+    assert (found.level, found.facts) == (Level.ERROR, {"why": "ahead"})
+    settings.MOBILITY_ANALYST_URL, there = "http://127.0.0.1:9", settings.MOBILITY_ANALYST_URL
+    catch_up()  # it does not answer: the claim stands
+    assert [each.facts for each in crossing.waiting()] == [{"why": "ahead"}]
+    settings.MOBILITY_ANALYST_URL = there
+    analysts.answer = {**analysts.answer, "publications": known, "is_closed": False}
+    catch_up()
+    assert [each.level for each in crossing.waiting()] == [Level.OK]
+    assert handover.has_crossed(pipeline.study)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [{"receipts": [[]]}, {"receipts": [{}]}, {"receipts": 5}, {"publications": [[1]]}, {"publications": {}},
+     {"publications": [None]}, {"plan_hash": [1]}, {"is_closed": [[]]}, {"is_known": "no"}],
+)  # fmt: skip
+def test_an_answer_of_any_shape_ends_no_batch(pipeline, few, analysts, settings, lie):
+    settings.HANDS_OVER = True
+    place = {"is_known": True, "plan_hash": pipeline.study.plan_hash, "publications": [], "receipts": []}
+    analysts.answer = place | lie
+    (batch,) = pipeline.upload(few[0])
+    assert (batch.state, batch.failure) == (Batch.State.DONE, "")
+
+
+def test_keys_wait_until_the_analysts_server_was_asked(pipeline, tmp_path, analysts, settings, capsys):
+    """What it alone calls closed stays away until people decide: its word destroys nothing."""
+    private, pem = X25519PrivateKey.generate(), tmp_path / "private.pem"
+    pem.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    sender_key()
+    escrow, _ = make_escrow(tmp_path / "escrow", recipient=private.public_key(), by="test")
+    key_id = pipeline.study.key_id
+    sender = settings.MOBILITY_SENDER_KEY_FILE.read_bytes()
+    settings.MOBILITY_SENDER_KEY_FILE.unlink()
+    (keystore().folder / f"{key_id}.key").unlink()
+    settings.HANDS_OVER = True
+    words = ["restore_keys", str(escrow), "--private-key", str(pem)]
+
+    server, settings.MOBILITY_ANALYST_URL = settings.MOBILITY_ANALYST_URL, "http://127.0.0.1:9"
+    with pytest.raises(CommandError, match=f"does not answer.*{key_id}.*--without-asking"):
+        call_command(*words)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["unasked"], told["restored"]) == ([key_id], ["sender"])
+    assert settings.MOBILITY_SENDER_KEY_FILE.read_bytes() == sender  # it asks with the right key
+    assert not keystore().exists(key_id)
+    call_command(*words, "--without-asking")
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["restored"] == [key_id]
+    assert "was not asked" in printed.err
+
+    (keystore().folder / f"{key_id}.key").unlink()
+    settings.MOBILITY_ANALYST_URL = server
+    analysts.answer = {"is_known": True, "is_closed": True, "publications": [], "receipts": []}
+    with pytest.raises(CommandError, match=f"the analysts' server alone.*{key_id}.*--without-asking"):
+        call_command(*words)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["disputed"], told["restored"], told["studies_closed_again"]) == ([key_id], [], [])
+    assert not keystore().is_destroyed(key_id)
+    call_command(*words, "--without-asking")
+    assert keystore().exists(key_id)

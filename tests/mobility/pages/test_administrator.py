@@ -1,0 +1,361 @@
+"""Pages of administrators: plans, studies drafted from files or not at all, and their end; the simulator."""
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import override_settings
+
+from mobility.plans import closing
+from mobility.plans.drafts import approve_draft, draft_new_study, submit_draft
+from mobility.plans.models import PlanDraft
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.studies.studyfile import parse_study
+from tests.mobility.pages import pages
+from tests.mobility.pages.pages import check_markup, html_of, lacks, page, said, says, text_of
+from tests.mobility.pages.small_study import STUDY
+
+pytestmark = pages.AS_ADMINISTRATOR
+SIMULATOR_URL = "/administrator/simulator/"
+CREATE_URL, STUDY_URL = "/administrator/create/", "/administrator/fair/"
+CLOSE_URL, CERTIFICATE_URL = f"{STUDY_URL}close/", f"{STUDY_URL}certificate.json"
+DEMO = Path(__file__).parents[3] / "mobility" / "demo"
+HTMX = {"HX-Request": "true"}
+
+
+def file(text, name="study.toml"):
+    return SimpleUploadedFile(name, text if isinstance(text, bytes) else text.encode())
+
+
+def demo_files(text=""):
+    """A study file beside the cells and the zones that it names."""
+    sent = {"study_file": file((DEMO / "study.toml").read_text() + text)}
+    for key, name in (("cells", "cells.csv"), ("zones", "zones.geojson")):
+        sent[key] = file((DEMO / name).read_bytes(), name)
+    return sent
+
+
+def published(client, sent):
+    """Draft a study, have it approved by somebody else, and publish it."""
+    response = client.post(CREATE_URL, sent)
+    assert response.status_code == 302, response.content.decode()
+    draft = PlanDraft.objects.latest("pk")
+    submit_draft(draft, revision=1, by="adam")
+    approve_draft(draft, revision=1, by="petra")
+    step = {"step": "publish", "revision": "1"}
+    return client.post(f"/administrator/drafts/{draft.pk}/step/", step, follow=True)
+
+
+class TestStudy:
+    def test_it_shows_the_plan_and_what_it_certifies(self, client, study):
+        promise = "Plan version 1, smp-grr Promise is about (unit) all values of a person (profile) "
+        assert f"{promise}Epsilon, certified per profile 1.5 " in page(client, "/administrator/")
+        shown = page(client, "/administrator/fair/")
+        says(shown, "Each person answers one of the 2 indicators", "Epsilon, certified per profile 1.5")
+        says(shown, "Epsilon, certified per attribute 1 ", "Daily: at most 3 answers per person, one a day.")
+        for kept, other in (("73.1", "26.9"), ("15.5", "9.4")):  # e / (e + 1), and e^0.5 / (e^0.5 + 9)
+            says(shown, f"True in {kept} % of cases; each other category takes its place in {other} %.")
+        says(shown, "0.5 its own", "at least 60 minutes between the first and the last event")
+        says(shown, "every cell of the extract", "Market share 100.0 %", Plan.objects.get().spec_hash)
+        says(shown, "Plan version 1, published by adam")
+        Plan.objects.update(voided_days=1)  # undone days are part of what is certified
+        shown = page(client, "/administrator/fair/")
+        says(shown, "Epsilon, certified per profile 2 ", "Daily: at most 4 answers per person")
+
+
+class TestCreate:
+    def test_from_a_study_file_of_a_name_that_is_not_taken(self, client):
+        assert "Create the first study" in page(client, "/administrator/")
+        response = published(client, {"study_file": file(STUDY)})
+        assert response.redirect_chain == [("/administrator/fair/", 302)]
+        assert "The study was created." in response.content.decode()
+        assert (Study.objects.get().created_by, VaultStudy.objects.get().slug) == ("adam", "fair")
+        assert "least visitors of a window that is shown no such rule" in said(response)
+        late = STUDY.replace('slug = "fair"\n', 'slug = "late"\nsmall_cell = 30\n')
+        response = published(client, {"study_file": file(late)})
+        assert "least visitors of a window that is shown 30" in said(response)
+        response = client.post(CREATE_URL, {"study_file": file(STUDY)})
+        assert response.status_code == 422
+        assert "there is a study of that name already" in response.content.decode()
+
+    def test_the_noise_of_places_is_seen_before_it_is_saved(self, client):
+        def sent(radius_m, **more):
+            section = f'\n[location]\nlevel = "ln 4"\nradius_m = {radius_m}\ngrid_m = 2000\n'
+            return {**demo_files(section), **more}
+
+        shown = client.post(CREATE_URL, sent(400)).content.decode()
+        assert "Nothing was created yet." in shown
+        assert "577 m from the true one on average, and 95 of 100 lie within 1\u202f369 m" in shown
+        assert not PlanDraft.objects.exists()
+        confirmed = re.search(r'name="confirmed" value="([0-9a-f]{64})"', shown)[1]
+        again = client.post(CREATE_URL, sent(800, confirmed=confirmed))  # of another radius it was not seen
+        assert "1\u202f154 m from the true one on average" in again.content.decode()
+        assert not PlanDraft.objects.exists()
+        published(client, sent(400, confirmed=confirmed))
+        assert Study.objects.get().area.n_cells == 62
+        shown = page(client, "/administrator/fimu-2017/")
+        says(shown, "62 cells, 10 zones", "577 m from the true one on average")
+
+    def test_all_problems_are_listed_and_the_text_stays_for_correction(self, client):
+        bad = STUDY.replace("days = 3", "days = 0").replace('"old"', '"old "') + '[area]\ncells = "c.csv"\n'
+        response = client.post(CREATE_URL, {"study_file": file(bad, "fair.toml")})
+        assert response.status_code == 422
+        shown = said(response)
+        says(shown, "Nothing was created. 4 problems:")
+        says(shown, "fair.toml: study.days: must be a whole number from 1 to 62, got 0")
+        says(shown, "fair.toml: extract.cell: is missing")
+        says(shown, "fair.toml: area.cells: must name a file that is given together with the study file")
+        says(shown, "days = 0")
+        assert 'name="filename" value="fair.toml"' in response.content.decode()
+        assert not PlanDraft.objects.exists()
+        corrected = {"text": STUDY.replace("\n", "\r\n"), "filename": "fair.toml"}
+        assert (client.post(CREATE_URL, corrected).status_code, PlanDraft.objects.get().slug) == (302, "fair")
+        assert not Study.objects.exists()
+        chosen = file(STUDY.replace('slug = "fair"', 'slug = "other"'))  # wins over the text
+        client.post(CREATE_URL, {"text": STUDY, "study_file": chosen})
+        assert PlanDraft.objects.latest("pk").slug == "other"
+
+    def test_htmx_gets_only_the_problems_so_that_chosen_files_stay(self, client):
+        response = client.post(CREATE_URL, {"study_file": file("days = ")}, headers=HTMX)
+        assert response.status_code == 200 and "<html" not in response.content.decode()
+        assert "study.toml: line 1, column 8: must be valid TOML" in said(response)
+        response = client.post(CREATE_URL, {"study_file": file(STUDY)}, headers=HTMX)
+        assert response.headers["HX-Redirect"] == f"/administrator/drafts/{PlanDraft.objects.get().pk}/"
+
+    def test_what_is_wrong_is_said_and_markup_stays_text(self, client):
+        says(client.post(CREATE_URL).content.decode(), "Choose a study file", "1 problem:")
+        binary = client.post(CREATE_URL, {"study_file": file(b"\xff\xfe")}).content.decode()
+        assert "must be UTF-8 text" in binary and "<textarea" not in binary
+        odd = {"study_file": file(b"<script>alert(1)", "<b>.toml")}
+        marked = client.post(CREATE_URL, odd).content.decode()
+        assert "1 problem:" in marked
+        lacks(marked, "<script>alert", "<b>")
+
+    def test_large_files_are_refused_in_words_and_never_reach_the_disk(self, client, tmp_path):
+        large = file(b"cell_id,lon,lat\n" + b"x,1,1\n" * 500_000, "cells.csv")
+        with override_settings(FILE_UPLOAD_TEMP_DIR=str(tmp_path)):
+            before = list(tmp_path.iterdir())
+            response = client.post(CREATE_URL, {"study_file": file(STUDY), "cells": large})
+            assert list(tmp_path.iterdir()) == before
+        assert response.status_code == 422
+        assert "The files together must be at most 2.6 MB, got 3.0 MB" in said(response)
+        assert settings.FILE_UPLOAD_HANDLERS == ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
+
+
+def test_the_example_on_the_page_is_a_valid_study_file_and_pages_have_no_inline_script(client, study):
+    for address in ("/administrator/", CREATE_URL, STUDY_URL):
+        check_markup(html_of(client, address))
+    html = html_of(client, CREATE_URL)
+    example = unescape(html.split('<pre class="example"')[1].split(">", 1)[1].split("</pre>")[0])
+    definition = parse_study(example.encode(), filename="example", read=lambda _: b"")
+    assert (definition.small_cell, definition.indicators[0].categories[0]) == (10, "under 18")
+    commented = example.replace("# cell =", "cell =").replace("# epsilon =", "epsilon =")
+    with_area = re.sub(r"# (\[area\]|cells =|zones =)", r"\1", commented)
+    found = parse_study(with_area.encode(), filename="x", read=lambda name: (DEMO / name).read_bytes())
+    assert found.area is not None
+
+
+def refused(client, **typed):
+    """What the page says; nothing may have changed."""
+    response = client.post(CLOSE_URL, typed)
+    assert response.status_code == 422
+    study = VaultStudy.objects.get()
+    assert study.closed_at is None
+    assert keystore().exists(study.key_id)
+    return said(response)
+
+
+class TestClosing:
+    @pytest.fixture(autouse=True)
+    def _compacted_elsewhere(self, study, monkeypatch):
+        """Compacting needs to be outside of a transaction: tests/mobility/plans/test_closing.py."""
+        monkeypatch.setattr(closing, "compact", lambda *_: None)
+
+    def test_it_says_what_goes_and_what_stays_and_wants_the_short_name(self, client):
+        assert CLOSE_URL in html_of(client, STUDY_URL)
+        shown = page(client, CLOSE_URL)
+        says(shown, "The key of the study", "The reports: totals of sanitised answers")
+        lacks(shown, "Lose these rows", "Cancel")
+        assert "This field is required" in refused(client, slug="")
+        for typed in ("fare", "Fair & market"):
+            assert "This is not the short name of the study" in refused(client, slug=typed)
+
+    def test_confirmed_it_closes_and_gives_the_certificate(self, client, operator):
+        assert "There is no erasure certificate" in said(client.get(CERTIFICATE_URL, follow=True))
+        response = client.post(CLOSE_URL, {"slug": " fair "}, follow=True)
+        assert response.redirect_chain == [(STUDY_URL, 302)]
+        shown = said(response)
+        says(shown, "The study is closed.", "Closed by adam at 20", "Backups of the vault from before")
+        study = VaultStudy.objects.get()
+        assert not keystore().exists(study.key_id)
+        assert Study.objects.get().closed_at == study.closed_at
+        file = client.get(CERTIFICATE_URL)
+        assert json.loads(file.content) == study.certificate
+        assert file["Content-Disposition"] == 'attachment; filename="fair-erasure-certificate.json"'
+        assert client.get(CLOSE_URL).status_code == 302
+        assert CLOSE_URL not in html_of(client, STUDY_URL)
+        client.force_login(operator)
+        html = html_of(client, "/operator/fair/")
+        assert "This study was closed on" in html
+        assert "<form" not in html.partition("<main")[2].partition("</main>")[0] and "upload.js" not in html
+        assert "closed" in page(client, "/operator/")
+
+    def test_batches_and_unpublished_days_are_asked_about_and_merging_is_waited_for(self, client, study):
+        batch = Batch.objects.create(study=study, state=Batch.State.MERGING)
+        assert "1 batch is being merged" in page(client, CLOSE_URL)
+        assert "have not ended (1 merging)" in refused(client, slug="fair")
+        Batch.objects.update(state=Batch.State.QUEUED)
+        assert "Cancel 1 batch that has not ended" in page(client, CLOSE_URL)
+        assert "This field is required" in refused(client, slug="fair")
+        VaultDay.objects.create(study=study, day=2)
+        assert "Days with rows that were never published: Thu 2 May 2024" in page(client, CLOSE_URL)
+        assert "This field is required" in refused(client, slug="fair", cancel_batches="on")
+        assert "This field is required" in refused(client, slug="fair", drop_unpublished="on")
+        sent = {"slug": "fair", "cancel_batches": "on", "drop_unpublished": "on"}
+        assert client.post(CLOSE_URL, sent).status_code == 302
+        batch.refresh_from_db()
+        assert batch.state == Batch.State.CANCELLED
+        assert "Days dropped unpublished 2024-05-02" in page(client, STUDY_URL)
+
+    def test_a_late_change_is_said_and_an_interrupted_closing_finished(self, client, monkeypatch):
+        changed = closing.StudyNotClosedError("the study was changed while it was being closed")
+        with monkeypatch.context() as patch:
+            patch.setattr(closing, "_publish_last", Mock(side_effect=changed))
+            assert "the study was changed while it was being closed" in refused(client, slug="fair")
+        with monkeypatch.context() as patch:
+            patch.setattr(closing, "compact", Mock(side_effect=ImproperlyConfigured))
+            with pytest.raises(ImproperlyConfigured):
+                client.post(CLOSE_URL, {"slug": "fair"})
+        assert client.get(CERTIFICATE_URL).status_code == 302
+        assert "Finish the closing" in page(client, STUDY_URL)
+        assert "its key is to be destroyed, or destroyed already" in page(client, CLOSE_URL)
+        client.post(CLOSE_URL, {"slug": "fair"})
+        assert client.get(CERTIFICATE_URL).status_code == 200
+
+
+def shown(client, query=""):
+    return unescape(text_of(html_of(client, SIMULATOR_URL + query)))
+
+
+def value_of(html, name):
+    value = re.search(r'value="([^"]*)"', re.search(rf'<input[^>]*name="{name}"[^>]*>', html)[0])
+    return "" if value is None else value[1]
+
+
+def links(html, words):
+    return [unescape(found) for found in re.findall(rf'<a href="([^"]*)">{words}</a>', html)]
+
+
+class TestSimulator:
+    def test_with_nothing_it_asks_made_up_questions_and_both_ends_of_every_slider_are_named(self, client):
+        html = html_of(client, SIMULATOR_URL)
+        known = "With 10 000 visitors a day, shares are known to about ± 8.2 points."
+        says(unescape(text_of(html)), "What if?", "Indicator 5", known)
+        sliders = re.findall(r'<input class="slider".*?</p>', html, re.S)
+        assert len(sliders) == 5
+        for slider in sliders:
+            small, large = re.findall(r"(?:small|large): *</span>(?:<span[^>]*>← </span>)?([^<]+)", slider)
+            assert "" not in (small.strip(), large.strip()) and small != large
+
+    def test_of_a_study_it_asks_its_questions_under_its_plan(self, client, study):
+        html = html_of(client, f"{SIMULATOR_URL}?study=fair")
+        given = ["epsilon", "k-age", "k-visit_duration", "study"]
+        assert [value_of(html, name) for name in given] == ["1", "2", "10", "fair"]
+        assert "Fair &amp; market: what if?" in html
+        assert links(html, "Fair &amp; market") == ["/administrator/fair/"] and "Try it" in html
+        for address in ("/administrator/", "/administrator/fair/"):
+            assert f'href="{SIMULATOR_URL}' in html_of(client, address)
+        text = shown(client, "?study=fair&visitors=5000&show=visit_duration")  # Own epsilons stay.
+        # epsilon 0.5 and ten categories
+        assert "The true answer is kept in 15 of 100 cases; each other category" in text
+        text = shown(client, "?study=fair&wanted=5&of=visit_duration")
+        assert "This indicator has an epsilon of its own" in text
+
+    def test_of_made_up_reports_it_says_how_often_the_answer_is_recognised_beside_chance(self, client):
+        text = shown(client, "?mechanism=rsfd-grr&indicators=4&categories=4&epsilon=2")
+        says(text, "Which report is the answer", "25, then 25 25, then 34", "6, then 18 12, then 28")
+        says(text, "so more days show nothing more")
+        assert "Which report is the answer" not in shown(client, "?mechanism=smp-grr")
+
+    def test_of_a_draft_it_asks_what_is_drafted_and_what_is_missing_is_not_found(self, client):
+        text = STUDY.replace("epsilon = 1.0", "epsilon = 2.5").replace("ers = 10", "ers = 3000")
+        definition = parse_study(text.encode(), filename="study.toml", read=lambda _: b"")
+        draft = draft_new_study(definition, by="adam")
+        html = html_of(client, f"{SIMULATOR_URL}?draft={draft.pk}")
+        given = ["epsilon", "draft", "visitors"]
+        # 3,000 in 3 days, each on 1.5 days
+        assert [value_of(html, name) for name in given] == ["2.5", str(draft.pk), "1500"]
+        assert value_of(html_of(client, f"/administrator/drafts/{draft.pk}/"), "visitors") == "1500"
+        assert PlanDraft.objects.count() == 1
+        for query in ("?study=nothing", "?draft=99", "?draft=x", "?draft="):
+            assert client.get(SIMULATOR_URL + query).status_code == 404
+
+    def test_every_number_of_the_address_counts(self, client):
+        query = "?mechanism=spl-grr&unit=attribute&epsilon=2&visitors=3000&stay=2&days=4"
+        html = html_of(client, f"{SIMULATOR_URL}{query}&indicators=2&daily=1&categories=5&cap=2")
+        given = ["epsilon", "visitors", "stay", "days", "categories"]
+        assert [value_of(html, name) for name in given] == ["2", "3000", "2", "4", "5"]
+        text = text_of(html)
+        says(text, "Indicator 2 (daily)", "6 000 different visitors", "none: not everyone answers every day")
+        assert "1 500" in text  # reports of the daily one: 2 days of 4
+
+    def test_links_keep_the_state_but_for_what_they_change(self, client, study):
+        html = html_of(client, f"{SIMULATOR_URL}?study=fair&visitors=5000&k-age=4&mechanism=smp-oue")
+        (tried,) = [link for link in links(html, "Try it") if "mechanism=spl-grr" in link]
+        assert {"study=fair", "visitors=5000", "k-age=4"} < set(tried.removeprefix("?").split("&"))
+        other = html_of(client, SIMULATOR_URL + tried)
+        assert value_of(other, "visitors") == "5000"
+        assert re.search(r'value="spl-grr" selected', other)
+
+    def test_htmx_gets_the_result_only_and_nothing_is_posted(self, client):
+        html = html_of(client, f"{SIMULATOR_URL}?epsilon=2", **{"HX-Request": "true"})
+        says(html, "What could be read", 'id="figure"')
+        assert "<html" not in html
+        assert client.post(SIMULATOR_URL, {"epsilon": "2"}).status_code == 405
+
+    @pytest.mark.parametrize(
+        ("query", "words"),
+        [("?epsilon=0", "Epsilon: Ensure this value is greater than or equal to 0.001."),
+         ("?epsilon=21", "Epsilon: Ensure this value is less than or equal to 20."),
+         ("?epsilon=NaN", "Epsilon: Enter a number."),
+         ("?visitors=", "Visitors a day: This field is required."),
+         ("?visitors=0", "Visitors a day: Ensure this value is greater than or equal to 1."),
+         ("?stay=8", "Nobody is present on more days than the study has: at most 7."),
+         ("?cap=8", "There are not so many days in the study: at most 7."),
+         ("?daily=6", "There are not so many indicators."),
+         ("?mechanism=none", "Mechanism: Select a valid choice."),
+         ("?presence_epsilon=1&presence_days=8", "There are not so many days in the study: at most 7.")],
+    )  # fmt: skip
+    def test_what_is_wrong_is_said_and_nothing_simulated(self, client, query, words):
+        text = shown(client, query)
+        assert words in text and "What could be read" not in text
+
+    @pytest.mark.parametrize(
+        ("query", "words"),
+        [("?mechanism=rsfd-grr&unit=attribute&daily=1", "must be static"),
+         ("?mechanism=smp-oue&presence_epsilon=1", "presence_epsilon must be absent under smp-oue"),
+         ("?mechanism=spl-grr&epsilon=0.001&indicators=50&unit=profile&categories=1000", "kept in"),
+         ("?visitors=1&indicators=50&stay=1", "Nobody would answer this indicator"),
+         ("?visitors=100&wanted=0.01", "No epsilon up to 20 is so exact: the best is ±")],
+    )  # fmt: skip
+    def test_what_no_mechanism_can_do_is_no_crash(self, client, query, words):
+        assert words in shown(client, query)
+
+    def test_a_wanted_error_leads_to_its_epsilon(self, client):
+        query = "?visitors=10000&mechanism=smp-grr&indicators=2&categories=4&wanted=3"
+        html = html_of(client, SIMULATOR_URL + query)
+        found = re.search(r"Epsilon ([\d.]+) would do: it is the smallest", html)[1]
+        (use,) = links(html, "Use it")
+        assert f"epsilon={found}" in use and "wanted" not in use
+        assert "± 3.0 points" in shown(client, use)
+        assert float(found) > 0.5

@@ -1,0 +1,330 @@
+"""Pages of drafts: from a file or a study, through the form, past a second person, into force."""
+# The rules of the steps: tests/mobility/plans/test_drafts.py.
+
+import re
+from decimal import Decimal
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from mobility.plans.drafts import approve_draft, submit_draft
+from mobility.plans.models import PlanDraft
+from mobility.plans.pages import urls as administrator_urls
+from mobility.plans.pages.draft_typed import Typed
+from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from reports.accounts.actions import replace_password
+from reports.privacy.budget.actions import propose_cap
+from reports.studies.models import Study
+from reports.studies.plan_models import Plan
+from reports.studies.policies import Role
+from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.sections import RESERVED_STUDIES
+from tests.mobility.pages.pages import AS_ADMINISTRATOR, check_markup, html_of, lacks, page, said, says
+from tests.mobility.pages.small_study import STUDY
+
+pytestmark = AS_ADMINISTRATOR
+CREATE_URL, LIST_URL = "/administrator/create/", "/administrator/drafts/"
+
+
+@pytest.fixture
+def officer(person) -> Client:
+    return browser_of(person("petra", Role.PRIVACY_OFFICER))
+
+
+@pytest.fixture
+def second(person) -> Client:  # another administrator
+    return browser_of(person("bea", Role.ADMINISTRATOR))
+
+
+def browser_of(user):
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+def url(draft, more=""):
+    return f"{LIST_URL}{draft.pk}/{more}"
+
+
+def send_file(client):
+    return client.post(CREATE_URL, {"study_file": SimpleUploadedFile("study.toml", STUDY.encode())})
+
+
+@pytest.fixture
+def draft(client) -> PlanDraft:
+    send_file(client)
+    return PlanDraft.objects.get()
+
+
+def take(client, draft, name, **more):
+    """Take a step and read what the next page says."""
+    draft.refresh_from_db()
+    sent = {"step": name, "revision": str(draft.revision), **more}
+    response = client.post(url(draft, "step/"), sent, follow=True)
+    assert response.status_code == 200
+    draft.refresh_from_db()
+    return said(response)
+
+
+def filled(draft):
+    """The form as a browser would send it back."""
+    typed = Typed.of(StudyDefinition.from_json(draft.definition))
+    return {**typed.values, "row": typed.rows, "revision": str(draft.revision), "do": "save"}
+
+
+def edited(client, draft, **changes):
+    draft.refresh_from_db()
+    sent = filled(draft) | {key.replace("__", "."): value for key, value in changes.items()}
+    sent = {key.replace("indicator_", "indicator-"): value for key, value in sent.items()}
+    response = client.post(url(draft, "edit/"), sent)
+    draft.refresh_from_db()
+    return response
+
+
+def field_of(html, name):
+    """The HTML of a field with what is said beside it."""
+    field = rf'<div class="field[^"]*">(?:(?!<div class="field).)*name="{re.escape(name)}".*?</div>'
+    found = re.search(field, html, re.S)
+    assert found, name
+    return found[0]
+
+
+class TestSecondPerson:
+    def test_a_study_is_drafted_reviewed_and_published(self, client, officer, draft):
+        shown = page(client, url(draft))
+        says(shown, "A second person has to approve it, because: It is a new study", "Ask for a review")
+        assert "Publish: create the study" not in shown
+        assert "Ask for a review when it is as you want it." in page(client, LIST_URL)
+        assert "this step is not yours, or not the next one" in take(client, draft, "publish")
+        assert not Study.objects.exists()
+        assert "waits for a review now" in take(client, draft, "submit")
+        assert "It waits for your review: adam asks for it." in page(officer, "/administrator/")
+        assert "somebody who wrote nothing of it" in page(client, url(draft))
+        assert "Say what is to be changed" in take(officer, draft, "send_back")
+        take(officer, draft, "send_back", remark="Epsilon is too large.")
+        assert draft.submitted_at is None
+        assert "petra remarks: Epsilon is too large." in page(client, url(draft))
+        take(client, draft, "submit")
+        assert "You approved the draft as it stands" in take(officer, draft, "approve", remark="fine")
+        approved = page(client, url(draft))
+        says(approved, "petra remarks: fine", "It needed a second person, because: It is a new study")
+        assert "has to approve it" not in approved
+        assert "The study was created. Next: see who can see it" in take(client, draft, "publish")
+        assert Study.objects.get().created_by == "adam"
+        assert VaultStudy.objects.get().plan_hash == Plan.objects.get().spec_hash == draft.plan_hash
+        assert "Approved by petra at" in page(client, "/administrator/fair/")
+
+    def test_who_wrote_any_of_it_does_not_review_and_another_administrator_may(self, client, second, draft):
+        take(client, draft, "submit")
+        assert "this step is not yours" in take(client, draft, "approve")
+        assert draft.state == "draft"
+        assert "You approved" in take(second, draft, "approve")
+        edited(second, draft, plan__epsilon="0.7")
+        take(client, draft, "submit")
+        for browser in (client, second):
+            assert "this step is not yours" in take(browser, draft, "approve")
+        assert draft.reviewed_at is None
+
+    def test_a_reviewer_whose_password_the_author_replaced_reads_why_that_review_does_not_count(
+        self, client, officer, draft
+    ):
+        take(client, draft, "submit")
+        asked = "in the 30 days before it, someone who asked for this created the account that approves"
+        says(page(officer, url(draft)), "It waits for your review", asked)
+        replace_password(User.objects.get(username="petra"), by=User.objects.get(username="adam"))
+        officer.force_login(User.objects.get(username="petra"))
+        shown = page(officer, url(draft))
+        says(shown, "adam replaced the password of petra on", "(MOBILITY_SECOND_PERSON_DAYS)")
+        assert "Approve it as it stands" not in shown
+        assert "this step is not yours" in take(officer, draft, "approve")
+
+    def test_an_officer_writes_nothing_and_approves_what_was_seen_until_an_edit(self, client, officer, draft):
+        """No edit page for officers: test_permissions.py."""
+        for name in ("submit", "publish", "withdraw"):
+            assert "this step is not yours" in take(officer, draft, name)
+        take(client, draft, "submit")
+        edited(client, draft, plan__epsilon="20")
+        take(client, draft, "submit")
+        response = officer.post(url(draft, "step/"), {"step": "approve", "revision": "1"}, follow=True)
+        assert "since you looked at it: look again first" in said(response)
+        draft.refresh_from_db()
+        assert draft.state == "draft"
+        take(officer, draft, "approve")
+        warning = "petra approved this draft. Saving a change takes the approval away."
+        assert warning in page(client, url(draft, "edit/"))
+        edited(client, draft, plan__epsilon="1.1")
+        assert (draft.state, draft.reviewed_by) == ("draft", "")
+        assert "this step is not yours" in take(client, draft, "publish")
+
+    def test_one_person_may_work_alone_where_the_site_says_so(self, client, settings, draft):
+        settings.MOBILITY_SECOND_PERSON = False
+        assert "This site asks for no second person" in page(client, url(draft))
+        assert "The study was created" in take(client, draft, "publish")
+        nobody = "Nobody else looked at it: this site asks for no second person."
+        assert nobody in page(client, "/administrator/fair/")
+
+
+class TestForm:
+    def test_every_problem_stands_beside_its_field_and_nothing_that_was_typed_is_lost(self, client, draft):
+        response = edited(
+            client, draft, plan__epsilon="much", study__days="70", indicator_0__categories="young\nyoung",
+            indicator_1__max_values="99", study__slug="Not A Slug", study__name="A & B",
+            plan__unit="attribute",
+        )  # fmt: skip
+        assert response.status_code == 422
+        assert "Nothing was saved. 5 problems are marked below." in said(response)
+        html = response.content.decode()
+        for name, shown in (
+            ("plan.epsilon", "must be a number &gt; 0 and &lt;= 20"),
+            ("study.days", "must be a whole number from 1 to 62, got 70"),
+            ("indicator-0.categories", "category 2: must be unique in the indicator, got &quot;young&quot;"),
+            ("indicator-1.max_values", "must be a whole number from 1 to"),
+            ("study.slug", "must be 1 to 64 lower-case letters"), ("plan.epsilon", 'value="much"'),
+            ("study.name", 'value="A &amp; B"'), ("plan.unit", '<option value="attribute" selected>'),
+        ):  # fmt: skip
+            assert shown in field_of(html, name), name
+        assert draft.revision == 1
+
+    def test_what_is_right_is_saved_and_compared(self, client, draft):
+        response = edited(client, draft, plan__epsilon="0,5", study__small_cell="30", indicator_0__weight="2")
+        assert (response.status_code, draft.definition["plan"]["epsilon"]) == (302, "0.5")
+        assert (draft.definition["small_cell"], draft.definition["indicators"][0]["weight"]) == (30, "2")
+        assert (draft.revision, draft.edited_by) == (2, "adam")
+        html = edited(client, draft, plan__epsilon_profile="0.5").content.decode()
+        assert "must be &gt;= the certified loss per profile" in field_of(html, "plan.epsilon_profile")
+
+    def test_the_second_of_two_who_edit_at_once_sees_it(self, client, second, draft):
+        first = filled(draft)
+        edited(second, draft, plan__epsilon="0.5")
+        response = client.post(url(draft, "edit/"), {**first, "plan.epsilon": "3"})
+        assert response.status_code == 409
+        assert "the draft was saved by bea while you edited it" in said(response)
+        assert 'value="3"' in field_of(response.content.decode(), "plan.epsilon")
+        draft.refresh_from_db()
+        assert draft.definition["plan"]["epsilon"] == "0.5"
+
+    def test_indicators_are_added_and_removed_without_scripts(self, client, draft):
+        sent = {**filled(draft), "do": "add-static", "plan.epsilon": "0.25"}
+        html = client.post(url(draft, "edit/"), sent).content.decode()
+        says(html, "not saved yet", 'name="indicator-2.column"')
+        assert 'value="0.25"' in field_of(html, "plan.epsilon")
+        new = {
+            "row": ["indicator-0", "indicator-1", "indicator-2"], "indicator-2.kind": "static",
+            "indicator-2.name": "Home region", "indicator-2.slug": "region", "indicator-2.column": "region",
+            "indicator-2.categories": "here\r\nelsewhere\r\n",
+        }  # fmt: skip
+        assert client.post(url(draft, "edit/"), {**filled(draft), **new}).status_code == 302
+        draft.refresh_from_db()
+        added = draft.definition["indicators"][2]
+        assert (added["slug"], added["categories"]) == ("region", ["here", "elsewhere"])
+        fewer = {**filled(draft), "do": "remove-indicator-0"}
+        assert 'name="indicator-0.slug"' not in client.post(url(draft, "edit/"), fewer).content.decode()
+        client.post(url(draft, "edit/"), {**filled(draft), "row": ["indicator-2", "indicator-1"]})
+        draft.refresh_from_db()
+        assert [each["slug"] for each in draft.definition["indicators"]] == ["region", "visit_duration"]
+
+    def test_another_file_of_the_study_leads_to_the_draft_and_an_ended_one_is_not_edited(self, client, draft):
+        again = send_file(client)
+        assert again.status_code == 422
+        assert f'<a href="{url(draft)}">See the other draft</a>' in again.content.decode()
+        assert "The draft was withdrawn" in take(client, draft, "withdraw")
+        response = client.get(url(draft, "edit/"), follow=True)
+        assert "This draft cannot be edited any more." in response.content.decode()
+        assert "adam withdrew it. It changed nothing." in page(client, LIST_URL)
+
+    def test_markup_stays_text_and_a_form_that_nobody_made_breaks_nothing(self, client, draft):
+        twice = {"row": ["indicator-0"] * 2, "revision": "-1"}
+        for sent in ({}, {"row": "x"}, {"row": "indicator-99999"}, twice):
+            assert client.post(url(draft, "edit/"), sent).status_code == 422
+        for sent in ({"step": "approve", "revision": "9" * 40}, {"step": "no such step"}):
+            assert client.post(url(draft, "step/"), sent).status_code == 302
+        draft.refresh_from_db()
+        assert draft.revision == 1
+        edited(client, draft, study__name="<b>x", indicator_0__name="<script>1</script>")
+        assert draft.revision == 2
+        for address in (url(draft), url(draft, "edit/")):
+            lacks(html_of(client, address), "<b>x", "<script>1")
+
+
+class TestStudy:  # the next version of a study's plan, and copies of studies
+    def test_raising_needs_a_second_person_and_lowering_nobody_else(self, client, second, study):
+        client.post("/administrator/fair/draft/")
+        next_version = PlanDraft.objects.get()
+        assert "Nothing yet: the draft says what is in force." in page(client, url(next_version))
+        edited(client, next_version, plan__epsilon="1.2")
+        shown = page(client, url(next_version))
+        assert "A second person has to approve it, because: " in shown
+        assert "age: epsilon of an answer rises from 1 to 1.2." in shown
+        assert "this step is not yours" in take(client, next_version, "publish")
+        edited(client, next_version, plan__epsilon="0.5")
+        shown = page(client, url(next_version))
+        says(shown, "protects more age: epsilon of an answer falls from 1 to 0.5.", "1 → 0.5")
+        assert "Nobody else has to approve it." in shown
+        assert "Version 2 of the plan is in force now." in take(client, next_version, "publish")
+        assert VaultStudy.objects.get().plan["version"] == 2
+        says(page(client, "/administrator/fair/"), "Version 2 in force", "Version 1 superseded")
+        PlanDraft.objects.update(announced_at=None)  # as a crash leaves it: any administrator goes on
+        assert "half published" in page(client, url(next_version))
+        assert "Version 2 of the plan is in force now." in take(second, next_version, "finish")
+
+    def test_a_study_with_rows_offers_a_copy(self, client, study):
+        VaultDay.objects.create(study=study, day=1)
+        shown = page(client, "/administrator/fair/")
+        assert "is final, since rows were taken in under it" in shown and "Draft another version" not in shown
+        response = client.post("/administrator/fair/draft/", follow=True)
+        assert "copy it to a new study instead" in said(response)
+        assert not PlanDraft.objects.exists()
+        client.post("/administrator/fair/draft/", {"copy_to": "fair-2"})
+        draft = PlanDraft.objects.get()
+        assert (draft.slug, draft.is_new_study, draft.base_slug) == ("fair-2", True, "fair")
+
+    def test_a_study_has_one_draft_and_its_short_name_is_fixed(self, client, second, study):
+        for slug in ("", "Not A Slug", "fair", "create", "drafts"):  # a copy needs a name of its own
+            response = client.post("/administrator/fair/draft/", {"copy_to": slug}, follow=True)
+            assert "study.slug" in said(response), slug
+            assert not PlanDraft.objects.exists()
+        response = client.post("/administrator/fair/draft/", follow=True)
+        draft = PlanDraft.objects.get()
+        assert response.redirect_chain[-1][0] == url(draft, "edit/")
+        assert 'name="study.slug"' not in response.content.decode()
+        response = edited(client, draft, study__slug="other", plan__epsilon="0.5")
+        assert response.status_code == 422 and "must stay &quot;fair&quot;" in said(response)
+        response = second.post("/administrator/fair/draft/", follow=True)
+        assert response.redirect_chain[-1][0] == url(draft) and "adam works on the other" in said(response)
+
+
+def test_no_study_is_named_as_a_page_of_administrators():
+    """Nobody would see the pages of that study."""
+    routes = {str(each.pattern) for each in administrator_urls.urlpatterns}
+    pages = {route.removesuffix("/") for route in routes if re.fullmatch(r"[-\w]+/", route)}
+    assert "create" in pages <= RESERVED_STUDIES
+
+
+class TestPages:
+    def test_the_expected_visitors_change_the_intervals(self, client, draft):
+        few, many = (page(client, url(draft, f"?visitors={n}")) for n in (100, 1_000_000))
+        widths = [float(w) for text in (few, many) for w in re.findall(r"± ([\d.]+)\s?points", text)]
+        assert len(widths) == 4 and widths[0] > 20 * widths[2]
+        for odd in ("x", "", "-5", "9" * 50):
+            assert client.get(url(draft, f"?visitors={odd}")).status_code == 200
+
+    def test_many_drafts_cost_few_queries_and_no_script(self, client, draft, django_assert_max_num_queries):
+        submit_draft(draft, revision=1, by="adam")
+        approve_draft(draft, revision=1, by="petra", remark="x")
+        for address in (LIST_URL, url(draft), url(draft, "edit/")):
+            check_markup(html_of(client, address))
+        for n in range(20):
+            draft.pk, draft.slug, draft.state, draft.ended_at = None, f"s{n}", "withdrawn", draft.created_at
+            draft.save()
+        with django_assert_max_num_queries(12):
+            assert page(client, LIST_URL).count("Fair &amp; market") == 21
+
+    def test_a_draft_over_the_budget_says_so_beside_the_next_step(self, client, officer, draft):
+        assert "more than the budget has left" not in page(client, url(draft))
+        cap = {"population": "subscribers", "unit": "profile", "period": "year"}
+        propose_cap(**cap, epsilon=Decimal("0.01"), by="adam")
+        take(client, draft, "submit")
+        for browser in (client, officer):
+            assert "It takes more than the budget has left" in page(browser, url(draft))

@@ -1,0 +1,344 @@
+"""Pages of operators: studies, the page of a batch, and closing and undoing days."""
+
+import re
+from datetime import timedelta
+from io import BytesIO
+from unittest.mock import Mock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from mobility.batches import outcomes
+from mobility.batches import requests as intake
+from mobility.batches import texts as wording
+from mobility.batches.publication import handover
+from mobility.batches.publication.analyst_server import HandoverRefusedError, HandoverWaitsError
+from mobility.extracts.rows.counts import IGNORED, REJECTED
+from mobility.plans.studies import create_study
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.handover import Handover
+from mobility.vault.models.outbox import VaultPublication
+from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from mobility.vault.models.undo import DayUndo
+from reports.studies.policies import Role
+from reports.studies.studyfile import parse_study
+from tests.mobility.pages.pages import AS_OPERATOR, check_markup, html_of, page, said, says, text_of
+from tests.mobility.pages.small_study import GOOD, STUDY, STUDY_URL, extract, put, rows
+
+pytestmark = AS_OPERATOR
+SERVER = "https://reports.example.org"
+NOISY = STUDY.replace("epsilon = 1.0\n", "epsilon = 1.0\npresence_epsilon = 1.0\npresence_days = 2\n")
+
+
+@pytest.fixture
+def uploaded(client, study, run_batches) -> Batch:
+    batch = put(client)
+    run_batches()
+    return batch
+
+
+def url_of(batch):
+    return reverse("operator:batch", args=[batch.pk])
+
+
+def show(client, batch):
+    return page(client, url_of(batch))
+
+
+def fragment(client, batch):
+    return html_of(client, url_of(batch), **{"HX-Request": "true"})
+
+
+class TestStudies:
+    def test_a_study_says_what_to_send_and_is_listed_with_its_batches(self, client, study, run_batches):
+        assert "none yet" in page(client, "/operator/")
+        shown = page(client, STUDY_URL)
+        says(shown, "in any order: msisdn , time , age", "manage.py ingest fair FILE")
+        assert shown.count("no data") == 3
+        put(client, more=True)
+        put(client, extract(rows("d", "e", day=2)), filename="second.csv")
+        run_batches()
+        shown = page(client, STUDY_URL)
+        days = re.findall(r"\w{3} \d May 2024 (open|published|closed|no data)", shown.split("Batches")[0])
+        assert days == ["open", "published", "no data"]
+        assert "second.csv Done 4 4 olga" in shown
+        listed = page(client, "/operator/")
+        says(listed, "Fair &amp; market", "1 published 1 open of 3 days", "second.csv Done")
+        assert "its days stay open for more files" in show(client, Batch.objects.get(filename="day.csv"))
+
+    def test_rows_are_shown_of_every_file_and_of_no_other_change(self, client, study):
+        for kind in Batch.Kind:
+            given = {"state": "done", "day": 1, "rows_read": 7, "rows_accepted": 6, "created_by": kind}
+            Batch.objects.create(study=study, kind=kind, **given)
+        shown = page(client, STUDY_URL)
+        assert [kind.value for kind in Batch.Kind if f"Done 7 6 {kind.value} " in shown] == list(Batch.FILES)
+
+    def test_batches_add_no_queries_nor_scripts(self, client, uploaded, study, django_assert_max_num_queries):
+        for _ in range(30):
+            Batch.objects.create(study=study, state=Batch.State.DONE, filename="x.csv")
+        for address, most in ((STUDY_URL, 12), ("/operator/", 4), (url_of(uploaded), 12)):
+            with django_assert_max_num_queries(most, using="vault"):
+                check_markup(html_of(client, address))
+
+
+class TestBatch:
+    def test_it_asks_for_itself_until_the_end_and_says_what_holds_it_up(self, client, study, run_batches):
+        batch = put(client)
+        waiting = fragment(client, batch)
+        assert f'hx-get="{url_of(batch)}" hx-trigger="every 1s"' in waiting and "<html" not in waiting
+        why = {"waits_since": timezone.now(), "waits_for": "is MOBILITY_STAGING_DIR mounted?"}
+        for state in ("reading", "merging", "queued"):
+            Batch.objects.filter(pk=batch.pk).update(state=state, **why)
+            shown = show(client, batch)
+            says(shown, "is tried again every minute, and loses nothing", "is MOBILITY_STAGING_DIR mounted?")
+        run_batches()
+        assert "hx-" not in fragment(client, batch)
+
+    def test_a_published_batch_shows_its_numbers_and_the_way_on(self, client, study, run_batches, person):
+        batch = put(client, extract(rows("a", "b", "c"), "x,never,old\n", "y,2024-05-01T10:00:00,ancient\n",
+                                    "z,2024-06-01T10:00:00,old\n"))  # fmt: skip
+        run_batches()
+        shown = show(client, batch)
+        says(shown, "Done Published: analysts can read it now.")
+        says(shown, "Format found CSV, commas, UTF-8 Time zone Europe/Paris")
+        says(shown, "Rows read 9 Rows accepted 6 Subscriber-days 3 New subscribers 3")
+        says(shown, "Timestamp that cannot be read bad_timestamp 1 8")
+        says(shown, "Value outside the categories of its indicator unknown_value 1 9")
+        says(shown, "Not on a day of the study outside_period 1", "Back to the study, for the next file")
+        for words in ("never", "ancient", "See the report"):
+            assert words not in shown
+        client.force_login(person("both", Role.OPERATOR, Role.ANALYST))
+        assert "See the report" in show(client, batch)
+
+    def test_rows_of_parquet_are_rows_and_not_lines(self, client, study, run_batches):
+        columns = {"msisdn": [1, 2, 3], "time": ["2024-05-01T10:00:00", "never", "2024-05-01T10:00:00"]}
+        file = BytesIO()
+        pq.write_table(pa.table(columns | {"age": ["old", "old", None]}), file)
+        batch = put(client, file.getvalue())
+        run_batches()
+        shown = show(client, batch)
+        says(shown, "Format found Parquet Time zone Europe/Paris", "First row numbers")
+        assert "Timestamp that cannot be read bad_timestamp 1 2" in shown
+
+    def test_a_small_batch_waits_and_says_how_many_of_how_many(self, client, study, run_batches):
+        alone = put(client, extract(rows("a")))
+        run_batches()
+        shown = show(client, alone)
+        assert "what waits covers 1 subscriber, and a publication must cover 2" in shown
+        assert "Published" not in shown
+        put(client, extract(rows("b", day=2)), filename="next.csv")
+        run_batches()
+        assert "Published: analysts can read it now." in show(client, alone)
+        later = put(client, extract(rows("d", day=2)), filename="later.csv")
+        run_batches()
+        assert "Published: analysts can read it now." in show(client, alone)
+        assert "what waits covers 1 subscriber" in show(client, later)
+
+    def test_what_was_known_brings_nothing_new(self, client, uploaded, run_batches):
+        same, known = put(client), put(client, GOOD + rows("a").encode())
+        run_batches()
+        html = html_of(client, url_of(same))
+        assert "Nothing new: the same file was taken in before" in text_of(html) and url_of(uploaded) in html
+        assert "It brought nothing new: the reports stay as they are." in show(client, known)
+        assert "analysts can read it now" not in show(client, known)
+
+    def test_a_failure_shows_its_reason_in_full(self, client, study, run_batches):
+        batch = put(client, extract("a,never,old\n" * 9, rows("b")))
+        run_batches()
+        says(
+            show(client, batch), "Failed", "81.8% of rows were rejected (9 of 11", "bad_timestamp 9 2, 3, 4",
+            "Back to the study, to send it again",
+        )  # fmt: skip
+
+    def test_progress_is_of_bytes_then_rows_then_shards(self, client, study):
+        batch = put(client)
+        steps = [
+            ({"state": "receiving", "bytes_received": 40, "bytes_total": 160}, "25", "The file is arriving"),
+            ({"state": "reading", "bytes_read": 80, "rows_read": 1234}, "50", "Rows read 1 234"),
+            ({"state": "merging", "shards_done": 3, "shards": [0, 1, 2, 3]}, "75", "Merging into the study"),
+        ]
+        for fields, percent, words in steps:
+            Batch.objects.filter(pk=batch.pk).update(**fields)
+            html = fragment(client, batch)
+            assert f'value="{percent}"' in html and words in text_of(html)
+
+    def test_a_queue_that_nobody_serves_a_batch_ahead_and_a_silent_worker_are_noticed(self, client, study):
+        batch, ahead, minute = put(client), put(client, extract(rows("d"))), timedelta(minutes=1)
+
+        def shown(**fields):
+            Batch.objects.filter(pk=batch.pk).update(**fields)
+            return show(client, batch)
+
+        assert "No worker has taken it yet" not in shown()
+        assert "No worker has taken it yet" in shown(created_at=timezone.now() - minute)
+        VaultStudy.objects.update(active_batch=ahead)
+        assert "Another batch of this study is at work" in shown()
+        assert "Another batch of this study is at work" not in show(client, ahead)
+        assert "has not reported" not in shown(state="reading", alive_until=timezone.now() + minute)
+        assert "has not reported" in shown(alive_until=timezone.now() - minute)
+
+
+def undo_url(name: str) -> str:
+    return reverse(name, args=["fair", DayUndo.objects.latest("pk").pk])
+
+
+class TestDays:
+    def change(self, client, name, **data):
+        return said(client.post(f"/operator/fair/{name}/", data, follow=True))
+
+    def test_closing_is_a_batch_and_days_become_final(self, client, uploaded, run_batches):
+        assert "Close days 1 to 2" in self.change(client, "close-days", day=2, confirm="on")
+        run_batches()
+        batch = Batch.objects.get(kind=Batch.Kind.CLOSE_DAYS)
+        assert batch.created_by == "olga"
+        shown = show(client, batch)
+        assert "The days are final." in shown and "Rows read" not in shown
+        assert list(VaultDay.objects.values_list("day", "state")) == [(1, "closed"), (2, "closed")]
+        self.change(client, "close-days", day=3, confirm="on")
+        run_batches()
+        says(page(client, STUDY_URL), "All days are closed.", "There is no day to undo.")
+        assert "presence noise" not in page(client, STUDY_URL)  # other studies do not speak of it
+        assert "Nothing was changed" in self.change(client, "void-day", day=1, confirm="on")
+
+    def test_another_person_sees_what_undoing_costs_and_approves(self, client, person, uploaded, run_batches):
+        rises = "Undoing a published day raises epsilon of all values of a person (profile) from 1.5 to 2."
+        says(page(client, STUDY_URL), rises, "A second person must approve that")
+        asked = self.change(client, "void-day", day=1, confirm="on")
+        says(asked, "Wed 1 May 2024 is not undone yet.", rises, "waits for the approval of a second person")
+        withdraw = undo_url("operator:withdraw_undo")
+        assert "The request was withdrawn" in said(client.post(withdraw, follow=True))
+        self.change(client, "void-day", day=1, confirm="on")
+        officer, both = Client(), Client()
+        officer.force_login(person("petra", Role.PRIVACY_OFFICER))
+        for address in ("/administrator/", "/administrator/fair/"):
+            says(page(officer, address), "asked for by olga on", rises, "in the 30 days before it")
+        olga = User.objects.get(username="olga")
+        olga.groups.add(Group.objects.get_or_create(name=Role.ADMINISTRATOR)[0])
+        both.force_login(olga)
+        own = page(both, "/administrator/fair/")
+        assert "olga asked for it: another person must approve it" in own
+        assert "Approve: undo this day" not in own
+        url, sent = undo_url("administrator:decide_undo"), {"answer": "approve", "voided_days": "1"}
+        assert "olga asked for it: another person" in said(both.post(url, sent, follow=True))
+        assert "read it again first" in said(officer.post(url, sent | {"voided_days": "x"}, follow=True))
+        assert "You approved it. The day is being undone." in said(officer.post(url, sent, follow=True))
+        run_batches()
+        assert VaultDay.objects.count() == 0
+        assert "decided already by petra" in said(officer.post(url, {"answer": "refuse"}, follow=True))
+
+    def test_undoing_is_confirmed_and_frees_the_day(self, client, study, uploaded, run_batches, settings):
+        for name in ("close-days", "void-day"):
+            assert client.get(f"/operator/fair/{name}/").status_code == 405
+            for data in ({"day": 1}, {"confirm": "on"}, *({"day": day, "confirm": "on"} for day in (9, "x"))):
+                assert "Nothing was changed: choose a day and confirm." in self.change(client, name, **data)
+        assert Batch.objects.count() == 1
+        settings.MOBILITY_SECOND_PERSON = False
+        assert "Undo day 1" in self.change(client, "void-day", day=1, confirm="on")
+        run_batches()
+        assert VaultDay.objects.count() == 0
+        assert "The day was undone" in show(client, Batch.objects.get(kind=Batch.Kind.VOID_DAY))
+        keystore().destroy(study.key_id)
+        assert "destroyed" in self.change(client, "close-days", day=1, confirm="on")
+
+    def test_under_presence_noise_nothing_crosses_before_days_are_closed(self, client, data_dir, run_batches):
+        assert "No study is open to you yet" in page(client, "/operator/")
+        create_study(parse_study(NOISY.encode(), filename="study.toml", read=lambda _: b""), by="adam")
+        batch = put(client)
+        run_batches()
+        shown, study, listed = show(client, batch), page(client, STUDY_URL), page(client, "/operator/")
+        says(shown, "Analysts see nothing of it yet.", "when the day and all days before it are closed")
+        assert "See the report" not in shown
+        says(study, "waits for closing", "analysts see a day when it and all days before it are closed")
+        assert "Publishes every day from the first to the chosen one, with presence noise" in study
+        assert "waiting for closing" in listed and " published" not in listed
+        closed = intake.request_close_days(VaultStudy.objects.get(), through=2, by="olga")
+        run_batches()
+        assert "The days are final, and published with their noise." in show(client, closed)
+        assert "waits for closing" not in page(client, STUDY_URL)
+
+
+def test_every_outcome_of_a_row_and_every_state_has_words():
+    assert set(wording.ROW_REASONS) == {*REJECTED, *IGNORED}
+    assert set(wording.BATCH_STATES) == set(wording.BATCH_BADGES) == set(Batch.State.values)
+    assert set(wording.DAY_STATES) == set(wording.DAY_BADGES) == set(VaultDay.State.values)
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "words"),
+    [(3_300_000, 11_600_000, "3.3 of 11.6 MB"), (12, 12, "0.001 MB"), (0, 5_000, "0.0 of 0.005 MB"),
+      (7_000_000, None, "7.0 MB")],
+)  # fmt: skip
+def test_sizes_are_in_megabytes(done, total, words):
+    assert wording.size_of(done, total) == words
+
+
+class TestWaiting:  # while an analyst server that runs apart does not have everything
+    @pytest.fixture(autouse=True)
+    def batch(self, study, settings) -> Batch:
+        """A batch that is done, in a zone that hands over to a server that is down."""
+        settings.HANDS_OVER, settings.MOBILITY_ANALYST_URL = True, SERVER
+        VaultPublication.objects.create(study=study, number=1, subscribers=200, delta=b"")
+        problem = "the analyst server is out of reach"
+        Handover.objects.create(study=study, tried_at=timezone.now(), problem=problem, plan_hash="x")
+        return Batch.objects.create(study=study, state=Batch.State.DONE, filename="day.csv", reports=5)
+
+    def test_pages_say_what_waits_and_why(self, client, batch, administrator):
+        text = show(client, batch)
+        assert "The analyst server does not have its totals yet." in text
+        assert "analysts can read it now" not in text
+        assert not outcomes.is_published(batch)
+        assert "does not have everything yet" in " ".join(outcomes.notes_for_reader(batch))
+        pages = [page(client, "/operator/fair/")]
+        client.force_login(administrator)
+        for text in (*pages, page(client, "/administrator/fair/")):
+            assert f"1 publication of this study has not reached {SERVER} yet." in text
+            says(text, "The analyst server is out of reach.", "Nothing is lost")
+
+    def test_nothing_is_said_once_all_is_there_or_where_both_zones_are_one(self, client, batch, settings):
+        settings.HANDS_OVER = False
+        assert SERVER not in page(client, "/operator/fair/")
+        assert outcomes.is_published(batch)
+        settings.HANDS_OVER = True
+        VaultPublication.objects.update(handed_over_at=timezone.now())
+        Handover.objects.update(problem="")
+        assert SERVER not in page(client, "/operator/fair/")
+        text = show(client, batch)
+        assert SERVER not in text and "analysts can read it now" in text
+        assert outcomes.is_published(batch)
+
+    @pytest.mark.parametrize(("error", "asked"), [(HandoverWaitsError, 1), (HandoverRefusedError, 2)])
+    def test_a_refusal_stops_no_other_study_and_silence_all(self, study, monkeypatch, error, asked):
+        study.pk, study.slug, study.key_id = None, "another", "another"
+        study.save()
+        deliver = Mock(side_effect=error("it is so"))
+        monkeypatch.setattr(handover, "deliver", deliver)
+        handover.deliver_what_waits()
+        assert deliver.call_count == asked
+
+    def test_a_study_is_tried_again_until_the_server_knows_all_of_it(self, client, study):
+        def waits():
+            return study in handover._waiting()
+
+        Handover.objects.update(problem="", plan_hash=study.plan_hash)
+        assert waits()  # with a publication that is not there
+        VaultPublication.objects.update(handed_over_at=timezone.now())
+        assert not waits()
+        for is_short_of in ({"problem": "it failed"}, {"plan_hash": "of another plan"}):
+            Handover.objects.update(**is_short_of)
+            assert waits(), is_short_of
+            Handover.objects.update(problem="", plan_hash=study.plan_hash)
+        VaultStudy.objects.update(certificate={"erased_at": None})
+        assert waits()  # its end is not known there
+        Handover.objects.update(is_closed=True)
+        assert not waits()
+        Handover.objects.all().delete()
+        assert waits()  # nobody told the server of it
+        VaultPublication.objects.all().delete()
+        unknown = f"{SERVER} does not know the present state of this study yet."
+        assert unknown in page(client, "/operator/fair/")

@@ -1,0 +1,264 @@
+"""Who reaches what: every address and path of the API, each role, the own study and another."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.template.backends.django import Template
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from mobility.uploads.feeds import actions as feeds
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultStudy
+from reports.accounts.actions import COMMAND_LINE
+from reports.api.door import _resolver as resolver_of_the_api
+from reports.estimates.queries import Window
+from reports.sharing import actions as access
+from reports.studies.grant_models import StudyGrant, today
+from reports.studies.policies import EXPORTERS, SEES_ALL, Role
+from tests.mobility.pages.access_rules import ELSEWHERE, READING, RULES
+from tests.mobility.pages.conftest import OTHER, OWN, UNKNOWN, YESTERDAY
+from tests.mobility.pages.pages import IN_BOTH
+
+pytestmark = IN_BOTH
+EVERY_ROLE = [*Role, None]
+LISTS = (
+    "home", "reports:studies", "operator:studies", "administrator:studies", "access:tokens", "reading:docs",
+    "budget:budget", "people:matrix", "ledger:ledger", "administrator:drafts",
+)  # fmt: skip
+KEPT_NOWHERE = "private, no-store"
+GRANTED = [role for role in Role if role not in SEES_ALL]
+ASKED = [(name, which) for name, rule in RULES.items() for which in ((OWN, OTHER) if rule.about else (OWN,))]
+
+
+def names(resolver, prefix=""):
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver):
+            yield from names(pattern, f"{prefix}{pattern.namespace}:" if pattern.namespace else prefix)
+        elif isinstance(pattern, URLPattern):
+            yield f"{prefix}{pattern.name}"
+
+
+def may_see(rule, role, which):
+    others = SEES_ALL if rule.others is None else rule.others
+    return role in rule.roles and (which == OWN or role in others or "account_id" in rule.about)
+
+
+@pytest.fixture
+def unrendered(monkeypatch):
+    """Views work, and put nothing into words or pictures: who is let in is decided before."""
+    monkeypatch.setattr(Template, "render", lambda *_, **__: "")
+    for name in ("drawing.to_png", "drawing.to_svg", "places_drawing.places_to_png",
+                 "places_drawing.places_to_svg", "pdf.to_pdf"):  # fmt: skip
+        monkeypatch.setattr(f"reports.exports.{name}", lambda *_: b"")
+
+
+class TestAddresses:
+    def test_every_address_has_a_rule(self):
+        found = set(names(get_resolver()))
+        elsewhere = {name for name in found if name in ELSEWHERE or name.split(":")[0] in ELSEWHERE}
+        assert found - elsewhere == set(RULES)
+
+    def test_signed_out_must_sign_in(self, client, world, unrendered):
+        missing = [(name, "nothing") for name, rule in RULES.items() if rule.about]
+        for name, which in [*ASKED, *missing]:
+            response = world.ask(client, name, which=which)
+            assert response.status_code == RULES[name].signed_out, name
+            assert response["Cache-Control"] == KEPT_NOWHERE, name
+            if response.status_code == 302 and name != "reading:root":
+                assert response.headers["Location"].startswith("/sign-in/"), name
+
+    @pytest.mark.parametrize("role", EVERY_ROLE, ids=str)
+    def test_a_role_sees_its_pages_of_its_study_and_nothing_else(self, world, unrendered, role):
+        client, seen = world.client(role), set()
+        for name, which in sorted(ASKED, key=lambda asked: asked[0] == "logout"):
+            response = world.ask(client, name, which=which)
+            assert response["Cache-Control"] == KEPT_NOWHERE, name
+            if response.status_code != 404:
+                seen.add((name, which))
+                assert response.status_code == RULES[name].expected, (name, which)
+            assert not response.headers.get("Location", "").startswith("/sign-in/") or name == "logout", name
+        assert seen == {(name, which) for name, which in ASKED if may_see(RULES[name], role, which)}
+
+    @pytest.mark.parametrize("role", GRANTED, ids=str)
+    def test_a_right_that_has_ended_opens_nothing(self, world, unrendered, role):
+        client = world.client(role, until=today() + YESTERDAY)
+        for name, rule in RULES.items():
+            if {"slug", "batch_id"} & set(rule.about) and not name.startswith("api:"):
+                assert world.ask(client, name).status_code == 404, name
+
+    @pytest.mark.parametrize("role", EVERY_ROLE, ids=str)
+    def test_hidden_and_missing_look_the_same(self, world, role):
+        """For those who open such a page of the own study; and to those without a role, who may open none."""
+        client = world.client(role)
+        for name, rule in RULES.items():
+            if rule.about and (role in rule.roles or role is None) and not may_see(rule, role, OTHER):
+                hidden, missing = (world.ask(client, name, which=which) for which in (OTHER, "nothing"))
+                assert (hidden.status_code, missing.status_code) == (404, 404), name
+                assert words_of(hidden) == words_of(missing), name
+                assert headers_of(hidden) == headers_of(missing), name
+
+
+def headers_of(response):
+    """Headers but for the length (a page repeats its own address) and the id of the request."""
+    left_out = {"Content-Length", "X-Request-ID"}
+    return {name: value for name, value in response.headers.items() if name not in left_out}
+
+
+def words_of(response):
+    """A page without what is new in each: the token against forged requests, and its own address."""
+    text = re.sub(r'(csrfmiddlewaretoken" value|name="next" value)="[^"]*"', "", response.content.decode())
+    return text.replace(response.request["PATH_INFO"], "")
+
+
+class TestPages:
+    @pytest.mark.parametrize("role", [*GRANTED, None], ids=str)
+    def test_lists_name_no_study_that_is_not_open(self, world, role):
+        client = world.client(role)
+        lists = ["/api/v1/studies", f"/studies/{OWN}/age/compare/?kind=studies", f"/studies/{OWN}/statement/"]
+        for address in [*lists, *map(reverse, LISTS)]:
+            assert "market" not in client.get(address).content.decode(), address
+
+    def test_a_blocked_account_is_signed_out(self, client, operator):
+        client.force_login(operator)
+        operator.is_active = False
+        operator.save()
+        assert client.get("/operator/").status_code == 302
+
+    @pytest.mark.parametrize(
+        ("second", "statuses"),
+        [(Role.ANALYST, {"/studies/fair/": 200, "/studies/market/": 404, "/administrator/fair/": 404}),
+         # Administrators see every study, and upload with a grant only.
+         (Role.ADMINISTRATOR, {"/studies/market/": 200, "/administrator/market/": 200})],
+    )  # fmt: skip
+    def test_roles_add_up(self, client, person, world, second, statuses):
+        client.force_login(person("both", Role.OPERATOR, second, studies=[world.studies[OWN]]))
+        batch = reverse("operator:batch", args=[world.of[OTHER]["batch"]])
+        expected = {"/operator/fair/": 200, "/operator/market/": 404, batch: 404, **statuses}
+        for address, status in expected.items():
+            assert client.get(address).status_code == status, address
+        assert "The market" not in client.get("/operator/").content.decode()
+
+    def test_a_link_in_the_navigation_is_one_that_works(self, world):
+        overseer = {"/administrator/", "/studies/", "/people/", "/ledger/", "/status/"}
+        expected = {Role.OPERATOR: {"/operator/"}, None: set()}
+        expected |= {role: {"/studies/"} for role in (Role.ANALYST, Role.VIEWER)}
+        expected |= dict.fromkeys((Role.ADMINISTRATOR, Role.PRIVACY_OFFICER), overseer)
+        for role, links in expected.items():
+            client = world.client(role)
+            home = client.get("/").content.decode()
+            shown = {link for link in (*overseer, "/operator/") if f'href="{link}"' in home}
+            assert shown == links, role
+            assert all(client.get(link).status_code == 200 for link in shown)
+
+    @pytest.mark.parametrize("role", [role for role in Role if role != Role.OPERATOR], ids=str)
+    def test_pages_offer_only_what_works(self, world, request, role):
+        """Every link and form that a reader sees leads somewhere (of links that differ in values, one)."""
+        client, links = world.client(role), {}
+        pages = ["/", "/studies/", *(f"/studies/fair/{end}" for end in ("", "statement/", "maps/", "home/"))]
+        pages += [f"/studies/fair/age/{end}" for end in ("days/", "compare/?kind=windows", "movement/")]
+        if role in SEES_ALL:
+            pages += ["/administrator/", "/administrator/fair/", "/people/", "/people/matrix/", "/ledger/"]
+        for address in pages:
+            text = client.get(address).content.decode()
+            assert text
+            for found in re.findall(r'(?:href|action)="(/[^"#]*)"', text):
+                link = urlsplit(found.replace("&amp;", "&"))
+                if not link.path.startswith(("/static/", "/sign-out/", "/language/")):
+                    links[link.path, frozenset(parse_qs(link.query))] = link.geturl()
+        request.getfixturevalue("unrendered")
+        for link in links.values():
+            assert client.get(link).status_code != 404, link
+
+
+def read(client, path, slug=OWN, **headers):
+    address = path.replace("{study}", slug).replace("{indicator}", "age")
+    response = client.get(f"/api/v1{address}", **headers)
+    assert response["Cache-Control"] == KEPT_NOWHERE, path
+    return response.status_code
+
+
+def bearer(text):
+    return {"headers": {"Authorization": f"Bearer {text}"}}
+
+
+class TestTokens:
+    def test_every_path_of_the_api_has_a_rule(self):
+        patterns = (str(pattern.pattern) for pattern in resolver_of_the_api().url_patterns)
+        found = {"/" + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", pattern) for pattern in patterns}
+        assert found - {"/", "/docs"} == set(READING)
+
+    @pytest.mark.parametrize("role", [*Role, None], ids=str)
+    def test_a_session_reads_what_its_role_may_take_along(self, world, role):
+        client = world.client(role)
+        for path, is_of_study in READING.items():
+            assert read(client, path) == (200 if role in EXPORTERS else 404), path
+            if is_of_study:
+                assert read(client, path, OTHER) == (200 if role in SEES_ALL else 404), path
+
+    def test_without_a_token_nothing_is_read(self, client, world):
+        for path in READING:
+            for slug in (OWN, OTHER, "nothing"):
+                assert read(client, path, slug) == 401
+
+    @pytest.mark.parametrize("is_of_one", [True, False], ids=["of one study", "of all studies"])
+    def test_a_token_reads_what_its_owner_may_read_now(self, client, world, is_of_one):
+        user, own = world.somebody(Role.ANALYST), world.studies[OWN]
+        _, text = access.create_token(name="x", days=1, study=own if is_of_one else None, by=user)
+        of_studies = [path for path, is_of_study in READING.items() if is_of_study]
+        for path in READING:
+            assert read(client, path, **bearer(text)) == 200, path
+        for path in of_studies:
+            assert read(client, path, OTHER, **bearer(text)) == 404, path
+        StudyGrant.objects.create(user=user, study=world.studies[OTHER], granted_by="test")
+        for path in of_studies:
+            assert read(client, path, OTHER, **bearer(text)) == (404 if is_of_one else 200), path
+        user.study_grants.all().delete()
+        for path in of_studies:
+            assert read(client, path, **bearer(text)) == (401 if is_of_one else 404), path
+        assert "fair" not in client.get("/api/v1/studies", **bearer(text)).content.decode()
+
+    def test_a_token_of_somebody_who_only_looks_opens_nothing(self, client, world):
+        _, text = access.create_token(name="x", days=1, study=None, by=world.somebody(Role.ANALYST))
+        for role in (Role.VIEWER, Role.PRIVACY_OFFICER, Role.OPERATOR):
+            user = world.somebody(role)
+            assert read(client, "/studies", **bearer(text)) == 401, role
+            with pytest.raises(access.AccessError):
+                access.create_token(name="y", days=1, study=None, by=user)
+
+    def test_a_link_shows_what_its_maker_may_read_now(self, client, world):
+        user = world.somebody(Role.ANALYST, until=today())
+        _, text = share(world.studies[OWN], by=user)
+        address = reverse("access:shared", args=[text])
+        assert client.get(address).status_code == 200
+        user.study_grants.update(until=today() + YESTERDAY)
+        assert client.get(address).status_code == 404
+        # nobody opens a study that is not open to them
+        user, other = world.somebody(Role.ANALYST), world.studies[OTHER]
+        with pytest.raises(access.AccessError):
+            share(other, by=user)
+        with pytest.raises(access.AccessError):
+            access.create_token(name="x", days=1, study=other, by=user)
+
+
+def share(study, *, by):
+    age = study.indicators.get(slug="age")
+    return access.create_link(age, Window(1, 1), query="", days=1, note="", password="", by=by)
+
+
+def test_a_feed_opens_its_study_and_no_other(client, world):
+    own = VaultStudy.objects.get(slug=OWN)
+    token, text = feeds.create_token(own, name="nightly", days=1, by=COMMAND_LINE)
+    Batch.objects.update(created_by="feed nightly")
+
+    def statuses():
+        """Of batches, and of files without a length: 411 comes after the door."""
+        asked, sent = [world.of[OWN], world.of[OTHER], UNKNOWN], bearer(text)
+        batches = [client.get(reverse("api:batch", args=[each["batch"]]), **sent) for each in asked]
+        files = [client.put(reverse("api:extract", args=[each["slug"], "x.csv"]), **sent) for each in asked]
+        assert (batches[1].content, files[1].content) == (batches[2].content, files[2].content)
+        return [response.status_code for response in batches + files]
+
+    assert statuses() == [200, 404, 404, 411, 404, 404]
+    feeds.revoke(token, by="olga")
+    assert statuses() == [401] * 6

@@ -1,0 +1,169 @@
+"""Pages of profiles: the list, making one from the first rows of a file, and removing it."""
+# ruff: noqa: E501  (a table reads best with one rule a line)
+
+import re
+from html import unescape
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from mobility.extracts.profiles.typed import TypedProfile
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.profiles import ExtractProfile
+from tests.mobility.pages.pages import AS_OPERATOR, html_of, lacks, page, says, text_of
+
+pytestmark = [*AS_OPERATOR, pytest.mark.usefixtures("study")]
+LIST_URL = "/operator/fair/profiles/"
+NEW_URL, PROFILE_URL = f"{LIST_URL}new/", f"{LIST_URL}operator-x/"
+HTMX = {"HX-Request": "true"}
+FILE = "ServedMSISDN;StartTime;tranche_age\n" + "".join(
+    f"3361234{i % 7:04d};{13 + i % 5}/05/2024 10:00;{('young', 'vieux', 'x')[i % 3]}\n" for i in range(30)
+)
+CHOSEN = {
+    "kind": "events", "name": "operator-x", "delimiter": "semicolon", "max_bad_share": "0.25",
+    "role-subscriber": "ServedMSISDN", "role-timestamp": "StartTime", "was-timestamp": "StartTime",
+    "timestamp_format": "%d/%m/%Y %H:%M", "column-age": "tranche_age", "was-column-age": "tranche_age",
+    "rule-age": "texts", "was-rule-age": "texts", "text-age": ["young", "vieux", "x"],
+    "meaning-age": ["=young", "=old", ""], "more-age": "jeune = young\n? =", "otherwise-age": "none",
+}  # fmt: skip
+YEARS = {"rule-age": "birth_year", "was-rule-age": "birth_year", "band-age": ["0-39", "40+"]}
+
+
+def look(client, data=FILE, **fields):
+    """What the page shows of a file and of what was chosen."""
+    given = data.encode() if isinstance(data, str) else data
+    sent = {"sample": SimpleUploadedFile("sample", given), "size": str(len(given)), **fields}
+    response = client.post(NEW_URL, sent, headers=HTMX)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def save(client, **changes):
+    sent = {"sample": SimpleUploadedFile("sample", FILE.encode()), "size": str(len(FILE)), "action": "save"}
+    return client.post(NEW_URL, {**sent, **CHOSEN, **changes}, headers=HTMX)
+
+
+def chosen(html, name):
+    """Values of the controls of that name."""
+    selects = re.findall(rf'<select [^>]*name="{name}".*?</select>', html, re.S)
+    found = [option for select in selects for option in re.findall(r'value="([^"]*)" selected', select)]
+    return found or re.findall(rf'<input [^>]*name="{name}" value="([^"]*)"', html)
+
+
+class TestNew:
+    def test_it_begins_with_a_file(self, client):
+        shown = page(client, NEW_URL)
+        says(shown, "1. A file", "manage.py create_profile fair FILE.toml")
+        assert "Save the profile" not in shown
+        assert "Choose a file first." in client.post(NEW_URL, CHOSEN, headers=HTMX).content.decode()
+
+    def test_choices_are_shown_as_they_would_be_read(self, client):
+        html = look(client, **CHOSEN)
+        assert chosen(html, "meaning-age") == ["=young", "=old", ""] and "jeune = young" in html
+        assert "jeune = young" not in look(client, **{**CHOSEN, "was-column-age": "StartTime"})
+        assert len(chosen(look(client, **{**CHOSEN, "rule-age": "birth_year"}), "band-age")) == 2
+        assert "proposed by its name" in look(client)
+        says(html, "→ old", "Mon 13 May 2024, 10:00, not a day of the study")
+
+    @pytest.mark.parametrize(
+        ("changes", "expected"),
+        [(None, {"role-subscriber": ["ServedMSISDN"], "role-timestamp": ["StartTime"], "timestamp_format": ["%d/%m/%Y %H:%M"],
+                 "column-age": ["tranche_age"], "text-age": ["young", "vieux", "x"], "meaning-age": ["=young", "", ""]}),
+         # another column begins anew, and another time column is looked at anew
+         ({"was-column-age": "StartTime"}, {"meaning-age": ["=young", "", ""]}),
+         ({"was-timestamp": "", "timestamp_format": "iso"}, {"timestamp_format": ["%d/%m/%Y %H:%M"]}),
+         # another kind of rule shows its fields
+         ({"rule-age": "birth_year"}, {"reference-age": ["2024-05-01"], "text-age": []}),
+         ({"rule-age": "prefix"}, {"prefix-age": ["2"], "text-age": ["yo", "vi", "x"]}),
+         # beginnings of another length are chosen anew
+         ({"rule-age": "prefix", "was-rule-age": "prefix", "prefix-age": "3", "text-age": ["yo", "vie"], "meaning-age": ["=young", "=old"], "more-age": ""},
+          {"text-age": ["you", "vie", "x"], "meaning-age": ["", "=old", ""]})],
+    )  # fmt: skip
+    def test_what_is_proposed_follows_what_was_chosen(self, client, changes, expected):
+        html = look(client) if changes is None else look(client, **{**CHOSEN, **changes})
+        assert {name: chosen(html, name) for name in expected} == expected
+
+    def test_an_order_of_times_that_could_be_either_is_asked_where_there_are_times(self, client):
+        html = look(client, "msisdn,time\nx,01/02/2024 10:00\n")
+        assert chosen(html, "timestamp_format") == [""]
+        says(html, ">%d/%m/%Y %H:%M (day first)<", ">%m/%d/%Y %H:%M (month first)<")
+        assert "Is the day or the month first?" in html
+        html = look(client, "msisdn,age\nx,young\n")  # subscribers alone have no times
+        assert chosen(html, "kind") == ["subscribers"] and "role-timestamp" not in html
+
+    def test_what_is_odd_about_a_file_is_said_and_what_it_says_is_text_and_not_a_page(self, client):
+        for data, words in {
+            b"PK\x03\x04": "a zip archive",
+            b"a,b\n": "a header and no rows",
+            b"a,b\n1,2,3\n": "1 row does not have as many columns as the header",
+        }.items():
+            assert words in text_of(look(client, data))
+        lacks(look(client, '<b>id</b>,time,age\nx,2024-05-01T10:00,"<script>"\n'), "<script>", "<b>id")
+
+
+class TestSave:
+    def test_it_is_kept_as_chosen(self, client):
+        assert save(client).headers["HX-Redirect"] == PROFILE_URL
+        row = ExtractProfile.objects.get()
+        typed = TypedProfile.from_json(row.definition)
+        assert (row.created_by, typed.subscriber, typed.timestamp) == ("olga", "ServedMSISDN", "StartTime")
+        assert (typed.delimiter, str(typed.max_bad_share)) == ("semicolon", "0.25")
+        assert typed.rules["age"].values == {"vieux": "old", "jeune": "young", "?": ""}
+        assert typed.rules["age"].otherwise == ""
+        assert "has a profile &#x27;operator-x&#x27; already" in save(client).content.decode()
+        assert ExtractProfile.objects.count() == 1
+
+    def test_ages_by_year_of_birth(self, client):
+        response = save(client, **YEARS, **{"reference-age": "2024-05-01", "more-age": ""})
+        assert "HX-Redirect" in response.headers
+        birth = TypedProfile.from_json(ExtractProfile.objects.get().definition).rules["age"].birth
+        assert birth.bands == {"young": (0, 39), "old": (40, None)}
+
+    @pytest.mark.parametrize(
+        ("changes", "near", "words"),
+        [({"name": ""}, "Name of the profile", "is missing"),
+         ({"name": "default"}, "Name of the profile", "is a built-in profile"),
+         ({"max_bad_share": "many"}, "share of rejected rows", "must be a number from 0 to 1"),
+         ({"role-subscriber": ""}, "Subscriber", "is missing"),
+         ({"timestamp_format": ""}, "Times are written as", "must not be empty"),
+         ({"timestamp_format": "pattern", "timestamp_pattern": "%d"}, "Pattern of the times", "must be"),
+         ({"column-age": "StartTime", "was-column-age": "StartTime"}, "Column", "must be a column of its own"),
+         ({"more-age": "what"}, "age", "must have text = category in every line"),
+         ({"more-age": "x = ancient"}, "age", '"x" unknown category'),
+         ({**YEARS, "band-age": ["0-39", "old"]}, "age", "must be ages as 18-24"),
+         ({**YEARS, "band-age": ["0-39", "41+"], "reference-age": "2024-05-01"}, "age", "no band holds age 40"),
+         ({**YEARS, "rule-age": "birth_date", "was-rule-age": "birth_date", "reference-age": "2024-05-01"}, "Dates are written as", "must"),
+         ({"rule-age": "prefix", "was-rule-age": "prefix", "prefix-age": "two", "more-age": ""}, "Leading characters", "must be a whole number")],
+    )  # fmt: skip
+    def test_errors_stand_at_their_field(self, client, changes, near, words):
+        html = save(client, **changes).content.decode()
+        assert "Nothing was saved." in html
+        blocks = map(unescape, re.split(r'<div class="field|<fieldset|<h3>', html))
+        assert any(near in block for block in blocks if words in text_of(block)), text_of(html)
+        assert not ExtractProfile.objects.exists()
+
+
+class TestProfile:
+    def test_built_in_ones_are_explained_and_made_ones_say_how_files_are_read(self, client):
+        shown = page(client, LIST_URL)
+        assert "as the section [extract] of the study file describes them" in shown
+        says(shown, "People who must not be counted", "None yet")
+        save(client)
+        html = html_of(client, PROFILE_URL)
+        says(text_of(html), "vieux → old", "any other text → no answer", "The profile was saved.")
+        says(html_of(client, LIST_URL), f'href="{PROFILE_URL}"', "by olga")
+        assert '"/operator/fair/?profile=operator-x&amp;validate_only=1#upload-title"' in html
+
+    def test_an_unused_one_can_be_removed_and_one_that_a_batch_was_read_with_stays(self, client, study):
+        save(client)
+        batch = Batch.objects.create(study=study, profile="operator-x")
+        shown = page(client, PROFILE_URL)
+        assert "1 batch was read with it, so it stays" in shown and "Remove the profile" not in shown
+        assert "operator-x" in client.post(f"{PROFILE_URL}delete/", follow=True).content.decode()
+        assert ExtractProfile.objects.exists()
+        batch.delete()
+        response = client.post(f"{PROFILE_URL}delete/", follow=True)
+        assert "The profile operator-x was removed." in response.content.decode()
+        assert not ExtractProfile.objects.exists()
+        assert client.get(PROFILE_URL).status_code == 404
+        assert client.post(f"{PROFILE_URL}delete/").status_code == 404

@@ -1,0 +1,290 @@
+"""The tus server: what it answers, that bodies meet no upload handler, and that an upload goes on."""
+# Frames, holds and what is kept of names: tests/mobility/uploads/test_uploads.py.
+
+import errno
+import json
+import re
+import socket
+from io import BytesIO
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+from django.core.files.uploadhandler import MemoryFileUploadHandler, TemporaryFileUploadHandler
+from django.test import Client, RequestFactory
+from django.urls import reverse
+
+from mobility.base import errors
+from mobility.base.errors import NoRoomError, StagingUnavailableError, UploadBrokenError
+from mobility.batches import staging
+from mobility.batches.staging import UploadReader
+from mobility.uploads import actions as uploads
+from mobility.uploads import incoming
+from mobility.vault.keystore import keystore
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultStudy
+from reports.base.problems import CONTENT_TYPE
+from reports.studies.policies import Role
+from tests.mobility.pages.pages import AS_OPERATOR, html_of, page
+from tests.mobility.pages.small_study import GOOD, STUDY_URL, TUS, UPLOADS_URL, begin, put, rows, send
+
+pytestmark = AS_OPERATOR
+
+
+@pytest.fixture(autouse=True)
+def _small_frames(monkeypatch):
+    monkeypatch.setattr(staging, "FRAME_BYTES", 50)
+
+
+@pytest.fixture
+def opened(client, study) -> str:
+    """Address of an upload of GOOD of which nothing was sent."""
+    return str(begin(client, len(GOOD), filename="day.csv")["Location"])
+
+
+def batch_of(url):
+    return Batch.objects.get(pk=url.split("/")[-2])
+
+
+def head(client, url):
+    return client.head(url, headers=TUS)
+
+
+def discard(client, url):
+    return client.delete(url, headers=TUS)
+
+
+def data_of_page(client):
+    script = r'<script id="upload-data" type="application/json">(.*?)</script>'
+    return json.loads(re.search(script, html_of(client, STUDY_URL))[1])
+
+
+class TestServer:
+    def test_it_says_what_it_does(self, client, study, settings):
+        settings.MOBILITY_MAX_UPLOAD_BYTES = 1234
+        response = client.options(UPLOADS_URL)
+        assert (response.status_code, response["Tus-Version"]) == (204, "1.0.0")
+        assert response["Tus-Extension"] == "creation,termination,expiration"
+        assert response["Tus-Max-Size"] == "1234"
+        for method in (client.put, client.get):
+            assert method(UPLOADS_URL).status_code == 405
+        assert client.post("/operator/nothing/uploads/", headers=TUS).status_code == 404
+
+    @pytest.mark.parametrize("headers", [{}, {"Tus-Resumable": "0.2.2"}])
+    def test_another_version_is_refused(self, client, opened, headers):
+        asked = [client.post(UPLOADS_URL, headers=headers)]
+        asked += [method(opened, headers=headers) for method in (client.head, client.patch, client.delete)]
+        for response in asked:
+            assert (response.status_code, response["Tus-Version"]) == (412, "1.0.0")
+        assert Batch.objects.get().state == Batch.State.RECEIVING
+
+
+class TestOpen:
+    def test_an_upload_is_described(self, client, study):
+        name = "C:\\data\\2024-05-01 neu ä.csv"
+        response = begin(client, 7, filename=name, profile="opt-out", more_to_come="1", validate_only="1")
+        assert (response.status_code, response["Upload-Offset"]) == (201, "0")
+        assert response["Upload-Expires"].endswith("GMT")
+        batch = batch_of(response["Location"])
+        assert (batch.filename, batch.profile, batch.kind) == ("2024-05-01 neu ä.csv", "opt-out", "opt_out")
+        assert (batch.created_by, batch.bytes_total, batch.state) == ("olga", 7, "receiving")
+        assert (batch.more_to_come, batch.validate_only) == (True, True)
+        batch = batch_of(begin(client, 7)["Location"])  # what is not said is off
+        assert (batch.profile, batch.more_to_come, batch.validate_only) == ("default", False, False)
+
+    @pytest.mark.parametrize(
+        ("headers", "words"),
+        [({"Upload-Length": "0"}, "The file is empty"), ({}, "Upload-Length"),
+         ({"Upload-Length": "-5"}, "Upload-Length"),
+         ({"Upload-Length": "soon"}, "Upload-Length"), ({"Upload-Length": "9" * 20}, "Upload-Length"),
+         ({"Upload-Length": "1", "Upload-Metadata": "filename =?="}, "Upload-Metadata"),
+         ({"Upload-Length": "1", "Upload-Metadata": "filename /w=="}, "Upload-Metadata"),
+         ({"Upload-Length": "1", "Upload-Metadata": "profile bm9uZQ=="}, "no profile 'none'")],
+    )  # fmt: skip
+    def test_what_cannot_be_opened_says_why(self, client, study, headers, words):
+        response = client.post(UPLOADS_URL, headers={**TUS, **headers})
+        assert response.status_code == 400 and words in response.json()["detail"]
+        assert Batch.objects.count() == 0
+
+    @pytest.mark.parametrize(
+        ("limits", "changes", "status", "words"),
+        [({"MOBILITY_MAX_UPLOAD_BYTES": 10}, {}, 413, "may have 10 bytes at most"),
+         ({"MOBILITY_MAX_WAITING_BATCHES": 1}, {}, 503, "1 file(s) of this study wait for their turn"),
+         # after a restore, until the analyst zone is back to what the vault knows
+         ({}, {"stopped": VaultStudy.Stopped.AHEAD}, 503, ""),
+         ({}, {"key_id": "another"}, 503, "")],
+    )  # fmt: skip
+    def test_it_is_refused_before_its_bytes(self, client, study, settings, limits, changes, status, words):
+        put(client)
+        for name, value in limits.items():
+            setattr(settings, name, value)
+        VaultStudy.objects.update(**changes)
+        response = begin(client, 11)
+        assert response.status_code == status
+        assert response.get("Retry-After") == ("60" if status == 503 else None)
+        assert words in response.json()["detail"]
+
+    def test_without_room_nothing_is_opened_and_what_is_open_stays(self, client, opened, monkeypatch, study):
+        """Nor beside another connection, nor without the study's key."""
+        monkeypatch.setattr(staging, "free_bytes", lambda: 10)
+        assert begin(client, 11).status_code == 507
+        response = send(client, opened, GOOD)
+        assert (response.status_code, response["Retry-After"]) == (507, "60")
+        monkeypatch.undo()
+        with monkeypatch.context() as patch:
+            patch.setattr(staging, "write_frame", Mock(side_effect=StagingUnavailableError("it is down")))
+            response = send(client, opened, GOOD)
+            assert (response.status_code, response["Retry-After"]) == (503, "60")
+        hold = uploads.Hold(batch_of(opened), rest_s=24 * 3600)
+        assert send(client, opened, GOOD).status_code == 423
+        hold.release()
+        assert send(client, opened, GOOD).status_code == 204
+        keystore().destroy(study.key_id)
+        response = begin(client, 11)
+        assert response.status_code == 410
+        assert "was destroyed, and stays so for ever" in response.json()["detail"]
+
+
+class TestSend:
+    def test_it_goes_on_after_the_last_whole_frame(self, client, opened):
+        response = send(client, opened, GOOD[:120])
+        assert (response.status_code, response["Upload-Offset"]) == (204, "100")
+        state = head(client, opened)
+        assert (state["Upload-Offset"], state["Upload-Length"]) == ("100", str(len(GOOD)))
+        assert state["Cache-Control"] == "private, no-store" and state["Upload-Expires"].endswith("GMT")
+        response = send(client, opened, GOOD[120:], offset=120)
+        assert response.status_code == 409 and "byte 100" in response.json()["detail"]
+        assert send(client, opened, GOOD[100:], offset=100)["Upload-Offset"] == str(len(GOOD))
+        assert batch_of(opened).state == Batch.State.QUEUED
+        assert UploadReader(batch_of(opened)).readall() == GOOD
+
+    def test_more_bytes_than_announced_are_refused_before_any_is_kept(self, client, opened):
+        for body, offset in ((GOOD + b"x", 0), (GOOD[100:] + b"x", 100)):
+            response = send(client, opened, body, offset=offset)
+            assert (response.status_code, batch_of(opened).bytes_received) == (413, offset)
+            assert f"announced with {len(GOOD)} bytes" in response.json()["detail"]
+            send(client, opened, GOOD[offset:100], offset=offset)
+        assert send(client, opened, GOOD[100:], offset=100).status_code == 204
+
+    def test_headers_are_checked(self, client, opened):
+        right = "application/offset+octet-stream"
+        for offset, body_type, status in (("0", "text/csv", 415), ("", right, 400), ("-1", right, 400)):
+            headers = TUS | ({"Upload-Offset": offset} if offset else {})
+            response = client.patch(opened, data=GOOD, content_type=body_type, headers=headers)
+            assert response.status_code == status
+        assert batch_of(opened).bytes_received == 0
+
+    def test_a_batch_whose_last_answer_was_lost_is_queued_by_the_question(self, client, opened):
+        uploads.append(batch_of(opened), BytesIO(GOOD), offset=0)
+        assert batch_of(opened).state == Batch.State.RECEIVING
+        assert head(client, opened)["Upload-Offset"] == str(len(GOOD))
+        assert (batch_of(opened).state, head(client, opened).status_code) == (Batch.State.QUEUED, 200)
+        assert send(client, opened, b"more", offset=len(GOOD)).status_code == 410
+
+    def test_a_large_body_never_meets_a_handler_of_the_framework(self, client, study, monkeypatch):
+        for handler in (MemoryFileUploadHandler, TemporaryFileUploadHandler):
+            monkeypatch.setattr(handler, "__init__", Mock(side_effect=AssertionError("not for this body")))
+        monkeypatch.setattr(staging, "FRAME_BYTES", 1 << 20)
+        body = GOOD + rows("c").encode() * 120_000  # above DATA_UPLOAD_MAX_MEMORY_SIZE
+        assert len(body) > 5_000_000
+        assert put(client, body).bytes_received == len(body)
+
+
+class TestGiveUp:
+    def test_nothing_is_left(self, client, opened):
+        send(client, opened, GOOD[:120])
+        assert (discard(client, opened).status_code, batch_of(opened).state) == (204, Batch.State.CANCELLED)
+        assert staging.staged_batches() == set()
+        for response in (head(client, opened), send(client, opened, GOOD), discard(client, opened)):
+            assert response.status_code == 410
+
+    def test_the_page_offers_to_go_on_or_to_discard(self, client, opened):
+        send(client, opened, GOOD[:120])
+        assert data_of_page(client)["unfinished"] == [
+            {"url": opened, "filename": "day.csv", "total": len(GOOD), "received": 100, "profile": "default",
+             "more_to_come": False, "validate_only": False}
+        ]  # fmt: skip
+        assert "Uploads that rest" in page(client, STUDY_URL)
+        client.post(reverse("operator:cancel", args=[batch_of(opened).pk]))
+        assert "Uploads that rest" not in page(client, STUDY_URL)
+        assert staging.staged_batches() == set()
+
+
+class TestWho:
+    def test_signed_out_gets_an_answer_and_no_redirect(self, opened):
+        """A browser would follow a redirect with the whole file."""
+        out = Client()
+        for response in (begin(out, 1), send(out, opened, GOOD), head(out, opened), discard(out, opened)):
+            assert response.status_code == 401
+        assert batch_of(opened).bytes_received == 0
+
+    def test_an_unknown_upload_is_a_problem_for_programs_and_a_page_for_people(self, client, opened):
+        unknown = opened.replace(opened.split("/")[-2], "0b0e7a86-0000-4000-8000-000000000001")
+        for response in (head(client, unknown), send(client, unknown, GOOD), discard(client, unknown)):
+            assert (response.status_code, response["Content-Type"]) == (404, CONTENT_TYPE)
+        for nowhere in (opened.replace(opened.split("/")[-2], "x"), f"{opened}part/"):
+            for response in (send(client, nowhere, GOOD), discard(client, nowhere)):
+                assert (response.status_code, response["Content-Type"]) == (404, CONTENT_TYPE)
+            assert client.get(nowhere)["Content-Type"].startswith("text/html")
+        assert client.get(unknown)["Content-Type"].startswith("text/html")
+
+    def test_an_upload_belongs_to_whoever_opened_it(self, client, opened, person):
+        assert client.get(opened)["Location"] == reverse("operator:batch", args=[batch_of(opened).pk])
+        client.force_login(person("oscar", Role.OPERATOR))
+        for response in (head(client, opened), send(client, opened, GOOD), discard(client, opened)):
+            assert response.status_code == 404
+        assert "Uploads that rest" not in page(client, STUDY_URL)
+
+    def test_without_the_token_it_is_refused(self, opened, operator):
+        strict = Client(enforce_csrf_checks=True)
+        strict.force_login(operator)
+        for response in (begin(strict, 1), send(strict, opened, GOOD), discard(strict, opened)):
+            assert response.status_code == 403
+        strict.get(STUDY_URL)
+        headers = {**TUS, "X-CSRFToken": strict.cookies["csrftoken"].value, "Upload-Length": "1"}
+        assert strict.post(UPLOADS_URL, headers=headers).status_code == 201
+
+
+def test_page_offers_profiles_and_the_texts_of_its_script(client, study):
+    choices = html_of(client, STUDY_URL).split('id="upload-profile"')[1].split("</select>")[0]
+    assert re.findall(r'<option value="([^"]*)"', choices) == ["default", "subscribers", "opt-out"]
+    script = (Path(__file__).parents[3] / "static/js/upload.js").read_text()
+    assert set(re.findall(r"texts\.(\w+)", script)) == set(data_of_page(client)["texts"])
+
+
+def test_a_sender_that_falls_silent_does_not_hold_a_thread_for_ever(monkeypatch):
+    monkeypatch.setattr(incoming, "SILENCE_S", 0.05)
+    here, there = socket.socketpair()
+    with here, there:
+        incoming.notice_silence(RequestFactory().put("/", **{"gunicorn.socket": here}))
+        with pytest.raises(TimeoutError):
+            here.recv(1)
+    incoming.notice_silence(RequestFactory().put("/"))  # a server that does not tell its socket is fine
+
+
+class KindOfMissing(errors.KeyMissingError):
+    """A refusal of a kind that has a status."""
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(errors.OffsetError(3), 409), (KindOfMissing("gone"), 410), (errors.QueueFullError("many"), 503),
+     (StagingUnavailableError("down"), 503), (errors.KeyAwayError("another keystore"), 503),
+     (errors.MobilityError("other"), 400)],
+)  # fmt: skip
+def test_refusals_have_a_status(error, status):
+    assert incoming.status_of(error) == status
+
+
+@pytest.mark.parametrize(
+    ("cause", "status"),
+    [(StagingUnavailableError("down"), 503), (NoRoomError("full"), 507), (OSError(errno.ENOSPC, "full"), 507),
+     (OSError(errno.EDQUOT, "full"), 507), (OSError(errno.EROFS, "read-only"), 503),
+     (OSError(errno.EACCES, "closed"), 503), (OSError(errno.ESTALE, "stale"), 503),
+     (OSError(errno.ECONNRESET, "reset"), 400), (TimeoutError(errno.ETIMEDOUT, "silent"), 400),
+     (UploadBrokenError("early"), 400), (None, 400)],
+)  # fmt: skip
+def test_an_upload_that_broke_off_has_the_status_of_its_cause(cause, status):
+    broken = UploadBrokenError("the upload broke off")
+    broken.__cause__ = cause
+    assert incoming.status_of(broken) == status

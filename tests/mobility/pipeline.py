@@ -1,0 +1,168 @@
+"""A study with its vault, and batches that run in this process, one after the other, as a worker would."""
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from django.db import OperationalError
+from django.utils import timezone
+
+from ldp.estimation.tallies import union
+from mobility.batches import requests as intake
+from mobility.batches import running
+from mobility.batches.publication.handover import deliver_what_waits
+from mobility.batches.publication.undoing import UndoWaitsError
+from mobility.operations.sweeping import sweep
+from mobility.uploads import actions as uploads
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.subscribers import VaultStudy
+from mobility.vault.models.undo import DayUndo
+from reports.studies.tally_models import Publication, Tally, VisitorTally
+
+STUDY_FILE = Path(__file__).parents[2] / "mobility" / "demo" / "study.toml"
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/certificate.schema.json").read_text())
+MASTER_KEY = bytes(range(32))
+N_SUBSCRIBERS = 1_000
+SMALL = {"min_publication": 10}
+
+
+def only(path: Path, is_kept: Callable[[str], bool], folder: Path) -> Path:
+    """Rows of some people in a file of the same name."""
+    header, *rows = path.read_text().splitlines(keepends=True)
+    kept = folder / path.name
+    kept.write_text(header + "".join(row for row in rows if is_kept(row.split(",")[0])))
+    return kept
+
+
+def some_people(path: Path, folder: Path, *, n: int = 20) -> Path:
+    """A list of people who have rows in a file."""
+    people = sorted({row.split(",")[0] for row in path.read_text().splitlines()[1:]})
+    listed = folder / "people.txt"
+    listed.write_text("\n".join(people[:n]))
+    return listed
+
+
+def halves_of(path: Path, folder: Path) -> Iterator[Path]:
+    """The rows of a file in two files, alternately, so that no visit is whole in either."""
+    header, *rows = path.read_text().splitlines(keepends=True)
+    for part in (0, 1):
+        half = folder / f"{part}-{path.name}"
+        half.write_text(header + "".join(rows[part::2]))
+        yield half
+
+
+@dataclass
+class Pipeline:
+    """The operator zone of one study."""
+
+    study: VaultStudy
+    queue: deque[tuple[str, ...]] = field(default_factory=deque)
+
+    def upload(self, *paths: Path, **options: Any) -> list[Batch]:
+        """Take files in and run their batches to the end."""
+        return [self.finished(self.receive(path, **options)) for path in paths]
+
+    def receive(self, path: Path, **options: Any) -> Batch:
+        """Stage a file; its batch waits, and nobody has been asked to run it."""
+        given = {"more_to_come": False, "bytes_total": path.stat().st_size} | options
+        with path.open("rb") as stream:
+            batch = uploads.receive(stream, study=self.study, filename=path.name, by="test", **given)
+        self.queue.clear()
+        return batch
+
+    def close_days(self, through: int) -> Batch:
+        return self.finished(intake.request_close_days(self.study, through=through, by="test"))
+
+    def void_day(self, day: int) -> Batch:
+        return self.finished(self.request_void_day(day))
+
+    def request_void_day(self, day: int) -> Batch:
+        """Ask for a day to be undone, and let a second person approve it where one is needed."""
+        try:
+            return intake.request_void_day(self.study, day=day, by="test")
+        except UndoWaitsError:
+            asked = DayUndo.objects.get(study=self.study, day=day, is_approved=None)
+            return intake.approve_undo(asked, voided_days=asked.study.voided_days + 1, by="petra")
+
+    def finished(self, batch: Batch) -> Batch:
+        """Run the batch, and whatever is asked for meanwhile."""
+        self.queue.append(("advance", str(batch.pk)))
+        self.work()
+        return fresh(batch)
+
+    def work(self, *, retries: bool = False) -> None:
+        """Do what is asked for, one task after the other; with retries as `mobility.tasks` tries again."""
+        while self.queue:
+            task, *ids = self.queue.popleft()
+            try:
+                {"hand_over": deliver_what_waits}.get(task, getattr(running, task, None))(*ids)
+            except OperationalError:
+                if not retries:
+                    raise
+                self.queue.append((task, *ids))
+
+    def visitors(self, first: int, last: int) -> int:
+        return int(union(self.visitor_tally(), first_day=first, last_day=last))
+
+    def visitor_tally(self) -> np.ndarray:
+        days = self.study.definition["days"] + 1
+        stored = VisitorTally.objects.get(study__slug=self.study.slug).counts
+        return np.frombuffer(stored, "<i8").reshape(days, days)
+
+    def answers(self, slug: str, first: int, last: int) -> int:
+        """Subscribers who answer an indicator in a window."""
+        days = self.study.definition["days"] + 1
+        tally = Tally.objects.get(plan__study__slug=self.study.slug, indicator__slug=slug)
+        n_reports = np.frombuffer(tally.n_reports, "<i8").reshape(days, days)
+        return int(union(n_reports, first_day=first, last_day=last))
+
+    def tallies(self) -> dict[str, bytes]:
+        """Everything the analyst zone has counted, byte for byte."""
+        found = {"visitors": bytes(VisitorTally.objects.get(study__slug=self.study.slug).counts)}
+        for tally in Tally.objects.filter(plan__study__slug=self.study.slug).select_related("indicator"):
+            slug = tally.indicator.slug
+            found |= {slug: bytes(tally.counts), f"{slug}/n_reports": bytes(tally.n_reports)}
+        return found
+
+
+def fresh(row: Any) -> Any:
+    """The same row, as its database has it now."""
+    row.refresh_from_db()
+    return row
+
+
+def resume(pipeline: Pipeline, batch: Batch) -> None:
+    """The queue is lost with the worker; a sweep finds the batch when it has shown no life for a while."""
+    pipeline.queue.clear()
+    looks_abandoned(batch)
+    sweep()
+    pipeline.work()
+    batch.refresh_from_db()
+
+
+def looks_abandoned(batch: Batch) -> None:
+    Batch.objects.filter(pk=batch.pk).update(alive_until=timezone.now() - timedelta(seconds=1))
+
+
+def raising(error: BaseException | type[BaseException]) -> Callable[..., NoReturn]:
+    """What takes the place of a function that fails."""
+
+    def fails(*_, **__):
+        raise error
+
+    return fails
+
+
+def lose_totals() -> None:
+    """The main database is one of before every publication."""
+    Publication.objects.all().delete()
+    for tally in (*Tally.objects.all(), *VisitorTally.objects.all()):
+        tally.counts = bytes(len(tally.counts))
+        if isinstance(tally, Tally):
+            tally.n_reports = bytes(len(tally.n_reports))
+        tally.save()

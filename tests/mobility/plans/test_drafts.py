@@ -1,0 +1,188 @@
+"""Drafts of plans: who may take which step, and what an edit takes back."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from mobility.plans import drafts
+from mobility.plans.models import PlanDraft
+from mobility.plans.publishing import NotReviewedError, publish_draft
+from mobility.plans.studies import create_study
+from mobility.vault.models.subscribers import VaultStudy
+from reports.ledger.actions import record
+from reports.ledger.models import LedgerEntry, LedgerKind
+from reports.studies.studyfile import StudyDefinition
+from reports.transfer.studies import StudyExistsError
+from tests.mobility.pipeline import fresh
+
+pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
+
+
+def with_epsilon(definition: StudyDefinition, epsilon: str) -> StudyDefinition:
+    return replace(definition, plan=replace(definition.plan, epsilon=Decimal(epsilon)))
+
+
+def kinds() -> list[str]:
+    return list(LedgerEntry.objects.order_by("number").values_list("kind", flat=True))
+
+
+def waiting(definition: StudyDefinition) -> PlanDraft:
+    draft = drafts.draft_new_study(definition, by="adam")
+    drafts.submit_draft(draft, revision=1, by="adam")
+    return draft
+
+
+def test_one_drafts_and_another_approves_exactly_that(definition):
+    draft = waiting(definition)
+    assert (draft.state, draft.revision, draft.submitted_by) == ("draft", 1, "adam")
+    drafts.approve_draft(draft, revision=1, by="petra", remark="as we agreed")
+    assert (draft.state, draft.reviewed_by, draft.remark) == ("reviewed", "petra", "as we agreed")
+    assert (draft.reviewed_hash, kinds()) == (draft.definition_hash, ["plan.drafted", "plan.reviewed"])
+    entry = LedgerEntry.objects.get(kind="plan.reviewed")
+    assert (entry.actor, entry.study) == ("petra", "fimu-2017")
+    hashes = {"plan_sha256": draft.plan_hash, "definition_sha256": draft.definition_hash}
+    assert entry.facts == entry.facts | hashes
+
+
+def test_an_edit_takes_the_approval_back_and_saving_what_is_there_does_not(definition):
+    draft = waiting(definition)
+    drafts.approve_draft(draft, revision=1, by="petra")
+    assert not drafts.save_draft(draft, definition, revision=1, by="eve")
+    assert (draft.state, draft.revision, draft.editors) == ("reviewed", 1, ["adam"])
+    approved = draft.definition_hash
+    assert drafts.save_draft(draft, with_epsilon(definition, "0.5"), revision=1, by="adam")
+    assert (draft.state, draft.revision, draft.reviewed_by, draft.submitted_at) == ("draft", 2, "", None)
+    assert draft.definition_hash != approved
+    assert draft.plan_hash == drafts.plan_hash(with_epsilon(definition, "0.5").plan_spec())
+
+
+def test_nobody_approves_what_they_wrote_any_of(definition):
+    """Not the author, nor whoever edited it, be it before somebody else's last edit."""
+    draft = drafts.draft_new_study(definition, by="adam")
+    drafts.save_draft(draft, with_epsilon(definition, "2"), revision=1, by="bea")
+    drafts.save_draft(draft, replace(with_epsilon(definition, "2"), name="Another"), revision=2, by="adam")
+    drafts.submit_draft(draft, revision=3, by="adam")
+    for author in ("adam", "bea"):
+        with pytest.raises(drafts.DraftError, match=f"who wrote nothing of it, got {author}"):
+            drafts.approve_draft(draft, revision=3, by=author)
+    assert (fresh(draft).state, draft.reviewed_by) == ("draft", "")
+    drafts.approve_draft(draft, revision=3, by="petra")
+
+
+def test_nor_does_an_account_that_any_of_its_authors_changed(definition):
+    """An approval of before this rule does not publish either."""
+    draft = drafts.draft_new_study(definition, by="adam")
+    drafts.save_draft(draft, with_epsilon(definition, "2"), revision=1, by="bea")
+    drafts.submit_draft(draft, revision=2, by="bea")
+    record(LedgerKind.ACCESS_CHANGED, actor="adam", facts={"account": "petra", "change": "password replaced"})
+    with pytest.raises(drafts.DraftError, match="adam replaced the password of petra"):
+        drafts.approve_draft(draft, revision=2, by="petra")
+    drafts.send_back(draft, revision=2, by="petra", remark="smaller")  # that weakens nothing
+    drafts.submit_draft(draft, revision=2, by="bea")
+    given = {"reviewed_by": "petra", "reviewed_at": timezone.now(), "reviewed_hash": draft.definition_hash}
+    PlanDraft.objects.update(state="reviewed", **given)
+    with pytest.raises(NotReviewedError, match="adam replaced the password of petra"):
+        publish_draft(draft, revision=2, by="bea")
+
+
+@pytest.mark.database
+def test_the_database_refuses_such_an_approval_too(definition):
+    draft = waiting(definition)
+    own = {"state": "reviewed", "reviewed_by": "adam", "reviewed_at": draft.submitted_at}
+    other = {**own, "reviewed_by": "petra"}
+    for values in (
+        {**own, "reviewed_hash": draft.definition_hash},  # by the author
+        {**other, "reviewed_hash": "0" * 64},  # of another text
+        {"state": "reviewed"},  # by nobody
+    ):
+        with pytest.raises(IntegrityError), transaction.atomic(using="vault"):
+            PlanDraft.objects.filter(pk=draft.pk).update(**values)
+    assert PlanDraft.objects.filter(pk=draft.pk).update(**other, reviewed_hash=draft.definition_hash)
+
+
+def test_a_reviewer_approves_what_waits_as_they_saw_it(definition):
+    draft = drafts.draft_new_study(definition, by="adam")
+    with pytest.raises(drafts.DraftError, match="must wait for a review"):
+        drafts.approve_draft(draft, revision=1, by="petra")
+    drafts.submit_draft(draft, revision=1, by="adam")
+    drafts.save_draft(draft, with_epsilon(definition, "20"), revision=1, by="adam")
+    drafts.submit_draft(draft, revision=2, by="adam")
+    with pytest.raises(drafts.DraftConflictError, match="changed by adam since you looked at it"):
+        drafts.approve_draft(draft, revision=1, by="petra")
+
+
+def test_of_two_who_edit_at_once_the_second_sees_a_conflict(definition):
+    draft = drafts.draft_new_study(definition, by="adam")
+    seen_by_bea = PlanDraft.objects.get(pk=draft.pk)
+    drafts.save_draft(draft, with_epsilon(definition, "0.5"), revision=1, by="adam")
+    with pytest.raises(drafts.DraftConflictError, match="saved by adam while you edited it"):
+        drafts.save_draft(seen_by_bea, with_epsilon(definition, "3"), revision=1, by="bea")
+    assert PlanDraft.objects.get().definition["plan"]["epsilon"] == "0.5"
+
+
+def test_what_is_sent_back_says_why(definition):
+    draft = waiting(definition)
+    with pytest.raises(drafts.DraftError, match="Say what is to be changed"):
+        drafts.send_back(draft, revision=1, by="petra", remark="  ")
+    drafts.send_back(draft, revision=1, by="petra", remark="epsilon is too large")
+    assert (draft.state, draft.submitted_at) == ("draft", None)
+    assert (draft.remark, draft.remark_by) == ("epsilon is too large", "petra")
+    drafts.submit_draft(draft, revision=1, by="adam")
+
+
+def test_a_withdrawn_draft_stays_as_it_was(definition):
+    draft = drafts.draft_new_study(definition, by="adam")
+    drafts.withdraw_draft(draft, revision=1, by="bea")
+    assert (draft.state, draft.ended_by) == ("withdrawn", "bea")
+    for step in (
+        lambda: drafts.save_draft(draft, with_epsilon(definition, "3"), revision=1, by="adam"),
+        lambda: drafts.submit_draft(draft, revision=1, by="adam"),
+        lambda: drafts.withdraw_draft(draft, revision=1, by="adam"),
+    ):
+        with pytest.raises(drafts.DraftError, match="must be open to be changed, got one that is withdrawn"):
+            step()
+    assert kinds() == ["plan.drafted", "plan.withdrawn"]
+
+
+def test_a_study_has_one_open_draft(definition):
+    first = drafts.draft_new_study(definition, by="adam")
+    with pytest.raises(drafts.DraftOpenError, match="adam works on the other") as caught:
+        drafts.draft_new_study(definition, by="bea")
+    assert caught.value.draft_id == first.pk
+    other = drafts.draft_new_study(replace(definition, slug="other"), by="bea")
+    with pytest.raises(drafts.DraftOpenError):
+        drafts.save_draft(other, definition, revision=1, by="bea")
+    drafts.withdraw_draft(first, revision=1, by="adam")
+    assert drafts.save_draft(other, definition, revision=1, by="bea")
+    assert other.slug == "fimu-2017"
+
+
+class TestOfAStudy:
+    @pytest.fixture(autouse=True)
+    def _study(self, data_dir, definition):
+        create_study(definition, by="adam")
+
+    def test_the_next_version_starts_as_what_is_in_force_and_keeps_its_slug(self, definition):
+        draft = drafts.draft_of_study("fimu-2017", by="adam")
+        assert StudyDefinition.from_json(draft.definition) == definition
+        assert (draft.version, draft.is_new_study) == (2, False)
+        assert draft.base_plan_hash == VaultStudy.objects.get().plan_hash != draft.plan_hash
+        assert drafts.reasons_of(draft) == []
+        with pytest.raises(drafts.DraftError, match=r'study\.slug must stay "fimu-2017", got "fimu-2018"'):
+            drafts.save_draft(draft, replace(definition, slug="fimu-2018"), revision=1, by="adam")
+        drafts.save_draft(draft, with_epsilon(definition, "1.5"), revision=1, by="adam")
+        assert any("rises from 1 to 1.5" in reason for reason in drafts.reasons_of(draft))
+        drafts.save_draft(draft, with_epsilon(definition, "0.5"), revision=2, by="adam")
+        assert drafts.reasons_of(draft) == []
+
+    def test_a_copy_is_a_new_study(self, definition):
+        draft = drafts.copy_of_study("fimu-2017", to="fimu-2018", by="adam")
+        assert StudyDefinition.from_json(draft.definition) == replace(definition, slug="fimu-2018")
+        assert (draft.version, draft.is_new_study, draft.base_slug) == (1, True, "fimu-2017")
+        assert len(drafts.reasons_of(draft)) == 1
+        for taken in (drafts.copy_of_study, lambda *_, **by: drafts.draft_new_study(definition, by=by["by"])):
+            with pytest.raises(StudyExistsError):
+                taken("fimu-2017", to="fimu-2017", by="adam")

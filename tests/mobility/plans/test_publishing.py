@@ -1,0 +1,333 @@
+"""Publishing drafts: both databases or none, once, after a crash too, and never over data."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from threading import Barrier
+from uuid import uuid4
+
+import pytest
+from django.db import DatabaseError, connections, transaction
+from django.db.utils import IntegrityError
+from django.utils import timezone
+
+from ldp import Delta, PlanSpec
+from mobility.operations import sweeping
+from mobility.plans import publishing as plan_publishing
+from mobility.plans import studies
+from mobility.plans.drafts import (
+    DraftConflictError,
+    DraftError,
+    approve_draft,
+    draft_new_study,
+    draft_of_study,
+    save_draft,
+    submit_draft,
+    withdraw_draft,
+)
+from mobility.plans.models import PlanDraft
+from mobility.plans.publishing import NotReviewedError, StudyHasDataError, obstacle, publish_draft
+from mobility.plans.studies import create_study
+from mobility.vault.models.batch import Batch
+from mobility.vault.models.profiles import ExtractProfile
+from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from reports.estimates.queries import study_reports
+from reports.ledger.models import LedgerEntry
+from reports.privacy.statement.document import privacy_statement
+from reports.studies.models import Indicator, Study
+from reports.studies.plan_models import Plan, PlanIndicator
+from reports.studies.queries import current_plan
+from reports.studies.studyfile import StudyDefinition
+from reports.studies.tally_models import Publication, Tally
+from reports.transfer.plans import PlanInUseError
+from reports.transfer.publications import PublicationError, apply_publication
+from reports.transfer.studies import StudyExistsError
+from tests.mobility.batches.killing import Killed, dies
+from tests.mobility.pipeline import fresh, raising
+from tests.mobility.plans.test_drafts import with_epsilon
+
+IN_BOTH = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+pytestmark = [IN_BOTH, pytest.mark.usefixtures("data_dir")]
+IS_SQLITE = connections["default"].vendor == "sqlite"
+SLUG = "fimu-2017"
+
+
+def approved(draft: PlanDraft) -> PlanDraft:
+    submit_draft(draft, revision=draft.revision, by="adam")
+    approve_draft(draft, revision=draft.revision, by="petra")
+    return draft
+
+
+def lowered(definition: StudyDefinition, epsilon: str = "0.5") -> PlanDraft:
+    """A draft of the study's next version that needs nobody else."""
+    draft = draft_of_study(SLUG, by="adam")
+    save_draft(draft, with_epsilon(definition, epsilon), revision=1, by="adam")
+    return draft
+
+
+def check_whole(definition: StudyDefinition, *, version: int) -> None:
+    """Both zones hold this very plan, with tallies of zero in its shape."""
+    spec = definition.plan_spec(version=version)
+    copy, study = VaultStudy.objects.get(slug=definition.slug), Study.objects.get(slug=definition.slug)
+    plan = current_plan(study)
+    assert StudyDefinition.from_json(copy.definition) == definition
+    assert copy.plan == plan.spec == spec.to_json()
+    assert copy.plan_hash == plan.spec_hash
+    assert [plan.version for plan in study.plans.all()] == list(range(1, version + 1))
+    wanted = [(each.slug, list(each.categories)) for each in definition.indicators]
+    assert [(each.slug, each.categories) for each in study.indicators.all()] == wanted
+    tallies = Tally.objects.filter(plan__study=study).order_by("indicator__position")
+    zero = Delta.zero(spec)
+    assert [bytes(tally.counts) for tally in tallies] == [c.tobytes() for c in zero.counts[: spec.d]]
+    assert bytes(study.visitor_tally.counts) == zero.visitors.tobytes()
+    assert PlanIndicator.objects.filter(plan__study=study).count() == spec.d
+    assert study_reports(list(study.indicators.all()), None)
+
+
+class TestNewStudy:
+    @pytest.mark.database
+    def test_an_approved_draft_becomes_the_study(self, definition):
+        draft = draft_new_study(definition, by="adam")
+        with pytest.raises(NotReviewedError, match="by somebody who wrote nothing of it"):
+            publish_draft(draft, revision=1, by="adam")
+        assert (Study.objects.count(), VaultStudy.objects.count()) == (0, 0)
+        publish_draft(approved(draft), revision=1, by="adam")
+        check_whole(definition, version=1)
+        plan = Plan.objects.get()
+        assert (plan.review, plan.reviewed_by, plan.published_by) == ("approved", "petra", "adam")
+        assert plan.reviewed_at == draft.reviewed_at
+        assert privacy_statement(Study.objects.get())["versions"][0]["reviewed_by"] == "petra"
+        assert (draft.state, draft.is_unfinished) == ("published", False)
+        kinds = LedgerEntry.objects.filter(kind__startswith="plan.").order_by("number")
+        assert [each.kind for each in kinds] == ["plan.drafted", "plan.reviewed", "plan.published"]
+
+    def test_where_one_person_works_the_plan_says_so(self, definition, settings):
+        settings.MOBILITY_SECOND_PERSON = False
+        publish_draft(draft_new_study(definition, by="adam"), revision=1, by="adam")
+        plan = Plan.objects.get()
+        assert (plan.review, plan.reviewed_by) == ("switched_off", "")
+        assert LedgerEntry.objects.get(kind="plan.published").facts["review"] == "switched_off"
+
+    def test_a_study_that_came_in_between_stays(self, definition):
+        draft = approved(draft_new_study(definition, by="adam"))
+        create_study(replace(definition, name="By command"), by="command line")
+        with pytest.raises(StudyExistsError):
+            publish_draft(draft, revision=1, by="adam")
+        assert (fresh(draft).state, Study.objects.get().name) == ("reviewed", "By command")
+
+    def test_a_failure_leaves_the_draft_as_it_was(self, definition, monkeypatch):
+        """The worst place: the vault has committed already."""
+        draft = approved(draft_new_study(definition, by="adam"))
+        connection = connections["default"]
+        commit = connection.commit
+
+        def fail() -> None:
+            if Study.objects.exists():
+                connection.rollback()
+                raise DatabaseError("disk I/O error")
+            commit()
+
+        with monkeypatch.context() as broken:
+            broken.setattr(connection, "commit", fail)
+            with pytest.raises(DatabaseError, match="disk I/O error"):
+                publish_draft(draft, revision=1, by="adam")
+        assert (fresh(draft).state, draft.published_at) == ("reviewed", None)
+        assert not VaultStudy.objects.exists()
+        publish_draft(draft, revision=1, by="adam")
+        check_whole(definition, version=1)
+
+    @pytest.mark.parametrize("again", ["by hand", "by the sweep"])
+    def test_a_crash_between_the_databases_is_taken_up(self, definition, monkeypatch, again):
+        draft = approved(draft_new_study(definition, by="adam"))
+        with monkeypatch.context() as dying:
+            dying.setattr("mobility.batches.publication.handover.announce", raising(Killed))
+            dying.setattr(studies, "_withdraw", raising(Killed))  # no handler of a dead process runs
+            with pytest.raises(Killed):
+                publish_draft(draft, revision=1, by="adam")
+        assert (fresh(draft).is_unfinished, Study.objects.exists()) == (True, False)
+        with pytest.raises(DraftError):
+            withdraw_draft(draft, revision=1, by="adam")
+        if again == "by hand":
+            publish_draft(draft, revision=1, by="bea")
+        else:
+            sweeping.sweep()
+            assert not Study.objects.exists(), "another process may be at work on it"
+            PlanDraft.objects.update(published_at=timezone.now() - timedelta(minutes=2))
+            sweeping.sweep()
+        check_whole(definition, version=1)
+        assert (fresh(draft).is_unfinished, Plan.objects.get().published_by) == (False, "adam")
+
+
+class TestReplacing:
+    @pytest.fixture(autouse=True)
+    def _study(self, data_dir, definition):
+        create_study(definition, by="adam")
+
+    def test_the_new_plan_is_in_force_and_the_old_one_a_record(self, definition):
+        """Categories and order may change, too; answers count under the new plan only."""
+        kept = Indicator.objects.get(slug="gender").pk
+        first, *rest = definition.indicators
+        others = (*reversed(rest), replace(first, categories=("a", "b"), name="New"))
+        new = replace(with_epsilon(definition, "0.5"), days=5, small_cell=20, indicators=others)
+        draft = draft_of_study(SLUG, by="adam")
+        save_draft(draft, new, revision=1, by="adam")
+        publish_draft(approved(draft), revision=2, by="adam")
+        check_whole(new, version=2)
+        assert Indicator.objects.get(slug="gender").pk == kept
+        old, current = Plan.objects.order_by("version")
+        assert (old.superseded_at is None, current.superseded_at) == (False, None)
+        assert old.spec == definition.plan_spec().to_json()
+        study = Study.objects.get()
+        assert (study.days, study.small_cell) == (5, 20)
+        kinds = LedgerEntry.objects.filter(kind__startswith="plan.").order_by("number")
+        assert [each.kind for each in kinds][-2:] == ["plan.superseded", "plan.published"]
+        before, now = privacy_statement(study)["versions"]
+        assert (before["version"], before["review"], before["spec_sha256"]) == (1, "on_server", old.spec_hash)
+        assert before["superseded_at"] is not None
+        assert (now["version"], now["published_by"], now["superseded_at"]) == (2, "adam", None)
+        sent = {"study_slug": SLUG, "delta": Delta.zero(PlanSpec.from_json(current.spec)), "voided_days": 0}
+        with pytest.raises(PublicationError, match="no plan with the hash"):
+            apply_publication(**sent, publication_id=uuid4(), plan_hash=old.spec_hash)
+        assert apply_publication(**sent, publication_id=uuid4(), plan_hash=current.spec_hash)
+
+    def test_a_lower_epsilon_needs_no_second_person(self, definition):
+        first = lowered(definition)
+        publish_draft(first, revision=2, by="adam")
+        assert Plan.objects.get(version=2).review == "lowers_only"
+        told = privacy_statement(Study.objects.get())["versions"][1]
+        assert (told["review"], told["reviewed_by"]) == ("lowers_only", None)
+        second = lowered(definition, "0.25")
+        base = second.base_plan_hash
+        PlanDraft.objects.filter(pk=second.pk).update(base_plan_hash=first.base_plan_hash)
+        with pytest.raises(DraftError, match="must be the one that the draft was compared with"):
+            publish_draft(second, revision=2, by="bea")
+        check_whole(with_epsilon(definition, "0.5"), version=2)
+        PlanDraft.objects.filter(pk=second.pk).update(base_plan_hash=base)
+        publish_draft(fresh(second), revision=2, by="bea")
+        check_whole(with_epsilon(definition, "0.25"), version=3)
+        assert (fresh(first).state, first.ended_by) == ("superseded", "bea")
+
+    def test_of_two_who_publish_at_once_one_does(self, definition, monkeypatch):
+        """The other one was past all checks when the first committed."""
+        draft = lowered(definition)
+        other = PlanDraft.objects.get(pk=draft.pk)
+        with monkeypatch.context() as racing:
+
+            def first_the_other(_: PlanDraft) -> None:
+                racing.undo()
+                publish_draft(other, revision=2, by="bea")
+
+            racing.setattr(plan_publishing, "record_review", first_the_other)
+            with pytest.raises(DraftConflictError, match="somebody else was faster"):
+                publish_draft(draft, revision=2, by="adam")
+        check_whole(with_epsilon(definition, "0.5"), version=2)
+        assert current_plan(Study.objects.get()).published_by == "bea"
+        with pytest.raises(DraftError, match="must be open to be published, got one that is published"):
+            publish_draft(draft, revision=2, by="adam")
+
+    def test_what_is_edited_at_the_last_moment_is_not_published(self, definition, monkeypatch):
+        draft = lowered(definition)
+        other = PlanDraft.objects.get(pk=draft.pk)
+
+        def edited(_: PlanDraft) -> None:
+            save_draft(other, with_epsilon(definition, "20"), revision=2, by="bea")
+
+        monkeypatch.setattr(plan_publishing, "record_review", edited)
+        with pytest.raises(DraftConflictError):
+            publish_draft(draft, revision=2, by="adam")
+        check_whole(definition, version=1)
+        assert PlanDraft.objects.get().state == "draft"
+
+    @pytest.mark.database
+    @pytest.mark.skipif(IS_SQLITE, reason="in memory: two threads share no database")
+    def test_of_several_processes_one_does(self, definition):
+        draft, barrier = lowered(definition), Barrier(4)
+
+        def one(name: str) -> str:
+            barrier.wait()
+            try:
+                publish_draft(PlanDraft.objects.get(pk=draft.pk), revision=2, by=name)
+            except DraftError as error:
+                return type(error).__name__
+            finally:
+                connections.close_all()
+            return "published"
+
+        with ThreadPoolExecutor(4) as pool:
+            ends = list(pool.map(one, ("adam", "bea", "carl", "dora")))
+        assert ends.count("published") == 1, ends
+        check_whole(with_epsilon(definition, "0.5"), version=2)
+
+    def test_batches_rows_and_totals_of_a_lost_vault_make_the_plan_final(self, definition):
+        draft = lowered(definition)
+        for state in ("receiving", "merging"):
+            batch = Batch.objects.create(study=VaultStudy.objects.get(), state=state)
+            with pytest.raises(StudyHasDataError, match="waits or runs"):
+                publish_draft(draft, revision=2, by="adam")
+            Batch.objects.filter(pk=batch.pk).update(state="failed", failure="too many bad rows")
+            assert obstacle(SLUG) == ""
+        day = VaultDay.objects.create(study=VaultStudy.objects.get(), day=1)
+        assert "copy it to a new study instead" in obstacle(SLUG)
+        with pytest.raises(StudyHasDataError, match="answers that were given cannot be asked again"):
+            publish_draft(draft, revision=2, by="adam")
+        day.delete()
+        publication = Publication.objects.create(study=Study.objects.get(), publication_id=uuid4())
+        with pytest.raises(PlanInUseError, match="must have no answers yet"):
+            publish_draft(draft, revision=2, by="adam")
+        check_whole(definition, version=1)
+        assert fresh(draft).state == "draft"
+        publication.delete()
+        publish_draft(draft, revision=2, by="adam")
+        check_whole(with_epsilon(definition, "0.5"), version=2)
+
+    def test_profiles_that_would_not_fit_are_named(self, definition):
+        fewer = replace(definition, indicators=definition.indicators[1:])
+        given = {"study": VaultStudy.objects.get(), "name": "operator-x", "definition": {}}
+        profile = ExtractProfile.objects.create(**given)
+        draft = draft_of_study(SLUG, by="adam")
+        save_draft(draft, fewer, revision=1, by="adam")
+        with pytest.raises(DraftError, match="got operator-x: let an operator remove them first"):
+            publish_draft(draft, revision=2, by="adam")
+        profile.delete()
+        publish_draft(draft, revision=2, by="adam")
+        check_whole(fewer, version=2)
+
+    @pytest.mark.database
+    def test_whatever_kills_it_the_next_attempt_ends_the_same(self, definition):
+        draft, n, unfinished = lowered(definition), 1, 0
+        while dies(lambda: publish_draft(PlanDraft.objects.get(), revision=2, by="adam"), at=n):
+            copy, plan = VaultStudy.objects.get(), current_plan(Study.objects.get())
+            unfinished += fresh(draft).is_unfinished
+            assert (copy.plan_hash == plan.spec_hash) or draft.is_unfinished
+            assert copy.plan_hash in (draft.plan_hash, draft.base_plan_hash)
+            n += 1
+        assert (n > 20, unfinished > 0) == (True, True)
+        check_whole(with_epsilon(definition, "0.5"), version=2)
+        kinds = list(LedgerEntry.objects.values_list("kind", flat=True))
+        assert (kinds.count("plan.published"), kinds.count("plan.superseded")) == (1, 1)
+
+
+LOCKED = {
+    Plan: {
+        "mechanism": "smp-oue", "unit": "attribute", "epsilon": 2, "epsilon_profile": 99, "spec": {},
+        "spec_hash": "0", "published_by": "eve", "review": "lowers_only",
+    },
+    PlanIndicator: {"epsilon": 2},
+    Indicator: {"categories": ["a", "b"], "kind": "daily", "slug": "other", "max_values": 3},
+}  # fmt: skip
+
+
+@pytest.mark.database
+def test_the_database_refuses_changes_of_what_was_published(definition):
+    create_study(definition, by="adam")
+    for model, values in LOCKED.items():
+        for name, value in values.items():
+            row = model.objects.filter(**{f"{name}__isnull": False}).first() or model.objects.first()
+            with pytest.raises(IntegrityError, match="is locked once published"), transaction.atomic():
+                model.objects.filter(pk=row.pk).update(**{name: value})
+    plan, indicator = Plan.objects.get(), Indicator.objects.get(slug="gender")
+    plan.voided_days = 1  # what is added later is not locked
+    plan.save()
+    indicator.name = "Gender, as registered"
+    indicator.save()
+    assert Indicator.objects.get(slug="gender").categories == ["F", "M", "NR"]

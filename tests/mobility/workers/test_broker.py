@@ -1,0 +1,159 @@
+"""Messages in a real Redis: which comes first, and what becomes of those of a worker that stops."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from kombu import Connection
+from kombu.message import Message
+from redis import Redis
+
+from mobility import tasks
+from mobility.celery import app
+from reports.tasks import compute_density, make_export
+from scripts import services
+from tests.mobility.data_folder import until
+
+ROOT = Path(__file__).parents[3]
+SEPARATOR = "\x06\x16"
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory):
+    port = services.free_port()
+    with services.running(services.private_redis(folder=tmp_path_factory.mktemp("redis"), port=port)):
+        yield services.redis_url(port)
+
+
+@pytest.fixture
+def redis(broker: str):
+    with Redis.from_url(broker) as client:
+        client.flushall()
+        yield client
+
+
+def fetched(broker: str, number: int) -> list[tuple[str, str]]:
+    """What a worker with one process fetches, one message after the other."""
+    found: list[tuple[str, str]] = []
+
+    def note(_: object, message) -> None:
+        found.append((message.headers["task"].rpartition(".")[2], message.headers["argsrepr"]))
+        message.ack()
+
+    with Connection(broker) as connection:
+        consumer = connection.Consumer([app.amqp.queues["celery"]], callbacks=[note], accept=["json"])
+        consumer.qos(prefetch_count=1)
+        with consumer:
+            while len(found) < number:
+                connection.drain_events(timeout=5)
+    return found
+
+
+def test_what_is_short_comes_first_then_what_somebody_waits_for_then_batches(broker, redis) -> None:
+    with Connection(broker) as connection:
+        for index in range(3):
+            tasks.read_chunk.apply_async(args=("huge", index), connection=connection)
+            tasks.apply_shard.apply_async(args=("other", index), connection=connection)
+        compute_density.apply_async(args=(7,), connection=connection)
+        make_export.apply_async(args=(8,), connection=connection)
+        for task in (tasks.sweep, tasks.hand_over, tasks.look_after_ledger):
+            task.apply_async(connection=connection)
+        tasks.advance.apply_async(args=("small",), connection=connection)
+    assert {name: redis.llen(f"celery{name}") for name in ("", SEPARATOR + "3", SEPARATOR + "6")} == {
+        "": 4, SEPARATOR + "3": 2, SEPARATOR + "6": 6,
+    }  # fmt: skip
+    assert fetched(broker, 12) == [
+        ("sweep", "()"), ("hand_over", "()"), ("look_after_ledger", "()"), ("advance", "('small',)"),
+        ("compute_density", "(7,)"), ("make_export", "(8,)"),
+        ("read_chunk", "('huge', 0)"), ("apply_shard", "('other', 0)"),
+        ("read_chunk", "('huge', 1)"), ("apply_shard", "('other', 1)"),
+        ("read_chunk", "('huge', 2)"), ("apply_shard", "('other', 2)"),
+    ]  # fmt: skip
+
+
+@contextmanager
+def worker_at(broker: str, folder: Path, *, processes: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker of the product that has no databases, and does not wait for any."""
+    away = "postgres://nobody@127.0.0.1:1/nowhere"
+    environment = os.environ | {
+        "MOBILITY_DATA_DIR": str(folder / "var"), "REDIS_URL": broker, "REMAP_SIGTERM": "SIGQUIT",
+        "DATABASE_URL": away, "VAULT_DATABASE_URL": away + "2", "MOBILITY_WORKER_GRACE_S": "1",
+        "DJANGO_SETTINGS_MODULE": "mobility.settings",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "celery", "-A", "tests.mobility.workers.slow_worker", "worker"]
+    command += ["--concurrency", str(processes)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True, **quiet) as worker:
+        try:
+            yield worker
+        finally:
+            if worker.poll() is None:
+                os.killpg(worker.pid, signal.SIGKILL)
+
+
+def ask_to_wait(broker: str, began: Path, *seconds: float) -> None:
+    with Connection(broker) as connection:
+        app.send_task("wait_long", args=(str(began), *seconds), connection=connection, priority=6)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_told_to_stop_gives_its_task_back(broker: str, redis: Redis, tmp_path: Path) -> None:
+    """Otherwise another worker would get it when the first one's claim runs out, after more than an hour."""
+    began = tmp_path / "began"
+    ask_to_wait(broker, began)
+    with worker_at(broker, tmp_path, processes=1) as worker:
+        until(began.exists, within_s=90)
+        worker.send_signal(signal.SIGTERM)
+        worker.wait(timeout=60)
+    waiting = sum(int(redis.llen(f"celery{level}")) for level in ("", f"{SEPARATOR}6"))
+    assert ("wait_long", f"('{began}',)") in fetched(broker, waiting)
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> tuple[services.Server, str]:
+    folder, port = tmp_path / "redis", services.free_port()
+    folder.mkdir()
+    return services.private_redis(folder=folder, port=port), services.redis_url(port)
+
+
+def test_a_message_of_a_lost_connection_is_lost_and_no_error_that_ends_a_worker(mortal) -> None:
+    """Giving it back and acknowledging it fail as on any connection that is lost, which Celery expects."""
+    server, url = mortal
+    held: list[Message] = []
+    with services.running(server), Connection(url) as connection:
+        ask_to_wait(url, Path("anywhere"))
+        channel = connection.channel()
+        consumer = connection.Consumer([app.amqp.queues["celery"]], channel=channel, accept=["json"])
+        consumer.register_callback(lambda _, message: held.append(message))
+        consumer.consume()
+        connection.drain_events(timeout=5)
+        server.stop(signal.SIGKILL)
+        connection.collect(socket_timeout=1)
+        channel._disconnect_pools()  # as a worker does that was just waiting for the next message
+        for give_back in (held[0].ack, held[0].requeue, channel.qos.restore_unacked):
+            with pytest.raises(connection.connection_errors):
+                give_back()
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_a_worker_outlives_a_broker_that_dies_while_messages_are_held(mortal, tmp_path: Path) -> None:
+    """One of a task that goes on, and one of a task that ends once the broker is back."""
+    server, url = mortal
+    with services.running(server), worker_at(url, tmp_path, processes=3) as worker:
+        ask_to_wait(url, tmp_path / "goes on")
+        for number in range(5):
+            ask_to_wait(url, tmp_path / f"ends-{number}", 3)
+            until((tmp_path / f"ends-{number}").exists, within_s=90)
+            server.stop(signal.SIGKILL)
+            time.sleep(0.5)
+            server.start()
+        ask_to_wait(url, tmp_path / "last", 0)
+        until((tmp_path / "last").exists, within_s=90)
+        assert worker.poll() is None

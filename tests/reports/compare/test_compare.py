@@ -1,0 +1,364 @@
+"""Comparisons: the right difference of the right numbers, judged row by row and as a table, said and drawn."""
+# ruff: noqa: E501  (a table reads best with one row a line)
+
+import json
+import re
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from django.utils import translation
+
+from ldp.estimation import windows
+from ldp.estimation.contrasts import day_difference, sample_of, value_difference
+from ldp.estimation.windows import window_difference
+from reports.base import formats as wording
+from reports.base.status import Status
+from reports.compare import charts as charts_compare
+from reports.compare import queries as compare
+from reports.compare import texts as wording_compare
+from reports.compare.queries import Comparison, Kind, NotComparableError, Reason, Verdict
+from reports.estimates import queries as selectors
+from reports.estimates.queries import UnionNotAvailableError, Window
+from reports.studies.models import Indicator, Study
+from tests.reports import report_factory as factory
+from tests.reports.estimates.test_charts import STYLES, strings
+
+pytestmark = pytest.mark.django_db
+CALM = Window(1, 2)
+BUSY = Window(2, 4)
+WHOLE = Window(1, 4)
+
+
+@pytest.fixture
+def age(fair) -> Indicator:
+    return fair.indicators.get(slug="age")
+
+
+def tallies_of(indicator: Indicator) -> windows.IndicatorTallies:
+    ((_, tallies),) = selectors.reports_with_tallies([indicator], [[]])
+    return tallies
+
+
+def by_windows(indicator: Indicator, now: Window, then: Window, *, of: Any = "frequency") -> Comparison:
+    return compare.compare_windows(indicator, now, then, of=of)
+
+
+def by_categories(indicator: Indicator, window: Window, code: int, **changes: Any) -> Comparison:
+    changes = {"category": None, "of": "frequency"} | changes
+    return compare.compare_categories(indicator, window, reference=code, **changes)
+
+
+def by_baseline(indicator: Indicator, day: int, *days: int, of: Any = "frequency") -> Comparison:
+    return compare.compare_baseline(indicator, day, baseline=list(days) or None, of=of)
+
+
+def refused(call: Any, *args: Any, **options: Any) -> NotComparableError:
+    with pytest.raises(NotComparableError) as caught:
+        call(*args, **options)
+    return caught.value
+
+
+def numbers(comparison: Comparison) -> list[list[float]]:
+    return [[row.difference, row.low, row.high] for row in comparison.rows]
+
+
+def columns(found: windows.WindowEstimate) -> list[Any]:
+    rows = zip(found.value, found.ci_low, found.ci_high, strict=True)
+    return [pytest.approx(list(row), abs=1e-9) for row in rows]
+
+
+@pytest.mark.parametrize("of", ["frequency", "visitors"])
+def test_windows_are_compared_per_category_with_their_published_values(age, of) -> None:
+    found = by_windows(age, BUSY, CALM, of=of)
+    first, second = windows.Window(1, 2), windows.Window(2, 4)
+    assert numbers(found) == columns(window_difference(tallies_of(age), first=first, second=second, of=of))
+    assert [row.category for row in found.rows] == age.categories
+    ends = {"frequency": ("ci_low", "ci_high"), "visitors": ("visitors_ci_low", "visitors_ci_high")}[of]
+    for window, side in ((BUSY, "value"), (CALM, "reference")):
+        for row, estimate in zip(found.rows, selectors.window_report(age, window).estimates, strict=True):
+            shown = getattr(row, side)
+            expected = [getattr(estimate, name) for name in (of, *ends)]
+            assert [shown.value, shown.low, shown.high] == expected
+    assert found.is_exact
+    assert not by_windows(age, Window(1, 1), Window(4, 4)).is_exact  # windows apart are bounded
+    back = by_windows(age, CALM, BUSY, of=of)  # the other way round is the negative
+    for one, other in zip(found.rows, back.rows, strict=True):
+        expected = [-other.difference, -other.high, -other.low]
+        assert [one.difference, one.low, one.high] == pytest.approx(expected)
+
+
+def test_verdicts_are_what_the_intervals_say() -> None:
+    found = by_categories(factory.published(factory.MANY, epsilon="2").indicators.get(), WHOLE, 5)
+    verdicts = {Verdict.HIGHER: 0, Verdict.LOWER: 0, Verdict.NOT_SHOWN: 0}
+    for row in found.rows:
+        expected = Verdict.HIGHER if row.low > 0 else Verdict.LOWER if row.high < 0 else Verdict.NOT_SHOWN
+        assert row.alone == expected
+        assert row.held in (row.alone, Verdict.NOT_SHOWN)
+        verdicts[row.alone] += 1
+    assert all(verdicts.values())
+    assert 0 < found.n_held < found.n_alone
+    assert found.largest.held != Verdict.NOT_SHOWN
+    weakest = min((row for row in found.rows if row.held == row.alone != Verdict.NOT_SHOWN), key=span)
+    assert all(span(row) < span(weakest) for row in found.rows if row.held != row.alone)
+
+
+def span(row: compare.Row) -> float:
+    """Distance from 0 in half widths: above 1 the row differs."""
+    return abs(row.difference) / (row.high - row.low)
+
+
+@pytest.mark.parametrize("of", ["frequency", "visitors"])
+def test_categories_share_their_reports(age, of) -> None:
+    found = by_categories(age, BUSY, 1, of=of)
+    sample = sample_of(tallies_of(age), windows.Window(2, 4))
+    expected = columns(value_difference(sample, reference=1, of=of).estimate())
+    assert numbers(found) == [expected[0], expected[2]]
+    estimates = selectors.window_report(age, BUSY).estimates
+    assert {row.reference.value for row in found.rows} == {getattr(estimates[1], of)}
+    assert [row.value.value for row in found.rows] == [getattr(estimates[code], of) for code in (0, 2)]
+    alone = by_categories(age, WHOLE, 2, category=0)  # needs no correction
+    assert ([row.category for row in alone.rows], alone.category) == (["<18"], "25 & older")
+    assert alone.rows[0].held == alone.rows[0].alone == Verdict.HIGHER
+
+
+def test_baseline_is_all_other_days_unless_chosen(age) -> None:
+    found = by_baseline(age, 2)
+    assert found.baseline == (1, 3, 4)
+    contrast = day_difference(tallies_of(age), day=2, baseline=[1, 3, 4], of="frequency")
+    assert numbers(found) == columns(contrast.estimate())
+    assert not found.is_exact
+    days = [selectors.window_report(age, Window(day, day)).estimates for day in (1, 3, 4)]
+    for code, row in enumerate(found.rows):
+        assert row.reference.value == pytest.approx(sum(day[code].frequency for day in days) / 3)
+        assert row.difference == pytest.approx(row.value.value - row.reference.value)
+    assert by_baseline(age, 2, 2, 4, 9).baseline == (4,)
+    before = by_baseline(age, 2, 1, of="visitors")
+    assert before.is_exact
+    assert numbers(before) == numbers(by_windows(age, Window(2, 2), Window(1, 1), of="visitors"))
+
+
+def test_baseline_leaves_out_days_without_numbers() -> None:
+    gender = factory.published(gap=3).indicators.get(slug="gender")
+    found = by_baseline(gender, 1)
+    assert (found.baseline, found.left_out) == ((2, 4), (3,))
+    assert refused(by_baseline, gender, 1, 3).reason == Reason.NO_BASELINE
+    blank = refused(by_baseline, gender, 3)
+    assert (blank.reason, blank.report.window) == (Reason.BLANK, Window(3, 3))
+
+
+def test_visitors_are_scaled_to_the_population() -> None:
+    def differences(share: str, slug: str) -> list[Comparison]:
+        age = factory.published(slug=slug, market_share=Decimal(share)).indicators.get(slug="age")
+        calls = [(by_windows, BUSY, CALM), (by_categories, BUSY, 0), (by_baseline, 1)]
+        return [call(age, *args, of="visitors") for call, *args in calls]
+
+    for whole, half in zip(differences("1", "all"), differences("0.5", "half"), strict=True):
+        for one, two in zip(whole.rows, half.rows, strict=True):
+            scaled = [one.difference, one.low, one.high, one.value.value, one.reference.value]
+            found = [two.difference, two.low, two.high, two.value.value, two.reference.value]
+            assert found == pytest.approx([2 * each for each in scaled])
+            assert two.alone == one.alone
+
+
+def second_study(*categories: str, **changes: Any) -> Indicator:
+    changes = {"slug": "fair-2025", "first_day": date(2025, 5, 29)} | changes
+    made = factory.create(factory.indicator("band", *categories), **changes)
+    factory.publish(made, factory.crowd(made, seed=2), key=bytes(15) + b"\1")
+    return made.indicators.get()
+
+
+def test_studies_are_compared_by_the_names_of_categories(age) -> None:
+    band = second_study("25 & older", "<18", "18-24", market_share=Decimal("0.25"))
+    found = compare.compare_studies(age, BUSY, other=band, other_window=CALM, of="visitors")
+    here, there = selectors.window_report(age, BUSY), selectors.window_report(band, CALM)
+    theirs = {estimate.category: estimate for estimate in there.estimates}
+    for row, estimate in zip(found.rows, here.estimates, strict=True):
+        other = theirs[row.category]
+        assert (row.category, row.reference.value) == (estimate.category, other.visitors)
+        assert row.difference == pytest.approx(estimate.visitors - other.visitors)
+        width = (estimate.visitors - estimate.visitors_ci_low) ** 2
+        width += (other.visitors_ci_high - other.visitors) ** 2
+        assert row.low == pytest.approx(row.difference - width**0.5)
+    assert found.is_exact
+
+
+def test_indicators_with_the_same_categories_are_offered_and_others_or_the_same_days_refused(age) -> None:
+    studies = Study.objects.all()
+    other = second_study("<18", "18-24", "older")
+    assert compare.comparable_indicators(age, among=studies) == []
+    found = refused(compare.compare_studies, age, BUSY, other=other, other_window=CALM, of="frequency")
+    assert found.reason == Reason.OTHER_CATEGORIES
+    band = second_study("25 & older", "<18", "18-24", slug="fair-2026")
+    assert compare.comparable_indicators(age, among=studies) == [band]
+    assert compare.comparable_indicators(age.study.indicators.get(slug="gender"), among=studies) == []
+    assert refused(by_windows, age, BUSY, BUSY).reason == Reason.SAME_WINDOWS
+    assert refused(by_categories, age, BUSY, 1, category=1).reason == Reason.SAME_CATEGORIES
+
+
+def test_suppressed_window_is_not_compared() -> None:
+    study = factory.create(days=4)
+    people = factory.absent_on(factory.crowd(study), day=3)
+    people.bitmaps[:5] = 4  # five people on the third day
+    factory.publish(study, people)
+    Study.objects.update(small_cell=10)
+    gender, day = Indicator.objects.get(slug="gender"), Window(3, 3)
+    for call, *args in ((by_windows, CALM, day), (by_categories, day, 0), (by_baseline, 3)):
+        found = refused(call, gender, *args, of="visitors")
+        assert (found.reason, found.report.status) == (Reason.BLANK, "suppressed")
+    assert by_baseline(gender, 1, of="visitors").left_out == (3,)
+
+
+def test_union_of_an_indicator_with_few_answers_is_refused() -> None:
+    stay = factory.published(factory.HALF_STAY).indicators.get()
+    with pytest.raises(UnionNotAvailableError):
+        by_windows(stay, CALM, Window(3, 3))
+    assert not by_windows(stay, Window(1, 1), Window(2, 2)).is_exact
+    assert len(by_baseline(stay, 2).rows) == 2
+
+
+@pytest.mark.parametrize("mechanism", ["spl-grr", "smp-oue", "smp-adp", "rsfd-grr", "rsfd-ouez", "rsfd-adp"])
+def test_every_mechanism_can_be_compared(mechanism) -> None:
+    gender = factory.published(factory.GENDER, factory.AGE, mechanism=mechanism).indicators.get(slug="gender")
+    for found in (by_windows(gender, BUSY, CALM), by_categories(gender, BUSY, 2), by_baseline(gender, 2)):
+        assert all(row.low < row.difference < row.high for row in found.rows)
+
+
+@pytest.fixture
+def few() -> Indicator:
+    """Of 400 people: a single day is not reliable, windows are."""
+    gender = factory.published(n=400).indicators.get(slug="gender")
+    day, window = (selectors.window_report(gender, each) for each in (Window(1, 1), Window(1, 4)))
+    assert (day.status, window.status) == (Status.NOT_RELIABLE, Status.OK)
+    return gender
+
+
+def not_judged(found: Comparison) -> bool:
+    verdicts = {verdict for row in found.rows for verdict in (row.alone, row.held)}
+    return found.status == Status.NOT_RELIABLE and verdicts == {Verdict.NOT_SHOWN}
+
+
+def test_a_difference_is_as_reliable_as_both_of_its_sides(few, monkeypatch) -> None:
+    # Even where an interval leaves out 0.
+    monkeypatch.setattr(compare, "excludes_zero", lambda found: np.ones(found.value.size, np.bool_))
+    monkeypatch.setattr(compare, "holm", lambda _, rows, **__: np.ones(rows.size, np.bool_))
+    day = Window(1, 1)
+    for first, second in ((day, WHOLE), (WHOLE, day)):
+        found = by_windows(few, first, second)
+        assert not_judged(found)
+        assert all(row.low < row.difference < row.high for row in found.rows)
+    assert not_judged(by_categories(few, day, 0, of="visitors"))
+    both = by_windows(few, WHOLE, BUSY)
+    assert (both.status, both.n_held) == (Status.OK, 3)
+
+
+@pytest.mark.parametrize("of", ["frequency", "visitors"])
+def test_the_mean_of_a_baseline_is_judged_by_its_own_intervals(few, of) -> None:
+    """Three days that are not reliable have a mean that is; a single one has not."""
+    days = [selectors.window_report(few, Window(day, day)).status for day in range(1, 5)]
+    assert days == [Status.NOT_RELIABLE] * 4
+    mean, single = by_baseline(few, 1, of=of), by_baseline(few, 1, 3, of=of)
+    assert {row.reference.status for row in mean.rows} == {Status.OK}
+    assert not_judged(mean)  # the day itself is not reliable
+    assert {row.reference.status for row in single.rows} == {Status.NOT_RELIABLE}
+
+
+NONE = (Verdict.NOT_SHOWN, Verdict.NOT_SHOWN)
+HIGHER, LOWER, NOT_SHOWN = Verdict.HIGHER, Verdict.LOWER, Verdict.NOT_SHOWN
+
+
+@pytest.fixture
+def comparison(fair) -> Comparison:
+    """Three rows of made-up differences: +4.1, -2.0 and 0.0 points."""
+    found = by_windows(fair.indicators.get(slug="gender"), Window(2, 2), Window(1, 1))
+    numbers = [(0.041, 0.012, 0.07), (-0.02, -0.05, -0.001), (0.0004, -0.02, 0.02)]
+    told = [{"difference": each[0], "low": each[1], "high": each[2]} for each in numbers]
+    return replace(found, rows=tuple(map(lambda row, each: replace(row, **each), found.rows, told)))
+
+
+@pytest.fixture
+def drawn(fair) -> Comparison:
+    """Three rows: one that holds, one that differs by itself only, one that does not differ."""
+    found = by_windows(fair.indicators.get(slug="age"), BUSY, CALM)
+    return judged(found, (HIGHER, HIGHER), (LOWER, NOT_SHOWN), NONE)
+
+
+def judged(comparison: Comparison, *verdicts: tuple[Verdict, Verdict]) -> Comparison:
+    """The same with verdicts (alone, held) of each row."""
+    rows = zip(comparison.rows, verdicts, strict=True)
+    return replace(comparison, rows=tuple(replace(row, alone=one, held=held) for row, (one, held) in rows))
+
+
+def test_differences_have_a_sign_and_a_unit(comparison) -> None:
+    shares = [wording_compare.change(row, "frequency") for row in comparison.rows]
+    assert shares == ["+4.1 points", "\u22122.0 points", "0.0 points"]
+    assert wording_compare.change_range(comparison.rows[0], "frequency") == "+1.2 to +7.0"
+    people = replace(comparison.rows[0], difference=-1234.4, low=-2000.0, high=0.3)
+    assert wording_compare.change(people, "visitors") == "\u22121\u202f234 visitors"
+    assert wording_compare.change_range(people, "visitors") == "\u22122\u202f000 to 0"
+    with translation.override("fr"):
+        assert wording_compare.change(comparison.rows[0], "frequency").startswith("+4,1")
+
+
+def test_sentence_names_the_largest_difference_that_holds_and_no_other(comparison) -> None:
+    for verdicts, text in (
+        ([(HIGHER, HIGHER), (LOWER, LOWER), NONE], "More F than on Thu 30 May 2024: +4.1 points (+1.2 to +7.0). It is the largest of 2 differences that hold in the table as a whole, of 3."),
+        ([(HIGHER, NOT_SHOWN), (LOWER, LOWER), NONE], "Fewer M than on Thu 30 May 2024: \u22122.0 points (\u22125.0 to \u22120.1). It is the only difference of 3 that holds in the table as a whole."),
+        ([(HIGHER, NOT_SHOWN), NONE, NONE], "No difference holds in the table as a whole. 1 of 3 categories differs by itself"),
+        ([NONE] * 3, "No difference can be shown in any of the 3 categories: all intervals include 0."),
+    ):  # fmt: skip
+        assert wording_compare.summary(judged(comparison, *verdicts)).startswith(text)
+
+
+def test_one_row_needs_no_correction(comparison) -> None:
+    one = replace(judged(comparison, *[(HIGHER, HIGHER)] * 3), kind=Kind.CATEGORIES, category="M")
+    one = replace(one, rows=one.rows[:1])
+    assert wording_compare.summary(one) == "More F than M: +4.1 points (+1.2 to +7.0)."
+    assert (wording_compare.correction(one), "Holm" in wording_compare.correction(comparison)) == ("", True)
+    nothing = replace(one, rows=(replace(one.rows[0], alone=NOT_SHOWN, held=NOT_SHOWN),))
+    assert wording_compare.summary(nothing) == "No difference can be shown: the interval includes 0."
+
+
+def test_reference_is_named_by_its_kind_and_every_verdict_has_a_word_and_a_sign(comparison) -> None:
+    mean = replace(comparison, kind=Kind.BASELINE, baseline=(1, 3, 4))
+    compared = (mean, replace(mean, baseline=(1,)), replace(comparison, kind=Kind.STUDIES))
+    titles = ["Mean of 3 other days", "Thu 30 May 2024", "The fair, Thu 30 May 2024"]
+    assert list(map(wording_compare.reference_title, compared)) == titles
+    for words in (wording_compare.verdict_word, wording_compare.verdict_sign):
+        assert len(set(map(words, Verdict))) == len(Verdict)
+
+
+@pytest.mark.parametrize(("of", "scale"), [("frequency", 100), ("visitors", 1)])
+def test_dots_and_whiskers_are_the_differences(drawn, of, scale) -> None:
+    figure = charts_compare.comparison_figure(replace(drawn, of=of))
+    first, last = figure["layout"]["xaxis"]["range"]
+    for place, (trace, row) in enumerate(zip(figure["data"], drawn.rows, strict=True)):
+        assert (trace["y"], trace["x"]) == ([place], [pytest.approx(scale * row.difference, abs=0.06)])
+        high = trace["x"][0] + trace["error_x"]["array"][0]
+        low = trace["x"][0] - trace["error_x"]["arrayminus"][0]
+        assert [low, high] == pytest.approx([scale * row.low, scale * row.high], abs=0.12)
+        assert first < min(low, 0) <= max(high, 0) < last
+
+
+def test_findings_differ_by_shape_and_name_and_have_no_other_name_in_the_legend(drawn) -> None:
+    words = ["differs", "differs by itself only", "no difference can be shown"]
+    for n in (3, 1):
+        figure = charts_compare.comparison_figure(replace(drawn, rows=drawn.rows[:n]))
+        assert [trace["name"] for trace in figure["data"]] == words[:n]
+        assert len({trace["marker"]["symbol"] for trace in figure["data"]}) == n
+    assert figure["layout"]["showlegend"] is False
+
+
+def test_texts_are_safe_and_colours_are_those_of_the_style_sheet(drawn) -> None:
+    figure = charts_compare.comparison_figure(drawn)
+    assert figure["layout"]["yaxis"]["ticktext"] == ["&lt;18", "18-24", "25 &amp; older"]
+    assert json.loads(json.dumps(figure, allow_nan=False)) == figure
+    for text in strings(figure):
+        assert not re.search(r"<(?!br>)", text)
+        if text.startswith("--"):
+            assert len(re.findall(rf"{text}: #[0-9a-f]{{6}};", STYLES)) >= 2, text
+    hovers = [text for trace in figure["data"] for text in trace["hovertext"]]
+    assert all(re.search(rf"<br>[+{wording.MINUS}]?\d+\.\d points \(.* to .*\)<br>", text) for text in hovers)

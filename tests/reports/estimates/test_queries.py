@@ -1,0 +1,334 @@
+"""From tallies to estimates, files and pages, of every mechanism: exact totals, errors, plain words."""
+
+import io
+import json
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from typing import Any, get_args
+
+import numpy as np
+import pypdf
+import pytest
+from django.core.management import CommandError
+from django.utils import timezone, translation
+
+import ldp
+from ldp.privacy.plans import Mechanism
+from reports.base import formats as wording
+from reports.base.version import software
+from reports.estimates import queries as selectors
+from reports.estimates import texts as estimates_texts
+from reports.estimates.queries import UnionNotAvailableError, Window, WindowError, WindowReport
+from reports.exports.formats.choosing import render_file
+from reports.exports.selection import select_days, select_window
+from reports.studies import queries as studies_queries
+from reports.studies import texts as studies_texts
+from reports.studies.models import Indicator, Study
+from reports.studies.plan_models import Plan
+from reports.studies.tally_models import Tally
+from tests.reports import report_factory as factory
+from tests.reports.page_texts import page, printed, text_of
+
+pytestmark = pytest.mark.django_db
+MECHANISMS = get_args(Mechanism)
+export = partial(printed, "export_report")
+REGION = factory.indicator("region", *(f"Region {letter}" for letter in "ABCDEFGHIJKLMNOPQR"))
+
+
+def of(study: Study, slug: str) -> Indicator:
+    return study.indicators.get(slug=slug)
+
+
+def report_of(study: Study, slug: str, *days: int) -> WindowReport:
+    return selectors.window_report(of(study, slug), Window(*days))
+
+
+def made(*indicators: Any, **changes: Any) -> tuple[Study, factory.People, ldp.Delta]:
+    study = factory.create(*(indicators or (factory.GENDER, REGION, factory.STAY)), **changes)
+    people = factory.crowd(study, n=6000)
+    return study, people, factory.publish(study, people)
+
+
+def check_shares(report: WindowReport, truth: np.ndarray) -> None:
+    for estimate, true in zip(report.estimates, truth, strict=True):
+        assert abs(estimate.frequency - true) < 5 * estimate.std_error
+        assert estimate.ci_low < estimate.frequency < estimate.ci_high
+    assert sum(estimate.consistent for estimate in report.estimates) == pytest.approx(1)
+
+
+# --- windows --------------------------------------------------------------------------------------------
+def test_window_outside_the_study_is_refused() -> None:
+    study = factory.create()
+    assert selectors.window_from_dates(study, date(2024, 5, 31), date(2024, 6, 2)) == Window(2, 4)
+    for days in (("2024-05-29", "2024-05-30"), ("2024-06-02", "2024-06-03"), ("2024-06-01", "2024-05-31")):
+        with pytest.raises(WindowError, match=f"2024-05-30 to 2024-06-02.*got {' to '.join(days)}"):
+            selectors.window_from_dates(study, *map(date.fromisoformat, days))
+
+
+@pytest.mark.database
+def test_visitors_of_every_window_are_exact() -> None:
+    study, people, _ = made(days=3)
+    windows = [(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)]
+    assert selectors.windows_of(study) == [Window(*days) for days in windows]
+    unions = selectors.visitor_unions(study)
+    for days in windows:
+        truth = np.count_nonzero(people.present(*days))
+        assert unions[days] == report_of(study, "gender", *days).n_visitors == truth
+
+
+def test_report_without_answers_has_zeros_and_a_report_names_its_plan() -> None:
+    report = report_of(factory.create(), "gender", 1, 4)
+    assert (report.n_visitors, report.n_reports) == (0, 0)
+    zeros = [selectors.Estimate(category=category, reports=0) for category in ("F", "M", "NR")]
+    assert list(report.estimates) == zeros
+    study = factory.create(slug="shared", mechanism="spl-grr", unit="attribute", epsilon="3")
+    report = report_of(study, "age", 1, 1)
+    plan = (report.plan_version, report.mechanism, report.unit, report.epsilon)
+    assert plan == (1, "spl-grr", "attribute", 1.0)  # 3 shared by three indicators
+    assert report.first_date == report.last_date == date(2024, 5, 30)
+
+
+def test_union_of_a_daily_indicator_is_the_value_of_the_first_day_there() -> None:
+    study = factory.create(factory.STAY, epsilon="8")
+    people = factory.crowd(study, n=8000)
+    # Only the first day is long: a union is then far from the mean of its days.
+    first_days = np.array([(int(b) & -int(b)).bit_length() - 1 for b in people.bitmaps])
+    values = np.zeros((people.bitmaps.size, study.days), np.int32)
+    values[np.arange(first_days.size), first_days] = 1
+    factory.publish(study, replace(people, daily={"stay": values}))
+    whole = report_of(study, "stay", 1, 4).estimates[1]
+    assert abs(whole.frequency - 1) < 5 * whole.std_error + 1e-3
+    last = report_of(study, "stay", 4, 4).estimates[1]
+    truth = np.count_nonzero(first_days == 3) / np.count_nonzero(people.present(4, 4))
+    assert abs(last.frequency - truth) < 5 * last.std_error
+
+
+def test_unions_of_an_indicator_of_some_days_are_left_out_unless_asked_for_by_name() -> None:
+    study, people, _ = made(factory.GENDER, factory.HALF_STAY)
+    stay = of(study, "stay")
+    assert selectors.windows_of_indicator(stay) == [Window(day, day) for day in range(1, 5)]
+    for language, words in (("en", "2 of 4 days, got days 1 to 2"), ("fr", "doit être un seul jour")):
+        with translation.override(language), pytest.raises(UnionNotAvailableError, match=words):
+            selectors.window_report(stay, Window(1, 2))
+    left_out = selectors.study_reports(list(study.indicators.all()), Window(1, 2))
+    assert [report.indicator.slug for report in left_out] == ["gender"]
+    assert [record["indicator"] for record in json.loads(export("fair-2024"))].count("stay") == 4
+    window = ("--from", "2024-05-30", "--to", "2024-05-31")
+    assert [record["indicator"] for record in json.loads(export("fair-2024", *window))] == ["gender"]
+    with pytest.raises(CommandError, match="window of stay must be a single day"):
+        export("fair-2024", "--indicator", "stay", *window)
+    there = people.daily["stay"][people.present(2, 2), 1]
+    check_shares(report_of(study, "stay", 2, 2), np.bincount(there, minlength=2) / there.size)
+    every_day = factory.create(replace(factory.HALF_STAY, max_values=4), slug="every-day")
+    assert studies_queries.has_unions(of(every_day, "stay"))
+
+
+# --- numbers --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_estimates_lie_within_their_errors_of_the_truth(mechanism) -> None:
+    study, people, _ = made(mechanism=mechanism, epsilon="4")
+    for window in selectors.windows_of(study):
+        present = people.present(window.first_day, window.last_day)
+        for slug in ("gender", "region"):
+            report = selectors.window_report(of(study, slug), window)
+            true = np.bincount(people.static[slug][present], minlength=len(report.estimates))
+            assert report.n_visitors == np.count_nonzero(present)
+            check_shares(report, true / np.count_nonzero(present))
+    first = np.array([next(day for day in range(4) if int(b) >> day & 1) for b in people.bitmaps])
+    values = people.daily["stay"][np.arange(first.size), first]
+    check_shares(report_of(study, "stay", 1, 4), np.bincount(values, minlength=2) / first.size)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_numbers_are_those_of_the_library_for_the_same_counts(mechanism) -> None:
+    study, _, delta = made(mechanism=mechanism, market_share=Decimal("0.4"))
+    spec = ldp.PlanSpec.from_json(study.plans.get().spec)
+    reports = selectors.study_reports(list(study.indicators.all()), Window(2, 3))
+    for index, report in enumerate(reports):
+        counts, n_reports, n_visitors = (
+            ldp.union(tally, first_day=2, last_day=3)
+            for tally in (delta.counts[index], delta.n_reports[index], delta.visitors)
+        )
+        sizes = {"n_reports": int(n_reports), "n_population": int(n_visitors)}
+        expected = ldp.pure_frequencies(counts, **sizes, channel=spec.channel(index))
+        assert (report.n_reports, report.n_visitors) == (n_reports, n_visitors)
+        assert [estimate.reports for estimate in report.estimates] == counts.tolist()
+        for name in ("frequency", "std_error", "ci_low", "ci_high"):
+            values = getattr(expected, name)
+            assert [getattr(estimate, name) for estimate in report.estimates] == values.tolist()
+            scaled = {"frequency": "visitors", "ci_low": "visitors_ci_low", "ci_high": "visitors_ci_high"}
+            if name in scaled:
+                found = [getattr(estimate, scaled[name]) for estimate in report.estimates]
+                assert found == pytest.approx(values * n_visitors / 0.4)
+    # Everyone reports as the plan says.
+    n_reports = [report.n_reports for report in reports]
+    if mechanism.startswith("smp"):
+        assert sum(n_reports) == reports[0].n_visitors
+    else:
+        assert set(n_reports) == {reports[0].n_visitors}
+    for report in reports:
+        adds_up = sum(estimate.reports for estimate in report.estimates) == report.n_reports
+        assert adds_up == (not report.is_unary)
+        assert report.has_fakes == mechanism.startswith("rsfd")
+    unary = {"grr": [False] * 3, "oue": [True] * 3, "ouez": [True] * 3, "adp": [False, True, False]}
+    assert [report.is_unary for report in reports] == unary[mechanism.partition("-")[2]]
+
+
+def test_old_plans_are_read_as_they_were_stored_and_the_newest_is_used() -> None:
+    study = factory.published(factory.GENDER)
+    old = Plan.objects.get(study=study)
+    spec = ldp.PlanSpec.from_json(old.spec)
+    assert "epsilon" not in old.spec  # of the unit
+    assert (spec.epsilon, report_of(study, "gender", 1, 1).epsilon) == (None, 1.0)
+    Plan.objects.filter(pk=old.pk).update(superseded_at=timezone.now())
+    newer = replace(spec, version=2)
+    asked = {"mechanism": "smp-grr", "unit": "profile", "epsilon": 1}
+    new = Plan.objects.create(study=study, version=2, **asked, spec=newer.to_json(), spec_hash="x")
+    zero = ldp.Delta.zero(newer)
+    tallies = {"counts": zero.counts[0].tobytes(), "n_reports": zero.n_reports[0].tobytes()}
+    Tally.objects.create(plan=new, indicator=of(study, "gender"), **tallies)
+    assert studies_queries.current_plan(study) == new
+    report = report_of(study, "gender", 1, 1)
+    assert (report.plan_version, report.n_reports) == (2, 0)
+
+
+def test_summaries_are_newest_first_and_all_reports_take_three_queries(django_assert_num_queries) -> None:
+    factory.published(slug="old", first_day=date(2020, 1, 1), n=100)
+    factory.create(slug="new", first_day=date(2021, 1, 1))
+    summaries = selectors.study_summaries(Study.objects.all())
+    found = [(each.study.slug, each.n_visitors, each.n_indicators) for each in summaries]
+    assert found == [("new", 0, 3), ("old", 100, 3)]
+    fresh = Study.objects.get(pk=factory.published(n=50).pk)
+    with django_assert_num_queries(3):  # indicators; tallies with plans and visitors; notes
+        reports = selectors.study_reports(list(fresh.indicators.all()), None)
+    assert len(reports) == 30
+
+
+# --- pages ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_pages_say_what_a_report_is(reader, mechanism) -> None:
+    made(mechanism=mechanism)
+    text = text_of(page(reader, "indicator", "region"))
+    is_unary = mechanism in {"smp-oue", "rsfd-ouez", "smp-adp", "rsfd-adp"}
+    has_fakes = mechanism.startswith("rsfd")
+    for words, is_said in (
+        ("Supporting reports", is_unary),
+        ("It supports any number of categories", is_unary),
+        ("mark the true category", is_unary),
+        ("or one that is made up to hide which is the answer", has_fakes),
+        ("of 100 reports on this one, about 33 are answers", has_fakes),
+        ("(unit: profile)", True),
+    ):
+        assert (words in text) == is_said, words
+    plan = Study.objects.get().plans.get()
+    text = text_of(page(reader, "study"))
+    assert f"version 1, {mechanism}" in text
+    assert studies_texts.plan_words(ldp.PlanSpec.from_json(plan.spec)) in text
+    days = text_of(page(reader, "days", "region"))
+    assert ("of 100 reports on this one, about 33 are answers" in days) == has_fakes
+
+
+def test_attribute_promise_of_fake_data_is_said_with_all_its_numbers(reader) -> None:
+    """Two indicators at epsilon 1: answers and profiles have ln(2 e - 1) = 1.4898."""
+    factory.published(factory.GENDER, REGION, mechanism="rsfd-ouez", unit="attribute")
+    channel = ldp.PlanSpec.from_json(Study.objects.get().plans.get().spec).answer_channel(0)
+    answers = ldp.hidden_epsilon("ouez", epsilon=Fraction(1), unit="attribute", domain_sizes=[3, 18])
+    records = json.loads(printed("export_report", "fair-2024"))
+    assert {record["epsilon"] for record in records} == {float(answers)}  # in files it is that of an answer
+    assert float(answers) == pytest.approx(np.log(2 * np.e - 1))
+    said = {
+        "indicator": (
+            "each value of a person is protected with epsilon 1 (unit: attribute",
+            "all values of a person together: 1.4899)",
+            "a guess about that person by a factor of at most 4.44",
+            "this value alone, by somebody who knows all others: by a factor of at most 2.72",
+            "about 50 mark the true category, and about 18 any one other",
+        ),
+        "statement": (
+            "Each single value of a person (the unit: attribute) is protected with epsilon 1.",
+            "Epsilon, certified per profile 1.4899",
+            "Epsilon, certified per attribute 1 ",
+            "All values of a person together lose the epsilon per profile",
+            "Odds change by at most, if all other values are known",
+            str(channel.threshold_p),
+            str(channel.threshold_q),
+        ),
+    }
+    for name, texts in said.items():
+        text = text_of(page(reader, name, *(["gender"] if name == "indicator" else [])))
+        assert [words for words in texts if words not in text] == []
+
+
+REPORT_KEYS = [
+    "study", "indicator", "first_day", "last_day", "plan_version", "mechanism", "epsilon", "unit",
+    "n_visitors", "n_reports", "estimates", "status", "ci_level", "timezone", "software_version",
+]  # fmt: skip
+ESTIMATE_KEYS = [
+    "category", "reports", "frequency", "std_error", "ci_low", "ci_high", "consistent", "visitors",
+    "visitors_ci_low", "visitors_ci_high", "status",
+]  # fmt: skip
+
+
+def test_json_and_csv_have_the_agreed_names_in_plan_order(fair) -> None:
+    records = json.loads(export("fair-2024"))
+    assert [list(record) for record in records] == [REPORT_KEYS] * 30
+    assert [record["indicator"] for record in records] == ["gender"] * 10 + ["age"] * 10 + ["stay"] * 10
+    days = [(record["first_day"], record["last_day"]) for record in records[:10]]
+    assert (days, days[0]) == (sorted(days), ("2024-05-30", "2024-05-30"))
+    assert all(list(each) == ESTIMATE_KEYS for record in records for each in record["estimates"])
+    assert [estimate["category"] for estimate in records[10]["estimates"]] == ["<18", "18-24", "25 & older"]
+    header = export("fair-2024", "--format", "csv").split()[0]
+    assert header.split(",") == REPORT_KEYS[:10] + ESTIMATE_KEYS + REPORT_KEYS[12:]
+
+
+def test_values_are_those_of_the_selectors(fair) -> None:
+    asked = ("--indicator", "age", "--from", "2024-05-31", "--to", "2024-06-01")
+    (record,) = json.loads(export("fair-2024", *asked))
+    report = selectors.window_report(fair.indicators.get(slug="age"), Window(2, 3))
+    estimates = [{name: getattr(each, name) for name in ESTIMATE_KEYS} for each in report.estimates]
+    plan = {"plan_version": 1, "mechanism": "smp-grr", "epsilon": 1.0, "unit": "profile"}
+    window = {"study": "fair-2024", "indicator": "age", "first_day": "2024-05-31", "last_day": "2024-06-01"}
+    told = {"n_visitors": report.n_visitors, "n_reports": report.n_reports, "status": "ok", "ci_level": 0.95}
+    told |= {"timezone": "Europe/Paris", "software_version": software()["version"]}
+    assert record == window | plan | told | {"estimates": estimates}
+
+
+def test_errors_name_what_is_wrong(fair) -> None:
+    for args, message in (
+        (["nope"], r"STUDY must be the slug of a study \(fair-2024\), got nope"),
+        (["fair-2024", "--indicator", "nope"], "--indicator must be one of gender, age, stay, got nope"),
+        (["fair-2024", "--from", "2024-05-30"], "--from and --to must be given together"),
+        (["fair-2024", "--from", "x", "--to", "2024-05-30"], "--from must be a date such as .*, got x"),
+        (["fair-2024", "--from", "2024-05-30", "--to", "2024-06-03"], "window must lie within 2024-05-30 to"),
+        (["fair-2024", "--format", "xml"], "invalid choice"),
+    ):
+        with pytest.raises(CommandError, match=message):
+            export(*args)
+
+
+def test_words_pages_and_pdf_name_the_scaled_number_and_the_totals_that_are_not(reader) -> None:
+    fifth = factory.published(market_share=Decimal("0.8"))  # four fifths of those who were there
+    report, whole = (report_of(each, "gender", 1, 4) for each in (fifth, factory.published(slug="whole")))
+    seen = report.n_visitors
+    assert report.scale == pytest.approx(seen / 0.8)
+    assert sum(estimate.visitors for estimate in report.estimates) == pytest.approx(report.scale)
+    counted = f"{wording.number(seen)} seen by the network, market share {wording.percent(0.8)}"
+    start = f"Of an estimated {wording.number(seen / 0.8)} visitors ({counted}), an estimated "
+    assert estimates_texts.report_summary(report).startswith(start)
+    start = f"Of {wording.number(whole.n_visitors)} visitors, an estimated "
+    assert estimates_texts.report_summary(whole).startswith(start)
+    assert studies_texts.visitors_title(whole.study) == "Visitors (exact)"
+    for name, word in {"indicator": "Visitors", "days": "Visitors", "movement": "All visitors"}.items():
+        words, text = f"{word} (exact, not scaled)", text_of(page(reader, name, "gender"))
+        assert (words in text, "Visitors (exact)" in text) == (True, False)
+    assert text_of(page(reader, "study")).count("seen by the network, not scaled") == 1
+    assert "Visitors, all days (exact, not scaled)" in text_of(page(reader, "studies"))
+    gender = fifth.indicators.get(slug="gender")
+    for selection in (select_window(gender, Window(1, 4)), select_days(gender)):
+        book = pypdf.PdfReader(io.BytesIO(render_file(selection, ending="pdf")))
+        text = " ".join(" ".join(page.extract_text() for page in book.pages).split())
+        assert ("seen by the network" in text, "Visitors (exact)" in text) == (True, False)
+        assert "Visitors (exact, not scaled)" in text

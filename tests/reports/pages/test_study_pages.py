@@ -1,0 +1,485 @@
+"""The first page, the list of studies, the page of one, of an indicator in a window and by day; costs."""
+
+import re
+from datetime import date
+from decimal import Decimal
+from unittest.mock import Mock
+
+import pytest
+from django.http import QueryDict
+from django.template.defaultfilters import floatformat
+from django.template.loader import render_to_string
+from django.test import Client
+from django.urls import reverse
+
+from reports.base import formats as wording
+from reports.estimates import charts
+from reports.estimates import queries as selectors
+from reports.estimates import texts as estimates_texts
+from reports.estimates.models import DayNote
+from reports.estimates.notes import note_day
+from reports.estimates.options import CHOICES, ReportOptions, ordered, shown_value
+from reports.estimates.picker import build_picker
+from reports.estimates.queries import Window, WindowReport
+from reports.pages import days
+from reports.studies.models import Study
+from reports.templatetags.wording import share_cell, total_cell
+from tests.reports import report_factory as factory
+from tests.reports.page_texts import Markup, data_of, get, page, text_of
+
+pytestmark = pytest.mark.django_db
+NOWHERE = "No study is open to you yet"
+WINDOW = {"from": "2024-05-31", "to": "2024-06-01"}
+CHOSEN = {"view": "table", "order": "sorted", "measure": "visitors", "values": "consistent"}
+
+
+# --- the first page -------------------------------------------------------------------------------------
+def home_of(client: Client, user) -> str:
+    client.force_login(user)
+    return client.get(reverse("home")).content.decode()
+
+
+def test_everybody_is_sent_to_their_own_pages(request, client) -> None:
+    addresses = {name: reverse(f"{name}:studies") for name in ("reports", "operator", "administrator")}
+    for role, expected in (
+        ("analyst", {"reports"}),
+        ("operator", {"operator"}),
+        ("administrator", {"reports", "administrator"}),
+        ("stranger", set()),
+    ):
+        html = home_of(client, request.getfixturevalue(role))
+        assert {name for name, address in addresses.items() if f'href="{address}"' in html} == expected
+        assert ("ask the administrator" in html) == (role == "stranger")
+        assert (NOWHERE in html) == (role == "analyst")
+        assert (reverse("administrator:create") in html) == (role == "administrator")
+    factory.create()
+    assert "The fair" not in home_of(client, request.getfixturevalue("operator"))
+
+
+def test_anonymous_signs_in_and_comes_back(client, analyst, password) -> None:
+    wanted = reverse("reports:studies")
+    form = client.get(wanted, follow=True)
+    assert "Sign in" in form.content.decode()
+    wrong = client.post(reverse("login"), {"username": analyst.username, "password": "wrong"})
+    assert 'role="alert"' in wrong.content.decode()
+    given = {"username": analyst.username, "password": password, "next": wanted}
+    assert client.post(form.redirect_chain[-1][0], given)["Location"] == wanted
+
+
+def test_lost_pages_forged_forms_and_faults_are_explained(reader) -> None:
+    forged = Client(enforce_csrf_checks=True).post(reverse("login"), {"username": "x", "password": "y"})
+    lost = (reader.get("/nothing-here/"), 404, "Page not found")
+    for answer, status, words in (lost, (forged, 403, "load the page again")):
+        assert (answer.status_code, words in answer.content.decode()) == (status, True)
+    assert "Something went wrong" in render_to_string("500.html")  # needs no request
+
+
+def test_home_shows_state_coverage_and_next_step(client, analyst) -> None:
+    factory.published(slug="done-2024", name="Done")
+    factory.published(slug="part-2024", name="Part", gap=2)
+    factory.create(slug="new-2024", name="New")
+    html = home_of(client, analyst)
+    states = ("All days are published", "extract of Fri 31 May 2024 is missing")
+    for text in ("4 of 4", "3 of 4", "0 of 4", *states):
+        assert html.count(text) == 1, text
+    assert ("an operator uploads the extract of the first day" in html, "demo" in html) == (True, False)
+
+
+# --- studies --------------------------------------------------------------------------------------------
+def test_list_tells_studies_with_data_from_those_without(reader, fair) -> None:
+    factory.create(slug="soon-2025", name="Soon")
+    text = page(reader, "studies")
+    for words in (wording.number(4000), "4 of 4", "0 of 4", "All days are published."):
+        assert words in text
+    assert text.count("no data yet") == 1
+
+
+def test_study_page_says_who_counts_how_answers_are_protected_and_its_key_figures(reader, fair) -> None:
+    text = page(reader, "study")
+    visitors = selectors.visitor_unions(fair)
+    daily = [int(visitors[day, day]) for day in range(1, 5)]
+    for words in (
+        "at least 60 minutes",
+        "06:00 to 23:59, local time (Europe/Paris)",
+        "Every cell of the extract",
+        "one of the 3 indicators",
+        f"<dd>{wording.number(int(visitors[1, 4]))}</dd>",
+        f"{wording.number(max(daily))} visitors",
+        f"<dd>{floatformat(sum(daily) / int(visitors[1, 4]), 2)}</dd>",
+        "These numbers are exact",
+        *(reverse("reports:indicator", args=["fair-2024", each.slug]) for each in fair.indicators.all()),
+    ):
+        assert words in text
+
+
+def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader, client, administrator):
+    study = factory.published(gap=3)
+    note_day(study, day=date(2024, 6, 2), kind=DayNote.Kind.EVENT, text="Fireworks", by="adam")
+    text = page(reader, "study")
+    calendar = text.split('class="month"')[1].split("</table>")[0]
+    found = {word: calendar.count(f">{word}<") for word in ("published", "not collected", "event")}
+    assert found == {"published": 3, "not collected": 1, "event": 1}
+    for day in ("2024-05-30", "2024-06-01"):
+        assert f"?from={day}&amp;to={day}" in calendar
+    assert ("3 of 4 days are published. Next: Sat 1 Jun 2024." in text, "Fireworks" in text) == (True, True)
+    notes = reverse("reports:notes", args=["fair-2024"])
+    assert notes not in page(reader, "study")
+    client.force_login(administrator)
+    assert notes in page(client, "study")
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "queries"),
+    [
+        # each: session, user, groups, grants
+        ("home", (), 4 + 3),  # studies, notes, kept views
+        ("reports:studies", (), 4 + 2 + 1),  # studies, notes; kept views
+        ("reports:study", ("fair-2024",), 4 + 6),  # study, plan, visitors, notes, area, indicators
+        # study, indicators, visitors, zones, tally, notes
+        ("reports:indicator", ("fair-2024", "gender"), 4 + 6),
+        ("reports:days", ("fair-2024", "gender"), 4 + 4),  # study, indicators, tally, notes
+        # study, plan, indicators (3), area, typed epsilons, versions; studies, plans, deleted of the people
+        ("reports:statement", ("fair-2024",), 4 + 12),
+    ],
+)
+def test_number_of_queries_does_not_grow(reader, fair, name, args, queries, django_assert_num_queries):
+    big = [factory.GENDER, factory.AGE, factory.MANY, factory.STAY]
+    factory.published(*big, slug="other-2024", days=14, n=100)
+    for slug in ("fair-2024", "other-2024"):
+        with django_assert_num_queries(queries):
+            assert reader.get(reverse(name, args=[slug, *args[1:]] if args else [])).status_code == 200
+
+
+# --- all days of an indicator ---------------------------------------------------------------------------
+def test_days_page_has_each_estimate_and_its_cells_are_escaped(reader, fair) -> None:
+    text = page(reader, "days", "stay")
+    singles = selectors.single_days_of(fair)
+    for report in selectors.indicator_reports(fair.indicators.get(slug="stay"), singles):
+        for estimate in report.estimates:
+            assert f"{wording.percent(estimate.frequency)}<br>" in text
+            assert estimates_texts.share_range(estimate) in text
+        assert f"?from={report.first_date}&amp;to={report.last_date}" in text
+        assert f">{wording.number(report.n_reports)}</td>" in text
+    estimate = selectors.window_report(fair.indicators.get(slug="age"), Window(1, 1)).estimates[0]
+    interval = f'<span class="muted small">{estimates_texts.share_range(estimate)}</span>'
+    assert share_cell(estimate) == f"{wording.percent(estimate.frequency)}<br>{interval}"
+    assert "&lt;</span>suppressed" in total_cell(None, "suppressed")
+    assert total_cell(0, "ok") == "0"
+
+
+def test_reader_chooses_the_lines(reader) -> None:
+    factory.published(factory.MANY)
+
+    def names(query: str) -> list[str]:
+        html = reader.get(reverse("reports:days", args=["fair-2024", "region"]) + query).content.decode()
+        return [trace["name"] for trace in data_of(html)["data"] if "name" in trace]
+
+    assert names("?category=11&category=2") == ["Region C", "Region L"]
+    assert len(names("")) < charts.MAX_LINES
+    assert len(names("?" + "&".join(f"category={code}" for code in range(12)))) == charts.MAX_LINES
+    # nonsense is as good as no choice
+    assert names("?category=12&category=x&category=-1&category=²") == names("")
+
+
+def test_cumulated_days_are_the_unions_from_the_first_day(reader, fair) -> None:
+    note_day(fair, day=date(2024, 6, 1), kind=DayNote.Kind.EVENT, text="Fireworks & music", by="adam")
+    text = page(reader, "days", "age", show="cumulative")
+    unions = [Window(1, day) for day in range(1, 5)]
+    reports = selectors.indicator_reports(fair.indicators.get(slug="age"), unions)
+    line = data_of(text)["data"][1]
+    assert line["x"] == [1, 2, 3, 4]
+    assert line["y"] == pytest.approx([100 * r.estimates[0].frequency for r in reports], abs=1e-3)
+    for report in reports:
+        assert f">{wording.number(report.n_visitors)}</td>" in text
+        assert f"?from=2024-05-30&amp;to={report.last_date}" in text
+    for shown in (text, page(reader, "days", "age")):
+        assert shown.count("Fireworks &amp; music") == 1  # notes stand above the chart
+
+
+def test_small_charts_have_one_scale_and_all_categories(reader) -> None:
+    factory.published(factory.MANY)
+    text = page(reader, "days", "region", form="multiples")
+    names = re.findall(r'<script id="(figure[^"]*)"', text)
+    assert names == [f"figure-{code}" for code in range(12)]
+    found = [data_of(text, name) for name in names]
+    ((low, high),) = {tuple(figure["layout"]["yaxis"]["range"]) for figure in found}
+    ends = [y for figure in found for trace in figure["data"] for y in trace["y"] if y is not None]
+    assert low <= min(ends) and max(ends) <= high
+    assert (text.count('role="img"'), Markup(text).refused) == (12, [])
+
+
+def test_visitors_are_drawn_and_tabled_and_links_keep_options_and_categories(reader, fair) -> None:
+    text = page(reader, "days", "age", measure="visitors")
+    reports = selectors.indicator_reports(fair.indicators.get(slug="age"), selectors.single_days_of(fair))
+    line = data_of(text)["data"][1]
+    assert line["y"] == pytest.approx([report.estimates[0].visitors for report in reports], abs=0.06)
+    for report in reports:
+        assert estimates_texts.visitors_range(report.estimates[0]) in text
+    chosen = {"category": "2", "show": "cumulative", "measure": "visitors"}
+    links = Markup(page(reader, "days", "age", **chosen)).links
+    assert "?category=2&show=cumulative&form=multiples&measure=visitors" in links
+    other = reverse("reports:days", args=["fair-2024", "gender"])
+    assert f"{other}?show=cumulative&measure=visitors" in links
+
+
+def test_a_large_table_comes_in_parts_that_keep_what_was_asked_for(reader, monkeypatch) -> None:
+    monkeypatch.setattr(days, "CELLS_SHOWN", 4 * 10)  # ten categories of four days
+    factory.published(factory.MANY)
+    asked = {"category": "2", "measure": "visitors"}
+    first = page(reader, "days", "region", **asked)
+    assert "The same numbers, categories 1 to 10 of 12" in first
+    assert first.count('<th scope="row">Region') == 10
+    assert "?category=2&measure=visitors&page=2#numbers-title" in Markup(first).links
+    last = page(reader, "days", "region", **asked, page="2")
+    assert "categories 11 to 12 of 12" in last
+    assert "?category=2&measure=visitors&page=1#numbers-title" in Markup(last).links
+    assert page(reader, "days", "region", page="nonsense").count('<th scope="row">Region') == 10
+
+
+def test_work_does_not_grow_with_the_categories(monkeypatch) -> None:
+    """62 days cost as many calls of numpy's reductions for 100 categories as for three."""
+    wide = factory.indicator("place", *(f"Place {n}" for n in range(100)))
+    study = factory.published(factory.GENDER, wide, days=62, n=200)
+    for name in ("union", "pure_frequencies"):
+        monkeypatch.setattr(selectors, name, Mock(wraps=getattr(selectors, name)))
+    seen = []
+    for slug in ("gender", "place"):
+        singles = selectors.single_days_of(study)
+        reports = selectors.indicator_reports(study.indicators.get(slug=slug), singles)
+        charts.days_figure(reports, shown=charts.largest_categories(reports))
+        assert len(reports) == 62
+        seen.append((selectors.union.call_count, selectors.pure_frequencies.call_count))
+    (unions, estimates), both = seen
+    assert both == (2 * unions, 2 * estimates)
+    assert 0 < estimates <= 62
+    assert unions <= 3 * 62
+
+
+def test_totals_of_a_day_without_data_are_blanks_and_every_cell_names_its_day(reader) -> None:
+    factory.published(gap=3)
+    html = page(reader, "days", "age")
+    cells = re.findall(r'<td class="number" data-head="([^"]+)">(.*?)</td>', html, re.DOTALL)
+    assert [head for head, _ in cells] == ["30 May", "31 May", "1 Jun", "2 Jun"] * 5  # 3 categories, 2 totals
+    assert all(("not collected" in cell) == (head == "1 Jun") for head, cell in cells)
+    assert 'data-head="to 2 Jun"' in page(reader, "days", "age", show="cumulative")
+
+
+# --- an indicator in a window ---------------------------------------------------------------------------
+def report_of(study: Study, slug: str, *window: int) -> WindowReport:
+    return selectors.window_report(study.indicators.get(slug=slug), Window(*window))
+
+
+def test_table_chart_and_totals_show_the_estimates(reader, fair) -> None:
+    html = page(reader, "indicator", "age", **WINDOW)
+    report = report_of(fair, "age", 2, 3)
+    text = text_of(html)
+    assert f'id="n-visitors">{wording.number(report.n_visitors)}<' in html
+    assert f'id="n-reports">{wording.number(report.n_reports)}<' in html
+    assert "Fri 31 May 2024 to Sat 1 Jun 2024 (2 days)" in text
+    for estimate in report.estimates:
+        share = f"{wording.percent(estimate.frequency)} {estimates_texts.share_range(estimate)}"
+        assert (
+            f"{share} {wording.number(estimate.visitors)} {estimates_texts.visitors_range(estimate)} " in text
+        )
+    shares = data_of(html)["data"][0]["x"]
+    assert shares == pytest.approx([100 * estimate.frequency for estimate in report.estimates], abs=1e-4)
+
+
+def test_window_is_the_whole_study_or_a_day_or_what_lies_between_and_others_are_refused(reader, fair) -> None:
+    for query, window in (
+        ({}, Window(1, 4)),
+        ({"from": "2024-06-01"}, Window(3, 3)),
+        ({"from": "2024-06-02", "to": "2024-05-31"}, Window(2, 4)),
+    ):
+        assert get(reader, "indicator", "gender", **query).context["report"].window == window
+    for day in ("2024-07-01", "tomorrow", "2024-02-30"):
+        answer = get(reader, "indicator", "gender", **{"from": day})
+        assert answer.status_code == 400
+        assert "These days are not in the study" in answer.content.decode()
+        assert 'class="triangle"' in answer.content.decode()
+
+
+def test_every_window_is_one_link_with_its_days_and_visitors(reader, fair) -> None:
+    links = Markup(page(reader, "indicator", "gender")).links
+    unions = selectors.visitor_unions(fair)
+    for window in selectors.windows_of(fair):
+        first, last = fair.date_of(window.first_day), fair.date_of(window.last_day)
+        link = links[f"?from={first}&to={last}"]
+        visitors = wording.number(unions[window.first_day, window.last_day])
+        assert link["title"] == f"{wording.window_title(first, last)}: {visitors} visitors"
+    assert page(reader, "indicator", "gender", **{"from": str(first), "to": str(last)})
+
+
+def test_each_page_of_an_indicator_leads_to_the_others(reader, fair) -> None:
+    names = ("indicator", "days", "compare", "movement")
+    addresses = {reverse(f"reports:{name}", args=["fair-2024", "age"]) for name in names}
+    for address in addresses:
+        row = reader.get(address).content.decode().split('<p class="row no-print">')[1].split("</p>")[0]
+        assert {link.split("?")[0] for link in re.findall(r'href="([^"]+)"', row)} == addresses - {address}
+
+
+def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
+    lasting = text_of(page(reader, "indicator", "gender"))
+    # a daily indicator of four days: 4 answers at epsilon 1
+    for words in (
+        "epsilon 1 for one answer",
+        "all values of a person in this study together are protected with epsilon 4 (unit: profile)",
+        "visitor totals are exact",
+        "Of 100 answers, about 58 are the true one",
+        "by a factor of at most 2.72",
+        "by a factor of at most 54.60",
+    ):
+        assert words in lasting
+    daily = text_of(page(reader, "indicator", "stay"))
+    day = text_of(page(reader, "indicator", "stay", **{"from": "2024-05-31"}))
+    for words in ("whether this daily value changed", "gives up to 4 answers, one a day"):
+        assert words in daily
+        assert words not in lasting
+    rule = "with the value of the first day there"
+    assert [rule in text for text in (daily, day, lasting)] == [True, False, False]
+
+
+def test_attribute_unit_and_voided_days_are_named(reader) -> None:
+    study = factory.create(unit="attribute", epsilon="0.5", market_share=Decimal("0.35"))
+    factory.publish(study, factory.crowd(study), voided_days=1)
+    text = text_of(page(reader, "indicator", "gender"))
+    assert "each value of a person is protected with epsilon 0.5 (unit: attribute" in text
+    assert "all values of a person together: 2.5)" in text  # 4 days and the voided one
+    assert "1 published day was undone" in text
+    assert "the operator's market share is 35.0" in text.replace("&#x27;", "'")
+
+
+@pytest.mark.parametrize(("n", "is_wide"), [(400, True), (40_000, False)])
+def test_imprecise_reports_say_so(reader, n, is_wide) -> None:
+    factory.published(n=n)
+    assert ("Imprecise:" in page(reader, "indicator", "gender")) is is_wide
+
+
+def test_no_data_no_visitors_and_no_answers_are_told_apart(reader) -> None:
+    def check(state: str, words: str, **query: str) -> None:
+        answer = get(reader, "indicator", "gender", **query)
+        assert (answer.context["state"], words in answer.content.decode()) == (state, True)
+
+    assert NOWHERE in page(reader, "studies")
+    study = factory.create()
+    text = page(reader, "study")
+    assert ("No data yet" in text, "plotly" in text) == (True, False)
+    assert "No data yet" in page(reader, "days", "stay")
+    check("no_data", "No data yet")
+    factory.publish(study, factory.absent_on(factory.unanswered(factory.crowd(study, n=200)), day=3))
+    check("no_answers", "There were 200 visitors")
+    check("empty_window", "No visitors in these days", **{"from": "2024-06-01"})
+
+
+def test_union_that_does_not_exist_is_explained_and_days_are_shown_instead(reader) -> None:
+    factory.published(factory.GENDER, factory.HALF_STAY)
+    text, day = page(reader, "days", "stay", show="cumulative"), "?from=2024-05-31&amp;to=2024-05-31"
+    for words in ("Days cannot be cumulated here", "on 2 of the 4 days only", day):
+        assert words in text
+    assert "Days cannot be cumulated here" not in page(reader, "days", "stay")
+    answer = get(reader, "indicator", "stay", **{"from": "2024-05-30", "to": "2024-05-31"})
+    assert answer.context["state"] == "union_not_available"
+    assert "on 2 of the 4 days only" in answer.content.decode()
+    assert answer.content.decode().count("<select") == 1
+    assert get(reader, "indicator", "stay").context["state"] == "report"  # without a choice: a day
+
+
+# --- options --------------------------------------------------------------------------------------------
+def read(text: str) -> ReportOptions:
+    return ReportOptions.from_query(QueryDict(text))
+
+
+def test_every_choice_survives_the_address_and_nonsense_is_the_default() -> None:
+    assert ReportOptions().query("from=a&to=b") == "from=a&to=b"
+    for name, values in CHOICES.items():
+        for value in values:
+            assert read(ReportOptions(**{name: value}).query("")) == ReportOptions(**{name: value})
+    for text in ("from=2024-05-30", "view=pie", "order=", "values=Unbiased", "measure=frequency%00"):
+        assert read(text) == ReportOptions()
+
+
+def test_sorted_is_largest_first_and_keeps_every_category() -> None:
+    report = report_of(factory.published(factory.MANY, epsilon="3"), "region", 1, 4)
+    for values, attribute in (("unbiased", "frequency"), ("consistent", "consistent")):
+        found = ordered(report, options=ReportOptions(order="sorted", values=values))
+        sizes = [getattr(estimate, attribute) for estimate in found]
+        assert sizes == sorted(sizes, reverse=True)
+        assert {estimate.category for estimate in found} == {e.category for e in report.estimates}
+    assert ordered(report, options=ReportOptions()) == report.estimates
+
+
+def test_shown_values_are_those_of_the_report() -> None:
+    report = report_of(factory.published(market_share=Decimal("0.5")), "gender", 1, 4)
+    of = report.estimates[0]
+    visitors = (of.visitors, of.consistent * report.n_visitors / 0.5, of.visitors_ci_low, of.visitors_ci_high)
+    shares = (of.frequency, of.consistent, of.ci_low, of.ci_high)
+    for measure, (*expected, low, high) in (("frequency", shares), ("visitors", visitors)):
+        for values, value in zip(("unbiased", "consistent"), expected, strict=True):
+            shown = shown_value(report, of, options=ReportOptions(measure=measure, values=values))
+            assert (shown.value, shown.low, shown.high) == (pytest.approx(value), low, high)
+
+
+def test_chart_shows_what_was_asked_for(reader, fair) -> None:
+    report = report_of(fair, "age", 1, 4)
+    figure = data_of(page(reader, "indicator", "age", measure="visitors", order="sorted"))
+    visitors = sorted((estimate.visitors for estimate in report.estimates), reverse=True)
+    assert figure["data"][0]["x"] == pytest.approx(visitors, abs=0.06)
+    assert figure["data"][1]["text"][0].strip() == wording.number(visitors[0])
+    bars = charts.report_figure(report, options=ReportOptions(values="consistent"))["data"][0]
+    assert sum(bars["x"]) == pytest.approx(100, abs=1e-3)
+    for place, estimate in enumerate(report.estimates):  # lines stay those of the unbiased estimates
+        high = bars["x"][place] + bars["error_x"]["array"][place]
+        assert high == pytest.approx(100 * estimate.ci_high, abs=1e-3)
+
+
+def test_view_shows_chart_or_table_or_both(reader, fair) -> None:
+    for view, has_chart, has_table in (("both", True, True), ("chart", True, False), ("table", False, True)):
+        html = page(reader, "indicator", "gender", view=view)
+        assert ('data-figure="figure"' in html, ">Reports</th>" in html) == (has_chart, has_table)
+        assert "largest category" in html  # the summary in words is always there
+
+
+def test_every_link_and_form_keeps_the_options(reader, fair) -> None:
+    html = page(reader, "indicator", "gender", **WINDOW, **CHOSEN)
+    tail = "&order=sorted&measure=visitors&values=consistent"
+    links = Markup(html).links
+    for window in selectors.windows_of(fair):
+        first, last = fair.date_of(window.first_day), fair.date_of(window.last_day)
+        assert f"?from={first}&to={last}&view=table{tail}" in links
+    other = reverse("reports:indicator", args=["fair-2024", "age"])
+    assert f"{other}?from=2024-05-31&to=2024-06-01&view=table{tail}" in links
+    assert f"?from=2024-05-31&to=2024-06-01{tail}" in links  # back to both views
+    for name, value in CHOSEN.items():
+        assert f'<input type="hidden" name="{name}" value="{value}">' in html
+    warning = "which have no error of their own"  # consistent values
+    assert warning in page(reader, "indicator", "gender", values="consistent")
+    assert warning not in page(reader, "indicator", "gender")
+
+
+# --- windows to choose ----------------------------------------------------------------------------------
+def test_long_studies_have_a_calendar_with_each_day_and_each_week(reader) -> None:
+    study = factory.published(days=15)  # from Thursday 30 May
+    visitors = selectors.visitor_unions(study)
+    picker = build_picker(study.indicators.get(slug="gender"), visitors=visitors, current=Window(2, 6))
+    assert picker.rows == ()
+    days = [day for week in picker.weeks for day in week.days if day is not None]
+    assert [day.window for day in days] == selectors.single_days_of(study)
+    assert [day.visitors for day in days] == [visitors[day, day] for day in range(1, 16)]
+    assert [week.whole.window for week in picker.weeks] == [Window(1, 4), Window(5, 11), Window(12, 15)]
+    assert [day.window.first_day for day in days if day.is_inside] == [2, 3, 4, 5, 6]
+    assert (picker.shorter.window, picker.longer.window) == (Window(2, 5), Window(2, 7))
+    html = page(reader, "indicator", "gender")
+    assert ('class="triangle"' in html, html.count("<option")) == (False, 30)
+
+
+def test_short_studies_have_a_triangle_and_days_without_unions_no_weeks_to_choose() -> None:
+    study = factory.create(days=14)
+    visitors = selectors.visitor_unions(study)
+    picker = build_picker(study.indicators.get(slug="gender"), visitors=visitors, current=None)
+    assert (len(picker.rows), picker.weeks) == (14, ())
+    assert sum(cell is not None for row in picker.rows for cell in row.cells) == 14 * 15 // 2
+    half = factory.create(factory.HALF_STAY, days=20, slug="half")
+    visitors = selectors.visitor_unions(half)
+    picker = build_picker(half.indicators.get(), visitors=visitors, current=Window(20, 20))
+    assert all(week.whole is None for week in picker.weeks if sum(map(bool, week.days)) > 1)
+    assert (picker.longer, picker.shorter, picker.earlier.window) == (None, None, Window(19, 19))
