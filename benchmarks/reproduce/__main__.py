@@ -66,13 +66,15 @@ def simulate(
 
 
 def write(found: Findings, *, folder: Path) -> None:
-    """Charts and text."""
+    """Charts, tables and text."""
     charts = folder / "reproduction"
     charts.mkdir(parents=True, exist_ok=True)
     figures.draw_gains(found.gain_runs, charts / "gains.svg")
     figures.draw_window_errors(found.window_runs, charts / "window-errors.svg")
     figures.draw_windows(found.window_runs, charts / "windows.svg")
     figures.draw_solutions(found.solution_runs, charts / "solutions.svg")
+    for name, text in document.files(found).items():
+        (charts / name).write_text(text, encoding="utf-8")
     (folder / "reproduction.md").write_text(document.render(found), encoding="utf-8")
     sys.stdout.write(f"wrote {folder / 'reproduction.md'}\n")
 

@@ -14,6 +14,7 @@ from benchmarks.reproduce.runs import Comparison
 from benchmarks.reproduce.variances import one_round, two_rounds
 
 WIDTH: Final = 110
+LOSS_EPSILONS: Final = ("0.5", "1", "2", "3")
 
 
 def render(found: Findings) -> str:
@@ -50,16 +51,15 @@ def head() -> str:
     """How to read it."""
     return f"""# Reproduction of published results
 
-Written by `make reproduce` from the code that runs (`ldp`), with fixed keys: the same bytes on every run.
-Do not edit it. Experiments are on MS-FIMU (sources: `mobility/demo/SOURCES.md`); every simulated
-report goes through the library's keyed mechanisms. A simulated number stands with its standard error over
-the runs. It *agrees* if chance explains the difference: at most three standard errors, with that of the
-published number taken from our runs, for as many runs as the paper has. Bars in charts are 95 %
-intervals of the mean.
+`make reproduce` writes this page and the files it links to from the library (`ldp`) with fixed keys: the
+same bytes on every run. Data: MS-FIMU (`mobility/demo/SOURCES.md`). Simulated numbers have their
+standard error over the runs; bars in charts are 95% intervals. A number *agrees* if it is within three
+standard errors of the published one, whose error is taken from our runs and the number of runs of the
+paper.
 
-The papers' numbers are those of {published.THESIS} ("the thesis") and of the notebooks that its author
-publishes for the same experiments ({published.NOTEBOOKS}). *Paper tuning* is what is published; *exact
-tuning* is what `ldp` uses: the most useful parameters that keep the stated epsilon exactly.
+Published numbers: {published.THESIS} ("the thesis"), and its author's notebooks
+({published.NOTEBOOKS}). *Paper tuning* is what is published; *exact tuning* is what `ldp` uses: the most
+useful parameters that keep the stated epsilon exactly.
 """
 
 
@@ -68,49 +68,39 @@ def variance_section() -> str:
     two, one = two_rounds(), one_round()
     return f"""## Tables 6.1 and 6.2: variances
 
-**Claim.** Table 6.1: approximate variance (at frequency 0) of two rounds, for {published.TABLE_USERS:,}
-users and ε₁ = alpha ε∞; of L-GRR for 2, 32 and 1024 values, and of the four L-UE protocols, for which the
-number of values does not matter. Table 6.2: the same of one round.
+**Claim.** Approximate variances (at frequency 0) for {published.TABLE_USERS:,} users. Table 6.1: two
+rounds with ε₁ = alpha ε∞, L-GRR for 2, 32 and 1024 values and four L-UE protocols. Table 6.2: one round.
 
-**Cited.** The {len(two)} cells of table 6.1 below are the digits that the author's notebook prints
-(papers/[4]); it rounds to six digits, and L-GRR 1024 then to five. (Two rows of the table in the text carry
-wrong labels: under alpha = 0.3 they should read (2.0, 0.60) and (4.0, 1.20).) The {len(one)} cells of table
-6.2 are those of the text.
-
-**Here.** Variances of the channels that `ldp` makes in paper tuning, from their integer probabilities:
+**Here.** Variances of the channels of `ldp` in paper tuning, from their integer probabilities:
 {sum(each.agrees for each in two)} of {len(two)} and {sum(each.agrees for each in one)} of {len(one)} cells
-round to the printed digits.
-
-{tables.printed_table(two, ("alpha", "ε∞"))}
-
-{tables.printed_table(one, ("ε",))}
+round to the printed digits ([table 6.1](reproduction/table-6-1.csv),
+[table 6.2](reproduction/table-6-2.csv)). The digits of table 6.1 are those of the notebook (papers/[4]): six,
+for L-GRR 1024 then five. In the text, two rows under alpha = 0.3 have wrong labels and should read
+(2.0, 0.60) and (4.0, 1.20).
 """
 
 
 def tuning_section(cells: Sequence[Cell]) -> str:
     """L-GRR for the domains of MS-FIMU, and what exact tuning changes."""
     changed = [cell for cell in cells if cell.paper_choice != cell.exact_choice]
-    return f"""## L-GRR with other numbers of values, and in exact tuning
+    return f"""## L-GRR in exact tuning
 
-**Computed only.** Other numbers of values are not printed. These are variances of L-GRR in paper tuning for
-some that occur in MS-FIMU. With k = 2, 32 and 1024, {sum(cell.agrees for cell in cells)} of {len(cells)}
-cells agree with the published formula (equations 6.5 and 6.7) to nine digits.
+With k = 2, 32 and 1024 values, {sum(cell.agrees for cell in cells)} of {len(cells)} cells agree with the
+published formula (equations 6.5 and 6.7) to nine digits. [Variances for other k](reproduction/l-grr.csv) of
+MS-FIMU are not published.
 
-{tables.variance_table(cells)}
-
-**Exact tuning.** The published second round is right for two values only; for more it reveals less than
-it may and pays for it. Variance in paper tuning over that in exact tuning, least and most over the 24
-cells of a k:
+The published second round is right for two values only; for more it reveals less than it may. Variance in
+paper tuning over exact tuning, over the 24 cells of a k:
 
 {tables.ratio_table(cells)}
 
-That changes the choice of ALLOMFREE in {len(changed)} cells:
+The choice of ALLOMFREE changes in {len(changed)} cells:
 
 {tables.changed_table(changed)}
 
-This gain is that of *one* report. With exact tuning and k > 2 several reports of one value can lose more
-than their number times ε₁ (never more than ε∞); with paper tuning they cannot. So `ldp` can also tune for
-the loss of several reports together (`horizon`): {_horizon_text(7)}; {_horizon_text(30)}.
+This is the gain of *one* report. With exact tuning and k > 2, several reports of one value can lose more
+than their number times ε₁ (never more than ε∞); with paper tuning they cannot. `ldp` can also tune for the
+loss of several reports (`horizon`): {_horizon_text(7)}; {_horizon_text(30)}.
 """
 
 
@@ -120,18 +110,17 @@ def gain_section(found: Findings) -> str:
     largest = max(comparison.published.std_error for comparison in comparisons)
     return f"""## Tables 6.3 and 6.4: gains of ALLOMFREE on MS-FIMU
 
-**Claim.** MSE of ALLOMFREE against that of L-SUE (Basic RAPPOR) and L-OUE, each user answering one of six
-attributes (Smp): gain in percent, mean over ε∞ = 0.5, 1, ..., 4, for ε₁ = 0.3 ε∞ and 0.6 ε∞; mean of
-{published.GAIN_RUNS} runs. The text does not say what the notebook does: negative estimates are set to 0
-and the rest is divided by its sum.
+**Claim.** Gain of ALLOMFREE in MSE over L-SUE (Basic RAPPOR) and L-OUE, with one of six attributes per
+user (Smp): mean over ε∞ = 0.5, 1, ..., 4 and {published.GAIN_RUNS} runs. Only the notebook says that
+negative estimates are set to 0 and the rest is divided by its sum.
 
-**Here.** The same with {found.n_gain_runs} runs of {everybody().pseudonyms.size:,} users per protocol and
-epsilon. The last column is the gain in exact variance, of unbiased estimates.
+**Here.** The same with {found.n_gain_runs} runs of {everybody().pseudonyms.size:,} users; in the last
+column, exact variances of unbiased estimates.
 
 {tables.gain_table(found, "ms-fimu")}
 
-{_agreement(comparisons)} By our runs the published means have standard errors of up to {largest:.1f}
-points. The gains would be larger without the clip, which helps the noisier protocol more.
+{_agreement(comparisons)} By our runs, the published means have standard errors of up to {largest:.1f}
+points. The clip helps the noisier protocol more, so gains would be larger without it.
 
 ![Gain by epsilon](reproduction/gains.svg)
 """
@@ -142,18 +131,16 @@ def nursery_section(found: Findings) -> str:
     people = nursery()
     return f"""## Tables 6.3 and 6.4: gains of ALLOMFREE on Nursery
 
-**Claim.** The same on Nursery. (The text counts eight attributes in one place and nine, with the class, in
-another.)
+**Claim.** The same on Nursery.
 
-**Here.** The data set is fully determined, so it is made and not loaded: each combination of its eight
-attributes once, {people.pseudonyms.size:,} rows, and as ninth attribute the class, by its counts
-({_counts()}). Which row has which class does not matter, since each estimate is about one attribute.
-{found.n_gain_runs} runs.
+**Here.** {found.n_gain_runs} runs on data made from their definition: each combination of eight attributes
+once, {people.pseudonyms.size:,} rows, and the class as ninth attribute by its counts ({_counts()}). Which
+row has which class does not matter, since each estimate is about one attribute.
 
 {tables.gain_table(found, "nursery")}
 
-{_agreement(found.gain_comparisons("nursery").values())} The numbers for Adult and Census are not
-reproduced: their shares are not in this repository.
+{_agreement(found.gain_comparisons("nursery").values())} Adult and Census are not reproduced: their shares
+are not in this repository.
 """
 
 
@@ -162,32 +149,26 @@ def window_section(found: Findings) -> str:
     won, total = found.windows_won()
     return f"""## Figures 5.4 and 5.5: Smp[GRR] and Spl[GRR] by day and union of days
 
-**Claim.** One attribute per user with all of ε (Smp) beats all six with ε / 6 each (Spl), on each of
-seven days and every union of consecutive days. The figures only draw it; the notebook prints, for one
-run, the mean over the 28 windows of the RMSE of all categories of the six attributes together, clipped as
-above.
+**Claim.** One attribute per user with all of ε (Smp) beats six with ε / 6 each (Spl) on each of seven
+days and every union of consecutive days. The notebook prints, for one run, the mean over 28 windows of the
+RMSE of all categories, clipped as above.
 
-**Here.** {found.n_window_runs} runs, in percentage points: {french_visitors().presence.size:,} French
-visitors of the demo's population, which has the marginals and daily totals of the data; how attributes and
-days go together is made up, so the true frequencies of a window are not quite those of the paper. The
-published number counts as one run of ours. (The notebook seeds its generator with the person's number;
-here bits are keyed.)
+**Here.** {found.n_window_runs} runs, in percentage points, of {french_visitors().presence.size:,} French
+visitors with the marginals and daily totals of the data. How attributes and days go together is made up,
+so true frequencies of a window differ somewhat. The published number counts as one run of ours.
 
 {tables.window_table(found)}
 
 {_agreement(found.window_comparisons().values())} Smp has the smaller error in {won} of {total} windows
-and epsilons. Unions need no further ε, since a report is used again and not drawn again.
+and epsilons. Unions need no further ε, since reports are reused.
 
 ![Mean error by epsilon](reproduction/window-errors.svg)
 
 ![Error by window, epsilon 1](reproduction/windows.svg)
 
-**At equal epsilon of a profile.** The thesis counts the answers of one day, but the visit duration is
-answered every day. Over the week a profile loses up to {_profile_loss("smp-grr")} ε under Smp (who is
-asked for the duration answers on seven days) and up to {_profile_loss("spl-grr")} ε under Spl (five
-answers once and one on seven days, ε / 6 each). In the last column the whole week has ε. What the thesis
-draws is therefore not a comparison at equal loss; at equal loss the lead of Smp is
-smaller{_profile_lead(found)}.
+**At equal epsilon of a profile.** The visit duration is answered every day, so over the week a profile
+loses up to {_profile_loss("smp-grr")} ε under Smp and up to {_profile_loss("spl-grr")} ε under Spl. In the
+last column the whole week has ε; the lead of Smp is then smaller{_profile_lead(found)}.
 """
 
 
@@ -198,22 +179,13 @@ def solution_section(found: Findings) -> str:
     return f"""## Figure 7.11: Spl, Smp and RS+FD by epsilon
 
 **Claim.** RS+FD (one attribute answered, fakes for the others) has nearly the same MSE as Smp or a
-smaller one, for ε = ln 2, ..., ln 7 on MS-FIMU. The sources at hand say it in words and draw it, without
-numbers, so nothing can be compared to the digit.
+smaller one, for ε = ln 2, ..., ln 7. It is drawn without numbers.
 
-**Here.** {found.n_solution_runs} runs, clipped as in the notebook; MSE in units of 0.0001. First as in
-the thesis, where the answers of RS+FD have ε' = ln(6(e^ε - 1) + 1):
-
-{tables.solution_table(found, amplified=True)}
-
-Then with the same loss of a profile, so that the answers of RS+FD have ε:
-
-{tables.solution_table(found, amplified=False)}
-
-With ε', RS+FD[ADP] has {min(thesis):.2f} to {max(thesis):.2f} times the MSE of Smp[ADP]: the claim
-**holds** at {useful} of {len(thesis)} epsilons, if nearly the same means at most {NEARLY} times. At the
-same epsilon of a profile it has {min(profile):.1f} to {max(profile):.1f} times: the claim holds at
-{honest} of {len(profile)}.
+**Here.** {found.n_solution_runs} runs, clipped ([all numbers](reproduction/figure-7-11.csv)). As in the
+thesis, where the answers of RS+FD have ε' = ln(6(e^ε - 1) + 1), RS+FD[ADP] has {min(thesis):.2f} to
+{max(thesis):.2f} times the MSE of Smp[ADP]: the claim **holds** at {useful} of {len(thesis)} epsilons, if
+nearly the same means at most {NEARLY} times. At the same loss of a profile it has {min(profile):.1f} to
+{max(profile):.1f} times: the claim holds at {honest} of {len(profile)}.
 
 ![MSE by epsilon](reproduction/solutions.svg)
 """
@@ -221,34 +193,28 @@ same epsilon of a profile it has {min(profile):.1f} to {max(profile):.1f} times:
 
 def loss_section() -> str:
     """What RS+FD reveals, and exact variances at equal loss."""
-    rows = [exact.solution_row(epsilon) for epsilon in ("0.5", "1", "2", "3")]
+    rows = [exact.solution_row(epsilon) for epsilon in LOSS_EPSILONS]
     amplified = float(rows[1].amplified)
     attribute = ", ".join(f"{row.attribute_adp / row.smp_adp:.2f}" for row in rows)
-    return f"""## RS+FD: what is lost, and variances at equal loss
+    return f"""## RS+FD: privacy loss, and variances at equal loss
 
-**Claim.** Algorithm 4 of the thesis gives the answer ε' = ln(d(e^ε - 1) + 1) and calls the whole ε-LDP,
-by amplification by sampling.
+**Claim.** Algorithm 4 gives the answer ε' = ln(d(e^ε - 1) + 1) and calls the whole ε-LDP, by amplification
+by sampling.
 
-**Here.** Exact losses of the channels of `ldp` for ε = 1, d = 6 (ε' = {amplified:.4f}) and the domains of
-MS-FIMU: of a whole profile, and of one attribute if the others stay.
+**Here.** Exact losses for ε = 1, d = 6 (ε' = {amplified:.4f}) and the domains of MS-FIMU, of a profile and
+of one attribute if the others stay:
 
 {tables.loss_table()}
 
-**Does not agree.** LDP is about any two inputs, and here an input is a profile. Reports that fit all of
-one profile and none of another do so whichever of them is the answer, so nothing is hidden: the loss is
-ε' with every variant. For one attribute it is ε with OUE-z; with GRR large domains lose more, with OUE-r
-all of more than two values.
+**Does not agree.** LDP is about any two inputs, and an input is a profile. Reports that fit all of one
+profile and none of another do so whichever is the answer, so the loss is ε' with every variant. For one
+attribute it is ε with OUE-z; more with GRR for large domains, and with OUE-r above two values.
 
-Mean over the attributes of n times the variance at frequency 0, in columns 3 to 8 at equal epsilon of a
-profile:
-
-{tables.loss_variance_table(rows)}
-
-With ε', RS+FD[ADP] seems to have {_ratios(rows[:2], amplified=True)} times the variance of Smp[ADP] for ε
-at most 1, and {_ratios(rows[2:], amplified=True)} times for ε of 2 and 3. At equal epsilon of a profile
-it has {_ratios(rows, amplified=False)} times the variance. It can only lose there: it is Smp with fakes
-added to the answer. If the promise is about one attribute only, RS+FD[ADP] has {attribute} times the
-variance of Smp[ADP], by epsilon: fakes help where ε is small.
+**Variances** at frequency 0 for ε = {", ".join(LOSS_EPSILONS)} ([all](reproduction/variances.csv)). With ε',
+RS+FD[ADP] seems to have {_ratios(rows[:2], amplified=True)} times the variance of Smp[ADP] for ε at most
+1, and {_ratios(rows[2:], amplified=True)} times above. At equal epsilon of a profile it has
+{_ratios(rows, amplified=False)} times: it is Smp with fakes added to the answer. If the promise is about
+one attribute only, it has {attribute} times: fakes help where ε is small.
 """
 
 
@@ -258,21 +224,19 @@ def recognition_section(found: Findings) -> str:
     n_runs = next(iter(found.recognition_runs.values())).size
     return f"""## RS+FD: which report is the answer
 
-**Question.** Nobody is told which of the six reports of a person is the answer. Section 12.2 of the thesis
-leaves open whether it can be inferred; nothing is printed.
+**Question.** Section 12.2 leaves open whether an attacker can infer which of a person's six reports is the
+answer.
 
-**Here.** The best attack: it knows the channel and the shares of each attribute, sees all reports of a
-person, and names the report that is likelier as an answer than as a fake by the largest factor. Of 100
-people, so many answers are named rightly: in {n_runs} runs of {everybody().pseudonyms.size:,} simulated
-people, and exactly (`ldp.privacy.attacker.answered_success`). By chance it would be {chance}. The last two
-columns are guesses of the answer and its true value (`answer_success`); without reports {with_value} of 100
-are right.
+**Here.** The best attack knows the channel and the shares of each attribute, and names the report that is
+likelier an answer than a fake by the largest factor. Correct guesses of 100, in {n_runs} runs of
+{everybody().pseudonyms.size:,} simulated people and exactly (`ldp.privacy.attacker`); chance is {chance}.
+The last two columns are guesses of the answer and its true value; without reports {with_value}.
 
 {tables.recognition_table(found)}
 
 **Often one can.** Fakes of OUE-z have fewer bits than answers, and fakes of GRR are as frequent for rare
-values as for others. With a permanent report more days show nothing more, as long as no value changes: a
-fake stays when the value changes, so a report that changes is the answer.
+values as for others. Permanent reports of more days reveal no more, as long as no value changes: a fake
+stays then, so a report that changes is the answer.
 """
 
 
@@ -280,22 +244,34 @@ def distance_section() -> str:
     """Tables 10.1 and 10.2."""
     return f"""## Tables 10.1 and 10.2: distances after planar Laplace noise
 
-**Claim.** Emergencies, with five levels of geo-indistinguishability (table 10.1): great-circle distance to
-the centre that sends the ambulance, which is not moved; its correlation with the response time; and how
-many emergencies noise moves elsewhere (table 10.2). Before noise the distance is {published.MEAN_KM} ±
-{published.STD_KM} km, its correlation {published.CORRELATION}.
+**Claim.** For emergencies under five levels of geo-indistinguishability: great-circle distance to the
+centre that sends the ambulance, and its correlation with the response time. Before noise they are
+{published.MEAN_KM} ± {published.STD_KM} km and {published.CORRELATION}.
 
-**Here.** The data are not public, so places cannot be moved to other zones: those numbers are cited only.
-Distances follow from `ldp.geo.distances`. Their mean square is the one before plus 6 / ε², whatever their
-law. For the mean they are taken as lognormal with the printed mean and standard deviation. The correlation
-is that of a response time that is linear in the true distance.
+**Here.** The data are not public, so how many emergencies move to another zone is not reproduced. The mean
+square distance is the one before plus 6 / ε². For the mean, distances are taken as lognormal with the
+printed mean and deviation; for the correlation, the response time as linear in the true distance.
 
 {tables.distance_table(levels())}
 
-Means and standard deviations **agree** within 20 m, mean squares to what printed digits can tell. The
-printed correlations are lower than those of a linear response: response times grow less than in proportion
-to distance.
+Means and deviations **agree** within 20 m, mean squares to the printed digits. Printed correlations are
+lower: response times grow less than in proportion to distance.
 """
+
+
+def files(found: Findings) -> dict[str, str]:
+    """Large tables by the name of their file beside the charts."""
+    return exact_files(exact.cells()) | {"figure-7-11.csv": tables.solution_table(found)}
+
+
+def exact_files(cells: Sequence[Cell]) -> dict[str, str]:
+    """Those without chance."""
+    return {
+        "table-6-1.csv": tables.printed_table(two_rounds(), ("alpha", "ε∞")),
+        "table-6-2.csv": tables.printed_table(one_round(), ("ε",)),
+        "l-grr.csv": tables.variance_table(cells),
+        "variances.csv": tables.loss_variance_table([exact.solution_row(each) for each in LOSS_EPSILONS]),
+    }
 
 
 def _counts() -> str:

@@ -97,16 +97,12 @@ SOLUTION_EPSILONS: Final = ("0.6931", "1.0986", "1.3863", "1.6094", "1.7918", "1
 class PlaceLevel(NamedTuple):
     """Row of tables 10.1 and 10.2: level ln(odds) within a radius; what noise does to the data.
 
-    zone, city, district : percent of interventions that another zone, city or district is nearest to
     correlation : of the noisy distance with the ambulance response time
     """
 
     odds: int
     radius_m: int
     epsilon_per_m: str
-    zone: float
-    city: float
-    district: float
     mean_km: float
     std_km: float
     correlation: float
@@ -115,11 +111,11 @@ class PlaceLevel(NamedTuple):
 # Tables 10.1 and 10.2: great-circle distance to the ambulance's centre before noise, and after.
 MEAN_KM, STD_KM, CORRELATION = 3.44, 3.72, 0.369
 PLACE_LEVELS: Final = (
-    PlaceLevel(3, 200, ".005493", 5.20, 7.68, 25.8, 3.48, 3.72, 0.367),
-    PlaceLevel(3, 400, ".002747", 11.3, 17.6, 41.5, 3.57, 3.72, 0.362),
-    PlaceLevel(2, 600, ".001155", 28.1, 42.3, 66.2, 4.03, 3.74, 0.335),
-    PlaceLevel(2, 800, ".000866", 35.5, 52.4, 74.0, 4.38, 3.81, 0.313),
-    PlaceLevel(2, 1000, ".000693", 41.4, 60.3, 79.4, 4.77, 3.92, 0.288),
+    PlaceLevel(3, 200, ".005493", 3.48, 3.72, 0.367),
+    PlaceLevel(3, 400, ".002747", 3.57, 3.72, 0.362),
+    PlaceLevel(2, 600, ".001155", 4.03, 3.74, 0.335),
+    PlaceLevel(2, 800, ".000866", 4.38, 3.81, 0.313),
+    PlaceLevel(2, 1000, ".000693", 4.77, 3.92, 0.288),
 )
 
 

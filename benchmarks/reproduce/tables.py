@@ -1,5 +1,7 @@
-"""Tables of docs/reproduction.md, in Markdown."""
+"""Tables of docs/reproduction.md in Markdown, and large ones as CSV."""
 
+import csv
+import io
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
@@ -26,6 +28,13 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Lines of a table."""
     lines = [header, ["--"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def csv_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """The same as CSV."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([header, *rows])
+    return file.getvalue()
 
 
 def summary_table(found: Findings) -> str:
@@ -61,24 +70,24 @@ def summary_table(found: Findings) -> str:
 
 
 def printed_table(cells: Sequence[PrintedCell], labels: Sequence[str]) -> str:
-    """Table 6.1 or 6.2 with its printed digits; ours beside those that differ."""
+    """Table 6.1 or 6.2 with its printed digits, as CSV; ours beside those that differ."""
     columns = list(dict.fromkeys(each.column for each in cells))
     rows = []
     for row, group in groupby(cells, key=lambda cell: cell.row):
-        marks = [each.printed + ("" if each.agrees else f" (**{each.ours:.7g}**)") for each in group]
+        marks = [each.printed + ("" if each.agrees else f" (differs: {each.ours:.7g})") for each in group]
         rows.append((*row, *marks))
-    return table((*labels, *columns), rows)
+    return csv_table((*labels, *columns), rows)
 
 
 def variance_table(cells: Sequence[Cell]) -> str:
-    """Variances of L-GRR in paper tuning, for domains that table 6.1 does not print."""
+    """Variances of L-GRR in paper tuning, for domains that table 6.1 does not print, as CSV."""
     header = ("k", "ε∞", *(f"alpha = {alpha}" for alpha in published.TABLE_ALPHAS))
     rows = []
     computed = [cell for cell in cells if f"L-GRR {cell.domain_size}" not in published.TABLE_COLUMNS]
     for (k, epsilon_inf), group in groupby(computed, key=lambda cell: (cell.domain_size, cell.epsilon_inf)):
-        marks = [f"{each.paper:.4g}" + ("" if each.agrees else " (**differs**)") for each in group]
+        marks = [f"{each.paper:.4g}" + ("" if each.agrees else " (differs)") for each in group]
         rows.append((str(k), epsilon_inf, *marks))
-    return table(header, rows)
+    return csv_table(header, rows)
 
 
 def ratio_table(cells: Sequence[Cell]) -> str:
@@ -152,14 +161,17 @@ def window_table(found: Findings) -> str:
     return table(("", "ε", "published", "here", "", "here, ε of a profile's week"), rows)
 
 
-def solution_table(found: Findings, *, amplified: bool) -> str:
-    """Figure 7.11, in units of 1e-4."""
-    curves = [solutions.curve(name, amplified=amplified) for name in NAMES]
+def solution_table(found: Findings) -> str:
+    """Figure 7.11 in units of 1e-4, as CSV: as in the thesis, then at equal loss of a profile."""
     rows = []
-    for i, epsilon in enumerate(published.SOLUTION_EPSILONS):
-        values = (with_error(mean(found.solution_runs[curve[i]]), scale=1e4, digits=2) for curve in curves)
-        rows.append((epsilon, *values))
-    return table(("ε of the thesis" if amplified else "ε of a profile", *NAMES.values()), rows)
+    for answers, amplified in (("ε'", True), ("ε", False)):
+        curves = [solutions.curve(name, amplified=amplified) for name in NAMES]
+        for i, epsilon in enumerate(published.SOLUTION_EPSILONS):
+            values = (
+                with_error(mean(found.solution_runs[curve[i]]), scale=1e4, digits=2) for curve in curves
+            )
+            rows.append((answers, epsilon, *values))
+    return csv_table(("answers of RS+FD have", "ε", *NAMES.values()), rows)
 
 
 def loss_table() -> str:
@@ -173,7 +185,7 @@ def loss_table() -> str:
 
 
 def loss_variance_table(rows: Sequence[SolutionRow]) -> str:
-    """Variances at equal loss of a profile, and as the thesis compares them."""
+    """Variances at equal loss of a profile, and as the thesis compares them, as CSV."""
     header = (
         "ε",
         "ε'",
@@ -196,7 +208,7 @@ def loss_variance_table(rows: Sequence[SolutionRow]) -> str:
             row.smp_adp_amplified,
         )
         lines.append((row.epsilon, f"{float(row.amplified):.4f}", *(f"{each:.4g}" for each in numbers)))
-    return table(header, lines)
+    return csv_table(header, lines)
 
 
 def recognition_table(found: Findings) -> str:
@@ -227,7 +239,6 @@ def distance_table(rows: Sequence[NoisyDistances]) -> str:
     header = (
         *("level", "radius", "ε per metre", "mean ± sd, km: printed", "computed"),
         *("root mean square, km: printed", "computed", "correlation: printed", "if linear"),
-        "moved to another zone, city, district: printed only",
     )
     lines = []
     for row in rows:
@@ -241,7 +252,6 @@ def distance_table(rows: Sequence[NoisyDistances]) -> str:
                 f"{square:.2f}",
                 f"{row.root_mean_square_km:.2f}" + ("" if row.square_agrees else " (**differs**)"),
                 *(f"{level.correlation:.3f}", f"{row.correlation:.3f}"),
-                f"{level.zone:g} %, {level.city:g} %, {level.district:g} %",
             )
         )
     return table(header, lines)
