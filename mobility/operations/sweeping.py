@@ -98,11 +98,12 @@ def _free_studies() -> None:
 
 def _remove_orphans() -> None:
     """What a process left that died while it ended a batch, or that the database has forgotten."""
-    ended = Batch.objects.filter(state__in=Batch.FINAL, pk__in=staging.staged_batches())
-    left = set(ended.values_list("pk", flat=True))
     # Of what the database does not know, only what is ours by its key: others may share the storage.
-    left |= {UUID(name) for name in keystore().names(prefix=KEY_PREFIX)}
-    alive = Batch.objects.exclude(state__in=Batch.FINAL).filter(pk__in=left)
-    for batch_id in left - set(alive.values_list("pk", flat=True)):
+    keys = {UUID(name) for name in keystore().names(prefix=KEY_PREFIX)}
+    known = Batch.objects.filter(pk__in=staging.staged_batches() | keys)
+    ended = set(known.filter(state__in=Batch.FINAL).values_list("pk", flat=True))
+    for batch_id in ended | keys - set(known.values_list("pk", flat=True)):
         log.warning("remains_removed batch=%s", batch_id)
         staging.destroy(Batch(pk=batch_id))
+        if batch_id in ended:
+            ask("advance", str(batch_id))  # its receipt waited for this

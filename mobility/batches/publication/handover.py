@@ -7,7 +7,8 @@ catches up. Where the analyst zone is not apart (MOBILITY_ANALYST_URL is empty) 
 
 import logging
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 from uuid import UUID
 
 from django.conf import settings
@@ -33,6 +34,9 @@ from reports.transfer import messages
 from reports.transfer.studies import Approval
 
 log = logging.getLogger(__name__)
+
+# A receipt can have been dated before a try that did not see it yet: its transaction had not ended.
+SEEN_WITHIN: Final = timedelta(minutes=1)
 
 
 def announce(study: VaultStudy) -> None:
@@ -120,8 +124,9 @@ def _waiting() -> list[VaultStudy]:
 def _is_behind(study: VaultStudy) -> bool:
     """Whether there is something that was not there when handing over was last tried."""
     tried = study.handover
-    has_news = tried.tried_at is None or _receipts(study).filter(at__gte=tried.tried_at).exists()
-    return has_news or tried.plan_hash != study.plan_hash
+    if tried.tried_at is None or tried.plan_hash != study.plan_hash:
+        return True
+    return _receipts(study).filter(at__gte=tried.tried_at - SEEN_WITHIN).exists()
 
 
 def _deliver(study: VaultStudy, server: AnalystServer) -> None:

@@ -10,6 +10,7 @@ from mobility.batches import staging
 from mobility.batches.publication import receipts
 from mobility.demo import removal as demo_removal
 from mobility.extracts.profiles import OPT_OUT
+from mobility.operations.sweeping import sweep
 from mobility.plans.closing import Leave, close_study
 from mobility.plans.studies import create_study
 from mobility.uploads.feeds import actions as feeds
@@ -115,15 +116,24 @@ def test_failed_and_cancelled_batches_have_receipts_without_counts_beside_noise(
 @pytest.mark.parametrize("any_staging", ["folder", "bucket"], indirect=True)
 def test_what_is_left_of_an_upload_is_measured(any_staging, pipeline, small, monkeypatch):
     """A receipt waits until the bytes are gone; if they stay it says so."""
+    with monkeypatch.context() as patch:
+        patch.setattr(staging, "discard", lambda _: None)
+        (removed,) = pipeline.upload(small)
+    assert told(LedgerKind.BATCH_ENDED) == []
+    sweep()
+    pipeline.work()
+    (entry,) = told(LedgerKind.BATCH_ENDED)
+    gone = {"batch": str(removed.pk), "staged_bytes_left": 0, "key_left": False}
+    assert entry.facts == entry.facts | gone
     monkeypatch.setattr(staging, "discard", lambda _: None)
     (batch,) = pipeline.upload(small)
     left = staging.bytes_left(batch.pk)
     assert left > small.stat().st_size
     receipts.record_missing()
-    assert told(LedgerKind.BATCH_ENDED) == []
+    assert len(told(LedgerKind.BATCH_ENDED)) == 1
     Batch.objects.update(finished_at=timezone.now() - 2 * receipts.CLEANED_WITHIN)
     receipts.record_missing()
-    (entry,) = told(LedgerKind.BATCH_ENDED)
+    _, entry = told(LedgerKind.BATCH_ENDED)
     assert (entry.facts["staged_bytes_left"], entry.facts["key_left"]) == (left, False)
 
 

@@ -26,6 +26,8 @@ from mobility.vault.models.handover import Handover
 from mobility.vault.models.outbox import VaultPublication
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
 from mobility.vault.models.undo import DayUndo
+from reports.ledger.actions import record
+from reports.ledger.models import LedgerKind
 from reports.studies.policies import Role
 from reports.studies.studyfile import parse_study
 from tests.mobility.pages.pages import AS_OPERATOR, check_markup, html_of, page, said, says, text_of
@@ -333,6 +335,11 @@ class TestWaiting:  # while an analyst server that runs apart does not have ever
             Handover.objects.update(**is_short_of)
             assert waits(), is_short_of
             Handover.objects.update(problem="", plan_hash=study.plan_hash)
+        record(LedgerKind.BATCH_ENDED, study=study.slug)
+        Handover.objects.update(tried_at=timezone.now())
+        assert waits()  # its receipt may have been on its way while the last try began
+        Handover.objects.update(tried_at=timezone.now() + handover.SEEN_WITHIN)
+        assert not waits()
         VaultStudy.objects.update(certificate={"erased_at": None})
         assert waits()  # its end is not known there
         Handover.objects.update(is_closed=True)
