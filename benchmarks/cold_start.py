@@ -11,7 +11,7 @@ from typing import get_args
 import numpy as np
 
 import ldp
-from ldp.estimation.tallies import tally_reports
+from ldp.keyed.tallying import tally_reports
 from ldp.privacy.plans import Mechanism
 
 _DAYS = 7

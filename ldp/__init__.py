@@ -30,6 +30,10 @@ Three subscribers in four have the value 0; all are present on both days:
 True
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from ldp.codes import NO_ANSWER, NO_COUNT
 from ldp.errors import InvalidBudgetError, InvalidDomainError, LdpError, NoReportsError, PlanError
 from ldp.estimation.choosing import (
     ExpectedError,
@@ -58,17 +62,8 @@ from ldp.estimation.movement import (
     window_visitors,
 )
 from ldp.estimation.ratios import Interval
-from ldp.estimation.tallies import (
-    NO_ANSWER,
-    Delta,
-    all_unions,
-    tally_asked,
-    tally_daily,
-    tally_reports,
-    tally_static,
-    tally_visitors,
-    union,
-)
+from ldp.estimation.tallies import Delta
+from ldp.estimation.unions import all_unions, union
 from ldp.estimation.windows import (
     IndicatorTallies,
     Window,
@@ -79,20 +74,7 @@ from ldp.estimation.windows import (
     window_difference,
     window_sum,
 )
-from ldp.kernels.cmac import cmac64, cmac64_of
-from ldp.kernels.entropy import KeyedPrf, KeyedStream, SystemEntropy, derive_subkey
-from ldp.kernels.oracles import NO_COUNT
-from ldp.keyed.bit_flip import BitFlipReporter, BitFlipSupport
-from ldp.keyed.choices import choose_days, choose_indicator
-from ldp.keyed.fakes.data import answers as fake_data_answers
-from ldp.keyed.fakes.data import support_counts as fake_data_counts
-from ldp.keyed.hashing import HashReports, hash_values
-from ldp.keyed.histogram import answers as histogram_answers
-from ldp.keyed.histogram import sums as histogram_sums
-from ldp.keyed.multidim import asked_answers, smp_answers, smp_counts, spl_answers, spl_counts
-from ldp.keyed.oracles import OracleChannel, count_support, oracle_answers, support_counts
-from ldp.keyed.sanitiser import Sanitiser
-from ldp.keyed.two_round import GrrReporter, HashReporter, Support, UnaryReporter
+from ldp.kernels.streams import KeyedStream, SystemEntropy, derive_subkey
 from ldp.privacy.accounting import Certificate, IndicatorCertificate, certify, check_cap
 from ldp.privacy.certificates import Memoised, ReportsCertificate, certify_reports, epsilon_of_study
 from ldp.privacy.plan_requests import IndicatorRequest, build_plan
@@ -116,14 +98,30 @@ from ldp.protocols.subset import SubsetChannel, subset_channel
 from ldp.protocols.two_round import TwoRoundGrr, TwoRoundHash, best_buckets, lgrr_channel, loloha_channel
 from ldp.protocols.two_round_unary import TwoRoundUnary, allomfree_channel, lue_channel
 from ldp.protocols.unary import UnaryChannel, best_theta, oue_channel, sue_channel, the_channel
-from ldp.research.bayes import (
-    BayesEstimates,
-    bayes_frequencies,
-    bayes_reports,
-    grr_matrix,
-    histogram_likelihoods,
-    support_likelihoods,
-)
+
+if TYPE_CHECKING:
+    from ldp.kernels.cmac import cmac64, cmac64_of
+    from ldp.kernels.entropy import KeyedPrf
+    from ldp.keyed.bit_flip import BitFlipReporter, BitFlipSupport
+    from ldp.keyed.choices import choose_days, choose_indicator
+    from ldp.keyed.fakes.data import answers as fake_data_answers
+    from ldp.keyed.fakes.data import support_counts as fake_data_counts
+    from ldp.keyed.hashing import HashReports, hash_values
+    from ldp.keyed.histogram import answers as histogram_answers
+    from ldp.keyed.histogram import sums as histogram_sums
+    from ldp.keyed.multidim import asked_answers, smp_answers, smp_counts, spl_answers, spl_counts
+    from ldp.keyed.oracles import OracleChannel, count_support, oracle_answers, support_counts
+    from ldp.keyed.sanitiser import Sanitiser
+    from ldp.keyed.tallying import tally_asked, tally_daily, tally_reports, tally_static, tally_visitors
+    from ldp.keyed.two_round import GrrReporter, HashReporter, Support, UnaryReporter
+    from ldp.research.bayes import (
+        BayesEstimates,
+        bayes_frequencies,
+        bayes_reports,
+        grr_matrix,
+        histogram_likelihoods,
+        support_likelihoods,
+    )
 
 __all__ = [
     "NO_ANSWER",
@@ -257,3 +255,53 @@ __all__ = [
     "window_sum",
     "window_visitors",
 ]
+
+# What needs compiled kernels, or is for researchers only, and where it is.
+_LOADED_LATER: Final = {
+    "tally_asked": "ldp.keyed.tallying.tally_asked",
+    "tally_daily": "ldp.keyed.tallying.tally_daily",
+    "tally_reports": "ldp.keyed.tallying.tally_reports",
+    "tally_static": "ldp.keyed.tallying.tally_static",
+    "tally_visitors": "ldp.keyed.tallying.tally_visitors",
+    "cmac64": "ldp.kernels.cmac.cmac64",
+    "cmac64_of": "ldp.kernels.cmac.cmac64_of",
+    "KeyedPrf": "ldp.kernels.entropy.KeyedPrf",
+    "BitFlipReporter": "ldp.keyed.bit_flip.BitFlipReporter",
+    "BitFlipSupport": "ldp.keyed.bit_flip.BitFlipSupport",
+    "choose_days": "ldp.keyed.choices.choose_days",
+    "choose_indicator": "ldp.keyed.choices.choose_indicator",
+    "fake_data_answers": "ldp.keyed.fakes.data.answers",
+    "fake_data_counts": "ldp.keyed.fakes.data.support_counts",
+    "HashReports": "ldp.keyed.hashing.HashReports",
+    "hash_values": "ldp.keyed.hashing.hash_values",
+    "histogram_answers": "ldp.keyed.histogram.answers",
+    "histogram_sums": "ldp.keyed.histogram.sums",
+    "asked_answers": "ldp.keyed.multidim.asked_answers",
+    "smp_answers": "ldp.keyed.multidim.smp_answers",
+    "smp_counts": "ldp.keyed.multidim.smp_counts",
+    "spl_answers": "ldp.keyed.multidim.spl_answers",
+    "spl_counts": "ldp.keyed.multidim.spl_counts",
+    "OracleChannel": "ldp.keyed.oracles.OracleChannel",
+    "count_support": "ldp.keyed.oracles.count_support",
+    "oracle_answers": "ldp.keyed.oracles.oracle_answers",
+    "support_counts": "ldp.keyed.oracles.support_counts",
+    "Sanitiser": "ldp.keyed.sanitiser.Sanitiser",
+    "GrrReporter": "ldp.keyed.two_round.GrrReporter",
+    "HashReporter": "ldp.keyed.two_round.HashReporter",
+    "Support": "ldp.keyed.two_round.Support",
+    "UnaryReporter": "ldp.keyed.two_round.UnaryReporter",
+    "BayesEstimates": "ldp.research.bayes.BayesEstimates",
+    "bayes_frequencies": "ldp.research.bayes.bayes_frequencies",
+    "bayes_reports": "ldp.research.bayes.bayes_reports",
+    "grr_matrix": "ldp.research.bayes.grr_matrix",
+    "histogram_likelihoods": "ldp.research.bayes.histogram_likelihoods",
+    "support_likelihoods": "ldp.research.bayes.support_likelihoods",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what needs a compiler when it is first used, so that readers of tallies need none."""
+    if name not in _LOADED_LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, there = _LOADED_LATER[name].rpartition(".")
+    return getattr(import_module(module), there)

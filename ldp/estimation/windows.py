@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from ldp.errors import FewVisitorsError, LdpError, NoReportsError
 from ldp.estimation.estimators import Estimates, pure_frequencies, pure_variance
 from ldp.estimation.overlaps import is_few, overlap_of, shared_bounds
-from ldp.estimation.tallies import union
+from ldp.estimation.unions import union
 from ldp.privacy.plans import Kind
 from ldp.protocols.channels import PureChannel
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ldp.errors import LdpError
 from ldp.geo.transition import Transition
-from ldp.kernels.entropy import KeyedStream
+from ldp.kernels.streams import KeyedStream
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

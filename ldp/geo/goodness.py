@@ -11,7 +11,7 @@ from ldp.errors import LdpError
 from ldp.geo.deconvolution import Density, Land, deconvolve
 from ldp.geo.made_up import made_up_reports
 from ldp.geo.transition import Transition
-from ldp.kernels.entropy import KeyedStream
+from ldp.kernels.streams import KeyedStream
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

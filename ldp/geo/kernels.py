@@ -28,8 +28,9 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from ldp.codes import NO_ANSWER
 from ldp.geo import precision
-from ldp.kernels.codes import NO_ANSWER, swap
+from ldp.kernels.codes import swap
 
 RADIUS_ERROR: Final = precision.RADIUS_ERROR
 ANGLE_ERROR: Final = precision.ANGLE_ERROR

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.geo.transition import Transition
-from ldp.kernels.entropy import KeyedStream
+from ldp.kernels.streams import KeyedStream
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

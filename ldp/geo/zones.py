@@ -18,7 +18,7 @@ from ldp.geo.deconvolution import MAX_STEPS, PLAIN_STEPS, Density, Land, deconvo
 from ldp.geo.grid import Grid
 from ldp.geo.made_up import made_up_people
 from ldp.geo.transition import Transition
-from ldp.kernels.entropy import KeyedStream
+from ldp.kernels.streams import KeyedStream
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from ldp.errors import LdpError
 from ldp.kernels import codes as kernels
 from ldp.kernels.codes import Places
-from ldp.kernels.entropy import BLOCK_BYTES, BUFFER_BLOCKS, aes_ecb, output_buffer
+from ldp.kernels.entropy import BUFFER_BLOCKS, aes_ecb, output_buffer
+from ldp.kernels.streams import BLOCK_BYTES
 
 Words = NDArray[np.uint64]
 

@@ -12,9 +12,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from ldp import codes as special
-
-NO_ANSWER = special.NO_ANSWER
+from ldp.codes import NO_ANSWER
 
 Places = NDArray[np.int32] | NDArray[np.int64]
 

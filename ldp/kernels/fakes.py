@@ -7,7 +7,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ldp.kernels.codes import NO_ANSWER, swap
+from ldp.codes import NO_ANSWER
+from ldp.kernels.codes import swap
 from ldp.kernels.oracles import bounds_reached
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-NO_COUNT = -(2**15)  # in each place of a report that does not exist
+from ldp.codes import NO_COUNT
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)

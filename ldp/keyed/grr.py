@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
 from ldp.kernels import codes as kernels
-from ldp.kernels.codes import NO_ANSWER
 from ldp.kernels.entropy import ANSWER, KeyedPrf, uniform_limits
 from ldp.protocols.channels import GrrChannel
 

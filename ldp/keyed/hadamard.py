@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
 from ldp.kernels import oracles as kernels_oracles
-from ldp.kernels.codes import NO_ANSWER
 from ldp.kernels.entropy import ANSWER, KeyedPrf
 from ldp.keyed.grr import check_values, keyed_values
 from ldp.protocols.hadamard import HadamardChannel

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
 from ldp.kernels import oracles as kernels_oracles
-from ldp.kernels.codes import NO_ANSWER
 from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED, HASH_VALUE, KeyedPrf
 from ldp.keyed.grr import check_values, draw, keyed_values
 from ldp.protocols.hashing import HashChannel

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp.codes import NO_COUNT
 from ldp.kernels import oracles as kernels_oracles
 from ldp.kernels.entropy import ANSWER, KeyedPrf
-from ldp.kernels.oracles import NO_COUNT
 from ldp.keyed.grr import check_values, keyed_values
 from ldp.protocols.histogram import HistogramChannel
 

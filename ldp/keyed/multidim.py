@@ -12,9 +12,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
 from ldp.kernels import codes as kernels
-from ldp.kernels.codes import NO_ANSWER
 from ldp.kernels.entropy import (
     ANSWER,
     BUFFER_BLOCKS,

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
-from ldp.kernels.codes import NO_ANSWER
 from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed import grr, hadamard, hashing, lanes, subset, unary
 from ldp.protocols.channels import GrrChannel

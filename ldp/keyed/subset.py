@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.kernels import oracles as kernels_oracles
-from ldp.kernels.entropy import ANSWER, KeyedPrf, last_accepted
+from ldp.kernels.entropy import ANSWER, KeyedPrf
+from ldp.kernels.streams import last_accepted
 from ldp.keyed.grr import check_values, keyed_values
 from ldp.keyed.lanes import LANES, count_support
 from ldp.protocols.subset import SubsetChannel

@@ -11,20 +11,9 @@ from numpy.typing import NDArray
 
 from ldp.errors import LdpError
 from ldp.kernels import words as kernels_words
-from ldp.privacy.plans import Kind, PlanSpec
+from ldp.privacy.report_words import n_words
 from ldp.protocols.channels import GrrChannel
 from ldp.protocols.unary import UnaryChannel
-
-
-def n_words(channel: GrrChannel | UnaryChannel) -> int:
-    """Words of a report."""
-    return 1 if isinstance(channel, GrrChannel) else -(-channel.domain_size // kernels_words.BITS)
-
-
-def plan_words(plan: PlanSpec, *, kind: Kind) -> int:
-    """Words that all reports of a subscriber on indicators of a kind take; under Smp that is one report."""
-    widths = [n_words(plan.answer_channel(i)) for i, spec in enumerate(plan.indicators) if spec.kind == kind]
-    return max(widths, default=0) if plan.is_sampled else sum(widths)
 
 
 def to_words(

@@ -6,13 +6,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.kernels.codes import NO_ANSWER
+from ldp.codes import NO_ANSWER, WORD_BITS
 from ldp.kernels.entropy import KeyedPrf
-from ldp.kernels.words import BITS
 from ldp.keyed.sanitiser import Sanitiser
-from ldp.keyed.words import n_words
 from ldp.privacy.accounting import certify
 from ldp.privacy.plans import PlanSpec
+from ldp.privacy.report_words import n_words
 from ldp.protocols.channels import Unit
 from ldp.research.audit import ALL_ASKED, Target
 
@@ -126,5 +125,5 @@ def _supports(words: Table, value: int, *, is_unary: bool) -> NDArray[np.bool_]:
     """Whether a report, shape (n, words), supports a value; none does without words."""
     if not is_unary:
         return np.asarray(words[:, 0] == value)
-    word, place = divmod(value, BITS)
+    word, place = divmod(value, WORD_BITS)
     return np.asarray((words[:, word] != NO_ANSWER) & (words[:, word] >> place & 1 == 1))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp.codes import NO_COUNT
 from ldp.errors import LdpError
-from ldp.kernels.oracles import NO_COUNT
 from ldp.protocols.bit_flip import BitFlipChannel
 from ldp.protocols.channels import GrrChannel, PureChannel
 from ldp.protocols.faked_reports import FakedChannel, FakedReport

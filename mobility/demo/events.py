@@ -6,7 +6,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.kernels.entropy import KeyedStream
+from ldp.kernels.streams import KeyedStream
 from mobility.demo.population import Indices, Population
 
 HOUR_S: Final = 3600

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ldp.kernels.entropy import KeyedStream
+from ldp.kernels.streams import KeyedStream
 from mobility.demo.events import DAY_S, Events, Places, day_events
 from mobility.demo.population import Population, build_population, keyed_stream, load_study
 from reports.studies.studyfile import StudyDefinition

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.kernels.entropy import KeyedStream
+from ldp.kernels.streams import KeyedStream
 from reports.studies.studyfile import VISIT_DURATION, StudyDefinition, parse_study
 
 FOLDER: Final = Path(__file__).parent

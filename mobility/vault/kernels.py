@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ldp.kernels.codes import NO_ANSWER
+from ldp.codes import NO_ANSWER
 
 Pseudonyms = NDArray[np.uint64]
 Words = NDArray[np.uint16]

@@ -16,8 +16,8 @@ from ldp import PlanSpec
 from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed.noise.locations import LocationSanitiser
 from ldp.keyed.sanitiser import Sanitiser
-from ldp.keyed.words import n_words, plan_words
 from ldp.privacy.plans import Kind
+from ldp.privacy.report_words import n_words, plan_words
 from mobility.extracts.rows.events import NO_VALUE
 
 Pseudonyms = NDArray[np.uint64]

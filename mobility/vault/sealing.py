@@ -9,7 +9,7 @@ import os
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from ldp.kernels.entropy import derive_subkey
+from ldp.kernels.streams import derive_subkey
 from mobility.base.errors import SealBrokenError
 
 TAG_BYTES = 16

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ldp import PlanSpec
 from ldp.estimation.tallies import Delta
-from ldp.kernels.entropy import KeyedPrf, derive_subkey
+from ldp.kernels.entropy import KeyedPrf
+from ldp.kernels.streams import derive_subkey
 from mobility.base.errors import (
     KeyAwayError,
     KeyDestroyedError,

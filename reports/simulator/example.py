@@ -26,8 +26,8 @@ from ldp import (
 )
 from ldp.estimation.noisy_estimators import UnionNoise, noisy_frequencies
 from ldp.estimation.simulation import has_union
-from ldp.estimation.tallies import tally_static_words
 from ldp.keyed.noise.presence import noise_delta
+from ldp.keyed.tallying import tally_static_words
 from reports.base.formats import percent
 from reports.base.status import Status, estimates_status
 from reports.estimates.charts import Figure, report_figure

@@ -12,7 +12,7 @@ import numpy as np
 from django.db import OperationalError
 from django.utils import timezone
 
-from ldp.estimation.tallies import union
+from ldp.estimation.unions import union
 from mobility.batches import requests as intake
 from mobility.batches import running
 from mobility.batches.publication.handover import deliver_what_waits

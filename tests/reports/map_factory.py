@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ldp
+from ldp.codes import NO_ANSWER
 from ldp.geo.grid import Grid
-from ldp.kernels.codes import NO_ANSWER
 from ldp.keyed.noise.locations import LocationSanitiser
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan

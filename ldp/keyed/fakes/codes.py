@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp.codes import NO_ANSWER
 from ldp.kernels import fakes as kernels_fake
-from ldp.kernels.codes import NO_ANSWER
 from ldp.kernels.entropy import BlockBuffer, KeyedPrf
 from ldp.keyed.fakes.values import FakeNumbers, Part
 from ldp.keyed.multidim import Answerer

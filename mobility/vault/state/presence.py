@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import PlanError
-from ldp.estimation.tallies import Delta, tally_reports, tally_visitors
+from ldp.estimation.tallies import Delta
+from ldp.keyed.tallying import tally_reports, tally_visitors
 from ldp.privacy.plans import Kind
 from ldp.privacy.presence import first_days
 from mobility.extracts.rows.events import NO_VALUE

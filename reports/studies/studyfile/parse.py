@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Any, get_args
 
 from ldp import LdpError, PlanError, PlanSpec, check_cap
-from ldp.keyed.words import plan_words
 from ldp.privacy.plans import Kind
+from ldp.privacy.report_words import plan_words
 from reports.studies.studyfile.area import read_area
 from reports.studies.studyfile.definition import (
     AreaDefinition,

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ldp
-from ldp.estimation.tallies import tally_asked
 from ldp.kernels import codes as kernels
+from ldp.keyed.tallying import tally_asked
 from tests.ldp.exact import make_plan, refuses
 
 K = 4

@@ -13,11 +13,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ldp import KeyedPrf, KeyedStream, PlanError
+from ldp.codes import NO_ANSWER
 from ldp.errors import InvalidBudgetError, InvalidGridError
 from ldp.geo import kernels
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
-from ldp.kernels.codes import NO_ANSWER
 from ldp.kernels.entropy import BUFFER_BLOCKS, CHOOSE_LOCATION_DAYS, LOCATION
 from ldp.keyed.choices import choose_days
 from ldp.keyed.noise.locations import LocationSanitiser

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from ldp import KeyedPrf, KeyedStream, LdpError, SystemEntropy, cmac64, derive_subkey
 from ldp.kernels import codes as kernels
-from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR, last_accepted
+from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR
+from ldp.kernels.streams import last_accepted
 from tests.ldp.exact import FixedPrf, reference_words, refuses
 
 KEY = bytes(range(16))

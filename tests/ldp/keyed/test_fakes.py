@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import ldp
-from ldp.kernels.codes import NO_ANSWER
+from ldp.codes import NO_ANSWER
 from ldp.kernels.entropy import ANSWER, CHOOSE_INDICATOR, FAKE_BITS, FAKE_DATA, word_bounds
 from ldp.keyed.fakes import data as fake_data
 from ldp.keyed.fakes import values as fake_values

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp import KeyedPrf, grr_channel
+from ldp.codes import NO_ANSWER
 from ldp.kernels import codes as kernels
-from ldp.kernels.codes import NO_ANSWER
-from ldp.kernels.entropy import ANSWER, last_accepted
+from ldp.kernels.entropy import ANSWER
+from ldp.kernels.streams import last_accepted
 from ldp.keyed.grr import answers, limits_of
 from ldp.protocols.channels import MAX_DOMAIN_SIZE, WORD
 from tests.ldp.exact import FixedPrf, reference_grr

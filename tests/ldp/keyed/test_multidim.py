@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp import KeyedPrf, KeyedStream, Sanitiser, choose_days, choose_indicator, grr_channel
-from ldp.kernels.codes import NO_ANSWER
+from ldp.codes import NO_ANSWER
 from ldp.kernels.entropy import BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR
 from ldp.keyed import grr
 from ldp.keyed.multidim import asked_answers, smp_answers, smp_counts, spl_answers, spl_counts

@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ldp
+from ldp.codes import NO_ANSWER, NO_COUNT
 from ldp.kernels import oracles as kernels_oracles
-from ldp.kernels.codes import NO_ANSWER
 from ldp.kernels.entropy import ANSWER, HASH_SEED, HASH_VALUE
-from ldp.kernels.oracles import NO_COUNT
 from ldp.keyed import grr, hadamard, hashing, histogram, subset, unary
 from ldp.keyed.oracles import count_support, oracle_answers, support_counts
 from ldp.protocols.channels import WORD

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp import KeyedPrf, KeyedStream
-from ldp.kernels.codes import NO_ANSWER
+from ldp.codes import NO_ANSWER
 from ldp.kernels.entropy import SECOND_ROUND
 from ldp.keyed import lanes, two_round
 from ldp.keyed.bit_flip import BitFlipReporter

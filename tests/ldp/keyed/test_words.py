@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldp import NO_ANSWER, grr_channel, oue_channel
-from ldp.estimation.tallies import tally_daily_words, tally_static_words
-from ldp.kernels.words import BITS
-from ldp.keyed.words import n_words, plan_words, to_words
+from ldp.codes import WORD_BITS
+from ldp.keyed.tallying import tally_daily_words, tally_static_words
+from ldp.keyed.words import to_words
+from ldp.privacy.report_words import n_words, plan_words
 from tests.ldp.exact import make_plan, refuses
 
 DAYS = 5
@@ -40,7 +41,7 @@ def test_words_hold_fifteen_bits_each_lowest_first(k: int) -> None:
         if report is None:
             assert set(row) == {NO_ANSWER}
         else:
-            assert sum(word << BITS * i for i, word in enumerate(row)) == report
+            assert sum(word << WORD_BITS * i for i, word in enumerate(row)) == report
             assert max(row) < 2**15
 
 

@@ -14,8 +14,8 @@ from scipy.stats import beta
 
 import ldp
 from ldp import __main__ as command
+from ldp.codes import NO_ANSWER
 from ldp.estimation.binomial import clopper_pearson_low
-from ldp.kernels.codes import NO_ANSWER
 from ldp.privacy.plans import Mechanism
 from ldp.protocols.channels import WORD
 from ldp.research.audit import Target, attack, channel_target, day_values

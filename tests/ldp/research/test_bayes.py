@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ldp
-from ldp.kernels.oracles import NO_COUNT
+from ldp.codes import NO_COUNT
 from ldp.research.bayes import (
     bayes_frequencies,
     bayes_reports,

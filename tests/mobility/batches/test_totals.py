@@ -7,7 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from ldp.estimation.tallies import union
+from ldp.estimation.unions import union
 from mobility.base.errors import DayStateError, TooManyBadRowsError
 from mobility.batches import outcomes, reading
 from mobility.extracts.profiles.definition import default_profile

@@ -5,7 +5,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp.kernels.entropy import derive_subkey
+from ldp.kernels.streams import derive_subkey
 from mobility.base.errors import SealBrokenError
 from mobility.vault.sealing import SEAL_BYTES, seal, seal_into, stream_key, unseal, unseal_into
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldp.kernels.entropy import derive_subkey
+from ldp.kernels.streams import derive_subkey
 from mobility.extracts.profiles import default_profile
 from mobility.extracts.rows.counts import CELLS_KEPT, HOURS, IGNORED, LINES_KEPT, REJECTED, RowCounts
 from mobility.extracts.rows.events import NO_VALUE, concatenate

@@ -1,0 +1,17 @@
+"""How many words of 16 bits a report takes when it is stored (`ldp.keyed.words`)."""
+
+from ldp.codes import WORD_BITS
+from ldp.privacy.plans import Kind, PlanSpec
+from ldp.protocols.channels import GrrChannel
+from ldp.protocols.unary import UnaryChannel
+
+
+def n_words(channel: GrrChannel | UnaryChannel) -> int:
+    """Words of a report."""
+    return 1 if isinstance(channel, GrrChannel) else -(-channel.domain_size // WORD_BITS)
+
+
+def plan_words(plan: PlanSpec, *, kind: Kind) -> int:
+    """Words that all reports of a subscriber on indicators of a kind take; under Smp that is one report."""
+    widths = [n_words(plan.answer_channel(i)) for i, spec in enumerate(plan.indicators) if spec.kind == kind]
+    return max(widths, default=0) if plan.is_sampled else sum(widths)
