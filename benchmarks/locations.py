@@ -45,7 +45,7 @@ STEP_M: Final = 400  # the demo's area is 80 km wide: squares of 300 m would not
 NOWHERE: Final = -1
 # Level as the odds that it allows (e^level), and radius in metres: the five of table 10.1, and others.
 THESIS_LEVELS: Final = tuple((level.odds, level.radius_m) for level in PLACE_LEVELS)
-LEVELS: Final = (*THESIS_LEVELS, (2, 200), (4, 200), (6, 200), (4, 1000), (6, 1000))
+LEVELS: Final = (*THESIS_LEVELS, (4, 200), (4, 1000))
 
 Doubles = NDArray[np.float64]
 Codes = NDArray[np.uint16]
