@@ -32,7 +32,7 @@ TENTH_M = Fraction(501, 10_000)  # half of the last digit of lengths
 ORACLES = {"smp": ("grr", "oue", "adp"), "spl": ("grr",), "rsfd": ("grr", "ouez", "adp")}
 MAX_DAYS = 62
 MAX_EPSILON = 64  # of an answer
-# What the arithmetic of places adds, in 1 / epsilon, radians and squares: docs/locations.md derives it.
+# What the arithmetic of places adds, in 1 / epsilon, radians and squares: ldp/geo/precision.py derives it.
 RADIUS_ERROR, ANGLE_ERROR, PLACE_ERROR = 2.6e-10, 7.4e-10, 1e-11
 TAIL, TAIL_SHARE = 40, 4.25e-18  # epsilon times a distance, and what lies beyond it
 KEPT_SHARE = Fraction(99, 100)  # of the nominal epsilon: finite precision may cost no more

@@ -9,7 +9,7 @@ of both are the angle. A number below 2**-16 would be too coarse for its logarit
 block of the next counter and counts as 2**-16 times that, which has the same law. So the radius has no end,
 and its precision does not depend on how large it is.
 
-Bounds of what the arithmetic adds to the ideal noise (docs/locations.md proves them):
+Bounds of what the arithmetic adds to the ideal noise (`ldp.geo.precision` says what follows):
 
 - RADIUS_ERROR, in units of 1 / epsilon: half a step of each number, 2 * 2**-33; the series of the logarithm,
   2 s**13 / (13 (1 - s**2)) with s <= (sqrt(2) - 1) / (sqrt(2) + 1), 1.8e-11; roundings.

@@ -100,7 +100,7 @@ def certified_epsilon(sampled: Decimal, *, step_m: int, range_m: int, angle_step
     Notes
     -----
     sampled + (1/u) ln((q + 2 e^(sampled u)) / (q - 2 e^(sampled u))), q = u / (range_m angle_step).
-    Source: Andrés et al. 2013, theorem 4.1; docs/locations.md proves it for this sampler, clamping included.
+    Source: Andrés et al. 2013, theorem 4.1; `ldp.geo.precision` proves it for this sampler.
     """
     q = _DOWN.divide(Decimal(step_m), _UP.multiply(Decimal(range_m), angle_step))
     growth = _UP.multiply(Decimal(2), _exp_up(_UP.multiply(sampled, Decimal(step_m))))

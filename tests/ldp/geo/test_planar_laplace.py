@@ -220,7 +220,7 @@ def inside_share(*, epsilon: float, side: int, place: float) -> float:
 
 
 def test_drawing_points_until_they_are_inside_loses_nearly_twice_as_much() -> None:
-    """As docs/locations.md says: near a corner, rejection tells how much of the noise leaves the area."""
+    """Near a corner, rejection tells how much of the noise leaves the area."""
     epsilon, side = 0.2, 30
     corner, next_to_it = (inside_share(epsilon=epsilon, side=side, place=place) for place in (0.5, 1.5))
     # Towards the corner the densities differ by e^(epsilon d); rejection divides each by its share inside.
