@@ -99,7 +99,7 @@ def look_for_alerts() -> None:
 def _until_it_passes(task: Task, work: Callable[..., None], *ids: str | int) -> None:
     from mobility.batches.dispatching import RETRY_S
     from mobility.batches.finalisation import PASSING_ERRORS
-    from mobility.batches.liveness import LONGEST_WAIT_S
+    from mobility.batches.states import LONGEST_WAIT_S
     from reports.base.outages import is_outage
 
     try:

@@ -16,13 +16,14 @@ REFERENCE = ROOT / "docs" / "reference"
 
 def generated() -> dict[str, str]:
     """Text of each generated page, by its name below docs/reference/."""
-    from scripts import docs_api, docs_commands, docs_findings, docs_settings
+    from scripts import docs_api, docs_commands, docs_findings, docs_settings, docs_states
 
     return {
         "commands.md": docs_commands.page(),
         "settings.md": docs_settings.page(),
         "http-api.md": docs_api.page(),
         "findings.md": docs_findings.page(),
+        "batch-states.md": docs_states.page(),
     }
 
 

@@ -18,8 +18,8 @@ from django.db.models import Case, DateTimeField, Q, QuerySet, Sum, Value, When
 from django.utils import timezone
 
 from mobility.batches.dispatching import ask, waits_since
-from mobility.batches.liveness import next_sign
 from mobility.batches.publication.merging import shards_left
+from mobility.batches.states import next_sign
 from mobility.extracts.readers.chunks import WHOLE
 from mobility.vault.models.batch import Batch, Chunk, ShardRun
 from mobility.workers.models import WorkerSign
@@ -32,7 +32,7 @@ LONG_BYTES = 256 << 20
 MAX_ATTEMPTS = 5  # that begin and never end
 CLOCKS_DIFFER = timedelta(seconds=60)  # between hosts, and between asking and the message itself
 AWAY_S = 10.0  # for so long nobody asks a database again that did not answer
-AT_WORK = (Batch.State.READING, Batch.State.MERGING)
+SHARED = (Batch.State.READING, Batch.State.MERGING)  # states in which many tasks work on a batch
 _away = {"until": 0.0}  # the main database, by the clock of this process
 
 
@@ -110,7 +110,7 @@ def share() -> int:
 
     A batch alone asks for twice as many as there are processes, so that none of them waits for a message.
     """
-    at_work = Batch.objects.filter(state__in=AT_WORK).count()
+    at_work = Batch.objects.filter(state__in=SHARED).count()
     return 2 * processes() if at_work <= 1 else max(-(-processes() // at_work), 1)
 
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
-from django.db.models import Q
 from django.utils import timezone
 
 from mobility.base import memory
@@ -25,8 +24,8 @@ from mobility.base.errors import (
 from mobility.batches import fairness as sharing
 from mobility.batches import staging
 from mobility.batches.dispatching import ask_next
-from mobility.batches.liveness import deactivate, show_waiting
 from mobility.batches.publication.receipts import record_ended
+from mobility.batches.states import Event, deactivate, move, show_waiting
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay
 
@@ -147,7 +146,7 @@ def stopped(batch: Batch, problem: str, *, see_log: bool = True) -> str:
 
 def done(batch: Batch) -> None:
     """End a batch well."""
-    _end(batch, Batch.State.DONE)
+    _end(batch, "finish")
 
 
 def fail(batch: Batch, reason: str) -> None:
@@ -170,7 +169,7 @@ def end_failed(batch: Batch, *, leaves_remains: bool = False) -> None:
     """
     if batch.state == Batch.State.MERGING and batch.kind == Batch.Kind.EXTRACT and not batch.validate_only:
         _keep_for_later(batch)
-    _end(batch, Batch.State.FAILED, leaves_remains=leaves_remains)
+    _end(batch, "fail", leaves_remains=leaves_remains)
 
 
 def give_up(batch: Batch, *, by: str) -> None:
@@ -198,15 +197,7 @@ def cancel(batch: Batch, *, by: str) -> None:
     """
     was_long = sharing.is_long(batch)
     # The state goes first: it stops the tasks that are at work.
-    nothing_is_kept = Q(state__in=Batch.CANCELLABLE) | Q(validate_only=True)
-    unended = Batch.objects.filter(nothing_is_kept, pk=batch.pk, failure="").exclude(state__in=Batch.FINAL)
-    stopped_it = unended.update(
-        state=Batch.State.CANCELLED,
-        failure=f"cancelled by {by}: nothing of it was published or kept",
-        finished_at=timezone.now(),
-        alive_until=None,
-    )
-    if not stopped_it:
+    if not move(batch, "cancel", failure=f"cancelled by {by}: nothing of it was published or kept"):
         raise CancelError(
             "the batch cannot be cancelled any more: it has ended, or is being merged. "
             "What it brings can be undone day by day (void_day)"
@@ -218,7 +209,7 @@ def cancel(batch: Batch, *, by: str) -> None:
     settle(batch)
 
 
-def _end(batch: Batch, state: str, *, leaves_remains: bool = False) -> None:
+def _end(batch: Batch, event: Event, *, leaves_remains: bool = False) -> None:
     try:
         with waiting_for_storage():
             staging.destroy(batch)
@@ -229,12 +220,7 @@ def _end(batch: Batch, state: str, *, leaves_remains: bool = False) -> None:
     now = timezone.now()
     fresh = Batch.objects.get(pk=batch.pk)
     seconds = (now - fresh.started_at).total_seconds() if fresh.started_at else None
-    ended = (
-        Batch.objects.filter(pk=batch.pk)
-        .exclude(state__in=Batch.FINAL)
-        .update(state=state, finished_at=now, seconds=seconds, alive_until=None)
-    )
-    if ended:
+    if state := move(batch, event, finished_at=now, seconds=seconds):
         log.info("batch_%s batch=%s rows=%s seconds=%s", state, batch.pk, fresh.rows_read, seconds)
     settle(batch)
 

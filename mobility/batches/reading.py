@@ -13,16 +13,15 @@ import numpy as np
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 
 from mobility.base import memory
 from mobility.base.errors import BatchFormatError, TooManyBadRowsError
 from mobility.batches import staging
 from mobility.batches.coding import Reading, parts_of
 from mobility.batches.dispatching import ask
-from mobility.batches.liveness import next_sign, show_life
 from mobility.batches.quality.facts import checks_of, columns_of_reasons, columns_of_unknown
 from mobility.batches.staging import UploadReader
+from mobility.batches.states import move, next_sign, show_life
 from mobility.extracts.profiles.definition import Profile
 from mobility.extracts.readers import RowBlock, Source
 from mobility.extracts.readers.chunks import BYTES, WHOLE, ChunkPlan, plan_chunks
@@ -70,15 +69,10 @@ def begin(batch: Batch, study: OpenStudy) -> bool:
     is_split = batch.kind == Batch.Kind.EXTRACT
     pieces = _pieces(size, plans=plans, n_shards=study.row.n_shards) if is_split else 1
     with transaction.atomic(using="vault"):
-        mine = Batch.objects.filter(pk=batch.pk, state=State.QUEUED).update(
-            state=State.READING,
-            started_at=batch.started_at or timezone.now(),
-            alive_until=next_sign(),
-            pieces=pieces,
-        )
+        mine = move(batch, "read", pieces=pieces)
         if mine:
             _create_chunks(batch, plans)
-    return bool(mine)
+    return mine is not None
 
 
 def read_as_a_whole(batch: Batch) -> None:

@@ -9,6 +9,7 @@ from ldp.privacy.accounting import check_cap
 from mobility.base.errors import DayStateError, MobilityError
 from mobility.batches.dispatching import ask
 from mobility.batches.publication import undoing
+from mobility.batches.states import move
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
 from mobility.vault.models.undo import DayUndo
@@ -134,9 +135,7 @@ def _requested(study: VaultStudy, *, kind: str, day: int, by: str, batch_id: UUI
 
 def queue(batch: Batch) -> None:
     """Let the batch wait for its turn; without a broker it waits for the next sweep."""
-    Batch.objects.filter(pk=batch.pk, state=Batch.State.RECEIVING).update(
-        state=Batch.State.QUEUED, alive_until=None
-    )
+    move(batch, "queue")
     ask("advance", str(batch.pk))
     batch.refresh_from_db(fields=["state", "alive_until"])
 

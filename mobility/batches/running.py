@@ -26,10 +26,10 @@ from mobility.batches.finalisation import (
     time_problem,
     waiting_for_storage,
 )
-from mobility.batches.liveness import activate, goes_on, next_sign, show_life, sign_of_waiting
 from mobility.batches.publication import day_transitions as moves
 from mobility.batches.publication import merging
 from mobility.batches.publication.publishing import publish
+from mobility.batches.states import activate, goes_on, move, next_sign, show_life, sign_of_waiting
 from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun
 from mobility.vault.studies import OpenStudy, open_study
 
@@ -172,12 +172,9 @@ def _begin(batch: Batch, study: OpenStudy) -> None:
         return
     earlier = reading.same_content(batch)
     if earlier is not None:
-        Batch.objects.filter(pk=batch.pk, state=State.QUEUED).update(
-            duplicate_of=earlier, started_at=timezone.now(), state=State.PUBLISHING
-        )
+        move(batch, "repeat", duplicate_of=earlier)
         advance(str(batch.pk))
-        return
-    if reading.begin(batch, study):
+    elif reading.begin(batch, study):
         advance(str(batch.pk))
 
 
@@ -208,13 +205,7 @@ def _begin_merging(batch: Batch, study: OpenStudy) -> None:
     moved = moves.of_batch(batch, study)
     shards = merging.shards_of(batch, study, moved)
     with transaction.atomic(using="vault"):
-        mine = Batch.objects.filter(pk=batch.pk, state=batch.state, state__in=(State.QUEUED, State.READING))
-        is_mine = mine.update(
-            state=State.MERGING,
-            shards=shards,
-            started_at=batch.started_at or timezone.now(),
-            alive_until=next_sign(),
-        )
+        is_mine = move(batch, "merge", shards=shards)
         if is_mine and not batch.validate_only:
             moves.announce(study, moved)
     if is_mine:

@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from uuid import UUID
 
 from mobility.base.errors import KeyAwayError, KeyMissingError, SealBrokenError, StagingUnavailableError
-from mobility.batches.liveness import has_ended
+from mobility.batches.states import has_ended
 from mobility.batches.storages import Pieces, staging_storage
 from mobility.vault.keystore import keystore
 from mobility.vault.models.batch import Batch

@@ -15,7 +15,7 @@ from mobility.batches import fairness as sharing
 from mobility.batches import staging
 from mobility.batches.dispatching import ask, ask_next, has_forgotten
 from mobility.batches.finalisation import end_failed, fail
-from mobility.batches.liveness import next_sign
+from mobility.batches.states import next_sign
 from mobility.plans.publishing import finish_interrupted
 from mobility.uploads import watched_folder as watching
 from mobility.uploads.feeds import actions as feeds

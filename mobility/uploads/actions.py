@@ -35,7 +35,7 @@ from mobility.base.runtime import step_back
 from mobility.batches import requests as intake
 from mobility.batches import staging
 from mobility.batches.finalisation import cancel, fail
-from mobility.batches.liveness import has_ended
+from mobility.batches.states import has_ended
 from mobility.extracts.profiles import DEFAULT
 from mobility.uploads import admission
 from mobility.uploads.leases import Hold, free_until

@@ -12,11 +12,11 @@ from django.db.models import F
 
 from mobility.base import memory
 from mobility.base.errors import SupersededError
-from mobility.batches.liveness import next_sign, show_life
 from mobility.batches.publication import day_transitions as day_moves
 from mobility.batches.publication.day_transitions import DayMoves
 from mobility.batches.publication.shard_changes import Outcome, outcome_of
 from mobility.batches.quality.facts import merged_checks
+from mobility.batches.states import move, show_life
 from mobility.vault.models.batch import Applied, Batch
 from mobility.vault.models.outbox import OutboxDelta
 from mobility.vault.models.subscribers import DayState, PresenceShard
@@ -103,9 +103,9 @@ def finish(batch: Batch, study: OpenStudy) -> None:
         days.update({int(day): n for day, n in counts.get("day_subscribers", {}).items()})
     rows, duplicates = batch.rows_accepted, totals["duplicates"]
     with transaction.atomic(using="vault"):
-        mine = Batch.objects.filter(pk=batch.pk, state=State.MERGING).update(
-            state=State.PUBLISHING,
-            alive_until=next_sign(),
+        mine = move(
+            batch,
+            "publish",
             rows_accepted=rows - duplicates,
             rows_ignored={**batch.rows_ignored, "duplicate": duplicates}
             if duplicates

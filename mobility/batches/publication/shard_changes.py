@@ -10,9 +10,9 @@ from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from mobility.batches import staging
-from mobility.batches.liveness import show_life
 from mobility.batches.publication import presence_noise as presence_crossing
 from mobility.batches.publication.day_transitions import DayMoves
+from mobility.batches.states import show_life
 from mobility.extracts.rows.events import NO_VALUE, Events, concatenate
 from mobility.vault.blobs import Successor, successor
 from mobility.vault.models.batch import Batch

@@ -12,13 +12,13 @@ from django.utils import timezone
 
 from mobility.batches.quality.calendar import StudyCalendar
 from mobility.batches.quality.deliveries import calendar_of
+from mobility.batches.states import AT_WORK
 from mobility.operations.findings import Fact, Finding, Level
 from mobility.operations.probes.trial import is_trial
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay
 
 State = Batch.State
-WORKING: Final = (State.READING, State.MERGING, State.PUBLISHING)
 FAILED_WITHIN: Final = timedelta(days=3)
 LONG_OVER: Final = 4  # times MOBILITY_DAY_OPEN_DAYS after its last day, nothing more comes for a study
 STUCK_LEASES: Final = 3  # the sweep takes a batch up again after one
@@ -51,7 +51,7 @@ def waiting() -> Iterator[Finding]:
     lease = timedelta(seconds=settings.MOBILITY_BATCH_LEASE_S)
     unfinished = Batch.objects.exclude(state__in=Batch.FINAL)
     stuck = _oldest(
-        unfinished.filter(state__in=WORKING, alive_until__lt=now - (STUCK_LEASES - 1) * lease), "alive_until"
+        unfinished.filter(state__in=AT_WORK, alive_until__lt=now - (STUCK_LEASES - 1) * lease), "alive_until"
     )
     held_up = _oldest(unfinished.filter(waits_since__lt=now - STUCK_LEASES * lease), "waits_since")
     queued = _oldest(unfinished.filter(state=State.QUEUED), "created_at")

@@ -17,9 +17,9 @@ from mobility.base.errors import BatchFormatError, CancelError, SupersededError
 from mobility.batches import coding, reading, running, staging
 from mobility.batches import finalisation as endings
 from mobility.batches.finalisation import cancel, fail
-from mobility.batches.liveness import activate
 from mobility.batches.publication import day_transitions as moves
 from mobility.batches.publication import merging, publishing, receipts
+from mobility.batches.states import activate
 from mobility.extracts.profiles import OPT_OUT
 from mobility.operations.sweeping import sweep
 from mobility.vault.blobs import successor

@@ -20,8 +20,8 @@ from mobility.base.errors import BatchFormatError, StagingUnavailableError
 from mobility.batches import fairness as sharing
 from mobility.batches import reading, running
 from mobility.batches.finalisation import cancel
-from mobility.batches.liveness import next_sign
 from mobility.batches.publication import merging
+from mobility.batches.states import next_sign
 from mobility.operations import sweeping
 from mobility.vault.models.batch import Batch, Chunk, ShardRun
 from mobility.vault.studies import open_study

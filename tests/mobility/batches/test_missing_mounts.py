@@ -20,7 +20,7 @@ from mobility.base.errors import KeyAwayError, StagingUnavailableError
 from mobility.batches import finalisation as endings
 from mobility.batches import reading, running, staging
 from mobility.batches.finalisation import memory_problem
-from mobility.batches.liveness import show_waiting
+from mobility.batches.states import show_waiting
 from mobility.extracts.readers import parquet as parquet_reader
 from mobility.operations import sweeping
 from mobility.plans.closing import Leave, StudyNotClosedError, close_study

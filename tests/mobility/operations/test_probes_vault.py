@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from mobility.batches.liveness import goes_on, show_waiting
+from mobility.batches.states import goes_on, show_waiting
 from mobility.operations.findings import Level
 from mobility.operations.models import Backup
 from mobility.operations.probes import backups, batches, crossing, feeds, host, keys
