@@ -54,13 +54,13 @@ def _section(name: str, command: BaseCommand) -> list[str]:
     parser = command.create_parser("manage.py", name)
     own = [action for action in parser._actions if not _is_djangos(action)]
     words = " ".join(filter(None, (_usage(action) for action in own)))
-    lines = [f"### {name} {{ #{name} }}", "", _text(command.help), "", "```text", f"{name} {words}".rstrip()]
     told = [action for action in own if action.help and _metavar(action) not in EXPLAINED]
     items = [
         f"- `{_name(action)}`: {_text(action.help or '').removesuffix('.')}{_default(action)}"
         for action in told
     ]
-    return [*lines, "```", *([""] if items else []), *items]
+    usage = f"`{name} {words}".rstrip() + "`"
+    return [f"### {name}", "", _text(command.help), "", usage, *([""] if items else []), *items]
 
 
 def _is_djangos(action: argparse.Action) -> bool:

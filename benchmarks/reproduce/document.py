@@ -252,9 +252,7 @@ centre that sends the ambulance, and its correlation with the response time. Bef
 square distance is the one before plus 6 / ε². For the mean, distances are taken as lognormal with the
 printed mean and deviation; for the correlation, the response time as linear in the true distance.
 
-{tables.distance_table(levels())}
-
-Means and deviations **agree** within 20 m, mean squares to the printed digits. Printed correlations are
+{tables.distances_in_short(levels())} ([all numbers](reproduction/table-10-2.csv)). Printed correlations are
 lower: response times grow less than in proportion to distance.
 """
 
@@ -269,6 +267,7 @@ def exact_files(cells: Sequence[Cell]) -> dict[str, str]:
     return {
         "table-6-1.csv": tables.printed_table(two_rounds(), ("alpha", "ε∞")),
         "table-6-2.csv": tables.printed_table(one_round(), ("ε",)),
+        "table-10-2.csv": tables.distance_table(levels()),
         "l-grr.csv": tables.variance_table(cells),
         "variances.csv": tables.loss_variance_table([exact.solution_row(each) for each in LOSS_EPSILONS]),
     }

@@ -64,7 +64,7 @@ def summary_table(found: Findings) -> str:
             f"partly: at ε = 1 {_recognised('1')} of 100 are recognised, by chance "
             f"{of_100(recognition.before()[0])}",
         ),
-        ("Table 10.2: distances after noise", _distances_in_short(levels())),
+        ("Table 10.2: distances after noise", distances_in_short(levels())),
     ]
     return table(("claim", "here"), rows)
 
@@ -235,7 +235,7 @@ def recognition_table(found: Findings) -> str:
 
 
 def distance_table(rows: Sequence[NoisyDistances]) -> str:
-    """Table 10.2: what is printed, and what is computed."""
+    """Table 10.2 as CSV: what is printed, and what is computed."""
     header = (
         *("level", "radius", "ε per metre", "mean ± sd, km: printed", "computed"),
         *("root mean square, km: printed", "computed", "correlation: printed", "if linear"),
@@ -248,13 +248,19 @@ def distance_table(rows: Sequence[NoisyDistances]) -> str:
             (
                 *(f"ln {level.odds}", f"{level.radius_m:,} m", level.epsilon_per_m),
                 f"{level.mean_km:.2f} ± {level.std_km:.2f}",
-                f"{row.mean_km:.2f} ± {row.std_km:.2f}" + ("" if row.mean_agrees else " (**differs**)"),
+                f"{row.mean_km:.2f} ± {row.std_km:.2f}" + ("" if row.mean_agrees else " (differs)"),
                 f"{square:.2f}",
-                f"{row.root_mean_square_km:.2f}" + ("" if row.square_agrees else " (**differs**)"),
+                f"{row.root_mean_square_km:.2f}" + ("" if row.square_agrees else " (differs)"),
                 *(f"{level.correlation:.3f}", f"{row.correlation:.3f}"),
             )
         )
-    return table(header, lines)
+    return csv_table(header, lines)
+
+
+def distances_in_short(rows: Sequence[NoisyDistances]) -> str:
+    """How many levels agree."""
+    means, squares = sum(row.mean_agrees for row in rows), sum(row.square_agrees for row in rows)
+    return f"{means} of {len(rows)} means agree within 20 m, {squares} of {len(rows)} mean squares"
 
 
 def of_100(share: float) -> str:
@@ -277,11 +283,6 @@ def _recognised(epsilon: str) -> str:
         for each in ("grr", "ouez")
     )
     return f"{grr} (GRR) or {ouez} (OUE-z)"
-
-
-def _distances_in_short(rows: Sequence[NoisyDistances]) -> str:
-    means, squares = sum(row.mean_agrees for row in rows), sum(row.square_agrees for row in rows)
-    return f"{means} of {len(rows)} means agree within 20 m, {squares} of {len(rows)} mean squares"
 
 
 def _count(comparisons: Iterable[Comparison]) -> str:
