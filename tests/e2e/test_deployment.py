@@ -84,9 +84,6 @@ class Deployment:
 
     def _do(self, block: Block, host: Machine) -> None:
         if block.title:
-            if block.title.endswith("settings") and host is self.north:
-                certificate = (self.reports.root / CA.lstrip("/")).read_text()
-                host.write("/etc/mobility-reports/authority.pem", certificate)
             host.write(block.title, block.text)
             return
         assert block.mark("run by") == SELF, block.where
@@ -108,6 +105,8 @@ class Deployment:
             put_broker(host)
         if line.startswith("docker/manage.sh migrate") and not (host.root / KERNELS / "there").exists():
             put_kernels(host)
+            certificate = (self.reports.root / CA.lstrip("/")).read_text()
+            self.north.write("/etc/mobility-reports/authority.pem", certificate)
         if "VAULT_AUTHORITY=" in line:
             copy(f"{VAULT_FILES}authority.pem", self.vault, host)
         if line.startswith("runuser") and line.endswith("vault_role.sql"):
