@@ -260,7 +260,7 @@ def needs(
 def tables(
     model: Model, checked: Sequence[tuple[Work, dict[str, float]]], day: Needs, *, hours: float
 ) -> str:
-    """Constants, errors and needs, as they stand in docs/capacity.md."""
+    """Constants, errors and needs; docs/scaling.md has the main ones."""
     lines = ["| quantity | a row | a subscriber | a task |", "| --- | --- | --- | --- |"]
     for name, cost in model.costs.items():
         cells = [f"{each:.3g}" if each else "" for each in (cost.per_row, cost.per_subscriber, cost.per_task)]

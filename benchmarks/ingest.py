@@ -2,7 +2,7 @@
 
     python -m benchmarks.ingest [--rows 20000000] [--parts formats growth processes stages] [--postgres]
 
-Prints what stands below "Measured" in docs/performance.md. Files are written to a temporary folder (TMPDIR;
+Prints tables; docs/performance.md has their main columns. Files are written to a temporary folder (TMPDIR;
 100 million rows take 20 GB with what is staged) and removed. Every batch is checked against what its file
 truly holds.
 """

@@ -1,4 +1,4 @@
-"""Tables of the ingest benchmark, as they stand in docs/performance.md."""
+"""Tables of the ingest benchmark; docs/performance.md has their main columns."""
 
 import os
 import time

@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--subscribers", type=int, default=2_000_000)
     parser.add_argument("--few", type=int, default=20_000, help="subscribers where they are looped over")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--markdown", action="store_true", help="tables for docs/benchmarks.md")
+    parser.add_argument("--markdown", action="store_true", help="tables as in docs/performance.md")
     options = parser.parse_args()
     people, few = make_subscribers(options.subscribers), make_subscribers(options.few)
     aes, others = aes_speed(runs=options.runs), libraries()

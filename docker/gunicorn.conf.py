@@ -26,6 +26,6 @@ def post_worker_init(_worker: object) -> None:
 
     One that is stopped often holds a lock that all others ask for at each translated word (asgiref's, of the
     active language): then they queue for it. In turn a page waits longer, at each statement, for one that
-    computes without any. Measured beside each other, the first weighs more (docs/benchmarks.md, Under load).
+    computes without any. Measured beside each other, the first weighs more (docs/performance.md, Under load).
     """
     sys.setswitchinterval(SWITCH_S)
