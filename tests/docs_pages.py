@@ -48,6 +48,12 @@ class Block:
         return next((mark.removeprefix(start).strip() for mark in self.marks if mark.startswith(start)), None)
 
     @property
+    def run_by(self) -> tuple[str, list[str]]:
+        """The test that runs its commands, and on which machines: `run by TEST on MACHINES`."""
+        test, _, machines = (self.mark("run by") or "").partition(" on ")
+        return test, machines.split()
+
+    @property
     def is_run_here(self) -> bool:
         """Whether tests/test_docs_commands.py runs its commands."""
         return self.language == "console" and self.mark("not run:") is None and self.mark("run by") is None

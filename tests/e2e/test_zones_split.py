@@ -72,13 +72,13 @@ class Zones:
         sides = {"analysts": self.analyst.environment, "operator": self.operator.environment}
         sides, public_key = sides | {"server": dict(os.environ)}, ""
         for block in blocks(ROOT / "docs" / "upgrading.md"):
-            if block.mark("run by") != SELF:
+            if block.run_by[0] != SELF:
                 continue
             for command in block.commands:
                 line = command.line.replace(".venv/bin/python", sys.executable)
                 line = line.replace("PUBLIC_KEY", public_key)
                 line = line.replace("main.dump", f"{addresses['DATA']}/main.dump")
-                options = {"cwd": ROOT, "env": sides[block.mark("side:")] | addresses, "text": True}
+                options = {"cwd": ROOT, "env": sides[block.run_by[1][0]] | addresses, "text": True}
                 output = subprocess.run(["bash", "-c", line], capture_output=True, check=False, **options)
                 assert output.returncode == 0, (line, output.stderr)
                 assert not command.expected or command.pattern.fullmatch(output.stdout.strip()), output.stdout
