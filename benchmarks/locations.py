@@ -1,11 +1,11 @@
 """Planar Laplace noise: how fast, beside other ways to draw it, and how many people it moves to other zones.
 
-    python -m benchmarks.locations [--write]
+    python -m benchmarks.locations
 
 Speed: one thread, processor time, medians of rounds in which all take turns. Ours is the whole job: keyed
 bits, noise, clamping, code of the square. The others only turn uniform numbers, which they get for nothing,
 into shifts in metres. Zones: the places and zones of the demo, which are invented, with the real number of
-people per sleeping area. Prints what stands below "Measured" in docs/locations.md; --write puts it there.
+people per sleeping area. docs/locations.md sums it up below "Measured".
 """
 
 import argparse
@@ -37,8 +37,6 @@ from ldp.keyed.noise.locations import LocationSanitiser
 
 ROOT: Final = Path(__file__).parents[1]
 DEMO: Final = ROOT / "mobility" / "demo"
-PAGE: Final = ROOT / "docs" / "locations.md"
-HEADING: Final = "## Measured\n"
 KEY: Final = b"benchmark places"
 EARTH_M: Final = 6_371_008.8  # mean radius
 STEP_M: Final = 400  # the demo's area is 80 km wide: squares of 300 m would not fit
@@ -48,7 +46,6 @@ THESIS_LEVELS: Final = tuple((level.odds, level.radius_m) for level in PLACE_LEV
 LEVELS: Final = (*THESIS_LEVELS, (4, 200), (4, 1000))
 
 Doubles = NDArray[np.float64]
-Codes = NDArray[np.uint16]
 Draw = Callable[[], object]
 
 
@@ -61,35 +58,27 @@ class Area:
     y_m: Doubles
     zones: NDArray[np.int64]  # of each cell
     people: NDArray[np.int64]  # by zone
-    middles_m: Doubles  # of the zones, shape (zones, 2)
     zone_of_square: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """Shares of people after noise of some level, and their distance to the middle of their zone."""
+    """Shares of people after noise of some level."""
 
     mean_m: float
-    distance: str  # mean ± standard deviation
     other_zone: float
     outside: float
     other_cell: float
 
 
 def main() -> None:
-    """Print the tables, or write them."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--points", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--write", action="store_true", help=f"into {PAGE.relative_to(ROOT)}")
     options = parser.parse_args()
     lines = [*speed_table(options.points, rounds=options.rounds), "", *zone_table(read_area())]
-    text = "\n".join(lines) + "\n"
-    if options.write:
-        before = PAGE.read_text(encoding="utf-8").partition(HEADING)[0]
-        PAGE.write_text(f"{before}{HEADING}\n{text}", encoding="utf-8")
-    else:
-        sys.stdout.write(text)
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 def speed_table(n: int, *, rounds: int) -> Iterator[str]:
@@ -153,14 +142,12 @@ def lambert_shifts(epsilon: float, u1: Doubles, u3: Doubles) -> tuple[Doubles, D
 def zone_table(area: Area) -> Iterator[str]:
     """Whom the noise moves."""
     people = int(area.people.sum())
-    yield "| level | radius | shift | middle of the zone | another zone | no zone | another nearest cell |"
-    yield "|---|---|---|---|---|---|---|"
-    cells = deal_out(area, ldp.KeyedStream(KEY))
-    yield f"| no noise | | 0 m | {distance(area, cells, area.grid.codes(area.x_m, area.y_m)[cells])} | | | |"
+    yield "| level | radius | shift | another zone | no zone | another nearest cell |"
+    yield "|---|---|---|---|---|---|"
     for odds, radius_m in LEVELS:
         moved = move(area, odds=odds, radius_m=radius_m)
         shares = f"{moved.other_zone:.1%} | {moved.outside:.1%} | {moved.other_cell:.1%}"
-        yield f"| ln {odds} | {radius_m:,} m | {moved.mean_m:,.0f} m | {moved.distance} | {shares} |"
+        yield f"| ln {odds} | {radius_m:,} m | {moved.mean_m:,.0f} m | {shares} |"
     yield ""
     yield (
         f"{people:,} people at {area.zones.size} cells in {area.people.size} zones, on squares of {STEP_M} m "
@@ -182,7 +169,6 @@ def move(area: Area, *, odds: int, radius_m: int) -> Moved:
     nearest = distances.argmin(axis=1)
     return Moved(
         mean_m=spec.law.mean_m,
-        distance=distance(area, cells, noisy),
         other_zone=float(((zones != area.zones[cells]) & (zones != NOWHERE)).mean()),
         outside=float((zones == NOWHERE).mean()),
         other_cell=float((nearest[noisy] != nearest[places]).mean()),
@@ -194,14 +180,6 @@ def deal_out(area: Area, stream: ldp.KeyedStream) -> NDArray[np.intp]:
     per_zone = [np.flatnonzero(area.zones == zone) for zone in range(area.people.size)]
     people = zip(per_zone, area.people.tolist(), strict=True)
     return np.concatenate([cells[stream.uniform_int(n, 0, cells.size)] for cells, n in people])
-
-
-def distance(area: Area, cells: NDArray[np.intp], codes: Codes) -> str:
-    """Mean and standard deviation of the distance from squares to the middles of the people's zones."""
-    x_m, y_m = area.grid.centres()
-    middle_x_m, middle_y_m = area.middles_m[area.zones[cells]].T
-    found = np.hypot(x_m[codes] - middle_x_m, y_m[codes] - middle_y_m)
-    return f"{found.mean():,.0f} m ± {found.std():,.0f} m"
 
 
 def share_moved_by_squares(area: Area) -> float:
@@ -241,8 +219,6 @@ def read_area() -> Area:
         y_m=(lat - south.min()) * per_lat,
         zones=np.array([names.index(row["zone"]) for row in rows]),
         people=np.array([facts["marginals"]["sleeping_area"][name] for name in names]),
-        middles_m=(np.array([each.centroid.coords[0] for each in shapes]) - (west.min(), south.min()))
-        * (per_lon, per_lat),
         zone_of_square=zone_of_square,
     )
 
