@@ -4,7 +4,7 @@ python := .venv/bin/python
 compile := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 PORT ?= 8000
 
-.PHONY: help setup setup-dev demo run test test-long lint audit bench soak fuzz reproduce mutate mutants screens messages docs lock clean
+.PHONY: help setup setup-dev demo run test test-long lint audit bench soak fuzz reproduce mutate mutants map screens messages docs lock clean
 
 help:           ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
@@ -32,6 +32,9 @@ test: setup-dev  ## tests; starts PostgreSQL and Redis for them (ARGS: options f
 
 test-long: setup-dev  ## the tests that take long: whole installations, kills, walks of all pages (ARGS: options for pytest)
 	@$(python) -m scripts.run_tests --long $(ARGS)
+
+map: setup-dev  ## how the code is laid out: modules and lines by folder, circles, late imports, words of docs
+	@$(python) -m scripts.house
 
 lint: setup-dev  ## style, types, imports, migrations
 	.venv/bin/ruff check .

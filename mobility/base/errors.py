@@ -102,3 +102,7 @@ class FeedTokenError(MobilityError):
 
 class FeedEndedError(MobilityError):
     """The account that made a token may no longer send files of its study."""
+
+
+class OperationsError(Exception):
+    """Nothing was changed, unless the text says so."""

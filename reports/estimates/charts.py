@@ -17,15 +17,12 @@ from reports.base import formats as wording
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
 from reports.estimates.coverage import DayCoverage
-from reports.estimates.options import ReportOptions, ordered, shown_value
+from reports.estimates.options import MAX_LINES, ReportOptions, ordered, shown_value
 from reports.estimates.queries import Estimate, WindowReport
 from reports.studies.models import Study
 
 Figure = dict[str, Any]
 
-MAX_LINES = 8  # more cannot be told apart
-MAX_MULTIPLES = 24  # small charts on a page
-_FIRST_LINES = 5  # without a choice: bands of more hide each other
 _LABEL_LINES = 3
 _LABEL_WIDTH = 22  # characters before a category's name wraps: leaves room for bars on a phone
 _MAX_DAY_TICKS = 8
@@ -126,16 +123,6 @@ def _total(day: DayCoverage) -> str:
     if day.visitors is None:
         return escape(wording.status_word(day.status))
     return wording.counted(day.visitors)
-
-
-def largest_categories(reports: Sequence[WindowReport], *, at_most: int = _FIRST_LINES) -> list[int]:
-    """Codes of the categories to draw without a choice: the largest, in plan order."""
-    n_categories = len(reports[0].estimates)
-    size = [
-        sum(report.estimates[code].consistent or 0.0 for report in reports) for code in range(n_categories)
-    ]
-    by_size = sorted(range(n_categories), key=lambda code: -size[code])
-    return sorted(by_size[:at_most])
 
 
 def small_multiples(

@@ -1,6 +1,6 @@
 """How a page shows its numbers: chart, table or map, order, measure, kind of value; all in the address."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Self
 from urllib.parse import urlencode
@@ -8,7 +8,13 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 
 from reports.base.status import Status
-from reports.estimates.queries import Estimate, WindowReport
+from reports.estimates.queries import Estimate, Window, WindowReport, single_days_of
+from reports.studies.models import Indicator
+from reports.studies.queries import has_unions
+
+MAX_LINES = 8  # more cannot be told apart
+MAX_MULTIPLES = 24  # small charts on a page
+_FIRST_LINES = 5  # without a choice: bands of more hide each other
 
 Choices = dict[str, tuple[str, ...]]
 CHOICES: Final[Choices] = {
@@ -111,3 +117,78 @@ def ordered(report: WindowReport, *, options: ReportOptions) -> Sequence[Estimat
         return estimate.status != Status.OK or value is None, -(value or 0.0)
 
     return sorted(report.estimates, key=key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """One way to show a result differently: its choices as (label, part of an address, whether it is on)."""
+
+    title: str
+    links: tuple[tuple[str, str, bool], ...]
+
+
+def switches(
+    options: ReportOptions | DaysOptions,
+    *,
+    titles: Mapping[str, str],
+    labels: Mapping[str, str],
+    choices: Choices,
+    kept: str,
+) -> list[Switch]:
+    """A switch for each option in `titles`.
+
+    Parameters
+    ----------
+    labels : of every value
+    kept : what every address keeps, such as the window
+    """
+    return [
+        Switch(
+            title=title,
+            links=tuple(
+                (labels[value], options.query(kept, **{name: value}), getattr(options, name) == value)
+                for value in choices[name]
+            ),
+        )
+        for name, title in titles.items()
+    ]
+
+
+def windows_shown(indicator: Indicator, *, options: DaysOptions) -> list[Window]:
+    """Each day; or the unions of the days 1..j, where the indicator has unions."""
+    study = indicator.study
+    if options.show == "cumulative" and has_unions(indicator):
+        return [Window(1, day) for day in range(1, study.days + 1)]
+    return single_days_of(study)
+
+
+def max_shown(options: DaysOptions) -> int:
+    """How many categories a chart has at most."""
+    return MAX_MULTIPLES if options.form == "multiples" else MAX_LINES
+
+
+def asked_categories(query: QueryDict, *, n_categories: int) -> list[int]:
+    """Codes that an address names as `category`, in plan order; what is no code is left out."""
+    asked = {int(text) for text in query.getlist("category") if text.isdecimal() and len(text) <= 5}
+    return sorted(code for code in asked if code < n_categories)
+
+
+def shown_categories(
+    asked: Sequence[int], *, reports: Sequence[WindowReport], options: DaysOptions
+) -> list[int]:
+    """Codes of the categories to draw: those asked for, else the largest."""
+    if asked:
+        return list(asked[: max_shown(options)])
+    if options.form == "multiples":
+        return largest_categories(reports, at_most=MAX_MULTIPLES)
+    return largest_categories(reports)
+
+
+def largest_categories(reports: Sequence[WindowReport], *, at_most: int = _FIRST_LINES) -> list[int]:
+    """Codes of the categories to draw without a choice: the largest, in plan order."""
+    n_categories = len(reports[0].estimates)
+    size = [
+        sum(report.estimates[code].consistent or 0.0 for report in reports) for code in range(n_categories)
+    ]
+    by_size = sorted(range(n_categories), key=lambda code: -size[code])
+    return sorted(by_size[:at_most])

@@ -6,8 +6,7 @@ from typing import Any, Final, Self
 
 from django.http import QueryDict
 
-from reports.estimates.days_shown import asked_categories
-from reports.estimates.options import DaysOptions, ReportOptions
+from reports.estimates.options import DaysOptions, ReportOptions, asked_categories
 from reports.estimates.queries import Window, WindowReport, windows_of_indicator
 from reports.exports.bundle import Reports, bundle_of
 from reports.exports.findings import WRITERS

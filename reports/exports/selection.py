@@ -8,8 +8,7 @@ from enum import StrEnum
 from django.utils.translation import gettext
 
 from reports.base import formats as wording
-from reports.estimates.days_shown import shown_categories, windows_shown
-from reports.estimates.options import DaysOptions, ReportOptions
+from reports.estimates.options import DaysOptions, ReportOptions, shown_categories, windows_shown
 from reports.estimates.queries import (
     Window,
     WindowReport,

@@ -19,8 +19,7 @@ from reports.compare.query import (
     kind_of,
     measure_of,
 )
-from reports.estimates.days_shown import asked_categories
-from reports.estimates.options import DaysOptions, ReportOptions
+from reports.estimates.options import DaysOptions, ReportOptions, asked_categories
 from reports.estimates.picker import requested_window
 from reports.estimates.queries import UnionNotAvailableError, WindowError, check_union, visitor_unions
 from reports.exports.comparisons import comparison_findings

@@ -15,11 +15,10 @@ from reports.base import formats as wording
 from reports.base.status import Status
 from reports.estimates import locations
 from reports.estimates.locations import LocationWindow
-from reports.estimates.options import CHOICES, ReportOptions
+from reports.estimates.options import CHOICES, ReportOptions, switches
 from reports.estimates.page import missing_days, weekdays
 from reports.estimates.picker import build_picker, requested_window, window_query
 from reports.estimates.queries import Window, WindowError, WindowReport, study_reports, visitor_unions
-from reports.estimates.switches import switches
 from reports.maps import actions as densities
 from reports.maps import density
 from reports.maps import texts as words

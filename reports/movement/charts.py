@@ -8,7 +8,8 @@ from django.utils.translation import gettext
 
 from reports.base import formats as wording
 from reports.base.status import Status
-from reports.estimates.charts import MAX_LINES, Figure, axis_label, base_layout, day_axis, row_px
+from reports.estimates.charts import Figure, axis_label, base_layout, day_axis, row_px
+from reports.estimates.options import MAX_LINES
 from reports.movement.figures import DayTotals, Derived, Movement, Point, Show, Unit
 from reports.movement.texts import derived_text, value_text
 from reports.studies.models import Study

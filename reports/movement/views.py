@@ -9,8 +9,7 @@ from django.views.decorators.http import require_safe
 
 from reports.accounts.access import indicator_or_404, readers_only, study_or_404
 from reports.base import formats as wording
-from reports.estimates.charts import MAX_LINES
-from reports.estimates.days_shown import asked_categories
+from reports.estimates.options import MAX_LINES, asked_categories
 from reports.estimates.page import page_context
 from reports.estimates.queries import WindowError
 from reports.movement import charts as charts_movement

@@ -13,11 +13,18 @@ from reports.accounts.access import indicator_or_404, readers_only, study_or_404
 from reports.base import formats as wording
 from reports.base.status import Status
 from reports.estimates import charts
-from reports.estimates.days_shown import asked_categories, max_shown, shown_categories, windows_shown
-from reports.estimates.options import DAYS_CHOICES, DaysOptions
+from reports.estimates.options import (
+    DAYS_CHOICES,
+    DaysOptions,
+    Switch,
+    asked_categories,
+    max_shown,
+    shown_categories,
+    switches,
+    windows_shown,
+)
 from reports.estimates.page import page_context
 from reports.estimates.queries import Estimate, WindowReport, indicator_reports
-from reports.estimates.switches import Switch, switches
 from reports.privacy.statement.document import protections
 from reports.studies.queries import has_unions
 

@@ -17,7 +17,7 @@ from reports.base.status import WIDE_INTERVAL, Status
 from reports.estimates import charts
 from reports.estimates import texts as estimates_texts
 from reports.estimates.noise import has_totals
-from reports.estimates.options import CHOICES, ReportOptions, ordered
+from reports.estimates.options import CHOICES, ReportOptions, Switch, ordered, switches
 from reports.estimates.page import missing_days, page_context
 from reports.estimates.picker import build_picker, requested_window, window_query
 from reports.estimates.queries import (
@@ -29,7 +29,6 @@ from reports.estimates.queries import (
     visitor_unions,
     window_report,
 )
-from reports.estimates.switches import Switch, switches
 from reports.maps import zones as maps
 from reports.maps.views import map_context
 from reports.privacy.statement.document import protections

@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import DatabaseError
 
-from mobility.operations.errors import OperationsError
+from mobility.base.errors import OperationsError
 from reports.ledger.check import check_lines, read_head
 from reports.ledger.key import LedgerKeyError, own_public_key, read_public_pem
 from reports.ledger.models import LedgerHead, LedgerKind

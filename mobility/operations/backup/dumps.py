@@ -10,10 +10,10 @@ from typing import Any, Final
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from mobility.base.errors import OperationsError
 from mobility.operations.backup.folder import Part, sha256_of
 from mobility.operations.backup.postgres_load import load_postgres
 from mobility.operations.backup.postgres_programs import addressed, check_versions, program, run
-from mobility.operations.errors import OperationsError
 
 SUFFIX: Final = {"sqlite": ".sqlite3", "postgresql": ".dump"}
 # What signs somebody in, or counts guesses: left empty in every dump. Restoring ends all sessions anyway.

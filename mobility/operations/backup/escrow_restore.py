@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from django.conf import settings
 from django.db import DatabaseError
 
+from mobility.base.errors import OperationsError
 from mobility.base.runtime import write_private
 from mobility.operations.backup.escrow import (
     STUDY_PREFIX,
@@ -25,7 +26,6 @@ from mobility.operations.backup.escrow import (
 )
 from mobility.operations.backup.folder import digest_of
 from mobility.operations.backup.reconcile import can_sign, destroyed_keys, reconcile
-from mobility.operations.errors import OperationsError
 from mobility.vault.keystore import KEY_ID, keystore
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from mobility.base.errors import OperationsError
 from mobility.base.runtime import private_folder
-from mobility.operations.errors import OperationsError
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
+from mobility.base.errors import OperationsError
 from mobility.operations.backup.dumps import Ask, Dumped, check_readable, dump
 from mobility.operations.backup.folder import (
     MANIFEST,
@@ -29,7 +30,6 @@ from mobility.operations.backup.folder import (
     read_manifest,
     stamp,
 )
-from mobility.operations.errors import OperationsError
 from mobility.operations.installation import own_code
 from mobility.operations.models import Backup
 from reports.base.version import software

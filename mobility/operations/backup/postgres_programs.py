@@ -11,7 +11,7 @@ from typing import Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from mobility.operations.errors import OperationsError
+from mobility.base.errors import OperationsError
 
 PROGRAMS: Final = ("pg_dump", "pg_restore", "psql")
 SAID_MAX: Final = 300  # characters

@@ -21,12 +21,12 @@ from django.utils import timezone
 
 from mobility import startup
 from mobility.base import locks
+from mobility.base.errors import OperationsError
 from mobility.operations.backup.closings import NONE, Closings
 from mobility.operations.backup.dumps import check_programs, count_rows, load
 from mobility.operations.backup.folder import Manifest, Part, digest_of
 from mobility.operations.backup.making import verify_backup
 from mobility.operations.backup.reconcile import reconcile, revoke_openings
-from mobility.operations.errors import OperationsError
 from mobility.operations.installation import known_code, settle_code
 from mobility.operations.models import Backup
 from mobility.workers.models import WorkerSign

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from reports.base import formats as wording
 from reports.base.status import Status
-from reports.estimates.charts import MAX_LINES
-from reports.estimates.options import ReportOptions, shown_value
+from reports.estimates.options import MAX_LINES, ReportOptions, shown_value
 from reports.estimates.queries import WindowReport
 from reports.exports.drawing.canvas import (
     COLOURS,

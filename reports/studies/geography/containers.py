@@ -5,7 +5,7 @@ import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import geopandas as gpd
 import pandas as pd
@@ -14,11 +14,9 @@ from pyogrio.errors import DataLayerError, DataSourceError
 from shapely.errors import GEOSException
 
 from reports.studies.geography.geopackages import check_geopackage
+from reports.studies.geography.rules import Rules, Source
 from reports.studies.geography.shapefiles import check_index
 from reports.studies.studyfile.problems import Problems, nearest
-
-if TYPE_CHECKING:
-    from reports.studies.geography.sources import Rules, Source
 
 SHAPEFILE: Final = (".shp", ".shx", ".dbf", ".prj", ".cpg")
 MAX_UNPACKED_BYTES: Final = 400_000_000
@@ -28,7 +26,7 @@ _ENTRY: Final = b"PK\x01\x02"
 _BEGINS: Final = {".shp": b"\x00\x00\x27\x0a", ".gpkg": b"SQLite format 3\0"}
 
 
-def read_container(source: "Source", problems: Problems, *, rules: "Rules") -> gpd.GeoDataFrame | None:
+def read_container(source: Source, problems: Problems, *, rules: Rules) -> gpd.GeoDataFrame | None:
     """Return the features of a GeoPackage or a shapefile in their own system; None after a problem."""
     files = _files(source, problems)
     if files is None:
@@ -69,7 +67,7 @@ def _format(path: Path) -> str:
     return "shapefile" if path.suffix == ".shp" else "GeoPackage"
 
 
-def _files(source: "Source", problems: Problems) -> dict[str, bytes] | None:
+def _files(source: Source, problems: Problems) -> dict[str, bytes] | None:
     """What GDAL is to read, by suffix, the main file first; None after a problem."""
     if source.suffix == ".zip":
         files = _unzipped(source.data, problems)
@@ -116,7 +114,7 @@ def _suffix(entry: zipfile.ZipInfo) -> str:
     return PurePosixPath(entry.filename).suffix.lower()
 
 
-def _layers(path: Path, problems: Problems, *, rules: "Rules", is_shapefile: bool) -> list[str]:
+def _layers(path: Path, problems: Problems, *, rules: Rules, is_shapefile: bool) -> list[str]:
     """Names of the layers to read; none after a problem."""
     known = [str(name) for name, kind in pyogrio.list_layers(path) if kind is not None]
     if is_shapefile:  # its layer has the name of the file, which is ours

@@ -1,7 +1,5 @@
 """Files of geometries, by any of their formats, as a table in WGS 84."""
 
-from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 import geopandas as gpd
@@ -11,52 +9,16 @@ from pyproj.exceptions import ProjError
 
 from reports.studies.geography.containers import read_container
 from reports.studies.geography.geojson import read_geojson
+from reports.studies.geography.rules import Rules, Source
 from reports.studies.studyfile.problems import Problems
 
 GEOJSON: Final = (".geojson", ".json")
 FORMATS: Final = (*GEOJSON, ".gpkg", ".zip", ".shp")
 WGS84: Final = "EPSG:4326"
 MAX_FILE_BYTES: Final = 200_000_000
-MAX_FEATURES: Final = 500_000
 DECIMALS: Final = 7  # of degrees: a centimetre
 POLYGONS: Final = ("Polygon", "MultiPolygon")
 LINES: Final = ("LineString", "MultiLineString")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """A file that [area] names; `beside` has the other files of a shapefile, by suffix."""
-
-    name: str
-    data: bytes
-    beside: dict[str, bytes] = field(default_factory=dict)
-
-    @property
-    def suffix(self) -> str:
-        """Ending of the name, in lower case."""
-        return PurePosixPath(self.name).suffix.lower()
-
-    @property
-    def stem(self) -> str:
-        """The name without folder and ending."""
-        return PurePosixPath(self.name).stem
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What a file may hold.
-
-    kinds : types of geometry
-    noun : what a feature is
-    layer : name of the layer to read; "" = the only one
-    all_layers : whether several layers are read together
-    """
-
-    kinds: tuple[str, ...]
-    noun: str
-    max_features: int = MAX_FEATURES
-    layer: str = ""
-    all_layers: bool = False
 
 
 def read_source(source: Source, problems: Problems, *, rules: Rules) -> gpd.GeoDataFrame | None:

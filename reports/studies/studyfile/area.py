@@ -12,7 +12,7 @@ from reports.studies.studyfile.problems import Problem, Problems
 from reports.studies.studyfile.table import Table, text_problem
 
 if TYPE_CHECKING:
-    from reports.studies.geography.sources import Source
+    from reports.studies.geography.rules import Source
 
 DEFAULT_ZONE_COLUMN: Final = "zone"
 MAX_LAYERS: Final = 10
@@ -59,7 +59,7 @@ class AreaFiles:
 
     def source(self, key: str, name: str) -> "Source | None":
         """Return a file of geometries; a shapefile with the files beside it."""
-        from reports.studies.geography.sources import Source
+        from reports.studies.geography.rules import Source
 
         data = self.content(key, name)
         if data is None:

@@ -25,13 +25,13 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, connections
 
 from mobility.base import locks
+from mobility.base.errors import OperationsError
 from mobility.operations.backup import making as backups
 from mobility.operations.backup import restore as restoring
 from mobility.operations.backup.dumps import count_rows, load
 from mobility.operations.backup.folder import MANIFEST, Manifest, Owner, digest_of, prune, read_manifest
 from mobility.operations.backup.making import make_backup, verify_backup
 from mobility.operations.backup.restore import restore
-from mobility.operations.errors import OperationsError
 from mobility.operations.installation import known_code, own_code
 from mobility.operations.models import Backup, Installation
 from mobility.vault.models.subscribers import VaultStudy

@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from mobility.base.errors import OperationsError
 from mobility.operations.backup.escrow import make_escrow, read_private_key, read_recipient
 from mobility.operations.backup.escrow_restore import restore_keys
-from mobility.operations.errors import OperationsError
 from mobility.operations.models import Backup
 from mobility.plans.escrows import escrow_days
 from mobility.vault.keystore import keystore

@@ -15,7 +15,7 @@ import pytest
 from ldp.privacy.plans import Mechanism
 from ldp.protocols.channels import Unit
 from reports.base import formats as wording
-from reports.estimates import charts
+from reports.estimates import charts, options
 from reports.estimates import queries as selectors
 from reports.estimates.coverage import coverage_of
 from reports.estimates.queries import Window, WindowReport
@@ -94,11 +94,11 @@ def test_names_are_escaped_because_plotly_reads_markup(study) -> None:
 
 def test_figures_are_plain_data_with_colours_of_the_style_sheet_in_light_and_dark(study) -> None:
     whole = charts.report_figure(reports_of(study, "age", Window(1, 4))[0])
-    lines = charts.days_figure(reports_of(study, "region"), shown=range(charts.MAX_LINES))
+    lines = charts.days_figure(reports_of(study, "region"), shown=range(options.MAX_LINES))
     figures = [whole, lines, covered(study)]
     assert json.loads(json.dumps(figures, allow_nan=False)) == figures
     names = {text.split("/")[0] for text in strings(figures) if text.startswith("--")}
-    assert {"--text", "--chart-1", f"--chart-{charts.MAX_LINES}"} <= names
+    assert {"--text", "--chart-1", f"--chart-{options.MAX_LINES}"} <= names
     for name in names:
         # chart.js reads six hexadecimal digits
         assert len(re.findall(rf"{name}: #[0-9a-f]{{6}};", STYLES)) == 2, name
@@ -119,11 +119,11 @@ def test_long_names_wrap_and_rows_have_room_for_their_lines() -> None:
 
 def test_largest_categories_are_drawn_in_lines_that_differ_in_colour_and_in_shape(study) -> None:
     days = reports_of(study, "region")
-    figure = charts.days_figure(days, shown=range(charts.MAX_LINES))
+    figure = charts.days_figure(days, shown=range(options.MAX_LINES))
     lines = [trace for trace in figure["data"] if "name" in trace]
     for part, name in (("line", "color"), ("marker", "symbol")):
-        assert len({line[part][name] for line in lines}) == charts.MAX_LINES
-    shown = charts.largest_categories(days)
+        assert len({line[part][name] for line in lines}) == options.MAX_LINES
+    shown = options.largest_categories(days)
     assert len(shown) < 12
     assert shown == sorted(shown)
     size = [sum(report.estimates[code].consistent for report in days) for code in range(12)]

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from reports.base import formats as wording
-from reports.estimates import charts
+from reports.estimates import charts, options
 from reports.estimates import queries as selectors
 from reports.estimates import texts as estimates_texts
 from reports.estimates.models import DayNote
@@ -175,8 +175,8 @@ def test_reader_chooses_the_lines(reader) -> None:
         return [trace["name"] for trace in data_of(html)["data"] if "name" in trace]
 
     assert names("?category=11&category=2") == ["Region C", "Region L"]
-    assert len(names("")) < charts.MAX_LINES
-    assert len(names("?" + "&".join(f"category={code}" for code in range(12)))) == charts.MAX_LINES
+    assert len(names("")) < options.MAX_LINES
+    assert len(names("?" + "&".join(f"category={code}" for code in range(12)))) == options.MAX_LINES
     # nonsense is as good as no choice
     assert names("?category=12&category=x&category=-1&category=²") == names("")
 
@@ -246,7 +246,7 @@ def test_work_does_not_grow_with_the_categories(monkeypatch) -> None:
     for slug in ("gender", "place"):
         singles = selectors.single_days_of(study)
         reports = selectors.indicator_reports(study.indicators.get(slug=slug), singles)
-        charts.days_figure(reports, shown=charts.largest_categories(reports))
+        charts.days_figure(reports, shown=options.largest_categories(reports))
         assert len(reports) == 62
         seen.append((selectors.union.call_count, selectors.pure_frequencies.call_count))
     (unions, estimates), both = seen

@@ -8,8 +8,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from mobility.base.errors import OperationsError
 from mobility.operations.backup.making import make_backup
-from mobility.operations.errors import OperationsError
 from reports.accounts.actions import COMMAND_LINE
 
 

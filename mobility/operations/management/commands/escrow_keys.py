@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from mobility.base.errors import OperationsError
 from mobility.operations.backup.escrow import damaged_keys, make_escrow, read_recipient
-from mobility.operations.errors import OperationsError
 from reports.accounts.actions import COMMAND_LINE
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from mobility.base.errors import OperationsError
 from mobility.base.messages import say
 from mobility.operations.backup.escrow import read_private_key
 from mobility.operations.backup.escrow_restore import restore_keys
-from mobility.operations.errors import OperationsError
 from mobility.operations.management.settling import add_ledger, closings, say_settled
 from reports.accounts.actions import COMMAND_LINE
 

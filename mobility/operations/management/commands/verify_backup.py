@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from mobility.base.errors import OperationsError
 from mobility.operations.backup.making import verify_backup
-from mobility.operations.errors import OperationsError
 
 
 class Command(BaseCommand):

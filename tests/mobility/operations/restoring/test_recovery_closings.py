@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from django.core.management import CommandError, call_command
 
+from mobility.base.errors import OperationsError
 from mobility.batches import queries as selectors
 from mobility.batches.publication import handover
 from mobility.batches.publication.analyst_server import HandoverAheadError, sender_key
@@ -22,7 +23,6 @@ from mobility.operations.backup.closings import Closings, closed_in, known_keys
 from mobility.operations.backup.escrow import make_escrow
 from mobility.operations.backup.escrow_restore import restore_keys
 from mobility.operations.backup.folder import read_manifest
-from mobility.operations.errors import OperationsError
 from mobility.operations.findings import Level
 from mobility.operations.models import Backup
 from mobility.operations.probes import crossing
