@@ -173,28 +173,38 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
     has_left = batch.kind == Batch.Kind.OPT_OUT
     if study.closed_at is not None:
         hint = gettext("The study is closed, so they remain in the reports. The erasure certificate says so.")
-        return _too_few(study), hint if has_left else ""
+        return _too_few(subscribers, study), hint if has_left else ""
     sentence = ngettext(
         "Not published yet: what waits covers %(n)s subscriber, and a publication must cover %(least)s.",
         "Not published yet: what waits covers %(n)s subscribers, and a publication must cover %(least)s.",
         subscribers,
-    ) % {"n": number(subscribers), "least": number(study.min_publication)}
+    )
+    if subscribers >= study.min_publication:
+        sentence = gettext(
+            "Not published yet: %(n)s subscribers changed, but fewer than %(least)s may differ from earlier "
+            "reports."
+        )
+    sentence %= {"n": number(subscribers), "least": number(study.min_publication)}
     if has_left:
         return sentence, gettext(
             "The people on the list have left the vault, and their later rows are ignored. The reports count "
             "them until enough subscribers have changed. If that never happens before the study is closed, "
             "they remain in the reports, and the erasure certificate says so."
         )
-    return sentence, gettext(
+    hint = gettext(
         "These changes are published together with later ones. What is still too little when the study is "
         "closed is never published; the erasure certificate counts it."
     )
+    if subscribers >= study.min_publication:
+        hint = gettext("To publish them now, upload the undone day again, or the next day.") + " " + hint
+    return sentence, hint
 
 
-def _too_few(study: StudyHead) -> str:
-    return gettext(
-        "Never published: fewer than %(least)s subscribers had changes when the study was closed."
-    ) % {"least": number(study.min_publication)}
+def _too_few(subscribers: int, study: StudyHead) -> str:
+    text = gettext("Never published: fewer than %(least)s subscribers had changes when the study was closed.")
+    if subscribers >= study.min_publication:
+        text = gettext("Never published: fewer than %(least)s subscribers may differ from earlier reports.")
+    return text % {"least": number(study.min_publication)}
 
 
 def _published(batch: Batch) -> str:

@@ -31,7 +31,7 @@ from mobility.batches.publication import presence_noise as presence_crossing
 from mobility.batches.publication.analyst_server import HandoverError
 from mobility.batches.publication.certificate import Certificate, Copies, Dropped, Holdings
 from mobility.batches.publication.day_transitions import waiting_nights
-from mobility.batches.publication.publishing import publish, send_missing
+from mobility.batches.publication.publishing import may_cross, publish, send_missing
 from mobility.batches.publication.receipts import record_closed
 from mobility.batches.queries import study_head
 from mobility.plans.escrows import escrow_days
@@ -129,15 +129,11 @@ def unpublished_days(study: VaultStudy) -> tuple[date, ...]:
 
 def waiting_subscribers(study: VaultStudy) -> tuple[int, int]:
     """Subscribers whose changes are too few to be published; and those of them who have opted out."""
-    subscribers, opted_out = _waiting(study)
-    return max(subscribers, opted_out), opted_out
-
-
-def _waiting(study: VaultStudy) -> tuple[int, int]:
-    """Count them as publications do: of an earlier release's state that may be fewer than opted out."""
     waiting = OutboxDelta.objects.filter(batch__study=study, number=study.publication_number)
     sums = waiting.aggregate(all=Sum("subscribers"), opted_out=Sum("opted_out"))
-    return int(sums["all"] or 0), int(sums["opted_out"] or 0)
+    subscribers, opted_out = int(sums["all"] or 0), int(sums["opted_out"] or 0)
+    # Publications count what an earlier release left in another way: to them it may be fewer.
+    return max(subscribers, opted_out), opted_out
 
 
 def _end_batches(study: VaultStudy, *, by: str, may_cancel: bool) -> None:
@@ -241,12 +237,10 @@ def _dropped(study: VaultStudy, days: tuple[date, ...]) -> Dropped:
 
 
 def _check_crossed(study: VaultStudy, opened: OpenStudy | None) -> None:
-    waiting, _ = _waiting(study)
-    may_cross = opened is not None and waiting >= opened.definition.min_publication and waiting > 0
-    may_cross = may_cross or presence_crossing.waits(study)
+    is_late = presence_crossing.waits(study) or (opened is not None and may_cross(opened))
     known = known_publications(study.slug)
     is_left = VaultPublication.objects.filter(study=study).exclude(pk__in=known).exists()
-    if may_cross or is_left or not handover.has_crossed(study):
+    if is_late or is_left or not handover.has_crossed(study):
         raise StudyNotClosedError("the study was changed while it was being closed: close it again")
 
 

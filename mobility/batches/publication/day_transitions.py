@@ -96,10 +96,12 @@ def announce(study: OpenStudy, moves: DayMoves) -> None:
 
     Should the batch fail half way, undoing such a day has to count as undoing a published one.
     """
-    if moves.undo is not None and intake.adds_a_value(
-        study, VaultDay.objects.get(study=study.row, day=moves.undo)
-    ):
-        VaultStudy.objects.filter(pk=study.row.pk).update(voided_days=F("voided_days") + 1)
+    undone = VaultDay.objects.filter(study=study.row, day=moves.undo, state=VaultDay.State.PUBLISHED).first()
+    if undone is not None:
+        changed = {"undone_before": F("publication_number")}
+        if intake.adds_a_value(study, undone):
+            changed["voided_days"] = F("voided_days") + 1
+        VaultStudy.objects.filter(pk=study.row.pk).update(**changed)
     _mark(study.row, moves.publish_all, state=VaultDay.State.PUBLISHED, pending=True)
 
 

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from ldp.estimation.tallies import Delta
 from mobility.base.errors import StudyStoppedError
-from mobility.batches.publication import handover
+from mobility.batches.publication import earlier_reports, handover
 from mobility.batches.publication import presence_noise as presence_crossing
 from mobility.batches.publication.analyst_server import HandoverError
 from mobility.vault import consistency as fitting
@@ -54,7 +54,7 @@ def _cut(study: OpenStudy, batch: Batch | None) -> None:
     They are merged outside of the transaction, since a study with places has large ones; the transaction then
     looks whether others have come, or these have gone.
     """
-    delta, merged, packed = Delta.zero(study.plan), frozenset[int](), b""
+    delta, merged, packed, is_enough = Delta.zero(study.plan), frozenset[int](), b"", False
     while True:
         with transaction.atomic(using="vault"):
             row = VaultStudy.objects.select_for_update().get(pk=study.row.pk)
@@ -65,12 +65,12 @@ def _cut(study: OpenStudy, batch: Batch | None) -> None:
             is_our_turn = row.active_batch_id == (batch.pk if batch else None)
             if not is_our_turn or not parts:
                 return
+            subscribers = sum(part.subscribers for part in parts.values())
             if merged == parts.keys():
-                subscribers = sum(part.subscribers for part in parts.values())
-                if subscribers < max(study.definition.min_publication, 1):
-                    _wait_on(study, delta, list(parts.values()), batch=batch)
-                else:
+                if is_enough:
                     _publish(row, packed, subscribers=subscribers, parts=merged)
+                else:
+                    _wait_on(study, delta, list(parts.values()), batch=batch)
                 return
         if not merged <= parts.keys():  # another call has published some of them
             delta, merged = Delta.zero(study.plan), frozenset()
@@ -78,6 +78,17 @@ def _cut(study: OpenStudy, batch: Batch | None) -> None:
             delta.add(study.unseal_delta(part))
             merged |= {part.pk}
         packed = delta.pack()
+        is_enough = earlier_reports.is_enough(study, row, delta, list(parts.values()))
+
+
+def may_cross(study: OpenStudy) -> bool:
+    """Whether what waits could be published now; False if nothing does."""
+    row = VaultStudy.objects.get(pk=study.row.pk)
+    parts = list(OutboxDelta.objects.filter(batch__study=row, number=row.publication_number))
+    delta = Delta.zero(study.plan)
+    for part in parts:
+        delta.add(study.unseal_delta(part))
+    return earlier_reports.is_enough(study, row, delta, parts)
 
 
 def _wait_on(study: OpenStudy, delta: Delta, parts: list[OutboxDelta], *, batch: Batch | None) -> None:

@@ -22,6 +22,10 @@ class VaultStudy(models.Model):
     n_shards = models.PositiveIntegerField()
     publication_number = models.PositiveIntegerField(default=1, help_text="number of the next publication")
     voided_days = models.PositiveSmallIntegerField(default=0, help_text="published days that were undone")
+    undone_before = models.PositiveIntegerField(
+        default=0,
+        help_text="number of the next publication when a published day was last undone; 0: none was",
+    )
     active_batch = models.ForeignKey(
         "Batch", null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
         help_text="the batch that may change presence now: one at a time",

@@ -71,10 +71,30 @@ def test_a_day_that_is_undone_and_sent_again_publishes_no_change_of_one(
     assert OutboxDelta.objects.count() == bool(more + leaves)
 
 
+@pytest.mark.database
+@pytest.mark.parametrize(
+    ("early", "late", "crosses"), [(0, 0, "yy"), (0, 1, "yn"), (0, 150, "yy"), (1, 0, "nn")]
+)
+def test_no_reports_before_and_after_an_undo_differ_by_one_person(
+    make_pipeline, extract, clean, tmp_path, early, late, crosses
+):
+    """Someone more comes on the first day before the second is undone, or in the file that is sent again."""
+    pipeline = make_pipeline()
+    pipeline.upload(*clean)
+    if early:
+        pipeline.upload(with_more(clean[0], tmp_path / "early", n=early))
+    undone = pipeline.void_day(2)
+    (again,) = pipeline.upload(with_more(clean[1], tmp_path / "again", n=late))
+    assert ["n" if batch.waiting_subscribers else "y" for batch in (undone, again)] == list(crosses)
+    (batch,) = pipeline.upload(without_people(extract[2], tmp_path / "next"))
+    assert not batch.waiting_subscribers  # whoever came that day is in no reports before
+
+
 # min_publication, and steps: what is done, and to which file or day, or with how many people.
 WAITING = "day0 void1 day0 void1 day1 day0 void1 half0 day0 void2 leave30 day1 void2 close7"
 HISTORIES = {
     "days that wait": (36, WAITING),
+    "several undos": (12, "day0 day1 void1 void2 half0 day1 day0 void2 half1 void1 day1 day0 half0 close7"),
     "opt-outs": (12, "half0 leave10 day0 leave20 void1 leave50 half0 day1 leave60 day0 close7"),
     "late answers": (12, "day0 answers void1 day0 leave30 day1 void2 void1 day1 day0 close7"),
     "open days": (12, "open0 day1 leave10 void2 close1 half1 day1 leave45 void2 close7"),
@@ -91,17 +111,17 @@ def test_each_publication_covers_so_many(make_pipeline, definition, clean, subsc
         clean = [without_people(path, tmp_path / "bare", columns=EVENT_COLUMNS) for path in clean]
     pipeline = make_pipeline(min_publication=least, extract=extract)
     clean = [only(path, lambda who: who.endswith("3"), tmp_path) for path in clean]
-    published: dict[int, tuple[object, ...]] = {}
+    reports: list[dict[int, tuple[object, ...]]] = [{}]
     for step in steps.split():
         crossed = VaultPublication.objects.count()
         batch = take(pipeline, step, clean, subscribers, tmp_path)
         assert batch.failure == ""
         now = counted(pipeline)
-        differing = sum(now.get(name) != published.get(name) for name in now | published)
+        *others, differing = [sum(now.get(who) != was.get(who) for who in now | was) for was in reports]
         news = [each.subscribers for each in VaultPublication.objects.order_by("number")][crossed:]
-        is_enough = differing >= least
+        is_enough = differing >= least and all(n == 0 or n >= least for n in others)
         assert (news, batch.waiting_subscribers) == ([differing] * is_enough, differing * (not is_enough))
-        published = now if is_enough else published
+        reports += [now] * is_enough
     assert VaultPublication.objects.exists()
 
 

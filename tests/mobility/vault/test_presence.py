@@ -19,6 +19,7 @@ from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
 from ldp.kernels.entropy import KeyedPrf
 from ldp.privacy.plans import Mechanism
+from mobility.batches.publication.earlier_reports import fewest_subscribers
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state import presence as rules
@@ -273,6 +274,7 @@ def run(sanitiser: StudySanitiser, history: list[Step]) -> None:
     presence, by_hand = Presence.empty(sanitiser), ByHand(sanitiser.plan)
     known = KnownAnswers.empty(words=sanitiser.words("static"))
     published, number, waiting = Delta.zero(sanitiser.plan), 1, (0, 0)
+    reports = [(by_hand.published, published)]
     for what, detail in history:
         totals, before, late = by_hand.totals(), presence.pack(), 0
         options = {"number": number, "sanitiser": sanitiser}
@@ -280,6 +282,7 @@ def run(sanitiser: StudySanitiser, history: list[Step]) -> None:
             case "publish":
                 number, waiting = number + 1, (0, 0)
                 by_hand.publish()
+                reports.append((by_hand.published, published))
                 continue
             case "store":
                 stored = Presence.unpack(before, sanitiser)
@@ -311,6 +314,16 @@ def run(sanitiser: StudySanitiser, history: list[Step]) -> None:
         presence, published = change.presence, published + change.delta
         assert_is(presence, by_hand)
         assert_equal(published, by_hand.tallies())
+        for people, totals in reports:
+            now, difference = by_hand.counted(), published + negative(totals)
+            differing = sum(now.get(name) != people.get(name) for name in now | people)
+            fewest = fewest_subscribers(difference, plan=sanitiser.plan)
+            assert (fewest <= differing, fewest == 0) == (True, difference.is_zero)
+
+
+def negative(delta: Delta) -> Delta:
+    counts, n_reports = (tuple(-array for array in arrays) for arrays in (delta.counts, delta.n_reports))
+    return Delta(visitors=-delta.visitors, counts=counts, n_reports=n_reports)
 
 
 def final(arrival: DayArrivals, presence: Presence, known: KnownAnswers, *, left: set[int]) -> DayArrivals:
