@@ -114,11 +114,10 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
         )
     if batch.waiting_subscribers:
         is_near = batch.waiting_subscribers >= batch.study.definition["min_publication"]
-        few = "but fewer than min_publication may differ from earlier reports"
+        few = "fewer than min_publication" + is_near * " may differ from earlier reports"
         yield (
-            f"not published yet: {batch.waiting_subscribers} subscribers count differently than in the reports, "
-            f"{few if is_near else 'fewer than min_publication'}; their changes are published together with "
-            "later ones"
+            f"not published yet: {batch.waiting_subscribers} subscribers count differently than in the "
+            f"reports, {is_near * 'but '}{few}; their changes are published together with later ones"
         )
     if batch.waiting_subscribers and batch.kind == Batch.Kind.OPT_OUT:
         yield (

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from django.db.models import F
+from django.db.models.expressions import Combinable
 
 from mobility.batches import requests as intake
 from mobility.batches.publication import presence_noise as presence_crossing
@@ -96,9 +97,10 @@ def announce(study: OpenStudy, moves: DayMoves) -> None:
 
     Should the batch fail half way, undoing such a day has to count as undoing a published one.
     """
-    undone = VaultDay.objects.filter(study=study.row, day=moves.undo, state=VaultDay.State.PUBLISHED).first()
+    day = moves.undo or 0
+    undone = VaultDay.objects.filter(study=study.row, day=day, state=VaultDay.State.PUBLISHED).first()
     if undone is not None:
-        changed = {"undone_before": F("publication_number")}
+        changed: dict[str, Combinable] = {"undone_before": F("publication_number")}
         if intake.adds_a_value(study, undone):
             changed["voided_days"] = F("voided_days") + 1
         VaultStudy.objects.filter(pk=study.row.pk).update(**changed)

@@ -10,6 +10,8 @@ from django.apps import apps
 from django.db import connections
 
 from mobility.batches.outcomes import notes_for_reader
+from mobility.batches.progress import batch_progress
+from mobility.batches.queries import study_head
 from mobility.extracts.profiles import OPT_OUT, SUBSCRIBERS
 from mobility.vault.kernels import SAME
 from mobility.vault.models.batch import Applied, Batch
@@ -86,6 +88,9 @@ def test_no_reports_before_and_after_an_undo_differ_by_one_person(
     undone = pipeline.void_day(2)
     (again,) = pipeline.upload(with_more(clean[1], tmp_path / "again", n=late))
     assert ["n" if batch.waiting_subscribers else "y" for batch in (undone, again)] == list(crosses)
+    if crosses == "yn":
+        assert "but fewer than 100 may differ" in batch_progress(again, study_head(again.study_id)).sentence
+        assert any("but fewer than min_publication may differ" in note for note in notes_for_reader(again))
     (batch,) = pipeline.upload(without_people(extract[2], tmp_path / "next"))
     assert not batch.waiting_subscribers  # whoever came that day is in no reports before
 
@@ -216,3 +221,7 @@ def test_upgrade_counts_no_one_for_a_day_that_may_have_come_again(make_pipeline,
     opted = sum(OutboxDelta.objects.filter(batch=left).values_list("opted_out", flat=True))
     assert opted == -left.subscribers_new > 0
     assert set(Batch.objects.filter(waiting_subscribers=9)) == {void, left}
+    VaultStudy.objects.update(undone_before=0)
+    migration = import_module("mobility.migrations.0014_undone_before")
+    migration.compare_with_all(apps, SimpleNamespace(connection=connections["vault"]))
+    assert VaultStudy.objects.get().undone_before == VaultStudy.objects.get().publication_number

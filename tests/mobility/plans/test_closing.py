@@ -41,6 +41,7 @@ from reports.studies.models import Study
 from reports.studies.plan_models import PlanIndicator
 from reports.studies.tally_models import Tally
 from tests.mobility.batches.killing import Killed, dies, spread, statements_of
+from tests.mobility.batches.test_publishing import with_more
 from tests.mobility.batches.test_subscribers import list_of, opted_out
 from tests.mobility.pipeline import SCHEMA, SMALL, Pipeline, fresh, raising, some_people
 
@@ -288,6 +289,21 @@ def test_opt_outs_that_are_too_few_at_the_end_remain_in_the_totals_and_the_certi
     assert told == [words] * remain
     progress = batch_progress(fresh(batch), study_head(batch.study_id))
     assert (progress.is_published, "remain in the reports" in progress.hint) == (not remain, remain)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_opt_outs_wait_if_reports_before_those_people_came_would_differ_by_one(
+    make_pipeline, few, tmp_path, others
+):
+    pipeline = make_pipeline(min_publication=10)
+    pipeline.upload(few[0], with_more(few[0], tmp_path / "more", n=14))
+    people = opted_out(few[0], n=14)
+    leave = {f"4{who}" for who in people} | set(sorted(people)[:others])
+    (batch,) = pipeline.upload(list_of(leave, tmp_path), profile=OPT_OUT)
+    n = others * -batch.subscribers_new
+    assert (batch.waiting_subscribers, close(pipeline)["opted_out_in_totals"]) == (n, n)
+    sentence = batch_progress(fresh(batch), study_head(batch.study_id)).sentence
+    assert ("Never published: fewer than 10 subscribers may differ" in sentence) == (n > 10) == bool(others)
 
 
 def test_certificate_counts_those_who_opted_out_after_their_only_day_was_undone(make_pipeline, few, tmp_path):
