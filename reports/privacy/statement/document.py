@@ -198,9 +198,9 @@ def _times(spec: PlanSpec) -> str:
             "Noise hides how many subscribers a change covers, so no least number of them is asked for."
         )
     return gettext(
-        "Times: when totals change, and by how much, can be seen by whoever reads them before and after. A "
-        "change covers at least as many subscribers as the study asks for (min_publication); several changes "
-        "together may cover fewer, for example when a day is undone and sent again."
+        "Times: when totals change, and by how much, can be seen by whoever reads them before and after. Each "
+        "change, and several changes together, cover at least as many subscribers as the study asks for "
+        "(min_publication)."
     )
 
 
