@@ -198,8 +198,8 @@ def _times(spec: PlanSpec) -> str:
             "Noise hides how many subscribers a change covers, so no least number of them is asked for."
         )
     return gettext(
-        "Times: when totals change, and by how much, can be seen by whoever reads them before and after. Each "
-        "change, and several changes together, cover at least as many subscribers as the study asks for "
+        "Times: when totals change, and by how much, can be seen by whoever reads them before and after. "
+        "Each change, and several changes together, cover at least as many subscribers as the study asks for "
         "(min_publication)."
     )
 

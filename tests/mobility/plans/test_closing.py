@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
+from ldp.estimation.tallies import Delta
 from mobility import models
 from mobility.base.errors import StagingUnavailableError, StudyClosedError
 from mobility.batches import staging
@@ -198,8 +199,9 @@ class TestStandsAgainstIt:
 
     def changes_that_have_become_enough(self, pipeline, path):
         batch = Batch.objects.create(study=pipeline.study, state=State.DONE)
-        number = VaultStudy.objects.get().publication_number
-        models.OutboxDelta.objects.create(batch=batch, shard=0, number=number, subscribers=10, delta=b"")
+        number, study = VaultStudy.objects.get().publication_number, open_study(pipeline.study)
+        delta = study.seal_delta(Delta.zero(study.plan), batch=batch.pk, shard=0)
+        models.OutboxDelta.objects.create(batch=batch, shard=0, number=number, subscribers=10, delta=delta)
 
     CHANGED = "was changed while it was being closed: close it again"
 
