@@ -117,7 +117,7 @@ negative estimates are set to 0 and the rest is divided by its sum.
 **Here.** The same with {found.n_gain_runs} runs of {everybody().pseudonyms.size:,} users; in the last
 column, exact variances of unbiased estimates.
 
-{tables.gain_table(found, "ms-fimu")}
+{tables.table(*tables.gain_rows(found, "ms-fimu"))}
 
 {_agreement(comparisons)} By our runs, the published means have standard errors of up to {largest:.1f}
 points. The clip helps the noisier protocol more, so gains would be larger without it.
@@ -137,10 +137,8 @@ def nursery_section(found: Findings) -> str:
 once, {people.pseudonyms.size:,} rows, and the class as ninth attribute by its counts ({_counts()}). Which
 row has which class does not matter, since each estimate is about one attribute.
 
-{tables.gain_table(found, "nursery")}
-
-{_agreement(found.gain_comparisons("nursery").values())} Adult and Census are not reproduced: their shares
-are not in this repository.
+{_agreement(found.gain_comparisons("nursery").values(), "nursery.csv")} Adult and Census are not reproduced:
+their shares are not in this repository.
 """
 
 
@@ -157,18 +155,16 @@ RMSE of all categories, clipped as above.
 visitors with the marginals and daily totals of the data. How attributes and days go together is made up,
 so true frequencies of a window differ somewhat. The published number counts as one run of ours.
 
-{tables.window_table(found)}
-
-{_agreement(found.window_comparisons().values())} Smp has the smaller error in {won} of {total} windows
-and epsilons. Unions need no further ε, since reports are reused.
+{_agreement(found.window_comparisons().values(), "figures-5-4-5-5.csv")} Smp has the smaller error in {won}
+of {total} windows and epsilons. Unions need no further ε, since reports are reused.
 
 ![Mean error by epsilon](reproduction/window-errors.svg)
 
 ![Error by window, epsilon 1](reproduction/windows.svg)
 
 **At equal epsilon of a profile.** The visit duration is answered every day, so over the week a profile
-loses up to {_profile_loss("smp-grr")} ε under Smp and up to {_profile_loss("spl-grr")} ε under Spl. In the
-last column the whole week has ε; the lead of Smp is then smaller{_profile_lead(found)}.
+loses up to {_profile_loss("smp-grr")} ε under Smp and up to {_profile_loss("spl-grr")} ε under Spl. If the
+whole week has ε, the lead of Smp is smaller{_profile_lead(found)}.
 """
 
 
@@ -259,7 +255,11 @@ lower: response times grow less than in proportion to distance.
 
 def files(found: Findings) -> dict[str, str]:
     """Large tables by the name of their file beside the charts."""
-    return exact_files(exact.cells()) | {"figure-7-11.csv": tables.solution_table(found)}
+    return exact_files(exact.cells()) | {
+        "nursery.csv": tables.csv_table(*tables.gain_rows(found, "nursery")),
+        "figures-5-4-5-5.csv": tables.window_table(found),
+        "figure-7-11.csv": tables.solution_table(found),
+    }
 
 
 def exact_files(cells: Sequence[Cell]) -> dict[str, str]:
@@ -277,12 +277,13 @@ def _counts() -> str:
     return ", ".join(f"{each:,}" for each in published.NURSERY_CLASSES)
 
 
-def _agreement(comparisons: Iterable[Comparison]) -> str:
+def _agreement(comparisons: Iterable[Comparison], file: str = "") -> str:
     found = list(comparisons)
+    numbers = f"numbers ([file](reproduction/{file}))" if file else "numbers"
     differ = sum(not comparison.agrees for comparison in found)
     if not differ:
-        return f"**Agrees**: all {len(found)} numbers."
-    return f"**Does not agree**: {differ} of {len(found)} numbers differ by more than chance explains."
+        return f"**Agrees**: all {len(found)} {numbers}."
+    return f"**Does not agree**: {differ} of {len(found)} {numbers} differ by more than chance explains."
 
 
 def _horizon_text(reports: int) -> str:

@@ -123,9 +123,9 @@ def changed_table(changed: Sequence[Cell]) -> str:
     )
 
 
-def gain_table(found: Findings, data: DataSet) -> str:
-    """Tables 6.3 and 6.4, for one data set."""
-    rows = []
+def gain_rows(found: Findings, data: DataSet) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Tables 6.3 and 6.4 for one data set: header and rows."""
+    rows: list[Sequence[str]] = []
     for (alpha, baseline), comparison in found.gain_comparisons(data).items():
         exact_gain = gains.gain(found.gain_runs, alpha=alpha, baseline=baseline, tuning="exact", data=data)
         unbiased = gains.expected_gain(alpha=alpha, baseline=baseline, tuning="paper", data=data)
@@ -140,11 +140,11 @@ def gain_table(found: Findings, data: DataSet) -> str:
             )
         )
     header = ("gain, %", "published", "here, paper tuning", "", "here, exact tuning", "without the clip")
-    return table(header, rows)
+    return header, rows
 
 
 def window_table(found: Findings) -> str:
-    """Numbers behind figures 5.4 and 5.5."""
+    """Numbers behind figures 5.4 and 5.5, as CSV."""
     rows = []
     for (solution, epsilon), comparison in found.window_comparisons().items():
         per_profile = mean(found.window_errors(solution, epsilon=epsilon, per_profile=True).mean(axis=1))
@@ -158,7 +158,7 @@ def window_table(found: Findings) -> str:
                 with_error(per_profile, scale=100, digits=3),
             )
         )
-    return table(("", "ε", "published", "here", "", "here, ε of a profile's week"), rows)
+    return csv_table(("", "ε", "published", "here", "", "here, ε of a profile's week"), rows)
 
 
 def solution_table(found: Findings) -> str:
