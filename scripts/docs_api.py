@@ -15,6 +15,10 @@ and refusals: [the API for programs](../api.md). Sending files: [files by a prog
 """
 
 
+# Types that a name tells: n_windows, radius_m, first_day.
+PLAIN = ("string", "integer", "number", "boolean", "date", "object")
+
+
 class Named(NamedTuple):
     """A parameter or a field, in words."""
 
@@ -48,15 +52,7 @@ def page() -> str:
         lines += ["", f"## {operation['summary']}", "", f"`{address}`", "", _plain(operation["description"])]
         lines += ["", *_named(own, _shared(parameters), "Parameters")]
         lines += [f"Answer: {_type(answers[200], lists)}."]
-    lines += [
-        "",
-        "## Objects",
-        "",
-        "Fields of several objects:",
-        "",
-        *_items(_shared(list(fields.values()))),
-        "",
-    ]
+    lines += ["", "## Objects", "", "Fields of several objects:", "", *_items(usual_fields), ""]
     for name, own in fields.items():
         lines += [f"### {name}", ""]
         if text := schemas[name].get("description"):
@@ -68,11 +64,11 @@ def page() -> str:
 def _named(own: list[Named], shared: list[Named], title: str) -> list[str]:
     """In one line those that need no words, or have them elsewhere; then the others as items."""
     items = [each for each in own if each.text and each not in shared]
-    rest = groupby(
-        [each for each in own if each not in items],
-        key=lambda each: "" if each in shared else f" ({each.type})",
-    )
-    short = [_names(list(found)) + kind for kind, found in rest]
+    short = [
+        f"`{each.name}`" if each in shared or each.type in PLAIN else f"`{each.name}` ({each.type})"
+        for each in own
+        if each not in items
+    ]
     lines = [f"{title}: {', '.join(short)}.", ""] if short else []
     return [*lines, *_items(items), *([""] if items else [])]
 
