@@ -150,7 +150,7 @@ def zone_weights(
     unbiased where there are reports enough. Anywhere on land: variance f, and each piece of a zone (side
     6 / epsilon) off by a common factor of variance 9; f is taken with twice the steps, since what smooths a
     map well biases sums. Where EM wants more than its plain steps on land, people stand at few places that
-    nobody has named: then variance 600 f. docs/maps.md has the figures of all three.
+    nobody has named: then variance 600 f. docs/maps.md has how well they do.
     With S the covariance of the numbers: (diag(A f) + A (S - diag f) A^T) w = A S 1_zone, by conjugate
     gradients; some 10 to 25 rounds of two transforms per zone.
     On land the error is not only noise: the density follows the people as far as it can, but not where they
