@@ -82,7 +82,7 @@ for L-GRR 1024 then five. In the text, two rows under alpha = 0.3 have wrong lab
 
 def tuning_section(cells: Sequence[Cell]) -> str:
     """L-GRR for the domains of MS-FIMU, and what exact tuning changes."""
-    changed = [cell for cell in cells if cell.paper_choice != cell.exact_choice]
+    changed = changed_choices(cells)
     return f"""## L-GRR in exact tuning
 
 With k = 2, 32 and 1024 values, {sum(cell.agrees for cell in cells)} of {len(cells)} cells agree with the
@@ -94,14 +94,18 @@ paper tuning over exact tuning, over the 24 cells of a k:
 
 {tables.ratio_table(cells)}
 
-The choice of ALLOMFREE changes in {len(changed)} cells:
+The choice of ALLOMFREE changes in {len(changed)} cells ([file](reproduction/choices.csv)), which divides the
+variance by up to {max(cell.gain for cell in changed):.3f}.
 
-{tables.changed_table(changed)}
-
-This is the gain of *one* report. With exact tuning and k > 2, several reports of one value can lose more
-than their number times ε₁ (never more than ε∞); with paper tuning they cannot. `ldp` can also tune for the
-loss of several reports (`horizon`): {_horizon_text(7)}; {_horizon_text(30)}.
+All this is about *one* report. With exact tuning and k > 2, several reports of one value can lose more than
+their number times ε₁ (never more than ε∞); with paper tuning they cannot. `ldp` can also tune for the loss
+of several reports (`horizon`): {_horizon_text(7)}, {_horizon_text(30)}, depending on the epsilons.
 """
+
+
+def changed_choices(cells: Sequence[Cell]) -> list[Cell]:
+    """Cells in which exact tuning changes the choice of ALLOMFREE."""
+    return [cell for cell in cells if cell.paper_choice != cell.exact_choice]
 
 
 def gain_section(found: Findings) -> str:
@@ -198,9 +202,7 @@ def loss_section() -> str:
 by sampling.
 
 **Here.** Exact losses for ε = 1, d = 6 (ε' = {amplified:.4f}) and the domains of MS-FIMU, of a profile and
-of one attribute if the others stay:
-
-{tables.loss_table()}
+of one attribute if the others stay, are in [a file](reproduction/losses.csv).
 
 **Does not agree.** LDP is about any two inputs, and an input is a profile. Reports that fit all of one
 profile and none of another do so whichever is the answer, so the loss is ε' with every variant. For one
@@ -268,6 +270,8 @@ def exact_files(cells: Sequence[Cell]) -> dict[str, str]:
         "table-6-1.csv": tables.printed_table(two_rounds(), ("alpha", "ε∞")),
         "table-6-2.csv": tables.printed_table(one_round(), ("ε",)),
         "table-10-2.csv": tables.distance_table(levels()),
+        "losses.csv": tables.loss_table(),
+        "choices.csv": tables.changed_table(changed_choices(cells)),
         "l-grr.csv": tables.variance_table(cells),
         "variances.csv": tables.loss_variance_table([exact.solution_row(each) for each in LOSS_EPSILONS]),
     }
@@ -288,7 +292,7 @@ def _agreement(comparisons: Iterable[Comparison], file: str = "") -> str:
 
 def _horizon_text(reports: int) -> str:
     low, high = exact.domains_won(reports=reports)
-    return f"for {reports} reports L-GRR leads L-OSUE up to k = {low} to {high}, depending on the epsilons"
+    return f"for {reports} reports L-GRR leads L-OSUE up to k = {low} to {high}"
 
 
 def _profile_loss(solution: windows.Solution) -> str:

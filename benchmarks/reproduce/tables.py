@@ -106,8 +106,8 @@ def ratio_table(cells: Sequence[Cell]) -> str:
 
 
 def changed_table(changed: Sequence[Cell]) -> str:
-    """Cells in which ALLOMFREE chooses otherwise."""
-    return table(
+    """Cells in which ALLOMFREE chooses otherwise, as CSV."""
+    return csv_table(
         ("k", "ε∞", "alpha", "paper's choice", "exact choice", "variance of the former over the latter"),
         [
             (
@@ -175,13 +175,13 @@ def solution_table(found: Findings) -> str:
 
 
 def loss_table() -> str:
-    """What the variants of RS+FD reveal at nominal epsilon 1."""
+    """What the variants of RS+FD reveal at nominal epsilon 1, as CSV."""
     rows = []
     for variant in exact.VARIANTS:
         found = exact.losses(variant, epsilon="1")
         attributes = (f"{each:.3f}" for each in found.attributes)
         rows.append((NAMES[variant], f"{found.profile:.4f}", *attributes))
-    return table(("ε = 1", "profile", *(f"k = {k}" for k in exact.TABLE_SIZES)), rows)
+    return csv_table(("ε = 1", "profile", *(f"k = {k}" for k in exact.TABLE_SIZES)), rows)
 
 
 def loss_variance_table(rows: Sequence[SolutionRow]) -> str:
