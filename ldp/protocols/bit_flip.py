@@ -1,17 +1,16 @@
 """dBitFlipPM: lasting answers about a few values, drawn per person; one round."""
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
 from ldp.errors import LdpError
-from ldp.protocols.channels import MAX_EPSILON, check_epsilon, epsilon_of
+from ldp.protocols.channels import MAX_EPSILON, SupportChannel, check_epsilon
 from ldp.protocols.two_round import Tuning, check_tuning
 from ldp.protocols.unary import UnaryChannel, sue_channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BitFlipChannel:
+class BitFlipChannel(SupportChannel):
     """Randomised response of the bits of `sampled` values, which are drawn once per person and public.
 
     Parameters
@@ -56,11 +55,6 @@ class BitFlipChannel:
         """Largest probability ratio of an answer under two values, the sampled values being known; exact."""
         p, q = self.p, self.q
         return max(p / q, (1 - q) / (1 - p)) if self.sampled == 1 else self.bits.ratio
-
-    @property
-    def epsilon(self) -> Decimal:
-        """Realised epsilon of an answer, rounded up to 30 digits."""
-        return epsilon_of(self.ratio)
 
 
 def bit_flip_channel(

@@ -27,27 +27,7 @@ _WORKING_BITS = 256
 class SupportProbabilities(Protocol):
     """How probably a report supports one value."""
 
-    @property
-    def p(self) -> Fraction:
-        """Probability of support if it is the true value, exact."""
-
-    @property
-    def q(self) -> Fraction:
-        """Probability of support if another value is, exact."""
-
-
-class PureChannel(Protocol):
-    """What one estimator needs of a mechanism whose reports support each value with one of two probabilities.
-
-    Source: Wang et al., USENIX Security 2017 (pure protocols).
-    """
-
-    def __hash__(self) -> int:
-        """Channels are values: estimators cache what they derive from them."""
-
-    @property
-    def domain_size(self) -> int:
-        """Number of values."""
+    __slots__ = ()
 
     @property
     def p(self) -> Fraction:
@@ -57,6 +37,12 @@ class PureChannel(Protocol):
     def q(self) -> Fraction:
         """Probability that a report supports one given other value, exact."""
 
+
+class Channel(Protocol):
+    """What all channels have in common: each defines its ratio, and epsilon follows."""
+
+    __slots__ = ()
+
     @property
     def ratio(self) -> Fraction:
         """Largest probability ratio of a report under two values, exact: e to the realised epsilon."""
@@ -64,10 +50,33 @@ class PureChannel(Protocol):
     @property
     def epsilon(self) -> Decimal:
         """Realised epsilon of one report, rounded up to 30 digits."""
+        return epsilon_of(self.ratio)
+
+
+class SupportChannel(SupportProbabilities, Channel, Protocol):
+    """A channel whose reports support each value with one of two probabilities.
+
+    Source: Wang et al., USENIX Security 2017 (pure protocols).
+    """
+
+    __slots__ = ()
+
+
+class PureChannel(SupportChannel, Protocol):
+    """A channel as estimators take it."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        """Channels are values: estimators cache what they derive from them."""
+
+    @property
+    def domain_size(self) -> int:
+        """Number of values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GrrChannel:
+class GrrChannel(SupportChannel):
     """Generalised randomised response with an integer threshold.
 
     Parameters
@@ -98,23 +107,15 @@ class GrrChannel:
 
     @property
     def p(self) -> Fraction:
-        """Probability of reporting the true value, exact."""
         return Fraction(self.threshold, WORD)
 
     @property
     def q(self) -> Fraction:
-        """Probability of reporting one given other value, exact."""
         return (1 - self.p) / (self.domain_size - 1)
 
     @property
     def ratio(self) -> Fraction:
-        """Largest probability ratio of an answer under two values, exact: e to the realised epsilon."""
         return Fraction(self.threshold * (self.domain_size - 1), WORD - self.threshold)
-
-    @property
-    def epsilon(self) -> Decimal:
-        """Realised epsilon of one answer, rounded up to 30 digits."""
-        return epsilon_of(self.ratio)
 
 
 def grr_channel(*, epsilon: Fraction, domain_size: int) -> GrrChannel:

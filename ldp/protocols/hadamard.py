@@ -1,17 +1,16 @@
 """Hadamard response: a report is a column of a Hadamard matrix, likely one with a plus in the value's row."""
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
 from ldp.errors import InvalidDomainError
-from ldp.protocols.channels import GrrChannel, check_domain_size, grr_channel
+from ldp.protocols.channels import GrrChannel, SupportChannel, check_domain_size, grr_channel
 
 MAX_HADAMARD_DOMAIN_SIZE = 2**15 - 1  # columns are codes of 16 bits, and the largest codes are taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HadamardChannel:
+class HadamardChannel(SupportChannel):
     """A sign that is kept or flipped, then a uniform column where the value's row has that sign.
 
     Parameters
@@ -51,23 +50,15 @@ class HadamardChannel:
 
     @property
     def p(self) -> Fraction:
-        """Probability that a report supports the true value, exact."""
         return self.sign.p
 
     @property
     def q(self) -> Fraction:
-        """Probability that a report supports one given other value, exact."""
         return Fraction(1, 2)
 
     @property
     def ratio(self) -> Fraction:
-        """Largest probability ratio of a report under two values, exact."""
         return self.sign.ratio
-
-    @property
-    def epsilon(self) -> Decimal:
-        """Realised epsilon of one report, rounded up to 30 digits."""
-        return self.sign.epsilon
 
 
 def hadamard_channel(*, epsilon: Fraction, domain_size: int) -> HadamardChannel:

@@ -1,12 +1,12 @@
 """Local hashing: values are hashed to few cells, by a new hash per report, and the cell goes through GRR."""
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
 from ldp.protocols.channels import (
     MAX_DOMAIN_SIZE,
     GrrChannel,
+    SupportChannel,
     check_domain_size,
     exp_down,
     grr_channel,
@@ -15,7 +15,7 @@ from ldp.protocols.channels import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HashChannel:
+class HashChannel(SupportChannel):
     """GRR on the cell of a value.
 
     Parameters
@@ -42,7 +42,6 @@ class HashChannel:
 
     @property
     def p(self) -> Fraction:
-        """Probability that a report supports the true value, exact."""
         return self.cells.p
 
     @property
@@ -54,11 +53,6 @@ class HashChannel:
     def ratio(self) -> Fraction:
         """Largest probability ratio of a report under two values, exact; the seed is public."""
         return self.cells.ratio
-
-    @property
-    def epsilon(self) -> Decimal:
-        """Realised epsilon of one report, rounded up to 30 digits."""
-        return self.cells.epsilon
 
 
 def blh_channel(*, epsilon: Fraction, domain_size: int) -> HashChannel:

@@ -1,12 +1,18 @@
 """Summation with histogram encoding (SHE): one noisy count per value; the noise is discrete and clamped."""
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 
 from ldp.errors import InvalidBudgetError
-from ldp.protocols.channels import MAX_EPSILON, WORD, check_domain_size, check_epsilon, epsilon_of, exp_down
+from ldp.protocols.channels import (
+    MAX_EPSILON,
+    WORD,
+    Channel,
+    check_domain_size,
+    check_epsilon,
+    exp_down,
+)
 
 MIN_HISTOGRAM_EPSILON = Fraction(1, 100)  # below it the table of outputs has more than ten thousand entries
 
@@ -15,7 +21,7 @@ _TAIL_BITS = 40  # the clamp takes what lies beyond a probability of 2**-40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistogramChannel:
+class HistogramChannel(Channel):
     """One noisy count per value, with an integer table.
 
     Parameters
@@ -75,11 +81,6 @@ class HistogramChannel:
         """Largest probability ratio of a report under two values, exact; squared, as two counts differ."""
         pairs = zip(self.weights, reversed(self.weights), strict=True)
         return max(Fraction(absent, present) for absent, present in pairs) ** 2
-
-    @property
-    def epsilon(self) -> Decimal:
-        """Realised epsilon of one report, rounded up to 30 digits."""
-        return epsilon_of(self.ratio)
 
 
 def histogram_channel(*, epsilon: Fraction, domain_size: int) -> HistogramChannel:

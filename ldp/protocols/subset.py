@@ -1,15 +1,21 @@
 """Subset selection: a report is a set of values, which holds the true one more often than not."""
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
 from ldp.errors import InvalidBudgetError, InvalidDomainError
-from ldp.protocols.channels import WORD, check_domain_size, check_epsilon, epsilon_of, exp_down, noise_at_zero
+from ldp.protocols.channels import (
+    WORD,
+    SupportChannel,
+    check_domain_size,
+    check_epsilon,
+    exp_down,
+    noise_at_zero,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubsetChannel:
+class SubsetChannel(SupportChannel):
     """A set of fixed size, with an integer threshold for whether it holds the true value.
 
     Parameters
@@ -61,11 +67,6 @@ class SubsetChannel:
         """Largest probability ratio of a report under two values, exact: p (k - w) / ((1 - p) w)."""
         w = self.subset_size
         return Fraction(self.threshold * (self.domain_size - w), (WORD - self.threshold) * w)
-
-    @property
-    def epsilon(self) -> Decimal:
-        """Realised epsilon of one report, rounded up to 30 digits."""
-        return epsilon_of(self.ratio)
 
 
 def subset_channel(*, epsilon: Fraction, domain_size: int) -> SubsetChannel:

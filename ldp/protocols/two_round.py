@@ -17,6 +17,7 @@ from ldp.protocols.channels import (
     MIN_EPSILON,
     WORD,
     GrrChannel,
+    SupportChannel,
     check_domain_size,
     check_epsilon,
     epsilon_of,
@@ -28,7 +29,7 @@ Tuning = Literal["exact", "paper"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TwoRoundGrr:
+class TwoRoundGrr(SupportChannel):
     """L-GRR: generalised randomised response twice.
 
     Parameters
@@ -59,23 +60,15 @@ class TwoRoundGrr:
 
     @property
     def p(self) -> Fraction:
-        """Probability that a report is the true value, exact."""
         return Fraction(self.weights(reports=1)[0], (WORD * (self.domain_size - 1)) ** 2)
 
     @property
     def q(self) -> Fraction:
-        """Probability that a report is one given other value, exact."""
         return (1 - self.p) / (self.domain_size - 1)
 
     @property
     def ratio(self) -> Fraction:
-        """Largest probability ratio of one report under two values, exact."""
         return self.ratio_of(reports=1)
-
-    @property
-    def epsilon(self) -> Decimal:
-        """Realised epsilon of one report, rounded up to 30 digits."""
-        return epsilon_of(self.ratio)
 
     @property
     def kept_answers(self) -> int:
@@ -114,7 +107,7 @@ class TwoRoundGrr:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TwoRoundHash:
+class TwoRoundHash(SupportChannel):
     """LOLOHA: a public hash of the value to few buckets, then L-GRR on the bucket.
 
     Parameters
@@ -141,7 +134,6 @@ class TwoRoundHash:
 
     @property
     def p(self) -> Fraction:
-        """Probability that a report supports the true value, exact."""
         return self.rounds.p
 
     @property
@@ -153,11 +145,6 @@ class TwoRoundHash:
     def ratio(self) -> Fraction:
         """Largest probability ratio of one report under two values, the hash being known; exact."""
         return self.rounds.ratio
-
-    @property
-    def epsilon(self) -> Decimal:
-        """Realised epsilon of one report, rounded up to 30 digits."""
-        return self.rounds.epsilon
 
     @property
     def kept_answers(self) -> int:

@@ -1,12 +1,11 @@
 """Two rounds over one bit per value: L-SUE (Basic RAPPOR), L-OUE, L-OSUE, L-SOUE; the choice of ALLOMFREE."""
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
 from ldp.errors import LdpError
-from ldp.protocols.channels import WORD, epsilon_of, exp_down, noise_at_zero
+from ldp.protocols.channels import WORD, SupportChannel, epsilon_of, exp_down, noise_at_zero
 from ldp.protocols.two_round import (
     Tuning,
     TwoRoundGrr,
@@ -26,7 +25,7 @@ _HALF: Final = WORD // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TwoRoundUnary:
+class TwoRoundUnary(SupportChannel):
     """One bit per value, one for the true one; each bit goes through two rounds.
 
     Parameters
@@ -57,23 +56,15 @@ class TwoRoundUnary:
 
     @property
     def p(self) -> Fraction:
-        """Probability that a report supports the true value, exact."""
         return self.first.p * self.second.p + (1 - self.first.p) * self.second.q
 
     @property
     def q(self) -> Fraction:
-        """Probability that a report supports one given other value, exact."""
         return self.first.q * self.second.p + (1 - self.first.q) * self.second.q
 
     @property
     def ratio(self) -> Fraction:
-        """Largest probability ratio of one report under two values, exact."""
         return self.ratio_of(reports=1)
-
-    @property
-    def epsilon(self) -> Decimal:
-        """Realised epsilon of one report, rounded up to 30 digits."""
-        return epsilon_of(self.ratio)
 
     @property
     def kept_answers(self) -> int:

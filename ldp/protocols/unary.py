@@ -5,14 +5,14 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 from ldp.errors import InvalidBudgetError
-from ldp.protocols.channels import WORD, check_domain_size, check_epsilon, epsilon_of, exp_down
+from ldp.protocols.channels import WORD, SupportChannel, check_domain_size, check_epsilon, exp_down
 
 _THETA_STEPS = 2**20
 _WORKING_DIGITS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnaryChannel:
+class UnaryChannel(SupportChannel):
     """One bit per value, with integer thresholds.
 
     Parameters
@@ -62,11 +62,6 @@ class UnaryChannel:
         return Fraction(
             self.threshold_p * (WORD - self.threshold_q), (WORD - self.threshold_p) * self.threshold_q
         )
-
-    @property
-    def epsilon(self) -> Decimal:
-        """Realised epsilon of one report, rounded up to 30 digits."""
-        return epsilon_of(self.ratio)
 
 
 def sue_channel(*, epsilon: Fraction, domain_size: int) -> UnaryChannel:
