@@ -301,6 +301,8 @@ class TestWaiting:  # while an analyst server that runs apart does not have ever
         for text in (*pages, page(client, "/administrator/fair/")):
             assert f"1 publication of this study has not reached {SERVER} yet." in text
             says(text, "The analyst server is out of reach.", "Nothing is lost")
+        Handover.objects.update(problem="")  # it was tried, and what was published since was not
+        assert "it is about to be handed over" in " ".join(outcomes.notes_for_reader(batch))
 
     def test_nothing_is_said_once_all_is_there_or_where_both_zones_are_one(self, client, batch, settings):
         settings.HANDS_OVER = False

@@ -281,6 +281,7 @@ def test_places_have_a_promise_of_their_own_per_metre() -> None:
     assert Fraction(found["sampled_epsilon_per_m"]) < Decimal(found["epsilon_per_m"]) <= asked
     assert Fraction(found["nominal_epsilon_per_m"]) == asked
     assert found["places_per_person"] == study.days + 1  # a published day was undone
+    assert "at most as many places as a person has here" in found["who_reports"]
     radius = Fraction(found["epsilon_at_radius"])
     assert 0 <= radius - 400 * Fraction(found["epsilon_per_m"]) < Fraction(1, 10**28)
     assert 0 <= Fraction(found["epsilon_at_radius_all_places"]) - 5 * radius < Fraction(1, 10**27)
