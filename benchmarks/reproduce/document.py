@@ -220,17 +220,18 @@ def recognition_section(found: Findings) -> str:
     """Which report is the answer."""
     chance, with_value = (tables.of_100(each) for each in recognition.before())
     n_runs = next(iter(found.recognition_runs.values())).size
+    first, last = recognition.EPSILONS[0], recognition.EPSILONS[-1]
     return f"""## RS+FD: which report is the answer
 
 **Question.** Section 12.2 leaves open whether an attacker can infer which of a person's six reports is the
 answer.
 
 **Here.** The best attack knows the channel and the shares of each attribute, and names the report that is
-likelier an answer than a fake by the largest factor. Correct guesses of 100, in {n_runs} runs of
-{everybody().pseudonyms.size:,} simulated people and exactly (`ldp.privacy.attacker`); chance is {chance}.
-The last two columns are guesses of the answer and its true value; without reports {with_value}.
-
-{tables.recognition_table(found)}
+likelier an answer than a fake by the largest factor. Of 100 guesses for ε = {first} to {last},
+{_guesses("grr")} are right with GRR and {_guesses("ouez")} with OUE-z; chance is {chance}. Of guesses of
+the answer and its true value, {_guesses("grr", 1)} and {_guesses("ouez", 1)}; without reports {with_value}.
+These are exact (`ldp.privacy.attacker`); a [file](reproduction/recognition.csv) has them beside {n_runs}
+runs of {everybody().pseudonyms.size:,} simulated people.
 
 **Often one can.** Fakes of OUE-z have fewer bits than answers, and fakes of GRR are as frequent for rare
 values as for others. Permanent reports of more days reveal no more, as long as no value changes: a fake
@@ -261,6 +262,7 @@ def files(found: Findings) -> dict[str, str]:
         "nursery.csv": tables.csv_table(*tables.gain_rows(found, "nursery")),
         "figures-5-4-5-5.csv": tables.window_table(found),
         "figure-7-11.csv": tables.solution_table(found),
+        "recognition.csv": tables.recognition_table(found),
     }
 
 
@@ -275,6 +277,13 @@ def exact_files(cells: Sequence[Cell]) -> dict[str, str]:
         "l-grr.csv": tables.variance_table(cells),
         "variances.csv": tables.loss_variance_table([exact.solution_row(each) for each in LOSS_EPSILONS]),
     }
+
+
+def _guesses(variant: recognition.Variant, which: int = 0) -> str:
+    """Right guesses of 100, from the smallest epsilon to the largest."""
+    ends = (recognition.EPSILONS[0], recognition.EPSILONS[-1])
+    settings = (recognition.Setting(variant=variant, epsilon=each) for each in ends)
+    return " to ".join(tables.of_100(recognition.expected(each)[which]) for each in settings)
 
 
 def _counts() -> str:

@@ -212,7 +212,7 @@ def loss_variance_table(rows: Sequence[SolutionRow]) -> str:
 
 
 def recognition_table(found: Findings) -> str:
-    """How many of 100 answers are recognised, by epsilon; and how many together with their true value."""
+    """How many of 100 answers are recognised, by epsilon, alone and with their true value, as CSV."""
     rows = []
     for epsilon in recognition.EPSILONS:
         grr, ouez, ouer = (
@@ -231,7 +231,7 @@ def recognition_table(found: Findings) -> str:
         *("RS+FD[GRR]", "exact", "RS+FD[OUE-z]", "exact", "RS+FD[OUE-r]"),
         *("with its value, GRR", "with its value, OUE-z"),
     )
-    return table(header, rows)
+    return csv_table(header, rows)
 
 
 def distance_table(rows: Sequence[NoisyDistances]) -> str:
