@@ -4,15 +4,15 @@
 import os
 import sys
 
+from django.core.management import execute_from_command_line
+
+from mobility.base.runtime import dump_no_core
+from mobility.embedded import unread, zones
+from mobility.embedded.databases import prepare
+from mobility.startup import refuse_unreadable
+
 
 def main() -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mobility.settings")
-    from django.core.management import execute_from_command_line
-
-    from mobility.base.runtime import dump_no_core
-    from mobility.embedded import prepare, unread, zones
-    from mobility.startup import refuse_unreadable
-
     dump_no_core()
     if why_not := unread.refusal(sys.argv):
         sys.exit(why_not)

@@ -166,6 +166,7 @@ CELERY_TASK_ROUTES = {
     "mobility.tasks.apply_shard": {"priority": 6},
     "mobility.tasks.take_in_watched": {"priority": 6},
 }
+TASK_SENDER = "mobility.workers.app.send"  # by which the analyst zone asks for its own
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives any outage of the broker
 # What a task has computed counts, whether or not the broker hears of its end.

@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connections
 
 from mobility.base import locks
+from mobility.operations.probes import databases
 
 # With this code or 3 of a process gunicorn ends, with others it starts another one, for ever. 3 is also what
 # any exception in a start gives, which may pass: units start again after 3, and never after this one.
@@ -72,14 +73,12 @@ def refuse_outdated() -> None:
     ------
     SystemExit : standard error then says which database, how many, and what to do
     """
-    from mobility.operations.probes.databases import answer, pending
-
     behind = {}
     for alias in settings.DATABASES:
-        if answer(alias).level:
+        if databases.answer(alias).level:
             continue
         try:
-            behind[alias] = len(pending(alias))
+            behind[alias] = len(databases.pending(alias))
         except DatabaseError:
             continue
         finally:

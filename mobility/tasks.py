@@ -7,7 +7,25 @@ from celery import Task, shared_task
 from celery.signals import worker_ready
 from django.conf import settings
 
+from mobility.operations import forgetting, recording
+from mobility.operations.alerts import rules
+from mobility.operations.metrics import tasks as metrics_tasks
+from mobility.operations.probes import worker_answers
 from mobility.workers.schedule import CATCH_UP_EVERY_S, FORGET_EVERY_S, LEDGER_EVERY_S
+from reports.base.outages import is_outage
+from reports.ledger.checks import check_now_and_then
+
+if settings.HAS_VAULT:  # the models of a vault exist there only
+    from mobility.batches import running
+    from mobility.batches.dispatching import RETRY_S
+    from mobility.batches.finalisation import PASSING_ERRORS
+    from mobility.batches.publication import handover, publishing, receipts
+    from mobility.batches.states import LONGEST_WAIT_S
+    from mobility.operations import sweeping
+    from mobility.uploads import watched_folder
+
+# Importing them connects them to Celery: workers import this module, and nothing else does.
+__all__ = ["metrics_tasks", "recording", "worker_answers"]
 
 WATCHED_LIMIT_S = 24 * 3600  # one file may be large, and its transfer from the folder slow
 
@@ -15,93 +33,66 @@ WATCHED_LIMIT_S = 24 * 3600  # one file may be large, and its transfer from the 
 @shared_task(bind=True, max_retries=None)
 def advance(self: Task, batch_id: str) -> None:
     """Take a batch as far as it can go without waiting for other tasks."""
-    from mobility.batches.running import advance as work
-
-    _until_it_passes(self, work, batch_id)
+    _until_it_passes(self, running.advance, batch_id)
 
 
 @shared_task(bind=True, max_retries=None)
 def read_chunk(self: Task, batch_id: str, index: int) -> None:
     """Read one part of a batch's file."""
-    from mobility.batches.running import read_chunk as work
-
-    _until_it_passes(self, work, batch_id, index)
+    _until_it_passes(self, running.read_chunk, batch_id, index)
 
 
 @shared_task(bind=True, max_retries=None)
 def apply_shard(self: Task, batch_id: str, shard: int) -> None:
     """Bring a batch into one shard of its study."""
-    from mobility.batches.running import apply_shard as work
-
-    _until_it_passes(self, work, batch_id, shard)
+    _until_it_passes(self, running.apply_shard, batch_id, shard)
 
 
 @shared_task(ignore_result=True)
 def sweep() -> None:
     """Take up what was left behind, and look into the watched folder."""
-    from mobility.operations.sweeping import sweep as work
-
-    work()
+    sweeping.sweep()
 
 
 @shared_task(ignore_result=True, soft_time_limit=WATCHED_LIMIT_S, time_limit=WATCHED_LIMIT_S + 600)
 def take_in_watched() -> None:
     """Take in what lies in the watched folder."""
-    from mobility.uploads.watched_folder import take_in_watched as work
-
-    work()
+    watched_folder.take_in_watched()
 
 
 @shared_task(bind=True, ignore_result=True, max_retries=None)
 def catch_up(self: Task) -> None:
     """Hand the analyst zone what it has lost, if it was restored from an older dump."""
-    from mobility.batches.publication.publishing import catch_up as work
-
-    _until_it_passes(self, work)
+    _until_it_passes(self, publishing.catch_up)
 
 
 @shared_task(ignore_result=True)
 def hand_over() -> None:
     """Try again to hand over what an analyst server that runs apart does not have."""
-    from mobility.batches.publication.handover import deliver_what_waits as work
-
-    work()
+    handover.deliver_what_waits()
 
 
 @shared_task(ignore_result=True)
 def forget_old_views() -> None:
     """Remove what is no longer kept: openings of share links, ended sessions, old alerts, and more."""
-    from mobility.operations.forgetting import forget as work
-
-    work()
+    forgetting.forget()
 
 
 @shared_task(ignore_result=True)
 def look_after_ledger() -> None:
     """Add to the ledger what a process left out that died, and compute its chain again."""
-    from reports.ledger.checks import check_now_and_then
-
     if settings.HAS_VAULT:
-        from mobility.batches.publication.receipts import record_missing
-
-        record_missing()
+        receipts.record_missing()
     check_now_and_then()
 
 
 @shared_task(ignore_result=True)
 def look_for_alerts() -> None:
     """Tell people what is wrong, and what no longer is."""
-    from mobility.operations.alerts.rules import look_in_turn as work
-
-    work()
+    rules.look_in_turn()
 
 
 def _until_it_passes(task: Task, work: Callable[..., None], *ids: str | int) -> None:
-    from mobility.batches.dispatching import RETRY_S
-    from mobility.batches.finalisation import PASSING_ERRORS
-    from mobility.batches.states import LONGEST_WAIT_S
-    from reports.base.outages import is_outage
-
     try:
         work(*ids)
     except PASSING_ERRORS as error:
@@ -120,9 +111,7 @@ def sweep_from_now_on(sender: Any, **_: Any) -> None:
     if settings.HANDS_OVER:
         _hand_over_from_now_on(sender)
     if settings.HAS_VAULT and settings.EMBEDDED_REDIS:
-        from mobility.operations.sweeping import resume_at_once
-
-        resume_at_once()  # the only worker has just started: nobody else can be at work
+        sweeping.resume_at_once()  # the only worker has just started: nobody else can be at work
     for ask, _every_s in asks:
         ask()
     if settings.HAS_VAULT:

@@ -6,6 +6,5 @@ class ReportsConfig(AppConfig):
     verbose_name = "analyst zone"
 
     def ready(self) -> None:
-        from reports import tasks  # noqa: F401 - importing registers them
         from reports.accounts import signed_in  # noqa: F401 - importing connects them
         from reports.sharing import deactivated  # noqa: F401

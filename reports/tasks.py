@@ -3,6 +3,8 @@
 from celery import Task, shared_task
 
 from reports.base.outages import AWAY
+from reports.exports.actions import make_file
+from reports.maps.actions import compute_map
 
 RETRY_S = 2
 
@@ -10,8 +12,6 @@ RETRY_S = 2
 @shared_task(bind=True, ignore_result=True, max_retries=None)
 def compute_density(self: Task, map_id: int) -> None:
     """Compute a deconvolved map that somebody has asked for."""
-    from reports.maps.actions import compute_map
-
     try:
         compute_map(map_id)
     except AWAY:
@@ -22,8 +22,6 @@ def compute_density(self: Task, map_id: int) -> None:
 @shared_task(bind=True, ignore_result=True, max_retries=None)
 def make_export(self: Task, file_id: int) -> None:
     """Make a file that somebody has asked for and waits for; who waits asks again if this one is lost."""
-    from reports.exports.actions import make_file
-
     try:
         make_file(file_id, is_again=self.request.retries > 0)
     except AWAY:

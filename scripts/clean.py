@@ -21,7 +21,7 @@ WRITTEN = (
 def main() -> None:
     from django.conf import settings
 
-    from mobility.embedded import in_use
+    from mobility.embedded.shared import in_use
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--yes", action="store_true", help="do not ask")

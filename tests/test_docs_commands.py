@@ -73,7 +73,7 @@ with socket.socket(socket.AF_UNIX) as asked:
 """
 PREPARE = """
 from django.core.management import call_command
-from mobility.embedded import workers
+from mobility.embedded.shared import workers
 with workers():
     for study in ("other-study", "my-study"):
         call_command("create_study", study + ".toml")

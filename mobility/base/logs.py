@@ -7,6 +7,7 @@ of a request may hold the secret of a share link. Neither is written: a view's n
 import json
 import logging
 import re
+import sys
 import traceback
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -71,11 +72,11 @@ def fields_of(message: str) -> dict[str, object]:
 
 def current_ids() -> dict[str, str]:
     """The request that is being answered, and the task that is being run."""
-    from celery import current_task
-
+    celery = sys.modules.get("celery")  # a process that has not loaded it runs no task
+    task = celery and celery.current_task
     ids = {"request_id": REQUEST_ID.get()}
-    if current_task and current_task.request.id:
-        ids |= {"task_id": current_task.request.id, "task_name": current_task.name.rpartition(".")[2]}
+    if task and task.request.id:
+        ids |= {"task_id": task.request.id, "task_name": task.name.rpartition(".")[2]}
     return {name: value for name, value in ids.items() if value}
 
 

@@ -4,12 +4,11 @@ import logging
 from datetime import UTC, datetime
 
 import redis
-from celery import current_app
 from django.conf import settings
-from kombu.exceptions import OperationalError as BrokerError
 
 from mobility.vault.models.batch import Batch
-from mobility.workers import queues
+from mobility.workers import app, queues
+from reports.base.tasks import BrokerAwayError
 
 RETRY_S = 2  # after which what met no database is tried again
 log = logging.getLogger(__name__)
@@ -19,13 +18,13 @@ def ask(task: str, *ids: str | int, in_s: int = 0) -> None:
     """Ask for a task of mobility.tasks, at once or in a while; asking twice does no harm."""
     try:
         send(task, *ids, in_s=in_s)
-    except BrokerError as error:
-        log.warning("broker_unreachable task=%s error=%s", task, type(error).__name__)
+    except BrokerAwayError as error:
+        log.warning("broker_unreachable task=%s error=%s", task, error)
 
 
 def send(task: str, *ids: str | int, in_s: int = 0) -> None:
     """Hand a message to the broker."""
-    current_app.tasks[f"mobility.tasks.{task}"].apply_async(args=ids, countdown=in_s or None)
+    app.send(f"mobility.tasks.{task}", *ids, in_s=in_s)
 
 
 def ask_next(study_id: int) -> None:

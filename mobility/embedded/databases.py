@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import django
 from django.conf import settings
+from django.core.management import call_command
 
 from mobility.base.locks import exclusive
 from mobility.base.messages import say
@@ -62,9 +64,6 @@ def is_migrated(file: Path) -> bool:
 
 
 def migrate(aliases: list[str]) -> None:
-    import django
-    from django.core.management import call_command
-
     django.setup()
     for alias in aliases:
         call_command("migrate", database=alias, interactive=False, verbosity=0)

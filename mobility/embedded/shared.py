@@ -10,13 +10,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from celery import current_app
 from django.conf import settings
+from kombu.exceptions import OperationalError
+from redis import Redis
+from redis.exceptions import RedisError
 
 from mobility.base import locks
 from mobility.base.messages import say
 from mobility.embedded.redis_program import redis_program
 from mobility.embedded.service import Service, ServiceError
+from mobility.workers.app import app
 
 REDIS_TIMEOUT_S = 15.0
 WORKER_TIMEOUT_S = 90.0  # the first start on a machine compiles kernels
@@ -151,21 +154,15 @@ def _worker_command() -> list[str]:
 
 
 def _redis_answers() -> bool:
-    from redis import Redis
-    from redis.exceptions import RedisError
-
     with suppress(RedisError), Redis(unix_socket_path=str(settings.PATHS.redis_socket)) as client:
         return bool(client.ping())
     return False
 
 
 def _worker_answers(*, timeout_s: float) -> bool:
-    from kombu.exceptions import OperationalError
-    from redis.exceptions import RedisError
-
     try:
-        with current_app.connection_for_write() as connection:  # none of a pool: Redis may have died since
-            return bool(current_app.control.ping(timeout=timeout_s, limit=1, connection=connection))
+        with app.connection_for_write() as connection:  # none of a pool: Redis may have died since
+            return bool(app.control.ping(timeout=timeout_s, limit=1, connection=connection))
     except (OperationalError, RedisError, OSError) as error:
         if settings.EMBEDDED_REDIS:
             return False

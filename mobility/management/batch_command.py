@@ -15,7 +15,7 @@ from mobility.base.messages import say, say_progress
 from mobility.batches import finalisation as endings
 from mobility.batches import outcomes
 from mobility.batches import requests as intake
-from mobility.embedded import workers
+from mobility.embedded.shared import workers
 from mobility.management.patience import patiently
 from mobility.vault.models.batch import Batch
 

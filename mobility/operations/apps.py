@@ -7,6 +7,4 @@ class OperationsConfig(AppConfig):
     verbose_name = "operations"
 
     def ready(self) -> None:
-        # Importing registers them: with the system checks, and as listeners to Celery.
-        from mobility.operations import checks, recording  # noqa: F401
-        from mobility.operations.metrics import tasks as metrics_tasks  # noqa: F401
+        from mobility.operations import checks  # noqa: F401 - registers them, once apps are loaded

@@ -18,6 +18,12 @@ from mobility.signin.sessions import forget_ended
 from mobility.workers.signs import forget_old
 from reports.sharing.actions import forget_old_views, record_reads
 
+if settings.HAS_VAULT:  # the models of a vault exist there only
+    from mobility.plans.closing import Leave, close_study, unerased
+    from mobility.plans.models import PlanDraft
+    from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun
+    from mobility.vault.models.subscribers import VaultStudy
+
 JOBS_FORGOTTEN_AFTER: Final = timedelta(days=30)  # that no worker runs any more
 BATCHES_AT_ONCE: Final = 500
 PARTS_KEPT: Final = timedelta(days=1)  # after the end of a batch: then nobody asks which shard has taken it
@@ -59,9 +65,6 @@ def finish_closings() -> int:
 
     Whoever closed a study has decided: from then on it only goes forward, and nobody else comes back to it.
     """
-    from mobility.plans.closing import Leave, close_study, unerased
-    from mobility.vault.models.subscribers import VaultStudy
-
     finished = 0
     for slug in [study.slug for study in unerased()]:
         try:
@@ -80,9 +83,6 @@ def close_due_studies() -> int:
     day after, the promised date counts more: batches that have changed nothing are cancelled, and days that
     were never published are lost. Changes of fewer subscribers than `min_publication` are lost on either day.
     """
-    from mobility.plans.closing import Leave, close_study
-    from mobility.vault.models.subscribers import VaultStudy
-
     today = timezone.now().date().isoformat()
     closed = 0
     # Compared here: for PostgreSQL the null of JSON comes before every date.
@@ -102,9 +102,6 @@ def close_due_studies() -> int:
 
 
 def _of_vault(*, history: datetime, detail: datetime, parts: datetime) -> dict[str, int]:
-    from mobility.plans.models import PlanDraft
-    from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun
-
     ended = Batch.objects.filter(state__in=Batch.FINAL)
     withdrawn = PlanDraft.objects.filter(state=PlanDraft.State.WITHDRAWN, ended_at__lt=history)
     detailed = ended.filter(finished_at__lt=detail).exclude(rejected_lines={})

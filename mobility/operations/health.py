@@ -16,7 +16,9 @@ from typing import Final
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 
+from mobility.operations.alerts.rules import offer_to_stand_in
 from mobility.operations.findings import Level
+from mobility.operations.probes import broker, databases
 
 PREFIX: Final = "/healthz"
 OK, DEGRADED, FAILED = "ok", "degraded", "failed"
@@ -68,10 +70,6 @@ def both() -> dict[str, str]:
 
 def look() -> dict[str, str]:
     """As `ready`, now."""
-    # Imported late: this module is loaded with the settings' middleware.
-    from mobility.operations.alerts.rules import offer_to_stand_in
-    from mobility.operations.probes import broker, databases
-
     offer_to_stand_in()
     found = {_name(alias): databases.answer(alias).level for alias in settings.DATABASES}
     well = {name: level == Level.OK for name, level in found.items()}
@@ -115,8 +113,6 @@ def _name(alias: str) -> str:
 
 
 def _is_migrated() -> bool:
-    from mobility.operations.probes import databases
-
     try:
         return not any(databases.pending(alias) for alias in settings.DATABASES)
     except databases.ERRORS:

@@ -1,11 +1,9 @@
 """What Celery tells of workers and tasks, noted."""
 
 import atexit
-import time
 from typing import Any
 
 from celery.signals import (
-    before_task_publish,
     task_failure,
     task_prerun,
     task_success,
@@ -15,13 +13,6 @@ from celery.signals import (
 
 from mobility.operations import jobs
 from mobility.workers import signs
-from mobility.workers.queues import SENT_AT
-
-
-def _say_when(headers: dict[str, Any] | None = None, **_: Any) -> None:
-    """So that a queue can be asked for how long its oldest task has waited."""
-    if headers is not None:
-        headers[SENT_AT] = time.time()
 
 
 def _begins(sender: Any, **_: Any) -> None:
@@ -48,7 +39,6 @@ def _task_failed(sender: Any, exception: BaseException | None = None, **_: Any) 
     jobs.ends(sender, failure=type(exception).__name__)
 
 
-before_task_publish.connect(_say_when)
 worker_ready.connect(_begins)
 worker_shutdown.connect(_stops)
 task_prerun.connect(_task_begins)

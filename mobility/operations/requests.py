@@ -16,6 +16,7 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 
 from mobility.base.logs import REQUEST_ID
+from mobility.operations.metrics.requests import observe
 from reports.base.outages import API
 from reports.base.problems import problem
 
@@ -58,8 +59,6 @@ class RequestIdMiddleware:
     def _tell(request: HttpRequest, response: HttpResponseBase, *, seconds: float) -> None:
         view = view_of(request)
         if settings.MOBILITY_METRICS_TOKEN:
-            from mobility.operations.metrics.requests import observe
-
             observe(
                 view=view, method=method_of(request), status=response.status_code, seconds=seconds,
                 come_again="Retry-After" in response.headers,

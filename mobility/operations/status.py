@@ -18,7 +18,7 @@ from mobility.operations.alerts.sending import runbook_of
 from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.jobs import NOT_PLANNED, jobs
 from mobility.operations.models import Alert, Backup, JobRun
-from mobility.operations.probes import UNREACHABLE, look_lately, worst
+from mobility.operations.probes.looking import UNREACHABLE, look_lately, worst
 from mobility.operations.probes.workers import signs
 from mobility.operations.texts import (
     Words,
@@ -34,6 +34,10 @@ from mobility.operations.texts import (
 from mobility.workers.models import WorkerSign
 from mobility.workers.signs import SILENT_S
 from reports.base.formats import MISSING, number
+
+if settings.HAS_VAULT:  # the models of a vault exist there only
+    from mobility.batches.texts import BATCH_STATES
+    from mobility.vault.models.batch import Batch
 
 # Sign, and class of the badge: a word stands beside them.
 SIGNS: Final = {
@@ -199,9 +203,6 @@ def _batches_if_known(found: Iterable[Finding], now: datetime) -> tuple[Line, ..
 
 def _batches(now: datetime) -> tuple[Line, ...]:
     """Unfinished batches by study and state: how many, and since when the oldest."""
-    from mobility.batches.texts import BATCH_STATES
-    from mobility.vault.models.batch import Batch
-
     unfinished = Batch.objects.exclude(state__in=Batch.FINAL).order_by()
     rows = unfinished.values_list("study__slug", "state").annotate(n=Count("pk"), since=Min("created_at"))
     return tuple(

@@ -8,12 +8,12 @@ from functools import cache
 from typing import Any, Final
 
 import redis
-from celery import current_app
 from django.conf import settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-SENT_AT: Final = "sent_at"  # header of a task's message: seconds since 1970
+from mobility.workers.app import SENT_AT, app
+
 TIMEOUT_S: Final = 2
 # As kombu.transport.redis names the lists of a queue with priorities.
 SEPARATOR, STEPS = "\x06\x16", (0, 3, 6, 9)
@@ -34,7 +34,7 @@ def client() -> redis.Redis:
 
 def queue_names() -> list[str]:
     """Queues that workers of this zone are to fetch from."""
-    return sorted(current_app.amqp.queues)
+    return sorted(app.amqp.queues)
 
 
 def ping() -> float:

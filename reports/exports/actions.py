@@ -10,16 +10,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Final
 
-from celery import current_app
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone, translation
 
 from reports.base.outages import AWAY
+from reports.base.tasks import send_on_commit
 from reports.estimates.fingerprints import fingerprint_of
 from reports.estimates.queries import WindowError
 from reports.exports.errors import ExportError
@@ -197,8 +196,7 @@ def _forget_oldest(study: Study) -> None:
 
 def _send(row: ExportFile) -> None:
     """Ask a worker; where the broker is away, whoever waits asks again."""
-    make_export = current_app.tasks["reports.tasks.make_export"]
-    transaction.on_commit(partial(make_export.delay, row.pk), robust=True)
+    send_on_commit("reports.tasks.make_export", row.pk, robust=True)
 
 
 def _key(study: Study, recipe: Recipe, *, language: str) -> str:

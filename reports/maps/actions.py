@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
-from celery import current_app
 from django.db import transaction
 from django.utils import timezone
 
@@ -13,6 +12,7 @@ from ldp.geo.goodness import goodness
 from ldp.geo.transition import Transition
 from ldp.geo.zones import MAX_ZONES, zone_counts, zone_weights
 from reports.base.status import Status
+from reports.base.tasks import send_on_commit
 from reports.estimates.locations import LocationWindow, location_windows
 from reports.estimates.queries import Window
 from reports.maps.models import DensityMap
@@ -41,7 +41,6 @@ def ask_for_maps(study: Study, windows: Sequence[Window]) -> int:
     -------
     int : how many were asked for
     """
-    compute_density = current_app.tasks["reports.tasks.compute_density"]
     area = Area.objects.select_for_update().get(study=study)
     asked = 0
     for each in location_windows(study, windows):
@@ -58,7 +57,7 @@ def ask_for_maps(study: Study, windows: Sequence[Window]) -> int:
             continue
         row.fingerprint, row.state, row.stage, row.layers = fingerprint, DensityMap.State.WAITING, 0, None
         row.save()
-        compute_density.delay_on_commit(row.pk)
+        send_on_commit("reports.tasks.compute_density", row.pk)
         asked += 1
     return asked
 

@@ -17,7 +17,7 @@ SERVICES = ("web", "worker", "redis")
 HOLD = """
 import sys
 from mobility.celery import app
-from mobility.embedded import workers
+from mobility.embedded.shared import workers
 with workers():
     sys.stdout.write(f"{len(app.control.ping(timeout=5, limit=1))}\\n")
     sys.stdout.flush()

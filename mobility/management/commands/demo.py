@@ -17,7 +17,7 @@ from mobility.base.locks import exclusive
 from mobility.base.messages import say
 from mobility.demo import loading as demo
 from mobility.demo.accounts import ensure_demo_accounts
-from mobility.embedded import workers
+from mobility.embedded.shared import workers
 from mobility.embedded.web import running_address, serve_until_stopped, web_server
 from mobility.management.patience import patiently
 from mobility.vault.models.subscribers import VaultStudy

@@ -23,6 +23,7 @@ from mobility.operations.alerts.channels import channels
 from mobility.operations.alerts.sending import grown, tell
 from mobility.operations.findings import Finding, Level
 from mobility.operations.models import Alert, AlertWatch
+from mobility.operations.probes.looking import look, looked_for
 
 log = logging.getLogger(__name__)
 STAND_IN_AFTER: Final = 5  # times MOBILITY_ALERT_EVERY_S without a look
@@ -80,8 +81,6 @@ def stand_in() -> bool:
 
 def check(findings: Iterable[Finding] | None = None, *, now: datetime | None = None) -> Outcome:
     """Compare what is found with the open alerts, and tell what is to be told."""
-    from mobility.operations.probes import look
-
     found = list(look() if findings is None else findings)
     now = now or timezone.now()
     try:
@@ -97,8 +96,6 @@ def check(findings: Iterable[Finding] | None = None, *, now: datetime | None = N
 @transaction.atomic
 def compare(findings: list[Finding], *, now: datetime) -> int:
     """Open and end alerts; the number that is open then."""
-    from mobility.operations.probes import looked_for
-
     zone = settings.MOBILITY_ZONE
     threshold = Level[settings.MOBILITY_ALERT_LEVEL.upper()]
     bad = {(each.code, each.subject): each for each in findings if each.level >= threshold}

@@ -16,6 +16,9 @@ from reports.ledger.check import check_lines, read_head
 from reports.ledger.key import LedgerKeyError, own_public_key, read_public_pem
 from reports.ledger.models import LedgerHead, LedgerKind
 
+if settings.HAS_VAULT:  # the models of a vault exist there only
+    from mobility.vault.models.subscribers import VaultStudy
+
 STUDY: Final = "study-"
 
 
@@ -39,8 +42,6 @@ class Closings:
         """
         if not (settings.HAS_VAULT and (self.keys or self.slugs)):
             return set()
-        from mobility.vault.models.subscribers import VaultStudy
-
         try:
             here = list(VaultStudy.objects.values_list("slug", "key_id", "created_at"))
         except DatabaseError as error:

@@ -30,6 +30,10 @@ from mobility.vault.keystore import KEY_ID, keystore
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind
 
+if settings.HAS_VAULT:  # the models of a vault exist there only
+    from mobility.plans.recovery import closed_there
+    from mobility.vault.models.subscribers import VaultStudy
+
 log = logging.getLogger(__name__)
 
 
@@ -137,9 +141,6 @@ def _asked(key_ids: Collection[str]) -> tuple[set[str], set[str]]:
     """Keys of studies that an analyst server that runs apart calls closed, and those it says nothing of."""
     if not settings.HANDS_OVER:
         return set(), set()
-    from mobility.plans.recovery import closed_there
-    from mobility.vault.models.subscribers import VaultStudy
-
     known = dict(VaultStudy.objects.values_list("key_id", "slug"))
     slugs = {key_id: {known[key_id]} if key_id in known else _slugs(key_id) for key_id in key_ids}
     closed, unanswered = closed_there(set().union(*slugs.values()))
@@ -157,16 +158,12 @@ def _needed() -> set[str]:
     """Keys of studies that are open here."""
     if not settings.HAS_VAULT:
         return set()
-    from mobility.vault.models.subscribers import VaultStudy
-
     return set(VaultStudy.objects.filter(closed_at=None).values_list("key_id", flat=True))
 
 
 def _closed_in_vault(closed: Collection[str]) -> set[str]:
     if not settings.HAS_VAULT:
         return set()
-    from mobility.vault.models.subscribers import VaultStudy
-
     studies = VaultStudy.objects.values_list("slug", "key_id", "closed_at")
     return {key_id for slug, key_id, closed_at in studies if closed_at is not None or slug in closed}
 

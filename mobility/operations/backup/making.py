@@ -38,6 +38,10 @@ from reports.ledger.chain import Json, SignedHead, moment
 from reports.ledger.key import LedgerKeyError
 from reports.ledger.models import LedgerKind
 
+if settings.HAS_VAULT:  # the models of a vault exist there only
+    from mobility.plans.models import PlanDraft
+    from mobility.vault.models.subscribers import VaultStudy
+
 log = logging.getLogger(__name__)
 
 TRIES: Final = 3
@@ -153,9 +157,6 @@ def _shape() -> object:
     """What must be the same before and after, so that both dumps fit."""
     if not settings.HAS_VAULT:
         return None
-    from mobility.plans.models import PlanDraft
-    from mobility.vault.models.subscribers import VaultStudy
-
     with transaction.atomic(using="vault"):
         studies = VaultStudy.objects.order_by("pk").values_list("pk", "plan_hash", "closed_at")
         drafts = PlanDraft.objects.order_by("pk").values_list("pk", "announced_at")

@@ -21,6 +21,10 @@ from reports.ledger.key import LedgerKeyError, signing_key
 from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind
 from reports.studies.models import Study
 
+if settings.HAS_VAULT:  # the models of a vault exist there only
+    from mobility.plans.recovery import recover
+    from mobility.vault.models.profiles import FeedToken
+
 
 def reconcile(*, by: str, closed: Collection[str] = ()) -> dict[str, Any]:
     """Settle what a restore leaves open; everything in it can be repeated.
@@ -34,8 +38,6 @@ def reconcile(*, by: str, closed: Collection[str] = ()) -> dict[str, Any]:
     if not can_sign():
         return told | {"waits_for": "restore_keys"}
     if settings.HAS_VAULT:
-        from mobility.plans.recovery import recover
-
         told |= recover(by=by, closed={*closed, *_closed_here()})
     if last is not None:
         _record(last, by=by)
@@ -62,8 +64,6 @@ def openings() -> dict[str, Any]:
         "share_links": links.count(),
     }
     if settings.HAS_VAULT:
-        from mobility.vault.models.profiles import FeedToken
-
         told["feed_tokens"] = FeedToken.objects.filter(revoked_at=None, expires_at__gt=now).count()
     return told
 
@@ -74,8 +74,6 @@ def revoke_openings() -> None:
     for model in (ApiToken, ShareLink):
         model._default_manager.filter(revoked_at=None).update(revoked_at=now)
     if settings.HAS_VAULT:
-        from mobility.vault.models.profiles import FeedToken
-
         FeedToken.objects.filter(revoked_at=None).update(revoked_at=now)
 
 

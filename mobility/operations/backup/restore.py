@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from celery import current_app
 from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
@@ -18,10 +17,13 @@ from django.db import DatabaseError, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
 from mobility import startup
 from mobility.base import locks
 from mobility.base.errors import OperationsError
+from mobility.embedded.service import Service
+from mobility.embedded.shared import in_use
 from mobility.operations.backup.closings import NONE, Closings
 from mobility.operations.backup.dumps import check_programs, count_rows, load
 from mobility.operations.backup.folder import Manifest, Part, digest_of
@@ -29,7 +31,12 @@ from mobility.operations.backup.making import verify_backup
 from mobility.operations.backup.reconcile import reconcile, revoke_openings
 from mobility.operations.installation import known_code, settle_code
 from mobility.operations.models import Backup
+from mobility.workers.app import app
 from mobility.workers.models import WorkerSign
+
+if settings.HAS_VAULT:  # the models of a vault exist there only
+    from mobility.plans.recovery import bury
+    from mobility.vault.consistency import stop_noisy
 
 log = logging.getLogger(__name__)
 
@@ -106,9 +113,6 @@ def _alone() -> Iterator[None]:
 def _stop_and_bury(closed: Collection[str], *, no_day_closed: bool) -> None:
     if not settings.HAS_VAULT:
         return
-    from mobility.plans.recovery import bury
-    from mobility.vault.consistency import stop_noisy
-
     if not no_day_closed:
         stop_noisy()
     bury(closed)  # at once: restore_keys may come before anything can be settled
@@ -142,9 +146,6 @@ def _check_known(part: Part, *, version: str) -> None:
 
 def _check_nobody_works() -> None:
     """Raise OperationsError while workers or a web server of this installation are seen."""
-    from mobility.embedded.service import Service
-    from mobility.embedded.shared import in_use
-
     seen = []
     if _worker_answers():
         seen.append("a worker answers")
@@ -160,10 +161,8 @@ def _check_nobody_works() -> None:
 
 
 def _worker_answers() -> bool:
-    from kombu.exceptions import OperationalError
-
     try:
-        return bool(current_app.control.ping(timeout=PING_S, limit=1))
+        return bool(app.control.ping(timeout=PING_S, limit=1))
     except (OperationalError, OSError):  # no broker: nobody who could be asked for work
         return False
 

@@ -15,10 +15,16 @@ from django.core.checks import CheckMessage, run_checks
 from django.core.checks import Warning as CheckWarning
 
 from mobility.embedded.shared import in_use
-from mobility.operations import probes
+from mobility.operations.doctor import broker, databases, host, workers
 from mobility.operations.doctor.diagnosis import Check, Diagnoses, Diagnosis, error, fine, warning
 from mobility.operations.findings import Finding, Level
+from mobility.operations.probes.looking import STOPPING
+from mobility.operations.probes.looking import look as probe
 from mobility.operations.texts import words
+from reports.ledger.checks import check_ledger
+
+if settings.HAS_VAULT:  # the models of a vault exist there only
+    from mobility.operations.doctor import sealed, storage, tallies, zones
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +55,9 @@ def examine(*, deep: bool) -> list[Diagnosis]:
     ----------
     deep : also what takes minutes on a large installation: every seal, every total, every page of a file
     """
-    findings = probes.look()
+    findings = probe()
     found = [_diagnosis(each) for each in findings if not (_rests(each) or _is_told_here(each))]
-    broken = {each.subject for each in findings if each.code in probes.STOPPING and each.level > Level.OK}
+    broken = {each.subject for each in findings if each.code in STOPPING and each.level > Level.OK}
     for look in _looks(deep=deep):
         if not broken.intersection(look.needs):
             found += _safely(look)
@@ -102,8 +108,6 @@ def _safely(look: Look) -> list[Diagnosis]:
 
 
 def _looks(*, deep: bool) -> Iterator[Look]:
-    from mobility.operations.doctor import broker, databases, host, workers
-
     every = tuple(settings.DATABASES)
     yield Look(name="settings", check=system_checks)
     for name in (
@@ -129,8 +133,6 @@ def _looks(*, deep: bool) -> Iterator[Look]:
 
 
 def _looks_of_vault(*, deep: bool) -> Iterator[Look]:
-    from mobility.operations.doctor import host, sealed, storage, tallies, zones
-
     every = tuple(settings.DATABASES)
     yield Look(name="kernels", check=host.kernels)
     yield Look(name="key files", check=host.key_files)
@@ -170,8 +172,6 @@ def _is_local(message: CheckMessage) -> bool:
 
 def ledger() -> Diagnoses:
     """Every hash of the ledger computed again."""
-    from reports.ledger.checks import check_ledger
-
     report = check_ledger()
     if report.problem is None:
         yield fine("ledger_broken")

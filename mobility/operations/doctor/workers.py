@@ -3,14 +3,19 @@
 import time
 from typing import Any, Final
 
-from celery import current_app
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
+from mobility.base.errors import StagingUnavailableError
 from mobility.operations.doctor.clocks import compared
 from mobility.operations.doctor.diagnosis import Diagnoses, Diagnosis, error, fine, note, warning
 from mobility.operations.probes.broker import is_asleep
+from mobility.workers.app import app
 from reports.base.version import software
+
+if settings.HAS_VAULT:  # the models of a vault exist there only
+    from mobility.operations.doctor.storage import MARK, marked
+    from mobility.vault.models.subscribers import VaultStudy
 
 TIMEOUT_S: Final = 3.0
 
@@ -20,10 +25,6 @@ def same_installation() -> Diagnoses:
     if not settings.HAS_VAULT:
         yield from _asked(staged="", keys=[])
         return
-    from mobility.base.errors import StagingUnavailableError
-    from mobility.operations.doctor.storage import MARK, marked
-    from mobility.vault.models.subscribers import VaultStudy
-
     keys = list(VaultStudy.objects.filter(closed_at=None).values_list("key_id", flat=True))
     try:
         with marked() as (folder, _):
@@ -34,7 +35,7 @@ def same_installation() -> Diagnoses:
 
 def _asked(*, staged: str, keys: list[str]) -> Diagnoses:
     before = time.time()
-    inspect = current_app.control.inspect(timeout=TIMEOUT_S)
+    inspect = app.control.inspect(timeout=TIMEOUT_S)
     try:
         answers = inspect._request("installation", staged=staged, keys=keys) or {}
     except (OperationalError, OSError) as failure:

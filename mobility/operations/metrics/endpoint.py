@@ -26,10 +26,15 @@ from prometheus_client.registry import Collector
 from mobility.operations.findings import Finding
 from mobility.operations.metrics.folder import FOLDER
 from mobility.operations.metrics.requests import own_registry
+from mobility.operations.metrics.tasks import totals
 from mobility.operations.models import Alert, AlertWatch
+from mobility.operations.probes.looking import look_lately
 from mobility.workers.models import WorkerSign
 from reports.base.version import software
 from reports.ledger.models import LedgerHead
+
+if settings.HAS_VAULT:  # the models of a vault exist there only
+    from mobility.operations.metrics import vault as metrics_vault
 
 PATH: Final = "/metrics"
 Families = Iterator[Metric]
@@ -107,8 +112,6 @@ class Installation(Collector):
     """What the databases, the broker and the host say now."""
 
     def collect(self) -> Iterable[Metric]:
-        from mobility.operations.probes import look_lately
-
         findings = look_lately().findings
         yield from _findings(findings)
         yield from _facts(findings)
@@ -126,8 +129,6 @@ class Installation(Collector):
         if "default" not in away:
             yield from (_alerts, _workers, _ledger)
         if settings.HAS_VAULT and "vault" not in away:
-            from mobility.operations.metrics import vault as metrics_vault
-
             yield from (metrics_vault.batches, metrics_vault.open_days, metrics_vault.publications)
         if not any(each.code == "broker_unreachable" and each.level for each in findings):
             yield _tasks
@@ -194,8 +195,6 @@ def _alerts() -> Families:
 
 
 def _tasks() -> Families:
-    from mobility.operations.metrics.tasks import totals
-
     family = HistogramMetricFamily(
         "mobility_task_seconds", "Time that tasks of workers took, by outcome.", labels=("task", "outcome")
     )

@@ -7,19 +7,17 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, Final
 
 import redis
-from celery import current_app
 from celery.signals import task_postrun, task_prerun
 from django.conf import settings
 
+from mobility.workers.app import TASKS
 from mobility.workers.queues import client
 
 log = logging.getLogger(__name__)
 BUCKETS_S: Final = (0.1, 1.0, 10.0, 60.0, 600.0, 3600.0)
-OWN: Final = ("mobility.", "reports.")
 OUTCOMES: Final = {"SUCCESS": "done", "FAILURE": "failed", "RETRY": "retried"}
 INFINITE: Final = "+Inf"
 _began: dict[str, float] = {}
@@ -32,7 +30,7 @@ def _begins(task_id: str = "", **_: Any) -> None:
 
 def _ends(task_id: str = "", task: Any = None, state: str | None = None, **_: Any) -> None:
     began = _began.pop(task_id, None)
-    if began is not None and str(task.name).startswith(OWN):
+    if began is not None and task.name in TASKS:
         add(_short(task.name), state=state or "", seconds=time.perf_counter() - began)
 
 
@@ -68,7 +66,7 @@ def totals() -> Iterator[tuple[str, str, list[tuple[str, float]], float]]:
     for name, n in found.items():
         task, outcome, what = name.decode().split("|")
         counts[task, outcome][what] = int(n)
-    for task in known():
+    for task in map(_short, TASKS):
         counts.setdefault((task, OUTCOMES["FAILURE"]), {})
     for (task, outcome), by_limit in sorted(counts.items()):
         buckets, so_far = [], 0
@@ -76,13 +74,6 @@ def totals() -> Iterator[tuple[str, str, list[tuple[str, float]], float]]:
             so_far += by_limit.get(limit, 0)
             buckets.append((limit, float(so_far)))
         yield task, outcome, buckets, by_limit.get("ms", 0) / 1000
-
-
-@cache
-def known() -> frozenset[str]:
-    """Names of all tasks of this software."""
-    current_app.loader.import_default_modules()
-    return frozenset(_short(name) for name in current_app.tasks if name.startswith(OWN))
 
 
 def _short(name: str) -> str:

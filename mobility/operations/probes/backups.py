@@ -1,8 +1,7 @@
-"""Backups, and keys that are in no escrow."""
+"""Backups."""
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Final
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -12,14 +11,12 @@ from mobility.operations.findings import Finding, Level
 from mobility.operations.models import Backup
 from mobility.operations.probes.trial import is_trial
 
-NO_ESCROW: Final = "none"
-
 
 def backed_up() -> Iterator[Finding]:
     """How old the last backup is."""
-    last = _made(Backup.Kind.BACKUP).first()
+    last = made(Backup.Kind.BACKUP).first()
     if last is None:
-        yield Finding(code="backup_old", level=_missing_level(), facts={"why": "never"})
+        yield Finding(code="backup_old", level=missing_level(), facts={"why": "never"})
         return
     age_s = round((timezone.now() - last.made_at).total_seconds())
     is_old = age_s > timedelta(days=settings.MOBILITY_BACKUP_DAYS).total_seconds()
@@ -30,24 +27,11 @@ def backed_up() -> Iterator[Finding]:
     )
 
 
-def escrowed() -> Iterator[Finding]:
-    """Keys of open studies that are in no escrow; fine where none is to be. Only where there is a vault."""
-    from mobility.vault.models.subscribers import VaultStudy
-
-    kept = {key_id for each in _made(Backup.Kind.ESCROW) for key_id in each.contents}
-    keys = VaultStudy.objects.filter(closed_at=None).values_list("key_id", flat=True)
-    n_missing = len(set(keys) - kept)
-    is_trouble = n_missing and settings.MOBILITY_ESCROW != NO_ESCROW
-    yield Finding(
-        code="escrow_old",
-        level=_missing_level() if is_trouble else Level.OK,
-        facts={"keys": n_missing, "escrow": settings.MOBILITY_ESCROW},
-    )
-
-
-def _made(kind: Backup.Kind) -> QuerySet[Backup]:
+def made(kind: Backup.Kind) -> QuerySet[Backup]:
+    """What this zone has made of a kind, newest first."""
     return Backup.objects.filter(kind=kind, zone=settings.MOBILITY_ZONE).order_by("-made_at")
 
 
-def _missing_level() -> Level:
+def missing_level() -> Level:
+    """How bad it is that there is none."""
     return Level.NOTE if is_trial() else Level.WARNING

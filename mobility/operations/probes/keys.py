@@ -1,4 +1,4 @@
-"""The keystore: is it there and private, has every open study its key, which keys are to be destroyed.
+"""The keystore: is it there and private, has every open study its key, which keys are due or in no escrow.
 
 Only where there is a vault.
 """
@@ -14,10 +14,14 @@ from django.utils import timezone
 
 from mobility.base.errors import MobilityError
 from mobility.operations.findings import Finding, Level
+from mobility.operations.models import Backup
+from mobility.operations.probes.backups import made, missing_level
 from mobility.operations.probes.host import is_silent
+from mobility.plans.closing import unerased
 from mobility.vault.keystore import keystore
 from mobility.vault.models.subscribers import VaultStudy
 
+NO_ESCROW: Final = "none"
 ERASED_WITHIN: Final = timedelta(minutes=10)  # a closing that goes well takes seconds
 
 
@@ -59,9 +63,20 @@ def due() -> Iterator[Finding]:
     yield from found or [Finding(code="key_due", level=Level.OK)]
 
 
-def _unerased() -> Iterator[Finding]:
-    from mobility.plans.closing import unerased
+def escrowed() -> Iterator[Finding]:
+    """Keys of open studies that are in no escrow; fine where none is to be."""
+    kept = {key_id for each in made(Backup.Kind.ESCROW) for key_id in each.contents}
+    keys = VaultStudy.objects.filter(closed_at=None).values_list("key_id", flat=True)
+    n_missing = len(set(keys) - kept)
+    is_trouble = n_missing and settings.MOBILITY_ESCROW != NO_ESCROW
+    yield Finding(
+        code="escrow_old",
+        level=missing_level() if is_trouble else Level.OK,
+        facts={"keys": n_missing, "escrow": settings.MOBILITY_ESCROW},
+    )
 
+
+def _unerased() -> Iterator[Finding]:
     for study in unerased():
         if study.closed_at is not None and timezone.now() - study.closed_at >= ERASED_WITHIN:
             facts = {"why": "unerased", "day": study.closed_at.date().isoformat()}

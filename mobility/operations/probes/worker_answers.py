@@ -11,6 +11,10 @@ from django.conf import settings
 
 from reports.base.version import software
 
+if settings.HAS_VAULT:  # the models of a vault exist there only
+    from mobility.batches.storages import staging_storage
+    from mobility.vault.keystore import keystore
+
 
 @inspect_command(args=[("staged", str), ("keys", list)])  # type: ignore[untyped-decorator]
 def installation(state: Any, staged: str = "", keys: list[str] | None = None) -> dict[str, Any]:  # noqa: ARG001
@@ -32,8 +36,6 @@ def installation(state: Any, staged: str = "", keys: list[str] | None = None) ->
 
 
 def _sees(staged: str) -> bool:
-    from mobility.batches.storages import staging_storage
-
     try:
         return bool(staging_storage().read_range(staged))
     except (OSError, ValueError):  # absent, or the storage does not answer
@@ -41,6 +43,4 @@ def _sees(staged: str) -> bool:
 
 
 def _missing(keys: list[str]) -> int:
-    from mobility.vault.keystore import keystore
-
     return sum(not keystore().exists(key) for key in keys)

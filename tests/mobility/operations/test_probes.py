@@ -23,11 +23,12 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from mobility.celery import app
-from mobility.operations import jobs, probes, recording
+from mobility.operations import jobs, recording
 from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.findings_texts import TEXTS
 from mobility.operations.models import Backup, JobRun
 from mobility.operations.probes import backups, broker, databases, host, ledger, safety, workers
+from mobility.operations.probes.looking import look
 from mobility.operations.texts import words
 from mobility.workers import queues, signs
 from mobility.workers.models import WorkerSign
@@ -41,7 +42,7 @@ ROOT = Path(__file__).parents[3]
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
 LOOK = """
 import json, sys
-from mobility.operations.probes import look
+from mobility.operations.probes.looking import look
 from mobility.operations.status import status
 found = look()
 status()
@@ -52,7 +53,7 @@ print(json.dumps({"found": named, "vault": vault}))
 
 
 def test_everything_is_looked_at_and_a_broker_that_stops_and_starts_again_is_told(redis_server):
-    found = probes.look()
+    found = look()
     assert {each.code for each in found} == set(CODES) - {"handover_waiting", "alert_untold"}
     assert all(words(each).title and "%(" not in words(each).what for each in found)
     for each in found:
@@ -133,7 +134,7 @@ def test_what_needs_tables_is_left_out_until_they_are_there(monkeypatch):
     """Before the first command, and between the new code and its `migrate`."""
     lacks = {"vault": frozenset({("mobility", "0099_next")})}
     monkeypatch.setattr(databases, "pending", lambda alias: lacks.get(alias, frozenset()))
-    found = probes.look()
+    found = look()
     assert ("migrations_pending", "vault", Level.ERROR) in trouble(found)
     codes = {each.code for each in found}
     assert "ledger_broken" in codes or "backup_old" in codes  # main has its tables
@@ -143,7 +144,7 @@ def test_what_needs_tables_is_left_out_until_they_are_there(monkeypatch):
 def test_a_look_that_breaks_is_told_and_stops_no_other(monkeypatch):
     stale = OSError(errno.ESTALE, "words that may quote a path")
     monkeypatch.setattr(host.shutil, "disk_usage", Mock(side_effect=stale))
-    found = probes.look()
+    found = look()
     failed = only(each for each in found if each.code == "look_failed")
     assert (failed.level, failed.subject, failed.facts) == (Level.ERROR, "disks", {"error": "OSError"})
     assert "backup_old" in {each.code for each in found}

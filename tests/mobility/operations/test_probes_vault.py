@@ -9,7 +9,7 @@ from django.utils import timezone
 from mobility.batches.states import goes_on, show_waiting
 from mobility.operations.findings import Level
 from mobility.operations.models import Backup
-from mobility.operations.probes import backups, batches, crossing, feeds, host, keys
+from mobility.operations.probes import batches, crossing, feeds, host, keys
 from mobility.operations.texts import words
 from mobility.vault.keystore import keystore
 from mobility.vault.models.batch import Batch
@@ -82,13 +82,13 @@ def test_keys_that_are_in_no_escrow_unless_one_decides_against_it(settings):
     settings.EMBEDDED_REDIS = False
     make_study("one")
     make_study("two")
-    assert only(backups.escrowed()).facts == {"keys": 2, "escrow": "expected"}
+    assert only(keys.escrowed()).facts == {"keys": 2, "escrow": "expected"}
     made = {"zone": "all", "made_at": timezone.now(), "contents": {"study-one": 32}}
     Backup.objects.create(kind=Backup.Kind.ESCROW, **made)
-    found = only(backups.escrowed())
+    found = only(keys.escrowed())
     assert (found.level, found.facts) == (Level.WARNING, {"keys": 1, "escrow": "expected"})
     settings.MOBILITY_ESCROW = "none"
-    found = only(backups.escrowed())
+    found = only(keys.escrowed())
     assert (found.level, found.facts) == (Level.OK, {"keys": 1, "escrow": "none"})
     assert words(found).what == "Keys of open studies in no escrow: 1. MOBILITY_ESCROW is none."
 

@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import override
 
-from mobility.operations import health, probes, views
+from mobility.operations import health, views
 from mobility.operations.findings import Finding, Level
 from mobility.operations.models import Alert, Backup, JobRun
-from mobility.operations.probes import databases
+from mobility.operations.probes import databases, looking
 from mobility.operations.texts import ago, duration, every, fact_words, size, words
 from mobility.vault.models.batch import Batch
 from mobility.workers.models import WorkerSign
@@ -26,7 +26,7 @@ SPACE = "\u202f"
 
 @pytest.fixture(autouse=True)
 def _looked_at_anew(monkeypatch):
-    monkeypatch.setattr(probes, "_last", None)
+    monkeypatch.setattr(looking, "_last", None)
     health._kept.forget()
     yield
     health._kept.forget()
@@ -35,7 +35,7 @@ def _looked_at_anew(monkeypatch):
 @pytest.fixture
 def found(monkeypatch):
     findings = []
-    monkeypatch.setattr(probes, "look", lambda: findings)
+    monkeypatch.setattr(looking, "look", lambda: findings)
     return findings
 
 
@@ -101,7 +101,7 @@ def test_page_asks_for_its_changing_part_and_leads_to_sign_in_without_a_session(
 
 def test_many_readers_are_one_look_and_a_flood_asks_the_databases_once(client, administrator, monkeypatch):
     looks = []
-    monkeypatch.setattr(probes, "look", lambda: looks.append(1) or [])
+    monkeypatch.setattr(looking, "look", lambda: looks.append(1) or [])
     for _ in range(5):
         page(client, administrator)
     assert len(looks) == 1
@@ -121,7 +121,7 @@ def test_notes_stand_apart_and_what_is_fine_is_folded(client, administrator, fou
     assert "What is fine (2)" in html
     assert html.index('<details id="fine"') < html.index("Migrations: vault")
     found[0] = Finding(code="escrow_old", level=Level.WARNING, facts={"keys": 1})
-    probes._last = None
+    looking._last = None
     html = page(client, administrator)
     assert ("What needs somebody" in html, "Notes</h2>" in html) == (True, False)
 
@@ -149,7 +149,7 @@ def test_a_job_says_how_its_last_run_ended_and_is_not_called_fine_before_one(cli
         JobRun.objects.filter(pk=run.pk).update(**changes)
         assert said in job_row(page(client, administrator), "sweep")
     JobRun.objects.update(finished_at=now, failed_at=None)
-    probes._last = None
+    looking._last = None
     html = page(client, administrator)
     for job in ("sweep", "look_after_ledger", "forget_old_views", "look_for_alerts"):
         assert f"<code>{job}</code>" in html, job  # the names that the runbook uses
@@ -184,7 +184,7 @@ def test_page_answers_while_the_vault_is_away_also_if_it_went_after_the_look(cli
     page(client, administrator)
     unmount("vault")
     assert "Not known: the vault does not answer." in page(client, administrator)  # looked at just now
-    probes._last = None
+    looking._last = None
     html = page(client, administrator)
     assert "The vault database does not answer<span" in html
     assert not [text for text in ("Not known: the vault does not answer.", "Backups") if text not in html]

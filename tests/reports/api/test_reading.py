@@ -13,7 +13,6 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone, translation
 
-from reports import tasks
 from reports.accounts.access_models import ApiToken
 from reports.api import site
 from reports.estimates import queries as selectors
@@ -408,7 +407,7 @@ class TestPlaces:
     def test_what_is_unchanged_is_not_sent_until_the_density_comes(self, program, located, path, monkeypatch):
         first = program.get(path)
         assert program.get(path, **{"If-None-Match": first["ETag"]}).status_code == 304
-        monkeypatch.setattr(tasks.compute_density, "delay_on_commit", lambda _pk: None)
+        monkeypatch.setattr("reports.maps.actions.send_on_commit", lambda *_: None)
         densities.ask_for_maps(located, [WHOLE])
         second = program.get(path, **{"If-None-Match": first["ETag"]})
         assert second.status_code == 200

@@ -262,7 +262,7 @@ def test_largest_and_least_are_told_apart(values) -> None:
 def sent(monkeypatch) -> list[int]:
     """Maps that workers were asked for."""
     found: list[int] = []
-    monkeypatch.setattr(tasks.compute_density, "delay_on_commit", found.append)
+    monkeypatch.setattr("reports.maps.actions.send_on_commit", lambda _task, pk: found.append(pk))
     return found
 
 

@@ -396,7 +396,7 @@ def test_without_motion_days_are_stepped_by_hand_and_what_cannot_be_loaded_is_sa
 @pytest.fixture
 def located(transactional_db, monkeypatch) -> Study:
     """A study with reported places; what a worker is asked for is computed at once."""
-    monkeypatch.setattr(tasks.compute_density, "delay_on_commit", tasks.compute_density)
+    monkeypatch.setattr("reports.maps.actions.send_on_commit", lambda _task, pk: tasks.compute_density(pk))
     return map_factory.create_located(n=2000)
 
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from mobility.base.errors import MobilityError
 from mobility.base.messages import say
-from mobility.embedded import workers
+from mobility.embedded.shared import workers
 from mobility.embedded.web import running_address, serve_until_stopped, web_server
 
 

@@ -1,0 +1,141 @@
+"""Looking at an installation: every probe is quick, and none can stop the others."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError
+from django.utils import timezone
+
+from mobility.operations.alerts.channels import channels as set_up
+from mobility.operations.findings import Finding, Level
+from mobility.operations.probes import backups, broker, channels, databases, host, ledger, safety, workers
+
+if settings.HAS_VAULT:  # the models of a vault exist there only
+    from mobility.operations.probes import batches, crossing, feeds, keys
+    from mobility.operations.probes import consistency as fitting
+
+log = logging.getLogger(__name__)
+Findings = Iterator[Finding]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """A look at one thing.
+
+    Parameters
+    ----------
+    codes : what it can find, of CODES
+    needs : aliases of databases without which there is nothing to look at; it is then left out
+    """
+
+    name: str
+    codes: tuple[str, ...]
+    look: Callable[[], Findings]
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What was found, and when."""
+
+    findings: tuple[Finding, ...]
+    at: datetime
+
+
+def look() -> list[Finding]:
+    """Everything that can be known now, also of what is fine.
+
+    Notes
+    -----
+    A code of which nothing is returned could not be looked at: a database that it needs does not answer,
+    or lacks tables. So what was wrong with it before may still be.
+    """
+    found: list[Finding] = []
+    for probe in _probes():
+        lacking = {each.subject for each in found if each.code in STOPPING and each.level > Level.OK}
+        if not lacking.intersection(probe.needs):
+            found += _safely(probe)
+    if not any(each.code == BROKEN for each in found):
+        found.append(Finding(code=BROKEN, level=Level.OK))
+    return found
+
+
+def looked_for() -> frozenset[str]:
+    """Codes that can be found with these settings: what is wrong by any other code is no longer looked at."""
+    return frozenset({BROKEN}.union(*(probe.codes for probe in _probes())))
+
+
+def look_lately(*, max_age_s: float = 5.0) -> Looked:
+    """As `look`, not more often than every `max_age_s` in this process: many may ask at once."""
+    global _last  # noqa: PLW0603 - a process has one
+    with _lock:
+        if _last is None or time.monotonic() - _last[0] > max_age_s:
+            at = timezone.now()
+            _last = (time.monotonic(), Looked(findings=tuple(look()), at=at))
+        return _last[1]
+
+
+def worst(findings: list[Finding] | tuple[Finding, ...]) -> Level:
+    """The level of the worst of them."""
+    return max((finding.level for finding in findings), default=Level.OK)
+
+
+UNREACHABLE: Final = "database_unreachable"
+UNMIGRATED: Final = "migrations_pending"
+STOPPING: Final = frozenset({UNREACHABLE, UNMIGRATED})  # nothing else to see there
+BROKEN: Final = "look_failed"
+_lock = threading.Lock()
+_last: tuple[float, Looked] | None = None
+
+
+def _safely(probe: Probe) -> list[Finding]:
+    try:
+        return list(probe.look())
+    except Exception as error:  # noqa: BLE001 - what is broken must not hide the rest
+        # Its kind only: an error's words may quote anything.
+        log.warning("look_failed probe=%s error=%s", probe.name, type(error).__name__)
+        is_database = isinstance(error, DatabaseError | InterfaceError)
+        level = Level.WARNING if is_database else Level.ERROR
+        facts = {"error": type(error).__name__}
+        return [Finding(code=BROKEN, level=level, subject=probe.name, facts=facts)]
+
+
+def _probes() -> Iterator[Probe]:
+    """In the order in which pages show them."""
+    main = ("default",)
+    yield Probe(name="databases", codes=(UNREACHABLE,), look=databases.reached)
+    yield Probe(
+        name="migrations", codes=(UNMIGRATED,), look=databases.migrated, needs=tuple(settings.DATABASES)
+    )
+    yield Probe(name="broker", codes=("broker_unreachable", "queue_long"), look=broker.reached)
+    yield Probe(name="workers", codes=("workers_missing", "worker_silent"), look=workers.living, needs=main)
+    yield Probe(name="jobs", codes=("job_failed",), look=workers.jobs_run, needs=main)
+    yield Probe(name="disks", codes=("disk_low",), look=host.disks)
+    if settings.HAS_VAULT:
+        yield from _of_vault()
+    yield Probe(name="ledger", codes=("ledger_broken",), look=ledger.checked, needs=main)
+    yield Probe(name="backups", codes=("backup_old",), look=backups.backed_up, needs=main)
+    if settings.HAS_VAULT:
+        yield Probe(name="escrow", codes=("escrow_old",), look=keys.escrowed, needs=("default", "vault"))
+    yield Probe(name="settings", codes=("settings_unsafe",), look=safety.checked)
+    if set_up():
+        yield Probe(name="channels", codes=("alert_untold",), look=channels.telling, needs=main)
+
+
+def _of_vault() -> Iterator[Probe]:
+    vault = ("vault",)
+    yield Probe(name="keystore", codes=("keystore_unusable", "key_missing"), look=keys.usable, needs=vault)
+    yield Probe(name="keys", codes=("key_due",), look=keys.due, needs=vault)
+    yield Probe(name="failures", codes=("batch_failed",), look=batches.failed, needs=vault)
+    yield Probe(name="waiting", codes=("batch_waiting",), look=batches.waiting, needs=vault)
+    yield Probe(name="days", codes=("day_open",), look=batches.days, needs=vault)
+    yield Probe(name="feeds", codes=("feed_late",), look=feeds.late, needs=vault)
+    yield Probe(name="fitting", codes=("study_stopped",), look=fitting.stopped, needs=vault)
+    if settings.HANDS_OVER:
+        yield Probe(name="handover", codes=("handover_waiting",), look=crossing.waiting, needs=vault)

@@ -1,0 +1,31 @@
+"""Asking workers for tasks by name: who asks loads no task, and Celery only when something is asked for."""
+
+from functools import partial
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.module_loading import import_string
+
+
+class BrokerAwayError(Exception):
+    """The broker did not take a message."""
+
+
+def send_on_commit(task: str, pk: int, *, robust: bool = False) -> None:
+    """Ask for a task once the rows that it reads are committed.
+
+    Parameters
+    ----------
+    task : full name
+    pk : of the row that it works on
+    robust : whether a broker that is away is only logged
+
+    Raises
+    ------
+    BrokerAwayError : after the commit, unless `robust`
+    """
+    transaction.on_commit(partial(_send, task, pk), robust=robust)
+
+
+def _send(task: str, pk: int) -> None:
+    import_string(settings.TASK_SENDER)(task, pk)
