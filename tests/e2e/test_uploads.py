@@ -203,7 +203,7 @@ def of_page(page, site):
     batch = page.url.rstrip("/").split("/")[-1]
     expect(page.locator("main")).to_contain_text("Done", timeout=60_000)
     code = (
-        "import json; from mobility.models import Batch; from mobility.services import outcomes; "
+        "import json; from mobility.models import Batch; from mobility.batches import outcomes; "
         f"print(json.dumps(outcomes.summary(Batch.objects.get(pk='{batch}'))))"
     )
     return counts(site.value("shell", "--no-imports", "-c", code))

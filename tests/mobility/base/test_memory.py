@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="of the GNU C li
 ARRAYS = """
 import resource
 import numpy as np
-from mobility import memory
+from mobility.base import memory
 def faults(n):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(n):
@@ -33,7 +33,7 @@ LIMIT = """
 import resource, threading
 import numpy as np
 import pyarrow as pa
-from mobility import memory
+from mobility.base import memory
 unlimited = resource.getrlimit(resource.RLIMIT_DATA)
 memory.limit(0)
 print(resource.getrlimit(resource.RLIMIT_DATA) == unlimited)
@@ -57,7 +57,7 @@ import os, django, resource
 from celery.fixups.django import DjangoWorkerFixup
 from celery.signals import task_postrun, task_prerun, worker_process_init
 from mobility.celery import app
-from mobility import memory
+from mobility.base import memory
 django.setup()
 from django.db import connections
 before = os.nice(0)

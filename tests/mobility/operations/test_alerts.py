@@ -8,10 +8,11 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 
-from mobility.operations import health, probes
+from mobility.operations import health
 from mobility.operations.alerts import rules as alerts
 from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.models import Alert, AlertWatch
+from mobility.operations.probes import looking
 from mobility.operations.status import status
 from tests.mobility.operations.probe_world import disk
 
@@ -91,9 +92,9 @@ def test_without_any_channel_it_is_over_that_one_does_not_take_messages(settings
 def test_each_look_finds_the_codes_that_it_names_and_together_they_are_all(settings):
     """What no look names would end at once, and what one does not give would never end."""
     settings.HANDS_OVER = True
-    for probe in probes._probes():
+    for probe in looking._probes():
         assert {each.code for each in probe.look()} == set(probe.codes), probe.name
-    assert probes.looked_for() == set(CODES)
+    assert looking.looked_for() == set(CODES)
 
 
 def test_what_lasts_is_told_again_after_a_day_and_what_becomes_worse_at_once(settings):

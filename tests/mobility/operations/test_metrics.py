@@ -20,9 +20,6 @@ from mobility.operations.metrics import (
     folder as metrics_folder,
 )
 from mobility.operations.metrics import (
-    requests as metrics_requests,
-)
-from mobility.operations.metrics import (
     tasks as metrics_tasks,
 )
 from mobility.operations.requests import RequestIdMiddleware
@@ -241,7 +238,7 @@ def test_without_a_token_nothing_is_counted_and_come_again_is_no_fault(monkeypat
     metrics_folder.prepare()
     assert metrics_folder.os.environ[metrics_folder.FOLDER] == ""
     counted = []
-    monkeypatch.setattr(metrics_requests, "observe", lambda **given: counted.append(given))
+    monkeypatch.setattr("mobility.operations.requests.observe", lambda **given: counted.append(given))
     client.get("/sign-in/")
     assert counted == []
     settings.MOBILITY_METRICS_TOKEN = "t" * 40

@@ -106,8 +106,8 @@ def test_a_worker_of_the_analyst_zone_asks_for_nothing_of_the_vault(settings, mo
     """It is there for maps; the models that a sweep needs are not installed."""
     settings.HAS_VAULT = False
     asked: list[str] = []
-    for name, module in (("sweep", "sweeping"), ("catch_up", "publishing")):
-        monkeypatch.setattr(f"mobility.services.{module}.{name}", lambda name=name: asked.append(name))
+    for name, module in (("sweep", tasks.sweeping), ("catch_up", tasks.publishing)):
+        monkeypatch.setattr(module, name, lambda name=name: asked.append(name))
     timer = start_worker()
     timer.call_all()
     assert (asked, list(timer.every_s.values())) == ([], [3600, 3600, 60])
