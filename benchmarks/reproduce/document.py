@@ -135,11 +135,10 @@ def nursery_section(found: Findings) -> str:
     people = nursery()
     return f"""## Tables 6.3 and 6.4: gains of ALLOMFREE on Nursery
 
-**Claim.** The same on Nursery.
-
-**Here.** {found.n_gain_runs} runs on data made from their definition: each combination of eight attributes
-once, {people.pseudonyms.size:,} rows, and the class as ninth attribute by its counts ({_counts()}). Which
-row has which class does not matter, since each estimate is about one attribute.
+**Claim.** The same on Nursery. **Here.** {found.n_gain_runs} runs on data made from their definition: each
+combination of eight attributes once, {people.pseudonyms.size:,} rows, and the class as ninth attribute by
+its counts ({_counts()}). Which row has which class does not matter, since each estimate is about one
+attribute.
 
 {_agreement(found.gain_comparisons("nursery").values(), "nursery.csv")} Adult and Census are not reproduced:
 their shares are not in this repository.
@@ -234,8 +233,7 @@ These are exact (`ldp.privacy.attacker`); a [file](reproduction/recognition.csv)
 runs of {everybody().pseudonyms.size:,} simulated people.
 
 **Often one can.** Fakes of OUE-z have fewer bits than answers, and fakes of GRR are as frequent for rare
-values as for others. Permanent reports of more days reveal no more, as long as no value changes: a fake
-stays then, so a report that changes is the answer.
+values as for others. When a value changes, a fake stays, so the report that changes is the answer.
 """
 
 

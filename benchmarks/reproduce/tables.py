@@ -60,8 +60,8 @@ def summary_table(found: Findings) -> str:
             f"no: a profile loses {lost.profile:.4f}, one attribute up to {max(lost.attributes):.2f} (ADP)",
         ),
         (
-            "Section 12.2 asks: does RS+FD hide which report is the answer?",
-            f"partly: at ε = 1 {_recognised('1')} of 100 are recognised, by chance "
+            "Section 12.2: does RS+FD hide which report is the answer?",
+            f"partly: at ε = 1, {_recognised('1')} of 100 are recognised, by chance "
             f"{of_100(recognition.before()[0])}",
         ),
         ("Table 10.2: distances after noise", distances_in_short(levels())),
