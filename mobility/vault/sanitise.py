@@ -161,19 +161,6 @@ class StudySanitiser:
         return found
 
 
-def differing_reports(known: NDArray[np.uint16], fresh: NDArray[np.uint16], *, starts: list[int]) -> int:
-    """Reports that are in both, shape (n, words), and not the same.
-
-    Parameters
-    ----------
-    starts : word with which each report begins
-    """
-    if not starts:
-        return 0
-    in_both = (known[:, starts] != NO_VALUE) & (fresh[:, starts] != NO_VALUE)
-    return int((in_both & np.logical_or.reduceat(known != fresh, starts, axis=1)).sum())
-
-
 def _on_day(days: Pseudonyms, day: int, codes: NDArray[np.uint16]) -> NDArray[np.uint16]:
     """Codes of those who report on the day, by their bitmaps `days`; NO_VALUE of the others."""
     return np.where((days >> np.uint64(day - 1)) & np.uint64(1) == 1, codes, NO_VALUE)

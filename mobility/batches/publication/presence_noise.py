@@ -20,7 +20,7 @@ from ldp.keyed.noise.presence import noise_delta
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.outbox import OutboxDelta, VaultPublication
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
-from mobility.vault.state.presence import Change, capped_tallies
+from mobility.vault.state.changes import Change, capped_tallies
 from mobility.vault.studies import OpenStudy
 from reports.transfer.publications import noisy_through
 

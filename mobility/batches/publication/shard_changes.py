@@ -18,21 +18,19 @@ from mobility.vault.blobs import Successor, successor
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import AnswerShard, DayState, OptOutShard, PresenceShard
 from mobility.vault.optouts import OptOuts
-from mobility.vault.sanitise import differing_reports
-from mobility.vault.state.answers import KnownAnswers
-from mobility.vault.state.daily import Part
-from mobility.vault.state.days import DaySightings, day_states, merge_sightings
-from mobility.vault.state.positions import shared_rows
-from mobility.vault.state.presence import (
+from mobility.vault.state.answers import KnownAnswers, differing_reports
+from mobility.vault.state.changes import (
     Change,
     DayArrivals,
-    Presence,
     add_answers,
     add_days,
-    final_answers,
     forget_subscribers,
     remove_day,
 )
+from mobility.vault.state.daily import Part
+from mobility.vault.state.days import DaySightings, day_states, merge_sightings
+from mobility.vault.state.positions import shared_rows
+from mobility.vault.state.presence import Presence, final_answers
 from mobility.vault.state.subscribers import SubscriberRows, join_rows
 from mobility.vault.state.visits import GroupedEvents, group_events, join_groups
 from mobility.vault.studies import OpenStudy
@@ -150,12 +148,10 @@ def _of_events(batch: Batch, state: ShardState, moves: DayMoves) -> Outcome:
         day: merge_sightings(earlier.get(day, nobody), later.get(day, nobody))
         for day in sorted({*earlier, *later})
     }
+    answers = [_answers_of(merged[day]) for day in sorted(moves.published & merged.keys())]
+    arrivals = list(_arriving(state, moves, merged, later))
     change = add_days(
-        state.presence,
-        [*_visitors(state, moves, merged, later), *_sleepers(state, moves, merged, later)],
-        number=state.number,
-        sanitiser=study.sanitiser,
-        answers=[_answers_of(merged[day]) for day in sorted(moves.published & merged.keys())],
+        state.presence, arrivals, number=state.number, sanitiser=study.sanitiser, answers=answers
     )
     kept = {day: merged[day] for day in set(later) - moves.forget}
     return Outcome(
@@ -188,17 +184,15 @@ def _answers_of(seen: DaySightings) -> KnownAnswers:
     return KnownAnswers(pseudonym=seen.pseudonym, static=seen.static)
 
 
-def _visitors(state: ShardState, moves: DayMoves, merged: Days, later: Days) -> Iterator[DayArrivals]:
-    """Visitors of the days that are published; where others have arrived before, those the batch has seen."""
+def _arriving(state: ShardState, moves: DayMoves, merged: Days, later: Days) -> Iterator[DayArrivals]:
+    """Visitors of the days that are published; where others have arrived before, those the batch has seen.
+
+    After them the same visitors, with the answers of nights that are over; nobody is a visitor by a night.
+    """
     nobody = state.study.unseal_day(None)
     for day in sorted(moves.published & merged.keys()):
         only = None if day in moves.publish_all else later.get(day, nobody).pseudonym
         yield _arrivals(state, day, merged[day], only=only, part="visit")
-
-
-def _sleepers(state: ShardState, moves: DayMoves, merged: Days, later: Days) -> Iterator[DayArrivals]:
-    """The same visitors, with the answers of nights that are over; nobody is a visitor by a night."""
-    nobody = state.study.unseal_day(None)
     for day in sorted(moves.nights & merged.keys()):
         only = None
         if day not in moves.end_night:

@@ -28,6 +28,9 @@ from mobility.extracts.readers.lines import (
     NULS,
     QUOTES,
     SPARE,
+    Lines,
+    Places,
+    Room,
     find_ends,
     split_any,
     split_plain,
@@ -36,11 +39,10 @@ from mobility.extracts.readers.text import (
     OTHER_ROW,
     UTF8,
     encoding_of,
-    gather_latin1,
     is_bad,
     is_utf8,
     kinds_of_rows,
-    latin1_lengths,
+    latin1_as_utf8,
 )
 
 BLOCK_BYTES = 4 << 20  # the longest line that can be read
@@ -49,9 +51,6 @@ STEP_BYTES = (
 )  # of a block where lines are no longer: it stays in the processor's cache with its fields
 LINE_END = re.compile(rb"\r\n|\n|\r")
 HEADER_PIECE = 64 << 10
-
-Places = NDArray[np.int32]
-Lines = NDArray[np.int64]
 
 
 class LineTooLongError(Exception):
@@ -130,26 +129,10 @@ class _Part:
         self.buffer = bytearray(BLOCK_BYTES + WIDTH)
         self.data = np.frombuffer(self.buffer, np.uint8)
         self.n = 0
-        self._places = np.empty(0, np.int32)
-        self._lines = np.empty(0, np.int64)
+        self.room = Room()
 
     def first_line(self) -> bytes:
         return LINE_END.split(bytes(memoryview(self.buffer)[: self.n]), maxsplit=1)[0]
-
-    def fields(self, n_rows: int, n_columns: int) -> tuple[Places, Places]:
-        """Room for the begins and ends of fields, each of shape (n_rows, n_columns)."""
-        size = n_rows * n_columns
-        if len(self._places) < 2 * size:
-            self._places = np.empty(2 * size, np.int32)
-        begins, ends = self._places[:size], self._places[size : 2 * size]
-        # Columns are read one by one: each lies in one piece.
-        return begins.reshape(n_columns, n_rows).T, ends.reshape(n_columns, n_rows).T
-
-    def lines(self, n_lines: int) -> Lines:
-        """Room for the numbers of lines."""
-        if len(self._lines) < n_lines:
-            self._lines = np.empty(n_lines, np.int64)
-        return self._lines[:n_lines]
 
 
 def _whole_lines(source: Buffered, *, in_use: int) -> Iterator[_Part]:
@@ -210,8 +193,8 @@ class _Splitter:
         )
         # A row has at least its delimiters and the end of its line; one place more serves lines that are no
         # rows.
-        begins, ends = part.fields(min(n_lines, (part.n + 1) // len(self.slots) + 1), len(self.places))
-        lines = part.lines(n_lines)
+        begins, ends = part.room.fields(min(n_lines, (part.n + 1) // len(self.slots) + 1), len(self.places))
+        lines = part.room.lines(n_lines)
         into = (line, n_headers, begins, ends, lines)
         if has & (QUOTES | LONE_CRS):
             counts = split_any(part.data, part.n, self.delimiter, len(self.slots), self.slots, *into)
@@ -224,11 +207,14 @@ class _Splitter:
         bad_text, has_latin1 = lines[:0], False
         if not is_clean:
             begins, ends, lines, bad_text, has_latin1 = self._texts(part.data, begins, ends, lines)
+        columns = {
+            name: Texts(data=part.data, begins=begins[:, slot], ends=ends[:, slot])
+            for slot, name in enumerate(self.layout.columns)
+        }
+        if has_latin1:
+            columns = {name: latin1_as_utf8(texts) for name, texts in columns.items()}
         return RowBlock(
-            columns={
-                name: _column(part.data, begins[:, slot], ends[:, slot], is_latin1=has_latin1)
-                for slot, name in enumerate(self.layout.columns)
-            },
+            columns=dict(columns),
             lines=lines,
             misshapen=misshapen,
             bad_text=bad_text,
@@ -246,13 +232,3 @@ class _Splitter:
         if not bad.any():
             return begins, ends, lines, lines[:0], has_latin1
         return begins[~bad], ends[~bad], lines[~bad], lines[bad], has_latin1
-
-
-def _column(data: NDArray[np.uint8], begins: Places, ends: Places, *, is_latin1: bool) -> Texts:
-    if not is_latin1:
-        return Texts(data=data, begins=begins, ends=ends)
-    offsets = np.zeros(len(begins) + 1, np.int32)
-    np.cumsum(latin1_lengths(data, begins, ends), out=offsets[1:])
-    texts = np.empty(offsets[-1], np.uint8)
-    gather_latin1(data, begins, ends, texts)
-    return Texts(data=texts, begins=offsets[:-1], ends=offsets[1:])

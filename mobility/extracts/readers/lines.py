@@ -9,6 +9,7 @@ lines : int64, filled with the numbers of the lines that are rows, and from its 
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from mobility.extracts.readers.bits import WIDTH, high_bits, matches, ones, trailing_zeros
 
@@ -18,6 +19,31 @@ QUOTES, LONE_CRS, HIGH_BITS, NULS = 1, 2, 4, 8
 SPARE = 8  # `find_ends` writes so many at a time
 _ONE = np.uint64(1)
 _ALL = np.uint64(2**64 - 1)
+Places = NDArray[np.int32]
+Lines = NDArray[np.int64]
+
+
+class Room:
+    """Where the kernels below write what they find; it is used again for each block."""
+
+    def __init__(self) -> None:
+        self._places = np.empty(0, np.int32)
+        self._lines = np.empty(0, np.int64)
+
+    def fields(self, n_rows: int, n_columns: int) -> tuple[Places, Places]:
+        """Room for the begins and ends of fields, each of shape (n_rows, n_columns)."""
+        size = n_rows * n_columns
+        if len(self._places) < 2 * size:
+            self._places = np.empty(2 * size, np.int32)
+        begins, ends = self._places[:size], self._places[size : 2 * size]
+        # Columns are read one by one: each lies in one piece.
+        return begins.reshape(n_columns, n_rows).T, ends.reshape(n_columns, n_rows).T
+
+    def lines(self, n_lines: int) -> Lines:
+        """Room for the numbers of lines."""
+        if len(self._lines) < n_lines:
+            self._lines = np.empty(n_lines, np.int64)
+        return self._lines[:n_lines]
 
 
 @numba.njit(cache=True, nogil=True)

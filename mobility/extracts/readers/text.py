@@ -4,6 +4,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from mobility.extracts.readers import Texts
 from mobility.extracts.readers.bits import WIDTH, high_bits, trailing_zeros
 
 UTF8, LATIN1 = "utf-8", "latin-1"
@@ -110,13 +111,15 @@ def _utf8_length(data, at, end):  # type: ignore[no-untyped-def]
     return length
 
 
-def latin1_lengths(
-    data: NDArray[np.uint8], begins: NDArray[np.int32], ends: NDArray[np.int32]
-) -> NDArray[np.int64]:
-    """Bytes of each field of Latin-1 once it is UTF-8."""
-    lengths = np.empty(len(begins), np.int64)
-    _latin1_lengths(data, begins, ends, lengths)
-    return lengths
+def latin1_as_utf8(texts: Texts) -> Texts:
+    """A copy of texts in Latin-1, one per row, in UTF-8."""
+    begins, ends = texts.begins, texts.ends
+    lengths, offsets = np.empty(len(begins), np.int64), np.zeros(len(begins) + 1, np.int32)
+    _latin1_lengths(texts.data, begins, ends, lengths)
+    np.cumsum(lengths, out=offsets[1:])
+    data = np.empty(offsets[-1], np.uint8)
+    _gather_latin1(texts.data, begins, ends, data)
+    return Texts(data=data, begins=offsets[:-1], ends=offsets[1:])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -129,7 +132,7 @@ def _latin1_lengths(data, begins, ends, lengths):  # type: ignore[no-untyped-def
 
 
 @numba.njit(cache=True, nogil=True)
-def gather_latin1(data, begins, ends, texts):  # type: ignore[no-untyped-def]
+def _gather_latin1(data, begins, ends, texts):  # type: ignore[no-untyped-def]
     """Copy fields of Latin-1 one after the other into `texts`, as UTF-8."""
     at = 0
     for row in range(len(begins)):

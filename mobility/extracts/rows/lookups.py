@@ -1,12 +1,17 @@
-"""Texts of a column to codes, by an open hash table; a hash only says where to look, the bytes decide."""
+"""Texts of a column to numbers: codes of values and cells, and pseudonyms of subscribers.
+
+Codes stand in an open hash table; a hash only says where to look, the bytes decide. A pseudonym is what is
+left of an identifier: its keyed PRF.
+"""
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp.kernels.cmac import cmac64_of
 from mobility.extracts.profiles import ValueTable
 from mobility.extracts.readers import Texts
 from mobility.extracts.readers.bits import ones
@@ -22,6 +27,7 @@ _MULTIPLIERS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 # 32 bits each (0 = free).
 _HEAD, _NEXT, _TAIL, _SIZE_AND_PLACE = np.arange(4, dtype=np.uint64)
 _COVERED = np.uint64(24)  # bytes that these words cover
+_MAX_BITS = 20  # of the index of a set of pseudonyms: 8 MiB at most
 
 
 class CodeTable:
@@ -81,6 +87,50 @@ def trimmed(texts: Texts) -> Texts:
     begins, ends = np.empty((2, len(texts.begins)), np.int32)
     _trim(texts.data, texts.begins, texts.ends, begins, ends)
     return Texts(data=texts.data, begins=begins, ends=ends, of_row=texts.of_row)
+
+
+class Pseudonyms(NamedTuple):
+    """Per row, shape (n,): the pseudonym, and whether there is no subscriber at all."""
+
+    values: NDArray[np.uint64]
+    is_empty: NDArray[np.bool_]
+
+
+def pseudonyms_of(texts: Texts, key: bytes) -> Pseudonyms:
+    """AES-CMAC of each row's trimmed bytes under `key` (16 bytes), its first 8 bytes."""
+    texts = trimmed(texts)
+    values = cmac64_of(key, texts.data, texts.begins, texts.ends)
+    is_empty = texts.begins == texts.ends
+    if texts.of_row is None:
+        return Pseudonyms(values, is_empty)
+    return Pseudonyms(values[texts.of_row], is_empty[texts.of_row])
+
+
+class PseudonymSet:
+    """Pseudonyms to be found again among many.
+
+    Parameters
+    ----------
+    members : uint64, rising, each once
+    """
+
+    def __init__(self, members: NDArray[np.uint64]) -> None:
+        self._members = members
+        # Pseudonyms are spread evenly: their leading bits tell where to look, to about one place.
+        bits = min(max(len(members).bit_length(), 1), _MAX_BITS)
+        self._shift = np.uint64(64 - bits)
+        firsts = np.arange(1 << bits, dtype=np.uint64) << self._shift
+        self._starts = np.append(np.searchsorted(members, firsts), len(members)).astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def holds(self, pseudonyms: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Whether each is among them."""
+        found = np.zeros(len(pseudonyms), np.bool_)
+        if len(self._members):
+            _find(pseudonyms, self._members, self._starts, self._shift, found)
+        return found
 
 
 # Places are unsigned from here on: negative ones would count from the end of an array, and what asks whether
@@ -259,3 +309,12 @@ def _has_words(slots, slot, words):  # type: ignore[no-untyped-def]
     head, following, tail = words
     different = (slots[slot, _HEAD] ^ head) | (slots[slot, _NEXT] ^ following) | (slots[slot, _TAIL] ^ tail)
     return different == 0
+
+
+@numba.njit(cache=True, nogil=True)
+def _find(pseudonyms, members, starts, shift, found):  # type: ignore[no-untyped-def]
+    for row in range(len(pseudonyms)):
+        bucket = pseudonyms[row] >> shift
+        for place in range(starts[bucket], starts[bucket + np.uint64(1)]):
+            if members[place] == pseudonyms[row]:
+                found[row] = True

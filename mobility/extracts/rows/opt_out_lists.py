@@ -16,8 +16,7 @@ from mobility.extracts.readers.csv import read_lines
 from mobility.extracts.readers.header import UTF8_BOM
 from mobility.extracts.readers.opening import plain_text
 from mobility.extracts.rows.counts import RowCounts
-from mobility.extracts.rows.lookups import trimmed
-from mobility.extracts.rows.pseudonyms import pseudonyms_of
+from mobility.extracts.rows.lookups import pseudonyms_of, trimmed
 
 LONGEST_BYTES = 256  # of an identifier; what is longer is another file
 _NAME = "subscriber"

@@ -1,13 +1,16 @@
-"""Kernels that decide what becomes of each row, and collect those that count. They know arrays only."""
+"""What becomes of each row: accepted, or the first reason against it that holds."""
+
+from typing import NamedTuple
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
-from mobility.extracts.cells.cells import EMPTY, OUTSIDE
+from mobility.extracts.cells.cells import EMPTY, OUTSIDE, CellCodes
 from mobility.extracts.rows.counts import IGNORED, REJECTED
-from mobility.extracts.rows.events import NO_VALUE
-from mobility.extracts.rows.lookups import UNKNOWN
-from mobility.extracts.rows.timestamps import BAD, NONEXISTENT, OUTSIDE_PERIOD
+from mobility.extracts.rows.lookups import UNKNOWN, Pseudonyms
+from mobility.extracts.rows.timestamps import BAD, NONEXISTENT, OUTSIDE_PERIOD, EventTimes
+from reports.studies.studyfile import VisitorRule
 
 # Outcomes of well-formed rows; duplicates show later.
 OUTCOMES = ("accepted", *REJECTED[2:], *IGNORED[:-1])
@@ -18,11 +21,68 @@ OUTCOMES = ("accepted", *REJECTED[2:], *IGNORED[:-1])
 NO_SUBSCRIBER, NO_CELL, NO_VALUES = 0, 1, 2  # places in `empties`; those of values follow
 # Places in `facts`.
 LOCATED, UNMATCHED, EMPTY_CELLS, FIRST, LAST, BAD_TIMES = range(6)
+NEVER = np.iinfo(np.int64).max
 _MINUTES, _ONE = np.uint32(60), np.uint32(1)
 
 
+class Coded(NamedTuple):
+    """What is known of each well-formed row of a block, shape (n,); values (columns, n)."""
+
+    subscribers: Pseudonyms
+    has_opted_out: NDArray[np.bool_]
+    times: EventTimes
+    cells: NDArray[np.int32]
+    values: NDArray[np.int32]
+
+
+class Judged(NamedTuple):
+    """What becomes of the rows of a block.
+
+    n_accepted : how many count
+    outcome : uint8 (n,); by place in OUTCOMES
+    rows, unmatched : int32 (n,), of which the first are filled: places of rows that count, and of those whose
+        cell is not listed
+    tallies : int64, rows by outcome but accepted
+    empties, facts : int64, by the places above
+    """
+
+    n_accepted: int
+    outcome: NDArray[np.uint8]
+    rows: NDArray[np.int32]
+    unmatched: NDArray[np.int32]
+    tallies: NDArray[np.int64]
+    empties: NDArray[np.int64]
+    facts: NDArray[np.int64]
+
+
+def judged(
+    coded: Coded,
+    *,
+    area: CellCodes,
+    visitor: VisitorRule,
+    closed: NDArray[np.bool_],
+    hours: NDArray[np.int64],
+) -> Judged:
+    """Judge all rows of a block; `hours` grows by the accepted ones.
+
+    Parameters
+    ----------
+    closed : shape (256,), by study day
+    """
+    n, times = len(coded.cells), coded.times
+    outcome, (rows, unmatched) = np.empty(n, np.uint8), np.empty((2, n), np.int32)
+    tallies, empties = np.zeros(len(OUTCOMES), np.int64), np.zeros(NO_VALUES + len(coded.values), np.int64)
+    facts = np.array([0, 0, 0, NEVER, -NEVER, 0], np.int64)
+    n_accepted = _judge(
+        coded.has_opted_out, coded.subscribers.is_empty, times.outcome, times.utc, times.day, times.minute,
+        coded.cells, area.is_listed, area.first_valid, area.last_valid, coded.values, visitor.from_minute,
+        visitor.to_minute, closed, outcome, rows, unmatched, tallies, empties, facts, hours,
+    )  # fmt: skip
+    return Judged(n_accepted, outcome, rows, unmatched, tallies, empties, facts)
+
+
 @numba.njit(cache=True, nogil=True)
-def judge(  # type: ignore[no-untyped-def]
+def _judge(  # type: ignore[no-untyped-def]
     has_opted_out, is_empty, time_outcome, utc, day, minute, cells, is_listed, first_valid, last_valid,
     values, from_minute, to_minute, is_closed, outcomes, rows, unmatched, tallies, empties, facts, hours,
 ):  # fmt: skip
@@ -33,10 +93,7 @@ def judge(  # type: ignore[no-untyped-def]
     cells : int32 (n,); is_listed, first_valid, last_valid : of `CellCodes`
     values : int32 (columns, n); code of each value, UNKNOWN or EMPTY
     from_minute, to_minute : visitor hours, both included; is_closed : bool (256,), by study day
-    outcomes : uint8 (n,)
-    rows, unmatched : int32 (n,); places of rows that count, and of those whose cell is not listed
-    tallies : int64, by outcome but accepted
-    empties : int64 (NO_VALUES + columns,); facts : int64 (6,); hours : int64 (days, 24)
+    outcomes, rows, unmatched, tallies, empties, facts : of `Judged`; hours : int64 (days, 24)
     """
     n_accepted = located = n_unmatched = n_bad_times = empty_cells = 0
     first, last = facts[FIRST], facts[LAST]
@@ -113,34 +170,3 @@ def _ignored(time_outcome, is_in_area, is_in_hours, is_closed):  # type: ignore[
     if not is_in_hours:
         return _OUTSIDE_HOURS
     return _DAY_CLOSED if is_closed else _ACCEPTED
-
-
-@numba.njit(cache=True, nogil=True)
-def collect(  # type: ignore[no-untyped-def]
-    rows, pseudonyms, utc, origin, cells, day, kept_pseudonyms, kept_seconds, kept_cells, kept_days
-):
-    """Copy what is kept of some rows."""
-    for place in range(len(rows)):
-        row = rows[place]
-        kept_pseudonyms[place] = pseudonyms[row]
-        kept_seconds[place] = utc[row] - origin
-        kept_cells[place] = np.uint32(cells[row])
-        kept_days[place] = day[row]
-
-
-@numba.njit(cache=True, nogil=True)
-def collect_codes(rows, values, slots, codes):  # type: ignore[no-untyped-def]
-    """Copy the codes of some rows; slots : int64, place in `codes` of each column of values."""
-    for place in range(len(rows)):
-        for column in range(len(values)):
-            code = values[column, rows[place]]
-            codes[place, slots[column]] = code if code >= 0 else NO_VALUE
-
-
-@numba.njit(cache=True, nogil=True)
-def collect_asked(rows, values, asked, column_of, codes):  # type: ignore[no-untyped-def]
-    """Copy the code of the indicator that each subscriber answers, if any; column_of : int64, -1 = none."""
-    for place in range(len(rows)):
-        column = column_of[asked[place]]
-        code = values[column, rows[place]] if column >= 0 else -1
-        codes[place, 0] = code if code >= 0 else NO_VALUE

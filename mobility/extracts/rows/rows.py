@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,13 +16,18 @@ from mobility.extracts.readers import Column, Layout, RowBlock, Texts
 from mobility.extracts.rows import outcomes, timestamps
 from mobility.extracts.rows.counts import HOURS, REJECTED, RowCounts
 from mobility.extracts.rows.events import NO_VALUE, Events
-from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, trimmed
+from mobility.extracts.rows.lookups import (
+    UNKNOWN,
+    CodeTable,
+    PseudonymSet,
+    pseudonyms_of,
+    trimmed,
+)
 from mobility.extracts.rows.nights import nights_of
-from mobility.extracts.rows.pseudonyms import Pseudonyms, PseudonymSet, pseudonyms_of
+from mobility.extracts.rows.outcomes import Coded, Judged
 from reports.studies.studyfile import StudyDefinition
 
 NOBODY = np.empty(0, np.uint64)
-_NEVER = np.iinfo(np.int64).max
 _ACCEPTED, _OUTSIDE_PERIOD, _OUTSIDE_AREA, _OUTSIDE_HOURS, _DAY_CLOSED = map(
     outcomes.OUTCOMES.index, ("accepted", "outside_period", "outside_area", "outside_hours", "day_closed")
 )
@@ -34,16 +40,6 @@ class _Value(NamedTuple):
     place: int
     slot: int
     table: CodeTable
-
-
-class _Coded(NamedTuple):
-    """What is known of each well-formed row of a block, shape (n,); values (columns, n)."""
-
-    subscribers: Pseudonyms
-    has_opted_out: NDArray[np.bool_]
-    times: timestamps.EventTimes
-    cells: NDArray[np.int32]
-    values: NDArray[np.int32]
 
 
 def code_slots(n_static: int, *, is_sampled: bool) -> int:
@@ -131,13 +127,12 @@ class RowCoder:
 
     def code(self, block: RowBlock) -> tuple[Events, RowCounts]:
         """Events of the accepted rows of a block, and the counts of all; its lines are those of the block."""
-        counts = RowCounts(
-            rows_read=block.n_rows, n_lines=block.n_lines, hours=np.zeros((self._days, HOURS), np.int64)
-        )
-        counts.reject("wrong_columns", block.misshapen)
-        counts.reject("bad_text", block.bad_text)
+        counts = RowCounts(n_lines=block.n_lines, hours=np.zeros((self._days, HOURS), np.int64))
         coded = self._coded(block.columns, len(block.lines))
-        rows = self._judge(coded, block, counts)
+        judged = outcomes.judged(
+            coded, area=self._cells, visitor=self._visitor, closed=self._closed, hours=counts.hours
+        )
+        rows = self._counted(coded, judged, block, counts)
         n = len(rows)
         events = Events(
             pseudonym=np.empty(n, np.uint64),
@@ -146,7 +141,7 @@ class RowCoder:
             day=np.empty(n, np.uint8),
             codes=np.full((n, self.slots), NO_VALUE, np.uint16),
         )
-        outcomes.collect(
+        _collect(
             rows, coded.subscribers.values, coded.times.utc, self._clock.origin, coded.cells, coded.times.day,
             events.pseudonym, events.second, events.cell, events.day,
         )  # fmt: skip
@@ -158,15 +153,16 @@ class RowCoder:
             events.codes[~is_visit] = NO_VALUE
         return events, counts
 
-    def _coded(self, columns: Mapping[str, Column], n: int) -> _Coded:
+    def _coded(self, columns: Mapping[str, Column], n: int) -> Coded:
         profile = self._profile
         subscribers = pseudonyms_of(_texts(columns, profile.subscriber), self._pseudonym_key)
+        has_opted_out = self._opted_out.holds(subscribers.values)
         values = np.empty((len(self._values), n), np.int32)
         for value, codes in zip(self._values, values, strict=True):
             value.table.codes(_texts(columns, value.column), codes)
-        has_opted_out = self._opted_out.holds(subscribers.values)
-        times = self._times(columns)
-        return _Coded(
+        timestamp = columns[profile.timestamp or ""]
+        times = timestamps.times_of(timestamp, clock=self._clock, form=profile.timestamp_format)
+        return Coded(
             subscribers=subscribers,
             # An empty text has a pseudonym too, but belongs to nobody.
             has_opted_out=has_opted_out & ~subscribers.is_empty if len(self._opted_out) else has_opted_out,
@@ -179,55 +175,39 @@ class RowCoder:
             values=values,
         )
 
-    def _times(self, columns: Mapping[str, Column]) -> timestamps.EventTimes:
-        column = columns[self._profile.timestamp or ""]
-        if isinstance(column, Texts):
-            return timestamps.event_times(column, clock=self._clock, form=self._profile.timestamp_format)
-        return timestamps.event_times_of(column, clock=self._clock)
-
-    def _judge(self, coded: _Coded, block: RowBlock, counts: RowCounts) -> NDArray[np.int32]:
+    def _counted(self, coded: Coded, judged: Judged, block: RowBlock, counts: RowCounts) -> NDArray[np.int32]:
         """Count all rows by outcome; the places of the accepted ones."""
-        n, cells, times = len(block.lines), self._cells, coded.times
-        found, (rows, unmatched) = np.empty(n, np.uint8), np.empty((2, n), np.int32)
-        tallies = np.zeros(len(outcomes.OUTCOMES), np.int64)
-        empties = np.zeros(outcomes.NO_VALUES + len(self._values), np.int64)
-        facts = np.array([0, 0, 0, _NEVER, -_NEVER, 0], np.int64)
-        counts.accepted = outcomes.judge(
-            coded.has_opted_out, coded.subscribers.is_empty, times.outcome, times.utc, times.day,
-            times.minute, coded.cells, cells.is_listed, cells.first_valid, cells.last_valid, coded.values,
-            self._visitor.from_minute, self._visitor.to_minute, self._closed, found, rows, unmatched, tallies,
-            empties, facts, counts.hours,
-        )  # fmt: skip
+        rows, facts, counts.accepted = judged.rows, judged.facts, judged.n_accepted
         if self._nights is not None:
-            self._keep_nights(coded, found, tallies, counts)
-            rows = np.flatnonzero(found == _ACCEPTED).astype(np.int32)
+            self._keep_nights(coded, judged, counts)
+            rows = np.flatnonzero(judged.outcome == _ACCEPTED).astype(np.int32)
+        counts.reject("wrong_columns", block.misshapen)
+        counts.reject("bad_text", block.bad_text)
         for outcome, reason in enumerate(outcomes.OUTCOMES[1:], start=1):
-            if not tallies[outcome]:
+            if not judged.tallies[outcome]:
                 continue
             if reason in REJECTED:
-                counts.reject(reason, block.lines[found == outcome])
+                counts.reject(reason, block.lines[judged.outcome == outcome])
                 if reason == "unknown_value":
                     for value, codes in zip(self._values, coded.values, strict=True):
-                        counts.note_unknown(value.column, codes[found == outcome] == UNKNOWN)
+                        counts.note_unknown(value.column, codes[judged.outcome == outcome] == UNKNOWN)
             else:
-                counts.ignore(reason, int(tallies[outcome]))
+                counts.ignore(reason, int(judged.tallies[outcome]))
         counts.located = int(facts[outcomes.LOCATED])
         counts.locatable_of = int(facts[: outcomes.EMPTY_CELLS + 1].sum())
-        if facts[outcomes.FIRST] != _NEVER:
+        if facts[outcomes.FIRST] != outcomes.NEVER:
             counts.note_events(int(facts[outcomes.FIRST]), int(facts[outcomes.LAST]))
-        self._note_columns(coded, block, empties, facts, counts)
-        if facts[outcomes.UNMATCHED]:
+        self._note_columns(coded, judged, block, counts)
+        if n_unmatched := facts[outcomes.UNMATCHED]:
             texts = _texts(block.columns, self._profile.cell or "")
-            texts = texts.of_rows(unmatched[: facts[outcomes.UNMATCHED]])
-            count_unmatched(texts, counts, forms=cells.forms)
+            count_unmatched(texts.of_rows(judged.unmatched[:n_unmatched]), counts, forms=self._cells.forms)
+        counts.rows_read = block.n_rows
         return rows[: counts.accepted]
 
-    def _keep_nights(
-        self, coded: _Coded, found: NDArray[np.uint8], tallies: NDArray[np.int64], counts: RowCounts
-    ) -> None:
+    def _keep_nights(self, coded: Coded, judged: Judged, counts: RowCounts) -> None:
         """Judge rows outside the visitor hours again, in place: some are of a night that is asked for."""
         assert self._nights is not None  # noqa: S101 - asked for by the caller
-        times, cells = coded.times, self._cells
+        times, cells, found, tallies = coded.times, self._cells, judged.outcome, judged.tallies
         rows = np.flatnonzero((found == _OUTSIDE_HOURS) | (found == _OUTSIDE_PERIOD))
         night = self._nights.day_of(times.utc[rows] - self._clock.origin)
         rows, night = rows[night > 0], night[night > 0]
@@ -241,7 +221,7 @@ class RowCoder:
         after = np.where(is_in_area, after, _OUTSIDE_AREA).astype(np.uint8)
         found[rows] = after
         n = len(tallies)
-        tallies += np.bincount(after, minlength=n) - np.bincount(before, minlength=n)
+        tallies[:] += np.bincount(after, minlength=n) - np.bincount(before, minlength=n)
         is_kept = after == _ACCEPTED
         counts.accepted += int(is_kept.sum())
         # Dates after the study have no place in the hours of its days.
@@ -252,21 +232,14 @@ class RowCoder:
     def _is_in_hours(self, minute: NDArray[np.int16]) -> NDArray[np.bool_]:
         return (self._visitor.from_minute <= minute) & (minute <= self._visitor.to_minute)
 
-    def _note_columns(
-        self,
-        coded: _Coded,
-        block: RowBlock,
-        empties: NDArray[np.int64],
-        facts: NDArray[np.int64],
-        counts: RowCounts,
-    ) -> None:
+    def _note_columns(self, coded: Coded, judged: Judged, block: RowBlock, counts: RowCounts) -> None:
         """Note values that are missing."""
         profile = self._profile
         names = [profile.subscriber, profile.cell or "", *(value.column for value in self._values)]
-        for name, n_empty in dict(zip(names, empties.tolist(), strict=True)).items():
+        for name, n_empty in dict(zip(names, judged.empties.tolist(), strict=True)).items():
             if n_empty:
                 counts.empty[name] += n_empty
-        if facts[outcomes.BAD_TIMES] and profile.timestamp:
+        if judged.facts[outcomes.BAD_TIMES] and profile.timestamp:
             bad = (coded.times.outcome == timestamps.BAD) & ~coded.has_opted_out
             _note_empty(profile.timestamp, block.columns[profile.timestamp], bad, counts)
         if profile.cell is not None and not self._cells.is_listed:
@@ -280,13 +253,13 @@ class RowCoder:
             return
         if not plan.is_sampled:
             slots = np.array([value.slot for value in self._values], np.int64)
-            outcomes.collect_codes(rows, values, slots, events.codes)
+            _collect_codes(rows, values, slots, events.codes)
             return
         asked = choose_indicator(events.pseudonym, prf=self._prf, d=plan.d, shares=plan.shares)
         column_of = np.full(plan.d, -1, np.int64)
         for column, value in enumerate(self._values):
             column_of[value.place] = column
-        outcomes.collect_asked(rows, values, asked, column_of, events.codes)
+        _collect_asked(rows, values, asked, column_of, events.codes)
 
 
 def _texts(columns: Mapping[str, Column], name: str) -> Texts:
@@ -305,3 +278,34 @@ def _note_empty(name: str, column: Column, rows: NDArray[np.bool_], counts: RowC
         n = int((column.is_null().to_numpy(zero_copy_only=False) & rows).sum())
     if n:
         counts.empty[name] += n
+
+
+@numba.njit(cache=True, nogil=True)
+def _collect(  # type: ignore[no-untyped-def]
+    rows, pseudonyms, utc, origin, cells, day, kept_pseudonyms, kept_seconds, kept_cells, kept_days
+):
+    """Copy what is kept of some rows."""
+    for place in range(len(rows)):
+        row = rows[place]
+        kept_pseudonyms[place] = pseudonyms[row]
+        kept_seconds[place] = utc[row] - origin
+        kept_cells[place] = np.uint32(cells[row])
+        kept_days[place] = day[row]
+
+
+@numba.njit(cache=True, nogil=True)
+def _collect_codes(rows, values, slots, codes):  # type: ignore[no-untyped-def]
+    """Copy the codes of some rows; slots : int64, place in `codes` of each column of values."""
+    for place in range(len(rows)):
+        for column in range(len(values)):
+            code = values[column, rows[place]]
+            codes[place, slots[column]] = code if code >= 0 else NO_VALUE
+
+
+@numba.njit(cache=True, nogil=True)
+def _collect_asked(rows, values, asked, column_of, codes):  # type: ignore[no-untyped-def]
+    """Copy the code of the indicator that each subscriber answers, if any; column_of : int64, -1 = none."""
+    for place in range(len(rows)):
+        column = column_of[asked[place]]
+        code = values[column, rows[place]] if column >= 0 else -1
+        codes[place, 0] = code if code >= 0 else NO_VALUE

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mobility.extracts.readers import Texts
+from mobility.extracts.readers import Column, Texts
 from mobility.extracts.rows.timestamp_texts import (
     DAY_S,
     FIRST_S,
@@ -101,6 +101,13 @@ class EventTimes:
         return EventTimes(
             outcome=self.outcome[rows], utc=self.utc[rows], day=self.day[rows], minute=self.minute[rows]
         )
+
+
+def times_of(column: Column, *, clock: StudyClock, form: str) -> EventTimes:
+    """Event times of a column of texts in the format `form`, or of Arrow timestamps."""
+    if isinstance(column, Texts):
+        return event_times(column, clock=clock, form=form)
+    return event_times_of(column, clock=clock)
 
 
 def event_times(texts: Texts, *, clock: StudyClock, form: str = ISO) -> EventTimes:

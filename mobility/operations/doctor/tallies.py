@@ -19,7 +19,7 @@ from mobility.operations.doctor.sealed import open_studies
 from mobility.operations.findings import Level
 from mobility.vault.models.outbox import OutboxDelta, VaultPublication
 from mobility.vault.models.subscribers import PresenceShard, VaultStudy
-from mobility.vault.state.presence import exact_tallies
+from mobility.vault.state.changes import exact_tallies
 from mobility.vault.studies import OpenStudy
 from reports.studies.location_models import LocationTally
 from reports.studies.models import Study

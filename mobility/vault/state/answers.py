@@ -63,3 +63,16 @@ class KnownAnswers:
         for word, column in enumerate(static):
             known.static[:, word] = column
         return known
+
+
+def differing_reports(known: NDArray[np.uint16], fresh: NDArray[np.uint16], *, starts: list[int]) -> int:
+    """Reports that are in both, shape (n, words), and not the same.
+
+    Parameters
+    ----------
+    starts : word with which each report begins
+    """
+    if not starts:
+        return 0
+    in_both = (known[:, starts] != NO_VALUE) & (fresh[:, starts] != NO_VALUE)
+    return int((in_both & np.logical_or.reduceat(known != fresh, starts, axis=1)).sum())

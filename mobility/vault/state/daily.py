@@ -5,18 +5,26 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mobility.extracts.rows.durations import duration_codes
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.extracts.rows.nights import nights_of
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state import positions as places
 from mobility.vault.state.days import DaySightings
 from mobility.vault.state.stays import NO_CELL, PlaceRules, Who, longest_stays
-from reports.studies.studyfile import MAIN_ZONE, NIGHT_ZONE, OF_ZONES, VISIT_DURATION, StudyDefinition
+from reports.studies.studyfile import (
+    MAIN_ZONE,
+    NIGHT_ZONE,
+    OF_ZONES,
+    VISIT_DURATION,
+    VISIT_DURATION_BANDS,
+    StudyDefinition,
+)
 
 Pseudonyms = NDArray[np.uint64]
 Cells = NDArray[np.uint32]
 Codes = NDArray[np.uint16]
+HOUR_S = 3600
+LONGEST_S = 18 * HOUR_S
 # A visit is over with the events of its date, a night only with those of the next one.
 Part = Literal["visit", "night"]
 DERIVED_OF: Final[dict[Part, tuple[str, ...]]] = {
@@ -105,6 +113,17 @@ class DailyValues:
             return is_asked
 
         return answers
+
+
+def duration_codes(stay_s: NDArray[np.uint32]) -> NDArray[np.uint16]:
+    """Code of the band of each stay in seconds: [1, 2) h is 0 ... [9, 10) h is 8, [10, 18] h is the last.
+
+    Stays under an hour or over 18 hours belong to no band: they are visitors without this answer.
+    """
+    last = len(VISIT_DURATION_BANDS) - 1
+    codes = np.minimum(stay_s // HOUR_S - 1, last).astype(np.uint16)
+    codes[(stay_s < HOUR_S) | (stay_s > LONGEST_S)] = NO_VALUE
+    return codes
 
 
 def _everyone(pseudonyms: Pseudonyms) -> NDArray[np.bool_]:

@@ -6,11 +6,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mobility.extracts.rows.events import NO_VALUE
-from mobility.extracts.rows.ordering import places_by_key, scatter, scatter_rows
-from mobility.vault.kernels import keep_first, put_rows
+from mobility.extracts.rows.events import NO_VALUE, places_by_key, scatter, scatter_rows
 from mobility.vault.state import positions as places
+from mobility.vault.state.changes import keep_first
 from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack_columns
+from mobility.vault.state.positions import put_rows
 from mobility.vault.state.stays import N_COLUMNS, Whereabouts, merge_whereabouts
 from mobility.vault.state.visits import GroupedEvents, Visits
 

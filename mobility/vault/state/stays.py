@@ -12,10 +12,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from mobility.extracts.rows.events import Events
+from mobility.extracts.rows.events import Events, places_by_key, scatter
 from mobility.extracts.rows.grouping import QUARTER_S, last_in_quarters, partition, ranges_of
 from mobility.extracts.rows.nights import Nights
-from mobility.extracts.rows.ordering import places_by_key, scatter
 from mobility.vault.state import positions as places
 from mobility.vault.state.columns import Column, from_steps, steps
 

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from mobility.extracts.profiles import Profile
 from mobility.extracts.readers import Layout, RowBlock, Texts
 from mobility.extracts.rows.counts import RowCounts
-from mobility.extracts.rows.events import NO_VALUE, shard_of
-from mobility.extracts.rows.lookups import UNKNOWN, CodeTable
-from mobility.extracts.rows.ordering import places_by_key, scatter, scatter_rows
-from mobility.extracts.rows.pseudonyms import PseudonymSet, pseudonyms_of
-from mobility.vault.sanitise import StudySanitiser, differing_reports
-from mobility.vault.state.answers import KnownAnswers
+from mobility.extracts.rows.events import NO_VALUE, places_by_key, scatter, scatter_rows, shard_of
+from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, PseudonymSet, pseudonyms_of
+from mobility.vault.sanitise import StudySanitiser
+from mobility.vault.state.answers import KnownAnswers, differing_reports
 from mobility.vault.state.columns import pack_columns, unpack_columns
 
 NOBODY = np.empty(0, np.uint64)

@@ -13,12 +13,12 @@ from mobility.batches.outcomes import notes_for_reader
 from mobility.batches.progress import batch_progress
 from mobility.batches.queries import study_head
 from mobility.extracts.profiles import OPT_OUT, SUBSCRIBERS
-from mobility.vault.kernels import SAME
 from mobility.vault.models.batch import Applied, Batch
 from mobility.vault.models.outbox import OutboxDelta, VaultPublication
 from mobility.vault.models.subscribers import PresenceShard, VaultStudy
 from mobility.vault.sealing import seal
 from mobility.vault.state.columns import pack_columns, steps
+from mobility.vault.state.presence import SAME
 from mobility.vault.studies import open_study
 from tests.mobility.batches.test_subscribers import (
     EVENT_COLUMNS,

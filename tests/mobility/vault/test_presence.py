@@ -22,11 +22,12 @@ from ldp.privacy.plans import Mechanism
 from mobility.batches.publication.earlier_reports import fewest_subscribers
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.vault.sanitise import StudySanitiser
-from mobility.vault.state import presence as rules
+from mobility.vault.state import changes as rules
 from mobility.vault.state.answers import KnownAnswers
+from mobility.vault.state.changes import DayArrivals
 from mobility.vault.state.columns import pack_columns
 from mobility.vault.state.columns import steps as steps_of
-from mobility.vault.state.presence import DayArrivals, Presence
+from mobility.vault.state.presence import Presence, final_answers
 from tests.mobility.vault import keyed
 
 NONE = int(NO_VALUE)
@@ -330,7 +331,7 @@ def final(arrival: DayArrivals, presence: Presence, known: KnownAnswers, *, left
     """With the answers that its people have already, and without those who have opted out, as services do."""
     rows = [row for row, name in enumerate(arrival.pseudonym.tolist()) if name not in left]
     names, static = arrival.pseudonym[rows], arrival.static[rows]
-    given = rules.final_answers(presence, known, names)
+    given = final_answers(presence, known, names)
     static = np.where(given == NO_VALUE, static, given)
     return replace(arrival, pseudonym=names, static=static, daily=arrival.daily[rows])
 

@@ -15,7 +15,8 @@ from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed.noise.locations import LocationSanitiser
 from ldp.privacy.plans import Mechanism
 from mobility.extracts.rows.events import NO_VALUE
-from mobility.vault.sanitise import StudySanitiser, differing_reports
+from mobility.vault.sanitise import StudySanitiser
+from mobility.vault.state.answers import differing_reports
 from tests.mobility.vault import keyed
 
 NONE = int(NO_VALUE)

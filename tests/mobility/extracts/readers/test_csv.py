@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mobility.base.errors import BatchFormatError
-from mobility.extracts.readers import Layout, Source, text
+from mobility.extracts.readers import Layout, Source, Texts, text
 from mobility.extracts.readers import csv as reader
 from mobility.extracts.readers.compression import buffered, compression_of, decompressed
 from mobility.extracts.readers.opening import read_extract
@@ -283,10 +283,7 @@ def test_latin1_leaves_as_utf8(values: list[bytes]) -> None:
     ends = np.cumsum([len(value) for value in values], dtype=np.int32)
     begins = (ends - [len(value) for value in values]).astype(np.int32)
     expected = [value.decode("latin-1").encode() for value in values]
-    assert text.latin1_lengths(data, begins, ends).tolist() == [len(value) for value in expected]
-    texts = np.zeros(sum(map(len, expected)), np.uint8)
-    text.gather_latin1(data, begins, ends, texts)
-    assert texts.tobytes() == b"".join(expected)
+    assert text.latin1_as_utf8(Texts(data=data, begins=begins, ends=ends)).to_list() == expected
 
 
 @given(data=st.binary(max_size=40) | st.lists(st.sampled_from(EDGES), max_size=6).map(bytes))

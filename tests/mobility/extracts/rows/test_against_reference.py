@@ -11,9 +11,9 @@ from mobility.base.errors import BatchFormatError
 from mobility.extracts.readers import csv as reader
 from mobility.extracts.readers import opening
 from mobility.extracts.rows.counts import RowCounts
-from mobility.extracts.rows.durations import duration_codes
 from mobility.extracts.rows.events import NO_VALUE, Events, concatenate, split_by_shard
 from mobility.extracts.rows.pipeline import blocks_in_use, coded
+from mobility.vault.state.daily import duration_codes
 from mobility.vault.state.visits import group_events
 from reports.studies.studyfile import VISIT_DURATION_BANDS
 from tests.mobility.extracts.rows.small_extract import (

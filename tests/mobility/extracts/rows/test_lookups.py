@@ -14,8 +14,7 @@ from mobility.extracts.profiles import ValueTable
 from mobility.extracts.readers import Texts
 from mobility.extracts.rows.counts import CELLS_KEPT, RowCounts
 from mobility.extracts.rows.events import NO_VALUE
-from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, trimmed
-from mobility.extracts.rows.pseudonyms import PseudonymSet, pseudonyms_of
+from mobility.extracts.rows.lookups import UNKNOWN, CodeTable, PseudonymSet, pseudonyms_of, trimmed
 from tests.mobility.extracts.rows.small_extract import FIRST_DAY, PSEUDONYM_KEY, pseudonym_of, texts_of
 
 BLANKS = b" \t\n\v\f\r"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobility.extracts.rows.durations import duration_codes
 from mobility.extracts.rows.events import NO_VALUE, Events, concatenate, shard_of, split, split_by_shard
+from mobility.vault.state.daily import duration_codes
 from mobility.vault.state.visits import group_events, join_groups
 from reports.studies.studyfile import VISIT_DURATION_BANDS
 from tests.mobility.extracts.rows.small_extract import events_equal, make_events
