@@ -111,7 +111,7 @@ def sweep_from_now_on(sender: Any, **_: Any) -> None:
     if settings.HANDS_OVER:
         _hand_over_from_now_on(sender)
     if settings.HAS_VAULT and settings.EMBEDDED_REDIS:
-        sweeping.resume_at_once()  # the only worker has just started: nobody else can be at work
+        running.resume_at_once()  # the only worker has just started: nobody else can be at work
     for ask, _every_s in asks:
         ask()
     if settings.HAS_VAULT:

@@ -1,5 +1,9 @@
-"""Running a batch: its steps in order. Each can be repeated, and only one worker gets to take the next."""
+"""Running a batch: its steps in the order in which they happen, and its recovery where a worker died.
 
+Each step can be repeated, and only one worker gets to take the next: see the table of `states`.
+"""
+
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -7,19 +11,26 @@ from typing import Any
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from mobility.base.errors import BatchFormatError, MobilityError, SupersededError
+from mobility.base.errors import (
+    BatchFormatError,
+    DiskFullError,
+    MobilityError,
+    StagingUnavailableError,
+    SupersededError,
+)
 from mobility.batches import fairness as sharing
 from mobility.batches import reading
-from mobility.batches.dispatching import ask, ask_next
+from mobility.batches.dispatching import ask, ask_next, has_forgotten
 from mobility.batches.fairness import MAX_ATTEMPTS
 from mobility.batches.finalisation import (
     PASSING_ERRORS,
     death_problem,
     done,
     end_failed,
+    fail,
     failing_with_a_reason,
     settle,
     stopped,
@@ -31,8 +42,10 @@ from mobility.batches.publication import merging
 from mobility.batches.publication.publishing import publish
 from mobility.batches.states import activate, goes_on, move, next_sign, show_life, sign_of_waiting
 from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun
+from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.studies import OpenStudy, open_study
 
+log = logging.getLogger(__name__)
 State = Batch.State
 
 
@@ -58,6 +71,54 @@ def advance(batch_id: str) -> None:
                 end_failed(batch)
                 return
             steps[batch.state](batch)
+
+
+def _start(batch: Batch) -> None:
+    if _is_overtaking(batch):
+        ask_next(batch.study_id)
+        return
+    if not activate(batch):
+        open_study(batch.study)  # of a closed study no batch ever gets its turn: this one ends here
+        return  # the batch that is active now asks for this one at its end
+    batch = Batch.objects.select_related("study").get(pk=batch.pk)
+    if batch.state != State.QUEUED:
+        return
+    with _attempt(batch, batch):
+        _begin(batch, open_study(batch.study))
+
+
+def _is_overtaking(batch: Batch) -> bool:
+    """Whether one that came before could start now: nobody heard who asked for it."""
+    earlier = Batch.objects.filter(
+        study_id=batch.study_id,
+        study__active_batch=None,
+        state=State.QUEUED,
+        created_at__lt=batch.created_at,
+    )
+    return earlier.exists()
+
+
+def _begin(batch: Batch, study: OpenStudy) -> None:
+    """First step of a batch whose turn it is."""
+    if batch.kind not in Batch.FILES:
+        _begin_merging(batch, study)
+        return
+    earlier = reading.same_content(batch)
+    if earlier is not None:
+        move(batch, "repeat", duplicate_of=earlier)
+        advance(str(batch.pk))
+    elif reading.begin(batch, study):
+        advance(str(batch.pk))
+
+
+def _read(batch: Batch) -> None:
+    """Ask for some of the chunks that are not done; when all are, judge the file."""
+    if sharing.ask_for_chunks(batch):
+        return
+    batch = Batch.objects.select_related("study").get(pk=batch.pk)
+    study = open_study(batch.study)
+    if reading.judge(batch, study):
+        _begin_merging(batch, study)
 
 
 def read_chunk(batch_id: str, index: int) -> None:
@@ -89,6 +150,29 @@ def read_chunk(batch_id: str, index: int) -> None:
         advance(batch_id)
 
 
+def _begin_merging(batch: Batch, study: OpenStudy) -> None:
+    """From here on the batch only resumes."""
+    batch.refresh_from_db()  # reading has noted what days it touches
+    moved = moves.of_batch(batch, study)
+    shards = merging.shards_of(batch, study, moved)
+    with transaction.atomic(using="vault"):
+        is_mine = move(batch, "merge", shards=shards)
+        if is_mine and not batch.validate_only:
+            moves.announce(study, moved)
+    if is_mine:
+        advance(str(batch.pk))
+
+
+def _merge(batch: Batch) -> None:
+    """Ask for some of the shards that have not taken the batch; when all have, its days move."""
+    if sharing.ask_for_shards(batch):
+        return
+    batch = Batch.objects.select_related("study").get(pk=batch.pk)
+    if batch.state == State.MERGING:
+        merging.finish(batch, open_study(batch.study))
+    advance(str(batch.pk))
+
+
 def apply_shard(batch_id: str, shard: int) -> None:
     """Bring the batch into one shard; the last to be done takes the batch on.
 
@@ -108,6 +192,16 @@ def apply_shard(batch_id: str, shard: int) -> None:
                 merging.apply_shard(batch, study, shard, moves.of_batch(batch, study))
     if _is_still(batch) and not sharing.ask_for_shards(batch):
         advance(batch_id)
+
+
+def _publish(batch: Batch) -> None:
+    batch = Batch.objects.select_related("study").get(pk=batch.pk)
+    show_life(batch, state=State.PUBLISHING)
+    if not batch.validate_only:
+        publish(open_study(batch.study), batch=batch)
+    done(batch)
+    if settings.HANDS_OVER:
+        ask("hand_over")  # the receipt of this batch
 
 
 def _is_still(batch: Batch) -> bool:
@@ -151,82 +245,68 @@ def _attempt(batch: Batch, work: Batch | Chunk | ShardRun) -> Iterator[None]:
         raise
 
 
-def _start(batch: Batch) -> None:
-    if _is_overtaking(batch):
-        ask_next(batch.study_id)
-        return
-    if not activate(batch):
-        open_study(batch.study)  # of a closed study no batch ever gets its turn: this one ends here
-        return  # the batch that is active now asks for this one at its end
-    batch = Batch.objects.select_related("study").get(pk=batch.pk)
-    if batch.state != State.QUEUED:
-        return
-    with _attempt(batch, batch):
-        _begin(batch, open_study(batch.study))
+def recover() -> None:
+    """Take up batches that were left behind, or end them; any number of workers may do so at once.
+
+    Each step happens under a condition that only one of them meets.
+    """
+    if has_forgotten():
+        _ask_again()
+    now = timezone.now()
+    _take_up(Q(alive_until__isnull=True) | Q(alive_until__lte=now))
+    _free_studies()
 
 
-def _begin(batch: Batch, study: OpenStudy) -> None:
-    """First step of a batch whose turn it is."""
-    if batch.kind not in Batch.FILES:
-        _begin_merging(batch, study)
-        return
-    earlier = reading.same_content(batch)
-    if earlier is not None:
-        move(batch, "repeat", duplicate_of=earlier)
-        advance(str(batch.pk))
-    elif reading.begin(batch, study):
-        advance(str(batch.pk))
+def resume_at_once() -> None:
+    """Take up everything but uploads: nobody else can be at work on it."""
+    has_forgotten()  # of a broker that is new all is asked for here
+    _take_up(~Q(state=State.RECEIVING))
 
 
-def _is_overtaking(batch: Batch) -> bool:
-    """Whether one that came before could start now: nobody heard who asked for it."""
-    earlier = Batch.objects.filter(
-        study_id=batch.study_id,
-        study__active_batch=None,
-        state=State.QUEUED,
-        created_at__lt=batch.created_at,
-    )
-    return earlier.exists()
+def _ask_again() -> None:
+    """Messages were lost: nobody waits for a lease to know it."""
+    for batch in _in_line().exclude(state=State.RECEIVING):
+        if Batch.objects.filter(pk=batch.pk, state=batch.state).update(alive_until=next_sign()):
+            log.info("asked_again batch=%s", batch.pk)
+            sharing.forget_unbegun(batch)
+            ask("advance", str(batch.pk))
 
 
-def _read(batch: Batch) -> None:
-    """Ask for some of the chunks that are not done; when all are, judge the file."""
-    if sharing.ask_for_chunks(batch):
-        return
-    batch = Batch.objects.select_related("study").get(pk=batch.pk)
-    study = open_study(batch.study)
-    if reading.judge(batch, study):
-        _begin_merging(batch, study)
+def _in_line() -> QuerySet[Batch]:
+    """Batches that have not ended; of those that wait for their turn, the one of each study that has it next.
+
+    The others are asked for when one before them ends.
+    """
+    queued = Q(state=State.QUEUED)
+    earlier = Batch.objects.filter(queued, study=OuterRef("study"), created_at__lt=OuterRef("created_at"))
+    is_next = Q(study__active_batch=F("pk")) | Q(~Exists(earlier), study__active_batch=None)
+    return Batch.objects.exclude(state__in=Batch.FINAL).filter(~queued | is_next)
 
 
-def _begin_merging(batch: Batch, study: OpenStudy) -> None:
-    """From here on the batch only resumes."""
-    batch.refresh_from_db()  # reading has noted what days it touches
-    moved = moves.of_batch(batch, study)
-    shards = merging.shards_of(batch, study, moved)
-    with transaction.atomic(using="vault"):
-        is_mine = move(batch, "merge", shards=shards)
-        if is_mine and not batch.validate_only:
-            moves.announce(study, moved)
-    if is_mine:
-        advance(str(batch.pk))
+def _take_up(chosen: Q) -> None:
+    for batch in _in_line().filter(chosen):
+        as_seen = Batch.objects.filter(pk=batch.pk, state=batch.state, alive_until=batch.alive_until)
+        if not as_seen.update(alive_until=next_sign()):
+            continue
+        if batch.state == State.RECEIVING:
+            _end_upload(batch)
+        else:
+            sharing.forget_asked(batch)
+            ask("advance", str(batch.pk))
 
 
-def _merge(batch: Batch) -> None:
-    """Ask for some of the shards that have not taken the batch; when all have, its days move."""
-    if sharing.ask_for_shards(batch):
-        return
-    batch = Batch.objects.select_related("study").get(pk=batch.pk)
-    if batch.state == State.MERGING:
-        merging.finish(batch, open_study(batch.study))
-    advance(str(batch.pk))
+def _end_upload(batch: Batch) -> None:
+    # Where its key cannot be destroyed now, the next sweep does.
+    with suppress(DiskFullError, StagingUnavailableError):
+        if batch.failure:
+            end_failed(batch)
+        else:
+            fail(batch, "the upload stopped before its end and was not taken up again: send the file again")
 
 
-def _publish(batch: Batch) -> None:
-    batch = Batch.objects.select_related("study").get(pk=batch.pk)
-    show_life(batch, state=State.PUBLISHING)
-    if not batch.validate_only:
-        publish(open_study(batch.study), batch=batch)
-    done(batch)
-    if settings.HANDS_OVER:
-        ask("hand_over")  # the receipt of this batch
+def _free_studies() -> None:
+    """A worker that died between the end of a batch and the turn of the next one."""
+    for study in VaultStudy.objects.filter(active_batch__state__in=Batch.FINAL):
+        freed = VaultStudy.objects.filter(pk=study.pk, active_batch=study.active_batch_id)
+        if freed.update(active_batch=None):
+            ask_next(study.pk)
