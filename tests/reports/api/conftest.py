@@ -5,9 +5,7 @@ from django.test import Client
 from jsonschema import Draft202012Validator
 
 from reports.sharing import actions as access
-from tests.reports.exports.conftest import (
-    located,  # noqa: F401  # fixtures
-)
+from tests.reports.exports.conftest import computed, located  # noqa: F401  # fixtures
 
 
 class Program:
