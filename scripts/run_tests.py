@@ -32,8 +32,9 @@ BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 E2E: Final = "tests/e2e"
 NOTHING_COLLECTED: Final = 5
 INTERRUPTED: Final = 130
-# Long tests of a file share an installation, and some build on those before them (xdist_group).
-DISTRIBUTION: Final = {True: "loadgroup", False: "worksteal"}
+# Long tests of a file share an installation, and some build on those before them (xdist_group). They are
+# collected with the longest first; xdist would begin with the largest group instead.
+DISTRIBUTION: Final = {True: ("loadgroup", "--no-loadscope-reorder"), False: ("worksteal",)}
 GRACE_S: Final = 30
 
 
@@ -59,6 +60,8 @@ class Run:
 
     def on_postgres(self) -> int:
         """Run the tests of what the databases must guarantee, again on PostgreSQL."""
+        if self.is_long and not any(test.is_of_database for test in self.costs["long"]):
+            return 0
         server = self.postgres_url.rpartition("/")[0]
         names = {"DATABASE_URL": "main", "VAULT_DATABASE_URL": "vault"}
         # Another run may use the same server.
@@ -73,15 +76,13 @@ class Run:
         costs = self.folder / f"{name}.jsonl"
         log.info("tests that are %s%s", marks, ", on PostgreSQL" if databases else ", on SQLite")
         command = [
-            sys.executable, "-m", "pytest", "-n", "2", "--dist", DISTRIBUTION[self.is_long], "-m", marks,
+            sys.executable, "-m", "pytest", "-n", "2", "--dist", *DISTRIBUTION[self.is_long], "-m", marks,
             "-p", "tests.costs", "--costs", str(costs), "-o", f"cache_dir={self.folder / 'cache'}",
             "--basetemp", str(self.folder / str(len(self.costs))), *self.options,
             *([] if any(map(is_path, self.options)) else modules),
         ]  # fmt: skip
-        changes = {"TEST_POSTGRES_URL": self.postgres_url}
-        if not self.is_long:  # those are processes of installations, which keep the settings of this machine
-            # Without compiled modules, tests take three times as long to collect, and processes to start.
-            changes["PYTHONDONTWRITEBYTECODE"] = ""
+        # Without compiled modules, tests take three times as long to collect, and processes to start.
+        changes = {"TEST_POSTGRES_URL": self.postgres_url, "PYTHONDONTWRITEBYTECODE": ""}
         started = time.monotonic()
         code = call(command, os.environ | changes | databases)
         self.costs[name] = test_costs.read_tests(costs)

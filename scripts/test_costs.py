@@ -23,12 +23,13 @@ START: Final = "starting up"
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What one test, or all tests of a folder, cost."""
+    """What one test, or all tests of a folder, cost; whether a test is marked `database`."""
 
     name: str
     n_tests: int
     cpu_s: float
     wall_s: float
+    is_of_database: bool = False
 
 
 def reference_s() -> float:
@@ -49,8 +50,7 @@ def _loop_s() -> float:
 def read_tests(path: Path) -> list[Cost]:
     """Each test of a run once; a process's start is a test without a name."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    found = [json.loads(line) for line in lines]
-    return [Cost(name=each["test"], n_tests=1, cpu_s=each["cpu_s"], wall_s=each["wall_s"]) for each in found]
+    return [Cost(n_tests=1, **json.loads(line)) for line in lines]
 
 
 def by_folder(tests: Iterable[Cost]) -> list[Cost]:

@@ -108,6 +108,9 @@ stranger = _person("sven")  # signed in, but without a role
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What drives a browser takes minutes and comes first: in the end no process waits for the other."""
+    """What drives a browser takes minutes and comes first: in the end no process waits for the other.
+
+    Long tests have an order of their own: tests/e2e/conftest.py.
+    """
     in_browser = {item.path for item in items if item.get_closest_marker("e2e")}
-    items.sort(key=lambda item: item.path not in in_browser)
+    items.sort(key=lambda item: item.path not in in_browser and not item.get_closest_marker("long"))

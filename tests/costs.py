@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 CPU, WALL = "cpu_s", "wall_s"
-_totals: dict[str, dict[str, float]] = {}
+_totals: dict[str, dict[str, float | bool]] = {}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,7 +29,11 @@ def processor_s() -> float:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     cpu, wall = processor_s(), time.monotonic()
     result = yield
-    _totals[item.nodeid] = {CPU: processor_s() - cpu, WALL: time.monotonic() - wall}
+    _totals[item.nodeid] = {
+        CPU: processor_s() - cpu,
+        WALL: time.monotonic() - wall,
+        "is_of_database": item.get_closest_marker("database") is not None,
+    }
     return result
 
 
@@ -38,9 +42,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     target = session.config.getoption("--costs")
     if not target:
         return
-    lines = [{"test": test, **cost} for test, cost in _totals.items()]
+    lines = [{"name": test, **cost} for test, cost in _totals.items()]
     if lines:
         rest = processor_s() - sum(cost[CPU] for cost in _totals.values())
-        lines.append({"test": "", CPU: rest, WALL: 0.0})
+        lines.append({"name": "", CPU: rest, WALL: 0.0})
     with Path(target).open("ab", buffering=0) as file:
         file.write("".join(json.dumps(line) + "\n" for line in lines).encode())

@@ -5,7 +5,9 @@ import signal
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock, patch
 
 import psutil
 import pytest
@@ -14,6 +16,7 @@ from django.conf import settings
 from scripts import test_costs
 from scripts.long_tests import TABLE, choose
 from scripts.mutants import DoesNotApplyError, Mutant
+from scripts.run_tests import Run
 from scripts.test_costs import Cost
 
 ZONES, ALL = "tests/e2e/test_zones.py", "tests/test_all.py"
@@ -100,6 +103,15 @@ def test_the_dearest_tests_are_named_and_folders_add_up() -> None:
     assert "3.0  starting up (1 processes)" in start
     assert "66.0  tests/a (12 tests)" in folder and "69.0" in total
     assert [line.rpartition("::")[2] for line in dearest] == [str(number) for number in range(11, 1, -1)]
+
+
+@pytest.mark.parametrize("is_of_database", [False, True])
+def test_long_tests_run_on_postgres_where_one_is_marked_so(tmp_path: Path, is_of_database: bool) -> None:
+    done = Mock(return_value=0)
+    run = Run([], tmp_path, is_long=True, postgres_url="postgres://host/postgres")
+    run.costs["long"] = [cost("tests/a/t.py::t", 1.0), replace(cost("u", 1.0), is_of_database=is_of_database)]
+    with patch.object(Run, "_pytest", done):
+        assert (run.on_postgres(), done.called) == (0, is_of_database)
 
 
 def test_a_mutant_replaces_one_place() -> None:
