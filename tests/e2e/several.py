@@ -1,34 +1,20 @@
 """Many commands of an installation in one process: each runs as `manage.py` runs it, and starts no Python."""
 
 import json
+import multiprocessing
+import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from tests.e2e.forked import LIBRARIES, run_all
+
 ROOT = Path(__file__).parents[2]
-RUN_ALL = """
-import contextlib, io, json, sys, traceback
-sys.path.insert(0, "")
-import manage
-outcomes = []
-for words in json.load(sys.stdin):
-    sys.argv = ["manage.py", *words]
-    code, output, errors = 0, io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
-        try:
-            manage.main()
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else 1
-            errors.write("" if isinstance(end.code, int) else str(end.code))
-        except Exception:
-            code = 1
-            traceback.print_exc()
-    outcomes.append((code, output.getvalue(), errors.getvalue()))
-json.dump(outcomes, sys.stdout)
-"""
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload([*LIBRARIES])
+LONGEST_S = 300
 
 
 class Outcome(NamedTuple):
@@ -38,12 +24,19 @@ class Outcome(NamedTuple):
 
 
 def outcomes(commands, environment, *, code=ROOT) -> list[Outcome]:
-    done = subprocess.run(
-        [sys.executable, "-c", RUN_ALL], input=json.dumps(commands), cwd=code, env=dict(environment),
-        capture_output=True, text=True, check=False, timeout=300
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return [Outcome(*each) for each in json.loads(done.stdout)]
+    answer, theirs = FORKS.Pipe(duplex=False)
+    given = [*commands], dict(environment), str(code), theirs
+    process = FORKS.Process(target=run_all, args=given)
+    process.start()
+    theirs.close()
+    try:
+        assert answer.poll(LONGEST_S), f"no end within {LONGEST_S} s: {commands}"
+        return [Outcome(*each) for each in answer.recv()]
+    except EOFError:
+        pytest.fail(f"the process of these commands has died: {commands}")
+    finally:
+        process.kill()
+        process.join()
 
 
 def texts(commands, environment, *, code=ROOT) -> list[str]:
@@ -56,6 +49,14 @@ def texts(commands, environment, *, code=ROOT) -> list[str]:
 
 def values(commands, environment, *, code=ROOT) -> list[Any]:
     return [json.loads(text) for text in texts(commands, environment, code=code)]
+
+
+def put_databases(migrated, folder):
+    """Give a data folder databases that its first command would need seconds to make; the folder."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for file in migrated.glob("*.sqlite3"):
+        shutil.copy(file, folder)
+    return folder
 
 
 def code_of(commit, folder):

@@ -9,11 +9,10 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from benchmarks.installation import Installation
 from mobility.batches.dispatching import RETRY_S
 from scripts import services
 from tests.e2e.conftest import STUDY, STUDY_FILE
-from tests.e2e.deployment import wait_until
+from tests.e2e.deployment import Running, wait_until
 
 pytestmark = pytest.mark.e2e
 # MOBILITY_BATCH_LEASE_S by default: nothing here may wait for it, and on a free machine it is 3 s.
@@ -23,7 +22,7 @@ AT_WORK = "reading", "merging", "publishing", "done"
 
 @pytest.fixture(scope="module")
 def installation():
-    with services.private_folder("outage") as folder, Installation(folder, is_postgres=True) as made:
+    with services.private_folder("outage") as folder, Running(folder, is_postgres=True) as made:
         made.manage("create_study", str(STUDY_FILE))
         yield made
 

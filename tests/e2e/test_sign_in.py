@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from scripts import services
 from tests.e2e.conftest import Installation, Site, Watch, fill_in
+from tests.e2e.several import put_databases
 from tests.mobility.signin.totp import code_of
 from tests.openid_provider import openid_provider
 
@@ -28,10 +29,11 @@ def provider(ports, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def door(ports, provider, tmp_path_factory):
+def door(ports, provider, migrated, tmp_path_factory):
     """A served installation with that provider, where administrators need a second factor."""
     variables = {"MOBILITY_OIDC_NAME": "Staff login", "MOBILITY_SECOND_FACTOR": "required"}
-    bare = Installation(tmp_path_factory.mktemp("door"), extra=provider.variables | variables)
+    folder = put_databases(migrated, tmp_path_factory.mktemp("door"))
+    bare = Installation(folder, extra=provider.variables | variables)
     accounts = bare.create_accounts("analyst", "administrator")
     with bare.served(port=ports.start) as address:
         # By name: a browser has security keys for names only.

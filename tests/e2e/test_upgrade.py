@@ -5,9 +5,10 @@ import json
 
 import pytest
 
-from benchmarks.installation import ROOT, Installation, Worker
+from benchmarks.installation import ROOT, Worker
 from scripts import services
-from tests.e2e.several import code_of, outcomes, texts, values
+from tests.e2e.deployment import Running
+from tests.e2e.several import code_of, outcomes, texts
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 RELEASES = json.loads((ROOT / "docs" / "releases.json").read_text())["releases"]
@@ -31,12 +32,8 @@ STILL_OPEN = (
 )
 
 
-class Upgraded(Installation):
+class Upgraded(Running):
     """An installation that begins with the code of an earlier release, and goes on with today's."""
-
-    def values(self, *commands):
-        """JSON values that these commands print, in one process of the present code; all must succeed."""
-        return values(commands, self.environment, code=self.code)
 
     def upgrade(self):
         """As docs/upgrading.md says: stop, new code, migrate both databases, static files, start."""

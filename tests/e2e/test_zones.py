@@ -16,14 +16,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from benchmarks.installation import Installation
 from mobility.base.runtime import RuntimePaths
 from reports.transfer.messages import Envelope, digest_of
 from scripts import services
 from tests.e2e.conftest import STUDY, STUDY_FILE
-from tests.e2e.deployment import AnalystServer, Certificate, certificate, totals_of, wait_until
+from tests.e2e.deployment import AnalystServer, Certificate, Running, certificate, totals_of, wait_until
 from tests.e2e.lines import Line, line_to
-from tests.e2e.several import outcomes
+from tests.e2e.several import outcomes, put_databases
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -32,9 +31,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 class Apart:
     """Both zones, and the same data in one installation that has both."""
 
-    operator: Installation
+    operator: Running
     analyst: AnalystServer
-    whole: Installation
+    whole: Running
     line: Line
     tls: Certificate
     files: list[Path]
@@ -85,7 +84,7 @@ def sender_key(operator):
 
 
 @pytest.fixture(scope="module")
-def apart(extract):
+def apart(extract, migrated):
     with services.private_folder("zones") as root:
         tls = certificate(root / "tls")
         analyst = AnalystServer(root / "analyst", tls=tls)
@@ -96,9 +95,10 @@ def apart(extract):
             own |= {"MOBILITY_HANDOVER_RETRY_S": "1", "MOBILITY_HANDOVER_TIMEOUT_S": "120"}
             for name in ("operator", "whole"):
                 (root / name).mkdir()
+                put_databases(migrated, root / name / "data")
             with (
-                Installation(root / "operator", environment=own) as operator,
-                Installation(root / "whole") as whole,
+                Running(root / "operator", environment=own) as operator,
+                Running(root / "whole") as whole,
             ):
                 made = Apart(operator, analyst, whole, line, tls, extract)
                 try:

@@ -11,11 +11,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from benchmarks.installation import ROOT, Installation, Worker
+from benchmarks.installation import ROOT, Worker
 from scripts import services
 from tests.docs_pages import blocks
 from tests.e2e.conftest import STUDY, STUDY_FILE, copy_of_study
-from tests.e2e.deployment import AnalystServer, wait_until
+from tests.e2e.deployment import AnalystServer, Running, wait_until
 from tests.e2e.several import code_of, outcomes, texts, values
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -49,7 +49,7 @@ class Zones:
 
     postgres: services.Server
     url: str
-    operator: Installation
+    operator: Running
     analyst: AnalystServer
 
     def reports(self, environment, *, code=ROOT) -> list[Any]:
@@ -108,7 +108,7 @@ def _running(root, url, server, code):
     analyst = AnalystServer(root / "analyst", environment=of_analyst, processes=2)
     of_operator = both | {"MOBILITY_ZONE": "operator", "DATABASE_URL": url.format("operator", "main")}
     of_operator["VAULT_DATABASE_URL"] = url.format("operator", "vault")
-    operator = Installation(root / "operator", environment=of_operator, code=code)
+    operator = Running(root / "operator", environment=of_operator, code=code)
     analyst.environment["REDIS_URL"] = operator.environment["REDIS_URL"]  # by mistake
     quietly = ("--no-input", "--verbosity", "0")
     texts([("migrate", *quietly)], analyst.environment, code=code)
