@@ -144,6 +144,8 @@ def postgres_server(
     if owner:
         shutil.chown(folder, owner)
     make = [f"--pgdata={data}", "--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8"]
+    if not is_durable:  # small files of the log: tests search all of them
+        make.append("--wal-segsize=1")
     subprocess.run(
         [programs / "initdb", *make], check=True, stdout=subprocess.DEVNULL, cwd=folder, user=owner
     )

@@ -9,9 +9,11 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+import numpy as np
 import pytest
 from kombu import pools
 
+from ldp.estimation.unions import union
 from scripts import services
 from tests.e2e.conftest import copy_of_study, fill_in
 from tests.e2e.deployment import Deployment, wait_until
@@ -61,15 +63,24 @@ def lengthy(planted):
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def deployment(request, tmp_path_factory):
+def deployment(request, migrated, tmp_path_factory):
     """One with a copy of the demo's study for each case, and one for all files that do not arrive."""
     # Not below pytest's own folder: the account of PostgreSQL has to reach it.
     with (
         services.private_folder("no-trace") as root,
-        Deployment(root, is_postgres=request.param == "postgresql") as made,
+        Deployment(root, migrated=migrated, is_postgres=request.param == "postgresql") as made,
     ):
         files = [copy_of_study(tmp_path_factory.mktemp("study"), slug) for slug in (*STUDIES, TAKING_NOTHING)]
-        made.values(*(("create_study", file) for file in files))
+        *_, by_api, taking_nothing, olga = made.values(
+            *(("create_study", file) for file in files),
+            *(("create_feed_token", slug, "night") for slug in ("by-api", TAKING_NOTHING)),
+            ("create_account", "olga", "--role", "operator", "--study", "by-browser"),
+        )
+        made.secrets = {
+            "by-api": by_api["token"],
+            TAKING_NOTHING: taking_nothing["token"],
+            "olga": olga["password"],
+        }
         yield made
 
 
@@ -91,9 +102,12 @@ def assert_arrived(deployment, slug, visitors, *said):
 
 
 def visitors_of(deployment, slug):
-    day = "2017-05-31"
-    words = ("--indicator", "gender", "--from", day, "--to", day)
-    return deployment.manage("export_report", slug, *words)[0]["n_visitors"]
+    """Visitors of the first day; as a report has them: test_success_by_command."""
+    tally = "FROM reports_visitortally v JOIN reports_study s ON s.id = v.study_id"
+    ((counts, days),) = deployment.query(
+        "default", f"SELECT v.counts, s.days {tally} WHERE s.slug = '{slug}'"
+    )
+    return int(union(np.frombuffer(counts, "<i8").reshape(days + 1, days + 1), first_day=1, last_day=1))
 
 
 def test_search_finds_a_file_of_data_or_temporary_folder_or_log(deployment):
@@ -151,22 +165,24 @@ def served(deployment):
 
 
 def test_success_by_command(deployment, visitors):
-    assert visitors_of(deployment, "undisturbed") == visitors > 0
+    day = "2017-05-31"
+    words = ("--indicator", "gender", "--from", day, "--to", day)
+    (report,) = deployment.manage("export_report", "undisturbed", *words)
+    assert report["n_visitors"] == visitors_of(deployment, "undisturbed") == visitors > 0
 
 
 def test_success_by_api(served, planted, visitors):
     slug = "by-api"
-    status, answer = put(served, slug, token_of(served, slug), planted.read_bytes())
+    status, answer = put(served, slug, served.secrets[slug], planted.read_bytes())
     assert status == 201
     assert_arrived(served, slug, visitors, answer)
 
 
 def test_success_by_browser(served, planted, visitors, browser):
     slug = "by-browser"
-    password = served.manage("create_account", "olga", "--role", "operator", "--study", slug)["password"]
     page = browser.new_context().new_page()
     page.goto(f"{served.web.address}/sign-in/")
-    fill_in(page, "olga", password)
+    fill_in(page, "olga", served.secrets["olga"])
     page.wait_for_url(f"{served.web.address}/")
     page.goto(f"{served.web.address}/operator/{slug}/")
     page.set_input_files("#upload-file", planted)
@@ -179,7 +195,7 @@ def test_success_by_browser(served, planted, visitors, browser):
 
 def test_server_that_dies_during_an_upload(served, lengthy):
     slug = TAKING_NOTHING
-    with half_sent(served, slug, token_of(served, slug), lengthy.read_bytes()):
+    with half_sent(served, slug, served.secrets[slug], lengthy.read_bytes()):
         wait_until(lambda: bool(staged_files(served)), what="the first frame")
         served.web.stop()
     assert served.state_of(slug) == "receiving"
@@ -191,7 +207,7 @@ def test_server_that_dies_during_an_upload(served, lengthy):
 
 def test_page_of_an_error_and_its_log(served):
     """The bug quotes the file; neither the answer nor the log does."""
-    token = token_of(served, TAKING_NOTHING)
+    token = served.secrets[TAKING_NOTHING]
     served.serve(DJANGO_SETTINGS_MODULE="tests.e2e.crashing")
     status, answer = put(served, TAKING_NOTHING, token, f"msisdn,sex\n{VISITOR},{VALUE}\n".encode())
     assert status == 500
@@ -286,11 +302,11 @@ def test_workers_dump_no_core(deployment):
     assert core[4:6] == ["0", "0"]
 
 
-def test_search_finds_raw_rows_where_nothing_is_sealed(lengthy, tmp_path):
+def test_search_finds_raw_rows_where_nothing_is_sealed(lengthy, migrated, tmp_path):
     """As a worker that is killed leaves them. Should this fail, the search has become blind."""
     with (
         services.private_folder("unsealed") as root,
-        Deployment(root, settings="tests.e2e.unsealed") as unsealed,
+        Deployment(root, migrated=migrated, settings="tests.e2e.unsealed") as unsealed,
     ):
         unsealed.manage("create_study", copy_of_study(tmp_path, "killed"))
         with unsealed.command("ingest", "killed", str(lengthy)) as command:
@@ -304,10 +320,6 @@ def test_search_finds_raw_rows_where_nothing_is_sealed(lengthy, tmp_path):
 
 def staged_files(deployment):
     return [path for path in (deployment.data / "staging").rglob("*") if path.is_file()]
-
-
-def token_of(deployment, slug):
-    return str(deployment.manage("create_feed_token", slug, "night")["token"])
 
 
 def put(deployment, slug, token, content):

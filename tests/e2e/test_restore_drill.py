@@ -56,7 +56,7 @@ class Drill:
 
 
 @pytest.fixture(scope="module", params=["postgresql", "sqlite"])
-def drill(request, extract, tmp_path_factory):
+def drill(request, extract, migrated, tmp_path_factory):
     safe = tmp_path_factory.mktemp("safe")
     for words in (
         ["genpkey", "-algorithm", "X25519", "-out", "private.pem"],
@@ -66,7 +66,7 @@ def drill(request, extract, tmp_path_factory):
     with (
         # Not below pytest's own folder: the account of PostgreSQL has to reach it.
         services.private_folder("drill") as root,
-        Deployment(root, is_postgres=request.param == "postgresql") as started,
+        Deployment(root, migrated=migrated, is_postgres=request.param == "postgresql") as started,
     ):
         yield Drill(started, safe, extract)
 
@@ -91,7 +91,8 @@ def test_everything_comes_back_but_what_was_destroyed(drill):
     all_that_was_kept_comes_back(drill, kept)
     what_came_later_is_sent_again(drill, kept, with_third=with_third)
     a_closed_study_stays_closed(drill, kept)
-    a_ledger_kept_elsewhere_tells_what_was_closed(drill, kept)
+    if drill.site.postgres:  # as above, but for the keystore and the ledger, which are files
+        a_ledger_kept_elsewhere_tells_what_was_closed(drill, kept)
 
 
 def keep_two_days(drill):

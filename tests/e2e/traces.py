@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
@@ -47,6 +48,7 @@ class Search:
         return found
 
 
+@cache
 def forms_of(text: str) -> dict[str, bytes]:
     """Bytes by which a text could be written down, by name."""
     plain = text.encode()
