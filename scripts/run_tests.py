@@ -32,8 +32,7 @@ BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 E2E: Final = "tests/e2e"
 NOTHING_COLLECTED: Final = 5
 INTERRUPTED: Final = 130
-# Long tests of a file share an installation, and some build on those before them (xdist_group). They are
-# collected with the longest first; xdist would begin with the largest group instead.
+# Long tests are given to processes in the groups of tests/conftest.py, whose order is kept.
 DISTRIBUTION: Final = {True: ("loadgroup", "--no-loadscope-reorder"), False: ("worksteal",)}
 GRACE_S: Final = 30
 

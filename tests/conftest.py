@@ -1,5 +1,6 @@
 """Fixtures of all tests: a data folder that is thrown away, and people in their roles."""
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -11,6 +12,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.test import override_settings
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from mobility.base.runtime import RuntimePaths, private_folder
 from reports.studies.grant_models import StudyGrant
@@ -107,10 +109,42 @@ viewer = _person("vera", Role.VIEWER)
 stranger = _person("sven")  # signed in, but without a role
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What drives a browser takes minutes and comes first: in the end no process waits for the other.
+# Groups of long tests, those that take longest first, so that in the end no process waits for the other.
+LONGEST = (
+    "no_trace-postgresql", "deployment", "site", "docs_commands", "no_trace-sqlite", "zones", "zones_split",
+    "restore_drill-postgresql", "upgrade-postgresql", "upgrade-sqlite", "restore_drill-sqlite", "kill_soak",
+    "outage", "embedded", "demo_command", "no_trace", "sign_in", "broker",
+)  # fmt: skip
+ON_SITE = ("accessibility", "exports", "governance", "readers", "uploads")  # each adds to it, in this order
 
-    Long tests have an order of their own: tests/e2e/conftest.py.
-    """
+
+def group_of(test: str) -> str:
+    """Long tests of a file share what is started, those on each database for themselves."""
+    path, _, name = test.partition("::")
+    stem = Path(path).stem.removeprefix("test_")
+    database = re.search(r"sqlite|postgresql", name) if "/e2e/" in path else None
+    return "site" if stem in ON_SITE else f"{stem}-{database[0]}" if database else stem
+
+
+class Groups(LoadScopeScheduling):
+    """Gives each process whole groups. Those of xdist (`xdist_group`) do nothing with the present pytest."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Groups | None:
+    return Groups(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What drives a browser, or takes long, comes first: in the end no process waits for the other."""
     in_browser = {item.path for item in items if item.get_closest_marker("e2e")}
-    items.sort(key=lambda item: item.path not in in_browser and not item.get_closest_marker("long"))
+    places = {group: place for place, group in enumerate(LONGEST)}
+
+    def order(item: pytest.Item) -> tuple[bool, int]:
+        is_long = item.get_closest_marker("long") is not None
+        place = places.get(group_of(item.nodeid), len(places)) if is_long else 0
+        return item.path not in in_browser and not is_long, place
+
+    items.sort(key=order)

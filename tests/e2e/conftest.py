@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -31,33 +30,16 @@ CHROMIUM = {
     ]
 }  # fmt: skip
 HERE = Path(__file__).parent
-# Groups of long tests, those that take longest first, so that in the end no process waits for the other.
-LONGEST = (
-    "no_trace-postgresql", "deployment", "site", "docs_commands", "no_trace-sqlite", "zones", "zones_split",
-    "restore_drill-postgresql", "upgrade-postgresql", "upgrade-sqlite", "restore_drill-sqlite", "kill_soak",
-    "outage", "embedded", "demo_command", "no_trace", "sign_in", "broker",
-)  # fmt: skip
-ON_SITE = ("accessibility", "exports", "governance", "readers", "uploads")  # each adds to it, in this order
 ROLES = ("operator", "analyst", "administrator", "privacy_officer")
 GRANTED = {"operator": ["--all-studies"], "analyst": ["--all-studies"]}  # the others need no grant
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
+@pytest.hookimpl(tryfirst=True)  # before the others look for marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests of a file share what is started, those on each database for themselves."""
+    """Whole installations take long: `make test-long` runs all that is here."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.long)
-        if item.get_closest_marker("long"):
-            item.add_marker(pytest.mark.xdist_group(group_of(item)))
-    places = {group: place for place, group in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(group_of(item), len(places)))
-
-
-def group_of(item: pytest.Item) -> str:
-    name = item.path.stem.removeprefix("test_")
-    database = re.search(r"sqlite|postgresql", item.name) if HERE in item.path.parents else None
-    return "site" if name in ON_SITE else f"{name}-{database[0]}" if database else name
 
 
 @dataclass(frozen=True)
