@@ -21,7 +21,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def processor_s() -> float:
-    """Processor seconds of this process and of the children that it has waited for."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 

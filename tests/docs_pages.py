@@ -77,7 +77,6 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """All pages that people read, in order of their paths."""
     return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 

@@ -43,7 +43,6 @@ class Provider:
 
 @contextmanager
 def openid_provider(folder: Path, *redirect_addresses: str) -> Iterator[Provider]:
-    """Run one until the end of the block."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.openid_provider", str(folder), *redirect_addresses],
         cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=(folder / "provider.log").open("w"),

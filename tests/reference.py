@@ -18,8 +18,6 @@ from zoneinfo import ZoneInfo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """What the rule needs of a study file."""
-
     timezone: ZoneInfo
     first_day: date
     days: int
@@ -45,8 +43,6 @@ class Extract(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A row that is well formed."""
-
     subscriber: str
     instant: datetime  # UTC, whole seconds
     local: datetime
@@ -59,7 +55,6 @@ class Refused(Exception):
 
 
 def read_study(path: Path) -> Study:
-    """Read a study file with its cells, without checking it."""
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     study, visitor, extract = data["study"], data["study"]["visitor"], data["extract"]
     with (path.parent / data["area"]["cells"]).open(encoding="utf-8", newline="") as file:

@@ -30,13 +30,11 @@ def study_text(
 
 
 def columns(subscriber="msisdn", timestamp="time", cell="", more=""):
-    """Lines of [extract]."""
     named = {"subscriber": subscriber, "timestamp": timestamp, "cell": cell}
     return "".join(f'{key} = "{value}"\n' for key, value in named.items() if value) + more
 
 
 def static(slug, *categories, column=""):
-    """A static indicator; its column is called as it is unless that is said."""
     listed = ", ".join(f'"{each}"' for each in categories)
     head = f'[[indicator]]\nslug = "{slug}"\nkind = "static"\ncolumn = "{column or slug}"\n'
     return f"{head}categories = [{listed}]\n"

@@ -54,7 +54,6 @@ def _bounds_are_kept(monkeypatch):
 
 
 def written(study):
-    """A statement as a file has it."""
     return json.loads(json.dumps(privacy_statement(study, with_names=True)))
 
 
@@ -123,7 +122,6 @@ def test_it_agrees_where_epsilons_shares_and_places_are_typed():
 
 
 def leaves(value, path=()):
-    """Paths of all numbers, fractions, hashes, days and truth values, but for what is only typed."""
     if isinstance(value, dict):
         for key, below in value.items():
             if key not in TYPED or path[:2] == ("plan", "spec"):
@@ -136,7 +134,6 @@ def leaves(value, path=()):
 
 
 def changed(value):
-    """Another value, as near as its digits allow."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -148,7 +145,6 @@ def changed(value):
 
 
 def halved(value):
-    """Half of a number: a claim of less, and of as many digits."""
     if isinstance(value, bool) or (isinstance(value, str) and ("-" in value or len(value) == 64)):
         return changed(value)
     if isinstance(value, int | float):
@@ -308,7 +304,6 @@ def test_command_names_differences_and_what_it_cannot_read(tmp_path, capsys):
 
 
 def asked(index, kind, k, most):
-    """An indicator of k categories, which counts on `most` days if it is of every day."""
     of_kind = {"column": None, "derive": "visit_duration", "max_values": most} if kind == "daily" else {}
     return factory.indicator(f"i{index}", *(f"c{code}" for code in range(k)), kind=kind, **of_kind)
 

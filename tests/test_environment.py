@@ -21,7 +21,6 @@ ACCOUNT = pwd.getpwuid(os.getuid())
 
 
 def variables_read():
-    """First argument of every call of `env.something(...)` and `_database(...)`."""
     names = set()
     for call in ast.walk(ast.parse(SETTINGS_FILE.read_text())):
         if isinstance(call, ast.Call) and call.args and isinstance(call.args[0], ast.Constant):

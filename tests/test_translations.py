@@ -33,8 +33,6 @@ VOID = {"meta", "link", "input", "br", "hr", "img", "wbr", "path"}
 
 
 class Prose(HTMLParser):
-    """Collects the words that a template shows without asking the catalogue."""
-
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.found: list[str] = []
@@ -67,7 +65,6 @@ class Prose(HTMLParser):
 
 
 def untranslated(source: str) -> list[str]:
-    """Words of a template that stand outside every tag for translations."""
     parts: list[str] = []
     in_translation = False
     for token in Lexer(source).tokenize():

@@ -44,7 +44,6 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plain(folder):
-    """A file, and its truth."""
     path = folder / "extract.csv"
     return path, write_csv(path, rows=ROWS)
 

@@ -162,7 +162,6 @@ WAL_PERSON, WAL_TASK = 30.0, 20_000.0
 
 
 def batch(*, workers=1, rows, rows_per_subscriber):
-    """A batch as `scale_out` writes it, of a machine whose costs are known."""
     subscribers = rows // rows_per_subscriber
     shards = capacity.shards_of(subscribers)
     work = Work(workers=workers, rows=rows, file_bytes=rows * 74, subscribers=subscribers, shards=shards)

@@ -9,7 +9,6 @@ from benchmarks.presence import Score, Spread
 
 @pytest.fixture(scope="module", params=[12, pytest.param(60, marks=pytest.mark.long)])
 def scores(request):
-    """Keys, and scores by plan and quantity."""
     return request.param, presence.run(request.param, seed=7)
 
 

@@ -35,7 +35,6 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture(scope="module")
 def findings():
-    """Errors of invented runs: all settings, twice."""
     rng = np.random.default_rng(7)
     return Findings(
         gain_runs={setting: rng.uniform(1e-4, 2e-4, 2) for setting in gains.settings()},
@@ -47,13 +46,11 @@ def findings():
 
 @pytest.fixture(scope="module")
 def cells():
-    """All of table 6.1."""
     return exact.cells()
 
 
 @pytest.fixture
 def unclipped(monkeypatch):
-    """Unbiased estimates, whose error is known exactly."""
     monkeypatch.setattr(runs, "clipped", lambda frequency: frequency)
 
 

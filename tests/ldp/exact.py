@@ -35,7 +35,6 @@ def exp_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def keyed_block(*, pseudonym, purpose, indicator, plan_version, value, counter) -> bytes:
-    """The frozen block of design.md 3, written out by hand."""
     head = struct.pack(">QBBB", pseudonym, purpose, indicator, plan_version)
     return head + value.to_bytes(3, "big") + counter.to_bytes(2, "big")
 
@@ -76,7 +75,6 @@ def reference_below(key: bytes, bound: int, *, word: int = 0, counter: int = 0, 
 
 
 def reference_grr(key: bytes, truth: int, *, channel: GrrChannel, counter: int = 0, **fields: int) -> int:
-    """Randomised response of one subscriber."""
     if reference_words(key, counter=counter, **fields)[0] < channel.threshold:
         return truth
     other = reference_below(key, channel.domain_size - 1, word=1, counter=counter, **fields)
@@ -92,12 +90,10 @@ def reference_bits(key: bytes, truth: int | list[int], *, channel: UnaryChannel,
 
 
 def packed(bits: list[int]) -> list[int]:
-    """Bits as words of 64, the first one lowest."""
     return [sum(bit << i for i, bit in enumerate(bits[at : at + 64])) for at in range(0, len(bits), 64)]
 
 
 def has_bit(words: NDArray[np.uint64], value: int) -> NDArray[np.bool_]:
-    """Whether each row of words has the bit of a value."""
     return (words[:, value // 64] >> np.uint64(value % 64) & np.uint64(1)).astype(bool)
 
 

@@ -50,7 +50,6 @@ def fake_probability(report: Report, output) -> Fraction:
 
 
 def as_report(channel) -> Report:
-    """An answer alone is a report that is never a fake."""
     if hasattr(channel, "fake"):
         return channel
     fake = "code" if isinstance(channel, GrrChannel) else "no value"
@@ -69,7 +68,6 @@ def chances(channel) -> dict[Any, list[Fraction]]:
 
 
 def law(channel: FakeDataChannel | PriorFakeDataChannel, profile: tuple[int, ...]) -> Law:
-    """Probability of every tuple of reports."""
     reports = channel.reports
     fakes = [{y: fake_probability(report, y) for y in outputs(report)} for report in reports]
     pairs = zip(reports, profile, strict=True)

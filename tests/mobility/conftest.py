@@ -55,7 +55,6 @@ def s3_server():
 
 @pytest.fixture(scope="session")
 def bucket_storage(s3_server):
-    """The storage itself; for the session, since every client of S3 takes a second to make."""
     from mobility.batches.storages.bucket import StagingBucket
 
     return StagingBucket(**S3, endpoint_url=s3_server, location="mobility/staged")
@@ -80,7 +79,6 @@ def any_staging(request, data_dir):
 
 @pytest.fixture(scope="session")
 def extract(tmp_path_factory):
-    """Seven daily files of a part of the demo's population."""
     folder = tmp_path_factory.mktemp("extract")
     write_extract(folder, seed=5, n_subscribers=N_SUBSCRIBERS)
     return sorted(folder.glob("*.csv"))
@@ -88,7 +86,6 @@ def extract(tmp_path_factory):
 
 @pytest.fixture
 def few(extract, tmp_path):
-    """Three days of a tenth of the people."""
     return [only(path, lambda who: who.endswith("3"), tmp_path) for path in extract[:3]]
 
 
@@ -124,6 +121,5 @@ def pipeline(make_pipeline):
 
 @pytest.fixture
 def small_chunks(settings, monkeypatch):
-    """Small files have chunks too."""
     monkeypatch.setattr(chunks, "GRAIN_BYTES", 30_000)
     settings.MOBILITY_CHUNK_BYTES = 30_000

@@ -32,7 +32,6 @@ SMALL = {"min_publication": 10}
 
 
 def only(path: Path, is_kept: Callable[[str], bool], folder: Path) -> Path:
-    """Rows of some people in a file of the same name."""
     header, *rows = path.read_text().splitlines(keepends=True)
     kept = folder / path.name
     kept.write_text(header + "".join(row for row in rows if is_kept(row.split(",")[0])))
@@ -40,7 +39,6 @@ def only(path: Path, is_kept: Callable[[str], bool], folder: Path) -> Path:
 
 
 def some_people(path: Path, folder: Path, *, n: int = 20) -> Path:
-    """A list of people who have rows in a file."""
     people = sorted({row.split(",")[0] for row in path.read_text().splitlines()[1:]})
     listed = folder / "people.txt"
     listed.write_text("\n".join(people[:n]))
@@ -58,13 +56,10 @@ def halves_of(path: Path, folder: Path) -> Iterator[Path]:
 
 @dataclass
 class Pipeline:
-    """The operator zone of one study."""
-
     study: VaultStudy
     queue: deque[tuple[str, ...]] = field(default_factory=deque)
 
     def upload(self, *paths: Path, **options: Any) -> list[Batch]:
-        """Take files in and run their batches to the end."""
         return [self.finished(self.receive(path, **options)) for path in paths]
 
     def receive(self, path: Path, **options: Any) -> Batch:
@@ -115,7 +110,6 @@ class Pipeline:
         return np.frombuffer(stored, "<i8").reshape(days, days)
 
     def answers(self, slug: str, first: int, last: int) -> int:
-        """Subscribers who answer an indicator in a window."""
         days = self.study.definition["days"] + 1
         tally = Tally.objects.get(plan__study__slug=self.study.slug, indicator__slug=slug)
         n_reports = np.frombuffer(tally.n_reports, "<i8").reshape(days, days)
@@ -131,7 +125,6 @@ class Pipeline:
 
 
 def fresh(row: Any) -> Any:
-    """The same row, as its database has it now."""
     row.refresh_from_db()
     return row
 

@@ -21,13 +21,11 @@ def ledger_key(tmp_path: Path, settings: Settings) -> Path:
 
 @pytest.fixture
 def fair(db: None) -> Study:
-    """Four days, three indicators, four thousand visitors."""
     return factory.published()
 
 
 @pytest.fixture
 def reader(analyst: User) -> Client:
-    """An analyst who is signed in."""
     client = Client()
     client.force_login(analyst)
     return client

@@ -22,13 +22,11 @@ WEST, SOUTH, SIDE = 6.80, 47.60, 0.01  # degrees
 
 
 def square(column: float, row: float, *, side: float = 1.0) -> list[list[float]]:
-    """Ring of a square in degrees, anticlockwise, at a place counted in squares."""
     corners = [(0, 0), (side, 0), (side, side), (0, side), (0, 0)]
     return [[WEST + SIDE * (column + x), SOUTH + SIDE * (row + y)] for x, y in corners]
 
 
 def area(names: Sequence[str] = ZONES) -> AreaDefinition:
-    """Squares in two columns from the north west on; the first has a hole."""
     places = [(0, 1), (1, 1), (0, 0), (1, 0)]
     features = []
     for place, name in enumerate(names):
@@ -43,7 +41,6 @@ def area(names: Sequence[str] = ZONES) -> AreaDefinition:
 
 
 def create(*indicators: Any, **changes: Any) -> Study:
-    """A study with that area, and answers."""
     asked = indicators or (HOME, factory.GENDER)
     return factory.published(*asked, area=area(), **({"epsilon": "6"} | changes))
 

@@ -31,31 +31,26 @@ class Markup(HTMLParser):
 
 
 def get(client: Client, name: str, *args: str, **query: str) -> Any:
-    """The answer of a report page of the study fair-2024."""
     args = () if name == "studies" else ("fair-2024", *args)
     return client.get(reverse(f"reports:{name}", args=args), query)
 
 
 def page(client: Client, name: str, *args: str, **query: str) -> str:
-    """The page itself, which must be there."""
     answer = get(client, name, *args, **query)
     assert answer.status_code == 200
     return answer.content.decode()
 
 
 def text_of(html: str) -> str:
-    """What a reader sees, on one line."""
     return re.sub(r"[ \n]+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
 def data_of(html: str, name: str = "figure") -> dict[str, Any]:
-    """JSON of a page for its scripts: a figure, or a map."""
     found: dict[str, Any] = json.loads(re.search(rf'<script id="{name}"[^>]*>(.*?)</script>', html)[1])
     return found
 
 
 def printed(*words: Any, **options: Any) -> str:
-    """What a command prints."""
     out = io.StringIO()
     call_command(*words, stdout=out, **options)
     return out.getvalue()

@@ -39,12 +39,10 @@ class People:
         return np.arange(1, self.bitmaps.size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
     def present(self, first_day: int, last_day: int) -> NDArray[np.bool_]:
-        """Who was there in a window."""
         return (self.bitmaps & np.uint64(sum(1 << (day - 1) for day in range(first_day, last_day + 1)))) != 0
 
 
 def indicator(slug: str, *categories: str, **changes: Any) -> IndicatorDefinition:
-    """Static unless told otherwise."""
     values: dict[str, Any] = {
         "slug": slug,
         "name": slug.replace("_", " ").capitalize(),
@@ -123,7 +121,6 @@ def publish(study: Study, people: People, *, key: bytes = bytes(16), voided_days
 
 
 def apply(study: Study, plan: Plan, delta: ldp.Delta, *, voided_days: int = 0) -> None:
-    """Let a delta cross."""
     asked = {"study_slug": study.slug, "publication_id": uuid4(), "plan_hash": plan.spec_hash}
     apply_publication(**asked, delta=delta, voided_days=voided_days)
 
@@ -212,5 +209,4 @@ def close(study: Study, people: People, *, first: int, last: int, key: bytes = N
 
 
 def nobody(study: Study) -> People:
-    """No people at all."""
     return replace(crowd(study, n=1), bitmaps=np.zeros(1, np.uint64))

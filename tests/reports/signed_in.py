@@ -8,12 +8,10 @@ from django.test import Client
 
 
 def spaced(text: str) -> str:
-    """Any space as one."""
     return " ".join(text.split())
 
 
 def words(response: HttpResponse) -> str:
-    """Text of a page, without its marks."""
     return spaced(re.sub(r"<[^>]+>", " ", response.content.decode()))
 
 

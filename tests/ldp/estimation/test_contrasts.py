@@ -237,7 +237,6 @@ class Bounds(NamedTuple):
 
 
 def around(values: np.ndarray, level: float) -> Bounds:
-    """Intervals of values with standard error 1."""
     z = NormalDist().inv_cdf((1 + level) / 2)
     return Bounds(values - z, values + z)
 

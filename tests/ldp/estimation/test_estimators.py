@@ -21,7 +21,6 @@ CHANNEL = grr_channel(epsilon=Fraction(1), domain_size=8)
 
 
 def counts_with(first: int, *, n: int, k: int) -> np.ndarray:
-    """Counts whose first entry is given; the rest goes to the last."""
     counts = np.zeros(k, np.int64)
     counts[0] = first
     counts[-1] += n - first

@@ -237,7 +237,6 @@ def run(rng: np.random.Generator, presence: np.ndarray, values: np.ndarray) -> I
 
 
 def first_values(presence: np.ndarray, values: np.ndarray, window: Window) -> np.ndarray:
-    """True value in a window, -1 for those who are not there."""
     days = np.arange(window.first_day, window.last_day + 1) - 1
     present = presence[:, np.newaxis] >> days & 1
     chosen = days[np.argmax(present, axis=1)]

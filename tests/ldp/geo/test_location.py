@@ -41,7 +41,6 @@ def people(n: int, *, grid: Grid = GRID) -> tuple[NDArray[np.uint64], NDArray[np
 
 
 def reference_radius(first: int, second: int, zeros: int) -> float:
-    """The kernel's formula in Python's doubles, which are never fused."""
     m, power = math.frexp(float(2 * first + 1) * float(2 * second + 1))
     if m < float.fromhex("0x1.6a09e667f3bcdp-1"):
         m, power = 2 * m, power - 1

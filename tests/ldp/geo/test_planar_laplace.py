@@ -89,7 +89,6 @@ def test_bound_of_coarse_angles_is_that_of_the_vectors(vector: dict[str, float])
 
 
 def small_sampler(epsilon: int | Fraction, *, bits: int, zeros: int, angle_bits: int, range_m: int) -> float:
-    """What is certified of a sampler of few bits on squares of side 1."""
     coarsest = 2 ** (bits - zeros)
     radius_error = 2 * log((coarsest + 0.5) / coarsest)
     errors = {"radius_error": radius_error, "angle_error": pi / 2**angle_bits, "place_error": 0.0}

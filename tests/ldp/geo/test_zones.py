@@ -45,7 +45,6 @@ CASES = [(5, False, (1, 0, 9)), (PLAIN_STEPS + 1, False, (600, 0, 0)), (5, True,
 
 @pytest.mark.parametrize(("steps", "at_sites", "prior"), CASES)
 def test_weights_have_the_least_expected_square_error(steps, at_sites, prior, monkeypatch) -> None:
-    """The system of equations, solved densely."""
     monkeypatch.setattr("ldp.geo.zones._PRECISION", 1e-9)
     transition, counts, zones = small_case()
     n = SMALL.n_cells

@@ -58,7 +58,6 @@ def with_share(report: ldp.FakedChannel, share: Fraction) -> ldp.FakedChannel:
 
 
 def mixed() -> ldp.FakeDataChannel:
-    """All kinds of fakes, thresholds and shares in one channel."""
     answers = [
         (ldp.oue_channel(epsilon=Fraction(1), domain_size=2), "no value"),
         (ldp.grr_channel(epsilon=Fraction(2), domain_size=5), "code"),
@@ -119,7 +118,6 @@ def fake_value(channel: Channel, index: int, *, pseudonym: int) -> int:
 
 
 def reference(channel: Channel, index: int, *, asked: int, value: int, pseudonym: int) -> Any:
-    """Report of one subscriber on one indicator: a code, or bits."""
     report = channel.reports[index]
     answer = report.answer
     fields = {"pseudonym": pseudonym, "indicator": index, "plan_version": VERSION}
@@ -152,7 +150,6 @@ def asked_of(channel: Channel, pseudonym: int) -> int:
 
 
 def plain(reports: NDArray[Any], row: int, size: int) -> Any:
-    """Report of one subscriber as `reference` gives it."""
     if reports.dtype == np.uint16:
         return int(reports[row])
     assert reports.shape[1] == -(-size // 64)

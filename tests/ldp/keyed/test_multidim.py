@@ -130,7 +130,6 @@ def make_profiles(n: int) -> np.ndarray:
 
 
 def one_by_one(profiles: np.ndarray, pseudonyms: np.ndarray) -> np.ndarray:
-    """Answers of everyone to everything, by the function for one indicator."""
     values = np.where(profiles == NO_ANSWER, -1, profiles.astype(np.int32)).astype(np.int32)
     keyed = {"pseudonyms": pseudonyms, "prf": PRF, "plan_version": 7}
     return np.stack(
@@ -173,7 +172,6 @@ def test_answers_are_those_of_the_indicator_that_stands_beside_the_code(n: int) 
 
 
 def test_profiles_may_be_a_part_of_others() -> None:
-    """Rows that are not neighbours in memory."""
     pseudonyms, profiles = KeyedStream(KEY).words(50), make_profiles(200)
     upside_down = np.ascontiguousarray(profiles[::-1])
     backwards = upside_down[::-1, 50:100], profiles[:, 149:99:-1]

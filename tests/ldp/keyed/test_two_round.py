@@ -127,7 +127,6 @@ def flipper(k: int, sampled: int, **changes) -> BitFlipReporter:
 
 
 def ones(words: np.ndarray, k: int) -> np.ndarray:
-    """Bits, shape (n, k)."""
     return np.stack([has_bit(words, v).astype(np.int64) for v in range(k)], axis=1)
 
 

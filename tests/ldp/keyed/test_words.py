@@ -67,7 +67,6 @@ def test_room_for_the_reports_of_a_person(mechanism: str, static: int, daily: in
 
 
 def slow(people: list[tuple[int, list[int | None]]], k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Tallies by hand: people with their days and the report of each day."""
     counts, n_reports = np.zeros((k, DAYS + 1, DAYS + 1), np.int64), np.zeros((DAYS + 1, DAYS + 1), np.int64)
     for bitmap, reports in people:
         previous = 0

@@ -12,13 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldp import LdpError, fake_data_channel, grr_channel, oue_channel
-from ldp.privacy.attacker import (
-    answer_success,
-    answered_success,
-    guess_success,
-    known_day_success,
-    largest_success,
-)
+from ldp.privacy import attacker
 from tests.ldp.exact import make_plan, refuses
 from tests.ldp.fakes import answer_probability, as_report, chances, fake_probability, outputs
 
@@ -38,7 +32,7 @@ def test_best_guess_is_right_as_often_as_by_enumeration(counts: list[int], epsil
     prior = [Fraction(count, sum(counts)) for count in counts]
     k = len(counts)
     for channel in four_channels(k, epsilon):
-        found = guess_success(channel, prior=[float(each) for each in prior])
+        found = attacker.guess_success(channel, prior=[float(each) for each in prior])
         rows = chances(channel).values()
         exact = sum(max(b * chance for b, chance in zip(prior, row, strict=True)) for row in rows)
         assert found == pytest.approx(float(exact), rel=1e-12)
@@ -62,14 +56,14 @@ def test_one_known_day_and_a_visible_change_tell_as_much_as_by_enumeration(epsil
     for channel in four_channels(k, epsilon):
         laws = [of_two_days(channel, known=0, true=value) for value in range(k)]
         exact = sum(max(law[pair] for law in laws) for pair in laws[0]) / k
-        assert known_day_success(channel) == pytest.approx(float(exact), rel=1e-12)
+        assert attacker.known_day_success(channel) == pytest.approx(float(exact), rel=1e-12)
 
 
 def test_two_categories_and_one_known_day_give_the_other_away_whatever_epsilon_is() -> None:
     """The example of the pages: 52.5 of 100 by one report, 75 with a known day, all where reports differ."""
     channel = grr_channel(epsilon=Fraction(1, 10), domain_size=2)
-    assert round(largest_success(float(channel.ratio), prior=0.5), 3) == 0.525
-    assert round(known_day_success(channel), 2) == 0.75
+    assert round(attacker.largest_success(float(channel.ratio), prior=0.5), 3) == 0.525
+    assert round(attacker.known_day_success(channel), 2) == 0.75
     same, other = (of_two_days(channel, known=0, true=value) for value in (0, 1))
     assert all(same[pair] == 0 < other[pair] for pair in ((0, 1), (1, 0)))
     for page in ("lawyers", "engineers"):
@@ -78,7 +72,7 @@ def test_two_categories_and_one_known_day_give_the_other_away_whatever_epsilon_i
         assert "75 %" in text
     for k in (2, 7):
         nothing = grr_channel(epsilon=Fraction(1, 10**6), domain_size=k)
-        assert known_day_success(nothing) == pytest.approx((2 - 1 / k) / k, rel=1e-5)
+        assert attacker.known_day_success(nothing) == pytest.approx((2 - 1 / k) / k, rel=1e-5)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -98,18 +92,18 @@ def test_answer_is_recognised_as_often_as_by_enumeration(protocol, shares, epsil
         answered += max(map(sum, joint))
         with_value += max(map(max, joint))
     known = [[float(f) for f in prior] for prior in priors]
-    assert answered_success(channel, priors=known) == pytest.approx(float(answered), abs=2e-6)
-    assert answer_success(channel, priors=known) == pytest.approx(float(with_value), rel=1e-12)
+    assert attacker.answered_success(channel, priors=known) == pytest.approx(float(answered), abs=2e-6)
+    assert attacker.answer_success(channel, priors=known) == pytest.approx(float(with_value), rel=1e-12)
 
 
 def test_attack_on_fakes_needs_a_prior_of_each_indicator_and_fakes_whose_law_is_known() -> None:
     fakes = {"epsilon": Fraction(1), "unit": "profile", "domain_sizes": [2, 2000]}
     even = [[0.5] * 2, [1 / 2000] * 2000]
-    assert 0.5 < answered_success(fake_data_channel("ouez", **fakes), priors=even) < 1
+    assert 0.5 < attacker.answered_success(fake_data_channel("ouez", **fakes), priors=even) < 1
     with pytest.raises(LdpError, match="priors must be of 2 indicators, got 1"):
-        answered_success(fake_data_channel("grr", **fakes), priors=even[:1])
+        attacker.answered_success(fake_data_channel("grr", **fakes), priors=even[:1])
     with pytest.raises(LdpError, match="fakes must be codes or of no value"):
-        answer_success(fake_data_channel("ouer", **fakes), priors=even)
+        attacker.answer_success(fake_data_channel("ouer", **fakes), priors=even)
 
 
 @pytest.mark.parametrize("epsilon", [Decimal("0.5"), Decimal(2)])
@@ -118,18 +112,20 @@ def test_no_guess_is_better_than_the_promise_allows(mechanism: str, epsilon: Dec
     plan = make_plan(("static", 5), ("static", 12), mechanism=mechanism, epsilon=epsilon)
     for index, spec in enumerate(plan.indicators):
         even = 1 / spec.domain_size
-        most = largest_success(float(epsilon.exp()), prior=even)
-        found = guess_success(plan.channel(index), prior=[even] * spec.domain_size)
+        most = attacker.largest_success(float(epsilon.exp()), prior=even)
+        found = attacker.guess_success(plan.channel(index), prior=[even] * spec.domain_size)
         assert even < found <= most * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("prior", [[0.5, 0.5], [0.5, 0.5, 0.5], [1.5, -0.5, 0.0], [0.5, 0.5, float("nan")]])
 def test_a_prior_is_a_distribution_of_the_values_of_a_code_or_of_bits(prior: list[float]) -> None:
-    refuses("prior must", guess_success, grr_channel(epsilon=Fraction(1), domain_size=3), prior=prior)
+    refuses(
+        "prior must", attacker.guess_success, grr_channel(epsilon=Fraction(1), domain_size=3), prior=prior
+    )
     channel = fake_data_channel("ouer", epsilon=Fraction(1), unit="profile", domain_sizes=[4, 4]).reports[0]
-    refuses("fakes must be codes or of no value", guess_success, channel, prior=[0.25] * 4)
+    refuses("fakes must be codes or of no value", attacker.guess_success, channel, prior=[0.25] * 4)
 
 
 @pytest.mark.parametrize(("ratio", "prior"), [(0.9, 0.5), (2.0, 1.5), (float("nan"), 0.5)])
 def test_bound_needs_a_ratio_and_a_probability(ratio: float, prior: float) -> None:
-    refuses("ratio must", largest_success, ratio, prior=prior)
+    refuses("ratio must", attacker.largest_success, ratio, prior=prior)

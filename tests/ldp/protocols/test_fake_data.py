@@ -32,7 +32,6 @@ rows = pytest.mark.parametrize("row", TABLE, ids=lambda row: str(row["eps"]))
 
 
 def mixed() -> FakeDataChannel:
-    """Different protocols, ratios and shares in one channel."""
     answers = [
         (grr_channel(epsilon=Fraction(1), domain_size=2), "code", Fraction(1, 2)),
         (oue_channel(epsilon=Fraction(2), domain_size=4), "any value", Fraction(1, 6)),
@@ -43,7 +42,6 @@ def mixed() -> FakeDataChannel:
 
 
 def mixed_priors() -> family.PriorFakeDataChannel:
-    """The same with priors, and a code that is never a fake."""
     answers = [
         (grr_channel(epsilon=Fraction(1), domain_size=3), prior(2, 0, 1), Fraction(1, 2)),
         (oue_channel(epsilon=Fraction(2), domain_size=3), prior(1, 6, 2), Fraction(1, 6)),
@@ -201,7 +199,6 @@ def test_a_code_that_is_never_a_fake_hides_nothing() -> None:
 
 @pytest.mark.parametrize("protocol", PRIOR_PROTOCOLS)
 def test_estimate_is_unbiased_and_its_variance_exact(protocol) -> None:
-    """By enumeration of what one person reports, in exact numbers."""
     common = {"unit": "attribute", "priors": PRIORS[:2], "shares": "balanced"}
     channel = prior_fake_data_channel(protocol, epsilon=Fraction(1), **common)
     f = (Fraction(1, 2), Fraction(3, 8), Fraction(1, 8))

@@ -32,7 +32,6 @@ pure_makers = pytest.mark.parametrize("maker", PURE.values(), ids=PURE)
 
 
 def law(value: int, channel) -> tuple[Law, Supports]:
-    """Probability of every report of a value, and which values a report supports."""
     k = channel.domain_size
     if isinstance(channel, ldp.GrrChannel | ldp.UnaryChannel):
         return {y: row[value] for y, row in chances(channel).items()}, partial(supports, as_report(channel))
@@ -190,7 +189,6 @@ TINY = ldp.HistogramChannel(domain_size=3, weights=tuple(w * WORD // 64 for w in
 
 
 def count_law(channel: ldp.HistogramChannel) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
-    """Of one noisy count: absent, present."""
     absent = {channel.lowest + i: Fraction(w, WORD) for i, w in enumerate(channel.weights)}
     return absent, {1 - y: p for y, p in absent.items()}
 

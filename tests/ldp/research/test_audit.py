@@ -237,7 +237,6 @@ def test_the_bound_is_the_quotient_of_both_clopper_pearson_bounds() -> None:
 
 
 def run(capsys, *arguments: str) -> dict:
-    """What the command prints."""
     assert command.main(["audit", *arguments, "--key", KEY.hex()]) == 0
     return json.loads(capsys.readouterr().out)
 

@@ -109,7 +109,6 @@ OUE = ldp.oue_channel(epsilon=Fraction(1), domain_size=3)
 
 
 def matrix_of(channel) -> np.ndarray:
-    """Probability of each row of bits under each value."""
     return np.array([[float(chance) for chance in row] for row in chances(channel).values()])
 
 

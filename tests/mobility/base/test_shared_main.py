@@ -27,7 +27,6 @@ def sender() -> Sender:
 
 
 def refusal(settings, zone, monkeypatch, capsys) -> str:
-    """What a worker of a zone says as it starts; nothing: it goes on."""
     settings.MOBILITY_ZONE = zone
     for name in ("refuse_unsafe", "hold_files", "refuse_outdated"):
         monkeypatch.setattr(startup, name, lambda: None)

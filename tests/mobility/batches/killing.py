@@ -43,7 +43,6 @@ def dies(work: Callable[[], object], *, at: int) -> bool:
 
 
 def statements_of(work: Callable[[], object]) -> int:
-    """How many statements `work` takes when nothing kills it."""
     count = KillAt()
     run(work, count)
     return count.seen

@@ -107,7 +107,6 @@ class Truth:
 
 
 def truth_of(rows):
-    """The rules, row by row."""
     by_day, by_night, ignored = defaultdict(list), defaultdict(list), Counter()
     for row in dict.fromkeys(rows):
         day = row.day
@@ -194,7 +193,6 @@ def counted(pipeline: Pipeline, slug: str, day: int) -> dict[str, int]:
 
 
 def location_of(places: tuple[int, ...]) -> LocationDefinition:
-    """Of cells that stand in these squares, in the registry's order."""
     grid = Grid(x0_m=0, y0_m=0, step_m=500, n_x=4, n_y=3)
     return LocationDefinition(level=Decimal("1.4"), radius_m=200, max_values=None, grid=grid, places=places)
 

@@ -57,7 +57,6 @@ def parquet(header: list[str], rows: list[list[str]], **options: Any) -> bytes:
 
 
 def forms_of(header: list[str], rows: list[list[str]]) -> Iterator[tuple[str, bytes, dict[str, str]]]:
-    """Name, bytes, and what is to be found out about them."""
     plain = delimited(header, rows)
     yield "csv", plain, CSV_UTF8
     yield "bom", b"\xef\xbb\xbf" + plain.replace(b"\n", b"\r\n"), CSV_UTF8

@@ -39,7 +39,6 @@ class ByHand:
 
 
 def reports_of(plan: PlanSpec, pseudonyms: np.ndarray, values: list[np.ndarray]) -> list[Supported]:
-    """Reports on each indicator, straight from the mechanisms."""
     given = {"pseudonyms": pseudonyms, "prf": KeyedPrf(SANITISE_KEY), "plan_version": plan.version}
     if plan.has_fakes:
         sent: Any = fake_data_answers(values, channel=plan.fake_data, **given)

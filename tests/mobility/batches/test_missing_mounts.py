@@ -87,7 +87,6 @@ def test_what_was_accepted_waits_and_goes_on(pipeline, few, data_dir, state, nam
 
 @pytest.fixture(params=["csv.gz", "csv.zst", "parquet", "csv"])
 def one_file(request, few, tmp_path):
-    """A file in each form that has a reader of its own."""
     plain = few[0].read_bytes()
     data = {"csv.gz": gzip.compress(plain), "csv.zst": zstd(plain), "csv": plain,
             "parquet": parquet(*rows_of(few[0]), row_group_size=100)}[request.param]  # fmt: skip
@@ -305,7 +304,6 @@ class TestMemory:
 
     @pytest.fixture(autouse=True)
     def _limit(self, settings):
-        """This process has a limit, as one of a worker has."""
         settings.MOBILITY_TASK_MEMORY_MB = 400
         memory.limit(settings.MOBILITY_TASK_MEMORY_MB)
         yield

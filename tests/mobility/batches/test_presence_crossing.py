@@ -32,8 +32,6 @@ DAYS = 7
 
 @pytest.fixture
 def make_noisy(make_pipeline, definition):
-    """Make a study whose subscribers count on so many days."""
-
     def make(*, slug: str = "noisy", days: int = DAYS, **changes: Any) -> Pipeline:
         plan = replace(definition.plan, presence_epsilon=Decimal(1), presence_days=days)
         return make_pipeline(slug=slug, plan=plan, **changes)

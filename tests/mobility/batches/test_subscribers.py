@@ -57,7 +57,6 @@ def clean(extract, tmp_path):
 
 @pytest.fixture
 def subscribers(clean, tmp_path):
-    """One row for each person: what the events say of them first."""
     people = {row["msisdn"].strip(): row for path in reversed(clean) for row in reversed(rows_of(path))}
     columns = [name for name in next(iter(people.values())) if name not in EVENT_COLUMNS[1:]]
     return write_rows(tmp_path / "subscribers.csv", columns, people.values())

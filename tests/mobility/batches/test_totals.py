@@ -29,7 +29,6 @@ def truth(extract):
 
 
 def present_on(extract, *, days, n: int) -> set[str]:
-    """So many people who are visitors on all of these days."""
     presence = read_extract(extract[: max(days)], read_study(STUDY_FILE))["presence"]
     people = sorted(who for who, when in presence.items() if set(days) <= when)[:n]
     assert len(people) == n

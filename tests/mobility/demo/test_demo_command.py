@@ -15,7 +15,6 @@ SUBSCRIBERS = 300
 
 
 def demo(folder: Folder, *options: str, until: str = "", then=None) -> tuple[int, str, str]:
-    """Code, output and messages of the command; `then` is called when it has said `until`."""
     process = folder.command("demo", "--no-serve", *options)
     if until:
         assert any(until in line for line in process.stderr)

@@ -25,7 +25,6 @@ def make_study(slug="fair", *, first_day=None, **definition):
 
 
 def make_batch(study, state, *, ago_h=1.0, **values):
-    """A batch that was made, and ended if it did, `ago_h` hours ago."""
     at = timezone.now() - timedelta(hours=ago_h)
     given = {"filename": "day.csv", "finished_at": at if state in Batch.FINAL else None}
     if state == Batch.State.FAILED:
@@ -36,7 +35,6 @@ def make_batch(study, state, *, ago_h=1.0, **values):
 
 
 def vault_row(slug="fair", key_id=""):
-    """A study without a key or a definition."""
     row = {"key_id": key_id or f"study-{slug}-0a1b2c3d", "definition": {}, "plan": {}, "plan_hash": "0" * 64}
     return VaultStudy.objects.create(slug=slug, n_shards=4, **row)
 

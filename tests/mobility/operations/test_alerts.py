@@ -29,7 +29,6 @@ def by_mail(settings):
 
 
 def looks(*found, every_s=60, begin_s=0):
-    """One look after another; subjects of the mails that were sent. None: nothing could be looked at."""
     mail.outbox.clear()
     for number, finding in enumerate(found):
         alerts.check([finding] if finding else [], now=START + timedelta(seconds=begin_s + number * every_s))

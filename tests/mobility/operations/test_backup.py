@@ -351,7 +351,6 @@ def _program(path, text):
 
 
 def sql(*statements, of="vault"):
-    """Rows of the last of some statements."""
     with connections[of].cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)

@@ -201,7 +201,6 @@ def test_an_analyst_server(settings):
 
 
 def test_a_worker_that_has_something_else(data_dir, monkeypatch):
-    """What a worker with another keystore, storage, clock and version answers; the real one: test_upgrade."""
     keystore().create("study-fair")
     now = time.time()
     same = installation(None, staged="absent", keys=["study-fair"])
@@ -258,7 +257,6 @@ def test_a_database_that_is_away_is_explained_once(data_dir, unmount, capsys):
 
 
 def findings(printed):
-    """(code, subject) of all, when no look has failed."""
     found = json.loads(printed)["findings"]
     assert not [each for each in found if each["code"] in ("look_failed", "check_failed")]
     return {(each["code"], each["subject"]) for each in found}

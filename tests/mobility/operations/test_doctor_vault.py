@@ -35,7 +35,6 @@ def found(*, deep):
 
 @contextmanager
 def undone():
-    """What is changed in the databases inside this block is taken back."""
     with transaction.atomic(), transaction.atomic(using="vault"):
         yield
         transaction.set_rollback(True)

@@ -40,7 +40,6 @@ def recipient() -> X25519PrivateKey:
 
 @pytest.fixture
 def escrow(tmp_path: Path, recipient: X25519PrivateKey) -> Path:
-    """Of two studies and the ledger; a one-time key is there, too."""
     for key_id in (FAIR, MARKET, "batch-1"):
         keystore().create(key_id)
     record(LedgerKind.SIGN_IN_SUCCEEDED, actor="olga")

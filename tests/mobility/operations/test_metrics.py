@@ -192,7 +192,6 @@ def test_a_task_is_counted_when_it_ends_and_only_with_a_token(with_broker, setti
 
 
 def failures():
-    """How often each task has failed; no other outcome is known."""
     found = list(metrics_tasks.totals())
     assert {outcome for _, outcome, *_ in found} == {"failed"}
     return {task: buckets[-1][1] for task, _, buckets, _ in found}

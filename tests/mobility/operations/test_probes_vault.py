@@ -125,7 +125,6 @@ def test_batches_that_wait_long_for_their_turn():
 
 
 def stalled(why):
-    """Since when the one batch that is stalled is."""
     found = only(batches.waiting())
     assert (found.code, found.level, found.facts["why"]) == ("batch_waiting", Level.ERROR, why)
     return found.facts["oldest_s"]
@@ -208,7 +207,6 @@ def test_days_of_a_study_long_over_are_to_be_closed(settings, monkeypatch, ended
 
 
 def owed():
-    """Days that feeds owe; none without one that owes any."""
     return only(feeds.late()).facts.get("days")
 
 

@@ -61,11 +61,9 @@ class World:
         return getattr(client, rule.method)(address + rule.query)
 
     def somebody(self, role, *, until=None) -> User:
-        """The account, with this role in the own study."""
         return give(self.user, role, studies=[self.studies[OWN]], until=until)
 
     def client(self, role, **changes) -> Client:
-        """A browser in which somebody of this role is signed in."""
         browser = Client()
         browser.force_login(self.somebody(role, **changes))
         return browser

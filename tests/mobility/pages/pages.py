@@ -12,7 +12,6 @@ AS_ADMINISTRATOR = [IN_BOTH, pytest.mark.usefixtures("as_administrator")]
 
 
 def page(client: Client, url: str) -> str:
-    """Words of a page that is there."""
     return text_of(html_of(client, url))
 
 
@@ -33,7 +32,6 @@ def lacks(text: str, *phrases: str) -> None:
 
 
 def said(response: HttpResponse) -> str:
-    """Words of an answer, whatever its status."""
     return text_of(response.content.decode())
 
 
@@ -45,5 +43,4 @@ def check_markup(html: str) -> None:
 
 
 def text_of(html: str) -> str:
-    """Words of a page without its tags."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html)).replace("\u202f", " ")

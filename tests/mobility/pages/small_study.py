@@ -20,7 +20,6 @@ STUDY = study_text(
 
 
 def rows(*subscribers: str, day: int = 1, age: str = "old") -> str:
-    """Two events, three hours apart, of each subscriber."""
     times = [f"2024-05-0{day}T{hour}:00:00" for hour in ("10", "13")]
     return "".join(f"{who},{time},{age}\n" for who in subscribers for time in times)
 

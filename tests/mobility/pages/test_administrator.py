@@ -38,7 +38,6 @@ def file(text, name="study.toml"):
 
 
 def demo_files(text=""):
-    """A study file beside the cells and the zones that it names."""
     sent = {"study_file": file((DEMO / "study.toml").read_text() + text)}
     for key, name in (("cells", "cells.csv"), ("zones", "zones.geojson")):
         sent[key] = file((DEMO / name).read_bytes(), name)
@@ -46,7 +45,6 @@ def demo_files(text=""):
 
 
 def published(client, sent):
-    """Draft a study, have it approved by somebody else, and publish it."""
     response = client.post(CREATE_URL, sent)
     assert response.status_code == 302, response.content.decode()
     draft = PlanDraft.objects.latest("pk")
@@ -166,7 +164,6 @@ def test_the_example_on_the_page_is_a_valid_study_file_and_pages_have_no_inline_
 
 
 def refused(client, **typed):
-    """What the page says; nothing may have changed."""
     response = client.post(CLOSE_URL, typed)
     assert response.status_code == 422
     study = VaultStudy.objects.get()

@@ -59,7 +59,6 @@ def draft(client) -> PlanDraft:
 
 
 def take(client, draft, name, **more):
-    """Take a step and read what the next page says."""
     draft.refresh_from_db()
     sent = {"step": name, "revision": str(draft.revision), **more}
     response = client.post(url(draft, "step/"), sent, follow=True)
@@ -69,7 +68,6 @@ def take(client, draft, name, **more):
 
 
 def filled(draft):
-    """The form as a browser would send it back."""
     typed = Typed.of(StudyDefinition.from_json(draft.definition))
     return {**typed.values, "row": typed.rows, "revision": str(draft.revision), "do": "save"}
 
@@ -84,7 +82,6 @@ def edited(client, draft, **changes):
 
 
 def field_of(html, name):
-    """The HTML of a field with what is said beside it."""
     field = rf'<div class="field[^"]*">(?:(?!<div class="field).)*name="{re.escape(name)}".*?</div>'
     found = re.search(field, html, re.S)
     assert found, name

@@ -30,7 +30,6 @@ YEARS = {"rule-age": "birth_year", "was-rule-age": "birth_year", "band-age": ["0
 
 
 def look(client, data=FILE, **fields):
-    """What the page shows of a file and of what was chosen."""
     given = data.encode() if isinstance(data, str) else data
     sent = {"sample": SimpleUploadedFile("sample", given), "size": str(len(given)), **fields}
     response = client.post(NEW_URL, sent, headers=HTMX)
@@ -44,7 +43,6 @@ def save(client, **changes):
 
 
 def chosen(html, name):
-    """Values of the controls of that name."""
     selects = re.findall(rf'<select [^>]*name="{name}".*?</select>', html, re.S)
     found = [option for select in selects for option in re.findall(r'value="([^"]*)" selected', select)]
     return found or re.findall(rf'<input [^>]*name="{name}" value="([^"]*)"', html)

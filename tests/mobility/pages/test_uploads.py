@@ -38,7 +38,6 @@ def _small_frames(monkeypatch):
 
 @pytest.fixture
 def opened(client, study) -> str:
-    """Address of an upload of GOOD of which nothing was sent."""
     return str(begin(client, len(GOOD), filename="day.csv")["Location"])
 
 

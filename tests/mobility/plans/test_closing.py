@@ -69,7 +69,6 @@ def rows_left(pipeline: Pipeline) -> dict[str, int]:
 
 @pytest.fixture
 def filled(make_pipeline, few, tmp_path):
-    """Two days published, one day open, a feed token."""
     pipeline = make_pipeline(**SMALL)
     both = tmp_path / "both.csv"
     both.write_text(few[0].read_text() + few[1].read_text().partition("\n")[2])
@@ -496,7 +495,6 @@ DEMO_PAGE = "/administrator/demo/remove/"
 
 @pytest.fixture
 def two(make_pipeline, few):
-    """The demo with a day, and another study with the same day."""
     pair = make_pipeline(**SMALL), make_pipeline(**SMALL, slug="real-2017")
     Study.objects.filter(slug="fimu-2017").update(is_demo=True)
     for pipeline in pair:

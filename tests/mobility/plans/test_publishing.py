@@ -13,18 +13,8 @@ from django.utils import timezone
 
 from ldp import Delta, PlanSpec
 from mobility.operations import sweeping
+from mobility.plans import drafts, studies
 from mobility.plans import publishing as plan_publishing
-from mobility.plans import studies
-from mobility.plans.drafts import (
-    DraftConflictError,
-    DraftError,
-    approve_draft,
-    draft_new_study,
-    draft_of_study,
-    save_draft,
-    submit_draft,
-    withdraw_draft,
-)
 from mobility.plans.models import PlanDraft
 from mobility.plans.publishing import NotReviewedError, StudyHasDataError, obstacle, publish_draft
 from mobility.plans.studies import create_study
@@ -53,15 +43,14 @@ SLUG = "fimu-2017"
 
 
 def approved(draft: PlanDraft) -> PlanDraft:
-    submit_draft(draft, revision=draft.revision, by="adam")
-    approve_draft(draft, revision=draft.revision, by="petra")
+    drafts.submit_draft(draft, revision=draft.revision, by="adam")
+    drafts.approve_draft(draft, revision=draft.revision, by="petra")
     return draft
 
 
 def lowered(definition: StudyDefinition, epsilon: str = "0.5") -> PlanDraft:
-    """A draft of the study's next version that needs nobody else."""
-    draft = draft_of_study(SLUG, by="adam")
-    save_draft(draft, with_epsilon(definition, epsilon), revision=1, by="adam")
+    draft = drafts.draft_of_study(SLUG, by="adam")
+    drafts.save_draft(draft, with_epsilon(definition, epsilon), revision=1, by="adam")
     return draft
 
 
@@ -87,7 +76,7 @@ def check_whole(definition: StudyDefinition, *, version: int) -> None:
 class TestNewStudy:
     @pytest.mark.database
     def test_an_approved_draft_becomes_the_study(self, definition):
-        draft = draft_new_study(definition, by="adam")
+        draft = drafts.draft_new_study(definition, by="adam")
         with pytest.raises(NotReviewedError, match="by somebody who wrote nothing of it"):
             publish_draft(draft, revision=1, by="adam")
         assert (Study.objects.count(), VaultStudy.objects.count()) == (0, 0)
@@ -103,13 +92,13 @@ class TestNewStudy:
 
     def test_where_one_person_works_the_plan_says_so(self, definition, settings):
         settings.MOBILITY_SECOND_PERSON = False
-        publish_draft(draft_new_study(definition, by="adam"), revision=1, by="adam")
+        publish_draft(drafts.draft_new_study(definition, by="adam"), revision=1, by="adam")
         plan = Plan.objects.get()
         assert (plan.review, plan.reviewed_by) == ("switched_off", "")
         assert LedgerEntry.objects.get(kind="plan.published").facts["review"] == "switched_off"
 
     def test_a_study_that_came_in_between_stays(self, definition):
-        draft = approved(draft_new_study(definition, by="adam"))
+        draft = approved(drafts.draft_new_study(definition, by="adam"))
         create_study(replace(definition, name="By command"), by="command line")
         with pytest.raises(StudyExistsError):
             publish_draft(draft, revision=1, by="adam")
@@ -117,7 +106,7 @@ class TestNewStudy:
 
     def test_a_failure_leaves_the_draft_as_it_was(self, definition, monkeypatch):
         """The worst place: the vault has committed already."""
-        draft = approved(draft_new_study(definition, by="adam"))
+        draft = approved(drafts.draft_new_study(definition, by="adam"))
         connection = connections["default"]
         commit = connection.commit
 
@@ -138,15 +127,15 @@ class TestNewStudy:
 
     @pytest.mark.parametrize("again", ["by hand", "by the sweep"])
     def test_a_crash_between_the_databases_is_taken_up(self, definition, monkeypatch, again):
-        draft = approved(draft_new_study(definition, by="adam"))
+        draft = approved(drafts.draft_new_study(definition, by="adam"))
         with monkeypatch.context() as dying:
             dying.setattr("mobility.batches.publication.handover.announce", raising(Killed))
             dying.setattr(studies, "_withdraw", raising(Killed))  # no handler of a dead process runs
             with pytest.raises(Killed):
                 publish_draft(draft, revision=1, by="adam")
         assert (fresh(draft).is_unfinished, Study.objects.exists()) == (True, False)
-        with pytest.raises(DraftError):
-            withdraw_draft(draft, revision=1, by="adam")
+        with pytest.raises(drafts.DraftError):
+            drafts.withdraw_draft(draft, revision=1, by="adam")
         if again == "by hand":
             publish_draft(draft, revision=1, by="bea")
         else:
@@ -169,8 +158,8 @@ class TestReplacing:
         first, *rest = definition.indicators
         others = (*reversed(rest), replace(first, categories=("a", "b"), name="New"))
         new = replace(with_epsilon(definition, "0.5"), days=5, small_cell=20, indicators=others)
-        draft = draft_of_study(SLUG, by="adam")
-        save_draft(draft, new, revision=1, by="adam")
+        draft = drafts.draft_of_study(SLUG, by="adam")
+        drafts.save_draft(draft, new, revision=1, by="adam")
         publish_draft(approved(draft), revision=2, by="adam")
         check_whole(new, version=2)
         assert Indicator.objects.get(slug="gender").pk == kept
@@ -199,7 +188,7 @@ class TestReplacing:
         second = lowered(definition, "0.25")
         base = second.base_plan_hash
         PlanDraft.objects.filter(pk=second.pk).update(base_plan_hash=first.base_plan_hash)
-        with pytest.raises(DraftError, match="must be the one that the draft was compared with"):
+        with pytest.raises(drafts.DraftError, match="must be the one that the draft was compared with"):
             publish_draft(second, revision=2, by="bea")
         check_whole(with_epsilon(definition, "0.5"), version=2)
         PlanDraft.objects.filter(pk=second.pk).update(base_plan_hash=base)
@@ -218,11 +207,13 @@ class TestReplacing:
                 publish_draft(other, revision=2, by="bea")
 
             racing.setattr(plan_publishing, "record_review", first_the_other)
-            with pytest.raises(DraftConflictError, match="somebody else was faster"):
+            with pytest.raises(drafts.DraftConflictError, match="somebody else was faster"):
                 publish_draft(draft, revision=2, by="adam")
         check_whole(with_epsilon(definition, "0.5"), version=2)
         assert current_plan(Study.objects.get()).published_by == "bea"
-        with pytest.raises(DraftError, match="must be open to be published, got one that is published"):
+        with pytest.raises(
+            drafts.DraftError, match="must be open to be published, got one that is published"
+        ):
             publish_draft(draft, revision=2, by="adam")
 
     def test_what_is_edited_at_the_last_moment_is_not_published(self, definition, monkeypatch):
@@ -230,10 +221,10 @@ class TestReplacing:
         other = PlanDraft.objects.get(pk=draft.pk)
 
         def edited(_: PlanDraft) -> None:
-            save_draft(other, with_epsilon(definition, "20"), revision=2, by="bea")
+            drafts.save_draft(other, with_epsilon(definition, "20"), revision=2, by="bea")
 
         monkeypatch.setattr(plan_publishing, "record_review", edited)
-        with pytest.raises(DraftConflictError):
+        with pytest.raises(drafts.DraftConflictError):
             publish_draft(draft, revision=2, by="adam")
         check_whole(definition, version=1)
         assert PlanDraft.objects.get().state == "draft"
@@ -247,7 +238,7 @@ class TestReplacing:
             barrier.wait()
             try:
                 publish_draft(PlanDraft.objects.get(pk=draft.pk), revision=2, by=name)
-            except DraftError as error:
+            except drafts.DraftError as error:
                 return type(error).__name__
             finally:
                 connections.close_all()
@@ -284,9 +275,9 @@ class TestReplacing:
         fewer = replace(definition, indicators=definition.indicators[1:])
         given = {"study": VaultStudy.objects.get(), "name": "operator-x", "definition": {}}
         profile = ExtractProfile.objects.create(**given)
-        draft = draft_of_study(SLUG, by="adam")
-        save_draft(draft, fewer, revision=1, by="adam")
-        with pytest.raises(DraftError, match="got operator-x: let an operator remove them first"):
+        draft = drafts.draft_of_study(SLUG, by="adam")
+        drafts.save_draft(draft, fewer, revision=1, by="adam")
+        with pytest.raises(drafts.DraftError, match="got operator-x: let an operator remove them first"):
             publish_draft(draft, revision=2, by="adam")
         profile.delete()
         publish_draft(draft, revision=2, by="adam")

@@ -28,7 +28,6 @@ pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark
 
 @pytest.fixture
 def exported(definition):
-    """An export of a study whose plan is of version 3, that is not here any more."""
     create_study(definition, by="adam", version=3)
     content = export_study(VaultStudy.objects.get())
     for model in (VaultStudy, Plan, Study):

@@ -16,8 +16,6 @@ ANSWER = "http://testserver/sign-in/provider/answer/"
 
 @dataclass
 class Clock:
-    """A clock that stands until it is moved."""
-
     now: float
 
     def shift(self, seconds: float) -> None:

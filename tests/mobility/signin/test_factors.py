@@ -155,7 +155,6 @@ class TestFactors:
 class TestSessions:
     @pytest.fixture
     def browsers(self, analyst) -> list[Client]:
-        """Two in which the analyst is signed in."""
         browsers = [Client(), Client()]
         for browser in browsers:
             enter(browser, analyst)

@@ -235,7 +235,6 @@ def test_a_database_that_is_away_for_a_moment_is_no_fault_of_a_file(watched, mon
 
 
 def hour(pipeline: Pipeline, at: int) -> bytes:
-    """Extract of one hour, in which everybody of a hundred people is seen."""
     definition = StudyDefinition.from_json(pipeline.study.definition)
     assert definition.area is not None
     cell = definition.area.cells[0].cell_id

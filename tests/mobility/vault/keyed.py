@@ -11,7 +11,6 @@ TWO_64 = 2**64
 
 
 def plan_of(mechanism, indicators, *, days: int, version: int = 1, epsilon: str = "1", location=None):
-    """A plan of indicators (kind, size) or (kind, size, max_values)."""
     requests = [
         IndicatorRequest(slug=f"i{i}", kind=kind, domain_size=size, max_values=more[0] if more else None)
         for i, (kind, size, *more) in enumerate(indicators)

@@ -182,7 +182,6 @@ def daily_of(mechanism: str = "spl-grr", *, location: LocationDefinition | None 
 
 
 def places_of(*rows: tuple[int, float, int]) -> Whereabouts:
-    """(person, local hour of day 1, cell)."""
     return whereabouts_of(*((person, int(DAY_START + hour * 3600), cell) for person, hour, cell in rows))
 
 

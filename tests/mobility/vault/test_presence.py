@@ -101,8 +101,6 @@ def supported(plan: PlanSpec, index: int, report: int) -> list[int]:
 # --- the state by hand -------------------------------------------------------------------------------------
 @dataclass
 class Person:
-    """What is known of a subscriber; answers by indicator."""
-
     days: set[int] = field(default_factory=set)
     static: dict[int, int] = field(default_factory=dict)
     daily: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -228,7 +226,6 @@ def assert_is(presence: Presence, by_hand: ByHand) -> None:
 
 # --- changes -----------------------------------------------------------------------------------------------
 def arrivals_of(sanitiser: StudySanitiser, day: int, people) -> DayArrivals:
-    """Visitors of a day: pseudonym -> answers to static and to daily indicators, if asked."""
     names = sorted(people)
     static = np.full((len(names), sanitiser.words("static")), NONE, np.uint16)
     daily = np.full((len(names), sanitiser.words("daily")), NONE, np.uint16)

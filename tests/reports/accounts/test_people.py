@@ -36,7 +36,6 @@ def url(name, *args):
 
 
 def post(client, name, *args, **data):
-    """What the page says that comes after a change."""
     response = client.post(url(name, *args), data, follow=True)
     assert response.status_code == 200
     return words(response)

@@ -53,8 +53,6 @@ def check_answers(program, *paths):
 
 @pytest.fixture
 def token(analyst):
-    """Text of a new token of the analyst: `token()` for all studies, `token(study)` for one."""
-
     def make(study=None, *, by=analyst, days=1):
         return access.create_token(name="nightly", days=days, study=study, by=by)[1]
 

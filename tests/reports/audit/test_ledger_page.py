@@ -69,8 +69,6 @@ YEARLY = {"unit": "profile", "period": "year"}
 
 @pytest.fixture
 def filled(officer, monkeypatch):
-    """Entries 2 to 5, after the sign-in."""
-
     def at(day):
         monkeypatch.setattr(ledger.timezone, "now", lambda: datetime(2026, 3, day, 12, tzinfo=UTC))
 

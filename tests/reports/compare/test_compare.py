@@ -229,7 +229,6 @@ def test_every_mechanism_can_be_compared(mechanism) -> None:
 
 @pytest.fixture
 def few() -> Indicator:
-    """Of 400 people: a single day is not reliable, windows are."""
     gender = factory.published(n=400).indicators.get(slug="gender")
     day, window = (selectors.window_report(gender, each) for each in (Window(1, 1), Window(1, 4)))
     assert (day.status, window.status) == (Status.NOT_RELIABLE, Status.OK)
@@ -272,7 +271,6 @@ HIGHER, LOWER, NOT_SHOWN = Verdict.HIGHER, Verdict.LOWER, Verdict.NOT_SHOWN
 
 @pytest.fixture
 def comparison(fair) -> Comparison:
-    """Three rows of made-up differences: +4.1, -2.0 and 0.0 points."""
     found = by_windows(fair.indicators.get(slug="gender"), Window(2, 2), Window(1, 1))
     numbers = [(0.041, 0.012, 0.07), (-0.02, -0.05, -0.001), (0.0004, -0.02, 0.02)]
     told = [{"difference": each[0], "low": each[1], "high": each[2]} for each in numbers]

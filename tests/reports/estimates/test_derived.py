@@ -30,7 +30,6 @@ def of(study: Study, slug: str = "age") -> Indicator:
 
 
 def publish_bitmaps(study: Study, bitmaps: list[int]) -> None:
-    """Let people of these days cross."""
     people = factory.crowd(study, n=len(bitmaps))
     factory.publish(study, replace(people, bitmaps=np.array(bitmaps, np.uint64)))
 

@@ -15,17 +15,10 @@ from reports.api.schemas import Day, Report, VisitorsOfWindow
 from reports.base import formats as wording
 from reports.base.status import Status
 from reports.compare.queries import NotComparableError, Reason, compare_categories, compare_windows
+from reports.estimates import queries
 from reports.estimates.coverage import coverage_of
 from reports.estimates.derived import key_figures
 from reports.estimates.noise import visitor_noise
-from reports.estimates.queries import (
-    Window,
-    WindowReport,
-    study_reports,
-    visitor_unions,
-    window_report,
-    windows_of,
-)
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
 from reports.exports.facts import facts_of
@@ -58,8 +51,8 @@ def closed(study, people) -> Study:
     return study
 
 
-def report(study: Study, first: int, last: int, *, slug: str = "gender") -> WindowReport:
-    return window_report(study.indicators.get(slug=slug), Window(first, last))
+def report(study: Study, first: int, last: int, *, slug: str = "gender") -> queries.WindowReport:
+    return queries.window_report(study.indicators.get(slug=slug), queries.Window(first, last))
 
 
 def shown(client: Client, path: str) -> str:
@@ -79,7 +72,7 @@ def test_study_with_exact_totals_is_as_it_was(fair) -> None:
 def test_estimates_are_near_the_truth_in_standard_errors(closed, people) -> None:
     """All windows and indicators; totals and shares, against the true values of the people."""
     distances = []
-    for found in study_reports(list(closed.indicators.all()), None):
+    for found in queries.study_reports(list(closed.indicators.all()), None):
         window = found.window
         there = people.present(window.first_day, window.last_day)
         total = found.noisy_visitors
@@ -99,8 +92,7 @@ def test_estimates_are_near_the_truth_in_standard_errors(closed, people) -> None
         assert report(closed, first, last).noisy_visitors.std_error == pytest.approx(expected)
 
 
-def first_values(people: People, found: WindowReport) -> np.ndarray:
-    """Value of each person: the lasting one, or that of the first day in the window."""
+def first_values(people: People, found: queries.WindowReport) -> np.ndarray:
     slug = found.indicator.slug
     if slug in people.static:
         return people.static[slug]
@@ -120,7 +112,7 @@ def test_days_that_are_not_closed_are_not_there_and_bring_no_noise(study, people
 
 def test_counts_that_could_be_noise_alone_are_not_reliable_and_have_no_estimates(study) -> None:
     factory.close(study, factory.nobody(study), first=1, last=4)
-    reports = study_reports(list(study.indicators.all()), None)
+    reports = queries.study_reports(list(study.indicators.all()), None)
     assert any((found.n_visitors or 0) < 0 for found in reports)
     for found in reports:
         assert found.status == Status.NOT_RELIABLE
@@ -141,9 +133,9 @@ def test_noise_of_the_answers_covers_all_that_a_person_answers(mechanism) -> Non
 def test_differences_of_noisy_numbers_are_refused_in_words(closed) -> None:
     gender = closed.indicators.get(slug="gender")
     with pytest.raises(NotComparableError) as windows:
-        compare_windows(gender, Window(1, 1), Window(2, 2), of="frequency")
+        compare_windows(gender, queries.Window(1, 1), queries.Window(2, 2), of="frequency")
     with pytest.raises(NotComparableError) as categories:
-        compare_categories(gender, Window(1, 1), reference=0, category=None, of="visitors")
+        compare_categories(gender, queries.Window(1, 1), reference=0, category=None, of="visitors")
     assert windows.value.reason == categories.value.reason == Reason.NOISY
     for error, refused, of in ((NoisyTotalsError, movement, gender), (ExportError, bundle_of, closed)):
         with pytest.raises(error, match="presence noise"):
@@ -201,7 +193,7 @@ def test_every_page_bears_noise_without_people(study, reader, last) -> None:
         day = shown(reader, f"/studies/{study.slug}/gender/")
         assert ("could be presence noise alone" in day, "Thu 30 May 2024: about" in day) == (True, True)
     shown(reader, "/studies/")
-    assert np.isfinite(visitor_unions(study)).all()
+    assert np.isfinite(queries.visitor_unions(study)).all()
 
 
 @pytest.mark.parametrize(
@@ -224,7 +216,7 @@ def test_who_is_there_for_the_first_time_has_the_noise_of_one_cell_and_is_the_sa
         study = factory.create_noisy(slug=f"s{key}")
         people = replace(factory.crowd(study, n=300), bitmaps=np.full(300, 0b0011, np.uint64))
         factory.close(study, people, first=1, last=3, key=key.to_bytes(16, "big"))
-        unions = visitor_unions(study)
+        unions = queries.visitor_unions(study)
         days = coverage_of(study, visitors=unions, notes=[]).days
         record = study_record(study, visitors=unions)["coverage"]
         text = shown(reader, f"/studies/{study.slug}/")
@@ -244,8 +236,8 @@ def test_who_is_there_for_the_first_time_has_the_noise_of_one_cell_and_is_the_sa
 
 def test_programs_get_intervals_of_noisy_visitors(study, people) -> None:
     factory.close(study, people, first=1, last=2)
-    given = {"visitors": visitor_unions(study), "outages": frozenset()}
-    for window in windows_of(study):
+    given = {"visitors": queries.visitor_unions(study), "outages": frozenset()}
+    for window in queries.windows_of(study):
         record = visitors_record(study, window, **given)
         VisitorsOfWindow.model_validate(record)
         is_here = window.first_day <= 2

@@ -38,7 +38,6 @@ BETWEEN = {0b01001: 60, 0b00001: 100, 0b01000: 80, 0b11000: 50, 0b10001: 50} | {
 
 
 def published(people: Mapping[int, int], *asked: Any, **changes: Any) -> Study:
-    """A study with so many people of each set of days, who all have the first category."""
     study = factory.create(*asked, **{"small_cell": LIMIT, "epsilon": "2"} | changes)
     bitmaps = np.repeat(np.array(list(people), np.uint64), list(people.values()))
     crowd = factory.crowd(study, n=bitmaps.size)
@@ -52,7 +51,6 @@ def published(people: Mapping[int, int], *asked: Any, **changes: Any) -> Study:
 
 
 def figures_of(indicator: Indicator) -> Iterator[Any]:
-    """Every comparison and every movement of an indicator."""
     windows, days = windows_of(indicator.study), range(1, indicator.study.days + 1)
     for one, other in combinations(windows, 2):
         yield one, other, compared(compare_windows, indicator, one, other, of="visitors")
@@ -186,7 +184,6 @@ def add_windows(said: Equations, indicator: Indicator) -> None:
 
 
 def add_movements(said: Equations, indicator: Indicator) -> None:
-    """Every figure of all visitors in every file of movements."""
     study = indicator.study
     day_of = {study.date_of(day).isoformat(): day for day in range(1, study.days + 1)}
     for row in (row for found in movements_of(indicator) for row in found.rows if row["category"] is None):

@@ -20,7 +20,6 @@ def located_study(**changes) -> Study:
 
 
 def with_density(study: Study) -> Study:
-    """The study with the density of all its days together."""
     densities.ask_for_maps(study, [WHOLE])
     row = DensityMap.objects.get()
     if row.fingerprint not in _KEPT:

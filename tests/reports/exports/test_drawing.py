@@ -71,7 +71,6 @@ def bar_widths(svg):
 
 @pytest.fixture
 def uneven():
-    """A study with shares of all sizes, not in their order, and a negative estimate."""
     changes = {"epsilon": "0.4", "market_share": Decimal("0.5"), "slug": "uneven-2024"}
     study = factory.create(factory.indicator("zone", *"ABCDEF"), **changes)
     people = factory.crowd(study)
@@ -91,7 +90,6 @@ def selected(study, options=AS_MAP, *, slug="home", day=0):
 
 
 def zone_paths(svg):
-    """Drawing instructions and look of each zone, in the order of the area."""
     found = svg.decode()
     return [re.search(rf'<g id="zone-{place}">(.*?)</g>', found, re.DOTALL)[1] for place in range(4)]
 

@@ -37,7 +37,6 @@ State = ExportFile.State
 
 @pytest.fixture
 def sent(monkeypatch) -> list[int]:
-    """Files that workers were asked for and have not made."""
     found: list[int] = []
     monkeypatch.setattr(files, "_send", lambda row: found.append(row.pk))
     monkeypatch.setattr(views, "WAIT_S", {"browser": 0.0, "script": 0.0})
@@ -46,7 +45,6 @@ def sent(monkeypatch) -> list[int]:
 
 @pytest.fixture
 def second(fair: Study) -> Client:
-    """Another analyst who reads the same study."""
     account, _ = create_account("second", roles=[Role.ANALYST])
     give_grant(account, study=None)
     client = Client()

@@ -41,7 +41,6 @@ def whole(fair):
 
 
 def expected_rows(selection):
-    """One row per estimate, straight from the selectors."""
     return [
         {"study": report.study.slug, "indicator": report.indicator.slug}
         | {"first_day": report.first_date, "last_day": report.last_date}
@@ -88,7 +87,6 @@ def compared(age, kind, *, of="frequency"):
 
 
 def read_back(findings, ending):
-    """Rows with all columns; JSON gives back its rows with what they share."""
     content = WRITERS[ending](findings)
     if ending == "json":
         whole = json.loads(content)

@@ -83,7 +83,6 @@ def problem(lines: Lines, **options: Any) -> Any:
 
 
 def single(**changes: Any) -> Lines:
-    """A ledger of one entry."""
     blank = {"at": "", "kind": "x", "actor": "", "study": "", "facts": {}, "event_id": "", "salt": ""}
     return chained([Content(**blank | changes)])
 

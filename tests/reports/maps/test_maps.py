@@ -260,7 +260,6 @@ def test_largest_and_least_are_told_apart(values) -> None:
 # --- reported places ------------------------------------------------------------------------------------
 @pytest.fixture
 def sent(monkeypatch) -> list[int]:
-    """Maps that workers were asked for."""
     found: list[int] = []
     monkeypatch.setattr("reports.maps.actions.send_on_commit", lambda _task, pk: found.append(pk))
     return found

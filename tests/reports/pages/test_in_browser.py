@@ -38,8 +38,6 @@ DRAWN = ".chart .main-svg, .map__plot .shapelayer path, .map__plot .scatterlayer
 
 @dataclass
 class Watched:
-    """A page, and what must not happen on it."""
-
     page: Page
     base: str
     complaints: list[str] = field(default_factory=list)
@@ -93,8 +91,6 @@ def signed_in(browser, analyst, live_server) -> Iterator[Callable[..., Watched]]
 
 @pytest.fixture
 def opened(signed_in) -> Callable[..., Page]:
-    """Open a page, and wait for its chart or map."""
-
     def open_page(path: str, *, page: Page | None = None, **context) -> Page:
         watched = signed_in(**context) if page is None else None
         found = page or watched.page
@@ -295,20 +291,17 @@ def place_of(page: Page, column: float, row: float) -> tuple[float, float]:
 
 
 def point_at(page: Page, column: float, row: float) -> str:
-    """What is said of a place of the whole area."""
     page.mouse.move(*place_of(page, column, row))
     hover = page.locator(".map__hover")
     return hover.inner_text() if hover.is_visible() else ""
 
 
 def fills(page: Page) -> set[str]:
-    """What the polygons are filled with, one text a class."""
     paths = page.locator(".map__plot .shapelayer path, .map__plot path.js-fill").all()
     return {str(path.evaluate("path => getComputedStyle(path).fill")) for path in paths}
 
 
 def resolved(page: Page, name: str) -> str:
-    """A colour of the style sheet as browsers write it."""
     script = "name => { const e = document.createElement('i'); document.body.append(e); "
     script += "e.style.color = `var(${name})`; const c = getComputedStyle(e).color; e.remove(); return c; }"
     return str(page.evaluate(script, name))

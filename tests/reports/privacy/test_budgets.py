@@ -14,25 +14,7 @@ from django.utils import timezone
 from ldp.geo.grid import Grid
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerEntry, LedgerKind
-from reports.privacy.budget.actions import (
-    BudgetChangeError,
-    BudgetExceededError,
-    check_budget,
-    check_voided_day,
-    decide_cap,
-    outlook_of,
-    propose_cap,
-    reserve_voided_day,
-)
-from reports.privacy.budget.spending import (
-    BudgetLine,
-    Span,
-    caps_in_force,
-    outlook,
-    spans_of,
-    standing,
-    waiting_caps,
-)
+from reports.privacy.budget import actions, spending
 from reports.privacy.composition import Losses, composition_facts, counted, studies_of
 from reports.privacy.models import BudgetCap, BudgetPopulation, CapDecision
 from reports.studies.models import Study
@@ -49,11 +31,11 @@ PLACES = LocationDefinition(level=Decimal(1), radius_m=400, max_values=None, gri
 
 def cap(epsilon: str | None, *, unit: str = "profile", period: str = "year", by: str = "adam") -> BudgetCap:
     value = None if epsilon is None else Decimal(epsilon)
-    return propose_cap(population="subscribers", unit=unit, period=period, epsilon=value, by=by)
+    return actions.propose_cap(population="subscribers", unit=unit, period=period, epsilon=value, by=by)
 
 
 def confirm(asked: BudgetCap, *, by: str = "petra") -> CapDecision:
-    return decide_cap(asked, confirm=True, by=by)
+    return actions.decide_cap(asked, confirm=True, by=by)
 
 
 def create(slug: str, **changes: Any) -> Study:
@@ -66,16 +48,16 @@ def static(slug: str, **changes: Any) -> Any:
 
 
 def check(slug: str, **changes: Any) -> Any:
-    return check_budget(static(slug, **changes), by="adam")
+    return actions.check_budget(static(slug, **changes), by="adam")
 
 
 def refused(words: str, slug: str, **changes: Any) -> None:
-    with pytest.raises(BudgetExceededError, match=words):
+    with pytest.raises(actions.BudgetExceededError, match=words):
         check(slug, **changes)
 
 
 def in_force() -> dict[tuple[str, str], Decimal | None]:
-    return {key: each.epsilon for key, each in caps_in_force("subscribers").items()}
+    return {key: each.epsilon for key, each in spending.caps_in_force("subscribers").items()}
 
 
 def test_studies_of_the_same_people_add_up_and_others_do_not() -> None:
@@ -93,11 +75,11 @@ def test_studies_of_the_same_people_add_up_and_others_do_not() -> None:
 
 def test_exactly_the_cap_is_allowed_and_no_more() -> None:
     more = Decimal("0.50000000000000000001")
-    given = {"unit": "profile", "span": Span(year=2024), "cap": Decimal(2)}
+    given = {"unit": "profile", "span": spending.Span(year=2024), "cap": Decimal(2)}
     for spent, takes, is_exceeded in (
         ("1.5", Decimal("0.5"), False), ("1.5", more, True), ("3", Decimal(0), False), ("0", None, True)
     ):  # fmt: skip
-        line = BudgetLine(**given, spent=Decimal(spent), takes=takes)
+        line = spending.BudgetLine(**given, spent=Decimal(spent), takes=takes)
         assert line.is_exceeded == is_exceeded
         assert not replace(line, cap=None).is_exceeded
 
@@ -129,10 +111,15 @@ def test_days_touch_periods() -> None:
     first, last = date(2023, 11, 30), date(2024, 1, 1)
     months = ["2023-11", "2023-12", "2024-01"]
     for period, spans in {"year": ["2023", "2024"], "month": months, "ever": ["ever"]}.items():
-        found = list(spans_of(first, last, period=period))
+        found = list(spending.spans_of(first, last, period=period))
         assert [str(span) for span in found] == spans
         assert all(span.touches(first, last) and span.period == period for span in found)
-    for outside in (Span(year=2022), Span(year=2025), Span(year=2023, month=10), Span(year=2024, month=2)):
+    for outside in (
+        spending.Span(year=2022),
+        spending.Span(year=2025),
+        spending.Span(year=2023, month=10),
+        spending.Span(year=2024, month=2),
+    ):
         assert not outside.touches(first, last)
 
 
@@ -142,7 +129,7 @@ def test_a_cap_is_a_hard_stop() -> None:
     for slug in ("one", "two"):
         check(slug)
         create(slug)
-    with pytest.raises(BudgetExceededError) as caught:
+    with pytest.raises(actions.BudgetExceededError) as caught:
         check("three")
     assert str(caught.value) == (
         "study three, which adam asks for, must fit the budget of the population subscribers: per profile, "
@@ -173,7 +160,7 @@ def test_two_studies_that_are_created_at_once_cannot_both_take_the_rest() -> Non
     def second() -> None:
         assert is_checked.wait(60)
         try:
-            with transaction.atomic(), pytest.raises(BudgetExceededError):
+            with transaction.atomic(), pytest.raises(actions.BudgetExceededError):
                 check("two")
         finally:
             is_refused.set()
@@ -188,15 +175,15 @@ def test_two_studies_that_are_created_at_once_cannot_both_take_the_rest() -> Non
 def test_a_study_that_replaces_itself_is_counted_once_and_an_outlook_says_what_is_left() -> None:
     cap("1")
     create("one")
-    assert outlook_of(static("one")).lines[0].spent == 0
+    assert actions.outlook_of(static("one")).lines[0].spent == 0
     check("one")
     refused("2024", "two")
     confirm(cap("2"))
-    line = outlook_of(static("two")).lines[0]
+    line = actions.outlook_of(static("two")).lines[0]
     assert (str(line.span), line.percent) == ("2024", 100)
     assert (line.is_exceeded, line.is_nearly_spent) == (False, True)
     before = {"first_day": date(2020, 1, 1), "last_day": date(2020, 1, 2)}
-    assert outlook("subscribers", **before, takes=Losses()).lines[0].left == Decimal(2)
+    assert spending.outlook("subscribers", **before, takes=Losses()).lines[0].left == Decimal(2)
 
 
 def test_each_unit_has_its_own_cap() -> None:
@@ -205,7 +192,7 @@ def test_each_unit_has_its_own_cap() -> None:
     cap("0.6", unit="attribute", period="ever")
     cap("10", unit="location", period="month")
     split = factory.definition(factory.GENDER, factory.AGE, slug="split", mechanism="spl-grr")
-    check_budget(split, by="adam")  # half an epsilon each
+    actions.check_budget(split, by="adam")  # half an epsilon each
     refused(r"per attribute, ever: the cap is 0\.6.*this takes 1\.", "sampled")
     confirm(cap("1", unit="attribute", period="ever"))
     check("sampled")
@@ -218,16 +205,16 @@ def test_a_smaller_cap_holds_at_once_and_a_larger_one_takes_two_people(settings)
         assert not cap(smaller).needs_second
         assert in_force() == {("profile", "year"): Decimal(smaller)}
     larger = cap("4")
-    assert (in_force(), waiting_caps("subscribers")) == ({("profile", "year"): Decimal(2)}, [larger])
-    with pytest.raises(BudgetChangeError, match="somebody else than adam"):
-        decide_cap(larger, confirm=True, by="adam")
+    assert (in_force(), spending.waiting_caps("subscribers")) == ({("profile", "year"): Decimal(2)}, [larger])
+    with pytest.raises(actions.BudgetChangeError, match="somebody else than adam"):
+        actions.decide_cap(larger, confirm=True, by="adam")
     confirm(larger)
-    assert (in_force(), waiting_caps("subscribers")) == ({("profile", "year"): Decimal(4)}, [])
-    with pytest.raises(BudgetChangeError, match="must wait"):
+    assert (in_force(), spending.waiting_caps("subscribers")) == ({("profile", "year"): Decimal(4)}, [])
+    with pytest.raises(actions.BudgetChangeError, match="must wait"):
         confirm(larger)
     none = cap(None)
     assert none.needs_second
-    decide_cap(none, confirm=False, by="adam")  # one's own can be taken back
+    actions.decide_cap(none, confirm=False, by="adam")  # one's own can be taken back
     assert in_force() == {("profile", "year"): Decimal(4)}
     confirm(cap(None))
     assert in_force() == {}
@@ -243,12 +230,12 @@ def test_a_confirmation_is_about_the_cap_that_was_in_force_and_only_one_waits() 
     same, waits = "must differ from the one in force, got 3", "confirm or refuse that one first"
     wrong = (("3.0", "profile", same), ("5", "profile", waits), (None, "attribute", "must differ"))
     for asked, unit, rule in wrong:
-        with pytest.raises(BudgetChangeError, match=rule):
+        with pytest.raises(actions.BudgetChangeError, match=rule):
             cap(asked, unit=unit)
     cap("1")  # a smaller one never waits
-    with pytest.raises(BudgetChangeError, match="cap in force must be the one of when adam asked"):
+    with pytest.raises(actions.BudgetChangeError, match="cap in force must be the one of when adam asked"):
         confirm(larger)
-    decide_cap(larger, confirm=False, by="petra")
+    actions.decide_cap(larger, confirm=False, by="petra")
     assert in_force() == {("profile", "year"): Decimal(1)}
 
 
@@ -271,14 +258,14 @@ def test_decisions_are_kept_and_recorded() -> None:
 def test_undoing_a_published_day_spends_and_is_stopped() -> None:
     factory.create(slug="daily")  # an indicator of four daily values
     cap("5.5")
-    check_voided_day("daily", voided_days=1)
+    actions.check_voided_day("daily", voided_days=1)
     assert Plan.objects.get().voided_days == 0
-    reserve_voided_day("daily", voided_days=1)
-    reserve_voided_day("daily", voided_days=1)  # tried again: spent once
+    actions.reserve_voided_day("daily", voided_days=1)
+    actions.reserve_voided_day("daily", voided_days=1)  # tried again: spent once
     assert Plan.objects.get().voided_days == 1
     assert 0 <= 5 - counted(studies_of("subscribers")).profile < Decimal("1e-15")
-    with pytest.raises(BudgetExceededError, match=r"undoing a published day of study daily must fit"):
-        reserve_voided_day("daily", voided_days=2)
+    with pytest.raises(actions.BudgetExceededError, match=r"undoing a published day of study daily must fit"):
+        actions.reserve_voided_day("daily", voided_days=2)
     assert Plan.objects.get().voided_days == 1
 
 
@@ -286,7 +273,7 @@ def test_undoing_a_day_is_not_refused_for_what_it_does_not_spend() -> None:
     factory.create(slug="daily")
     cap("0.5", unit="attribute")  # overspent, but a second daily value is another value
     for slug in ("daily", "nowhere"):  # in the operator zone alone
-        reserve_voided_day(slug, voided_days=1)
+        actions.reserve_voided_day(slug, voided_days=1)
     assert Plan.objects.get().voided_days == 1
 
 
@@ -294,7 +281,7 @@ def test_standing_lists_years_without_caps_and_caps_with_what_is_left() -> None:
     create("one")
     create("two", first_day=date(2022, 12, 30))
     cap("1.2", period="month")
-    lines = standing("subscribers", studies_of("subscribers"), today=date(2026, 2, 1))
+    lines = spending.standing("subscribers", studies_of("subscribers"), today=date(2026, 2, 1))
     shown = [(line.unit, str(line.span), line.cap, line.is_nearly_spent) for line in lines]
     yearly = ["2026", "2024", "2023", "2022"]
     months = ["2026-02", "2024-06", "2024-05", "2023-01", "2022-12"]
@@ -323,8 +310,8 @@ def test_an_account_that_the_proposer_changed_confirms_no_cap_and_may_refuse_it(
     cap("1")
     larger = cap("2")
     record(LedgerKind.ACCESS_CHANGED, actor="adam", facts={"account": "petra", "change": "created"})
-    with pytest.raises(BudgetChangeError, match="adam created the account petra"):
+    with pytest.raises(actions.BudgetChangeError, match="adam created the account petra"):
         confirm(larger)
     assert in_force() == {("profile", "year"): Decimal(1)}
-    decide_cap(larger, confirm=False, by="petra")
+    actions.decide_cap(larger, confirm=False, by="petra")
     confirm(cap("2"), by="mona")

@@ -54,7 +54,6 @@ def share(fair, analyst):
 
 @pytest.fixture
 def made(analyst):
-    """Make a token of the analyst: `made(name="x")` gives the row and its text."""
     given = {"name": "x", "days": 1, "study": None, "by": analyst}
     return lambda **options: access.create_token(**given | options)
 

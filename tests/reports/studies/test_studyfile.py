@@ -58,7 +58,6 @@ def problems(text: str | bytes, **files: str | bytes) -> list[str]:
 
 
 def edited(*pairs: str, text: str = STUDY) -> str:
-    """The text with each first of two texts replaced by the second."""
     for old, new in zip(pairs[::2], pairs[1::2], strict=True):
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the study file"
         text = text.replace(old, new)

@@ -88,8 +88,6 @@ def body_of(definition, **changes):
 
 @dataclass
 class Operator:
-    """An operator zone, as the intake sees it."""
-
     name: str = "north"
     client: Client = field(default_factory=Client)
     key: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate)
@@ -116,7 +114,6 @@ class Operator:
         return self.post(f"{SLUG}/publications/{publication}", body, headers)
 
     def send(self, kind, body):
-        """A closing, or receipts."""
         return self.post(f"{SLUG}/{kind}", body, self.headers(kind, body))
 
     def state(self):
@@ -161,7 +158,6 @@ def publication_of(definition, *, n=500, packed=None):
 
 
 def everything():
-    """All rows of a study in the main database, but ids and times."""
     names = ("Study", "Area", "Indicator", "Plan", "PlanIndicator", "Tally", "VisitorTally")
     return {name: [plain(row) for row in getattr(models, name).objects.order_by("pk")] for name in names}
 
@@ -354,7 +350,6 @@ class TestRefused:  # nothing may change, and the answer says why
 
 
 def damaged(content):
-    """Messages about a study, each with one thing wrong."""
     study = content["definition"]
     for part, changes in DAMAGES.items():
         yield from (content | {part: content[part] | change} for change in changes)

@@ -221,7 +221,6 @@ def compared(new, *earlier, undone=None, days=14):
 
 
 def figures(found, figure):
-    """Day, value, median and verdict of every comparison of a figure."""
     return [(c.day, c.value, c.usual, c.verdict) for c in found.comparisons if c.figure == figure]
 
 

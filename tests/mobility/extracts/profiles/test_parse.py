@@ -240,7 +240,6 @@ def band_of_text(text, birth):
 
 
 def age_on(born, day):
-    """Birthdays that have passed, counted one by one."""
     age = 0
     while True:
         try:

@@ -68,7 +68,6 @@ def texts(draw: st.DrawFn) -> bytes:
 
 
 def altered(data: bytes) -> st.SearchStrategy[bytes]:
-    """The same with some of its bytes replaced, taken away, or put in."""
     place = st.integers(0, max(len(data) - 1, 0))
     put = st.binary(max_size=3) | st.sampled_from([b"\n", b'"', b"\0"])
     change = st.tuples(place, st.integers(0, 3), put)
@@ -273,7 +272,6 @@ def check_text(data: bytes, found: tuple[bytes, RowCounts, set[str]] | None) -> 
 
 
 def is_text(data: bytes) -> bool:
-    """Whether a reader takes it for text that is not compressed."""
     return not (compression_of(data[:8]) or data.startswith((PARQUET_MAGIC, *REFUSED)))
 
 
@@ -283,7 +281,6 @@ def cut(size: int, step: int) -> list[ChunkPlan]:
 
 
 def outcomes(data: bytes, plans: list[ChunkPlan], *, piece: int = 1 << 20):
-    """Events, counts and encodings of all chunks together; None if any is refused."""
     coder = coder_of(DEFINITION)
     counts, events, encodings = RowCounts(), [], set()
     try:

@@ -31,8 +31,6 @@ LONG = WHO.encode() * 100_000
 
 
 class Rows(NamedTuple):
-    """A file that is read: rows accepted, and rejected lines by reason."""
-
     accepted: int
     rejected: dict[str, list[int]] = {}
 

@@ -50,7 +50,6 @@ def blocks_of(*args: Any, **options: Any):
 
 @contextmanager
 def counted_memory():
-    """A pool of Arrow that tells how much was used at most."""
     usual = pa.default_memory_pool()
     counted = pa.proxy_memory_pool(usual)
     pa.set_memory_pool(counted)
@@ -65,7 +64,6 @@ def values_of(blocks, name: str) -> list[Any]:
 
 
 def as_text(value: Any) -> bytes:
-    """What a CSV file would hold."""
     if value is None:
         return b""
     return value if isinstance(value, bytes) else str(value).encode()

@@ -37,7 +37,6 @@ STUDY = study_text(
 
 
 def write_study(folder: Path, *, cells: str = CELLS) -> Path:
-    """The study file and its cells, as the reference reads them."""
     (folder / "cells.csv").write_text(cells, encoding="utf-8")
     path = folder / "study.toml"
     path.write_text(STUDY, encoding="utf-8")
@@ -46,7 +45,6 @@ def write_study(folder: Path, *, cells: str = CELLS) -> Path:
 
 @cache
 def definition_of(*changes: tuple[str, str], cells: str = CELLS) -> StudyDefinition:
-    """The small study, with texts of its file replaced."""
     text = STUDY
     for old, new in changes:
         assert old in text
@@ -110,7 +108,6 @@ def make_events(rows: list[tuple[int, int, int, int, list[int]]], *, slots: int)
 
 
 def whereabouts_of(*rows: tuple[int, int, int]) -> Whereabouts:
-    """Places of (pseudonym, second, cell)."""
     return made_of(Whereabouts, rows, pseudonym=np.uint64, second=np.uint32, cell=np.uint32)
 
 

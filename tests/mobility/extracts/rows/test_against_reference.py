@@ -16,14 +16,7 @@ from mobility.extracts.rows.pipeline import blocks_in_use, coded
 from mobility.vault.state.daily import duration_codes
 from mobility.vault.state.visits import group_events
 from reports.studies.studyfile import VISIT_DURATION_BANDS
-from tests.mobility.extracts.rows.small_extract import (
-    HEADER,
-    coder_of,
-    definition_of,
-    ingest,
-    pseudonym_of,
-    write_study,
-)
+from tests.mobility.extracts.rows import small_extract
 from tests.reference import read_extract, read_study
 
 N_SHARDS = 4
@@ -62,12 +55,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.fixture(scope="module")
 def study(folder):
-    return read_study(write_study(folder))
+    return read_study(small_extract.write_study(folder))
 
 
 def reference(folder, study, lines: list[str]):
     path = folder / "rows.csv"
-    path.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8")
+    path.write_text("\n".join([small_extract.HEADER, *lines, ""]), encoding="utf-8")
     return read_extract([path], study)
 
 
@@ -90,7 +83,7 @@ def check_counts(counts, duplicates: int, expected) -> None:
 
 
 def check_visits(shards, expected) -> None:
-    names = {pseudonym_of(text.strip()): text.strip() for text in SUBSCRIBERS}
+    names = {small_extract.pseudonym_of(text.strip()): text.strip() for text in SUBSCRIBERS}
     presence: dict[str, set[int]] = {}
     durations: dict[tuple[str, int], str | None] = {}
     for grouped in shards:
@@ -112,8 +105,10 @@ def check_visits(shards, expected) -> None:
 )
 def test_counts_and_visits(*, lines, block_bytes, shuffle, folder, study) -> None:
     expected = reference(folder, study, lines)
-    coder = coder_of(definition_of())
-    parts, counts = ingest("\n".join([HEADER, *lines, ""]).encode(), coder, block_bytes=block_bytes)
+    coder = small_extract.coder_of(small_extract.definition_of())
+    parts, counts = small_extract.ingest(
+        "\n".join([small_extract.HEADER, *lines, ""]).encode(), coder, block_bytes=block_bytes
+    )
     shards = grouped_by_shard(parts, slots=coder.slots, shuffle=shuffle)
     check_counts(counts, sum(grouped.duplicates for grouped in shards), expected)
     check_visits(shards, expected)
@@ -124,11 +119,11 @@ LINES = [
     f"336{n % 97:03d},2017-03-2{5 + n % 2}T12:{n % 60:02d}:00,c{n % 3},{'FMX '[n % 4]},,65+"
     for n in range(4000)
 ]
-DATA = "\n".join([HEADER, *LINES, "x", ""]).encode()
+DATA = "\n".join([small_extract.HEADER, *LINES, "x", ""]).encode()
 
 
 def packed(data: bytes, *, threads: int) -> tuple[bytes, RowCounts]:
-    coder, counts = coder_of(definition_of()), RowCounts()
+    coder, counts = small_extract.coder_of(small_extract.definition_of()), RowCounts()
     blocks = opening.read_extract(io.BytesIO(data), layout=coder.layout, in_use=blocks_in_use(threads))
     parts = list(coded(blocks, coder, counts, threads=threads))
     return concatenate(parts, slots=coder.slots).pack(), counts
@@ -145,7 +140,7 @@ def test_an_error_of_the_reader_ends_it_and_a_consumer_may_leave(monkeypatch: py
     monkeypatch.setattr(reader, "BLOCK_BYTES", 256)
     with pytest.raises(BatchFormatError, match="is longer than"):
         packed(DATA + b"x" * 600, threads=3)
-    coder, counts = coder_of(definition_of()), RowCounts()
+    coder, counts = small_extract.coder_of(small_extract.definition_of()), RowCounts()
     blocks = opening.read_extract(io.BytesIO(DATA), layout=coder.layout, in_use=3)
     events = coded(blocks, coder, counts, threads=3)
     next(events)

@@ -310,7 +310,6 @@ row = st.sampled_from([
 
 
 def counts_of(lines: list[str]) -> RowCounts:
-    """As of a chunk that begins with a header of its own."""
     return ingest("\n".join([HEADER, *lines, ""]).encode(), coder_of(definition_of()))[1]
 
 

@@ -16,31 +16,24 @@ from mobility.extracts.rows.events import NO_VALUE, concatenate
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state.subscribers import NOBODY, SubscriberCoder, SubscriberRows, join_rows
 from mobility.vault.state.visits import group_events
-from tests.mobility.extracts.rows.small_extract import (
-    HEADER,
-    PSEUDONYM_KEY,
-    SANITISE_KEY,
-    coder_of,
-    definition_of,
-    ingest,
-    made_of,
-    pseudonym_of,
-)
+from tests.mobility.extracts.rows import small_extract
 
 NONE = int(NO_VALUE)
 MECHANISMS = ("smp-grr", "spl-grr", "rsfd-ouez")
-PLANS = {name: definition_of(('mechanism = "smp-grr"', f'mechanism = "{name}"')) for name in MECHANISMS}
+PLANS = {
+    name: small_extract.definition_of(('mechanism = "smp-grr"', f'mechanism = "{name}"'))
+    for name in MECHANISMS
+}
 
 
 def sanitiser_of(definition) -> StudySanitiser:
-    return StudySanitiser(definition.plan_spec(), prf=KeyedPrf(SANITISE_KEY))
+    return StudySanitiser(definition.plan_spec(), prf=KeyedPrf(small_extract.SANITISE_KEY))
 
 
 def read(*lines: str, definition=PLANS["spl-grr"], opted_out=NOBODY, profile=None):
-    """Reports and counts of an extract; line 2 is the first of `lines`."""
     coder = SubscriberCoder(
         profile or subscribers_profile(definition), sanitiser=sanitiser_of(definition),
-        pseudonym_key=PSEUDONYM_KEY, opted_out=opted_out,
+        pseudonym_key=small_extract.PSEUDONYM_KEY, opted_out=opted_out,
     )  # fmt: skip
     counts = RowCounts()
     text = "\n".join(("age,who,gender", *lines)) + "\n"
@@ -54,7 +47,7 @@ def read(*lines: str, definition=PLANS["spl-grr"], opted_out=NOBODY, profile=Non
 def test_answers_of_all_columns() -> None:
     definition = PLANS["spl-grr"]
     rows, counts = read("65+,alice,M", ",bob, F ", "<18,carol,")
-    assert rows.pseudonym.tolist() == [pseudonym_of(name) for name in ("alice", "bob", "carol")]
+    assert rows.pseudonym.tolist() == [small_extract.pseudonym_of(name) for name in ("alice", "bob", "carol")]
     codes = np.array([[1, 2], [0, NONE], [NONE, 0]], np.uint16)
     expected = sanitiser_of(definition).static_answers(rows.pseudonym, codes)
     assert rows.static.tolist() == expected.tolist()
@@ -70,7 +63,7 @@ def test_answers_of_all_columns() -> None:
 def test_rejected_row(line: str, reason: str) -> None:
     rows, counts = read(",bob,", line, ",carol,")
     assert (counts.rejected, counts.lines) == ({reason: 1}, {reason: [3]})
-    assert rows.pseudonym.tolist() == [pseudonym_of("bob"), pseudonym_of("carol")]
+    assert rows.pseudonym.tolist() == [small_extract.pseudonym_of("bob"), small_extract.pseudonym_of("carol")]
 
 
 def test_value_that_is_not_asked_is_checked_too() -> None:
@@ -80,10 +73,10 @@ def test_value_that_is_not_asked_is_checked_too() -> None:
 
 
 def test_whoever_has_opted_out_is_looked_at_no_further() -> None:
-    gone = np.sort(np.array([pseudonym_of("alice"), pseudonym_of("")], np.uint64))
+    gone = np.sort(np.array([small_extract.pseudonym_of("alice"), small_extract.pseudonym_of("")], np.uint64))
     rows, counts = read("no age,alice,M", "65+,bob,M", ",,", opted_out=gone)
     assert (counts.ignored, counts.rejected) == ({"opted_out": 1}, {"empty_subscriber": 1})
-    assert rows.pseudonym.tolist() == [pseudonym_of("bob")]
+    assert rows.pseudonym.tolist() == [small_extract.pseudonym_of("bob")]
 
 
 def test_column_that_the_profile_does_not_have_gives_no_answer() -> None:
@@ -98,8 +91,8 @@ def test_answers_are_those_of_the_same_values_inline(mechanism: str) -> None:
     people = [(f"s{i}", ("F", "M", "")[i % 3], ("<18", "18-64", "65+", "Ä", "")[i % 5]) for i in range(60)]
     rows, _ = read(*(f"{age},{name},{gender}" for name, gender, age in people), definition=definition)
     inline = [f"{name},2017-03-25T12:00:00,c1,{gender},x,{age}" for name, gender, age in people]
-    coder = coder_of(definition)
-    parts, _ = ingest("\n".join([HEADER, *inline]).encode(), coder)
+    coder = small_extract.coder_of(definition)
+    parts, _ = small_extract.ingest("\n".join([small_extract.HEADER, *inline]).encode(), coder)
     values = group_events(concatenate(parts, slots=coder.slots)).values
     known, duplicates, conflicting = rows.first_answers(starts=sanitiser_of(definition).starts("static"))
     assert (duplicates, conflicting, known.pseudonym.tolist()) == (0, 0, values.pseudonym.tolist())
@@ -118,7 +111,7 @@ ROWS = st.lists(
 
 
 def rows_of(drawn: list[tuple[int, list[int]]]) -> SubscriberRows:
-    return made_of(SubscriberRows, drawn, slots=2, pseudonym=np.uint64, static=np.uint16)
+    return small_extract.made_of(SubscriberRows, drawn, slots=2, pseudonym=np.uint64, static=np.uint16)
 
 
 def listed(rows: SubscriberRows) -> list[tuple[int, list[int]]]:

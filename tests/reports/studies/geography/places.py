@@ -23,7 +23,6 @@ Parsed = namedtuple("Parsed", "study area notes")  # notes on the files of the s
 
 
 def parse(area, files, *, cells=CELLS):
-    """Parse a study whose section [area] goes on with `area`."""
     given, notes = {"cells.csv": cells.encode(), **files}, []
 
     def read(name):
@@ -42,7 +41,6 @@ def problems(area, files, *, cells=CELLS):
 
 
 def frame(shapes, *, crs=4326, **columns):
-    """Table of shapes given in degrees, in a coordinate system."""
     table = gpd.GeoDataFrame(columns, geometry=shapes, crs=4326)
     return table.set_crs(None, allow_override=True) if crs is None else table.to_crs(crs)
 
@@ -63,13 +61,11 @@ def written(table, name, **options):
 
 
 def zones(table, name="z.gpkg", *, more="", cells=CELLS, **options):
-    """A study whose zones are a table, or the content of a file."""
     data = table if isinstance(table, bytes) else written(table, name, **options)
     return parse(f'zones = "{name}"\n{more}', {name: data}, cells=cells)
 
 
 def problem_of_zones(table, name="z.gpkg", *, more="", **options):
-    """The one thing that is wrong with such zones, without the name of the file."""
     data = table if isinstance(table, bytes) else written(table, name, **options)
     (found,) = problems(f'zones = "{name}"\n{more}', {name: data})
     assert found.startswith(f"{name}: ")

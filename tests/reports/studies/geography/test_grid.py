@@ -57,7 +57,6 @@ def area(zone_file):
 
 
 def drawn(*shapes, name="rivers.gpkg", **options):
-    """A study with a base layer."""
     return parse(f'layers = ["{name}"]\n', {name: written(frame(list(shapes), **options), name)})
 
 

@@ -27,7 +27,6 @@ def two(**options):
 
 
 def collection(ring, crs=None):
-    """A GeoJSON file of one zone; `crs` names a coordinate system, as older files do."""
     geometry = {"type": "Polygon", "coordinates": [ring]}
     feature = {"type": "Feature", "properties": {"zone": "a"}, "geometry": geometry}
     named = {"crs": {"type": "name", "properties": {"name": crs}}} if crs else {}
