@@ -231,8 +231,7 @@ def test_people_are_those_of_the_data():
     assert np.unique(nursery.pseudonyms).size == len(set(zip(*nursery.columns[:8], strict=True))) == 12_960
     assert nursery.domain_sizes == (3, 5, 4, 4, 3, 2, 3, 3, 5)
     assert np.bincount(nursery.columns[8]).tolist() == [4320, 2, 328, 4266, 4044]
-    visitors = marginals.french_visitors()
-    assert visitors.presence.size == 87_098
+    assert marginals.french_visitors().presence.size == 87_098
     assert windows.domain_sizes() == (2, 7, 12, 22, 11, 10)
     # Clipped estimates are frequencies.
     assert runs.clipped(np.array([0.6, 0.6, -0.2])).tolist() == [0.5, 0.5, 0.0]

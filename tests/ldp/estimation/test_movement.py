@@ -130,8 +130,7 @@ def test_sharper_side_of_the_bounds_is_taken() -> None:
     assert (found.ci_low[0], found.ci_high[0]) == pytest.approx((10, 10), abs=1e-3)
     assert np.isnan(found.value).all()
     # All on all days: nobody goes straight, and still all are known to be there.
-    full = np.full(30, 0b111)
-    tallies = tallies_of(full, np.zeros(30), days=3, channel=SURE)
+    tallies = tallies_of(np.full(30, 0b111), np.zeros(30), days=3, channel=SURE)
     found = movement.day_pair_visitors(tallies, days=(1, 3))
     assert (found.ci_low[0], found.ci_high[0]) == pytest.approx((30, 30), abs=1e-3)
 
@@ -155,8 +154,7 @@ def test_variance_of_mean_days_is_not_below_that_of_the_reports() -> None:
     presence = np.array([0b01, 0b11] * 500)
     codes = np.array([0, 0, 1, 1] * 250)
     channel = grr_channel(epsilon=Fraction(2), domain_size=3)
-    tallies = tallies_of(presence, codes, days=2, channel=channel)
-    found = movement.mean_days_present(tallies)
+    found = movement.mean_days_present(tallies_of(presence, codes, days=2, channel=channel))
     # two adjacent days: who is on both is known, and (d - 1.5)^2 = 1/4 for all
     p, q = float(channel.p), float(channel.q)
     n_zero = (500 - 1000 * q) / (p - q)
@@ -169,8 +167,7 @@ def test_variance_of_mean_days_is_not_below_that_of_the_reports() -> None:
 def test_category_without_visitors_has_no_mean_and_no_limits() -> None:
     presence = np.array([0b01, 0b11] * 50)
     channel = grr_channel(epsilon=Fraction(1), domain_size=3)
-    tallies = tallies_of(presence, np.zeros(100), days=2, channel=channel)
-    found = movement.mean_days_present(tallies)
+    found = movement.mean_days_present(tallies_of(presence, np.zeros(100), days=2, channel=channel))
     assert np.isnan(found.value[2])
     assert (found.ci_low[2], found.ci_high[2]) == (1, 2)
 
@@ -271,7 +268,6 @@ def test_part_without_reports_may_be_anything() -> None:
     assert np.isnan(back.value).all()
     assert (back.ci_low[0], back.ci_high[0]) == pytest.approx((share.ci_low[0], share.ci_high[0]))
     # Adjacent days are known to have them in common, and still not their categories.
-    adjacent = np.where(presence == 0b101, 0b011, 0b001)
-    tallies = tallies_of(adjacent, asked, days=3, channel=SURE)
+    tallies = tallies_of(np.where(presence == 0b101, 0b011, 0b001), asked, days=3, channel=SURE)
     assert not movement.day_pair_visitors(tallies, days=(1, 2)).is_exact
     assert not movement.day_pair_share(tallies, days=(1, 2)).is_exact

@@ -43,8 +43,7 @@ def test_interval_of_a_total_holds_it_as_often_as_it_says(step: Fraction, n_cell
     held = law[0] + 2 * law[1 : reach + 1].sum()
     assert 0.9485 < held < 0.985
     if n_cells == 1:  # a normal quantile would be too short, and by more than rounding mends
-        short = int(1.96 * total.std_error)
-        assert law[0] + 2 * law[1 : short + 1].sum() < 0.945
+        assert law[0] + 2 * law[1 : int(1.96 * total.std_error) + 1].sum() < 0.945
 
 
 def test_without_noise_the_estimates_are_the_usual_ones() -> None:

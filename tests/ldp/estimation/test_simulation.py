@@ -119,8 +119,7 @@ class TestDifference:
                 samples.append(Sample(counts=counts, n_reports=n, n_population=20_000, channel=channel))
             compared = independent_difference(*samples, of="frequency").estimate()
             n_found += int(compared.ci_low[0] > 0)
-        standard_error = sqrt(0.8 * 0.2 / n_runs)
-        assert abs(n_found / n_runs - 0.8) < 4 * standard_error
+        assert abs(n_found / n_runs - 0.8) < 4 * sqrt(0.8 * 0.2 / n_runs)
 
     def test_people_who_may_come_on_both_days_make_it_larger_if_values_change(self) -> None:
         static, _, daily = simulation.forecast(make_plan(*INDICATORS), crowd=CROWD)
@@ -133,8 +132,7 @@ class TestDifference:
 
     @given(f=st.floats(0, 0.9), n=st.floats(300, 1e6), share=st.floats(0.05, 1))
     def test_it_solves_its_equation(self, f: float, n: float, share: float) -> None:
-        channel = make_plan(("static", 4)).channel(0)
-        curve = error_curve(channel, n_reports=share * n, n_visitors=n)
+        curve = error_curve(make_plan(("static", 4)).channel(0), n_reports=share * n, n_visitors=n)
         rise = curve.smallest_difference(f)
         error = sqrt(curve.variance(f) + curve.variance(f + (rise or 1 - f)))
         if rise is None:
@@ -205,8 +203,7 @@ class TestRanking:
 
     @pytest.mark.parametrize("unit", ["profile", "attribute"])
     def test_all_keep_the_same_promise_and_the_best_comes_first(self, unit: Unit) -> None:
-        asked = requests_of(("static", 3), ("static", 37))
-        found = self.ranked(asked, unit=unit)
+        found = self.ranked(requests_of(("static", 3), ("static", 37)), unit=unit)
         assert {each.mechanism for each in found} == set(get_args(Mechanism))
         assert [each.mean_half_width for each in found] == sorted(each.mean_half_width for each in found)
         for each in found:

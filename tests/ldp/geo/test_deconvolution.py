@@ -46,8 +46,7 @@ def log_likelihood(counts: Ints, density: Floats) -> float:
 
 
 def test_a_step_is_bayes_rule_with_the_dense_matrix() -> None:
-    grid = Grid(x0_m=0, y0_m=0, step_m=100, n_x=3, n_y=2)
-    transition = Transition(grid, epsilon_per_m=0.01)
+    transition = Transition(Grid(x0_m=0, y0_m=0, step_m=100, n_x=3, n_y=2), epsilon_per_m=0.01)
     chances = transition.forward(np.eye(6).reshape(6, 2, 3)).reshape(6, 6)  # [place, report]
     counts = np.array([[5, 0, 2], [1, 7, 3]])
     density = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 3.0]])
@@ -85,8 +84,7 @@ def test_stacked_maps_take_steps_of_their_own() -> None:
 
 def test_steps_go_to_the_most_likely_density() -> None:
     """With little noise and many reports that is the inverse of the matrix, where it is no less than 0."""
-    grid = Grid(x0_m=0, y0_m=0, step_m=100, n_x=4, n_y=3)
-    transition = Transition(grid, epsilon_per_m=0.05)
+    transition = Transition(Grid(x0_m=0, y0_m=0, step_m=100, n_x=4, n_y=3), epsilon_per_m=0.05)
     truth = np.array([[50_000, 20_000, 9_000, 4_000], [7_000, 8_000, 30_000, 10_000], [5_000] * 4])
     counts = np.rint(transition.forward(truth.astype(np.float64))).astype(np.int64)
     found = em.deconvolve(counts, transition=transition, steps=em.MAX_STEPS)

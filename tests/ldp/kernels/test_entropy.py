@@ -144,8 +144,7 @@ def test_below_draws_again_until_the_word_is_unbiased() -> None:
     bits = {0: [top, 7, top], 1: [top, 1, 8], 2: [9, 1, 1]}
     prf = FixedPrf(lambda pseudonym, *, value, counter: (bits[counter][pseudonym], 0))  # noqa: ARG005
     fields = {"purpose": 1, "indicator": 0, "plan_version": 0, "value": 0}
-    drawn = prf.below(np.arange(3, dtype=np.uint64), bound=5, **fields)
-    assert drawn.tolist() == [4, 2, 3]
+    assert prf.below(np.arange(3, dtype=np.uint64), bound=5, **fields).tolist() == [4, 2, 3]
     with pytest.raises(LdpError, match="bound must be >= 1, got 0"):
         prf.below(WORDS, bound=0, purpose=1, indicator=0, plan_version=0, value=0)
 
@@ -232,5 +231,4 @@ def test_bits_of_the_system_differ_every_time() -> None:
     words = np.concatenate([entropy.words(1000), entropy.words(1000)])
     assert words.dtype == np.uint64
     assert np.unique(words).size == 2000
-    ones = int(np.bitwise_count(words).sum())
-    assert abs(ones - 64_000) < 6 * np.sqrt(128_000 / 4)
+    assert abs(int(np.bitwise_count(words).sum()) - 64_000) < 6 * np.sqrt(128_000 / 4)

@@ -196,8 +196,7 @@ def test_golden_reports(name: str) -> None:
     """Frozen: another layout of the bits would give every subscriber a second answer."""
     rows = [(0, 1, 2, 3, 2), (1, 4, 69, 59, 0), (0, 0, 0, 0, 0), (1, 2, 20, 30, 1), (-1, 3, 64, -1, 2)]
     pseudonyms = np.array([0, 1, 2, 2**63, 2**64 - 1], np.uint64)
-    found = answer_all(columns(rows), pseudonyms, channel=CHANNELS[name])
-    assert digest(*found) == GOLDEN[name]
+    assert digest(*answer_all(columns(rows), pseudonyms, channel=CHANNELS[name])) == GOLDEN[name]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

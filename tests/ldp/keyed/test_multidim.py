@@ -72,8 +72,7 @@ def test_chosen_days_are_those_of_the_reference(pseudonym: int, days: int, data:
 
 @pytest.mark.parametrize(("days", "m"), [(5, 2), (4, 3), (7, 1)])
 def test_each_set_of_days_is_equally_likely(days: int, m: int) -> None:
-    bitmaps = choose_days(PEOPLE, prf=PRF, days=days, max_values=m, indicator=1)
-    counts = Counter(bitmaps.tolist())
+    counts = Counter(choose_days(PEOPLE, prf=PRF, days=days, max_values=m, indicator=1).tolist())
     sets = {sum(1 << day for day in chosen) for chosen in combinations(range(days), m)}
     assert set(counts) == sets
     p = 1 / len(sets)

@@ -169,8 +169,7 @@ def test_bits_of_chosen_values_follow_the_channel_and_last(k: int, sampled: int)
     assert not bits[~chosen].any()
     for v in (value, 0, k - 1):
         p = float(source.channel.p if v == value else source.channel.q)
-        share = bits[chosen[:, v], v].mean()
-        assert abs(share - p) < 5 * np.sqrt(p * (1 - p) / chosen[:, v].sum())
+        assert abs(bits[chosen[:, v], v].mean() - p) < 5 * np.sqrt(p * (1 - p) / chosen[:, v].sum())
     changed = source.reports(np.full(n, 0, np.int32), pseudonyms=pseudonyms)
     both = (bits & ones(changed, k).astype(bool))[chosen[:, k - 1], k - 1].mean()
     q = float(source.channel.q) ** 2

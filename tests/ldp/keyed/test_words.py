@@ -62,8 +62,7 @@ def test_room_for_the_reports_of_a_person(mechanism: str, static: int, daily: in
     kinds = [("static", 3), ("daily", 10), ("static", 30), ("static", 61)]
     plan = make_plan(*kinds, mechanism=mechanism)
     assert (plan_words(plan, kind="static"), plan_words(plan, kind="daily")) == (static, daily)
-    none = make_plan(("daily", 10), mechanism=mechanism)
-    assert plan_words(none, kind="static") == 0
+    assert plan_words(make_plan(("daily", 10), mechanism=mechanism), kind="static") == 0
 
 
 def slow(people: list[tuple[int, list[int | None]]], k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -34,8 +34,7 @@ def key(n: int) -> KeyedPrf:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_certified_step_is_never_above_the_nominal_one_and_near_it(step: Fraction) -> None:
-    certified = Fraction(geometric_channel(step=step).epsilon)
-    assert step * Fraction(999_999, 10**6) < certified <= step
+    assert step * Fraction(999_999, 10**6) < Fraction(geometric_channel(step=step).epsilon) <= step
 
 
 @pytest.mark.parametrize("step", [Fraction(1, 7), Fraction(1), Fraction(5)])
@@ -110,8 +109,7 @@ def test_sensitivity_by_enumeration(days: int) -> None:
 
 def test_worst_output_loses_exactly_what_is_certified_for_adding_and_never_more_for_moving() -> None:
     """All cells of a study of three days at once: outputs far up and far down, in every combination."""
-    spec = plan(days=3, presence_days=2)
-    noise = spec.visitor_noise
+    noise = plan(days=3, presence_days=2).visitor_noise
     chance = noise.channel.probability
     grid = [(p, t) for t in range(1, 4) for p in range(t)]
     people = list(day_sets(3, 2))

@@ -41,8 +41,7 @@ def test_a_sum_of_binary_reports_keeps_the_bound(epsilon: str) -> None:
     chances = float(channel.q), float(channel.p)
     zero, one = (np.append(others, 0) * (1 - p) + np.append(0, others) * p for p in chances)
     for seen, against in ((zero, one), (one, zero)):
-        lost = np.maximum(seen - np.exp(float(bound)) * against, 0).sum()
-        assert lost < float(MILLIONTH)
+        assert np.maximum(seen - np.exp(float(bound)) * against, 0).sum() < float(MILLIONTH)
 
 
 def test_the_theorem_says_nothing_of_few_reports_and_refuses_what_is_no_ratio_or_delta() -> None:

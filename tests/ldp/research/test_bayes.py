@@ -143,8 +143,7 @@ def test_likelihoods_are_the_probabilities_up_to_a_factor_per_report(name: str) 
     assert matrix.sum(axis=0) == pytest.approx(1)
     if name == "grr":
         assert matrix == pytest.approx(grr_matrix(channel))
-    likelihoods = support_likelihoods(supports, channel=channel)
-    factors = matrix / likelihoods
+    factors = matrix / support_likelihoods(supports, channel=channel)
     assert factors == pytest.approx(np.repeat(factors[:, :1], factors.shape[1], axis=1), rel=1e-12)
 
 

@@ -57,8 +57,7 @@ def test_slow_publication_of_an_earlier_batch_cuts_nothing_of_the_next(make_pipe
     expected.upload(*extract[:2])
     pipeline = make_pipeline(slug="slow")
     (first,) = pipeline.upload(extract[0])
-    batch = pipeline.receive(extract[1])
-    task = run_until(pipeline, batch, shards=1)
+    task = run_until(pipeline, pipeline.receive(extract[1]), shards=1)
     publishing.publish(open_study(fresh(pipeline.study)), batch=first)
     assert pipeline.visitors(2, 2) == 0
     pipeline.queue.append(task)

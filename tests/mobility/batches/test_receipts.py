@@ -94,8 +94,7 @@ def test_a_receipt_says_nothing_of_few_people_or_of_what_the_vault_holds(pipelin
 
 
 def test_a_receipt_withholds_counts_of_a_file_that_the_small_cell_rule_may_hide(make_pipeline, few):
-    pipeline = make_pipeline(min_publication=1, small_cell=10_000)
-    pipeline.upload(few[0])
+    make_pipeline(min_publication=1, small_cell=10_000).upload(few[0])
     (entry,) = told(LedgerKind.BATCH_ENDED)
     assert (entry.facts["counts_withheld"], any("rows" in name for name in entry.facts)) == (True, False)
 

@@ -45,8 +45,7 @@ def test_a_part_is_a_random_part_of_the_whole(population) -> None:
     assert part.n_subscribers == 20_000
     for day in range(1, 8):
         share = population.is_present(day).mean()
-        std_error = np.sqrt(share * (1 - share) / 20_000)
-        assert abs(part.is_present(day).mean() - share) < 5 * std_error
+        assert abs(part.is_present(day).mean() - share) < 5 * np.sqrt(share * (1 - share) / 20_000)
         assert np.array_equal(part.durations[:, day - 1] != ABSENT, part.is_present(day))
 
 

@@ -313,8 +313,7 @@ def test_certificate_counts_those_who_opted_out_after_their_only_day_was_undone(
     pipeline.upload(few[0])
     VaultStudy.objects.update(definition={**pipeline.study.definition, "min_publication": 1000})
     published = pipeline.void_day(1).waiting_subscribers
-    people = list_of(opted_out(few[0], n=8), tmp_path)
-    pipeline.upload(people, profile=OPT_OUT)
+    pipeline.upload(list_of(opted_out(few[0], n=8), tmp_path), profile=OPT_OUT)
     certificate = close(pipeline)
     assert certificate["dropped"]["waiting_subscribers"] == pipeline.visitors(1, 1) == published
     assert 2 < certificate["opted_out_in_totals"] <= 8

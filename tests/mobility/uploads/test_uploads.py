@@ -371,5 +371,4 @@ def test_the_bytes_of_a_frame_are_not_those_of_the_next(study, monkeypatch):
 
     monkeypatch.setattr(staging, "write_frame", slow)
     data = bytes(range(256)) * 8
-    batch = receive(io.BytesIO(data), study, bytes_total=len(data))
-    assert UploadReader(batch).readall() == data
+    assert UploadReader(receive(io.BytesIO(data), study, bytes_total=len(data))).readall() == data

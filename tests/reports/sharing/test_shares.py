@@ -245,8 +245,7 @@ class TestLog:
         limits = settings.ACCOUNT_RATE_LIMITS
         assert (limits["shared_address"], limits["shared_link"]) == ("60/m/ip", "300/m/key")
         settings.ACCOUNT_RATE_LIMITS = limits | {"shared_address": "3/m/ip", "shared_link": "4/m/key"}
-        answers = [Client().get(one, **here).status_code for _ in range(4)]
-        assert answers == [200, 200, 200, 429]
+        assert [Client().get(one, **here).status_code for _ in range(4)] == [200, 200, 200, 429]
         assert Client().get(other, REMOTE_ADDR="2001:db8:1:2:ffff::1").status_code == 429  # the same network
         assert Client().get("/shared/nothing/", **here).status_code == 429  # looking for links, too
         assert Client().get(one, REMOTE_ADDR="2001:db8:1:3::9").status_code == 200

@@ -261,8 +261,7 @@ def shared_pages(*, groups: int) -> bytes:
     for _ in range(groups - 1):
         many.append_row_groups(one)
     many.write_metadata_file(metadata)
-    footer = metadata.getvalue()[4:]
-    return data[: -8 - int.from_bytes(data[-8:-4], "little")] + footer
+    return data[: -8 - int.from_bytes(data[-8:-4], "little")] + metadata.getvalue()[4:]
 
 
 TOO_MUCH = [

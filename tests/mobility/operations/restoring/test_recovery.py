@@ -141,8 +141,7 @@ def test_no_day_crosses_twice_with_the_same_presence_noise(noisy, few, tmp_path)
     noisy.close_days(through=1)
     folder = back_up(tmp_path)
     noisy.close_days(through=2)
-    told = put_back(folder)
-    assert "--no-day-closed-since" in told["studies_stopped"]["noisy"]
+    assert "--no-day-closed-since" in put_back(folder)["studies_stopped"]["noisy"]
     before = noisy.tallies()
     catch_up()
     recover(by="test", closed=set())  # everything fits, and yet
@@ -150,8 +149,7 @@ def test_no_day_crosses_twice_with_the_same_presence_noise(noisy, few, tmp_path)
     with pytest.raises(StudyStoppedError, match="--no-day-closed-since"):
         noisy.close_days(through=2)
     assert (noisy.tallies(), why_stopped()) == (before, {"why": "presence"})
-    certificate = close_study(study, by="test", leave=Leave(came_back=True))
-    assert certificate["erased_at"] is not None
+    assert close_study(study, by="test", leave=Leave(came_back=True))["erased_at"] is not None
     assert noisy.tallies() == before
 
 
@@ -198,8 +196,7 @@ def test_presence_noise_goes_on_if_no_day_was_closed_since(noisy, definition, fe
 
 
 def test_what_opens_it_from_outside_is_ended_if_asked_for(pipeline, tmp_path, person):
-    anna = person("anna", Role.ANALYST)
-    create_token(by=anna, name="night", days=9, study=None)
+    create_token(by=person("anna", Role.ANALYST), name="night", days=9, study=None)
     folder = back_up(tmp_path)
     ApiToken.objects.all().delete()
     for revokes, names in ((False, ["anna: night"]), (True, [])):
