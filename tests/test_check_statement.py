@@ -24,9 +24,8 @@ from ldp.geo import location, planar_laplace
 from ldp.geo.grid import Grid
 from ldp.privacy.plans import Mechanism
 from ldp.protocols.channels import Unit
+from reports.models import Plan, Study
 from reports.privacy.statement.document import privacy_statement
-from reports.studies.models import Study
-from reports.studies.plan_models import Plan
 from reports.studies.studyfile.definition import LocationDefinition, PlanDefinition
 from scripts import check_statement
 from scripts.check_statement import Bounds, check, exp_bounds, log_bounds, rounded_up

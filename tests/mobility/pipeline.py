@@ -17,11 +17,9 @@ from mobility.batches import requests as intake
 from mobility.batches import running
 from mobility.batches.publication.handover import deliver_what_waits
 from mobility.batches.publication.undoing import UndoWaitsError
+from mobility.models import Batch, DayUndo, VaultStudy
 from mobility.operations.sweeping import sweep
 from mobility.uploads import actions as uploads
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import VaultStudy
-from mobility.vault.models.undo import DayUndo
 from reports.studies.tally_models import Publication, Tally, VisitorTally
 
 STUDY_FILE = Path(__file__).parents[2] / "mobility" / "demo" / "study.toml"

@@ -11,8 +11,7 @@ import ldp
 from ldp.codes import NO_ANSWER
 from ldp.geo.grid import Grid
 from ldp.keyed.noise.locations import LocationSanitiser
-from reports.studies.models import Study
-from reports.studies.plan_models import Plan
+from reports.models import Plan, Study
 from reports.studies.studyfile.definition import AreaDefinition, Cell, LocationDefinition
 from tests.reports import report_factory as factory
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 import ldp
 from ldp.keyed.noise.presence import noise_delta
 from ldp.privacy.presence import first_days
-from reports.studies.models import Study
-from reports.studies.plan_models import Plan
+from reports.models import Plan, Study
 from reports.studies.studyfile import StudyDefinition
 from reports.studies.studyfile.definition import (
     ExtractProfile,

@@ -6,9 +6,8 @@ from django.db import connections
 from mobility import celery, startup
 from mobility.operations.doctor import databases
 from mobility.operations.findings import Level
-from reports.studies.models import Study
+from reports.models import Sender, SentStudy, Study
 from reports.studies.studyfile import parse_study
-from reports.transfer.models import Sender, SentStudy
 from reports.transfer.studies import create_study_rows
 from tests.mobility.pages.small_study import STUDY
 

@@ -5,8 +5,7 @@ import pytest
 from mobility.batches import finalisation as endings
 from mobility.batches import reading, running
 from mobility.batches.publication import publishing
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import DayState, VaultDay, VaultStudy
+from mobility.models import Batch, DayState, VaultDay, VaultStudy
 from mobility.vault.studies import open_study
 from tests.mobility.batches.test_totals import present_on
 from tests.mobility.pipeline import Pipeline, fresh, only

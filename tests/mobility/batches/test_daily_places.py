@@ -19,14 +19,12 @@ from ldp.kernels.streams import derive_subkey
 from ldp.keyed.noise.locations import LocationSanitiser
 from mobility.extracts.profiles import OPT_OUT
 from mobility.extracts.rows.events import NO_VALUE
+from mobility.models import Batch, DayState, PresenceShard
 from mobility.plans.closing import Leave, StudyNotClosedError, close_study, unpublished_days
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import DayState, PresenceShard
 from mobility.vault.studies import open_study
-from reports.studies.plan_models import Plan
+from reports.models import Plan, Tally
 from reports.studies.studyfile import StudyDefinition
 from reports.studies.studyfile.definition import LocationDefinition
-from reports.studies.tally_models import Tally
 from tests.mobility.extracts.rows.night_study import night_study
 from tests.mobility.extracts.rows.small_extract import asked_of, pseudonym_of
 from tests.mobility.pipeline import MASTER_KEY, Pipeline, halves_of

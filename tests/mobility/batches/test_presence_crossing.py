@@ -14,13 +14,10 @@ from ldp.keyed.noise.presence import noise_delta
 from mobility.batches import outcomes
 from mobility.batches import requests as intake
 from mobility.batches.publication import merging, publishing
+from mobility.models import Batch, OutboxDelta, PresenceShard, VaultDay, VaultPublication, VaultStudy
 from mobility.plans.closing import Leave, StudyNotClosedError, close_study
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.outbox import OutboxDelta, VaultPublication
-from mobility.vault.models.subscribers import PresenceShard, VaultDay, VaultStudy
 from mobility.vault.studies import open_study
-from reports.studies.models import Study
-from reports.studies.plan_models import Plan
+from reports.models import Plan, Study
 from reports.transfer.publications import PublicationError, apply_publication
 from tests.mobility.batches.killing import dies, spread, statements_of
 from tests.mobility.pipeline import SCHEMA, Pipeline, raising, resume, some_people

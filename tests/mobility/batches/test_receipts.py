@@ -10,18 +10,16 @@ from mobility.batches import staging
 from mobility.batches.publication import receipts
 from mobility.demo import removal as demo_removal
 from mobility.extracts.profiles import OPT_OUT
+from mobility.models import Batch, FeedToken
 from mobility.operations.sweeping import sweep
 from mobility.plans.closing import Leave, close_study
 from mobility.plans.studies import create_study
 from mobility.uploads.feeds import actions as feeds
 from mobility.vault.keystore import keystore
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.profiles import FeedToken
 from reports.ledger.chain import canonical_hash
 from reports.ledger.check import check_tables
 from reports.ledger.key import LedgerKeyError
-from reports.ledger.models import LedgerEntry, LedgerKind
-from reports.studies.models import Study
+from reports.models import LedgerEntry, LedgerKind, Study
 from tests.mobility.pipeline import SMALL, raising
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)

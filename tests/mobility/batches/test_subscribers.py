@@ -14,8 +14,7 @@ from django.core.management import CommandError
 from mobility.batches import outcomes
 from mobility.extracts.profiles import DEFAULT, OPT_OUT, SUBSCRIBERS
 from mobility.management import batch_command
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import AnswerShard, DayState, OptOutShard, PresenceShard
+from mobility.models import AnswerShard, Batch, DayState, OptOutShard, PresenceShard
 from mobility.vault.studies import OpenStudy, open_study
 from tests.mobility.pipeline import Pipeline
 

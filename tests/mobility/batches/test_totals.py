@@ -12,8 +12,7 @@ from mobility.base.errors import DayStateError, TooManyBadRowsError
 from mobility.batches import outcomes, reading
 from mobility.extracts.profiles.definition import default_profile
 from mobility.extracts.rows.counts import RowCounts
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import DayState, VaultDay
+from mobility.models import Batch, DayState, VaultDay
 from reports.studies.plan_models import Plan
 from tests.mobility.pipeline import STUDY_FILE, Pipeline, halves_of, only
 from tests.reference import read_extract, read_study

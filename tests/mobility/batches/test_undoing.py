@@ -13,12 +13,9 @@ from mobility.batches import requests as intake
 from mobility.batches.publication import undoing
 from mobility.batches.publication.undoing import UndoDecisionError, UndoWaitsError
 from mobility.management import batch_command
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import VaultDay, VaultStudy
-from mobility.vault.models.undo import DayUndo
+from mobility.models import Batch, DayUndo, VaultDay, VaultStudy
 from reports.ledger.actions import record
-from reports.ledger.models import LedgerEntry, LedgerKind
-from reports.studies.plan_models import Plan
+from reports.models import LedgerEntry, LedgerKind, Plan
 from tests.mobility.pipeline import SMALL
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)

@@ -4,10 +4,9 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from mobility.models import Batch, VaultStudy
 from mobility.operations.findings import Finding, Level
 from mobility.vault.keystore import keystore
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import VaultStudy
 
 
 def make_study(slug="fair", *, first_day=None, **definition):

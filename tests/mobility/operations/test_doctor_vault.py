@@ -13,14 +13,12 @@ from mobility.batches import staging
 from mobility.batches.publication import presence_noise as presence_crossing
 from mobility.batches.publication.publishing import send_missing
 from mobility.batches.storages import Pieces, staging_storage
+from mobility.models import PresenceShard, VaultPublication, VaultStudy
 from mobility.operations.doctor import sealed, storage, tallies
 from mobility.operations.findings import Level
 from mobility.vault.keystore import Keystore, keystore
 from mobility.vault.models.batch import KEY_PREFIX, Applied, Batch
-from mobility.vault.models.outbox import VaultPublication
-from mobility.vault.models.subscribers import PresenceShard, VaultStudy
-from reports.studies.models import Study
-from reports.studies.tally_models import Publication, Tally, VisitorTally
+from reports.models import Publication, Study, Tally, VisitorTally
 from tests.mobility.pipeline import lose_totals, only, some_people
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])

@@ -9,17 +9,15 @@ from django.test import override_settings
 from django.utils import timezone
 
 from mobility import tasks
+from mobility.models import Applied, Batch, Chunk, PlanDraft, ShardRun, VaultDay, VaultStudy
 from mobility.operations.findings import Level
 from mobility.operations.forgetting import forget
 from mobility.operations.models import Alert, JobRun
 from mobility.operations.probes import keys
 from mobility.plans import closing
-from mobility.plans.models import PlanDraft
 from mobility.plans.studies import create_study
 from mobility.signin.models import CacheEntry
 from mobility.vault.keystore import keystore
-from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun
-from mobility.vault.models.subscribers import VaultDay, VaultStudy
 from mobility.workers.models import WorkerSign
 from reports.ledger.models import LedgerEntry
 from reports.studies.studyfile import parse_study

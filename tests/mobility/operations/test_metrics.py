@@ -14,6 +14,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from mobility.models import Batch, VaultStudy
 from mobility.operations.alerts.sending import runbook_of
 from mobility.operations.findings import CODES, Level
 from mobility.operations.metrics import (
@@ -23,8 +24,6 @@ from mobility.operations.metrics import (
     tasks as metrics_tasks,
 )
 from mobility.operations.requests import RequestIdMiddleware
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import VaultStudy
 from mobility.workers import queues
 from mobility.workers.app import TASKS, app
 from reports.ledger.actions import record

@@ -7,15 +7,12 @@ import pytest
 from django.utils import timezone
 
 from mobility.batches.states import goes_on, show_waiting
+from mobility.models import Batch, FeedToken, VaultDay, VaultPublication
 from mobility.operations.findings import Level
 from mobility.operations.models import Backup
 from mobility.operations.probes import batches, crossing, feeds, host, keys
 from mobility.operations.texts import words
 from mobility.vault.keystore import keystore
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.outbox import VaultPublication
-from mobility.vault.models.profiles import FeedToken
-from mobility.vault.models.subscribers import VaultDay
 from tests.mobility.operations.probe_world import make_batch, make_study, only, trouble
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]

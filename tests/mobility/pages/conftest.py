@@ -16,18 +16,11 @@ from django.utils import timezone
 from mobility.base.runtime import private_folder
 from mobility.batches import dispatching, running
 from mobility.extracts.profiles.typed import TypedProfile
+from mobility.models import Batch, DayUndo, FeedToken, VaultStudy
 from mobility.plans.drafts import draft_of_study
 from mobility.plans.studies import create_study
 from mobility.uploads.profiles import create_profile
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.profiles import FeedToken
-from mobility.vault.models.subscribers import VaultStudy
-from mobility.vault.models.undo import DayUndo
-from reports.accounts.access_models import SavedView
-from reports.estimates.models import DayNote
-from reports.privacy.models import BudgetCap, BudgetPopulation
-from reports.studies.grant_models import StudyGrant
-from reports.studies.models import Study
+from reports.models import BudgetCap, BudgetPopulation, DayNote, SavedView, Study, StudyGrant
 from reports.studies.policies import Role
 from reports.studies.studyfile import parse_study
 from tests.conftest import folder_settings

@@ -12,14 +12,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import override_settings
 
+from mobility.models import Batch, PlanDraft, VaultDay, VaultStudy
 from mobility.plans import closing
 from mobility.plans.drafts import approve_draft, draft_new_study, submit_draft
-from mobility.plans.models import PlanDraft
 from mobility.vault.keystore import keystore
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import VaultDay, VaultStudy
-from reports.studies.models import Study
-from reports.studies.plan_models import Plan
+from reports.models import Plan, Study
 from reports.studies.studyfile import parse_study
 from tests.mobility.pages import pages
 from tests.mobility.pages.pages import check_markup, html_of, lacks, page, said, says, text_of

@@ -18,18 +18,15 @@ from mobility import models
 from mobility.base.errors import NoRoomError, StagingUnavailableError
 from mobility.batches import staging
 from mobility.batches.staging import UploadReader
+from mobility.models import Batch, FeedToken, VaultStudy
 from mobility.operations.sweeping import sweep
 from mobility.uploads import actions as uploads
 from mobility.uploads.feeds import actions as feeds
 from mobility.vault.keystore import keystore
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.profiles import FeedToken
-from mobility.vault.models.subscribers import VaultStudy
 from reports.accounts.actions import COMMAND_LINE, set_roles
 from reports.accounts.grants import give_grant, withdraw_grant
-from reports.ledger.models import LedgerEntry, LedgerKind
+from reports.models import LedgerEntry, LedgerKind, Study
 from reports.studies.grant_models import StudyGrant, today
-from reports.studies.models import Study
 from reports.studies.policies import Role
 from tests.mobility.pages.pages import IN_BOTH, html_of, page, says, text_of
 from tests.mobility.pages.small_study import GOOD, extract, rows

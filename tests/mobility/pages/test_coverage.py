@@ -12,11 +12,9 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from mobility.batches.quality.coverage import coverage_of
+from mobility.models import Batch, ExtractProfile, VaultDay, VaultStudy
 from mobility.plans.studies import create_study
 from mobility.uploads import actions as uploads
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.profiles import ExtractProfile
-from mobility.vault.models.subscribers import VaultDay, VaultStudy
 from reports.studies.studyfile import parse_study
 from tests.mobility.batches.quality.deliveries_by_hand import day_hours
 from tests.mobility.pages.pages import AS_OPERATOR, html_of, page, says, text_of

@@ -9,15 +9,13 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from mobility.models import PlanDraft, VaultDay, VaultStudy
 from mobility.plans.drafts import approve_draft, submit_draft
-from mobility.plans.models import PlanDraft
 from mobility.plans.pages import urls as administrator_urls
 from mobility.plans.pages.draft_typed import Typed
-from mobility.vault.models.subscribers import VaultDay, VaultStudy
 from reports.accounts.actions import replace_password
+from reports.models import Plan, Study
 from reports.privacy.budget.actions import propose_cap
-from reports.studies.models import Study
-from reports.studies.plan_models import Plan
 from reports.studies.policies import Role
 from reports.studies.studyfile import StudyDefinition
 from reports.studies.studyfile.sections import RESERVED_STUDIES

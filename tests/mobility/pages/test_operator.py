@@ -19,13 +19,9 @@ from mobility.batches import texts as wording
 from mobility.batches.publication import handover
 from mobility.batches.publication.analyst_server import HandoverRefusedError, HandoverWaitsError
 from mobility.extracts.rows.counts import IGNORED, REJECTED
+from mobility.models import Batch, DayUndo, Handover, VaultDay, VaultPublication, VaultStudy
 from mobility.plans.studies import create_study
 from mobility.vault.keystore import keystore
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.handover import Handover
-from mobility.vault.models.outbox import VaultPublication
-from mobility.vault.models.subscribers import VaultDay, VaultStudy
-from mobility.vault.models.undo import DayUndo
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind
 from reports.studies.policies import Role

@@ -7,9 +7,8 @@ import pytest
 from django.template.backends.django import Template
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from mobility.models import Batch, VaultStudy
 from mobility.uploads.feeds import actions as feeds
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import VaultStudy
 from reports.accounts.actions import COMMAND_LINE
 from reports.api.door import _resolver as resolver_of_the_api
 from reports.estimates.queries import Window

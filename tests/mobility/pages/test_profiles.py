@@ -8,8 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from mobility.extracts.profiles.typed import TypedProfile
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.profiles import ExtractProfile
+from mobility.models import Batch, ExtractProfile
 from tests.mobility.pages.pages import AS_OPERATOR, html_of, lacks, page, says, text_of
 
 pytestmark = [*AS_OPERATOR, pytest.mark.usefixtures("study")]

@@ -18,11 +18,10 @@ from mobility.base import errors
 from mobility.base.errors import NoRoomError, StagingUnavailableError, UploadBrokenError
 from mobility.batches import staging
 from mobility.batches.staging import UploadReader
+from mobility.models import Batch, VaultStudy
 from mobility.uploads import actions as uploads
 from mobility.uploads import incoming
 from mobility.vault.keystore import keystore
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import VaultStudy
 from reports.base.problems import CONTENT_TYPE
 from reports.studies.policies import Role
 from tests.mobility.pages.pages import AS_OPERATOR, html_of, page

@@ -16,8 +16,7 @@ from django.db import IntegrityError, connection
 from shapely import LineString, Polygon, box
 
 from ldp.geo.grid import Grid
-from mobility.plans.models import PlanDraft
-from mobility.vault.models.subscribers import VaultStudy
+from mobility.models import PlanDraft, VaultStudy
 from reports.studies.areas import create_area
 from reports.studies.geography.grid import grid_codes_of_cells, land_mask, zone_of_grid_cells
 from reports.studies.models import Area, Study

@@ -13,17 +13,15 @@ from django.db import connections
 
 from mobility.base.errors import DayStateError
 from mobility.demo.removal import remove_demo
+from mobility.models import Batch, VaultStudy
 from mobility.plans import studies
 from mobility.plans.drafts import approve_draft, draft_new_study, submit_draft
 from mobility.plans.publishing import publish_draft
 from mobility.plans.studies import create_study
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import VaultStudy
+from reports.models import Plan, Study
 from reports.privacy.budget.actions import BudgetExceededError, decide_cap, propose_cap
 from reports.privacy.budget.spending import outlook
 from reports.privacy.composition import Losses, counted, studies_of
-from reports.studies.models import Study
-from reports.studies.plan_models import Plan
 from reports.transfer.studies import StudyExistsError, create_study_rows
 from tests.mobility.pipeline import SMALL, STUDY_FILE, fresh
 

@@ -23,6 +23,7 @@ from mobility.demo import removal as demo_removal
 from mobility.demo.accounts import ensure_demo_accounts
 from mobility.demo.removal import NoDemoError, remove_demo
 from mobility.extracts.profiles import OPT_OUT
+from mobility.models import Batch, DayState, FeedToken, PresenceShard, VaultPublication, VaultStudy
 from mobility.plans import closing
 from mobility.plans.closing import Leave, StudyNotClosedError, close_study
 from mobility.plans.studies import StudyVaultError, create_study
@@ -31,16 +32,9 @@ from mobility.uploads import admission
 from mobility.uploads.feeds import actions as feeds
 from mobility.vault import compaction
 from mobility.vault.keystore import Keystore, keystore
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.outbox import VaultPublication
-from mobility.vault.models.profiles import FeedToken
-from mobility.vault.models.subscribers import DayState, PresenceShard, VaultStudy
 from mobility.vault.studies import open_study
-from reports.accounts.access_models import SavedView
+from reports.models import PlanIndicator, SavedView, Study, Tally
 from reports.sharing.actions import save_view
-from reports.studies.models import Study
-from reports.studies.plan_models import PlanIndicator
-from reports.studies.tally_models import Tally
 from tests.mobility.batches.killing import Killed, dies, spread, statements_of
 from tests.mobility.batches.test_publishing import with_more
 from tests.mobility.batches.test_subscribers import list_of, opted_out

@@ -7,11 +7,10 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from mobility.models import PlanDraft, VaultStudy
 from mobility.plans import drafts
-from mobility.plans.models import PlanDraft
 from mobility.plans.publishing import NotReviewedError, publish_draft
 from mobility.plans.studies import create_study
-from mobility.vault.models.subscribers import VaultStudy
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerEntry, LedgerKind
 from reports.studies.studyfile import StudyDefinition

@@ -12,23 +12,17 @@ from django.db.utils import IntegrityError
 from django.utils import timezone
 
 from ldp import Delta, PlanSpec
+from mobility.models import Batch, ExtractProfile, PlanDraft, VaultDay, VaultStudy
 from mobility.operations import sweeping
 from mobility.plans import drafts, studies
 from mobility.plans import publishing as plan_publishing
-from mobility.plans.models import PlanDraft
 from mobility.plans.publishing import NotReviewedError, StudyHasDataError, obstacle, publish_draft
 from mobility.plans.studies import create_study
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.profiles import ExtractProfile
-from mobility.vault.models.subscribers import VaultDay, VaultStudy
 from reports.estimates.queries import study_reports
-from reports.ledger.models import LedgerEntry
+from reports.models import Indicator, LedgerEntry, Plan, PlanIndicator, Publication, Study, Tally
 from reports.privacy.statement.document import privacy_statement
-from reports.studies.models import Indicator, Study
-from reports.studies.plan_models import Plan, PlanIndicator
 from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition
-from reports.studies.tally_models import Publication, Tally
 from reports.transfer.plans import PlanInUseError
 from reports.transfer.publications import PublicationError, apply_publication
 from reports.transfer.studies import StudyExistsError

@@ -11,15 +11,12 @@ from django.db import DatabaseError, connection
 
 from ldp import PlanSpec
 from mobility.base.errors import KeyMissingError
+from mobility.models import Batch, VaultStudy
 from mobility.plans import studies
 from mobility.plans.studies import StudyVaultError, create_study, shard_count
 from mobility.vault.keystore import Keystore, keystore
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import VaultStudy
-from reports.studies.models import Area, Indicator, Study
-from reports.studies.plan_models import Plan, PlanIndicator
+from reports.models import Area, Indicator, Plan, PlanIndicator, Study, Tally, VisitorTally
 from reports.studies.studyfile import StudyDefinition
-from reports.studies.tally_models import Tally, VisitorTally
 from reports.transfer.studies import StudyExistsError, delete_study_rows, plan_hash
 from tests.mobility.pipeline import STUDY_FILE, raising
 

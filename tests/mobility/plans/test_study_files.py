@@ -10,14 +10,11 @@ import jsonschema
 import pytest
 from django.core.management import CommandError, call_command
 
+from mobility.models import PlanDraft, VaultStudy
 from mobility.plans.drafts import definition_hash, draft_new_study
-from mobility.plans.models import PlanDraft
 from mobility.plans.studies import create_study
 from mobility.plans.study_files import StudyImportError, export_draft, export_study, import_study
-from mobility.vault.models.subscribers import VaultStudy
-from reports.ledger.models import LedgerEntry
-from reports.studies.models import Study
-from reports.studies.plan_models import Plan
+from reports.models import LedgerEntry, Plan, Study
 from reports.studies.studyfile import StudyDefinition
 from reports.transfer.studies import StudyExistsError
 

@@ -14,10 +14,8 @@ from mobility.batches import outcomes
 from mobility.extracts.profiles.errors import ProfileExistsError, ProfileUsedError
 from mobility.extracts.profiles.parse import parse_profile, read_profile
 from mobility.extracts.profiles.typed import TypedProfile
+from mobility.models import Batch, ExtractProfile, VaultStudy
 from mobility.uploads.profiles import create_profile, delete_profile
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.profiles import ExtractProfile
-from mobility.vault.models.subscribers import VaultStudy
 from reports.studies.studyfile import StudyDefinition
 from tests.mobility.extracts.profiles import made_profiles
 from tests.mobility.extracts.profiles.made_profiles import PROFILE, edited

@@ -15,13 +15,12 @@ from mobility.batches import staging
 from mobility.batches.staging import UploadReader
 from mobility.batches.storages import staging_storage
 from mobility.extracts.profiles.errors import ProfileMissingError
+from mobility.models import Batch, VaultStudy
 from mobility.operations import sweeping
 from mobility.uploads import actions as uploads
 from mobility.uploads import admission
 from mobility.uploads import leases as holding
 from mobility.vault.keystore import keystore
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.studies import open_study
 from tests.mobility.pipeline import fresh, looks_abandoned, raising
 

@@ -23,10 +23,8 @@ from django.utils import timezone
 
 from reports.accounts.actions import AccessChangeError
 from reports.accounts.grants import give_grant, withdraw_grant
-from reports.ledger.models import LedgerEntry
-from reports.maps.models import DensityMap
+from reports.models import DensityMap, LedgerEntry, Study
 from reports.studies.grant_models import StudyGrant, today
-from reports.studies.models import Study
 from reports.studies.policies import READERS, Role, fetch_rights, is_open_to, roles_of, studies_for, study_for
 from reports.transfer.studies import delete_study_rows
 from tests.mobility.pages.access_rules import RULES

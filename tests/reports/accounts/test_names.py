@@ -9,10 +9,8 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
 from reports.accounts.actions import AccessChangeError, create_account
-from reports.accounts.models import AccountName
 from reports.accounts.names import folded
-from reports.studies.grant_models import StudyGrant
-from reports.studies.models import Study
+from reports.models import AccountName, Study, StudyGrant
 from reports.studies.policies import Role
 from tests.reports import report_factory as factory
 

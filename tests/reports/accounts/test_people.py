@@ -14,14 +14,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from reports.accounts import actions as people
-from reports.accounts.access_models import ApiToken
 from reports.accounts.actions import AccessChangeError
 from reports.accounts.matrix import access_matrix, accounts_with_rights
 from reports.estimates.queries import Window
-from reports.ledger.models import LedgerEntry
+from reports.models import ApiToken, LedgerEntry, Study
 from reports.sharing import actions as access
 from reports.studies.grant_models import last_moment, today
-from reports.studies.models import Study
 from reports.studies.policies import Role, roles_of, studies_for
 from tests.reports import report_factory as factory
 from tests.reports.signed_in import signed_in, words

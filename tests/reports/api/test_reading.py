@@ -13,17 +13,14 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone, translation
 
-from reports.accounts.access_models import ApiToken
 from reports.api import site
 from reports.estimates import queries as selectors
-from reports.estimates.models import DayNote
 from reports.estimates.notes import note_day
 from reports.estimates.queries import Window
 from reports.exports.places.selection import select_places, square_columns, zones_to_json
 from reports.exports.records import report_record, to_csv
 from reports.maps import actions as densities
-from reports.maps.models import DensityMap
-from reports.studies.models import Study
+from reports.models import ApiToken, DayNote, DensityMap, Study
 from reports.studies.policies import Role
 from tests.reports import map_factory
 from tests.reports import report_factory as factory

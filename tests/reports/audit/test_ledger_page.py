@@ -19,10 +19,9 @@ from reports.ledger import actions as ledger
 from reports.ledger.actions import record
 from reports.ledger.check import check_lines, read_head
 from reports.ledger.key import read_public_pem
-from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind
+from reports.models import BudgetCap, CapDecision, LedgerEntry, LedgerHead, LedgerKind
 from reports.privacy.budget.actions import propose_cap
 from reports.privacy.budget.spending import caps_in_force
-from reports.privacy.models import BudgetCap, CapDecision
 from reports.transfer.studies import mark_closed
 from tests.emptying import without_triggers
 from tests.reports import report_factory as factory

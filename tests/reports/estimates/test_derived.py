@@ -13,13 +13,12 @@ from reports.base.status import Status
 from reports.estimates import queries as selectors
 from reports.estimates.coverage import Coverage, coverage_of
 from reports.estimates.derived import KeyFigures, key_figures
-from reports.estimates.models import DayNote
 from reports.estimates.notes import note_day
 from reports.estimates.queries import Window, visitor_unions
 from reports.estimates.small_cells import ShownVisitors
+from reports.models import DayNote, Indicator, Study
 from reports.movement.figures import Movement, Show, Unit
 from reports.movement.queries import available_shows, movement
-from reports.studies.models import Indicator, Study
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db

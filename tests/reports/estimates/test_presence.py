@@ -25,9 +25,8 @@ from reports.exports.facts import facts_of
 from reports.exports.formats.choosing import FORMATS
 from reports.exports.records import report_record, to_csv
 from reports.exports.selection import Scope, select_window
+from reports.models import Plan, Study
 from reports.movement.queries import NoisyTotalsError, movement
-from reports.studies.models import Study
-from reports.studies.plan_models import Plan
 from tests.reports import report_factory as factory
 from tests.reports.report_factory import People
 

@@ -24,11 +24,9 @@ from reports.estimates import texts as estimates_texts
 from reports.estimates.queries import UnionNotAvailableError, Window, WindowError, WindowReport
 from reports.exports.formats.choosing import render_file
 from reports.exports.selection import select_days, select_window
+from reports.models import Indicator, Plan, Study, Tally
 from reports.studies import queries as studies_queries
 from reports.studies import texts as studies_texts
-from reports.studies.models import Indicator, Study
-from reports.studies.plan_models import Plan
-from reports.studies.tally_models import Tally
 from tests.reports import report_factory as factory
 from tests.reports.page_texts import page, printed, text_of
 

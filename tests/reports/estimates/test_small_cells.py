@@ -20,11 +20,9 @@ from reports.exports.errors import ExportError
 from reports.exports.findings import Findings
 from reports.exports.movements import movement_findings
 from reports.exports.records import to_json
-from reports.ledger.models import LedgerEntry
+from reports.models import Indicator, LedgerEntry, Study, Tally, VisitorTally
 from reports.movement.figures import OF_A_DAY, Show
 from reports.movement.queries import movement
-from reports.studies.models import Indicator, Study
-from reports.studies.tally_models import Tally, VisitorTally
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db

@@ -17,11 +17,10 @@ from reports.base.status import WIDEST_INTERVAL, Status, estimates_status, windo
 from reports.estimates import charts
 from reports.estimates import queries as selectors
 from reports.estimates import texts as estimates_texts
-from reports.estimates.models import DayNote
 from reports.estimates.notes import DayNoteError, note_day, remove_note
 from reports.estimates.queries import Window, WindowReport
+from reports.models import DayNote, Study
 from reports.studies import texts as studies_texts
-from reports.studies.models import Study
 from reports.templatetags.wording import consistent_cell, share_cell
 from tests.reports import report_factory as factory
 from tests.reports.page_texts import page, printed

@@ -7,8 +7,7 @@ import pytest
 from reports import tasks
 from reports.estimates.queries import Window
 from reports.maps import actions as densities
-from reports.maps.models import DensityMap
-from reports.studies.models import Study
+from reports.models import DensityMap, Study
 from tests.reports import map_factory
 
 WHOLE = Window(1, 4)

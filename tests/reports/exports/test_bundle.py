@@ -13,15 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reports.estimates.models import DayNote
 from reports.estimates.queries import visitor_unions
 from reports.exports import bundle
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
 from reports.exports.records import to_json
 from reports.exports.selection import select_study
-from reports.studies.models import Study
-from reports.studies.tally_models import Tally
+from reports.models import DayNote, Study, Tally
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db

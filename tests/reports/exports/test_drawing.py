@@ -24,7 +24,6 @@ from reports.base import formats as wording
 from reports.base.status import Status
 from reports.base.version import software
 from reports.estimates import texts as estimates_texts
-from reports.estimates.models import DayNote
 from reports.estimates.options import DaysOptions, ReportOptions, ordered, shown_value
 from reports.estimates.queries import Window, indicator_reports
 from reports.exports.drawing import canvas, letters
@@ -37,7 +36,7 @@ from reports.exports.formats.choosing import render_file
 from reports.exports.pdf.results import Extent
 from reports.exports.selection import select_days, select_study, select_summary, select_window
 from reports.maps import zones as maps
-from reports.studies.models import Study
+from reports.models import DayNote, Study
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
 from tests.reports.map_factory import ZONES

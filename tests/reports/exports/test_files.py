@@ -19,11 +19,10 @@ from reports.exports import actions as files
 from reports.exports import file_views as views
 from reports.exports import recipes
 from reports.exports.formats.choosing import FORMATS
-from reports.exports.models import ExportFile
 from reports.exports.recipes import Recipe
 from reports.exports.selection import Scope
+from reports.models import ExportFile, Study
 from reports.privacy.composition import composition_facts
-from reports.studies.models import Study
 from reports.studies.policies import Role
 from tests.reports import report_factory as factory
 

@@ -10,11 +10,10 @@ from django.urls import reverse
 from reports.base import formats as wording
 from reports.compare import queries as compare
 from reports.compare import texts as wording_compare
-from reports.estimates.models import DayNote
 from reports.estimates.queries import Window
+from reports.models import DayNote, Study
 from reports.movement.figures import Show
 from reports.movement.queries import movement
-from reports.studies.models import Study
 from tests.reports import report_factory as factory
 from tests.reports.page_texts import Markup, data_of
 from tests.reports.signed_in import spaced, words

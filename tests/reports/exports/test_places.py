@@ -24,12 +24,10 @@ from reports.exports.drawing import maps as map_drawing
 from reports.exports.places.formats import PLACES_FORMATS, places_formats
 from reports.exports.places.selection import provenance, select_places, square_columns
 from reports.maps import density as maps_density
-from reports.maps.models import DensityMap
+from reports.models import DensityMap, LocationTally, Study
 from reports.studies.geography.hexagons import finest_resolution, hexagon_ring
 from reports.studies.geography.projection import LocalProjection
 from reports.studies.geography.stored import NO_ZONE
-from reports.studies.location_models import LocationTally
-from reports.studies.models import Study
 from reports.studies.studyfile import StudyDefinition
 from tests.reports.exports.conftest import WHOLE
 from tests.reports.map_factory import GRID, ZONES

@@ -14,7 +14,6 @@ import pytest
 from reports.base.version import software
 from reports.compare import queries as compare
 from reports.compare.queries import Kind
-from reports.estimates.models import DayNote
 from reports.estimates.queries import LEVEL, Window, indicator_reports
 from reports.exports.comparisons import comparison_findings
 from reports.exports.errors import ExportError
@@ -25,9 +24,9 @@ from reports.exports.formats.columns import NAMES
 from reports.exports.movements import movement_findings
 from reports.exports.records import ESTIMATE_NAMES, REPORT_NAMES, report_record, to_json
 from reports.exports.selection import select_days, select_study, select_window
+from reports.models import DayNote, Study
 from reports.movement.figures import Show
 from reports.movement.queries import movement
-from reports.studies.models import Study
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db

@@ -10,12 +10,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reports.accounts.access_models import ShareLink
 from reports.api import door
 from reports.estimates.queries import Window
 from reports.ledger.checks import check_now_and_then
 from reports.ledger.handouts import record_answer
-from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind
+from reports.models import LedgerEntry, LedgerHead, LedgerKind, ShareLink
 from reports.sharing import actions as access
 from reports.urls import urlpatterns
 from tests.reports import map_factory

@@ -23,19 +23,16 @@ from reports.base.status import Status
 from reports.estimates import locations
 from reports.estimates import queries as selectors
 from reports.estimates import texts as estimates_texts
-from reports.estimates.models import DayNote
 from reports.estimates.options import ReportOptions
 from reports.estimates.queries import Window, WindowReport, window_report
 from reports.maps import actions as densities
 from reports.maps import density as maps_density
 from reports.maps import texts as words
 from reports.maps import zones as maps
-from reports.maps.models import DensityMap
 from reports.maps.scale import MAX_CLASSES, NOT_ASKED, NOT_READ, fixed_scale
 from reports.maps.shapes import area_shapes, wound
+from reports.models import DayNote, DensityMap, LocationTally, Study
 from reports.sharing import actions as access
-from reports.studies.location_models import LocationTally
-from reports.studies.models import Study
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
 from tests.reports.map_factory import GRID, HOME, LOCATION, ZONES

@@ -12,14 +12,12 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_pla
 from reports import tasks
 from reports.base import formats as wording
 from reports.estimates import queries as selectors
-from reports.estimates.models import DayNote
 from reports.estimates.options import ReportOptions
 from reports.estimates.queries import Window, WindowReport
 from reports.exports import actions as files
 from reports.exports import file_views
-from reports.exports.models import ExportFile
 from reports.maps import zones as maps
-from reports.studies.models import Indicator, Study
+from reports.models import DayNote, ExportFile, Indicator, Study
 from tests.e2e.test_accessibility import SIZES, barriers, is_wider_than_the_screen
 from tests.reports import map_factory
 from tests.reports import report_factory as factory

@@ -16,13 +16,12 @@ from reports.base import formats as wording
 from reports.estimates import charts, options
 from reports.estimates import queries as selectors
 from reports.estimates import texts as estimates_texts
-from reports.estimates.models import DayNote
 from reports.estimates.notes import note_day
 from reports.estimates.options import CHOICES, ReportOptions, ordered, shown_value
 from reports.estimates.picker import build_picker
 from reports.estimates.queries import Window, WindowReport
+from reports.models import DayNote, Study
 from reports.pages import days
-from reports.studies.models import Study
 from reports.templatetags.wording import share_cell, total_cell
 from tests.reports import report_factory as factory
 from tests.reports.page_texts import Markup, data_of, get, page, text_of

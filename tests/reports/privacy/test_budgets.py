@@ -13,12 +13,9 @@ from django.utils import timezone
 
 from ldp.geo.grid import Grid
 from reports.ledger.actions import record
-from reports.ledger.models import LedgerEntry, LedgerKind
+from reports.models import BudgetCap, BudgetPopulation, CapDecision, LedgerEntry, LedgerKind, Plan, Study
 from reports.privacy.budget import actions, spending
 from reports.privacy.composition import Losses, composition_facts, counted, studies_of
-from reports.privacy.models import BudgetCap, BudgetPopulation, CapDecision
-from reports.studies.models import Study
-from reports.studies.plan_models import Plan
 from reports.studies.studyfile.definition import LocationDefinition
 from reports.transfer.studies import mark_closed
 from tests.reports import report_factory as factory

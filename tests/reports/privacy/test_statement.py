@@ -28,13 +28,11 @@ from reports.base import formats as wording
 from reports.dpia import dpia_pack
 from reports.dpia.markdown import to_markdown
 from reports.dpia.parts import Section
+from reports.models import Plan, Study, Tally
 from reports.privacy.retention import retention
 from reports.privacy.statement.document import certified, not_protected, protections
-from reports.studies.models import Study
-from reports.studies.plan_models import Plan
 from reports.studies.policies import Role
 from reports.studies.studyfile.definition import LocationDefinition
-from reports.studies.tally_models import Tally
 from reports.transfer.studies import mark_closed
 from scripts.check_statement import check
 from tests.reports import map_factory

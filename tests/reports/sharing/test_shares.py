@@ -11,11 +11,9 @@ from django.test import Client
 from django.utils import timezone
 
 from mobility.signin.models import CacheEntry
-from reports.accounts.access_models import ApiToken, SavedView, ShareLink, ShareView
 from reports.estimates.queries import Window
-from reports.ledger.models import LedgerEntry
+from reports.models import ApiToken, LedgerEntry, SavedView, ShareLink, ShareView, Study
 from reports.sharing import actions as access
-from reports.studies.models import Study
 from reports.studies.policies import Role
 from tests.reports import report_factory as factory
 from tests.reports.signed_in import signed_in, words

@@ -21,18 +21,14 @@ from ldp.estimation.tallies import Delta
 from reports import models
 from reports.ledger.actions import record
 from reports.ledger.chain import canonical_hash
-from reports.ledger.models import LedgerEntry, LedgerKind
+from reports.models import LedgerEntry, LedgerKind, Plan, Publication, Sender, SentStudy, Study, VisitorTally
 from reports.privacy.budget.actions import propose_cap
 from reports.privacy.composition import losses_of
-from reports.studies.models import Study
-from reports.studies.plan_models import Plan
 from reports.studies.policies import Role
 from reports.studies.studyfile import parse_study
-from reports.studies.tally_models import Publication, VisitorTally
 from reports.transfer import messages as handover
 from reports.transfer.actions import adopt_studies, register_sender
 from reports.transfer.messages import Envelope, digest_of, to_body
-from reports.transfer.models import Sender, SentStudy
 from reports.transfer.publications import apply_publication
 from reports.transfer.studies import ON_SERVER, Approval, create_study_rows, delete_study_rows, plan_hash
 from tests.reports.signed_in import signed_in

@@ -16,6 +16,7 @@ from django.db import connections
 from mobility.base.errors import StudyStoppedError
 from mobility.batches import running
 from mobility.batches.publication.publishing import catch_up
+from mobility.models import Applied, Batch, OptOutShard, PresenceShard, VaultStudy
 from mobility.operations.backup.dumps import load
 from mobility.operations.backup.folder import read_manifest
 from mobility.operations.backup.reconcile import reconcile
@@ -24,12 +25,9 @@ from mobility.operations.probes import consistency as fitting
 from mobility.plans.closing import Leave, StudyNotClosedError, close_study
 from mobility.plans.recovery import recover
 from mobility.vault.keystore import keystore
-from mobility.vault.models.batch import Applied, Batch
-from mobility.vault.models.subscribers import OptOutShard, PresenceShard, VaultStudy
 from mobility.vault.studies import open_study
-from reports.accounts.access_models import ApiToken
 from reports.ledger.check import check_tables
-from reports.ledger.models import LedgerEntry
+from reports.models import ApiToken, LedgerEntry
 from reports.sharing.actions import create_token
 from reports.studies.policies import Role
 from tests.mobility.operations.restoring.conftest import back_up, put_back

@@ -19,6 +19,7 @@ from mobility.batches import queries as selectors
 from mobility.batches.publication import handover
 from mobility.batches.publication.analyst_server import HandoverAheadError, sender_key
 from mobility.batches.publication.publishing import catch_up
+from mobility.models import Batch, PresenceShard, VaultPublication, VaultStudy
 from mobility.operations.backup.closings import Closings, closed_in, known_keys
 from mobility.operations.backup.escrow import make_escrow
 from mobility.operations.backup.escrow_restore import restore_keys
@@ -29,16 +30,11 @@ from mobility.operations.probes import crossing
 from mobility.plans.closing import Leave, close_study
 from mobility.plans.recovery import recover
 from mobility.vault.keystore import keystore
-from mobility.vault.models.batch import Batch
-from mobility.vault.models.outbox import VaultPublication
-from mobility.vault.models.subscribers import PresenceShard, VaultStudy
 from mobility.vault.studies import open_study
 from reports.ledger.actions import record
 from reports.ledger.check import check_tables
 from reports.ledger.key import read_public_pem
-from reports.ledger.models import LedgerKind
-from reports.studies.models import Study
-from reports.studies.tally_models import Publication
+from reports.models import LedgerKind, Publication, Study
 from tests.mobility.operations.restoring.conftest import back_up, put_back
 from tests.mobility.pipeline import SCHEMA
 
