@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldp import LdpError, adp_channel, noise_at_zero
-from ldp.estimation.choosing import epsilon_for_error, expected_error, smp_weights
+from ldp import LdpError, adp_channel, epsilon_for_error, expected_error, noise_at_zero, smp_weights
 from tests.ldp.exact import VECTORS, refuses
 
 SIZES = (3, 3, 8, 12, 37, 11)

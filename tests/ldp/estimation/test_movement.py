@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldp import NO_ANSWER, NoReportsError, grr_channel, tally_visitors
+from ldp import NO_ANSWER, IndicatorTallies, NoReportsError, Window, grr_channel, tally_visitors
 from ldp.errors import FewVisitorsError
 from ldp.estimation import movement
 from ldp.estimation.ratios import Limits, difference_low, quadratic_range, ratio_of, share_of
-from ldp.estimation.windows import IndicatorTallies, Window
 from tests.ldp.estimation.test_windows import SURE, inside, tallies_of
 from tests.ldp.exact import refuses
 

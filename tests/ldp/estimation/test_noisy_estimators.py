@@ -6,9 +6,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from ldp import grr_channel
-from ldp.errors import NoReportsError
-from ldp.estimation.estimators import pure_frequencies, pure_variance
+from ldp import NoReportsError, grr_channel, pure_frequencies, pure_variance
 from ldp.estimation.noisy_estimators import (
     NoisyTotal,
     UnionNoise,

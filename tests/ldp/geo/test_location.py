@@ -12,14 +12,12 @@ from llvmlite.binding import get_host_cpu_features
 from numba import njit
 from numpy.typing import NDArray
 
-from ldp import KeyedPrf, KeyedStream, PlanError
-from ldp.codes import NO_ANSWER
+from ldp import NO_ANSWER, KeyedPrf, KeyedStream, PlanError, choose_days
 from ldp.errors import InvalidBudgetError, InvalidGridError
 from ldp.geo import kernels
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
 from ldp.kernels.entropy import BUFFER_BLOCKS, CHOOSE_LOCATION_DAYS, LOCATION
-from ldp.keyed.choices import choose_days
 from ldp.keyed.noise.locations import LocationSanitiser
 from tests.ldp.exact import FixedPrf, refuses
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import KeyedPrf, grr_channel
-from ldp.codes import NO_ANSWER
+from ldp import NO_ANSWER, KeyedPrf, grr_channel
 from ldp.kernels import codes as kernels
 from ldp.kernels.entropy import ANSWER
 from ldp.kernels.streams import last_accepted

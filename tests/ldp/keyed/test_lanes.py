@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from ldp import KeyedPrf, KeyedStream
-from ldp.errors import LdpError
+from ldp import KeyedPrf, KeyedStream, LdpError
 from ldp.kernels import lanes as kernels_bits
 from ldp.kernels.entropy import BUFFER_BLOCKS
 from ldp.keyed import lanes

@@ -15,11 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ldp
-from ldp.codes import NO_ANSWER, NO_COUNT
+from ldp import NO_ANSWER, NO_COUNT, count_support, oracle_answers, support_counts
 from ldp.kernels import oracles as kernels_oracles
 from ldp.kernels.entropy import ANSWER, HASH_SEED, HASH_VALUE
 from ldp.keyed import grr, hadamard, hashing, histogram, subset, unary
-from ldp.keyed.oracles import count_support, oracle_answers, support_counts
 from ldp.protocols.channels import WORD
 from tests.ldp.exact import FixedPrf, digest, has_bit, packed, reference_bits, reference_words, refuses
 from tests.ldp.protocols.test_families import PURE

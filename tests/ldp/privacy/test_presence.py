@@ -10,8 +10,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from ldp import Delta, KeyedPrf, PlanSpec, epsilon_of
-from ldp.errors import InvalidBudgetError, LdpError, PlanError
+from ldp import Delta, InvalidBudgetError, KeyedPrf, LdpError, PlanError, PlanSpec, epsilon_of
 from ldp.kernels.entropy import PRESENCE_NOISE
 from ldp.keyed.noise.presence import VISITORS, noise_delta
 from ldp.privacy.accounting import certify_presence

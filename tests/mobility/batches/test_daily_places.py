@@ -13,9 +13,8 @@ import pytest
 from django.apps import apps
 from django.db import connections
 
-from ldp.estimation.unions import union
+from ldp import derive_subkey, union
 from ldp.geo.grid import Grid
-from ldp.kernels.streams import derive_subkey
 from ldp.keyed.noise.locations import LocationSanitiser
 from mobility.extracts.profiles import OPT_OUT
 from mobility.extracts.rows.events import NO_VALUE

@@ -13,11 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldp import PlanSpec, UnaryChannel
-from ldp.estimation.tallies import Delta
+from ldp import Delta, KeyedPrf, PlanSpec, UnaryChannel
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
-from ldp.kernels.entropy import KeyedPrf
 from ldp.privacy.plans import Mechanism
 from mobility.batches.publication.earlier_reports import fewest_subscribers
 from mobility.extracts.rows.events import NO_VALUE

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import Sanitiser
+from ldp import KeyedPrf, Sanitiser
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
-from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed.noise.locations import LocationSanitiser
 from ldp.privacy.plans import Mechanism
 from mobility.extracts.rows.events import NO_VALUE

@@ -16,8 +16,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 
-from ldp import PlanSpec
-from ldp.estimation.tallies import Delta
+from ldp import Delta, PlanSpec
 from reports import models
 from reports.ledger.actions import record
 from reports.ledger.chain import canonical_hash
