@@ -28,7 +28,6 @@ PASSWORD = "only-for-tests-7Qx"
 
 
 def folder_settings(root: Path) -> dict[str, Any]:
-    """Settings that keep everything a run writes below `root`."""
     paths = RuntimePaths(root)
     paths.static_root.mkdir(parents=True)  # the middleware warns of a missing one
     own = {"MOBILITY_KEYSTORE_DIR": paths.keystore, "MOBILITY_STAGING_DIR": paths.staging}
@@ -68,7 +67,6 @@ def _tests_empty_the_ledger() -> Iterator[None]:
 
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Iterator[Path]:
-    """A fresh data folder for this test, as MOBILITY_DATA_DIR names it."""
     root = private_folder(tmp_path / "var")
     with override_settings(**folder_settings(root)):
         yield root

@@ -55,7 +55,6 @@ class Block:
 
     @property
     def is_run_here(self) -> bool:
-        """Whether tests/test_docs_commands.py runs its commands."""
         return self.language == "console" and self.mark("not run:") is None and self.mark("run by") is None
 
     @property

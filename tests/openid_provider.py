@@ -122,8 +122,6 @@ def __getattr__(name: str) -> Any:
         from oauth2_provider.oauth2_validators import OAuth2Validator
 
         class Validator(OAuth2Validator):
-            """Tells of people what most providers tell."""
-
             oidc_claim_scope = None
 
             def get_additional_claims(self, request: Any) -> dict[str, Any]:

@@ -29,7 +29,6 @@ LITERAL_TEXT = re.compile(
     r"""(?:textContent|innerText|ariaLabel|\btitle|alert|"aria-label")\s*[=(,]\s*("[^"\n]*"|'[^'\n]*'|`[^`]*`)"""
 )
 Text = str | tuple[str, ...]
-VOID = {"meta", "link", "input", "br", "hr", "img", "wbr", "path"}
 
 
 class Prose(HTMLParser):
@@ -39,7 +38,7 @@ class Prose(HTMLParser):
         self.open: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in VOID:
+        if tag not in {"meta", "link", "input", "br", "hr", "img", "wbr", "path"}:
             self.open.append(tag)
         shown = dict(attrs)
         names = list(SHOWN_ATTRIBUTES)

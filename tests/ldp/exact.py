@@ -40,14 +40,12 @@ def keyed_block(*, pseudonym, purpose, indicator, plan_version, value, counter) 
 
 
 def reference_words(key: bytes, **fields: int) -> tuple[int, int]:
-    """Both words of one subscriber, one AES call each."""
     sealed = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(keyed_block(**fields))  # noqa: S305
     first, last = struct.unpack(">QQ", sealed)
     return first, last
 
 
 def reference_numbers(key: bytes, n_lanes: int, *, counter: int, **fields: int) -> list[int]:
-    """Random numbers of the lanes of one group, with all of their digits."""
     numbers = [0] * n_lanes
     blocks = [reference_words(key, counter=counter + block, **fields) for block in range(32)]
     for digit in range(64):
@@ -105,14 +103,11 @@ def digest(*arrays) -> str:
 def refuses(
     message: str, call: Callable[..., Any], *args: Any, error: type = LdpError, **arguments: Any
 ) -> None:
-    """Check that a call ends with an error whose text this regular expression finds."""
     with pytest.raises(error, match=message):
         call(*args, **arguments)
 
 
 class FixedBuffer(BlockBuffer):
-    """Bits that a test chooses instead of the cipher's."""
-
     def __init__(self, bits: Callable[..., tuple[int, int]], n_blocks: int) -> None:
         self._bits = bits
         self.blocks = np.empty(2 * n_blocks, np.uint64)
@@ -125,8 +120,6 @@ class FixedBuffer(BlockBuffer):
 
 
 class FixedPrf(KeyedPrf):
-    """Bits that a test chooses, from the fields of the block."""
-
     def __init__(self, bits: Callable[..., tuple[int, int]]) -> None:
         super().__init__(bytes(16))
         self._bits = bits

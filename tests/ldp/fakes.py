@@ -29,7 +29,6 @@ def supports(report: Report, output, value: int) -> bool:
 
 
 def answer_probability(report: Report, output: Any, value: int | None) -> Fraction:
-    """Of an answer; unary encoding of no value has no true bit."""
     answer = report.answer
     if isinstance(answer, GrrChannel):
         return answer.p if output == value else answer.q
@@ -57,7 +56,6 @@ def as_report(channel) -> Report:
 
 
 def chances(channel) -> dict[Any, list[Fraction]]:
-    """Probability of each report on one indicator, for each value."""
     report = as_report(channel)
     share = report.share
 

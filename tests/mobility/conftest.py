@@ -23,7 +23,6 @@ S3 = {"bucket_name": "staging", "access_key": "only-for", "secret_key": "tests",
 
 @pytest.fixture
 def folder(tmp_path):
-    """An empty data folder for real commands; nothing that they start outlives the test."""
     made = Folder(tmp_path / "var")
     yield made
     made.stop_all()

@@ -52,8 +52,6 @@ def own_process(command, environment):
 
 
 class Folder:
-    """A data folder, and commands that run in it as a person would run them."""
-
     def __init__(self, root) -> None:
         self.root = root
         self.paths = RuntimePaths(root)

@@ -44,7 +44,6 @@ def some_people(path: Path, folder: Path, *, n: int = 20) -> Path:
 
 
 def halves_of(path: Path, folder: Path) -> Iterator[Path]:
-    """The rows of a file in two files, alternately, so that no visit is whole in either."""
     header, *rows = path.read_text().splitlines(keepends=True)
     for part in (0, 1):
         half = folder / f"{part}-{path.name}"
@@ -61,7 +60,6 @@ class Pipeline:
         return [self.finished(self.receive(path, **options)) for path in paths]
 
     def receive(self, path: Path, **options: Any) -> Batch:
-        """Stage a file; its batch waits, and nobody has been asked to run it."""
         given = {"more_to_come": False, "bytes_total": path.stat().st_size} | options
         with path.open("rb") as stream:
             batch = uploads.receive(stream, study=self.study, filename=path.name, by="test", **given)
@@ -83,7 +81,6 @@ class Pipeline:
             return intake.approve_undo(asked, voided_days=asked.study.voided_days + 1, by="petra")
 
     def finished(self, batch: Batch) -> Batch:
-        """Run the batch, and whatever is asked for meanwhile."""
         self.queue.append(("advance", str(batch.pk)))
         self.work()
         return fresh(batch)
@@ -114,7 +111,6 @@ class Pipeline:
         return int(union(n_reports, first_day=first, last_day=last))
 
     def tallies(self) -> dict[str, bytes]:
-        """Everything the analyst zone has counted, byte for byte."""
         found = {"visitors": bytes(VisitorTally.objects.get(study__slug=self.study.slug).counts)}
         for tally in Tally.objects.filter(plan__study__slug=self.study.slug).select_related("indicator"):
             slug = tally.indicator.slug
@@ -141,8 +137,6 @@ def looks_abandoned(batch: Batch) -> None:
 
 
 def raising(error: BaseException | type[BaseException]) -> Callable[..., NoReturn]:
-    """What takes the place of a function that fails."""
-
     def fails(*_, **__):
         raise error
 

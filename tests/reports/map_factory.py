@@ -73,7 +73,6 @@ def true_places(study: Study, people: factory.People) -> NDArray[np.uint16]:
 def publish_located(
     study: Study, people: factory.People, *, places: NDArray[np.uint16], key: bytes = bytes(16)
 ) -> None:
-    """As `report_factory.publish`, with places."""
     plan = Plan.objects.get(study=study)
     spec = ldp.PlanSpec.from_json(plan.spec)
     prf = ldp.KeyedPrf(key)

@@ -12,8 +12,6 @@ from django.urls import reverse
 
 
 class Markup(HTMLParser):
-    """Links, and whatever a strict content policy would refuse."""
-
     def __init__(self, page: str) -> None:
         super().__init__()
         self.links: dict[str, dict[str, str | None]] = {}

@@ -111,7 +111,6 @@ def crowd(study: Study, *, n: int = 4000, seed: int = 1) -> People:
 
 
 def publish(study: Study, people: People, *, key: bytes = bytes(16), voided_days: int = 0) -> ldp.Delta:
-    """Sanitise, tally and publish, as a worker does."""
     plan = Plan.objects.get(study=study)
     spec = ldp.PlanSpec.from_json(plan.spec)
     delta = _delta(spec, people, sanitiser=ldp.Sanitiser(spec, ldp.KeyedPrf(key)))
@@ -181,12 +180,10 @@ def absent_on(people: People, *, day: int) -> People:
 
 
 def unanswered(people: People) -> People:
-    """The same people, of whom nothing is known but when they were there."""
     return replace(people, static={slug: values * 0 - 1 for slug, values in people.static.items()})
 
 
 def create_noisy(*, presence_epsilon: str = "1", presence_days: int = 4, **changes: Any) -> Study:
-    """A study of four days with presence noise, a lasting indicator and one of every day."""
     made = definition(GENDER, STAY, epsilon="3", **changes)
     plan = replace(made.plan, presence_epsilon=Decimal(presence_epsilon), presence_days=presence_days)
     return create_study_rows(replace(made, plan=plan), by="adam")

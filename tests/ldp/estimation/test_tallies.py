@@ -21,7 +21,6 @@ codes_st = st.one_of(st.integers(0, K - 1), st.just(ldp.NO_ANSWER))
 
 @st.composite
 def people(draw: st.DrawFn) -> tuple[int, list[set[int]], list[int]]:
-    """Days of the study, and per subscriber present days and static code."""
     days = draw(st.one_of(st.integers(1, 9), st.integers(1, 62)))
     rows = draw(st.lists(st.tuples(st.sets(st.integers(1, days), max_size=9), codes_st), max_size=25))
     return days, [present for present, _ in rows], [code for _, code in rows]

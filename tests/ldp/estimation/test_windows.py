@@ -215,7 +215,6 @@ CHANNEL = ldp.grr_channel(epsilon=Fraction(2), domain_size=4)
 
 
 def people(rng, *, kind) -> tuple[np.ndarray, np.ndarray]:
-    """Presence, and values, also rare ones, that go with it: the parts of a window differ."""
     presence = rng.integers(1, 2**DAYS, 2400)
     values = rng.choice(4, 2400, p=[0.55, 0.42, 0.02, 0.01])
     values = np.where(presence % 8 == 3, 1, values)

@@ -23,7 +23,6 @@ STREAM_KEY = b"tests of density"
 
 
 def town() -> Ints:
-    """Two crowds, and nobody in the columns from 18 to 21."""
     x, y = (each.reshape(GRID.shape) / 100 for each in GRID.centres())
     density = 30 * np.exp(-((x - 10) ** 2 + (y - 12) ** 2) / 18)
     density += 20 * np.exp(-((x - 29) ** 2 + (y - 20) ** 2) / 10)

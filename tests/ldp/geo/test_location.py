@@ -60,7 +60,6 @@ def reference_direction(angle: int) -> tuple[float, float]:
 
 
 def reference_shift(words_of: WordsOf, spec: LocationSpec) -> tuple[float, float]:
-    """Noise in squares from the words of each counter."""
     first, second = words_of(0)
     angle = (first & 0xFFFF) << 16 | second & 0xFFFF
     numbers, zeros, counter = [first >> 16, second >> 16], 0, 0
@@ -102,7 +101,6 @@ def test_golden_reports() -> None:
 
 @pytest.mark.parametrize(("n_x", "n_y", "version"), [(1, 300, 255), (255, 256, 1)])
 def test_every_bit_of_the_noise_is_that_of_plain_python(n_x: int, n_y: int, version: int) -> None:
-    """More rows than a buffer, and not a multiple of a vector."""
     grid = Grid(x0_m=0, y0_m=0, step_m=1000, n_x=n_x, n_y=n_y)
     spec = LocationSpec(level=Fraction(4, 3), radius_m=Fraction(4000), grid=grid)
     n = BUFFER_BLOCKS + 13

@@ -19,11 +19,10 @@ Ints = NDArray[np.int64]
 
 SMALL = Grid(x0_m=0, y0_m=0, step_m=100, n_x=6, n_y=5)
 WIDE = Grid(x0_m=0, y0_m=0, step_m=200, n_x=48, n_y=40)
-EPSILON_PER_M = 0.005
 
 
 def small_case() -> tuple[Transition, Ints, NDArray[np.int16]]:
-    transition = Transition(SMALL, epsilon_per_m=EPSILON_PER_M)
+    transition = Transition(SMALL, epsilon_per_m=0.005)
     counts = np.arange(30).reshape(SMALL.shape) % 7 + 1
     zones = np.zeros(SMALL.shape, np.int16)
     zones[:, 3:] = 1

@@ -86,7 +86,6 @@ def picked(weights: Sequence[int], word: int) -> int:
 
 
 def groups_of(channel: Channel) -> list[list[int]]:
-    """Indicators whose fake values are drawn together."""
     found: list[list[int]] = []
     sizes = [report.domain_size for report in channel.reports]
     for i, report in enumerate(channel.reports):

@@ -16,7 +16,6 @@ FIELDS = {"indicator": 3, "plan_version": 7}
 
 @pytest.mark.parametrize("n_lanes", [1, 2, 7, 20, 32, 33, 64])
 def test_each_lane_may_have_thresholds_of_its_own(n_lanes: int) -> None:
-    """Against the numbers themselves; more rows than one part."""
     p, q = KeyedStream(KEY).words(2 * n_lanes).reshape(2, n_lanes).tolist()
     q[-1], p[0], q[0] = 0, 1, WORD - 1
     n = BUFFER_BLOCKS + 40

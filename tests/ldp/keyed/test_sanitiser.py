@@ -17,7 +17,6 @@ MECHANISMS = get_args(Mechanism)
 
 
 def values_of(plan: ldp.PlanSpec) -> list[np.ndarray]:
-    """Every third subscriber has no value of the second indicator."""
     columns = [(PEOPLE % np.uint64(spec.domain_size)).astype(np.int32) for spec in plan.indicators]
     columns[1][::3] = -1
     return columns

@@ -63,7 +63,6 @@ class Row:
 
 
 def some_rows(*, seed, people):
-    """Rows from the date before the study to the second one after it; some cells are not in the area."""
     rng = random.Random(seed)
     start = datetime.combine(FIRST_DAY - timedelta(days=1), datetime.min.time(), UTC)
     rows = []
@@ -195,7 +194,6 @@ def location_of(places: tuple[int, ...]) -> LocationDefinition:
 
 
 def upload_all(pipeline: Pipeline, files: dict[int, Path]) -> list[Batch]:
-    """By date, but what follows the last night comes before it ends."""
     return pipeline.upload(files[DAYS + 1], *(files[day] for day in files if day != DAYS + 1))
 
 

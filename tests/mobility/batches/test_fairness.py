@@ -40,7 +40,6 @@ def _main_database_answers(monkeypatch):
 
 @pytest.fixture
 def huge_file(extract, tmp_path):
-    """Days after each other in one file: with `small_chunks` a few dozen chunks."""
     path = tmp_path / "huge.csv"
     rest = [path.read_bytes().partition(b"\n")[2] for path in extract[1:3]]
     path.write_bytes(b"".join([extract[0].read_bytes(), *rest]))
@@ -56,13 +55,11 @@ def small_file(extract, tmp_path):
 
 @pytest.fixture
 def two(make_pipeline, small_chunks, settings):
-    """Studies whose batches share one process."""
     settings.MOBILITY_WORKER_PROCESSES = 1
     return make_pipeline(slug="first"), make_pipeline(slug="second")
 
 
 def ask_for(pipeline: Pipeline, path: Path) -> Batch:
-    """Stage a file while others are at work, and put it at the end of the queue."""
     waiting = list(pipeline.queue)
     batch = pipeline.receive(path)
     pipeline.queue.extend([*waiting, ("advance", str(batch.pk))])

@@ -48,7 +48,6 @@ def delimited(header: list[str], rows: list[list[str]], *, delimiter: str = ",")
 
 
 def parquet(header: list[str], rows: list[list[str]], **options: Any) -> bytes:
-    """Empty values are nulls, so that these are read too."""
     columns = zip(*([value or None for value in row] for row in rows), strict=True)
     arrays = [pa.array(column, pa.string()) for column in columns]
     file = io.BytesIO()

@@ -13,7 +13,6 @@ from tests.mobility.operations.probe_world import make_study
 
 State = Batch.State
 KINDS = (Batch.Kind.EXTRACT, Batch.Kind.CLOSE_DAYS)
-EVENTS = dict.fromkeys(line.event for line in states.TRANSITIONS)
 # In words of the table, what is true of a batch that is a file, or fails, or is a check.
 IS_TRUE = {
     "it brings a file": lambda batch: batch.kind in Batch.FILES,
@@ -39,7 +38,7 @@ def test_a_batch_moves_as_the_table_says_and_in_no_other_way(data_dir):
         if failure or state != State.FAILED
     ]
     Batch.objects.bulk_create(batches)
-    for event in EVENTS:
+    for event in dict.fromkeys(line.event for line in states.TRANSITIONS):
         expected = {
             batch.pk: {
                 line[2]

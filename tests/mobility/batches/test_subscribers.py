@@ -24,7 +24,6 @@ EVENT_COLUMNS = ("msisdn", "timestamp", "cell_id")
 
 
 def without_people(path: Path, folder: Path, people=frozenset(), *, columns=None) -> Path:
-    """The same valid events without those of some people, or with some columns only."""
     folder.mkdir(exist_ok=True)
     rows = [row for row in rows_of(path) if row["msisdn"] not in people and is_valid(row)]
     return write_rows(folder / path.name, columns or rows[0], rows)
@@ -216,7 +215,6 @@ def test_ingest_succeeds_only_for_what_was_meant(pipeline, clean, tmp_path, monk
 
 
 def opted_out(path: Path, *, n: int) -> frozenset[str]:
-    """Some people who have many events on the day."""
     names, counts = np.unique([row["msisdn"].strip() for row in rows_of(path)], return_counts=True)
     return frozenset(names[np.argsort(-counts, kind="stable")][:n].tolist())
 

@@ -24,7 +24,6 @@ def with_broker(broker, settings):
 
 @pytest.fixture
 def redis_server(settings):
-    """The broker of this test alone: a server that it may stop."""
     port = services.free_port()
     settings.CELERY_BROKER_URL, settings.EMBEDDED_REDIS = services.redis_url(port), False
     with services.private_folder("redis") as folder:

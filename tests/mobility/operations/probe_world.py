@@ -10,7 +10,6 @@ from mobility.vault.keystore import keystore
 
 
 def make_study(slug="fair", *, first_day=None, **definition):
-    """An open study of 7 days, in UTC; by default it began ten days ago."""
     first = first_day or (timezone.now() - timedelta(days=10)).date()
     key_id = f"study-{slug}"
     keystore().create(key_id)

@@ -172,7 +172,6 @@ class TestMaking:
 
 
 def make_old(place, *, days, code=""):
-    """A manifest without its parts is enough for pruning."""
     made_at = datetime.now(UTC) - timedelta(days=days)
     folder = place / f"backup-{days}"
     folder.mkdir(mode=0o700, parents=True)

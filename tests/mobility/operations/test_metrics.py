@@ -256,7 +256,6 @@ ROOT = current.BASE_DIR
 DASHBOARD = ROOT / "docker" / "grafana" / "mobility.json"
 RULES = ROOT / "docker" / "prometheus-rules.yml"
 PAGE = ROOT / "docs" / "metrics.md"
-OF_PROMETHEUS = {"job", "le", "instance"}
 
 
 def panels():
@@ -287,7 +286,6 @@ def test_every_query_asks_for_what_is_exported_and_the_page_lists_it(client, wit
 
 
 # Of all but requests and versions, the web servers of one zone tell the same.
-OF_THE_ZONE = r"\bmobility_(?!http_request_seconds|info\b)\w+"
 TAKEN_ONCE = r"(max|min) without \(instance[^)]*\) \((mobility_\w+ / |(rate|increase|predict_linear)\()?$"
 
 
@@ -296,9 +294,9 @@ def test_queries_use_labels_that_there_are_and_take_what_two_web_servers_tell_on
     for text in expressions():
         grouped = ", ".join(re.findall(r"\b(?:by|without) \(([^)]*)\)", text))
         used = {*re.findall(r"\w+", grouped), *re.findall(r"[{,]\s*(\w+)\s*(?:=|!|=~)", text)}
-        assert used <= LABELS | OF_PROMETHEUS, text
+        assert used <= LABELS | {"job", "le", "instance"}, text
         assert text.count("(") == text.count(")")
-        for found in re.finditer(OF_THE_ZONE, text):
+        for found in re.finditer(r"\bmobility_(?!http_request_seconds|info\b)\w+", text):
             assert re.search(TAKEN_ONCE, text[: found.start()]), text
             taken += 1
     assert taken > 30
@@ -345,7 +343,6 @@ def test_rules_tell_zones_apart_and_name_pages_and_the_example_names_files_that_
     assert provisioning["providers"][0]["type"] == "file"
 
 
-HEADINGS = ["Symptom", "Check", "Fix"]
 LEVELS = r"\b(NOTE|WARNING|ERROR|CRITICAL)\b"
 NAMES = [(Path(rule["annotations"]["runbook"]).stem, rule["alert"]) for rule in rules()]
 OF_RULES = {page: name for page, name in NAMES if page.replace("-", "_") not in CODES and "$" not in page}
@@ -358,7 +355,7 @@ def test_page_of_each_code_and_rule_answers_every_question_and_the_index_leads_t
         title, *sections = re.split(r"^## ", (ROOT / path).read_text(), flags=re.MULTILINE)
         assert title.startswith("# ")
         assert f"`{name}`" in title
-        assert [section.partition("\n")[0] for section in sections] == HEADINGS, path
+        assert [section.partition("\n")[0] for section in sections] == ["Symptom", "Check", "Fix"], path
         symptom, check, fix = (section.partition("\n")[2] for section in sections)
         assert re.search(LEVELS, symptom), path
         assert len(check.split()) >= 3, path

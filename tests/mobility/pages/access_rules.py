@@ -39,7 +39,6 @@ class Rule:
 STUDY = {"slug": "slug"}
 INDICATOR = {**STUDY, "indicator_slug": "indicator"}
 BATCH = {"batch_id": "batch"}
-FEED = {**STUDY, "token_id": "feed"}
 UPLOAD = {**STUDY, "upload_id": "batch"}
 PROFILE = {**STUDY, "name": "profile"}
 PERSON = {"account_id": "account"}
@@ -101,7 +100,7 @@ RULES = {
     "operator:upload": Rule(roles=OPERATORS, about=UPLOAD, status=302, signed_out=401),
     "operator:cancel": Rule(roles=OPERATORS, about=BATCH, method="post"),
     "operator:feeds": Rule(roles=BOTH, about=STUDY),
-    "operator:revoke_feed": Rule(roles=BOTH, about=FEED, method="post"),
+    "operator:revoke_feed": Rule(roles=BOTH, about={**STUDY, "token_id": "feed"}, method="post"),
     "operator:profiles": Rule(roles=OPERATORS, about=STUDY),
     "operator:new_profile": Rule(roles=OPERATORS, about=STUDY, method="post", status=200),
     "operator:profile": Rule(roles=OPERATORS, about=PROFILE),

@@ -63,7 +63,6 @@ class World:
 
 
 def give(user, role, *, studies, until=None) -> User:
-    """Give an account this role, in place of others, in these studies."""
     user.groups.set([Group.objects.get_or_create(name=role)[0]] if role else [])
     user.study_grants.all().delete()
     for study in studies if role else ():

@@ -43,7 +43,6 @@ def send(client: Client, url: str, body: bytes, *, offset: int = 0) -> HttpRespo
 
 
 def put(client: Client, body: bytes = GOOD, *, filename: str = "day.csv", more: bool = False) -> Batch:
-    """Upload a file as the browser does; returns its batch, which waits."""
     described = {"filename": filename} | ({"more_to_come": "1"} if more else {})
     opened = begin(client, len(body), **described)
     assert opened.status_code == 201, opened.content

@@ -48,7 +48,6 @@ State = Batch.State
 
 
 def close(pipeline: Pipeline, **leave: bool) -> dict[str, Any]:
-    """Close the study; the certificate follows its schema."""
     certificate = close_study(pipeline.study, by="olga", leave=Leave(**leave))
     jsonschema.Draft202012Validator(SCHEMA).validate(certificate)
     return certificate

@@ -82,8 +82,6 @@ def test_nothing_stays_when_a_step_fails(definition, monkeypatch):
 
 @pytest.mark.database
 def test_nothing_stays_when_the_main_commit_fails(definition, monkeypatch):
-    """The worst place: the vault has committed already."""
-
     def fail() -> None:
         connection.rollback()
         raise DatabaseError("disk I/O error")

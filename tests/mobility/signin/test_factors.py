@@ -32,8 +32,6 @@ def send_code(client, code):
 
 @pytest.fixture
 def add_app(client, password, clock):
-    """Sign in and set up an app, through the pages; its secret."""
-
     def go(user):
         enter(client, user)
         client.post("/account/confirm/?next=/account/app/", {"password": password})

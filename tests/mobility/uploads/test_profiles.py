@@ -109,7 +109,6 @@ def profile_of(definition: StudyDefinition) -> dict[str, Any]:
 
 
 def write_both(definition: StudyDefinition, folder):
-    """The same people as the study's own operator writes them, and as the other one does."""
     static = {each.slug: cycle(each.categories) for each in definition.static_indicators}
     cell, codes = definition.area.cells[0].cell_id, regions(definition)
     ours = ["msisdn,timestamp,cell_id," + ",".join(static)]

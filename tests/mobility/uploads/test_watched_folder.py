@@ -22,7 +22,6 @@ FILE = b"msisdn,timestamp\n" + b"1,2017-05-31T10:00:00\n" * 50
 
 @pytest.fixture
 def watched(pipeline, tmp_path, settings):
-    """The folder of the study; what lies in it is ready at once."""
     settings.MOBILITY_WATCH_DIR = str(tmp_path / "watched")
     settings.MOBILITY_WATCH_SETTLE_S = 0
     folder = tmp_path / "watched" / pipeline.study.slug

@@ -7,7 +7,6 @@ from ldp import IndicatorRequest, build_plan
 from tests.ldp.exact import reference_words
 
 CHOOSE_INDICATOR = 1
-TWO_64 = 2**64
 
 
 def plan_of(mechanism, indicators, *, days: int, version: int = 1, epsilon: str = "1", location=None):
@@ -28,4 +27,4 @@ def asked(key: bytes, pseudonym: int, plan) -> int:
     if plan.shares is not None:
         word = next(words)
         return next(i for i in range(plan.d) if word < sum(plan.shares[: i + 1]))
-    return next(word % plan.d for word in words if word < TWO_64 // plan.d * plan.d)
+    return next(word % plan.d for word in words if word < 2**64 // plan.d * plan.d)

@@ -341,7 +341,6 @@ def visit(day: int, *, static: int = NONE, daily: int = NONE, index: int = 0) ->
 
 
 def after(*arrivals: DayArrivals):
-    """The last of changes, each by a file of its own."""
     presence = Presence.empty(SAMPLED)
     for arrival in arrivals:
         change = rules.add_days(presence, [arrival], number=1, sanitiser=SAMPLED)

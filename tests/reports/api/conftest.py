@@ -9,8 +9,6 @@ from tests.reports.exports.conftest import computed, located  # noqa: F401  # fi
 
 
 class Program:
-    """Asks the API as a program does: a token, no cookie."""
-
     def __init__(self, token):
         self.client = Client()
         self.token = token
@@ -27,7 +25,6 @@ class Program:
         return answer.json()
 
     def read_parts(self, path, *, limit):
-        """Items of a list, read part by part as its links lead."""
         items, address = [], f"/api/v1/{path}?limit={limit}"
         while address:
             answer = self.client.get(address, headers=self.headers)

@@ -279,13 +279,11 @@ def comparison(fair) -> Comparison:
 
 @pytest.fixture
 def drawn(fair) -> Comparison:
-    """Three rows: one that holds, one that differs by itself only, one that does not differ."""
     found = by_windows(fair.indicators.get(slug="age"), BUSY, CALM)
     return judged(found, (HIGHER, HIGHER), (LOWER, NOT_SHOWN), NONE)
 
 
 def judged(comparison: Comparison, *verdicts: tuple[Verdict, Verdict]) -> Comparison:
-    """The same with verdicts (alone, held) of each row."""
     rows = zip(comparison.rows, verdicts, strict=True)
     return replace(comparison, rows=tuple(replace(row, alone=one, held=held) for row, (one, held) in rows))
 

@@ -180,10 +180,6 @@ def test_window_is_chosen_without_javascript(fair, signed_in) -> None:
 
 
 # --- keys -----------------------------------------------------------------------------------------------
-def focused(page: Page) -> str:
-    return str(page.evaluate("document.activeElement.title"))
-
-
 def test_w_leads_to_the_triangle_arrow_keys_move_in_it_and_enter_chooses(fair, opened) -> None:
     page = opened(GENDER + "?order=sorted")
     page.wait_for_selector("[data-keys]:not([hidden])")
@@ -199,7 +195,7 @@ def test_w_leads_to_the_triangle_arrow_keys_move_in_it_and_enter_chooses(fair, o
         ("ArrowLeft", "Fri 31 May 2024 to Sat 1 Jun 2024"),
     ):
         page.keyboard.press(key)
-        assert focused(page).startswith(window), key
+        assert page.evaluate("document.activeElement.title").startswith(window), key
     assert stops.count() == 1
     page.keyboard.press("Enter")
     page.wait_for_url("**from=2024-05-31&to=2024-06-01&order=sorted")

@@ -46,7 +46,6 @@ def link_to(study, window=DAYS, **options):
 
 @pytest.fixture
 def share(fair, analyst):
-    """Address of a new link to the gender of days 2 and 3: `share(password="...")`."""
     return lambda **options: link_to(fair, **{"by": analyst} | options)
 
 

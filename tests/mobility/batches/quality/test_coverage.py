@@ -21,12 +21,11 @@ from mobility.vault.models.batch import Batch
 from tests.mobility.batches.quality.deliveries_by_hand import START, calendar, day_hours, delivery, history
 from tests.mobility.extracts.profiles.made_profiles import definition
 
-AFTERWARDS = date(2024, 7, 1)
 FULL, GAP = day_hours(100), day_hours(100, silent=(9,))
 BEFORE = (delivery(1, {1: FULL}), delivery(2, {2: FULL}))
 
 
-def covered(*files, undone=None, closed=frozenset(), today=AFTERWARDS, sources=("default",)):
+def covered(*files, undone=None, closed=frozenset(), today=date(2024, 7, 1), sources=("default",)):
     found = history(*files, undone=undone)
     return cover(found, calendar=calendar(3), sources=sources, closed=closed, today=today)
 

@@ -31,7 +31,6 @@ SPLIT = ('mechanism = "smp-grr"', 'mechanism = "spl-grr"')
 NOON = "2017-03-25T12:00:00"
 # Pseudonyms by another implementation: `openssl mac -macopt cipher:AES-128-CBC -macopt hexkey:KEY CMAC`, KEY
 # being HKDF-SHA256 (RFC 5869) of the study key 000102..1f with the info "mobility/v1/pseudonym" and no salt.
-GOLDEN_KEY = "0897d269dfd9c36d5920b98d77b1c47e"
 GOLDEN = {
     "33612345678": "edceba7d73b21308", "roam-22801-00000001": "32a159605367a037", "a": "e4f689cb50b308f0",
     "0123456789abcdef": "4b27f5d2c9cca194", "0123456789abcdef0": "f4954917ba495d9a",
@@ -39,7 +38,6 @@ GOLDEN = {
 
 
 def read(*lines: str | bytes, changes: tuple[tuple[str, str], ...] = (), cells: str = CELLS, **options):
-    """Events and counts of an extract of the small study; line 2 is the first of `lines`."""
     raw = [line if isinstance(line, bytes) else line.encode() for line in (HEADER, *lines)]
     coder = coder_of(definition_of(*changes, cells=cells), **options)
     parts, counts = ingest(b"\n".join(raw) + b"\n", coder)
@@ -91,7 +89,7 @@ def test_no_reason_is_missing_and_ten_lines_of_each_are_kept_over_all_blocks() -
 # --- subscribers -------------------------------------------------------------------------------------------
 def test_pseudonyms_of_a_study_never_change() -> None:
     key = derive_subkey(bytes(range(32)), purpose="pseudonym")
-    assert key.hex() == GOLDEN_KEY
+    assert key.hex() == "0897d269dfd9c36d5920b98d77b1c47e"
     lines = [HEADER, *(f"{name},{NOON},c1,,,\n" for name in GOLDEN)]
     parts, _ = ingest("\n".join(lines).encode(), coder_of(definition_of(), pseudonym_key=key))
     assert [f"{pseudonym:016x}" for pseudonym in parts[0].pseudonym.tolist()] == list(GOLDEN.values())

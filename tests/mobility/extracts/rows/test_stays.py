@@ -25,11 +25,9 @@ Row = tuple[int, int, int, int]  # pseudonym, second, cell, day
 Seen = tuple[int, int, int]  # pseudonym, second, cell
 
 
-def everyone(pseudonyms: np.ndarray) -> np.ndarray:
-    return np.ones(len(pseudonyms), np.bool_)
-
-
-def whereabouts(rows: list[Row], *, of_whom=everyone) -> dict[int, Whereabouts]:
+def whereabouts(
+    rows: list[Row], *, of_whom=lambda names: np.ones(len(names), np.bool_)
+) -> dict[int, Whereabouts]:
     events = make_events([(*row, []) for row in rows], slots=0)
     return whereabouts_by_day(events, events.day, of_whom=of_whom)
 

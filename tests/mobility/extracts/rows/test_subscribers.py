@@ -114,10 +114,6 @@ def rows_of(drawn: list[tuple[int, list[int]]]) -> SubscriberRows:
     return small_extract.made_of(SubscriberRows, drawn, slots=2, pseudonym=np.uint64, static=np.uint16)
 
 
-def listed(rows: SubscriberRows) -> list[tuple[int, list[int]]]:
-    return list(zip(rows.pseudonym.tolist(), rows.static.tolist(), strict=True))
-
-
 @given(drawn=ROWS, starts=st.sampled_from([[0], [0, 1]]))
 def test_first_report_of_a_subscriber_wins(drawn, starts) -> None:
     """Of each kind, as if every row had come in a file of its own."""
@@ -144,4 +140,5 @@ def test_shards_together_are_the_whole_in_order(drawn, bits, cut) -> None:
     for shard in range(2**bits):
         stored = [SubscriberRows.unpack(shards[shard].pack()) for shards in parts if shard in shards]
         mine = [row for row in drawn if row[0] >> (64 - bits) == shard]
-        assert listed(join_rows(stored, words=2)) == mine
+        rows = join_rows(stored, words=2)
+        assert list(zip(rows.pseudonym.tolist(), rows.static.tolist(), strict=True)) == mine

@@ -68,7 +68,6 @@ PATTERNS = (DAY_FIRST, COMPACT, DOTTED, FRACTION, MONTH_FIRST, "%d/%m/%Y %H:%M%z
 
 
 def found(times) -> list[tuple[int, ...]]:
-    """Like `expected`: (outcome,), or (VALID, UTC second, day, minute)."""
     columns = (times.outcome, times.utc, times.day, times.minute)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return [row if row[0] == VALID else row[:1] for row in rows]
