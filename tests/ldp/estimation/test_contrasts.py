@@ -102,8 +102,6 @@ def test_error_of_a_difference_of_two_values_is_the_root_of_its_variance() -> No
         assert getattr(visitors, name) == pytest.approx(400 * getattr(found, name), abs=1e-5)
 
 
-# --- days -----------------------------------------------------------------------------------------
-
 RUNS = 150
 
 
@@ -163,9 +161,6 @@ def test_one_day_is_its_own_mean() -> None:
     assert contrast.is_exact
     assert found.value == pytest.approx(30 * one.frequency)
     assert (found.ci_low, found.ci_high) == (pytest.approx(30 * one.ci_low), pytest.approx(30 * one.ci_high))
-
-
-# --- studies --------------------------------------------------------------------------------------
 
 
 def test_variances_of_two_studies_add_up() -> None:

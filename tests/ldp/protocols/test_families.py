@@ -139,8 +139,6 @@ def test_thresholds_are_the_best_that_keep_the_promise(maker, better, epsilon, d
     assert replace(channel, **{name: getattr(channel, name) + x for name, x in better.items()}).ratio > high
 
 
-# --- unary encoding
-
 THRESHOLDS = [v for v in VECTORS["E_ue_thresholds"] if v["bits"] == 64 and "floor" not in v["round"]]
 
 
@@ -182,8 +180,6 @@ def test_default_theta_is_frozen() -> None:
     """Another one would give everybody a second, independent report."""
     assert [ldp.best_theta(Fraction(epsilon)) * 2**20 for epsilon in (1, 4)] == [648600, 855298]
 
-
-# --- noisy histograms
 
 TINY = ldp.HistogramChannel(domain_size=3, weights=tuple(w * WORD // 64 for w in (9, 27, 18, 10)))
 

@@ -156,7 +156,6 @@ def test_one_subscriber_is_enough(tmp_path: Path) -> None:
     assert len(extract["duration"]) == summary.subscriber_days >= 1
 
 
-# --- the command -------------------------------------------------------------------------------------------
 def run(*arguments: str) -> dict[str, object]:
     out = StringIO()
     call_command("make_extract", *arguments, stdout=out)

@@ -49,7 +49,6 @@ def test_a_part_is_a_random_part_of_the_whole(population) -> None:
         assert np.array_equal(part.durations[:, day - 1] != ABSENT, part.is_present(day))
 
 
-# --- cells and zones ---------------------------------------------------------------------------------------
 FEATURES = json.loads((FOLDER / "zones.geojson").read_text(encoding="utf-8"))["features"]
 ZONES = {each["properties"]["zone"]: shapely.geometry.shape(each["geometry"]) for each in FEATURES}
 with (FOLDER / "cells.csv").open(encoding="utf-8", newline="") as _file:

@@ -222,7 +222,6 @@ def assert_is(presence: Presence, by_hand: ByHand) -> None:
         assert {key: answer for key, answer in daily.items() if answer != NONE} == person.daily
 
 
-# --- changes -----------------------------------------------------------------------------------------------
 def arrivals_of(sanitiser: StudySanitiser, day: int, people) -> DayArrivals:
     names = sorted(people)
     static = np.full((len(names), sanitiser.words("static")), NONE, np.uint16)
@@ -388,7 +387,6 @@ def test_rule_of_the_last_file(rule: str) -> None:
     assert (change.reports, change.late_changes) == (answers, late)
 
 
-# --- packing -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["static", "daily"])
 def test_plan_without_daily_or_static_indicators_packs(kind: str) -> None:
     sanitiser = StudySanitiser(keyed.plan_of("spl-grr", [(kind, 2)], days=3), prf=KeyedPrf(KEY))
@@ -420,7 +418,6 @@ def test_whom_an_earlier_release_counted_counts_no_more_once_it_may_be_as_publis
     assert rules.remove_day(stored, day=1, number=8, sanitiser=SAMPLED).subscribers == 1
 
 
-# --- histories ---------------------------------------------------------------------------------------------
 def test_a_history_of_every_step() -> None:
     """Says at once what those that are drawn would say after minutes."""
     assert set(ASKED.values()) == {0, 1, 2, 3}

@@ -145,7 +145,6 @@ def test_reports_differ_if_any_of_their_words_does() -> None:
     assert differing_reports(known[:, :0], fresh[:, :0], starts=[]) == 0
 
 
-# --- every mechanism ---------------------------------------------------------------------------------------
 # ADP takes GRR for 3, 10, 4 and 2 values, bits for 37.
 EVERY = {mechanism: plan_of(mechanism) for mechanism in get_args(Mechanism)}
 

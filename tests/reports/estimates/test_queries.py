@@ -57,7 +57,6 @@ def check_shares(report: WindowReport, truth: np.ndarray) -> None:
     assert sum(estimate.consistent for estimate in report.estimates) == pytest.approx(1)
 
 
-# --- windows --------------------------------------------------------------------------------------------
 def test_window_outside_the_study_is_refused() -> None:
     study = factory.create()
     assert selectors.window_from_dates(study, date(2024, 5, 31), date(2024, 6, 2)) == Window(2, 4)
@@ -124,7 +123,6 @@ def test_unions_of_an_indicator_of_some_days_are_left_out_unless_asked_for_by_na
     assert studies_queries.has_unions(of(every_day, "stay"))
 
 
-# --- numbers --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_estimates_lie_within_their_errors_of_the_truth(mechanism) -> None:
     study, people, _ = made(mechanism=mechanism, epsilon="4")
@@ -205,7 +203,6 @@ def test_summaries_are_newest_first_and_all_reports_take_three_queries(django_as
     assert len(reports) == 30
 
 
-# --- pages ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_pages_say_what_a_report_is(reader, mechanism) -> None:
     made(mechanism=mechanism)

@@ -35,7 +35,6 @@ def exports() -> list[dict[str, Any]]:
     return [entry.facts for entry in told(LedgerKind.EXPORT_MADE)]
 
 
-# --- files ----------------------------------------------------------------------------------------------
 def test_a_file_is_in_the_ledger_and_what_is_refused_or_looked_at_or_typed_is_not(reader, fair) -> None:
     for path, asked, file in (
         ("export.json", {}, "fair-2024.json"),

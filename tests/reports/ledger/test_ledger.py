@@ -185,7 +185,6 @@ def test_what_is_no_export_is_refused() -> None:
         assert check_lines(export, public_key=PUBLIC).problem is not None, export
 
 
-# --- the tables --------------------------------------------------------------------------------
 @pytest.fixture
 def ledger(ledger_key, db) -> Callable[[str], Any]:
     """Three entries; calling it changes the tables as the owner of the database could."""
@@ -343,7 +342,6 @@ def test_the_documentation_names_every_kind_and_its_check_works(exported, tmp_pa
         assert run(tmp_path).returncode == 1
 
 
-# --- adding ---------------------------------------------------------------------------------------------
 COLUMNS = "at, kind, actor, study, facts, event_id, salt, previous_hash, hash"
 
 

@@ -65,7 +65,6 @@ def shown(client: Client, slug: str = "home", **query: str) -> str:
     return page(client, "indicator", slug, **query)
 
 
-# --- shapes -----------------------------------------------------------------------------------
 def signed_area(ring: Any) -> float:
     x, y = ring[:, 0], ring[:, 1]
     return float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1])) / 2
@@ -254,7 +253,6 @@ def test_largest_and_least_are_told_apart(values) -> None:
         assert scale.class_of(low) < scale.class_of(high)
 
 
-# --- reported places ------------------------------------------------------------------------------------
 @pytest.fixture
 def sent(monkeypatch) -> list[int]:
     found: list[int] = []
@@ -389,7 +387,6 @@ def test_what_failed_or_was_lost_is_asked_for_again(located, monkeypatch) -> Non
         assert ask(located) == asked
 
 
-# --- pages ----------------------------------------------------------------------------------------------
 def post(client: Any, data: dict[str, str] | None = None, **headers: Any) -> Any:
     address = reverse("reports:maps_compute", args=["fair-2024"]) + "?from=2024-05-30&to=2024-06-02"
     return client.post(address, data or {}, **headers)

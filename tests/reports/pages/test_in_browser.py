@@ -108,7 +108,6 @@ def fill(page: Page, selector: str) -> str:
     return str(page.eval_on_selector(selector, "element => getComputedStyle(element).fill"))
 
 
-# --- charts ---------------------------------------------------------------------------------------------
 def test_charts_are_drawn_and_nothing_is_refused_or_fetched(fair, signed_in, opened) -> None:
     page = None
     for path in ("", "home/", "home/days/", "stay/"):
@@ -179,7 +178,6 @@ def test_window_is_chosen_without_javascript(fair, signed_in) -> None:
     assert page.locator("noscript").is_visible()
 
 
-# --- keys -----------------------------------------------------------------------------------------------
 def test_w_leads_to_the_triangle_arrow_keys_move_in_it_and_enter_chooses(fair, opened) -> None:
     page = opened(GENDER + "?order=sorted")
     page.wait_for_selector("[data-keys]:not([hidden])")
@@ -239,7 +237,6 @@ def test_question_mark_or_a_button_open_the_list_and_its_keys_work_until_turned_
     assert page.url.endswith(GENDER)
 
 
-# --- paper ----------------------------------------------------------------------------------------------
 def test_paper_has_the_numbers_in_ink_and_the_address_and_no_navigation(fair, opened) -> None:
     page = opened(GENDER, color_scheme="dark")
     light, ink = "rgb(229, 234, 239)", "rgb(26, 36, 46)"
@@ -268,7 +265,6 @@ def test_wide_charts_fit_on_paper_and_are_wide_again_after_it(fair, opened) -> N
     assert page.evaluate(width) == wide
 
 
-# --- maps -----------------------------------------------------------------------------------------------
 @pytest.fixture
 def mapped(transactional_db) -> Study:
     return map_factory.create()

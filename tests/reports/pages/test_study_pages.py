@@ -32,7 +32,6 @@ WINDOW = {"from": "2024-05-31", "to": "2024-06-01"}
 CHOSEN = {"view": "table", "order": "sorted", "measure": "visitors", "values": "consistent"}
 
 
-# --- the first page -------------------------------------------------------------------------------------
 def home_of(client: Client, user) -> str:
     client.force_login(user)
     return client.get(reverse("home")).content.decode()
@@ -84,7 +83,6 @@ def test_home_shows_state_coverage_and_next_step(client, analyst) -> None:
     assert ("an operator uploads the extract of the first day" in html, "demo" in html) == (True, False)
 
 
-# --- studies --------------------------------------------------------------------------------------------
 def test_list_tells_studies_with_data_from_those_without(reader, fair) -> None:
     factory.create(slug="soon-2025", name="Soon")
     text = page(reader, "studies")
@@ -383,7 +381,6 @@ def test_union_that_does_not_exist_is_explained_and_days_are_shown_instead(reade
     assert get(reader, "indicator", "stay").context["state"] == "report"  # without a choice: a day
 
 
-# --- options --------------------------------------------------------------------------------------------
 def read(text: str) -> ReportOptions:
     return ReportOptions.from_query(QueryDict(text))
 
@@ -455,7 +452,6 @@ def test_every_link_and_form_keeps_the_options(reader, fair) -> None:
     assert warning not in page(reader, "indicator", "gender")
 
 
-# --- windows to choose ----------------------------------------------------------------------------------
 def test_long_studies_have_a_calendar_with_each_day_and_each_week(reader) -> None:
     study = factory.published(days=15)  # from Thursday 30 May
     visitors = selectors.visitor_unions(study)

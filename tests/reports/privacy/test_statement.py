@@ -269,7 +269,6 @@ def test_other_studies_are_named_for_who_sees_all_of_them(reader, administrator,
     assert [row | {"study": None} for row in named] == [row | {"study": None} for row in hidden]
 
 
-# --- places ---------------------------------------------------------------------------------------------
 def test_places_have_a_promise_of_their_own_per_metre() -> None:
     study = factory.create(location=location())
     Plan.objects.update(voided_days=1)
@@ -310,9 +309,6 @@ def test_page_says_what_the_noise_of_places_means(reader) -> None:
         "places on the same days, and whose places are 400 m apart, by at most 16.00 times",
     ):
         assert words in shown
-
-
-# --- presence noise -------------------------------------------------------------------------------------
 
 
 def test_noise_hides_presence_and_how_many_cross(reader) -> None:

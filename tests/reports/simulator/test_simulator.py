@@ -63,7 +63,6 @@ def test_every_level_is_reached_and_has_a_word() -> None:
     assert [word for word, _ in words.reading_words()] == [words.reading_word(each) for each in Reading]
 
 
-# --- words ----------------------------------------------------------------------------------------------
 def test_words_of_answers_marks_and_fakes() -> None:
     for mechanism, text in (
         ("smp-grr", "The true answer is kept in 28 of 100 cases; each other category takes its place in 10."),
@@ -128,7 +127,6 @@ def test_small_errors_keep_two_digits_in_the_language() -> None:
         assert words.plus_minus(0.0241).endswith("2,4")
 
 
-# --- advice and ranking ---------------------------------------------------------------------------------
 def test_each_advice_does_what_it_says() -> None:
     assert simulate(HOPELESS).rows[0].day_reading == Reading.NOISE
     tried = 0
@@ -190,7 +188,6 @@ def test_wanted_error_of_one_indicator_or_several() -> None:
     assert "no union of days" in unreachable(make(questions=(CAPPED,)), slugs=["visit"], of_union=True)
 
 
-# --- the example ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("mechanism", get_args(Mechanism))
 def test_noise_of_the_example_is_as_large_as_foretold(mechanism) -> None:
     """Over the categories of many indicators, each with answers of its own."""
@@ -239,7 +236,6 @@ def test_few_have_no_example_and_many_have_one_that_a_page_has_time_for() -> Non
     assert len(bars["x"]) == len(truth["x"]) == MOST_BARS
 
 
-# --- studies --------------------------------------------------------------------------------------------
 @pytest.mark.django_db
 def test_a_study_and_a_draft_are_asked_as_their_plans_ask() -> None:
     own = replace(factory.AGE, epsilon=Decimal("0.5"), weight=Decimal(3))

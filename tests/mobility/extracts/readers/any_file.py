@@ -35,7 +35,6 @@ PARIS = ZoneInfo("Europe/Paris")
 ISO = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-](0\d|1[0-8])(:?[0-5]\d)?)?")
 
 
-# --- files -------------------------------------------------------------------------------------------------
 VALUES = [
     ["336001", " 336002\t", "roam-22801-000000012345", "", "é", '"33""6"', '"336', "\0", " ", "x" * 200],
     [
@@ -218,7 +217,6 @@ def _local(when: bytes) -> datetime | str | None:
     return stated
 
 
-# --- what must hold ----------------------------------------------------------------------------------------
 class Dribble(io.RawIOBase):
     """A stream that gives a few bytes at a time, from any place, as a network or a pipe may."""
 

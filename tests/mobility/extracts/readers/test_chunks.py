@@ -71,7 +71,6 @@ def test_a_header_that_is_wrong_is_wrong_in_every_chunk(header, monkeypatch) -> 
             n_rows(io.BytesIO(data), plan)
 
 
-# --- plans -------------------------------------------------------------------------------------------------
 def plans_of(data: bytes, target: int, size: int | None = None) -> list[ChunkPlan]:
     return plan_chunks(io.BytesIO(data), size=size or len(data), target_bytes=target)
 

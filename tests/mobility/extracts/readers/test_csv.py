@@ -234,7 +234,6 @@ def test_encoding_of_the_first_block_holds_for_all(first: str, later: str) -> No
     assert source.encoding == first
 
 
-# --- encodings ---------------------------------------------------------------------------------------------
 # Bytes at which the rules of UTF-8 change.
 EDGES = bytes.fromhex("00417f80 8f909fa0bf c0c1c2dfe0e1ecedeeeff0f1f3f4f5ff")
 

@@ -197,7 +197,6 @@ def test_long_values_of_a_dictionary_are_not_written_out_for_every_row() -> None
     assert memory.max_memory() < 32 << 20
 
 
-# --- pages -------------------------------------------------------------------------------------------------
 FEW = ["a", "b", None] * 400
 MANY = [f"value-{n:06d}" for n in range(1200)]
 WRITERS = [

@@ -113,7 +113,6 @@ def test_counts_and_visits(*, lines, block_bytes, shuffle, folder, study) -> Non
     check_visits(shards, expected)
 
 
-# --- several threads ---------------------------------------------------------------------------------------
 LINES = [
     f"336{n % 97:03d},2017-03-2{5 + n % 2}T12:{n % 60:02d}:00,c{n % 3},{'FMX '[n % 4]},,65+"
     for n in range(4000)

@@ -97,7 +97,6 @@ def test_codes_pseudonyms_and_cells_of_a_dictionary() -> None:
     assert unmatched(in_dictionary([b"a", b"b", b"unused"], [1, 0, 1])).unmatched_cells == {"b": 2, "a": 1}
 
 
-# --- pseudonyms --------------------------------------------------------------------------------------------
 @settings(max_examples=100)
 @given(
     values=st.lists(
@@ -166,7 +165,6 @@ def test_identifiers_in_an_area_of_plain_digits_are_counted_and_kept_nowhere() -
     assert (counts.to_json()["unmatched_cells"], counts.unmatched_hidden) == ({"208011234519999": 1}, 3)
 
 
-# --- forms -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("text", "is_shown"),
     [

@@ -49,7 +49,6 @@ def outcomes(counts) -> dict[str, int]:
     return {**counts.ignored, **counts.rejected} | ({"accepted": counts.accepted} if counts.accepted else {})
 
 
-# --- reasons -----------------------------------------------------------------------------------------------
 # In the order of the reasons: each of these rows is wrong in every later way, too.
 REJECTIONS = [
     (",2017-02-30T10:00:00,,X,,,extra", "wrong_columns"),
@@ -86,7 +85,6 @@ def test_no_reason_is_missing_and_ten_lines_of_each_are_kept_over_all_blocks() -
     assert counts.rejected == {"empty_subscriber": 30, "wrong_columns": 30}
 
 
-# --- subscribers -------------------------------------------------------------------------------------------
 def test_pseudonyms_of_a_study_never_change() -> None:
     key = derive_subkey(bytes(range(32)), purpose="pseudonym")
     assert key.hex() == "0897d269dfd9c36d5920b98d77b1c47e"
@@ -95,7 +93,6 @@ def test_pseudonyms_of_a_study_never_change() -> None:
     assert [f"{pseudonym:016x}" for pseudonym in parts[0].pseudonym.tolist()] == list(GOLDEN.values())
 
 
-# --- values ------------------------------------------------------------------------------------------------
 AGES = {
     "<18": 0, "18-64": 1, "65+": 2, "Ä": 3, " 65+ ": 2, "\t<18": 0, '"65+"': 2, "": NONE, "  ": NONE,
     "65": None, "65+x": None, "ä": None, "A\u0308": None, "18-64 65+": None, "0": None, "\u00a065+": None,
@@ -142,7 +139,6 @@ def test_sampled_plan_keeps_only_the_value_that_the_subscriber_answers() -> None
     assert (set(asked), events.codes.tolist()) == ({0, 1, 2}, [[code_of[index]] for index in asked])
 
 
-# --- cells -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("valid_from", "valid_to", "days"),
     [("", "", [1, 2, 3, 4, 5]), ("2017-03-27", "", [3, 4, 5]), ("", "2017-03-27", [1, 2, 3]),
@@ -193,7 +189,6 @@ def test_study_without_cells_reads_no_cell_column() -> None:
     assert (outcomes(counts), group_events(parts[0]).duplicates) == ({"accepted": 2}, 1)
 
 
-# --- times -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("time", "is_inside"),
     [("05:59:59.999", False), ("06:00:00", True), ("06:00", True), ("21:29:59", True),
@@ -300,7 +295,6 @@ def test_first_and_last_event_and_hours() -> None:
     assert (nothing.first_event, nothing.last_event) == (None, None)
 
 
-# --- counts of parts ---------------------------------------------------------------------------------------
 row = st.sampled_from([
     f"a,{NOON},c1,M,,65+", f"a,{NOON},c9,M,,", f",{NOON},c1,,,", "a,,c1,F,,65+", f"a,{NOON},,F,,", "x",
     "", f"a,{NOON},c1,Q,,", "a,2017-03-27T01:00:00,c8,,,", "a,2017-03-25T01:00:00,c1,,,65+",

@@ -240,7 +240,6 @@ def test_clock_holds_every_change(period: Period) -> None:
         assert offset == timedelta(seconds=int(clock.offset_s[segment]))
 
 
-# --- numbers and patterns ----------------------------------------------------------------------------------
 EPOCH = re.compile(rb"[ \t\n\r\v\f]*(-?[0-9]{1,18})(?:[.,][0-9]+)?[ \t\n\r\v\f]*")
 LAST = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
 FIRST = int(datetime(1, 1, 1, tzinfo=UTC).timestamp())

@@ -138,7 +138,6 @@ def test_events_are_left_as_they_are_also_none_at_all() -> None:
     assert events_equal(events, make_events(rows, slots=1))
 
 
-# --- coded events ------------------------------------------------------------------------------------------
 @st.composite
 def some_events(draw: st.DrawFn) -> Events:
     slots = draw(st.integers(0, 3))
