@@ -4,12 +4,13 @@
 import os
 import sys
 
+import django
 from django.core.management import execute_from_command_line
 
 from mobility.base.runtime import dump_no_core
 from mobility.embedded import unread, zones
 from mobility.embedded.databases import prepare
-from mobility.startup import refuse_unreadable
+from mobility.startup import refuse_shared, refuse_unreadable
 
 
 def main() -> None:
@@ -26,6 +27,9 @@ def main() -> None:
         sys.exit(
             f"{error.filename}: {error.strerror}; MOBILITY_DATA_DIR must name a folder that can be written"
         )
+    if zones.counts(sys.argv):
+        django.setup()
+        refuse_shared()
     execute_from_command_line(sys.argv)
 
 

@@ -104,7 +104,8 @@ def refuse_shared() -> None:
     except DatabaseError:  # it does not answer, which stops nothing
         return
     finally:
-        connections["default"].close()
+        for alias in settings.DATABASES:
+            connections[alias].close()
     if why:
         hint = f"give each zone a main database of its own; no count is lost: {PAGE}"
         print("refusing to start:", why, f"  hint: {hint}", sep="\n", file=sys.stderr, flush=True)  # noqa: T201

@@ -6,6 +6,7 @@ the analysts' server could run code in the operator zone.
 
 from typing import Final
 
+from django.apps import apps
 from django.conf import settings
 
 from reports.studies.models import Study
@@ -18,7 +19,8 @@ SHOWN: Final = 5
 def why_shared() -> str:
     """Say why the main database is not this zone's own; empty if it is.
 
-    On an analyst server that runs apart every study belongs to a sender; only such a server knows senders.
+    On an analyst server that runs apart every study belongs to a sender. An operator zone knows no senders,
+    and one installation that has both zones counts no study of a sender.
     """
     if settings.MOBILITY_ZONE == "analyst":
         slugs = list(Study.objects.filter(sent=None).order_by("slug").values_list("slug", flat=True))
@@ -32,4 +34,9 @@ def why_shared() -> str:
         name = Sender.objects.order_by("name").values_list("name", flat=True).first()
         if name:
             return f"the main database is that of an analyst server: it has registered the sender {name}"
+    else:
+        counted = apps.get_model("mobility", "VaultStudy").objects.values_list("slug", flat=True)
+        sent = Study.objects.exclude(sent=None).filter(slug__in=list(counted)).order_by("slug").first()
+        if sent:
+            return f"the main database is that of an analyst server: a sender hands over study {sent.slug}"
     return ""

@@ -26,6 +26,11 @@ def refusal(argv: list[str]) -> str:
     return ""
 
 
+def counts(argv: list[str]) -> bool:
+    """Whether the command in `argv` works on studies of a vault: never with a main database of two zones."""
+    return bool(set(argv[1:2]) & _of_operators() - {"make_extract", "sender_key"})
+
+
 def _of_operators() -> frozenset[str]:
     folder = settings.BASE_DIR / "mobility" / "management" / "commands"
     return frozenset(module.name for module in iter_modules([str(folder)]))

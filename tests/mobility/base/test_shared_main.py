@@ -6,12 +6,13 @@ from django.db import connections
 from mobility import celery, startup
 from mobility.operations.doctor import databases
 from mobility.operations.findings import Level
+from mobility.models import VaultStudy
 from reports.models import Sender, SentStudy, Study
 from reports.studies.studyfile import parse_study
 from reports.transfer.studies import create_study_rows
 from tests.mobility.pages.small_study import STUDY
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
+pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
 
 
 @pytest.fixture
@@ -29,7 +30,8 @@ def refusal(settings, zone, monkeypatch, capsys) -> str:
     settings.MOBILITY_ZONE = zone
     for name in ("refuse_unsafe", "hold_files", "refuse_outdated"):
         monkeypatch.setattr(startup, name, lambda: None)
-    monkeypatch.setattr(connections["default"], "close", lambda: None)  # of the test's transaction
+    for connection in connections.all():
+        monkeypatch.setattr(connection, "close", lambda: None)  # of the test's transaction
     (found,) = databases.own_main()
     try:
         celery._refuse_unsafe()
@@ -57,4 +59,7 @@ def test_an_operator_zone_does_not_count_where_a_server_has_senders(study, setti
 
 
 def test_one_installation_may_have_both(study, sender, settings, monkeypatch, capsys) -> None:
+    VaultStudy.objects.create(slug=study.slug, definition={}, plan={}, key_id="k", n_shards=1)
     assert refusal(settings, "all", monkeypatch, capsys) == ""
+    SentStudy.objects.create(study=study, sender=sender, digest="")  # adopted by a server that shares it
+    assert f"hands over study {study.slug}" in refusal(settings, "all", monkeypatch, capsys)

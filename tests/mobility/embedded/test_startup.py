@@ -5,8 +5,10 @@ import os
 import re
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,18 @@ def test_what_cannot_work_is_refused_with_its_reason(command, own, said, tmp_pat
     assert done.returncode == startup.EXIT_CODE, done.stderr
     assert not [text for text in ("refusing to start:", said) if text not in done.stderr]
     assert not [text for text in ("Traceback", EXAMPLE_KEY) if text in done.stderr]
+
+
+def test_no_command_adds_to_studies_of_a_shared_main_database(prepared_folder) -> None:
+    row = "(name, public_key, registered_at, registered_by) VALUES ('north', 'x', '2026-01-01', 'ada')"
+    with closing(sqlite3.connect(prepared_folder.paths.main_database)) as main, main:
+        main.execute(f"INSERT INTO reports_sender {row}")
+    url = "https://reports.example.org"
+    zone = {"MOBILITY_ZONE": "operator", "MOBILITY_ANALYST_URL": url, "MOBILITY_SENDER_NAME": "north"}
+    command = (sys.executable, "manage.py", "close_days", "my-study", "--through", "2017-05-31")
+    done = own_process(command, zone | {"MOBILITY_DATA_DIR": str(prepared_folder.root)})
+    assert done.returncode == startup.EXIT_CODE, done.stderr
+    assert "it has registered the sender north" in done.stderr
 
 
 @pytest.mark.django_db(databases=["default", "vault"])
