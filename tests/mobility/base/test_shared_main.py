@@ -4,9 +4,9 @@ import pytest
 from django.db import connections
 
 from mobility import celery, startup
+from mobility.models import VaultStudy
 from mobility.operations.doctor import databases
 from mobility.operations.findings import Level
-from mobility.models import VaultStudy
 from reports.models import Sender, SentStudy, Study
 from reports.studies.studyfile import parse_study
 from reports.transfer.studies import create_study_rows
