@@ -200,8 +200,8 @@ def _times(spec: PlanSpec) -> str:
     return gettext(
         "Times: when totals change, and by how much, can be seen by whoever reads them before and after. "
         "Each change, and several changes together, cover at least as many subscribers as the study asks for "
-        "(min_publication), over all days and indicators: in one window, or of one indicator, a change can be "
-        "of a single person."
+        "(min_publication), over all days and indicators: in one window, or of one indicator, a change can "
+        "be of a single person."
     )
 
 
