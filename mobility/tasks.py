@@ -16,7 +16,7 @@ from reports.base.outages import is_outage
 from reports.ledger.checks import check_now_and_then
 
 if settings.HAS_VAULT:  # the models of a vault exist there only
-    from mobility.batches import running
+    from mobility.batches import recovery, running
     from mobility.batches.dispatching import RETRY_S
     from mobility.batches.finalisation import PASSING_ERRORS
     from mobility.batches.publication import handover, publishing, receipts
@@ -111,7 +111,7 @@ def sweep_from_now_on(sender: Any, **_: Any) -> None:
     if settings.HANDS_OVER:
         _hand_over_from_now_on(sender)
     if settings.HAS_VAULT and settings.EMBEDDED_REDIS:
-        running.resume_at_once()  # the only worker has just started: nobody else can be at work
+        recovery.resume_at_once()  # the only worker has just started: nobody else can be at work
     for ask, _every_s in asks:
         ask()
     if settings.HAS_VAULT:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from mobility.batches import staging
 from mobility.batches.dispatching import ask
-from mobility.batches.running import recover
+from mobility.batches.recovery import recover
 from mobility.plans.publishing import finish_interrupted
 from mobility.uploads import watched_folder as watching
 from mobility.uploads.feeds import actions as feeds

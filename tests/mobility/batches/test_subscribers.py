@@ -154,7 +154,7 @@ def test_a_list_of_opt_outs_with_a_bad_line_is_refused_whole(pipeline, clean, tm
 @pytest.mark.database
 @pytest.mark.parametrize("when", ["before", "between", "in an open day"])
 def test_tallies_are_those_without_the_people_who_opted_out(make_pipeline, clean, tmp_path, when):
-    people = opted_out(clean[0], n=200)
+    people = opted_out(clean[0], n=150)
     expected = make_pipeline(slug="never-there")
     expected.upload(*(without_people(path, tmp_path / "without", people) for path in clean))
     pipeline = make_pipeline(slug="opted-out")
