@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError, PlanError
 from ldp.geo.grid import Metres
-from ldp.geo.kernels import AGAIN, SHORTEST, ZEROS, noisy_codes, shifted_codes, shifts
 from ldp.geo.location import LocationSpec
+from ldp.geo.sampling import AGAIN, SHORTEST, ZEROS, noisy_codes, shifted_codes, shifts
 from ldp.kernels import codes as kernels
 from ldp.kernels.entropy import CHOOSE_LOCATION_DAYS, LOCATION, KeyedPrf, check_words
 from ldp.keyed.choices import choose_days

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from ldp.estimation.tallies import Delta
 from mobility.base.errors import StudyStoppedError
-from mobility.batches.publication import earlier_reports, handover
+from mobility.batches.publication import handover, min_publication
 from mobility.batches.publication import presence_noise as presence_crossing
 from mobility.batches.publication.analyst_server import HandoverError
 from mobility.vault import consistency as fitting
@@ -78,7 +78,7 @@ def _cut(study: OpenStudy, batch: Batch | None) -> None:
             delta.add(study.unseal_delta(part))
             merged |= {part.pk}
         packed = delta.pack()
-        is_enough = earlier_reports.is_enough(study, row, delta, list(parts.values()))
+        is_enough = min_publication.is_enough(study, row, delta, list(parts.values()))
 
 
 def may_cross(study: OpenStudy) -> bool:
@@ -88,7 +88,7 @@ def may_cross(study: OpenStudy) -> bool:
     delta = Delta.zero(study.plan)
     for part in parts:
         delta.add(study.unseal_delta(part))
-    return earlier_reports.is_enough(study, row, delta, parts)
+    return min_publication.is_enough(study, row, delta, parts)
 
 
 def _wait_on(study: OpenStudy, delta: Delta, parts: list[OutboxDelta], *, batch: Batch | None) -> None:

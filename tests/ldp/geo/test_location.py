@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ldp import NO_ANSWER, KeyedPrf, KeyedStream, PlanError, choose_days
 from ldp.errors import InvalidBudgetError, InvalidGridError
-from ldp.geo import kernels
+from ldp.geo import sampling
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
 from ldp.kernels.entropy import BUFFER_BLOCKS, CHOOSE_LOCATION_DAYS, LOCATION
@@ -143,10 +143,10 @@ def test_short_numbers_are_drawn_again(again: list[tuple[int, int]], expected: f
 @pytest.mark.parametrize("other", [2**32, 3 * 2**46 + 7, 2**48 - 1])
 def test_radius_is_the_logarithm_within_its_stated_error(number: int, other: int) -> None:
     """For the whole step that each number stands for, from its lower to its upper end."""
-    found = Decimal(kernels.radius(np.uint64(number), np.uint64(other), 0))
+    found = Decimal(sampling.radius(np.uint64(number), np.uint64(other), 0))
     for end in (0, 1):
         ideal = -(Decimal(number + end) * (other + end) / 2**96).ln()
-        assert abs(found - ideal) <= kernels.RADIUS_ERROR
+        assert abs(found - ideal) <= sampling.RADIUS_ERROR
     middle = -(Decimal(2 * number + 1) * (2 * other + 1) / 2**98).ln()
     assert abs(found - middle) < Decimal("1.9e-11")
 
@@ -155,8 +155,8 @@ def test_direction_is_the_angle_within_its_stated_error() -> None:
     corners = [quadrant * 2**30 + k for quadrant in range(4) for k in (0, 1, 2**29 - 1, 2**29, 2**30 - 1)]
     angles = [*corners, *(KeyedStream(KEY).words(2000) >> np.uint64(32)).tolist()]
     for angle in angles:
-        east, north = kernels.direction(np.uint64(angle))
-        for end, most in ((0, kernels.ANGLE_ERROR), (1, kernels.ANGLE_ERROR), (0.5, 8e-12)):
+        east, north = sampling.direction(np.uint64(angle))
+        for end, most in ((0, sampling.ANGLE_ERROR), (1, sampling.ANGLE_ERROR), (0.5, 8e-12)):
             theta = -math.pi / 4 + 2 * math.pi * ((angle + end) / 2**32)
             assert math.hypot(east - math.cos(theta), north - math.sin(theta)) < most
 
@@ -165,7 +165,7 @@ def test_machine_code_fuses_nothing() -> None:
     """A fused multiply-add rounds once: other bits than on machines that have none."""
     fused = re.compile(r"vfn?m(add|sub)|\bfn?m(add|sub)|\bfml[as]\b")  # x86-64, and ARM
     # Compiled anew: what comes from the cache cannot be read.
-    kernel = njit(error_model="numpy")(kernels.noisy_codes.py_func)
+    kernel = njit(error_model="numpy")(sampling.noisy_codes.py_func)
     kernel(np.zeros(4, np.uint16), np.zeros(8, np.uint64), 3, 3, 1.0, np.zeros(4, np.uint16))
     assert not fused.search("".join(kernel.inspect_asm().values()))
     if "+fma" in get_host_cpu_features().flatten().split(","):

@@ -17,7 +17,7 @@ from ldp import Delta, KeyedPrf, PlanSpec, UnaryChannel
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
 from ldp.privacy.plans import Mechanism
-from mobility.batches.publication.earlier_reports import fewest_subscribers
+from mobility.batches.publication.min_publication import fewest_subscribers
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.state import changes as rules
