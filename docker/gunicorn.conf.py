@@ -6,9 +6,8 @@
 import sys
 
 bind = "127.0.0.1:8000"
-worker_class = (
-    "mobility.embedded.slow_clients.BoundedThreadWorker"  # gthread, with limits of time for slow clients
-)
+# gthread, with limits of time for slow clients
+worker_class = "mobility.embedded.slow_clients.BoundedThreadWorker"
 sendfile = False  # whose limits it would not keep
 workers = 2
 threads = 16  # an upload or a feed holds one while it lasts

@@ -47,8 +47,8 @@ def may_see(rule, role, which):
 def unrendered(monkeypatch):
     """Views work, and put nothing into words or pictures: who is let in is decided before."""
     monkeypatch.setattr(Template, "render", lambda *_, **__: "")
-    for name in ("drawing.to_png", "drawing.to_svg", "places_drawing.places_to_png",
-                 "places_drawing.places_to_svg", "pdf.to_pdf"):  # fmt: skip
+    for name in ("drawing.pages.to_png", "drawing.pages.to_svg", "places.drawing.places_to_png",
+                 "places.drawing.places_to_svg", "pdf.to_pdf"):  # fmt: skip
         monkeypatch.setattr(f"reports.exports.{name}", lambda *_: b"")
 
 
