@@ -174,7 +174,7 @@ def run_batch(folder: Path, *, rows: int, timers: Timers) -> float:
     from benchmarks.exactly_once.world import create
     from mobility.batches import dispatching, running
     from mobility.uploads import actions as uploads
-    from mobility.vault.studies import find_study
+    from mobility.vault.queries import find_study
 
     asked: deque[tuple[Any, ...]] = deque()
     dispatching.send = lambda task, *ids, **_: asked.append((task, *ids))

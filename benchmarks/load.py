@@ -127,7 +127,7 @@ class Load:
 
     def _feed_token(self, slug: str) -> str:
         from mobility.uploads.feeds.actions import create_token
-        from mobility.vault.studies import find_study
+        from mobility.vault.queries import find_study
         from reports.accounts.actions import COMMAND_LINE
 
         return create_token(find_study(slug), name="load", days=1, by=COMMAND_LINE)[1]

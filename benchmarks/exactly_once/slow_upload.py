@@ -32,7 +32,7 @@ class SlowFile:
 def main() -> None:
     django.setup()
     from mobility.uploads import actions as uploads
-    from mobility.vault.studies import find_study
+    from mobility.vault.queries import find_study
 
     slug, path, seconds = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])
     size = path.stat().st_size

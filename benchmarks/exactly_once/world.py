@@ -60,7 +60,7 @@ class World:
     def new_study(self) -> str:
         """A study with the key that all of them have, so that tallies can be compared; returns its slug."""
         from mobility.vault.keystore import keystore
-        from mobility.vault.studies import find_study
+        from mobility.vault.queries import find_study
 
         self._n_studies += 1
         slug = f"soak-{self._n_studies}"
@@ -160,7 +160,7 @@ def create(path: Path) -> None:
 def receive(slug: str, upload: Upload) -> "Batch":
     """Take a file in, as every way in does."""
     from mobility.uploads import actions as uploads
-    from mobility.vault.studies import find_study
+    from mobility.vault.queries import find_study
 
     with upload.path.open("rb") as stream:
         return uploads.receive(

@@ -19,7 +19,8 @@ from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind
-from reports.sharing.actions import forget_views_of_study, record_reads
+from reports.sharing.actions import forget_views_of_study
+from reports.sharing.revoking import record_reads
 from reports.studies.models import Study
 from reports.transfer.studies import delete_study_rows
 

@@ -10,12 +10,13 @@ from django.core.checks import CheckMessage, Error, register
 
 from mobility.base import shared_main
 from mobility.batches.publication.analyst_server import check_analyst_url
+from reports.base.commands import INSTALLATION
 from reports.transfer.messages import SENDER_NAME
 
 UNVERSIONED = "var"  # the one folder inside the code that version control ignores
 
 
-@register
+@register(INSTALLATION)
 def folders(**_: Any) -> list[CheckMessage]:
     """The data folder can be written, and only by this user."""
     root: Path = settings.MOBILITY_DATA_DIR
@@ -32,7 +33,7 @@ def folders(**_: Any) -> list[CheckMessage]:
     return []
 
 
-@register
+@register(INSTALLATION)
 def keystore(**_: Any) -> list[CheckMessage]:
     """Keys can neither be committed nor shipped with the code."""
     keys = Path(settings.MOBILITY_KEYSTORE_DIR).resolve()
@@ -43,7 +44,7 @@ def keystore(**_: Any) -> list[CheckMessage]:
     return []
 
 
-@register
+@register(INSTALLATION)
 def databases(**_: Any) -> list[CheckMessage]:
     """The vault is a database of its own: an analyst's server must never hold it."""
     if not settings.HAS_VAULT:
@@ -67,7 +68,7 @@ def _knows_no_vault() -> list[CheckMessage]:
     return []
 
 
-@register
+@register(INSTALLATION)
 def handing_over(**_: Any) -> list[CheckMessage]:
     """An operator zone knows where its totals go, and sends them where nobody can read or change them."""
     url: str = settings.MOBILITY_ANALYST_URL

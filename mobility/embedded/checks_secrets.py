@@ -11,6 +11,8 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 
+from reports.base.commands import INSTALLATION
+
 SECRET_KEY_MIN = 32
 DIFFERENT_MIN = 8  # characters of a key: fewer are a pattern that somebody typed
 PASSWORD_MIN = 12  # characters of a password that other machines can try
@@ -29,7 +31,7 @@ ENDS_OF_SECRETS: Final = ("KEY_FILE", "PASSWORD_FILE", "SECRET_FILE", "TOKEN_FIL
 OPEN_TO_OTHERS = 0o077
 
 
-@register
+@register(INSTALLATION)
 def secret_key(**_: Any) -> list[CheckMessage]:
     """Who knows it signs in as anybody."""
     key: str = settings.SECRET_KEY
@@ -40,7 +42,7 @@ def secret_key(**_: Any) -> list[CheckMessage]:
     return [Error(text, hint="openssl rand -base64 48, or leave it out", id="mobility.E010")]
 
 
-@register
+@register(INSTALLATION)
 def passwords_of_databases(**_: Any) -> list[CheckMessage]:
     """A database that other machines reach has a password that is no example."""
     found: list[CheckMessage] = []
@@ -56,7 +58,7 @@ def passwords_of_databases(**_: Any) -> list[CheckMessage]:
     return found
 
 
-@register
+@register(INSTALLATION)
 def password_of_redis(**_: Any) -> list[CheckMessage]:
     """Who writes to the broker gives work to workers."""
     parts = urlsplit(settings.REDIS_URL)
@@ -68,7 +70,7 @@ def password_of_redis(**_: Any) -> list[CheckMessage]:
     return [_weak("the password in REDIS_URL", number=12)] if _is_weak(password) else []
 
 
-@register
+@register(INSTALLATION)
 def secrets_of_services(**_: Any) -> list[CheckMessage]:
     """Those of the OpenID provider, the bucket, the metrics and the webhook, where they are used."""
     storages: dict[str, Any] = settings.STORAGES
@@ -82,7 +84,7 @@ def secrets_of_services(**_: Any) -> list[CheckMessage]:
     return [_weak(name, number=13) for name, secret in used.items() if secret and _is_weak(secret, length=1)]
 
 
-@register
+@register(INSTALLATION)
 def debugging(**_: Any) -> list[CheckMessage]:
     """Pages of errors show code and settings."""
     others = [host for host in settings.ALLOWED_HOSTS if not is_this_machine(host)]
@@ -93,7 +95,7 @@ def debugging(**_: Any) -> list[CheckMessage]:
     return [Error(text, hint="it shows code and settings to strangers", id="mobility.E014")]
 
 
-@register
+@register(INSTALLATION)
 def files_of_secrets(**_: Any) -> list[CheckMessage]:
     """A file that holds a secret is for the account of the service alone."""
     hint = "chmod 400, and let it belong to the account that runs this"

@@ -6,13 +6,14 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's own name
 
 from mobility.operations.alerts.channels import check_webhook_url
+from reports.base.commands import INSTALLATION
 
 MIN_TOKEN: Final = 32
 MIN_SECRET: Final = 16
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
-@register
+@register(INSTALLATION)
 def telling(**_: Any) -> list[CheckMessage]:
     """Alerts go where nobody can read them on the way, and what is set up is complete."""
     found: list[CheckMessage] = []
@@ -40,7 +41,7 @@ def telling(**_: Any) -> list[CheckMessage]:
     return found
 
 
-@register
+@register(INSTALLATION)
 def counting(**_: Any) -> list[CheckMessage]:
     """The token of /metrics cannot be guessed."""
     token = settings.MOBILITY_METRICS_TOKEN

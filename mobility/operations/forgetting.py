@@ -16,7 +16,8 @@ from mobility.operations.models import Alert, JobRun
 from mobility.signin.models import CacheEntry
 from mobility.signin.sessions import forget_ended
 from mobility.workers.signs import forget_old
-from reports.sharing.actions import forget_old_views, record_reads
+from reports.sharing.actions import forget_old_views
+from reports.sharing.revoking import record_reads
 
 if settings.HAS_VAULT:  # the models of a vault exist there only
     from mobility.plans.closing import Leave, close_study, unerased

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from mobility.base.errors import MobilityError
 from mobility.plans.models import PlanDraft
 from mobility.vault.models.subscribers import VaultStudy
-from mobility.vault.studies import closed_error, find_study
+from mobility.vault.queries import closed_error, find_study
 from reports.accounts import second_person
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind

@@ -28,7 +28,7 @@ from mobility.vault.models.batch import Batch
 from mobility.vault.models.outbox import VaultPublication
 from mobility.vault.models.profiles import ExtractProfile
 from mobility.vault.models.subscribers import AnswerShard, DayState, PresenceShard, VaultDay, VaultStudy
-from mobility.vault.studies import closed_error
+from mobility.vault.queries import closed_error
 from reports.ledger.models import LedgerKind
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan

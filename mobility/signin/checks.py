@@ -6,12 +6,13 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from reports.base.commands import INSTALLATION
 from reports.studies.policies import Role
 
 HERE = ("localhost", "127.0.0.1", "::1")
 
 
-@register
+@register(INSTALLATION)
 def provider(**_: Any) -> list[CheckMessage]:
     """An OpenID provider is whole, and reached by TLS."""
     issuer: str = settings.MOBILITY_OIDC_ISSUER
@@ -28,7 +29,7 @@ def provider(**_: Any) -> list[CheckMessage]:
     return found
 
 
-@register
+@register(INSTALLATION)
 def mapping(**_: Any) -> list[CheckMessage]:
     """Groups of the provider lead to roles that there are."""
     unknown = sorted(set(settings.MOBILITY_OIDC_GROUPS.values()) - {role.value for role in Role})

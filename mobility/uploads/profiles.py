@@ -7,7 +7,7 @@ from mobility.extracts.profiles.typed import TypedProfile
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.profiles import ExtractProfile
 from mobility.vault.models.subscribers import VaultStudy
-from mobility.vault.studies import closed_error
+from mobility.vault.queries import closed_error
 
 
 def create_profile(typed: TypedProfile, *, study: VaultStudy, by: str) -> ExtractProfile:

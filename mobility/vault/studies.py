@@ -1,7 +1,6 @@
 """A study as the pipeline works with it: the approved definition and plan, and the keys that open it."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from uuid import UUID
 
@@ -16,8 +15,6 @@ from mobility.base.errors import (
     KeyAwayError,
     KeyDestroyedError,
     KeyMissingError,
-    StudyClosedError,
-    StudyMissingError,
     StudyStoppedError,
 )
 from mobility.extracts.profiles import Profile
@@ -34,6 +31,7 @@ from mobility.vault.models.subscribers import (
     VaultStudy,
 )
 from mobility.vault.optouts import OptOuts
+from mobility.vault.queries import closed_error
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.sealing import seal, unseal
 from mobility.vault.state.answers import KnownAnswers
@@ -41,22 +39,7 @@ from mobility.vault.state.daily import DailyValues
 from mobility.vault.state.days import DaySightings
 from mobility.vault.state.presence import Presence
 from mobility.vault.state.subscribers import SubscriberCoder
-from reports.privacy.statement.document import closed_on
 from reports.studies.studyfile import StudyDefinition
-
-
-def find_study(slug: str) -> VaultStudy:
-    """The study of that slug.
-
-    Raises
-    ------
-    StudyMissingError
-    """
-    study = VaultStudy.objects.filter(slug=slug).first()
-    if study is None:
-        known = ", ".join(VaultStudy.objects.order_by("slug").values_list("slug", flat=True)) or "none yet"
-        raise StudyMissingError(f"no study {slug!r}; studies: {known}")
-    return study
 
 
 @dataclass(frozen=True)
@@ -209,10 +192,3 @@ def open_study(row: VaultStudy) -> OpenStudy:
                     raise
                 raise KeyAwayError(error) from None
     raise closed_error(row.closed_at)
-
-
-def closed_error(at: datetime) -> StudyClosedError:
-    """Why nothing can be added to a study that was closed."""
-    return StudyClosedError(
-        f"the study was closed on {closed_on(at)}: its key is destroyed, and nothing can be added"
-    )

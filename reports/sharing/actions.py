@@ -21,8 +21,9 @@ from django.utils.translation import gettext
 from reports.accounts.access_models import ApiToken, Opening, SavedView, ShareLink, ShareView
 from reports.estimates.queries import Window
 from reports.ledger.actions import record
-from reports.ledger.chain import Json
-from reports.ledger.models import LedgerEntry, LedgerKind
+from reports.ledger.models import LedgerKind
+from reports.sharing import revoking
+from reports.sharing.revoking import link_facts
 from reports.studies.models import Indicator, Study
 from reports.studies.policies import OPENERS, Role, fetch_rights, is_open_to, may_open, roles_of
 from reports.studies.studyfile.table import is_one_line
@@ -127,36 +128,7 @@ def links_of(user: User) -> QuerySet[ShareLink]:
 
 def revoke(opening: ApiToken | ShareLink, *, by: User) -> None:
     """Close a token or link for ever; nothing happens when it is closed already."""
-    _revoke(opening, actor=by.get_username())
-
-
-def revoke_all(maker: User, *, actor: str) -> None:
-    """Close all tokens and links of an account for ever.
-
-    Parameters
-    ----------
-    actor : who does that, for the ledger
-    """
-    for token in ApiToken.objects.filter(owner=maker, revoked_at=None).select_related("study"):
-        _revoke(token, actor=actor)
-    links = ShareLink.objects.filter(created_by=maker, revoked_at=None)
-    for link in links.select_related("indicator__study"):
-        _revoke(link, actor=actor)
-
-
-@transaction.atomic
-def _revoke(opening: ApiToken | ShareLink, *, actor: str) -> None:
-    if isinstance(opening, ShareLink):
-        record_reads(link=opening)
-    openings = type(opening)._default_manager.filter(pk=opening.pk, revoked_at=None)
-    if not openings.update(revoked_at=timezone.now()):
-        return
-    if isinstance(opening, ShareLink):
-        kind, facts, study = LedgerKind.SHARE_REVOKED, _link_facts(opening), opening.indicator.study.slug
-    else:
-        kind, facts = LedgerKind.TOKEN_REVOKED, {"token": str(opening.pk)}
-        study = opening.study.slug if opening.study else ""
-    record(kind, actor=actor, study=study, facts=facts)
+    revoking.revoke(opening, actor=by.get_username())
 
 
 # --- share links ------------------------------------------------------------------------------
@@ -203,7 +175,7 @@ def create_link(
         LedgerKind.SHARE_CREATED,
         actor=by.get_username(),
         study=study.slug,
-        facts=_link_facts(link) | {"until": link.expires_at.date().isoformat(), "password": bool(password)},
+        facts=link_facts(link) | {"until": link.expires_at.date().isoformat(), "password": bool(password)},
     )
     return link, text
 
@@ -229,33 +201,7 @@ def note_view(link: ShareLink) -> None:
     if not link.views.filter(is_granted=True, at__gt=lately).exists():
         ShareView.objects.create(link=link, is_granted=True)
     if links.filter(reads_recorded=0).update(reads_recorded=1):
-        record(LedgerKind.SHARE_OPENED, study=link.indicator.study.slug, facts=_link_facts(link))
-
-
-def record_reads(*, link: ShareLink | None = None, study: Study | None = None) -> None:
-    """Add to the ledger how often shared reports were read since it last said so: at most daily for a link.
-
-    Parameters
-    ----------
-    link, study : of which it is said now, whenever it was said before: they end
-    """
-    waiting = ShareLink.objects.filter(reads__gt=F("reads_recorded"))
-    if link is not None or study is not None:
-        waiting = waiting.filter(pk=link.pk) if link is not None else waiting.filter(indicator__study=study)
-    for pk in waiting.values_list("pk", flat=True):
-        _record_reads(pk, is_daily=link is None and study is None)
-
-
-@transaction.atomic
-def _record_reads(pk: int, *, is_daily: bool) -> None:
-    locked = ShareLink.objects.select_for_update(of=("self",)).select_related("indicator__study").get(pk=pk)
-    times = locked.reads - locked.reads_recorded
-    event = f"share.reads:{pk}:{timezone.now().date().isoformat()}" if is_daily else ""
-    if times == 0 or (event and LedgerEntry.objects.filter(event_id=event).exists()):
-        return
-    ShareLink.objects.filter(pk=pk).update(reads_recorded=locked.reads)
-    facts = _link_facts(locked) | {"times": times}
-    record(LedgerKind.SHARE_OPENED, study=locked.indicator.study.slug, facts=facts, event_id=event)
+        record(LedgerKind.SHARE_OPENED, study=link.indicator.study.slug, facts=link_facts(link))
 
 
 def forget_old_views() -> int:
@@ -332,15 +278,6 @@ def is_report_address(address: str) -> bool:
 
 
 # --- shared -----------------------------------------------------------------------------------
-
-
-def _link_facts(link: ShareLink) -> dict[str, Json]:
-    return {
-        "link": str(link.pk),
-        "indicator": link.indicator.slug,
-        "first_day": link.first_day.isoformat(),
-        "last_day": link.last_day.isoformat(),
-    }
 
 
 def _opening(openings: QuerySet[Found], text: str) -> Found | None:

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from reports.accounts.models import AccountName
 from reports.accounts.sessions import end_sessions
-from reports.sharing.actions import revoke_all
+from reports.sharing.revoking import revoke_all
 
 ACTOR: Final = "account disabled"  # no account has a name with a blank
 

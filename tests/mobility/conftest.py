@@ -13,7 +13,7 @@ from mobility.demo.extract import write_extract
 from mobility.extracts.readers import chunks
 from mobility.plans.studies import create_study
 from mobility.vault.keystore import keystore
-from mobility.vault.studies import find_study
+from mobility.vault.queries import find_study
 from reports.studies.studyfile import StudyDefinition, parse_study
 from tests.mobility.data_folder import Folder
 from tests.mobility.pipeline import MASTER_KEY, N_SUBSCRIBERS, STUDY_FILE, Pipeline, only

@@ -11,7 +11,8 @@ from mobility.batches import outcomes
 from mobility.batches import requests as intake
 from mobility.management.batch_command import ACTOR, BatchCommand, calendar_day
 from mobility.management.patience import patiently
-from mobility.vault.studies import find_study, open_study
+from mobility.vault.queries import find_study
+from mobility.vault.studies import open_study
 
 
 class Command(BatchCommand):

@@ -10,7 +10,7 @@ from mobility.base.errors import MobilityError
 from mobility.management.batch_command import ACTOR
 from mobility.management.patience import patiently
 from mobility.plans.closing import Leave, close_study
-from mobility.vault.studies import find_study
+from mobility.vault.queries import find_study
 
 
 class Command(BaseCommand):

@@ -4,16 +4,17 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from mobility.base.errors import MobilityError
 from mobility.batches.quality.coverage import coverage_of
 from mobility.batches.quality.records import coverage_record
 from mobility.batches.queries import study_head
-from mobility.vault.studies import find_study
+from mobility.vault.queries import find_study
+from reports.base.commands import ReadingCommand
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     help = "Print what each source of a study delivered on each day, and what is missing or failed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from mobility.base.errors import MobilityError
 from mobility.management.batch_command import ACTOR
 from mobility.uploads.feeds.actions import create_token
-from mobility.vault.studies import find_study
+from mobility.vault.queries import find_study
 
 
 class Command(BaseCommand):

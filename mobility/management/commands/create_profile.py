@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from mobility.base.errors import MobilityError
 from mobility.extracts.profiles.parse import parse_profile
 from mobility.uploads.profiles import create_profile
-from mobility.vault.studies import find_study
+from mobility.vault.queries import find_study
 from reports.studies.studyfile import StudyDefinition
 
 

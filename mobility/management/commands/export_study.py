@@ -5,15 +5,16 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from mobility.base.errors import MobilityError
 from mobility.plans.models import PlanDraft
 from mobility.plans.study_files import export_draft, export_study
-from mobility.vault.studies import find_study
+from mobility.vault.queries import find_study
+from reports.base.commands import ReadingCommand
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     help = (
         "Print a study for import_study (docs/study_export.schema.json): definition, area and "
         "plan versions, without data or keys."

@@ -15,7 +15,7 @@ from mobility.management.patience import patiently
 from mobility.uploads import actions as uploads
 from mobility.vault.models.batch import Batch
 from mobility.vault.profiles import find_profile
-from mobility.vault.studies import find_study
+from mobility.vault.queries import find_study
 
 
 class Command(BatchCommand):

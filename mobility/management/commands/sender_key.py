@@ -6,13 +6,14 @@ from base64 import b64encode
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from mobility.base.errors import MobilityError
 from mobility.batches.publication.analyst_server import sender_key
+from reports.base.commands import ReadingCommand
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     help = "Print the name and public key of this operator zone, for register_sender on the analyst server."
 
     def handle(self, *args: Any, **options: Any) -> None:

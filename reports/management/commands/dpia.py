@@ -4,14 +4,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from reports.base.commands import ReadingCommand
 from reports.dpia import dpia_pack
 from reports.dpia.markdown import to_markdown
 from reports.studies.models import Study
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     help = "Print the data protection pack of a study (articles 30 and 35 GDPR) as Markdown, or write it."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

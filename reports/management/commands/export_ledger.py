@@ -5,14 +5,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from reports.audit.export import ledger_lines
+from reports.base.commands import ReadingCommand
 from reports.ledger.key import LedgerKeyError, own_public_key, public_pem
 from reports.ledger.models import LedgerEntry
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     help = (
         "Write the ledger as JSON Lines, ending with the signed head; docs/ledger.md explains how "
         "to check it."

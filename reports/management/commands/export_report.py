@@ -4,8 +4,9 @@ import argparse
 from datetime import date
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from reports.base.commands import ReadingCommand
 from reports.estimates.queries import (
     Window,
     WindowError,
@@ -19,7 +20,7 @@ from reports.ledger.handouts import record_file
 from reports.studies.models import Study
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     help = "Print the reports of a study: all indicators and windows, or a selection."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

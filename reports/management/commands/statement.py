@@ -4,13 +4,14 @@ import argparse
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from reports.base.commands import ReadingCommand
 from reports.privacy.statement.document import privacy_statement
 from reports.studies.models import Study
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     help = "Print the privacy statement of a study (docs/statement.schema.json)."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -5,15 +5,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from reports.base.commands import ReadingCommand
 from reports.ledger.chain import SignedHead
 from reports.ledger.check import LedgerReport, check_lines, read_head
 from reports.ledger.checks import check_ledger
 from reports.ledger.key import LedgerKeyError, read_public_pem
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     help = (
         "Recompute the hash chain of the ledger and check its signed head. Names the first wrong "
         "entry, and exits with 1 if anything is wrong."

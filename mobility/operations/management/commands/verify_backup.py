@@ -5,13 +5,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from mobility.base.errors import OperationsError
 from mobility.operations.backup.making import verify_backup
+from reports.base.commands import ReadingCommand
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     help = "Check that a backup is complete, unchanged and readable."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

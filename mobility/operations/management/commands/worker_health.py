@@ -7,14 +7,15 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from mobility.workers.models import WorkerSign
 from mobility.workers.signs import SILENT_S
+from reports.base.commands import ReadingCommand
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     help = "Exit with 0 if a worker of this host has reported within the last minute."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

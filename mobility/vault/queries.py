@@ -1,0 +1,28 @@
+"""Finding a study, and saying why there is none to work with: without its key."""
+
+from datetime import datetime
+
+from mobility.base.errors import StudyClosedError, StudyMissingError
+from mobility.vault.models.subscribers import VaultStudy
+from reports.privacy.statement.document import closed_on
+
+
+def find_study(slug: str) -> VaultStudy:
+    """The study of that slug.
+
+    Raises
+    ------
+    StudyMissingError
+    """
+    study = VaultStudy.objects.filter(slug=slug).first()
+    if study is None:
+        known = ", ".join(VaultStudy.objects.order_by("slug").values_list("slug", flat=True)) or "none yet"
+        raise StudyMissingError(f"no study {slug!r}; studies: {known}")
+    return study
+
+
+def closed_error(at: datetime) -> StudyClosedError:
+    """Why nothing can be added to a study that was closed."""
+    return StudyClosedError(
+        f"the study was closed on {closed_on(at)}: its key is destroyed, and nothing can be added"
+    )

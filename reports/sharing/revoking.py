@@ -1,0 +1,78 @@
+"""Closing tokens and share links for ever, and what the ledger is told of reads of links."""
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from reports.accounts.access_models import ApiToken, ShareLink
+from reports.ledger.actions import record
+from reports.ledger.chain import Json
+from reports.ledger.models import LedgerEntry, LedgerKind
+from reports.studies.models import Study
+
+
+def revoke_all(maker: User, *, actor: str) -> None:
+    """Close all tokens and links of an account for ever.
+
+    Parameters
+    ----------
+    actor : who does that, for the ledger
+    """
+    for token in ApiToken.objects.filter(owner=maker, revoked_at=None).select_related("study"):
+        revoke(token, actor=actor)
+    links = ShareLink.objects.filter(created_by=maker, revoked_at=None)
+    for link in links.select_related("indicator__study"):
+        revoke(link, actor=actor)
+
+
+@transaction.atomic
+def revoke(opening: ApiToken | ShareLink, *, actor: str) -> None:
+    """Close a token or link for ever; nothing happens when it is closed already."""
+    if isinstance(opening, ShareLink):
+        record_reads(link=opening)
+    openings = type(opening)._default_manager.filter(pk=opening.pk, revoked_at=None)
+    if not openings.update(revoked_at=timezone.now()):
+        return
+    if isinstance(opening, ShareLink):
+        kind, facts, study = LedgerKind.SHARE_REVOKED, link_facts(opening), opening.indicator.study.slug
+    else:
+        kind, facts = LedgerKind.TOKEN_REVOKED, {"token": str(opening.pk)}
+        study = opening.study.slug if opening.study else ""
+    record(kind, actor=actor, study=study, facts=facts)
+
+
+def record_reads(*, link: ShareLink | None = None, study: Study | None = None) -> None:
+    """Add to the ledger how often shared reports were read since it last said so: at most daily for a link.
+
+    Parameters
+    ----------
+    link, study : of which it is said now, whenever it was said before: they end
+    """
+    waiting = ShareLink.objects.filter(reads__gt=F("reads_recorded"))
+    if link is not None or study is not None:
+        waiting = waiting.filter(pk=link.pk) if link is not None else waiting.filter(indicator__study=study)
+    for pk in waiting.values_list("pk", flat=True):
+        _record_reads(pk, is_daily=link is None and study is None)
+
+
+@transaction.atomic
+def _record_reads(pk: int, *, is_daily: bool) -> None:
+    locked = ShareLink.objects.select_for_update(of=("self",)).select_related("indicator__study").get(pk=pk)
+    times = locked.reads - locked.reads_recorded
+    event = f"share.reads:{pk}:{timezone.now().date().isoformat()}" if is_daily else ""
+    if times == 0 or (event and LedgerEntry.objects.filter(event_id=event).exists()):
+        return
+    ShareLink.objects.filter(pk=pk).update(reads_recorded=locked.reads)
+    facts = link_facts(locked) | {"times": times}
+    record(LedgerKind.SHARE_OPENED, study=locked.indicator.study.slug, facts=facts, event_id=event)
+
+
+def link_facts(link: ShareLink) -> dict[str, Json]:
+    """What entries of the ledger say of a link."""
+    return {
+        "link": str(link.pk),
+        "indicator": link.indicator.slug,
+        "first_day": link.first_day.isoformat(),
+        "last_day": link.last_day.isoformat(),
+    }
