@@ -9,9 +9,10 @@ from django.conf import settings
 from numpy.typing import NDArray
 
 from mobility.batches.staging import UploadReader
+from mobility.extracts.chunk_plans import WHOLE, ChunkPlan
 from mobility.extracts.profiles import Profile
 from mobility.extracts.readers import Layout, RowBlock, Source
-from mobility.extracts.readers.chunks import WHOLE, ChunkPlan, read_chunk
+from mobility.extracts.readers.chunks import read_chunk
 from mobility.extracts.rows.counts import RowCounts
 from mobility.extracts.rows.events import Events, concatenate, split
 from mobility.extracts.rows.opt_out_lists import opted_out_of, read_list

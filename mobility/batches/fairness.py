@@ -18,9 +18,9 @@ from django.db.models import Case, DateTimeField, Q, QuerySet, Sum, Value, When
 from django.utils import timezone
 
 from mobility.batches.dispatching import ask, waits_since
-from mobility.batches.publication.merging import shards_left
+from mobility.batches.queries import shards_left
 from mobility.batches.states import next_sign
-from mobility.extracts.readers.chunks import WHOLE
+from mobility.extracts.chunk_plans import WHOLE
 from mobility.vault.models.batch import Batch, Chunk, ShardRun
 from mobility.workers.models import WorkerSign
 from mobility.workers.signs import SILENT_S

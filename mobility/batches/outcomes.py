@@ -5,9 +5,9 @@ from typing import Any
 
 from mobility.batches import queries as selectors
 from mobility.batches.publication import handover
-from mobility.batches.publication.presence_noise import is_noisy
 from mobility.batches.quality.batch_checks import misfits_of, warnings_of
 from mobility.batches.quality.facts import Facts
+from mobility.batches.queries import is_noisy
 from mobility.vault.models.batch import Batch
 
 # Of `summary`, and of its `checks`: what is not listed here is not shown to feeds.

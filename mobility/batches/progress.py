@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext, ngettext
 
 from mobility.batches import queries as selectors
-from mobility.batches.publication.presence_noise import is_noisy
-from mobility.batches.queries import StudyHead
+from mobility.batches.queries import StudyHead, is_noisy
 from mobility.batches.texts import BATCH_BADGES, BATCH_STATES
 from mobility.vault.models.batch import Batch
 from reports.base.formats import number

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from mobility.batches.quality.facts import Facts
 from mobility.extracts.rows.counts import IGNORED, REJECTED
-from mobility.vault.models.batch import Batch
+from mobility.vault.models.batch import Applied, Batch
 from mobility.vault.models.handover import Handover
 from mobility.vault.models.outbox import OutboxDelta, VaultPublication
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
@@ -237,3 +237,15 @@ def _head(row: dict[str, Any]) -> StudyHead:
         closed_at=row["closed_at"],
         is_noisy=row["plan__presence"] is not None,
     )
+
+
+def is_noisy(study: VaultStudy) -> bool:
+    """Whether the plan of a study has presence noise."""
+    return "presence" in study.plan
+
+
+def shards_left(batch: Batch) -> list[int]:
+    """Shards that have not taken the batch yet."""
+    wanted = Batch.objects.values_list("shards", flat=True).get(pk=batch.pk)
+    taken = set(Applied.objects.filter(batch=batch).values_list("shard", flat=True))
+    return [shard for shard in wanted if shard not in taken]

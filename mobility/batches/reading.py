@@ -22,9 +22,10 @@ from mobility.batches.dispatching import ask
 from mobility.batches.quality.facts import checks_of, columns_of_reasons, columns_of_unknown
 from mobility.batches.staging import UploadReader
 from mobility.batches.states import move, next_sign, show_life
+from mobility.extracts.chunk_plans import BYTES, WHOLE, ChunkPlan
 from mobility.extracts.profiles.definition import Profile
 from mobility.extracts.readers import RowBlock, Source
-from mobility.extracts.readers.chunks import BYTES, WHOLE, ChunkPlan, plan_chunks
+from mobility.extracts.readers.chunks import plan_chunks
 from mobility.extracts.rows.counts import RowCounts
 from mobility.vault.models.batch import Batch, Chunk
 from mobility.vault.profiles import find_profile

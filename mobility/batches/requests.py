@@ -13,7 +13,7 @@ from mobility.batches.states import move
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
 from mobility.vault.models.undo import DayUndo
-from mobility.vault.studies import OpenStudy, open_study
+from mobility.vault.unlocking import UnlockedStudy, unlock
 from reports.privacy.budget.actions import BudgetExceededError, check_voided_day, reserve_voided_day
 
 
@@ -24,7 +24,7 @@ def request_close_days(study: VaultStudy, *, through: int, by: str, batch_id: UU
     ------
     DayStateError : `through` is not a day of the study
     """
-    days = open_study(study).definition.days
+    days = unlock(study).definition.days
     if not 1 <= through <= days:
         raise DayStateError(f"day must be within the study, 1 to {days}, got {through}")
     return _requested(study, kind=Batch.Kind.CLOSE_DAYS, day=through, by=by, batch_id=batch_id)
@@ -38,7 +38,7 @@ def request_void_day(study: VaultStudy, *, day: int, by: str, batch_id: UUID | N
     DayStateError : nothing was uploaded for the day, it is closed, or a cap forbids another value
     UndoWaitsError : it raises epsilon above what was approved: a second person is asked, nothing is undone
     """
-    opened = open_study(study)
+    opened = unlock(study)
     check_voidable(opened, day=day)
     if _adds_a_value(opened, day=day) and undoing.needs_second_person(opened.row):
         raise undoing.ask(opened.row, day=day, by=by)
@@ -57,7 +57,7 @@ def approve_undo(undo: DayUndo, *, voided_days: int, by: str) -> Batch:
     UndoDecisionError : `by` is no second person, it was decided already, or another day was undone meanwhile
     DayStateError : as in `request_void_day`
     """
-    check_voidable(open_study(undo.study), day=undo.day)
+    check_voidable(unlock(undo.study), day=undo.day)
     with undoing.approving(undo, voided_days=voided_days, by=by) as locked:
         kind = Batch.Kind.VOID_DAY
         batch = Batch.objects.create(study=undo.study, kind=kind, day=undo.day, created_by=undo.asked_by)
@@ -66,13 +66,13 @@ def approve_undo(undo: DayUndo, *, voided_days: int, by: str) -> Batch:
     return batch
 
 
-def check_approved(batch: Batch, study: OpenStudy, *, day: int) -> None:
+def check_approved(batch: Batch, study: UnlockedStudy, *, day: int) -> None:
     """Raise DayStateError if undoing a day takes an approval that this batch has not."""
     if _adds_a_value(study, day=day):
         undoing.check_approved(batch, study.row)
 
 
-def check_voidable(study: OpenStudy, *, day: int) -> None:
+def check_voidable(study: UnlockedStudy, *, day: int) -> None:
     """Raise DayStateError unless `day` can be undone now."""
     days = study.definition.days
     if not 1 <= day <= days:
@@ -93,7 +93,7 @@ def check_voidable(study: OpenStudy, *, day: int) -> None:
         raise _too_much(day, error) from None
 
 
-def spend_voided_day(study: OpenStudy, *, day: int) -> None:
+def spend_voided_day(study: UnlockedStudy, *, day: int) -> None:
     """Spend what undoing a day costs of the budget of its population, before anything is undone.
 
     Raises
@@ -114,7 +114,7 @@ def _too_much(day: int, error: Exception) -> DayStateError:
     )
 
 
-def adds_a_value(study: OpenStudy, day: VaultDay) -> bool:
+def adds_a_value(study: UnlockedStudy, day: VaultDay) -> bool:
     """Whether undoing `day` lets people report a daily value, or a place, once more: it was published."""
     if study.plan.presence is not None:  # nothing of a day crosses before it is closed, and then it is final
         return False
@@ -122,7 +122,7 @@ def adds_a_value(study: OpenStudy, day: VaultDay) -> bool:
     return (has_daily or study.plan.location is not None) and day.state == VaultDay.State.PUBLISHED
 
 
-def _adds_a_value(study: OpenStudy, *, day: int) -> bool:
+def _adds_a_value(study: UnlockedStudy, *, day: int) -> bool:
     row = VaultDay.objects.filter(study=study.row, day=day).first()
     return row is not None and adds_a_value(study, row)
 

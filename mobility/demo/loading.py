@@ -6,13 +6,11 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from django.conf import settings
-
 from mobility.base.errors import MobilityError
 from mobility.base.messages import say, say_progress
 from mobility.base.runtime import write_private
 from mobility.batches import requests as intake
-from mobility.demo.extract import write_extract
+from mobility.demo.files import folder
 from mobility.demo.population import load_study
 from mobility.plans.studies import create_study
 from mobility.uploads import actions as uploads
@@ -38,15 +36,6 @@ def step(title: str) -> Iterator[None]:
         yield
     except (MobilityError, OSError, ValueError) as error:
         raise DemoError(f"{title}: {error}") from error
-
-
-def folder() -> Path:
-    return Path(settings.MOBILITY_DATA_DIR, "demo")
-
-
-def accounts_file() -> Path:
-    """Passwords of the demo's accounts."""
-    return Path(settings.MOBILITY_DATA_DIR, "demo-accounts.json")
 
 
 def ensure_study() -> VaultStudy:
@@ -77,6 +66,8 @@ def ensure_extract(*, subscribers: int | None) -> list[Path]:
     """
     manifest = folder() / "extract.json"
     if not manifest.exists():
+        from mobility.demo.extract import write_extract
+
         written = write_extract(folder() / "extract", seed=SEED, n_subscribers=subscribers)
         write_private(manifest, json.dumps(asdict(written)))
     summary = json.loads(manifest.read_text())

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from mobility.base.errors import MobilityError
 from mobility.batches.publication.receipts import record_missing
-from mobility.demo import loading as demo
+from mobility.demo import files
 from mobility.plans.closing import OF_BATCH, OF_STUDY, Leave, close_study
 from mobility.vault.compaction import compact
 from mobility.vault.models.batch import Batch
@@ -60,8 +60,8 @@ def remove_demo(*, by: str) -> None:
         record_missing()  # receipts of its batches, which go with it
         row.delete()
         compact(*OF_STUDY, *OF_BATCH, Batch, VaultStudy)
-    demo.accounts_file().unlink(missing_ok=True)
-    shutil.rmtree(demo.folder(), ignore_errors=True)
+    files.accounts_file().unlink(missing_ok=True)
+    shutil.rmtree(files.folder(), ignore_errors=True)
     forget_views_of_study(study)
     record_reads(study=study)
     # Last: without the study there is no demo whose removal could be repeated.

@@ -20,8 +20,9 @@ from reports.sharing.actions import forget_old_views
 from reports.sharing.revoking import record_reads
 
 if settings.HAS_VAULT:  # the models of a vault exist there only
-    from mobility.plans.closing import Leave, close_study, unerased
+    from mobility.plans.closing import Leave, close_study
     from mobility.plans.models import PlanDraft
+    from mobility.plans.queries import unerased
     from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun
     from mobility.vault.models.subscribers import VaultStudy
 

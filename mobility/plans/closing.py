@@ -33,7 +33,7 @@ from mobility.batches.publication.certificate import Certificate, Copies, Droppe
 from mobility.batches.publication.day_transitions import waiting_nights
 from mobility.batches.publication.publishing import may_cross, publish, send_missing
 from mobility.batches.publication.receipts import record_closed
-from mobility.batches.queries import study_head
+from mobility.batches.queries import is_noisy, study_head
 from mobility.plans.escrows import escrow_days
 from mobility.vault.compaction import compact
 from mobility.vault.keystore import keystore
@@ -105,12 +105,6 @@ def close_study(study: VaultStudy, *, by: str, leave: Leave) -> Certificate:
     return study.certificate or {}
 
 
-def unerased() -> list[VaultStudy]:
-    """Studies that were closed, and of which not everything is erased yet."""
-    closed = VaultStudy.objects.exclude(closed_at=None).order_by("slug")
-    return [study for study in closed if not certificates.is_complete(study.certificate)]
-
-
 def unfinished(study: VaultStudy) -> QuerySet[Batch]:
     """Batches that stand against closing."""
     return Batch.objects.filter(study=study).exclude(state__in=Batch.FINAL)
@@ -120,7 +114,7 @@ def unpublished_days(study: VaultStudy) -> tuple[date, ...]:
     """Days with rows that nobody has published, be it those of their nights."""
     head = study_head(study.pk)
     waits = Q(state=VaultDay.State.OPEN) | Q(pending=True)
-    if presence_crossing.is_noisy(study):  # then nothing crosses before its day is closed
+    if is_noisy(study):  # then nothing crosses before its day is closed
         waits |= Q(state=VaultDay.State.PUBLISHED)
     waiting = VaultDay.objects.filter(waits, study=study)
     days = {*waiting.values_list("day", flat=True), *waiting_nights(study)}
@@ -231,8 +225,8 @@ def _decide(study: VaultStudy, opened: OpenStudy | None, *, by: str, leave: Leav
 
 def _dropped(study: VaultStudy, days: tuple[date, ...]) -> Dropped:
     """What never crosses; with presence noise nobody may know how many subscribers it is of."""
-    is_noisy = study.plan.get("presence") is not None
-    waiting, opted_out = (None, None) if is_noisy else waiting_subscribers(study)
+    has_noise = study.plan.get("presence") is not None
+    waiting, opted_out = (None, None) if has_noise else waiting_subscribers(study)
     return Dropped(waiting_subscribers=waiting, opted_out_in_totals=opted_out, unpublished_days=days)
 
 
@@ -277,7 +271,7 @@ def _holdings(study: VaultStudy, opened: OpenStudy | None) -> Holdings:
         batches=dict(sorted(Counter(batches.values_list("state", flat=True)).items())),
         feed_tokens=_valid_tokens(study).count(),
     )
-    return held.without_presence() if presence_crossing.is_noisy(study) else held
+    return held.without_presence() if is_noisy(study) else held
 
 
 def _pseudonyms(study: VaultStudy, opened: OpenStudy | None) -> tuple[int | None, int]:

@@ -42,7 +42,7 @@ from mobility.uploads.leases import Hold, free_until
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.profiles import find_profile
-from mobility.vault.studies import open_study
+from mobility.vault.unlocking import unlock
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ def begin(
     UploadTooLargeError, NoRoomError : it is too large, or would not fit
     QueueFullError : too much of the study waits already
     """
-    opened = open_study(study)
+    opened = unlock(study)
     kind = KINDS[find_profile(study, profile, opened.definition).kind]
     admission.check_queue(study)
     admission.check_size(bytes_total, study=study, filename=filename)
@@ -152,7 +152,7 @@ def begin(
     try:
         staging.create_key(batch)
         study.refresh_from_db(fields=["closed_at"])
-        open_study(study)  # whoever has closed it in between has not seen this key
+        unlock(study)  # whoever has closed it in between has not seen this key
     except BaseException:
         fail(batch, "the upload could not begin: send the file again")
         raise
@@ -294,7 +294,7 @@ class _Frames:
         self._batch = batch
         self._hold = hold
         self._pool = pool
-        self._content_key = open_study(batch.study).content_key
+        self._content_key = unlock(batch.study).content_key
         self._hash = bytes.fromhex(batch.content_hash)
         self._index = batch.bytes_received // staging.FRAME_BYTES
         self._on_their_way: deque[tuple[Future[None], int, bytes]] = deque()

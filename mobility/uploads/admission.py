@@ -13,8 +13,7 @@ from django.utils import timezone
 
 from mobility.base.errors import NoRoomError, QueueFullError, UploadTooLargeError
 from mobility.batches import staging
-from mobility.extracts.rows.events import packed_row_bytes
-from mobility.extracts.rows.rows import code_slots
+from mobility.extracts.rows.widths import code_slots, packed_row_bytes
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
 

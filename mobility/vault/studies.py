@@ -1,26 +1,16 @@
 """A study as the pipeline works with it: the approved definition and plan, and the keys that open it."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp import PlanSpec
 from ldp.estimation.tallies import Delta
 from ldp.kernels.entropy import KeyedPrf
 from ldp.kernels.streams import derive_subkey
-from mobility.base.errors import (
-    KeyAwayError,
-    KeyDestroyedError,
-    KeyMissingError,
-    StudyStoppedError,
-)
 from mobility.extracts.profiles import Profile
 from mobility.extracts.rows.rows import RowCoder
-from mobility.vault import consistency as fitting
-from mobility.vault.keystore import keystore
 from mobility.vault.models.outbox import OutboxDelta
 from mobility.vault.models.subscribers import (
     AnswerShard,
@@ -31,7 +21,6 @@ from mobility.vault.models.subscribers import (
     VaultStudy,
 )
 from mobility.vault.optouts import OptOuts
-from mobility.vault.queries import closed_error
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.sealing import seal, unseal
 from mobility.vault.state.answers import KnownAnswers
@@ -39,23 +28,11 @@ from mobility.vault.state.daily import DailyValues
 from mobility.vault.state.days import DaySightings
 from mobility.vault.state.presence import Presence
 from mobility.vault.state.subscribers import SubscriberCoder
-from reports.studies.studyfile import StudyDefinition
+from mobility.vault.unlocking import UnlockedStudy, read_key
 
 
-@dataclass(frozen=True)
-class OpenStudy:
-    """A study with its key read from the keystore."""
-
-    row: VaultStudy
-    master_key: bytes
-
-    @cached_property
-    def definition(self) -> StudyDefinition:
-        return StudyDefinition.from_json(self.row.definition)
-
-    @cached_property
-    def plan(self) -> PlanSpec:
-        return PlanSpec.from_json(self.row.plan)
+class OpenStudy(UnlockedStudy):
+    """An unlocked study, with what reads, changes and seals the state of its subscribers."""
 
     @cached_property
     def prf(self) -> KeyedPrf:
@@ -68,11 +45,6 @@ class OpenStudy:
     @cached_property
     def daily(self) -> DailyValues:
         return DailyValues(self.definition, self.sanitiser)
-
-    @cached_property
-    def content_key(self) -> bytes:
-        """Files are recognised by a keyed hash: without the key it tells nothing of them."""
-        return derive_subkey(self.master_key, purpose="content", length=32)
 
     @cached_property
     def _presence_key(self) -> bytes:
@@ -171,24 +143,5 @@ class OpenStudy:
 
 
 def open_study(row: VaultStudy) -> OpenStudy:
-    """Read the study's key.
-
-    Raises
-    ------
-    StudyClosedError : the study was closed
-    StudyStoppedError : after a restore it does not fit what analysts have
-    KeyDestroyedError : its key was destroyed
-    KeyAwayError : no keystore is mounted, or another one, or the key was lost or damaged
-    """
-    if row.closed_at is None:
-        if row.stopped:
-            raise StudyStoppedError(fitting.why(row.stopped))
-        try:
-            return OpenStudy(row=row, master_key=keystore().read(row.key_id))
-        except KeyMissingError as error:
-            row.refresh_from_db(fields=["closed_at"])  # it may have been closed since the row was read
-            if row.closed_at is None:
-                if isinstance(error, KeyDestroyedError):
-                    raise
-                raise KeyAwayError(error) from None
-    raise closed_error(row.closed_at)
+    """Read the study's key; Raises: as `mobility.vault.unlocking.read_key`."""
+    return OpenStudy(row=row, master_key=read_key(row))

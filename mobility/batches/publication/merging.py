@@ -43,13 +43,6 @@ def shards_of(batch: Batch, study: OpenStudy, moves: DayMoves) -> list[int]:
     return sorted(shards)
 
 
-def shards_left(batch: Batch) -> list[int]:
-    """Shards that have not taken the batch yet."""
-    wanted = Batch.objects.values_list("shards", flat=True).get(pk=batch.pk)
-    taken = set(Applied.objects.filter(batch=batch).values_list("shard", flat=True))
-    return [shard for shard in wanted if shard not in taken]
-
-
 def apply_shard(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> None:
     """Bring the batch into one shard; nothing happens if it is there already.
 

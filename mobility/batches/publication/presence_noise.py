@@ -17,17 +17,13 @@ from django.db.models import QuerySet
 
 from ldp.estimation.tallies import Delta
 from ldp.keyed.noise.presence import noise_delta
+from mobility.batches.queries import is_noisy
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.outbox import OutboxDelta, VaultPublication
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
 from mobility.vault.state.changes import Change, capped_tallies
 from mobility.vault.studies import OpenStudy
 from reports.transfer.publications import noisy_through
-
-
-def is_noisy(study: VaultStudy) -> bool:
-    """Whether the plan of a study has presence noise."""
-    return "presence" in study.plan
 
 
 def crossing_days(study: OpenStudy, *, through: int) -> tuple[int, int] | None:

@@ -7,10 +7,9 @@ each. What is unusual is one chunk: the whole.
 
 import io
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal, Self
 
 from mobility.base.errors import BatchFormatError
+from mobility.extracts.chunk_plans import BYTES, ROW_GROUPS, WHOLE, ChunkPlan
 from mobility.extracts.readers import Layout, RowBlock, Source
 from mobility.extracts.readers.compression import (
     HEAD_BYTES,
@@ -24,37 +23,8 @@ from mobility.extracts.readers.csv import first_line, read_csv, read_lines
 from mobility.extracts.readers.opening import CSV, PARQUET, read_extract
 from mobility.extracts.readers.parquet import group_sizes, read_parquet
 
-WHOLE: Final = "whole"
-BYTES: Final = "bytes"
-ROW_GROUPS: Final = "row_groups"
 PIECE_BYTES = 64 << 10
 GRAIN_BYTES = 4 << 20  # frames of a sealed upload: a chunk that ends inside one has it opened twice
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkPlan:
-    """Where a chunk lies.
-
-    kind : "whole" file, a range of "bytes" of plain text, or a range of "row_groups" of Parquet
-    begin, end : the range; of the whole in bytes
-    first_row : number of its first row in the file, from 1; of Parquet only
-    """
-
-    kind: Literal["whole", "bytes", "row_groups"]
-    begin: int
-    end: int
-    first_row: int = 1
-
-    @classmethod
-    def whole(cls, size: int) -> Self:
-        return cls(kind=WHOLE, begin=0, end=size)
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Self:
-        return cls(**value)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def plan_chunks(stream: io.RawIOBase, *, size: int, target_bytes: int) -> list[ChunkPlan]:

@@ -14,11 +14,6 @@ NO_VALUE = np.uint16(0xFFFF)  # an empty value: no answer, presence still counts
 _HEADER = np.dtype([("n", "<i8"), ("slots", "<i8")])
 
 
-def packed_row_bytes(slots: int) -> int:
-    """What a row takes in `Events.pack`, without the header."""
-    return 8 + 4 + 4 + 1 + 2 * slots
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Events:
     """Accepted rows, one place per row.

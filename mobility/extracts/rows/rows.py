@@ -25,6 +25,7 @@ from mobility.extracts.rows.lookups import (
 )
 from mobility.extracts.rows.nights import nights_of
 from mobility.extracts.rows.outcomes import Coded, Judged
+from mobility.extracts.rows.widths import code_slots
 from reports.studies.studyfile import StudyDefinition
 
 NOBODY = np.empty(0, np.uint64)
@@ -40,11 +41,6 @@ class _Value(NamedTuple):
     place: int
     slot: int
     table: CodeTable
-
-
-def code_slots(n_static: int, *, is_sampled: bool) -> int:
-    """How many codes a row carries: where one indicator is answered, only that one's."""
-    return min(n_static, 1) if is_sampled else n_static
 
 
 class RowCoder:

@@ -9,7 +9,6 @@ from django.core.management.base import BaseCommand, CommandError
 from mobility.base.errors import MobilityError
 from mobility.management.batch_command import ACTOR
 from mobility.management.patience import patiently
-from mobility.plans.closing import Leave, close_study
 from mobility.vault.queries import find_study
 
 
@@ -44,6 +43,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
+        from mobility.plans.closing import Leave, close_study
+
         leave = Leave(
             cancel_batches=options["cancel_batches"],
             drop_unpublished=options["drop_unpublished"],

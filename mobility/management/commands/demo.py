@@ -17,6 +17,7 @@ from mobility.base.locks import exclusive
 from mobility.base.messages import say
 from mobility.demo import loading as demo
 from mobility.demo.accounts import ensure_demo_accounts
+from mobility.demo.files import accounts_file
 from mobility.embedded.shared import workers
 from mobility.embedded.web import running_address, serve_until_stopped, web_server
 from mobility.management.patience import patiently
@@ -45,7 +46,7 @@ class Command(BaseCommand):
         # A second demo at the same time waits here, and finds everything done.
         with exclusive(settings.PATHS.run / "demo.lock"):
             with demo.step("accounts"):
-                accounts = ensure_demo_accounts(demo.accounts_file())
+                accounts = ensure_demo_accounts(accounts_file())
             with demo.step("extract of seven days"):
                 files = demo.ensure_extract(subscribers=subscribers)
             with demo.step("study"):

@@ -9,8 +9,6 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from mobility.demo.extract import write_extract
-
 
 class Command(BaseCommand):
     help = "Write the extract of the demo study, one CSV a day: totals of FIMU 2017, synthetic people."
@@ -24,6 +22,8 @@ class Command(BaseCommand):
         parser.add_argument("--gzip", action="store_true", help="write .csv.gz")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from mobility.demo.extract import write_extract
+
         directory = options["out"] or settings.MOBILITY_DATA_DIR / "demo" / "extract"
         try:
             summary = write_extract(

@@ -12,7 +12,7 @@ from mobility.batches import requests as intake
 from mobility.management.batch_command import ACTOR, BatchCommand, calendar_day
 from mobility.management.patience import patiently
 from mobility.vault.queries import find_study
-from mobility.vault.studies import open_study
+from mobility.vault.unlocking import unlock
 
 
 class Command(BatchCommand):
@@ -29,7 +29,7 @@ class Command(BatchCommand):
     def handle(self, *args: Any, study: str, day: date, **options: Any) -> None:
         try:
             row = patiently(lambda: find_study(study))
-            number = open_study(row).definition.day_of(day)
+            number = unlock(row).definition.day_of(day)
         except MobilityError as error:
             raise CommandError(str(error)) from error
         self.run_batch(

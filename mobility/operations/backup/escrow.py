@@ -24,7 +24,7 @@ from django.utils import timezone
 
 from mobility.base.errors import OperationsError
 from mobility.operations.backup.folder import digest_of, new_folder, stamp
-from mobility.operations.backup.reconcile import can_sign
+from mobility.operations.backup.ledger import can_sign
 from mobility.operations.models import Backup
 from mobility.vault.keystore import keystore
 from reports.base.version import software

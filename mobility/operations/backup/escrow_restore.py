@@ -25,7 +25,8 @@ from mobility.operations.backup.escrow import (
     unsealed,
 )
 from mobility.operations.backup.folder import digest_of
-from mobility.operations.backup.reconcile import can_sign, destroyed_keys, reconcile
+from mobility.operations.backup.ledger import can_sign, destroyed_keys
+from mobility.operations.backup.reconcile import reconcile
 from mobility.vault.keystore import KEY_ID, keystore
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind

@@ -14,11 +14,11 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
+from mobility.operations.backup.ledger import can_sign
 from mobility.operations.models import Backup
 from reports.accounts.access_models import ApiToken, ShareLink
 from reports.ledger.actions import record, recorded_events
-from reports.ledger.key import LedgerKeyError, signing_key
-from reports.ledger.models import LedgerEntry, LedgerHead, LedgerKind
+from reports.ledger.models import LedgerKind
 from reports.studies.models import Study
 
 if settings.HAS_VAULT:  # the models of a vault exist there only
@@ -44,15 +44,6 @@ def reconcile(*, by: str, closed: Collection[str] = ()) -> dict[str, Any]:
     return told | {"waits_for": None}
 
 
-def can_sign() -> bool:
-    """Whether the ledger can be written."""
-    try:
-        signing_key(may_make=not LedgerHead.objects.filter(number__gt=0).exists())
-    except LedgerKeyError:
-        return False
-    return True
-
-
 def openings() -> dict[str, Any]:
     """What opens this installation from outside: it is as it was when the backup was made."""
     now = timezone.now()
@@ -75,16 +66,6 @@ def revoke_openings() -> None:
         model._default_manager.filter(revoked_at=None).update(revoked_at=now)
     if settings.HAS_VAULT:
         FeedToken.objects.filter(revoked_at=None).update(revoked_at=now)
-
-
-def destroyed_keys() -> set[str]:
-    """Ids of the keys of which the ledger says last that they were destroyed."""
-    kinds = (LedgerKind.KEY_CREATED, LedgerKind.KEY_DESTROYED)
-    last: dict[str, str] = {}
-    entries: Any = LedgerEntry.objects.filter(kind__in=[str(kind) for kind in kinds]).order_by("number")
-    for kind, facts in entries.values_list("kind", "facts"):
-        last[str(facts.get("key"))] = kind
-    return {key for key, kind in last.items() if kind == LedgerKind.KEY_DESTROYED}
 
 
 def _closed_here() -> set[str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ldp.estimation.tallies import Delta
 from mobility.base.errors import SealBrokenError
-from mobility.batches.publication import presence_noise as presence_crossing
+from mobility.batches import queries
 from mobility.operations.doctor.diagnosis import Diagnoses, Diagnosis, error, fine, note, warning
 from mobility.operations.doctor.sealed import open_studies
 from mobility.operations.findings import Level
@@ -93,7 +93,7 @@ def recomputed() -> Diagnoses:
     """Totals from the presence of the vault, beside those of the analyst zone."""
     for study in open_studies():
         slug = study.row.slug
-        if presence_crossing.is_noisy(study.row):
+        if queries.is_noisy(study.row):
             what = "its totals have noise, and are not computed again"
             yield note("totals_differ", what, "nothing", subject=slug)
             continue

@@ -17,7 +17,7 @@ from mobility.operations.findings import Finding, Level
 from mobility.operations.models import Backup
 from mobility.operations.probes.backups import made, missing_level
 from mobility.operations.probes.host import is_silent
-from mobility.plans.closing import unerased
+from mobility.plans.queries import unerased
 from mobility.vault.keystore import keystore
 from mobility.vault.models.subscribers import VaultStudy
 

@@ -17,7 +17,7 @@ from mobility.base.errors import FeedEndedError, FeedTokenError
 from mobility.batches.publication.receipts import record_feed, record_feed_revoked
 from mobility.vault.models.profiles import FeedToken
 from mobility.vault.models.subscribers import VaultStudy
-from mobility.vault.studies import open_study
+from mobility.vault.unlocking import unlock
 from reports.accounts.actions import COMMAND_LINE
 from reports.accounts.grants import ALL_STUDIES
 from reports.accounts.sessions import has_ended
@@ -44,7 +44,7 @@ def create_token(study: VaultStudy, *, name: str, days: int, by: str) -> tuple[F
     FeedTokenError : the name or the number of days is out of range
     StudyClosedError, KeyMissingError : the study takes nothing in
     """
-    open_study(study)
+    unlock(study)
     name = name.strip()
     if not 1 <= len(name) <= 80 or not name.isprintable():
         raise FeedTokenError("the name of a feed must have 1 to 80 printable characters")

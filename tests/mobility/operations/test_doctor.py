@@ -17,8 +17,8 @@ import redis
 from django.core.management import call_command
 from django.db import connections
 
-from mobility.operations import doctor
 from mobility.operations.doctor import broker, clocks, databases, host, workers, zones
+from mobility.operations.doctor import examining as doctor
 from mobility.operations.doctor.diagnosis import CODES, error, fine
 from mobility.operations.findings import Level
 from mobility.operations.probes import safety

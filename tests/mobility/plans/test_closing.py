@@ -18,7 +18,8 @@ from mobility.base.errors import StagingUnavailableError, StudyClosedError
 from mobility.batches import staging
 from mobility.batches.progress import batch_progress
 from mobility.batches.queries import study_head
-from mobility.demo import loading as demo
+from mobility.demo import files as demo
+from mobility.demo import loading
 from mobility.demo import removal as demo_removal
 from mobility.demo.accounts import ensure_demo_accounts
 from mobility.demo.removal import NoDemoError, remove_demo
@@ -541,8 +542,8 @@ def test_study_of_a_person_under_that_name_is_no_demo(two):
     Study.objects.update(is_demo=False, created_by="demo")
     with pytest.raises(NoDemoError, match="there is no demo"):
         remove_demo(by="adam")
-    with pytest.raises(demo.DemoError, match="not the demo"):
-        demo.ensure_study()  # whose people would mix with real ones
+    with pytest.raises(loading.DemoError, match="not the demo"):
+        loading.ensure_study()  # whose people would mix with real ones
     assert Study.objects.count() == 2
     assert Tally.objects.exists()
 

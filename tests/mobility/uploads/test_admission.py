@@ -10,7 +10,8 @@ from django.db.models import F
 
 from mobility.base.errors import NoRoomError, QueueFullError
 from mobility.batches import staging
-from mobility.extracts.rows.events import Events, packed_row_bytes
+from mobility.extracts.rows.events import Events
+from mobility.extracts.rows.widths import packed_row_bytes
 from mobility.uploads import actions as uploads
 from mobility.uploads import admission
 from mobility.vault.models.batch import Batch

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from mobility.operations.doctor import broker, examine
+from mobility.operations.doctor import broker
 from mobility.operations.doctor.diagnosis import Diagnosis
 from mobility.operations.findings import Level
 from reports.base.version import software
@@ -33,6 +33,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print no summary")
 
     def handle(self, *args: Any, deep: bool, json: bool, **options: Any) -> None:
+        from mobility.operations.doctor.examining import examine
+
         found = sorted(examine(deep=deep), key=lambda each: -each.level)
         wrong = [each for each in found if each.level > Level.OK]
         is_ok = not any(each.level == Level.ERROR for each in wrong)

@@ -11,7 +11,6 @@ from django.core.management.base import BaseCommand, CommandError
 from mobility.base.errors import OperationsError
 from mobility.base.messages import say
 from mobility.operations.backup.folder import read_manifest
-from mobility.operations.backup.restore import restore
 from mobility.operations.management.settling import add_ledger, closings, say_settled
 from reports.accounts.actions import COMMAND_LINE
 
@@ -47,6 +46,8 @@ class Command(BaseCommand):
         add_ledger(parser)
 
     def handle(self, *, folder: Path, **options: Any) -> None:
+        from mobility.operations.backup.restore import restore
+
         try:
             closed = closings(options, head=read_manifest(folder).ledger_head)
             if not options["yes"]:

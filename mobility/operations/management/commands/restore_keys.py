@@ -10,7 +10,6 @@ from django.core.management.base import BaseCommand, CommandError
 from mobility.base.errors import OperationsError
 from mobility.base.messages import say
 from mobility.operations.backup.escrow import read_private_key
-from mobility.operations.backup.escrow_restore import restore_keys
 from mobility.operations.management.settling import add_ledger, closings, say_settled
 from reports.accounts.actions import COMMAND_LINE
 
@@ -37,6 +36,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, folder: Path, private_key: Path, **options: Any) -> None:
+        from mobility.operations.backup.escrow_restore import (
+            restore_keys,
+        )
+
         file = options["password_file"]
         try:
             password = None if file is None else file.read_bytes().rstrip(b"\r\n")

@@ -19,9 +19,10 @@ import pytest
 from hypothesis import strategies as st
 
 from mobility.base.errors import BatchFormatError
+from mobility.extracts.chunk_plans import ChunkPlan
 from mobility.extracts.readers import Source
 from mobility.extracts.readers import csv as reader
-from mobility.extracts.readers.chunks import ChunkPlan, plan_chunks, read_chunk
+from mobility.extracts.readers.chunks import plan_chunks, read_chunk
 from mobility.extracts.readers.compression import PARQUET_MAGIC, REFUSED, compression_of
 from mobility.extracts.rows.counts import LINES_KEPT, RowCounts
 from mobility.extracts.rows.events import concatenate

@@ -15,8 +15,9 @@ import pytest
 
 from mobility.base.errors import MobilityError
 from mobility.batches.reading import check_counts
+from mobility.extracts.chunk_plans import ChunkPlan
 from mobility.extracts.readers import Source
-from mobility.extracts.readers.chunks import ChunkPlan, plan_chunks
+from mobility.extracts.readers.chunks import plan_chunks
 from mobility.extracts.readers.opening import read_extract
 from mobility.extracts.rows.counts import RowCounts
 from tests.mobility.extracts.readers.any_file import cut, is_text, outcomes, written

@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mobility.base.errors import BatchFormatError
+from mobility.extracts.chunk_plans import ChunkPlan
 from mobility.extracts.readers import Layout, Source
 from mobility.extracts.readers import csv as reader
-from mobility.extracts.readers.chunks import GRAIN_BYTES, ChunkPlan, plan_chunks, read_chunk
+from mobility.extracts.readers.chunks import GRAIN_BYTES, plan_chunks, read_chunk
 from tests.mobility.extracts.readers.any_file import COLUMNS, check, cut, files, written
 
 GZIPPED = gzip.compress(b"a,b\n" * 10, mtime=0)  # the same bytes in every process: they name a test

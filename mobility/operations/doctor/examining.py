@@ -1,0 +1,181 @@
+"""Running all checks of the doctor.
+
+A check that needs what another has found missing is left out: a database that does not answer is found once.
+"""
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from django.conf import settings
+from django.core.checks import CheckMessage, run_checks
+from django.core.checks import Warning as CheckWarning
+
+from mobility.embedded.shared import in_use
+from mobility.operations.doctor import broker, databases, host, workers
+from mobility.operations.doctor.diagnosis import Check, Diagnoses, Diagnosis, error, fine, warning
+from mobility.operations.findings import Finding, Level
+from mobility.operations.probes.looking import STOPPING
+from mobility.operations.probes.looking import look as probe
+from mobility.operations.texts import words
+from reports.ledger.checks import check_ledger
+
+if settings.HAS_VAULT:  # the models of a vault exist there only
+    from mobility.operations.doctor import sealed, storage, tallies, zones
+
+log = logging.getLogger(__name__)
+
+# Of `check --deploy`: what a service behind a proxy with HTTPS=true has, and one on the loopback need not.
+ONLY_WITH_HTTPS: Final = frozenset({"security.W004", "security.W008", "security.W012", "security.W016"})
+AGAIN_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A check and the databases without which it cannot look.
+
+    Parameters
+    ----------
+    is_long : takes minutes, and sees to it by itself that work which goes on meanwhile is no fault
+    """
+
+    name: str
+    check: Check
+    needs: tuple[str, ...] = ()
+    is_long: bool = False
+
+
+def examine(*, deep: bool) -> list[Diagnosis]:
+    """All that is found, also what is fine.
+
+    Parameters
+    ----------
+    deep : also what takes minutes on a large installation: every seal, every total, every page of a file
+    """
+    findings = probe()
+    found = [_diagnosis(each) for each in findings if not (_rests(each) or _is_told_here(each))]
+    broken = {each.subject for each in findings if each.code in STOPPING and each.level > Level.OK}
+    for look in _looks(deep=deep):
+        if not broken.intersection(look.needs):
+            found += _safely(look)
+    return found
+
+
+def _rests(finding: Finding) -> bool:
+    """In the embedded default commands start broker and worker where they need them, and stop them again."""
+    codes = ("broker_unreachable", "workers_missing", "job_failed")
+    return finding.code in codes and settings.EMBEDDED_REDIS and not in_use()
+
+
+def _is_told_here(finding: Finding) -> bool:
+    """What system checks say is told in their words; what the probe adds has its own reason."""
+    return finding.code == "settings_unsafe" and "why" not in finding.facts
+
+
+def _diagnosis(finding: Finding) -> Diagnosis:
+    said = words(finding)
+    return Diagnosis(
+        code=finding.code,
+        level=finding.level,
+        subject=finding.subject,
+        what="" if finding.level == Level.OK else f"{said.title}. {said.what}",
+        todo=said.todo,
+        page=f"docs/runbook/{finding.code.replace('_', '-')}.md",
+    )
+
+
+def _safely(look: Look) -> list[Diagnosis]:
+    try:
+        found = list(look.check())
+        if look.is_long or all(each.level < Level.WARNING for each in found):
+            return found
+        # What two databases and a folder hold at one moment cannot be asked: only what stays is a fault.
+        time.sleep(AGAIN_S)
+        wrong = {(each.code, each.subject) for each in found if each.level >= Level.WARNING}
+        return [
+            each for each in look.check() if each.level < Level.WARNING or (each.code, each.subject) in wrong
+        ]
+    except Exception as failure:  # noqa: BLE001 - what is broken must not hide the rest
+        # Its kind only: an error's words may quote anything.
+        log.warning("check_failed check=%s error=%s", look.name, type(failure).__name__)
+        what = f"the check itself failed ({type(failure).__name__})"
+        return [
+            error("check_failed", what, "see the other findings first, then ask again", subject=look.name)
+        ]
+
+
+def _looks(*, deep: bool) -> Iterator[Look]:
+    every = tuple(settings.DATABASES)
+    yield Look(name="settings", check=system_checks)
+    for name in (
+        "core_dumps",
+        "open_files",
+        "temporary_folder",
+        "time_zones",
+        "static_files",
+        "translations",
+    ):
+        yield Look(name=name, check=getattr(host, name))
+    yield Look(name="promises", check=databases.promises, needs=every)
+    yield Look(name="clocks", check=databases.clocks, needs=every)
+    yield Look(name="broker", check=broker.forgets_nothing)
+    yield Look(name="broker clock", check=broker.clock)
+    yield Look(name="workers", check=workers.same_installation, needs=every)
+    yield Look(name="main database", check=databases.own_main, needs=("default",))
+    if deep:
+        yield Look(name="files", check=databases.whole, needs=every, is_long=True)
+        yield Look(name="ledger", check=ledger, needs=("default",), is_long=True)
+    if settings.HAS_VAULT:
+        yield from _looks_of_vault(deep=deep)
+
+
+def _looks_of_vault(*, deep: bool) -> Iterator[Look]:
+    every = tuple(settings.DATABASES)
+    yield Look(name="kernels", check=host.kernels)
+    yield Look(name="key files", check=host.key_files)
+    yield Look(name="storage", check=storage.usable)
+    yield Look(name="orphans", check=storage.orphans, needs=("vault",))
+    yield Look(name="seals", check=partial(sealed.seals, deep=deep), needs=("vault",), is_long=deep)
+    yield Look(name="shards", check=sealed.shards, needs=("vault",))
+    yield Look(name="keys", check=sealed.keys_that_outlived, needs=("vault",))
+    yield Look(name="studies", check=tallies.studies, needs=every)
+    yield Look(name="publications", check=tallies.publications, needs=every)
+    yield Look(name="negative", check=tallies.negative, needs=every)
+    if deep:
+        yield Look(name="totals", check=tallies.recomputed, needs=every, is_long=True)
+    if settings.MOBILITY_ANALYST_URL:
+        yield Look(name="analyst server", check=zones.analyst_server)
+
+
+def system_checks() -> Diagnoses:
+    """Django's and our own, with those of a deployment."""
+    messages = run_checks(include_deployment_checks=True)
+    found = False
+    for message in messages:
+        if message.is_silenced() or message.level < CheckWarning("").level or _is_local(message):
+            continue
+        found = True
+        make = error if message.is_serious() else warning
+        yield make(
+            "settings_unsafe", str(message.msg), message.hint or "see the text", subject=str(message.id)
+        )
+    if not found:
+        yield fine("settings_unsafe")
+
+
+def _is_local(message: CheckMessage) -> bool:
+    return not settings.HTTPS and message.id in ONLY_WITH_HTTPS
+
+
+def ledger() -> Diagnoses:
+    """Every hash of the ledger computed again."""
+    report = check_ledger()
+    if report.problem is None:
+        yield fine("ledger_broken")
+    else:
+        where = "" if report.problem.number is None else f"entry {report.problem.number}: "
+        todo = "compare with a head that was kept (docs/ledger.md), and restore the main database"
+        yield error("ledger_broken", f"{where}{report.problem.what}", todo)
