@@ -97,7 +97,7 @@ def refuse_shared() -> None:
     ------
     SystemExit : standard error then says how that is seen, and which page leads out of it
     """
-    from mobility.base.shared_main import PAGE, why_shared
+    from mobility.base.shared_main import PAGE, why_shared  # noqa: PLC0415 - models, once apps are loaded
 
     try:
         why = why_shared()

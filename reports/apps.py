@@ -6,5 +6,6 @@ class ReportsConfig(AppConfig):
     verbose_name = "analyst zone"
 
     def ready(self) -> None:
-        from reports.accounts import signed_in  # noqa: F401 - importing connects them
-        from reports.sharing import deactivated  # noqa: F401
+        # Importing connects them, once apps are loaded.
+        from reports.accounts import signed_in  # noqa: F401, PLC0415
+        from reports.sharing import deactivated  # noqa: F401, PLC0415

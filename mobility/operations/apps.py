@@ -7,4 +7,4 @@ class OperationsConfig(AppConfig):
     verbose_name = "operations"
 
     def ready(self) -> None:
-        from mobility.operations import checks  # noqa: F401 - registers them, once apps are loaded
+        from mobility.operations import checks  # noqa: F401, PLC0415 - registers them, once apps are loaded

@@ -7,4 +7,4 @@ class SignInConfig(AppConfig):
     verbose_name = "sign-in"
 
     def ready(self) -> None:
-        from mobility.signin import checks, events  # noqa: F401 - importing registers them
+        from mobility.signin import checks, events  # noqa: F401, PLC0415 - registers them, once apps are loaded

@@ -3,11 +3,11 @@
 from django.conf import settings
 from django.http import HttpRequest
 
+from reports.studies import policies
+
 
 def site(request: HttpRequest) -> dict[str, object]:
     """Roles of the visitor, and what pages may offer to them."""
-    from reports.studies import policies
-
     roles = policies.roles_of(request.user)
     has_reports = settings.HAS_REPORTS
     return {

@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import exporters_only, readable
+from reports.api.door import site
 from reports.studies.models import Indicator, Study
 
 
@@ -16,9 +17,7 @@ from reports.studies.models import Indicator, Study
 @exporters_only
 def docs(request: HttpRequest) -> HttpResponse:
     """All operations with their parameters, and an address of each to try."""
-    from reports.api.site import api  # its framework is imported when somebody asks
-
-    document = api.document()
+    document = site().api.document()
     example = (
         Indicator.objects.filter(study__in=readable(request))
         .select_related("study")

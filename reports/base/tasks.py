@@ -4,7 +4,8 @@ from functools import partial
 
 from django.conf import settings
 from django.db import transaction
-from django.utils.module_loading import import_string
+
+from reports.base.later import later
 
 
 class BrokerAwayError(Exception):
@@ -24,8 +25,4 @@ def send_on_commit(task: str, pk: int, *, robust: bool = False) -> None:
     ------
     BrokerAwayError : after the commit, unless `robust`
     """
-    transaction.on_commit(partial(_send, task, pk), robust=robust)
-
-
-def _send(task: str, pk: int) -> None:
-    import_string(settings.TASK_SENDER)(task, pk)
+    transaction.on_commit(partial(later(settings.TASK_SENDER), task, pk), robust=robust)

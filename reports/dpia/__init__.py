@@ -3,6 +3,7 @@
 Filled in from the configuration that runs: what a machine cannot know is left open, and marked.
 """
 
+from reports.base.later import later
 from reports.dpia.assessment import assessment
 from reports.dpia.parts import Pack, Section
 from reports.dpia.record import record
@@ -14,4 +15,6 @@ def dpia_pack(study: Study) -> Pack:
     return Pack(study=study, sections=(*record(study), *assessment(study)))
 
 
-__all__ = ["Pack", "Section", "dpia_pack"]
+to_pdf = later("reports.dpia.pdf.to_pdf")
+
+__all__ = ["Pack", "Section", "dpia_pack", "to_pdf"]

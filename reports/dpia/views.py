@@ -7,7 +7,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import study_or_404
-from reports.dpia import dpia_pack
+from reports.dpia import dpia_pack, to_pdf
 from reports.dpia.markdown import to_markdown
 from reports.ledger.handed_out import handed_out
 from reports.studies.policies import OVERSEERS, require_role
@@ -41,8 +41,6 @@ def download(request: HttpRequest, slug: str, ending: str) -> HttpResponse:
     if ending == "md":
         content, kind = to_markdown(pack).encode(), "text/markdown; charset=utf-8"
     else:
-        from reports.dpia.pdf import to_pdf  # fonts take half a second
-
         content, kind = to_pdf(pack), "application/pdf"
     headers = {"Content-Disposition": f'attachment; filename="{study.slug}_dpia.{ending}"'}
     return HttpResponse(content, content_type=kind, headers=headers)

@@ -13,6 +13,7 @@ from reports.estimates.queries import WindowReport
 from reports.exports.errors import ExportError
 from reports.exports.facts import facts_of, status_words
 from reports.exports.formats.columns import Kind, kind_of
+from reports.exports.formats.spreadsheet import MAX_ROWS, Sheet, workbook
 from reports.exports.records import CONTEXT_NAMES, REPORT_NAMES, report_record
 from reports.exports.selection import Scope, Selection
 
@@ -78,8 +79,6 @@ def to_xlsx(findings: Findings) -> bytes:
     ------
     ExportError : more rows than a sheet can hold
     """
-    from reports.exports.formats.spreadsheet import MAX_ROWS, Sheet, workbook
-
     if len(findings.rows) > MAX_ROWS:
         text = gettext("A spreadsheet holds %(most)d rows; here are %(rows)d. Take CSV or JSON.")
         raise ExportError(text % {"most": MAX_ROWS, "rows": len(findings.rows)})

@@ -2,6 +2,8 @@
 
 from django.db import migrations
 
+from reports.studies.studyfile import AreaDefinition
+
 
 def draw(apps, schema_editor):
     areas = apps.get_model("reports", "Area").objects.using(schema_editor.connection.alias)
@@ -9,14 +11,12 @@ def draw(apps, schema_editor):
     if not older.exists():
         return  # a new installation: loads no library of geography
 
-    from reports.studies.geography.areas import projection_of
-    from reports.studies.geography.display import shown_zones
-    from reports.studies.studyfile import AreaDefinition
+    from reports.studies.geography import display  # noqa: PLC0415 - GeoPandas: 1 s
 
     for area in older.iterator():
         definition = AreaDefinition(cells=(), zones=tuple(area.zones), geojson=area.geojson)
-        area.projection = projection_of(definition).text
-        area.geojson, area.outlines = shown_zones(definition)
+        area.projection = display.projection_of(definition).text
+        area.geojson, area.outlines = display.shown_zones(definition)
         area.save(update_fields=["projection", "geojson", "outlines"])
 
 

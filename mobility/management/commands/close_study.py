@@ -43,7 +43,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
-        from mobility.plans.closing import Leave, close_study
+        from mobility.plans.closing import Leave, close_study  # noqa: PLC0415 - numba: 0.5 s, not for --help
 
         leave = Leave(
             cancel_batches=options["cancel_batches"],

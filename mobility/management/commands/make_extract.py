@@ -22,7 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--gzip", action="store_true", help="write .csv.gz")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from mobility.demo.extract import write_extract
+        from mobility.demo.extract import write_extract  # noqa: PLC0415 - pyarrow: not for --help
 
         directory = options["out"] or settings.MOBILITY_DATA_DIR / "demo" / "extract"
         try:

@@ -1,7 +1,9 @@
 """The chart of one window: horizontal bars with their intervals, as its page draws them."""
 
 import textwrap
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from reports.base.status import Status
 from reports.estimates.options import ReportOptions, ShownValue, shown_value
@@ -16,10 +18,6 @@ from reports.exports.drawing.canvas import (
     value_word,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _ROW_IN = 0.3
 _TICKS_IN = 0.25  # above the plot
 _LEFT = 0.27  # of the figure, for names
@@ -33,7 +31,7 @@ def window_chart(
     options: ReportOptions,
     extra_in: tuple[float, float],
     limits: tuple[float, float] | None = None,
-) -> "Figure":
+) -> Figure:
     """Bars from the first estimate down; one that is not to be read has its word, and no bar.
 
     Parameters
@@ -76,7 +74,7 @@ def _label(category: str) -> str:
     return textwrap.fill(category, _LABEL_WIDTH, max_lines=_LABEL_LINES, placeholder=" …")
 
 
-def _draw_bar(axes: "Axes", place: int, shown: ShownValue, *, status: Status, measure: str) -> None:
+def _draw_bar(axes: Axes, place: int, shown: ShownValue, *, status: Status, measure: str) -> None:
     is_ok, at = status == Status.OK, 0.0
     if shown.value is not None and is_ok:
         axes.barh(place, shown.value, height=0.62, color=COLOURS["--chart-1"])

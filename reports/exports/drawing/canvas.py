@@ -1,25 +1,20 @@
-"""What all charts of files share: the library, its font, the colours of the pages, and plots without a box.
-
-Matplotlib is imported here and in the modules that draw only, and these only when a chart is asked for.
-"""
+"""What all charts of files share: the font, the colours of the pages, and plots without a box."""
 
 import io
 import logging
-import os
 import textwrap
-from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from django.conf import settings
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from reports.base import formats as wording
 from reports.base.status import Status
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # The light colours of static/css/app.css: a file has no scheme to follow. A test compares them.
 COLOURS: Final = {
@@ -38,41 +33,30 @@ _DOTS_PER_INCH = 200
 _LINE_WIDTH = 135  # characters of small print in a line
 
 
+# No mathematics in names, and no chance in the output.
+logging.getLogger("matplotlib").setLevel(logging.WARNING)
+matplotlib.rcParams.update(
+    {
+        "text.parse_math": False,
+        "svg.fonttype": "path",
+        "svg.hashsalt": "mobility-reports",
+        "font.family": [FONT],
+        "font.size": 9,
+        "text.color": COLOURS["--text"],
+        "axes.unicode_minus": True,
+    }
+)
+
+
 def fonts() -> dict[str, Path]:
     """Files of the font by style: regular, bold, oblique."""
-    folder = Path(str(matplotlib().get_data_path())) / "fonts" / "ttf"
+    folder = Path(str(matplotlib.get_data_path())) / "fonts" / "ttf"
     styles = {"": "DejaVuSans.ttf", "B": "DejaVuSans-Bold.ttf", "I": "DejaVuSans-Oblique.ttf"}
     return {style: folder / name for style, name in styles.items()}
 
 
-@cache
-def matplotlib() -> Any:
-    """The library with the settings of all charts: no mathematics in names, no chance in the output."""
-    cache_folder = Path(settings.MOBILITY_DATA_DIR) / "matplotlib"
-    os.environ.setdefault("MPLCONFIGDIR", str(cache_folder))  # the home may be read-only
-    import matplotlib as mpl
-
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)
-    mpl.rcParams.update(
-        {
-            "text.parse_math": False,
-            "svg.fonttype": "path",
-            "svg.hashsalt": "mobility-reports",
-            "font.family": [FONT],
-            "font.size": 9,
-            "text.color": COLOURS["--text"],
-            "axes.unicode_minus": True,
-        }
-    )
-    return mpl
-
-
 def new_figure(*, height_in: float) -> "Figure":
     """Empty white figure of the one width that all have."""
-    matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(_WIDTH_IN, height_in), facecolor="white")
     FigureCanvasAgg(figure)
     return figure
@@ -109,8 +93,6 @@ def plain_axes(figure: "Figure", bounds: tuple[float, float, float, float]) -> "
 
 def value_axis(axis: Any, *, measure: str, n_ticks: int = 6) -> None:
     """Ticks of an axis of values: shares in percent, or visitors."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     axis.set_major_locator(MaxNLocator(nbins=n_ticks))
     axis.set_major_formatter(FuncFormatter(_percent_tick if measure == "frequency" else _visitors_tick))
     axis.grid(visible=True, color=COLOURS["--border"], linewidth=0.7)

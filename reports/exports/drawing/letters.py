@@ -11,6 +11,8 @@ from functools import cache
 from unicodedata import bidirectional
 
 from django.utils.translation import gettext
+from fpdf.bidi import BidiParagraph, auto_detect_base_direction
+from matplotlib.ft2font import FT2Font
 
 from reports.estimates.models import DayNote
 from reports.estimates.queries import WindowReport
@@ -36,8 +38,6 @@ def visual(text: str) -> str:
     """Text in the order in which it is seen, for a library that draws everything from left to right."""
     if not any(bidirectional(letter) in ("R", "AL") for letter in text):
         return text
-    from fpdf.bidi import BidiParagraph, auto_detect_base_direction
-
     return BidiParagraph(text=text, base_direction=auto_detect_base_direction(text)).get_reordered_string()
 
 
@@ -74,8 +74,6 @@ def letters_note(selection: Selection) -> str:
 @cache
 def _letters() -> frozenset[str]:
     """Letters of both styles that names are written in."""
-    from matplotlib.ft2font import FT2Font
-
     files = fonts()
     maps = [FT2Font(str(files[style])).get_charmap() for style in ("", "B")]
     return frozenset(chr(code) for code in set(maps[0]) & set(maps[1]))

@@ -3,7 +3,10 @@
 import textwrap
 from collections.abc import Sequence
 from math import isnan, nan
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from reports.base import formats as wording
 from reports.base.status import Status
@@ -18,10 +21,6 @@ from reports.exports.drawing.canvas import (
     value_axis,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _MAX_TICKS = 10
 _MARKERS: Final = ("o", "s", "D", "^", "P", "X", "*", "h")
 _LEFT = 0.085  # of the figure, for values
@@ -33,7 +32,7 @@ _NAME_WIDTH = 34  # characters of the name above a small plot
 
 def days_chart(
     reports: Sequence[WindowReport], *, shown: Sequence[int], measure: str, extra_in: tuple[float, float]
-) -> "Figure":
+) -> Figure:
     """Lines with bands of the categories with the codes `shown`; what is not to be read leaves a gap.
 
     Parameters
@@ -66,7 +65,7 @@ def days_chart(
 
 def multiples_chart(
     reports: Sequence[WindowReport], *, shown: Sequence[int], measure: str, extra_in: tuple[float, float]
-) -> "Figure":
+) -> Figure:
     """A small plot for each of the categories with the codes `shown`, all with the same axes."""
     n_rows = -(-len(shown) // _COLUMNS)
     step_in = _SMALL_IN + _SMALL_GAP_IN
@@ -94,7 +93,7 @@ def multiples_chart(
     return figure
 
 
-def _day_axis(axes: "Axes", reports: Sequence[WindowReport], *, n_ticks: int) -> None:
+def _day_axis(axes: Axes, reports: Sequence[WindowReport], *, n_ticks: int) -> None:
     days = [report.window.last_day for report in reports]
     ticks = days[:: -(-len(days) // n_ticks)]
     study = reports[0].study
@@ -103,7 +102,7 @@ def _day_axis(axes: "Axes", reports: Sequence[WindowReport], *, n_ticks: int) ->
 
 
 def _draw_line(
-    axes: "Axes",
+    axes: Axes,
     reports: Sequence[WindowReport],
     *,
     code: int,
@@ -133,7 +132,7 @@ def _read(report: WindowReport, *, code: int, measure: str) -> tuple[float, floa
     return shown.value, shown.low, shown.high
 
 
-def _mark_blank(axes: "Axes", report: WindowReport, *, status: Status) -> None:
+def _mark_blank(axes: Axes, report: WindowReport, *, status: Status) -> None:
     """A gap says why it is one."""
     axes.text(
         report.window.last_day, 0.03, blank_words(status), rotation=90, ha="center", va="bottom", size=8.5,

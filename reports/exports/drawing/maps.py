@@ -1,10 +1,15 @@
 """The map of a window as a file: zones, classes, hatching and legend of the page, in the light colours."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from django.utils.translation import gettext
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path as Outline
 
 from reports.base.status import Status
 from reports.estimates.options import ordered, shown_value
@@ -16,10 +21,6 @@ from reports.maps import zones as maps
 from reports.maps.scale import NOT_ASKED, NOT_READ
 from reports.maps.shapes import AreaShapes, Path, area_shapes
 from reports.studies.models import Area
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # The light colours of static/css/map.css. A test compares them.
 MAP_COLOURS: Final = {
@@ -40,7 +41,7 @@ def shows_map(selection: Selection) -> bool:
     return bool(maps.zones_of(selection.reports[0].indicator))
 
 
-def map_chart(selection: Selection, *, extra_in: tuple[float, float]) -> "Figure":
+def map_chart(selection: Selection, *, extra_in: tuple[float, float]) -> Figure:
     """Zones in the classes of the page, with its legend below.
 
     Parameters
@@ -100,16 +101,14 @@ def map_words(selection: Selection) -> str:
     return " ".join(text for text in (f"{what}.", how, fixed, beside) if text)
 
 
-def _draw_zones(axes: "Axes", shapes: AreaShapes, classes: Sequence[int]) -> None:
-    from matplotlib.patches import PathPatch
-
+def _draw_zones(axes: Axes, shapes: AreaShapes, classes: Sequence[int]) -> None:
     for place, (zone, found) in enumerate(zip(shapes.zones, classes, strict=True)):
         patch = PathPatch(outline(zone.rings), **look(found))
         patch.set_gid(f"zone-{place}")
         axes.add_patch(patch)
 
 
-def draw_scale(axes: "Axes", *, width_m: float) -> None:
+def draw_scale(axes: Axes, *, width_m: float) -> None:
     """A bar of a round length in the lower left corner, about an eighth of the map wide."""
     power = 10.0 ** np.floor(np.log10(max(width_m / 8, 1.0)))
     length_m = next(step * power for step in (5, 2, 1) if step * power <= max(width_m / 8, 1.0))
@@ -122,8 +121,6 @@ def draw_scale(axes: "Axes", *, width_m: float) -> None:
 
 def outline(rings: Sequence[Path]) -> Any:
     """Rings as one path: those inside of others run the other way, which leaves holes."""
-    from matplotlib.path import Path as Outline
-
     return Outline.make_compound_path(*(Outline(ring, closed=True) for ring in rings))
 
 
@@ -137,9 +134,6 @@ def look(found: int) -> dict[str, Any]:
 
 def _legend(rows: Sequence[maps.LegendRow], classes: Sequence[int], shapes: AreaShapes) -> list[Any]:
     """Entries: all classes, what has none if there is such a zone, and the layers."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     entries: list[Any] = [Patch(label=row.text, **look(int(row.place) - 1)) for row in rows]
     if NOT_READ in classes:
         entries.append(Patch(label=gettext("not to be read"), **look(NOT_READ)))

@@ -2,24 +2,23 @@
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+import matplotlib
 from django.utils.translation import gettext
+from matplotlib.figure import Figure
 
 from reports.base import formats as wording
 from reports.estimates import texts as estimates_texts
 from reports.estimates.options import ordered
 from reports.estimates.queries import WindowReport
 from reports.exports.drawing.bars import bounds, window_chart
-from reports.exports.drawing.canvas import COLOURS, ONE_AT_A_TIME, filled, matplotlib, png_bytes, svg_bytes
+from reports.exports.drawing.canvas import COLOURS, ONE_AT_A_TIME, filled, png_bytes, svg_bytes
 from reports.exports.drawing.letters import legible, legible_selection, letters_note
 from reports.exports.drawing.lines import days_chart, multiples_chart
 from reports.exports.drawing.maps import map_chart, map_words, shows_map
 from reports.exports.facts import as_mapping, software_words
 from reports.exports.selection import Scope, Selection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MAX_ROWS: Final = 28  # categories of a window in one chart of a page
 MAX_CATEGORIES: Final = 140  # of a window in one file: more are no picture, and take seconds
@@ -46,7 +45,7 @@ def bare_svgs(selection: Selection, *, at_most: int = MAX_CATEGORIES) -> list[by
     At most the first `at_most` categories of a window are drawn. Letters stay letters, of the font of
     `canvas`, so that they can be searched and copied.
     """
-    with ONE_AT_A_TIME, matplotlib().rc_context({"svg.fonttype": "none"}):
+    with ONE_AT_A_TIME, matplotlib.rc_context({"svg.fonttype": "none"}):
         no_room = (0.0, 0.0)
         if selection.scope == Scope.DAYS:
             figures = [_chart(selection, extra_in=no_room)]
@@ -93,7 +92,7 @@ def _described(selection: Selection) -> dict[str, str]:
 # --- frame ------------------------------------------------------------------------------------
 
 
-def _with_frame(selection: Selection) -> "Figure":
+def _with_frame(selection: Selection) -> Figure:
     """Chart with title, days and the small print that a chart out of its page needs."""
     drawn = legible_selection(selection)
     is_map = shows_map(selection)
@@ -190,7 +189,7 @@ def size_words(selection: Selection) -> str:
     return text % {"least": wording.counted(min(sizes)), "most": wording.counted(max(sizes))}
 
 
-def _chart(selection: Selection, *, extra_in: tuple[float, float]) -> "Figure":
+def _chart(selection: Selection, *, extra_in: tuple[float, float]) -> Figure:
     if selection.scope == Scope.WINDOW:
         return window_chart(in_order(selection), options=selection.options, extra_in=extra_in)
     draw = multiples_chart if selection.days_options.form == "multiples" else days_chart

@@ -1,6 +1,6 @@
 """The formats of downloads: which there are, for what, and who writes them.
 
-Libraries that draw are imported when a file is asked for: neither the server nor a worker starts slower.
+Libraries that draw or know shapes are loaded when a file is asked for: no server and no worker starts slower.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,9 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
+from reports.base.later import later
 from reports.exports.formats.sdmx import to_sdmx_csv
+from reports.exports.formats.spreadsheet import to_xlsx
 from reports.exports.records import CONTENT_TYPES, to_csv, to_json
 from reports.exports.selection import Scope, Selection
 
@@ -65,48 +67,6 @@ def _sdmx(selection: Selection) -> bytes:
     return to_sdmx_csv(selection.reports).encode()
 
 
-def _xlsx(selection: Selection) -> bytes:
-    from reports.exports.formats.spreadsheet import to_xlsx
-
-    return to_xlsx(selection)
-
-
-def _parquet(selection: Selection) -> bytes:
-    from reports.exports.formats.columnar import to_parquet
-
-    return to_parquet(selection)
-
-
-def _geojson(selection: Selection) -> bytes:
-    from reports.exports.formats.geographic import to_geojson
-
-    return to_geojson(selection)
-
-
-def _geoparquet(selection: Selection) -> bytes:
-    from reports.exports.formats.geographic import to_geoparquet
-
-    return to_geoparquet(selection)
-
-
-def _png(selection: Selection) -> bytes:
-    from reports.exports.drawing.pages import to_png
-
-    return to_png(selection)
-
-
-def _svg(selection: Selection) -> bytes:
-    from reports.exports.drawing.pages import to_svg
-
-    return to_svg(selection)
-
-
-def _pdf(selection: Selection) -> bytes:
-    from reports.exports.pdf import to_pdf
-
-    return to_pdf(selection)
-
-
 FORMATS: Final = {
     found.ending: found
     for found in (
@@ -124,7 +84,7 @@ FORMATS: Final = {
             purpose=gettext_lazy("spreadsheet, with a sheet that explains it"),
             content_type="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
             scopes=_EVERYWHERE,
-            write=_xlsx,
+            write=to_xlsx,
         ),
         Format(
             ending="json",
@@ -140,7 +100,7 @@ FORMATS: Final = {
             purpose=gettext_lazy("typed columns, for data science"),
             content_type="application/vnd.apache.parquet",
             scopes=_EVERYWHERE,
-            write=_parquet,
+            write=later("reports.exports.formats.columnar.to_parquet"),
         ),
         Format(
             ending="sdmx.csv",
@@ -156,7 +116,7 @@ FORMATS: Final = {
             purpose=gettext_lazy("zones with their estimates, for maps"),
             content_type="application/geo+json",
             scopes=_ONE_INDICATOR,
-            write=_geojson,
+            write=later("reports.exports.formats.geographic.to_geojson"),
             needs_zones=True,
         ),
         Format(
@@ -165,7 +125,7 @@ FORMATS: Final = {
             purpose=gettext_lazy("the same as typed columns"),
             content_type="application/vnd.apache.parquet",
             scopes=_ONE_INDICATOR,
-            write=_geoparquet,
+            write=later("reports.exports.formats.geographic.to_geoparquet"),
             needs_zones=True,
         ),
         Format(
@@ -174,7 +134,7 @@ FORMATS: Final = {
             purpose=gettext_lazy("report to read and to pass on: chart, table, method, privacy"),
             content_type="application/pdf",
             scopes=_EVERYWHERE,
-            write=_pdf,
+            write=later("reports.exports.pdf.to_pdf"),
             is_drawn=True,
         ),
         Format(
@@ -183,7 +143,7 @@ FORMATS: Final = {
             purpose=gettext_lazy("the chart or map, for slides"),
             content_type="image/png",
             scopes=_ONE_INDICATOR,
-            write=_png,
+            write=later("reports.exports.drawing.pages.to_png"),
             is_drawn=True,
         ),
         Format(
@@ -192,7 +152,7 @@ FORMATS: Final = {
             purpose=gettext_lazy("the chart or map, sharp at any size"),
             content_type="image/svg+xml",
             scopes=_ONE_INDICATOR,
-            write=_svg,
+            write=later("reports.exports.drawing.pages.to_svg"),
             is_drawn=True,
         ),
     )

@@ -5,6 +5,9 @@ import json
 from datetime import date
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from reports.exports.facts import as_mapping
 from reports.exports.formats.columns import NAMES, Kind, columns_of, kind_of
 from reports.exports.records import flat_rows
@@ -15,9 +18,6 @@ METADATA_KEY = b"mobility_reports"  # a JSON object with the facts of `reports.e
 
 def to_parquet(selection: Selection) -> bytes:
     """Table of a selection, with real dates, whole numbers and nulls."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     columns = columns_of(list(flat_rows(selection.reports)))
     metadata = {METADATA_KEY: json.dumps(as_mapping(selection), ensure_ascii=False).encode()}
     schema = pa.schema([(name, _type_of(name)) for name in NAMES], metadata=metadata)
@@ -28,8 +28,6 @@ def to_parquet(selection: Selection) -> bytes:
 
 
 def _type_of(name: str) -> Any:
-    import pyarrow as pa
-
     types = {Kind.TEXT: pa.string(), Kind.DAY: pa.date32(), Kind.COUNT: pa.int64()}
     return types.get(kind_of(name), pa.float64())
 

@@ -9,7 +9,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import geopandas
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from django.utils.translation import gettext
+from shapely.geometry import shape
 
 from reports.exports.errors import ExportError
 from reports.exports.facts import as_mapping
@@ -44,9 +49,6 @@ def to_geoparquet(selection: Selection) -> bytes:
     ------
     ExportError : the categories of the indicator are no zones
     """
-    import pandas as pd
-    from shapely.geometry import shape
-
     shapes = {name: shape(geometry) for name, geometry in _shapes(selection).items()}
     found = columns_of(list(flat_rows(selection.reports)))
     columns: dict[str, tuple[str, Any]] = {name: (_dtype(name), found[name]) for name in NAMES}
@@ -68,11 +70,6 @@ def geoparquet(
     geometry : shape or None of each row
     about : plain values, kept under METADATA_KEY in the schema
     """
-    import geopandas
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     typed = {name: pd.Series(values, dtype=kind) for name, (kind, values) in columns.items()}
     frame = geopandas.GeoDataFrame(typed, geometry=geometry, crs="OGC:CRS84")
     file = io.BytesIO()

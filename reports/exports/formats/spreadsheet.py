@@ -83,7 +83,7 @@ def workbook(
     ----------
     about : pairs of texts by the headings that they stand under
     """
-    from xlsxwriter import Workbook
+    from xlsxwriter import Workbook  # noqa: PLC0415 - 0.1 s, in every web process
 
     file = io.BytesIO()
     with Workbook(file, {"constant_memory": True, "strings_to_formulas": False}) as book:

@@ -1,9 +1,13 @@
 """Both maps of reported places as one picture: squares, zones, legend of the page, in the light colours."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from django.utils.translation import gettext
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, PathPatch
 from numpy.typing import NDArray
 
 from reports.base import formats as wording
@@ -17,10 +21,6 @@ from reports.exports.places.selection import Places, head_of, provenance
 from reports.maps import density as maps_density
 from reports.maps.scale import MAX_CLASSES, Scale
 from reports.maps.shapes import AreaShapes, area_shapes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _PANEL_IN: Final = 3.55  # width of a map; the figure is 7.6 wide
 _LEFT_IN: Final = (0.15, 3.9)
@@ -47,7 +47,7 @@ def _metadata(places: Places, program: str) -> dict[str, str]:
     return {"Title": f"{_title()} · {places.study.name}", program: software_words(), "Description": facts}
 
 
-def _figure(places: Places, options: ReportOptions) -> "Figure":
+def _figure(places: Places, options: ReportOptions) -> Figure:
     shapes, scale = area_shapes(places.area), _scale(places, options)
     words = "\n".join(filled(legible(text)) for text in _small_print(places, options))
     grid = places.found.spec.grid
@@ -78,10 +78,8 @@ def _scale(places: Places, options: ReportOptions) -> Scale:
     return maps_density.density_scale(location_windows(study, windows), options=options)
 
 
-def _draw_panel(axes: "Axes", places: Places, panel: dict[str, Any], *, shapes: AreaShapes) -> None:
+def _draw_panel(axes: Axes, places: Places, panel: dict[str, Any], *, shapes: AreaShapes) -> None:
     """Squares in their classes, zones and layers above them, a scale; or why there is nothing."""
-    from matplotlib.patches import PathPatch
-
     grid = places.found.spec.grid
     east, north = grid.x0_m + grid.n_x * grid.step_m, grid.y0_m + grid.n_y * grid.step_m
     colours = _colours(np.array(panel["classes"])).reshape(*grid.shape, 4)
@@ -113,11 +111,8 @@ def _colours(classes: NDArray[np.int64]) -> NDArray[np.uint8]:
     return np.asarray(table[np.maximum(classes, -1) + 1])
 
 
-def _draw_legend(figure: "Figure", scale: Scale, shapes: AreaShapes, *, top: float) -> None:
+def _draw_legend(figure: Figure, scale: Scale, shapes: AreaShapes, *, top: float) -> None:
     """Classes in a row, layers below; `top` is a share of the height."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     rows = maps_density.density_legend(scale)
     classes = [Patch(label=row.text, **look(int(row.place) - 1)) for row in rows]
     lines = [
@@ -133,7 +128,7 @@ def _draw_legend(figure: "Figure", scale: Scale, shapes: AreaShapes, *, top: flo
             )  # fmt: skip
 
 
-def _write(figure: "Figure", places: Places, *, words: str, words_in: float) -> None:
+def _write(figure: Figure, places: Places, *, words: str, words_in: float) -> None:
     """Title, study with days, and small print."""
     height_in = float(figure.get_figheight())
     days = wording.window_title(places.first_date, places.last_date)

@@ -7,6 +7,7 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
+from reports.base.later import later
 from reports.estimates.options import ReportOptions
 from reports.exports.formats.choosing import FORMATS
 from reports.exports.places.selection import Places, zones_to_csv, zones_to_json
@@ -31,52 +32,9 @@ class PlacesFormat:
         return FORMATS[self.ending].content_type
 
 
-def _zones_geojson(places: Places, _options: ReportOptions) -> bytes:
-    from reports.exports.places.geographic import zones_to_geojson
-
-    return zones_to_geojson(places)
-
-
-def _zones_geoparquet(places: Places, _options: ReportOptions) -> bytes:
-    from reports.exports.places.geographic import zones_to_geoparquet
-
-    return zones_to_geoparquet(places)
-
-
-def _squares_geojson(places: Places, _options: ReportOptions) -> bytes:
-    from reports.exports.places.geographic import squares_to_geojson
-
-    return squares_to_geojson(places)
-
-
-def _squares_geoparquet(places: Places, _options: ReportOptions) -> bytes:
-    from reports.exports.places.geographic import squares_to_geoparquet
-
-    return squares_to_geoparquet(places)
-
-
-def _hexagons_csv(places: Places, _options: ReportOptions) -> bytes:
-    from reports.exports.places.hexagons import hexagons_to_csv
-
-    return hexagons_to_csv(places)
-
-
-def _hexagons_geojson(places: Places, _options: ReportOptions) -> bytes:
-    from reports.exports.places.hexagons import hexagons_to_geojson
-
-    return hexagons_to_geojson(places)
-
-
-def _png(places: Places, options: ReportOptions) -> bytes:
-    from reports.exports.places.drawing import places_to_png
-
-    return places_to_png(places, options)
-
-
-def _svg(places: Places, options: ReportOptions) -> bytes:
-    from reports.exports.places.drawing import places_to_svg
-
-    return places_to_svg(places, options)
+def _data(write: Callable[[Places], bytes]) -> Callable[[Places, ReportOptions], bytes]:
+    """Writer of a file that no option changes."""
+    return lambda places, _options: write(places)
 
 
 ZONES, SQUARES, HEXAGONS, MAPS = "zones", "squares", "hexagons", "maps"
@@ -90,63 +48,63 @@ PLACES_FORMATS: Final = {
             ending="csv",
             label="CSV",
             purpose=gettext_lazy("one row per zone, for any program"),
-            write=lambda places, _options: zones_to_csv(places),
+            write=_data(zones_to_csv),
         ),
         PlacesFormat(
             content=ZONES,
             ending="json",
             label="JSON",
             purpose=gettext_lazy("zones with all fields, for programs"),
-            write=lambda places, _options: zones_to_json(places),
+            write=_data(zones_to_json),
         ),
         PlacesFormat(
             content=ZONES,
             ending="geojson",
             label=gettext_lazy("GeoJSON of zones"),
             purpose=gettext_lazy("zones with their estimates, for maps"),
-            write=_zones_geojson,
+            write=_data(later("reports.exports.places.geographic.zones_to_geojson")),
         ),
         PlacesFormat(
             content=ZONES,
             ending="geoparquet",
             label=gettext_lazy("GeoParquet of zones"),
             purpose=gettext_lazy("the same as typed columns"),
-            write=_zones_geoparquet,
+            write=_data(later("reports.exports.places.geographic.zones_to_geoparquet")),
         ),
         PlacesFormat(
             content=SQUARES,
             ending="geojson",
             label=gettext_lazy("GeoJSON of squares"),
             purpose=_SQUARES_PURPOSE,
-            write=_squares_geojson,
+            write=_data(later("reports.exports.places.geographic.squares_to_geojson")),
         ),
         PlacesFormat(
             content=SQUARES,
             ending="geoparquet",
             label=gettext_lazy("GeoParquet of squares"),
             purpose=gettext_lazy("the same as typed columns, with metres"),
-            write=_squares_geoparquet,
+            write=_data(later("reports.exports.places.geographic.squares_to_geoparquet")),
         ),
         PlacesFormat(
             content=HEXAGONS,
             ending="csv",
             label=gettext_lazy("CSV of hexagons (H3)"),
             purpose=_HEXAGONS_PURPOSE,
-            write=_hexagons_csv,
+            write=_data(later("reports.exports.places.hexagons.hexagons_to_csv")),
         ),
         PlacesFormat(
             content=HEXAGONS,
             ending="geojson",
             label=gettext_lazy("GeoJSON of hexagons (H3)"),
             purpose=_HEXAGONS_PURPOSE,
-            write=_hexagons_geojson,
+            write=_data(later("reports.exports.places.hexagons.hexagons_to_geojson")),
         ),
         PlacesFormat(
             content=MAPS,
             ending="png",
             label="PNG",
             purpose=gettext_lazy("both maps, for slides"),
-            write=_png,
+            write=later("reports.exports.places.drawing.places_to_png"),
             is_drawn=True,
         ),
         PlacesFormat(
@@ -154,7 +112,7 @@ PLACES_FORMATS: Final = {
             ending="svg",
             label="SVG",
             purpose=gettext_lazy("both maps, sharp at any size"),
-            write=_svg,
+            write=later("reports.exports.places.drawing.places_to_svg"),
             is_drawn=True,
         ),
     )

@@ -3,7 +3,9 @@
 from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
+from shapely.geometry import shape
 
 from reports.exports.formats.geographic import geoparquet
 from reports.exports.places.selection import (
@@ -54,16 +56,12 @@ def zones_to_geojson(places: Places) -> bytes:
 
 def squares_to_geoparquet(places: Places) -> bytes:
     """The squares as typed columns and a geometry; `provenance` is metadata of the schema."""
-    import shapely
-
     columns = {name: (_kind(name), values) for name, values in square_columns(places).items()}
     return geoparquet(columns, shapely.polygons(square_rings(places)), about=provenance(places))
 
 
 def zones_to_geoparquet(places: Places) -> bytes:
     """The zones as typed columns and a geometry."""
-    from shapely.geometry import shape
-
     records, shapes = zone_records(places), _zone_shapes(places)
     columns = {name: (_kind(name), [record[name] for record in records]) for name in ZONE_NAMES}
     geometry = [shape(shapes[name]) if name in shapes else None for name in columns["zone"][1]]

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from reports.base.commands import ReadingCommand
-from reports.dpia import dpia_pack
+from reports.dpia import dpia_pack, to_pdf
 from reports.dpia.markdown import to_markdown
 from reports.studies.models import Study
 
@@ -30,8 +30,6 @@ class Command(ReadingCommand):
         elif out.suffix == ".md":
             out.write_text(to_markdown(pack))
         elif out.suffix == ".pdf":
-            from reports.dpia.pdf import to_pdf
-
             out.write_bytes(to_pdf(pack))
         else:
             raise CommandError(f"--out must end in .md or .pdf, got {out.name}")

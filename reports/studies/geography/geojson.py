@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import geopandas as gpd
+import pandas as pd
 import shapely
 from pyproj import CRS
 from pyproj.exceptions import CRSError
@@ -55,8 +56,6 @@ def read_geojson(
 
 def _objects(values: list[Any]) -> Any:
     """A column that keeps whole numbers whole and missing values None."""
-    import pandas as pd
-
     return pd.Series(values, dtype=object)
 
 

@@ -4,15 +4,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from reports.studies.geography.areas import place
+from reports.studies.geography.layers import read_layers, read_mask
+from reports.studies.geography.rules import Source
+from reports.studies.geography.zones import read_zones
 from reports.studies.studyfile.cells import read_cells
 from reports.studies.studyfile.definition import AreaDefinition, Cell
 from reports.studies.studyfile.problems import Problem, Problems
 from reports.studies.studyfile.table import Table, text_problem
-
-if TYPE_CHECKING:
-    from reports.studies.geography.rules import Source
 
 DEFAULT_ZONE_COLUMN: Final = "zone"
 MAX_LAYERS: Final = 10
@@ -57,10 +58,8 @@ class AreaFiles:
             self._table.add(key, "must name a file that is given together with the study file", name)
             return None
 
-    def source(self, key: str, name: str) -> "Source | None":
+    def source(self, key: str, name: str) -> Source | None:
         """Return a file of geometries; a shapefile with the files beside it."""
-        from reports.studies.geography.rules import Source
-
         data = self.content(key, name)
         if data is None:
             return None
@@ -93,16 +92,12 @@ def read_area(
     cell_lists, zone_lists = files.lists_of(cells_file), files.lists_of(zones_file)
     zones_source = files.source("zones", zones_file) if zones_file else None
     if zones_source is not None:
-        from reports.studies.geography.zones import read_zones
-
         zones = read_zones(zones_source, *zone_lists, column=column, layer=zones_layer, study_days=study_days)
     cells: list[Cell] = []
     if cells_data is not None:
         cells = read_cells(cells_data, cell_lists[0], zones=None if zones is None else set(zones.codes))
     if not cells or files.problems:
         return None, files
-    from reports.studies.geography.areas import place
-
     area = place(cells, zones)
     return _with_map(area, files, water=water_file, land=land_file, layers=layer_files), files
 
@@ -115,14 +110,14 @@ def _layer_files(table: Table) -> Sequence[str]:
     if not isinstance(names, list) or not 1 <= len(names) <= MAX_LAYERS:
         table.add("layers", f"must be a list of 1 to {MAX_LAYERS} names of files", names)
         return ()
-    for place, name in enumerate(names, start=1):
+    for position, name in enumerate(names, start=1):
         problem = text_problem(name)
         if not problem and PurePosixPath(name).stem in [
-            PurePosixPath(each).stem for each in names[: place - 1]
+            PurePosixPath(each).stem for each in names[: position - 1]
         ]:
             problem = "must have a name of its own, whatever its ending"
         if problem:
-            table.add(f"layers[{place}]", problem, name)
+            table.add(f"layers[{position}]", problem, name)
             return ()
     return names
 
@@ -133,7 +128,6 @@ def _with_map(
     """The area with its water, its land and its base layers."""
     if not (water or land or layers):
         return area
-    from reports.studies.geography.layers import read_layers, read_mask
 
     def mask(key: str, name: str) -> dict[str, Any] | None:
         source = files.source(key, name) if name else None
@@ -142,7 +136,7 @@ def _with_map(
     near_water, on_land = mask("water", water), mask("land", land)
     sources = [
         (source, files.lists_of(name))
-        for place, name in enumerate(layers, start=1)
-        if (source := files.source(f"layers[{place}]", name)) is not None
+        for position, name in enumerate(layers, start=1)
+        if (source := files.source(f"layers[{position}]", name)) is not None
     ]
     return replace(area, water=near_water, land=on_land, layers=read_layers(sources, area=area))

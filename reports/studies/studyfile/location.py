@@ -6,6 +6,9 @@ from typing import get_args
 
 from ldp import LdpError
 from ldp.geo.grid import MAX_CELLS
+from reports.studies.geography.areas import projection_of
+from reports.studies.geography.grid import GridError, grid_codes_of_cells, make_grid
+from reports.studies.geography.hexagons import finest_resolution
 from reports.studies.studyfile.definition import AreaDefinition, LocationDefinition, People
 from reports.studies.studyfile.indicators import MAX_TALLY_CELLS
 from reports.studies.studyfile.table import NumberRule, Table
@@ -60,12 +63,6 @@ def _on_grid(
     request: LocationRequest, area: AreaDefinition, *, days: int, table: Table
 ) -> LocationDefinition | None:
     """Lay the grid; its margin, if none is asked for, is what 95 of 100 reports stay within."""
-    from reports.studies.geography.grid import (  # GeoPandas takes a second
-        GridError,
-        grid_codes_of_cells,
-        make_grid,
-    )
-
     margin_m = request.margin_m
     if margin_m is None:
         wanted_m = (RADIUS_95 * request.radius_m / request.level).to_integral_value(ROUND_CEILING)
@@ -103,9 +100,6 @@ def _hexagons_hold_squares(request: LocationRequest, area: AreaDefinition, *, ta
     """Whether hexagons are at least as large as squares, if any are asked for; else most would be empty."""
     if request.h3_resolution is None:
         return True
-    from reports.studies.geography.areas import projection_of
-    from reports.studies.geography.hexagons import finest_resolution
-
     finest = finest_resolution(*projection_of(area).to_degrees(0.0, 0.0), step_m=request.grid_m)
     if request.h3_resolution > finest:
         table.add(

@@ -7,7 +7,6 @@ from typing import Any, get_args
 from ldp import LdpError, PlanError, PlanSpec, check_cap
 from ldp.privacy.plans import Kind
 from ldp.privacy.report_words import plan_words
-from reports.studies.studyfile.area import read_area
 from reports.studies.studyfile.definition import (
     AreaDefinition,
     ExtractProfile,
@@ -17,7 +16,6 @@ from reports.studies.studyfile.definition import (
     SubscriberExtract,
 )
 from reports.studies.studyfile.indicators import read_indicators, with_zones
-from reports.studies.studyfile.location import read_location
 from reports.studies.studyfile.problems import Problem, Problems, StudyFileError
 from reports.studies.studyfile.sections import MAX_DAYS, read_extract, read_plan, read_study, read_subscribers
 from reports.studies.studyfile.table import Table
@@ -74,6 +72,8 @@ def _read_area(
     """Return the area, the problems of its files, and notes on them."""
     if table is None:
         return None, [], []
+    from reports.studies.studyfile.area import read_area  # noqa: PLC0415 - GeoPandas: 1 s, which few studies need
+
     first_day, days = parts.get("first_day"), parts.get("days", 1)
     study_days = (first_day, first_day + timedelta(days=days - 1)) if first_day else None
     area, files = read_area(table, read=read, study_days=study_days)
@@ -81,6 +81,8 @@ def _read_area(
 
 
 def _read_location(table: Table, area: AreaDefinition | None, *, days: int) -> LocationDefinition | None:
+    from reports.studies.studyfile.location import read_location  # noqa: PLC0415 - as above
+
     if area is None:
         table.add("grid_m", "needs [area] with the cells in which people are seen")
     return read_location(table, area, days=days)

@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print no summary")
 
     def handle(self, *args: Any, deep: bool, json: bool, **options: Any) -> None:
-        from mobility.operations.doctor.examining import examine
+        from mobility.operations.doctor.examining import examine  # noqa: PLC0415 - numba: 0.5 s, not for --help
 
         found = sorted(examine(deep=deep), key=lambda each: -each.level)
         wrong = [each for each in found if each.level > Level.OK]

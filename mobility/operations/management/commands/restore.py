@@ -46,7 +46,7 @@ class Command(BaseCommand):
         add_ledger(parser)
 
     def handle(self, *, folder: Path, **options: Any) -> None:
-        from mobility.operations.backup.restore import restore
+        from mobility.operations.backup.restore import restore  # noqa: PLC0415 - numba: 0.5 s, not for --help
 
         try:
             closed = closings(options, head=read_manifest(folder).ledger_head)

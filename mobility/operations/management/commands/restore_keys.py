@@ -36,15 +36,13 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, folder: Path, private_key: Path, **options: Any) -> None:
-        from mobility.operations.backup.escrow_restore import (
-            restore_keys,
-        )
+        from mobility.operations.backup import escrow_restore  # noqa: PLC0415 - numba: 0.5 s, not for --help
 
         file = options["password_file"]
         try:
             password = None if file is None else file.read_bytes().rstrip(b"\r\n")
             key = read_private_key(private_key.read_bytes(), password=password)
-            told = restore_keys(
+            told = escrow_restore.restore_keys(
                 folder.resolve(),
                 private_key=key,
                 by=COMMAND_LINE,
