@@ -58,7 +58,6 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.socialaccount",
-    "allauth.socialaccount.providers.openid_connect",
     "allauth.mfa",
     "allauth.usersessions",
     "mobility.signin",
@@ -283,7 +282,6 @@ MOBILITY_OIDC_SCOPES = env.list("MOBILITY_OIDC_SCOPES", default=[])
 MOBILITY_OIDC_GROUPS_CLAIM = env.str("MOBILITY_OIDC_GROUPS_CLAIM", default="")
 MOBILITY_OIDC_GROUPS = env.dict("MOBILITY_OIDC_GROUPS", default={})
 SOCIALACCOUNT_ADAPTER = "mobility.signin.adapters.SocialAdapter"
-SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"provider_class": "mobility.signin.oidc.flow.Provider"}}
 MFA_ADAPTER = "mobility.signin.adapters.SecondFactorAdapter"
 MFA_FORMS = {
     "authenticate": "mobility.signin.forms.SecondFactorForm",

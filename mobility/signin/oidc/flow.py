@@ -8,6 +8,7 @@ from allauth.account.internal.decorators import login_not_required
 from allauth.socialaccount.helpers import render_authentication_error
 from allauth.socialaccount.internal import jwtkit
 from allauth.socialaccount.models import SocialApp, SocialLogin, SocialToken
+from allauth.socialaccount.providers import registry
 from allauth.socialaccount.providers.base.constants import AuthProcess
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
@@ -98,6 +99,9 @@ class Provider(OpenIDConnectProvider):
 
     def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
         return {}  # what the provider tells of a person is not kept
+
+
+registry.register(Provider)  # allauth's own app would do so in every command, which takes 0.1 s
 
 
 def claimed_groups(data: dict[str, Any]) -> list[str]:
