@@ -17,13 +17,14 @@ from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Case, DateTimeField, Q, QuerySet, Sum, Value, When
 from django.utils import timezone
 
-from mobility.batches.dispatching import ask, waits_since
+from mobility.batches.dispatching import ask
 from mobility.batches.queries import shards_left
 from mobility.batches.states import next_sign
 from mobility.extracts.chunk_plans import WHOLE
 from mobility.vault.models.batch import Batch, Chunk, ShardRun
 from mobility.workers.models import WorkerSign
 from mobility.workers.signs import SILENT_S
+from reports.base.later import later
 
 log = logging.getLogger(__name__)
 
@@ -183,7 +184,7 @@ def _free(rows: QuerySet[Any]) -> Q:
 
 def _unfetched_after() -> datetime | None:
     """What has not begun and has a sign for later than this may wait in the broker; None: nothing waits."""
-    since = waits_since()
+    since: datetime | None = later("mobility.batches.broker.waits_since")()
     lease = timedelta(seconds=settings.MOBILITY_BATCH_LEASE_S)
     return None if since is None else since + lease - CLOCKS_DIFFER
 

@@ -11,7 +11,8 @@ from mobility.base.errors import (
     StagingUnavailableError,
 )
 from mobility.batches import fairness as sharing
-from mobility.batches.dispatching import ask, ask_next, has_forgotten
+from mobility.batches.broker import has_forgotten
+from mobility.batches.dispatching import ask, ask_next
 from mobility.batches.finalisation import (
     end_failed,
     fail,

@@ -6,23 +6,22 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
 from django.conf import settings
-from kombu.exceptions import OperationalError
-from redis import Redis
-from redis.exceptions import RedisError
 
 from mobility.base import locks
 from mobility.base.messages import say
 from mobility.embedded.redis_program import redis_program
 from mobility.embedded.service import Service, ServiceError
-from mobility.workers.app import app
+from reports.base.later import later
 
 REDIS_TIMEOUT_S = 15.0
 WORKER_TIMEOUT_S = 90.0  # the first start on a machine compiles kernels
+redis_answers = later("mobility.embedded.answers.redis_answers")
+worker_answers = later("mobility.embedded.answers.worker_answers")
 RESTARTS, RESTARTS_S = 5, 600.0  # more within that time: it does not pass by itself
 
 
@@ -36,7 +35,7 @@ def workers() -> Iterator[Callable[[], None]]:
         answers there
     """
     if not settings.EMBEDDED_REDIS:
-        if not _worker_answers(timeout_s=3.0):
+        if not worker_answers(3.0):
             raise ServiceError("no worker answers at REDIS_URL: start one with `celery -A mobility worker`")
         yield lambda: None
         return
@@ -124,17 +123,17 @@ def undisturbed() -> Iterator[None]:
 
 
 def _start_missing(redis: Service, worker: Service) -> None:
-    redis_ran = _redis_answers()
+    redis_ran = redis_answers()
     if not redis_ran:
         if not redis.is_alive():
             say("starting Redis")
             redis.start(_redis_command())
-        redis.wait_until(_redis_answers, timeout_s=REDIS_TIMEOUT_S)
-    if worker.is_alive() or (redis_ran and _worker_answers(timeout_s=1.0)):
+        redis.wait_until(redis_answers, timeout_s=REDIS_TIMEOUT_S)
+    if worker.is_alive() or (redis_ran and worker_answers(1.0)):
         return
     say(f"starting a worker with {settings.MOBILITY_WORKER_PROCESSES} processes")
     worker.start(_worker_command())
-    worker.wait_until(lambda: _worker_answers(timeout_s=0.5), timeout_s=WORKER_TIMEOUT_S)
+    worker.wait_until(lambda: worker_answers(0.5), timeout_s=WORKER_TIMEOUT_S)
 
 
 def _redis_command() -> list[str]:
@@ -151,22 +150,6 @@ def _worker_command() -> list[str]:
         sys.executable, "-m", "celery", "-A", "mobility", "worker",
         "--pool", "prefork", "--loglevel", "INFO", "--without-gossip", "--without-mingle",
     ]  # fmt: skip
-
-
-def _redis_answers() -> bool:
-    with suppress(RedisError), Redis(unix_socket_path=str(settings.PATHS.redis_socket)) as client:
-        return bool(client.ping())
-    return False
-
-
-def _worker_answers(*, timeout_s: float) -> bool:
-    try:
-        with app.connection_for_write() as connection:  # none of a pool: Redis may have died since
-            return bool(app.control.ping(timeout=timeout_s, limit=1, connection=connection))
-    except (OperationalError, RedisError, OSError) as error:
-        if settings.EMBEDDED_REDIS:
-            return False
-        raise ServiceError(f"Redis does not answer at REDIS_URL: {error}") from error
 
 
 def _users_lock() -> Path:

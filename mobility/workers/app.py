@@ -10,8 +10,8 @@ from typing import Any, Final
 from celery import Celery
 from celery.signals import before_task_publish
 from kombu.exceptions import OperationalError
+from kombu.transport import TRANSPORT_ALIASES
 
-from mobility.workers import transport
 from reports.base.tasks import BrokerAwayError
 
 SENT_AT: Final = "sent_at"  # header of a task's message: seconds since 1970
@@ -23,7 +23,7 @@ TASKS: Final = frozenset({
     "mobility.tasks.take_in_watched", "reports.tasks.compute_density", "reports.tasks.make_export",
 })  # fmt: skip
 
-transport.use_it()
+TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "mobility.workers.transport:Transport"))
 app = Celery("mobility")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 # Celery would open every database anew for each task: Django's rules for requests do for tasks.

@@ -7,7 +7,7 @@ worker. Here it is a lost connection, which Celery expects everywhere.
 
 from typing import Any
 
-from kombu.transport import TRANSPORT_ALIASES, redis
+from kombu.transport import redis
 from redis.exceptions import ConnectionError as LostConnectionError
 
 
@@ -22,12 +22,6 @@ class Channel(redis.Channel):
 
 
 class Transport(redis.Transport):
-    """The transport of every address that begins with redis: or rediss:."""
+    """The transport of every address that begins with redis: or rediss:; `app` names it to kombu."""
 
     Channel = Channel
-
-
-def use_it() -> None:
-    """Let kombu take this transport; call it before anything connects."""
-    for scheme in ("redis", "rediss"):
-        TRANSPORT_ALIASES[scheme] = f"{__name__}:{Transport.__qualname__}"

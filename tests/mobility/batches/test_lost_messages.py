@@ -14,6 +14,7 @@ from redis import Redis
 from mobility import tasks
 from mobility.batches import dispatching, reading, running
 from mobility.batches import fairness as sharing
+from mobility.batches.broker import has_forgotten
 from mobility.celery import app
 from mobility.operations.sweeping import sweep
 from mobility.vault.models.batch import Batch, Chunk
@@ -163,8 +164,8 @@ def test_what_has_begun_is_not_asked_for_again(broker, pipeline, small_chunks, e
 
 
 def test_one_of_all_who_look_is_told(broker):
-    assert [dispatching.has_forgotten() for _ in range(3)] == [True, False, False]
+    assert [has_forgotten() for _ in range(3)] == [True, False, False]
     broker.is_restarted()
-    assert [dispatching.has_forgotten() for _ in range(3)] == [True, False, False]
+    assert [has_forgotten() for _ in range(3)] == [True, False, False]
     broker.server.stop()
-    assert not dispatching.has_forgotten()  # nothing can be handed to it either
+    assert not has_forgotten()  # nothing can be handed to it either
