@@ -6,6 +6,5 @@ class ReportsConfig(AppConfig):
     verbose_name = "analyst zone"
 
     def ready(self) -> None:
-        # Importing connects them, once apps are loaded.
-        from reports.accounts import signed_in  # noqa: F401, PLC0415
-        from reports.sharing import deactivated  # noqa: F401, PLC0415
+        from reports.accounts import signed_in  # noqa: F401, PLC0415 - connects itself, once apps are loaded
+        from reports.sharing import deactivated  # noqa: F401, PLC0415 - as above

@@ -25,6 +25,7 @@ from mobility.embedded import refusals, unread
 from mobility.operations.management.commands import check_alerts
 from mobility.operations.probes import databases
 from scripts import services
+from scripts.house import late_imports
 from tests.mobility.data_folder import own_process
 
 ROOT = Path(__file__).parents[3]
@@ -33,6 +34,30 @@ SERVER = (sys.executable, "-c", "import mobility.wsgi")
 WORKER = (sys.executable, "-m", "celery", "-A", "mobility", "worker", "--pool", "solo")
 COMMAND = (sys.executable, "manage.py", "check")
 OPERATOR = {"MOBILITY_ZONE": "operator", "DATABASE_URL": "postgres://operator@127.0.0.1:1/main"}
+PAGES = """
+from django.core.wsgi import get_wsgi_application
+from django.urls import reverse
+get_wsgi_application()
+reverse("reading:docs"), __import__("reports.templatetags.downloads")
+"""
+COMMANDS = """
+import django, manage
+from django.core.management import get_commands, load_command_class
+django.setup()
+found = get_commands()
+for name in {names}:
+    command = load_command_class(found[name], name)
+    if len(command.requires_system_checks) == 1:
+        command.check(**command.get_check_kwargs({{}}))
+"""
+OWN = "[name for name in found if found[name].startswith(('mobility', 'reports'))]"
+READING = ["coverage", "dpia", "export_ledger", "export_report", "export_study", "sender_key", "statement",
+           "verify_backup", "verify_ledger", "worker_health"]  # fmt: skip
+TASKS = "import django, mobility.celery; django.setup(); mobility.celery.app.loader.import_default_modules()"
+COMPILED = {"numba", "llvmlite", "pyarrow"}
+LATER = {"matplotlib", "fpdf", "fontTools", "PIL", "xlsxwriter", "ninja", "pydantic",
+         "pandas", "geopandas", "shapely", "pyproj", "pyogrio", "h3"}  # fmt: skip
+ASKING = {"celery", "redis", "requests", "mobility.urls"}
 EXAMPLE_KEY = "change-me-kT9vWq2LmX7cRb4Zp8Ns1Fd6Hj3Gy5Ae0UoIxCw"
 
 
@@ -146,3 +171,30 @@ def test_a_request_that_gunicorn_cannot_read_is_answered_by_a_problem() -> None:
     assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
     assert b"Content-Type: application/problem+json\r\n" in head
     assert (json.loads(body)["status"], f"Content-Length: {len(body)}".encode() in head) == (400, True)
+
+
+# --- what starts quickly -----------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("program", "zone", "absent"),
+    [
+        (PAGES, "analyst", COMPILED | LATER),
+        (PAGES, "all", LATER),
+        (COMMANDS.format(names=READING), "all", COMPILED | LATER | ASKING),
+        (COMMANDS.format(names=OWN), "all", COMPILED | LATER),  # for --help of each
+        (TASKS, "all", LATER),
+    ],
+    ids=["pages of analysts", "pages", "commands that read", "commands", "worker"],
+)
+def test_a_process_loads_what_it_needs_at_its_start_and_no_more(program, zone, absent, tmp_path) -> None:
+    """Half a second each, and up to a hundred megabytes of every process."""
+    command = (sys.executable, "-c", f"{program}\nimport sys; print(*sys.modules)")
+    done = own_process(command, {"MOBILITY_DATA_DIR": str(tmp_path), "MOBILITY_ZONE": zone})
+    assert done.returncode == 0, done.stderr
+    assert absent & set(done.stdout.split()) == set()
+
+
+def test_late_imports_of_own_modules_are_few_and_each_says_why() -> None:
+    modules = [path for name in ("ldp", "reports", "mobility") for path in (ROOT / name).rglob("*.py")]
+    lines = [path.read_text().splitlines()[n - 1] for path in modules for n in set(late_imports(path))]
+    assert 0 < len(lines) < 20
+    assert [line for line in lines if not re.search(r"# noqa: .*PLC0415 - \w", line)] == []

@@ -2,8 +2,6 @@
 
 import io
 import json
-import subprocess
-import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -119,19 +117,3 @@ def test_a_grid_is_kept_whole_or_not_at_all(study_file):
     create(study_file)
     with pytest.raises(IntegrityError):
         Area.objects.update(grid={"x0_m": 0})
-
-
-def test_pages_load_no_library_of_geography() -> None:
-    """Half a second and a hundred megabytes, in every web process and worker."""
-    script = (
-        "import os, sys, django\n"
-        "os.environ['DJANGO_SETTINGS_MODULE'] = 'mobility.settings'\n"
-        "django.setup()\n"
-        "import mobility.urls, mobility.tasks, reports.transfer.studies\n"
-        "from django.urls import get_resolver\n"
-        "get_resolver().url_patterns\n"
-        "heavy = {'pandas', 'geopandas', 'shapely', 'pyproj', 'pyogrio'}\n"
-        "print(sorted(heavy & set(sys.modules)))\n"
-    )
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"

@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import os
 import subprocess
 import sys
 import zipfile
@@ -23,15 +22,6 @@ from reports.models import DayNote, Study, Tally
 from tests.reports import report_factory as factory
 
 pytestmark = pytest.mark.django_db
-HEAVY = ("matplotlib", "fpdf", "xlsxwriter", "fontTools", "PIL", "ninja", "pydantic")
-PROGRAM = f"""
-import json, sys, django
-django.setup()
-import mobility.urls, reports.urls, reports.exports.formats.choosing, reports.templatetags.downloads
-from django.urls import reverse
-reverse("reading:docs")
-print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))
-"""
 
 
 def unpacked(study, folder):
@@ -136,14 +126,3 @@ def test_answers_that_come_in_meanwhile_do_not_mix(fair, tmp_path, recompute, mo
 
     monkeypatch.setattr(bundle, "select_study", select)
     assert recompute(unpacked(fair, tmp_path / "bundle")).returncode == 0
-
-
-def test_addresses_and_formats_load_nothing_that_draws_or_describes(tmp_path):
-    environment = {"MOBILITY_DATA_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "mobility.settings"}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=Path(__file__).parents[3], env=os.environ | environment, text=True, capture_output=True,
-        check=False, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1]) == []
