@@ -12,8 +12,9 @@ from reports.base.csv_texts import csv_text
 from reports.estimates.queries import WindowReport
 from reports.exports.errors import ExportError
 from reports.exports.facts import facts_of, status_words
+from reports.exports.formats import spreadsheet
 from reports.exports.formats.columns import Kind, kind_of
-from reports.exports.formats.spreadsheet import MAX_ROWS, Sheet, workbook
+from reports.exports.formats.spreadsheet import Sheet, workbook
 from reports.exports.records import CONTEXT_NAMES, REPORT_NAMES, report_record
 from reports.exports.selection import Scope, Selection
 
@@ -79,9 +80,9 @@ def to_xlsx(findings: Findings) -> bytes:
     ------
     ExportError : more rows than a sheet can hold
     """
-    if len(findings.rows) > MAX_ROWS:
+    if len(findings.rows) > spreadsheet.MAX_ROWS:
         text = gettext("A spreadsheet holds %(most)d rows; here are %(rows)d. Take CSV or JSON.")
-        raise ExportError(text % {"most": MAX_ROWS, "rows": len(findings.rows)})
+        raise ExportError(text % {"most": spreadsheet.MAX_ROWS, "rows": len(findings.rows)})
     columns = [(name, findings.kinds.get(name, kind_of(name))) for name in findings.names]
     sheet = Sheet(name=findings.sheet, columns=columns, rows=findings.flat())
     return workbook([sheet], title=findings.title, last_date=findings.last_date, about=_about(findings))

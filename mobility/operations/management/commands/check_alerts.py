@@ -8,8 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from mobility.operations.alerts import rules as alerts
-
 
 class Command(BaseCommand):
     help = "Check for alerts and send what is due."
@@ -23,6 +21,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, now: bool, **options: Any) -> None:
+        from mobility.operations.alerts import rules as alerts  # noqa: PLC0415 - Celery: 0.3 s, not for --help
+
         after_s = 0 if now else settings.MOBILITY_ALERT_EVERY_S * 0.9
         outcome = alerts.check() if alerts.take_turn(after_s=after_s) else None
         answer = {"looked": outcome is not None} | (asdict(outcome) if outcome else {})

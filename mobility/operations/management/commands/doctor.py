@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from mobility.operations.doctor import broker
 from mobility.operations.doctor.diagnosis import Diagnosis
 from mobility.operations.findings import Level
 from reports.base.version import software
@@ -33,12 +32,12 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print no summary")
 
     def handle(self, *args: Any, deep: bool, json: bool, **options: Any) -> None:
-        from mobility.operations.doctor.examining import examine  # noqa: PLC0415 - numba: 0.5 s, not for --help
+        from mobility.operations.doctor import broker, examining  # noqa: PLC0415 - numba: 0.5 s, not for --help
 
-        found = sorted(examine(deep=deep), key=lambda each: -each.level)
+        found = sorted(examining.examine(deep=deep), key=lambda each: -each.level)
         wrong = [each for each in found if each.level > Level.OK]
         is_ok = not any(each.level == Level.ERROR for each in wrong)
-        self.stdout.write(_json(found, wrong, is_ok=is_ok, deep=deep))
+        self.stdout.write(_json(found, wrong, is_ok=is_ok, redis=broker.version(), deep=deep))
         if not json:
             self._say(wrong, n_checked=len(found))
         if not is_ok:
@@ -60,12 +59,14 @@ class Command(BaseCommand):
         return self.style.ERROR if each.level == Level.ERROR else self.style.WARNING
 
 
-def _json(found: list[Diagnosis], wrong: list[Diagnosis], *, is_ok: bool, deep: bool) -> str:
+def _json(
+    found: list[Diagnosis], wrong: list[Diagnosis], *, is_ok: bool, redis: str | None, deep: bool
+) -> str:
     value = {
         "ok": is_ok,
         "version": software()["version"],
         "zone": settings.MOBILITY_ZONE,
-        "redis": broker.version(),
+        "redis": redis,
         "deep": deep,
         "looked_at": len(found),
         "findings": [each.to_json() for each in wrong],
