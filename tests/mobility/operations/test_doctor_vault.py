@@ -9,8 +9,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from mobility.batches import staging
-from mobility.batches.publication import presence_noise as presence_crossing
+from mobility.batches import queries, staging
 from mobility.batches.publication.publishing import send_missing
 from mobility.batches.storages import Pieces, staging_storage
 from mobility.models import PresenceShard, VaultPublication, VaultStudy
@@ -179,7 +178,7 @@ def test_totals_that_change_while_they_are_compared(pipeline, extract, meanwhile
         assert [each.level for each in tallies.recomputed()] == [E]  # nothing happens any more
     with undone():
         forget_one()
-        meanwhile(presence_crossing, "is_noisy", begin_work)  # after the study was opened
+        meanwhile(queries, "is_noisy", begin_work)  # after the study was opened
         assert [each.level for each in tallies.recomputed()] == [Level.NOTE]
 
 
