@@ -1,4 +1,4 @@
-"""Running a batch: its steps in the order in which they happen, and its recovery where a worker died.
+"""Running a batch: its steps, in the order in which they happen.
 
 Each step can be repeated, and only one worker gets to take the next: see the table of `states`.
 """

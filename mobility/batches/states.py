@@ -14,8 +14,9 @@
     cancel   merging publishing        cancelled   person  no failure is noted, and the file is only checked
 
 `TRANSITIONS` is this table, `move` the only way to take a batch from one state to the next, and the modules
-beside this one are its steps: `requests` (queue), `running` (read to finish, and recovery), `finalisation`
-(fail, cancel). Until `merge` nothing of a batch is in any shard; from then on it only resumes.
+beside this one are its steps: `requests` (queue), `running` (read to finish), `finalisation` (fail, cancel),
+`recovery` (when a worker died). Until `merge` nothing of a batch is in any shard; from then on it only
+resumes.
 
 No lock guards the work itself. Chunks and shards may be worked on twice; what counts is written under a
 condition that only one of them meets. A sign of life only tells the sweep whom to leave alone.
