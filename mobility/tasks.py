@@ -9,8 +9,8 @@ from django.conf import settings
 
 from mobility.operations import forgetting, recording
 from mobility.operations.alerts import rules
+from mobility.operations.doctor import worker_answers
 from mobility.operations.metrics import tasks as metrics_tasks
-from mobility.operations.probes import worker_answers
 from mobility.workers.schedule import CATCH_UP_EVERY_S, FORGET_EVERY_S, LEDGER_EVERY_S
 from reports.base.outages import is_outage
 from reports.ledger.checks import check_now_and_then

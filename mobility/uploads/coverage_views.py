@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from mobility.batches import queries as selectors
-from mobility.batches.access import batch_or_404, vault_study_or_404
+from mobility.batches.pages.access import batch_or_404, vault_study_or_404
 from mobility.batches.quality.coverage import coverage_of
 from mobility.batches.quality.facts import Facts
 from mobility.uploads.coverage_calendar import calendars, legend

@@ -15,12 +15,12 @@ from mobility.base.errors import MobilityError
 from mobility.batches import finalisation as endings
 from mobility.batches import queries as selectors
 from mobility.batches import requests as intake
-from mobility.batches.access import batch_or_404, slugs_of, vault_study_or_404
-from mobility.batches.progress import batch_progress
+from mobility.batches.pages.access import batch_or_404, slugs_of, vault_study_or_404
+from mobility.batches.pages.progress import batch_progress
+from mobility.batches.pages.undoing import waiting_undos
 from mobility.batches.publication.undoing import UndoWaitsError, needs_second_person, rise_of
 from mobility.batches.quality.batch_checks import batch_checks
 from mobility.batches.quality.coverage import coverage_of
-from mobility.batches.undo_views import waiting_undos
 from mobility.uploads.coverage_calendar import day_marks, legend
 from mobility.uploads.form import upload_context
 from mobility.uploads.forms import DayForm, close_form, void_form

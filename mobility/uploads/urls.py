@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from mobility.batches import undo_views as undoing
+from mobility.batches.pages import undoing
 from mobility.uploads import coverage_views as coverage
 from mobility.uploads import operator_views as operator
 from mobility.uploads import views as uploads

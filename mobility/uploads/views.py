@@ -21,8 +21,8 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from mobility.base.errors import MobilityError, SupersededError
-from mobility.batches.access import vault_study_or_404
 from mobility.batches.finalisation import waiting_for_storage
+from mobility.batches.pages.access import vault_study_or_404
 from mobility.extracts.profiles import DEFAULT
 from mobility.uploads import actions as uploads
 from mobility.uploads.incoming import notice_silence, say_when, status_of

@@ -14,10 +14,10 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from ldp import IndicatorCertificate, PlanSpec
 from mobility.base.errors import MobilityError
+from mobility.batches.pages.undoing import waiting_undos
 from mobility.batches.publication.certificate import is_complete
 from mobility.batches.queries import waiting_handover
 from mobility.batches.texts import megabytes
-from mobility.batches.undo_views import waiting_undos
 from mobility.plans.drafts import DraftOpenError, draft_new_study
 from mobility.plans.models import PlanDraft
 from mobility.plans.pages.drafts import open_drafts

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from mobility.batches import undo_views as undoing
+from mobility.batches.pages import undoing
 from mobility.plans.pages import administrator, closing, draft_edit, drafts, simulator, study_files
 
 app_name = "administrator"

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from mobility.base.errors import MobilityError
 from mobility.batches import queries as selectors
-from mobility.batches.access import vault_study_or_404
+from mobility.batches.pages.access import vault_study_or_404
 from mobility.uploads.feeds import actions as service
 from mobility.vault.models.profiles import FeedToken
 from mobility.vault.models.subscribers import VaultStudy

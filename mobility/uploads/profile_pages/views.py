@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django_htmx.http import HttpResponseClientRedirect
 
 from mobility.base.errors import StudyClosedError
-from mobility.batches.access import vault_study_or_404
+from mobility.batches.pages.access import vault_study_or_404
 from mobility.extracts.profiles.errors import (
     PreviewError,
     ProfileExistsError,

@@ -8,9 +8,9 @@ import shapely
 
 from reports.studies.geography.areas import projection_of, surroundings
 from reports.studies.geography.display import COARSER, pixel_m
-from reports.studies.geography.rules import Rules, Source
+from reports.studies.geography.files.rules import Rules, Source
+from reports.studies.geography.files.sources import LINES, POLYGONS, kind_problem, read_source
 from reports.studies.geography.shapes import Shapes, in_metres, repaired, to_geometry
-from reports.studies.geography.sources import LINES, POLYGONS, kind_problem, read_source
 from reports.studies.studyfile.definition import AreaDefinition, MapLayer
 from reports.studies.studyfile.problems import Problems
 

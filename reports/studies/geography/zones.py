@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import shapely
 
+from reports.studies.geography.files.rules import Rules, Source
+from reports.studies.geography.files.sources import GEOJSON, POLYGONS, kind_problem, read_source
 from reports.studies.geography.projection import LocalProjection, projection_around
-from reports.studies.geography.rules import Rules, Source
 from reports.studies.geography.shapes import Shapes, in_metres, repaired
-from reports.studies.geography.sources import GEOJSON, POLYGONS, kind_problem, read_source
 from reports.studies.studyfile.problems import Problems, unknown
 from reports.studies.studyfile.table import date_of, text_problem
 

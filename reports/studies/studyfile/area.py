@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from reports.studies.geography.areas import place
+from reports.studies.geography.files.rules import Source
 from reports.studies.geography.layers import read_layers, read_mask
-from reports.studies.geography.rules import Source
 from reports.studies.geography.zones import read_zones
 from reports.studies.studyfile.cells import read_cells
 from reports.studies.studyfile.definition import AreaDefinition, Cell

@@ -10,7 +10,7 @@ from django.apps import apps
 from django.db import connections
 
 from mobility.batches.outcomes import notes_for_reader
-from mobility.batches.progress import batch_progress
+from mobility.batches.pages.progress import batch_progress
 from mobility.batches.queries import study_head
 from mobility.extracts.profiles import OPT_OUT, SUBSCRIBERS
 from mobility.vault.models.batch import Applied, Batch

@@ -20,9 +20,9 @@ from django.db import connections
 from mobility.operations.doctor import broker, clocks, databases, host, workers, zones
 from mobility.operations.doctor import examining as doctor
 from mobility.operations.doctor.diagnosis import CODES, error, fine
+from mobility.operations.doctor.worker_answers import installation
 from mobility.operations.findings import Level
 from mobility.operations.probes import safety
-from mobility.operations.probes.worker_answers import installation
 from mobility.vault.keystore import keystore
 from reports.base.version import software
 from tests.mobility.data_folder import own_process, serving

@@ -16,7 +16,7 @@ from ldp.estimation.tallies import Delta
 from mobility import models
 from mobility.base.errors import StagingUnavailableError, StudyClosedError
 from mobility.batches import staging
-from mobility.batches.progress import batch_progress
+from mobility.batches.pages.progress import batch_progress
 from mobility.batches.queries import study_head
 from mobility.demo import files as demo
 from mobility.demo import loading

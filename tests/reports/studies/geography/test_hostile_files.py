@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from reports.studies.geography import containers
+from reports.studies.geography.files import containers
 from tests.reports.studies.geography.places import EAST, WEST, frame, problem_of_zones, problems, written
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i"

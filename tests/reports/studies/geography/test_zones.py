@@ -195,7 +195,7 @@ class TestLimits:
     def test_a_zip_file_may_hold_a_geopackage_but_a_bomb_is_not_unpacked(self, monkeypatch):
         files = {"a/z.gpkg": written(two(), "z.gpkg"), "__MACOSX/a/._z.gpkg": b"rubbish"}
         assert zones(zipped(**files), "z.zip").area.zones == ("West", "East")
-        monkeypatch.setattr("reports.studies.geography.containers.MAX_UNPACKED_BYTES", 1_000_000)
+        monkeypatch.setattr("reports.studies.geography.files.containers.MAX_UNPACKED_BYTES", 1_000_000)
         packed = zipped(**{"z.shp": bytes(1_000_001)})
         assert len(packed) < 5_000
         assert problem_of_zones(packed, "z.zip") == "content: must be at most 1 MB unpacked"
@@ -215,5 +215,5 @@ class TestLimits:
         monkeypatch.setattr("reports.studies.geography.zones.MAX_VERTICES", 9)
         said = "features: must have at most 9 vertices together: simplify the zones first, got 10"
         assert problem_of_zones(two()) == said
-        monkeypatch.setattr("reports.studies.geography.sources.MAX_FILE_BYTES", 10)
+        monkeypatch.setattr("reports.studies.geography.files.sources.MAX_FILE_BYTES", 10)
         assert problem_of_zones(two()).startswith("size: must be at most")

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from mobility.base.errors import MobilityError
 from mobility.batches import requests as intake
-from mobility.batches.access import vault_study_or_404
+from mobility.batches.pages.access import vault_study_or_404
 from mobility.batches.publication import undoing
 from mobility.batches.queries import study_head
 from mobility.vault.models.subscribers import VaultStudy

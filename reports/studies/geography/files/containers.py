@@ -13,9 +13,9 @@ import pyogrio
 from pyogrio.errors import DataLayerError, DataSourceError
 from shapely.errors import GEOSException
 
-from reports.studies.geography.geopackages import check_geopackage
-from reports.studies.geography.rules import Rules, Source
-from reports.studies.geography.shapefiles import check_index
+from reports.studies.geography.files.geopackages import check_geopackage
+from reports.studies.geography.files.rules import Rules, Source
+from reports.studies.geography.files.shapefiles import check_index
 from reports.studies.studyfile.problems import Problems, nearest
 
 SHAPEFILE: Final = (".shp", ".shx", ".dbf", ".prj", ".cpg")

@@ -7,9 +7,9 @@ import numpy as np
 import shapely
 from pyproj.exceptions import ProjError
 
-from reports.studies.geography.containers import read_container
-from reports.studies.geography.geojson import read_geojson
-from reports.studies.geography.rules import Rules, Source
+from reports.studies.geography.files.containers import read_container
+from reports.studies.geography.files.geojson import read_geojson
+from reports.studies.geography.files.rules import Rules, Source
 from reports.studies.studyfile.problems import Problems
 
 GEOJSON: Final = (".geojson", ".json")
