@@ -302,7 +302,7 @@ class People:
 
 
 def _known(study: Any) -> dict[str, Any]:
-    from reports.maps import zones as maps
+    from reports.maps import zones
 
     indicators = list(study.indicators.all())
     return {
@@ -310,7 +310,7 @@ def _known(study: Any) -> dict[str, Any]:
         "first_day": study.first_day.isoformat(),
         "days": study.days,
         "indicators": [each.slug for each in indicators],
-        "with_map": [each.slug for each in indicators if maps.zones_of(each)],
+        "with_map": [each.slug for each in indicators if zones.zones_of(each)],
     }
 
 

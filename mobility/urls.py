@@ -19,10 +19,10 @@ urlpatterns = [
     *([path("studies/", include("reports.urls"))] if settings.HAS_REPORTS else []),
 ]
 if settings.HAS_VAULT:  # an analyst zone has no tables for these
-    from mobility.demo.views import remove as remove_demo
+    from mobility.demo.views import remove
     from mobility.plans.pages import urls as administrator
 
-    demo = path("demo/remove/", remove_demo, name="remove_demo")
+    demo = path("demo/remove/", remove, name="remove_demo")
     urlpatterns += [
         path("operator/", include("mobility.uploads.urls")),
         path("api/v1/", include("mobility.uploads.api.urls")),

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import translation
 
 from mobility.batches.texts import megabytes
-from reports.base import formats as wording
+from reports.base import formats
 
 MINUS, SPACE = "\u2212", "\u202f"
 ENGLISH, FRENCH = "<h1>Sign in</h1>", "<h1>Se connecter</h1>"
@@ -53,27 +53,27 @@ def test_a_choice_lasts_goes_before_the_browser_and_leads_to_no_other_site_and_a
 
 def test_numbers_and_dates_are_those_of_the_language():
     for words, english, french in (
-        (lambda: wording.percent(0.1234), f"12.3{SPACE}%", f"12,3{SPACE}%"),
-        (lambda: wording.percent(-0.00001), f"0.0{SPACE}%", f"0,0{SPACE}%"),
+        (lambda: formats.percent(0.1234), f"12.3{SPACE}%", f"12,3{SPACE}%"),
+        (lambda: formats.percent(-0.00001), f"0.0{SPACE}%", f"0,0{SPACE}%"),
         (
-            lambda: wording.percent_range(-0.02, 0.5),
+            lambda: formats.percent_range(-0.02, 0.5),
             f"{MINUS}2.0 to 50.0{SPACE}%", f"{MINUS}2,0 à 50,0{SPACE}%",
         ),
-        (lambda: wording.number(62440), f"62{SPACE}440", f"62{SPACE}440"),
-        (lambda: wording.decimal(1234.56, decimals=1), f"1{SPACE}234.6", f"1{SPACE}234,6"),
-        (lambda: wording.compact(1240), "1.2k", "1,2k"),
-        (lambda: wording.epsilon(Decimal("0.5")), "0.5", "0,5"),
-        (lambda: wording.odds(Decimal(1)), "2.72", "2,72"),
-        (lambda: wording.points(0.037), "3.7 points", "3,7 points"),
+        (lambda: formats.number(62440), f"62{SPACE}440", f"62{SPACE}440"),
+        (lambda: formats.decimal(1234.56, decimals=1), f"1{SPACE}234.6", f"1{SPACE}234,6"),
+        (lambda: formats.compact(1240), "1.2k", "1,2k"),
+        (lambda: formats.epsilon(Decimal("0.5")), "0.5", "0,5"),
+        (lambda: formats.odds(Decimal(1)), "2.72", "2,72"),
+        (lambda: formats.points(0.037), "3.7 points", "3,7 points"),
         (lambda: megabytes(3_300_000), "3.3", "3,3"),
-        (lambda: wording.day_title(date(2017, 6, 6)), "Tue 6 Jun 2017", "mar 6 juin 2017"),
-        (lambda: wording.short_day(date(2017, 7, 1)), "1 Jul", "1 juil."),
+        (lambda: formats.day_title(date(2017, 6, 6)), "Tue 6 Jun 2017", "mar 6 juin 2017"),
+        (lambda: formats.short_day(date(2017, 7, 1)), "1 Jul", "1 juil."),
         (
-            lambda: wording.window_title(date(2017, 5, 31), date(2017, 6, 6)),
+            lambda: formats.window_title(date(2017, 5, 31), date(2017, 6, 6)),
             "Wed 31 May 2017 to Tue 6 Jun 2017 (7 days)", "mer 31 mai 2017 au mar 6 juin 2017 (7 jours)",
         ),
         # No two months are written alike.
-        (lambda: len({wording.short_month(date(2017, month, 1)) for month in range(1, 13)}), 12, 12),
+        (lambda: len({formats.short_month(date(2017, month, 1)) for month in range(1, 13)}), 12, 12),
     ):  # fmt: skip
         for language, expected in (("en", english), ("fr", french)):
             with translation.override(language):

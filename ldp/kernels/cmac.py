@@ -5,7 +5,7 @@ from cryptography.hazmat.primitives.ciphers import CipherContext
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
-from ldp.kernels import codes as kernels
+from ldp.kernels import codes
 from ldp.kernels.codes import Places
 from ldp.kernels.entropy import BUFFER_BLOCKS, aes_ecb, output_buffer
 from ldp.kernels.streams import BLOCK_BYTES
@@ -58,7 +58,7 @@ def cmac64_of(key: bytes, data: NDArray[np.uint8], begins: Places, ends: Places)
     for start in range(0, tags.size, BUFFER_BLOCKS):
         part = slice(start, start + BUFFER_BLOCKS)
         size = tags[part].size
-        n_long += kernels.cmac_short(data, begins[part], ends[part], masks, blocks)
+        n_long += codes.cmac_short(data, begins[part], ends[part], masks, blocks)
         encryptor.update_into(blocks[: 2 * size].view(np.uint8).data, sealed.data)
         tags[part] = sealed[: BLOCK_BYTES * size].view(np.uint64)[::2].byteswap()
     if n_long:
@@ -111,7 +111,7 @@ def _group(
     sealed = output_buffer(messages.size)
     state = np.zeros((messages.size, 2), np.uint64)
     for block in range(n_blocks):
-        kernels.cmac_absorb(data, begins, ends, messages, block, n_blocks, masks, state)
+        codes.cmac_absorb(data, begins, ends, messages, block, n_blocks, masks, state)
         encryptor.update_into(state.view(np.uint8).reshape(-1).data, sealed.data)
         state = sealed[: state.nbytes].view(np.uint64).reshape(state.shape)
     return state[:, 0].byteswap()

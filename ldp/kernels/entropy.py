@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
-from ldp.kernels import codes as kernels
+from ldp.kernels import codes
 from ldp.kernels.streams import BLOCK_BYTES, Words, check_key, last_accepted
 
 CHOOSE_INDICATOR: Final = 1
@@ -142,7 +142,7 @@ class KeyedPrf:
             counter=counter,
         ):
             chunk = words[: sealed.shape[0]]
-            kernels.swap_words(sealed, chunk)
+            codes.swap_words(sealed, chunk)
             yield part, chunk.reshape(-1, 2)
 
     def runs(
@@ -174,7 +174,7 @@ class KeyedPrf:
             part = slice(start, start + rows)
             one_each = checked if checked.size == 1 else checked[part]
             size = n_blocks * pseudonyms[part].shape[0]
-            kernels.fill_blocks(pseudonyms[part], one_each, packed, n_blocks, buffer.blocks[: 2 * size])
+            codes.fill_blocks(pseudonyms[part], one_each, packed, n_blocks, buffer.blocks[: 2 * size])
             yield part, buffer.seal(size)
 
     def buffer(self, n_blocks: int) -> BlockBuffer:
@@ -223,13 +223,13 @@ class KeyedPrf:
         limits = uniform_limits(bound)
         biased = 0
         for part, sealed in self.runs(pseudonyms, values=values, counter=counter, **fields):
-            biased += kernels.reduce_words(sealed, *limits, drawn[part])
+            biased += codes.reduce_words(sealed, *limits, drawn[part])
         return drawn, biased
 
 
 def uniform_limits(bound: int) -> tuple[np.uint64, np.uint64, np.uint64]:
     """What kernels need for numbers below `bound`: itself, its reciprocal, and the largest unbiased word."""
-    return np.uint64(bound), kernels.reciprocal(bound), last_accepted(bound)
+    return np.uint64(bound), codes.reciprocal(bound), last_accepted(bound)
 
 
 def word_bounds(weights: Sequence[int]) -> Words:

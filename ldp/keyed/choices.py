@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
-from ldp.kernels import codes as kernels
+from ldp.kernels import codes
 from ldp.kernels.entropy import BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR, KeyedPrf, word_bounds
 from ldp.privacy.plans import MAX_DAYS, MAX_INDICATORS
 from ldp.protocols.channels import WORD
@@ -100,5 +100,5 @@ def choose_days(
                 plan_version=0,
                 value=step,
             )
-            kernels.shuffle_step(order, step, drawn, bitmaps[part])
+            codes.shuffle_step(order, step, drawn, bitmaps[part])
     return bitmaps

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
-from ldp.kernels import codes as kernels
+from ldp.kernels import codes
 from ldp.kernels.entropy import ANSWER, KeyedPrf, uniform_limits
 from ldp.protocols.channels import GrrChannel
 
@@ -100,7 +100,7 @@ def _draw_once(
     out = np.empty(values.shape[0], np.uint16)
     rows = [np.empty(0, np.int64)]
     for part, sealed in blocks:
-        if kernels.grr_answers(values[part], _ONLY_ROW, sealed, limits, out[part]):
+        if codes.grr_answers(values[part], _ONLY_ROW, sealed, limits, out[part]):
             replaced = out[part] != values[part].astype(np.uint16)  # a replacement never equals the value
             biased = sealed[1::2].byteswap() > limits[0, 3]
             rows.append(part.start + np.flatnonzero(replaced & biased))

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
-from ldp.kernels import oracles as kernels_oracles
+from ldp.kernels import oracles
 from ldp.kernels.entropy import ANSWER, KeyedPrf
 from ldp.keyed.grr import check_values, keyed_values
 from ldp.protocols.hadamard import HadamardChannel
@@ -45,7 +45,7 @@ def answers(
         values=keyed_values(values),
         counter=0,
     ):
-        kernels_oracles.hadamard_columns(
+        oracles.hadamard_columns(
             values[part],
             words,
             np.uint64(channel.sign.threshold),
@@ -79,5 +79,5 @@ def count_support(reports: NDArray[np.uint16], *, channel: HadamardChannel) -> N
     if columns.size and columns.max() >= channel.n_columns:
         raise LdpError(f"column must be < {channel.n_columns}, got {columns.max()}")
     signs = np.bincount(columns, minlength=channel.n_columns).astype(np.int64)
-    kernels_oracles.walsh_hadamard(signs)  # pluses less minuses, per row
+    oracles.walsh_hadamard(signs)  # pluses less minuses, per row
     return np.asarray((columns.size + signs[1 : channel.domain_size + 1]) // 2, np.int64)

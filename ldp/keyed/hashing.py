@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ldp.codes import NO_ANSWER
 from ldp.errors import LdpError
-from ldp.kernels import oracles as kernels_oracles
+from ldp.kernels import oracles
 from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED, HASH_VALUE, KeyedPrf
 from ldp.keyed.grr import check_values, draw, keyed_values
 from ldp.protocols.hashing import HashChannel
@@ -121,5 +121,5 @@ def count_support(reports: HashReports, *, channel: HashChannel) -> NDArray[np.i
         part = slice(start, start + BUFFER_BLOCKS)
         for value in range(channel.domain_size):
             cells = hash_values(reports.seeds[part], values=value, n_cells=channel.cells.domain_size)
-            out[value] += kernels_oracles.count_equal(cells, reports.cells[part])
+            out[value] += oracles.count_equal(cells, reports.cells[part])
     return out

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.codes import NO_COUNT
-from ldp.kernels import oracles as kernels_oracles
+from ldp.kernels import oracles
 from ldp.kernels.entropy import ANSWER, KeyedPrf
 from ldp.keyed.grr import check_values, keyed_values
 from ldp.protocols.histogram import HistogramChannel
@@ -39,7 +39,7 @@ def answers(
     out = np.empty((values.shape[0], channel.domain_size), np.int16)
     table, fields = _table(channel), {"indicator": indicator, "plan_version": plan_version}
     for part, first, words in _place_words(values, pseudonyms, prf, channel.domain_size, **fields):
-        kernels_oracles.noisy_counts(values[part], words, table, first, out[part])
+        oracles.noisy_counts(values[part], words, table, first, out[part])
     return out
 
 
@@ -61,7 +61,7 @@ def sums(
     out = np.zeros(channel.domain_size, np.int64)
     table, fields = _table(channel), {"indicator": indicator, "plan_version": plan_version}
     for part, first, words in _place_words(values, pseudonyms, prf, channel.domain_size, **fields):
-        kernels_oracles.noisy_sums(values[part], words, table, first, out)
+        oracles.noisy_sums(values[part], words, table, first, out)
     return out
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
-from ldp.kernels import codes as kernels
+from ldp.kernels import codes
 from ldp.kernels import lanes as kernels_bits
 from ldp.kernels.entropy import BUFFER_BLOCKS, KeyedPrf, pack_fields
 from ldp.protocols.unary import UnaryChannel
@@ -222,7 +222,7 @@ class _Scratch:
     ) -> Words:
         """Cipher blocks of consecutive counters."""
         size = n_blocks * pseudonyms.shape[0]
-        kernels.fill_blocks(pseudonyms, keyed, fields, n_blocks, self._buffer.blocks[: 2 * size])
+        codes.fill_blocks(pseudonyms, keyed, fields, n_blocks, self._buffer.blocks[: 2 * size])
         return self._buffer.seal(size)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.kernels import oracles as kernels_oracles
+from ldp.kernels import oracles
 from ldp.kernels.entropy import ANSWER, KeyedPrf
 from ldp.kernels.streams import last_accepted
 from ldp.keyed.grr import check_values, keyed_values
@@ -75,7 +75,7 @@ def _fill(
                 pseudonyms[rows], **fields, values=keyed[rows], counter=counter
             )
         drawn = np.empty((rows.size, out.shape[1]), np.uint64)
-        redraws = kernels_oracles.subset_bits(
+        redraws = oracles.subset_bits(
             values[rows], words, np.uint64(channel.threshold), last, channel.domain_size, drawn
         )
         out[rows] = drawn

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import InvalidDomainError, LdpError
-from ldp.kernels import oracles as kernels_oracles
+from ldp.kernels import oracles
 from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, HASH_SEED, SECOND_ROUND, KeyedPrf
 from ldp.keyed import grr, lanes
 from ldp.keyed.hashing import HashReports, count_support, hash_values
@@ -95,7 +95,7 @@ class GrrReporter:
         counts = np.zeros(k + 1, np.int64)
         for part in _parts(values.shape[0]):
             codes = self.reports(values[part], pseudonyms=pseudonyms[part], report=report)
-            kernels_oracles.count_codes(codes, counts)
+            oracles.count_codes(codes, counts)
         return Support(counts=counts[:k].copy(), n_reports=int(counts[:k].sum()))
 
     def _draw(

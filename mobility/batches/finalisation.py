@@ -21,8 +21,7 @@ from mobility.base.errors import (
     StagingUnavailableError,
     SupersededError,
 )
-from mobility.batches import fairness as sharing
-from mobility.batches import staging
+from mobility.batches import fairness, staging
 from mobility.batches.dispatching import ask_next
 from mobility.batches.publication.receipts import record_ended
 from mobility.batches.states import Event, deactivate, move, show_waiting
@@ -195,7 +194,7 @@ def cancel(batch: Batch, *, by: str) -> None:
     ------
     CancelError : it has ended, or parts of it are merged already
     """
-    was_long = sharing.is_long(batch)
+    was_long = fairness.is_long(batch)
     # The state goes first: it stops the tasks that are at work.
     if not move(batch, "cancel", failure=f"cancelled by {by}: nothing of it was published or kept"):
         raise CancelError(
@@ -205,7 +204,7 @@ def cancel(batch: Batch, *, by: str) -> None:
     log.info("batch_cancelled batch=%s", batch.pk)
     staging.destroy(batch)
     if was_long:
-        sharing.let_long_go_on(batch)
+        fairness.let_long_go_on(batch)
     settle(batch)
 
 

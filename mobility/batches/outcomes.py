@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mobility.batches import queries as selectors
+from mobility.batches import queries
 from mobility.batches.publication import handover
 from mobility.batches.quality.batch_checks import misfits_of, warnings_of
 from mobility.batches.quality.facts import Facts
@@ -106,7 +106,7 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
             "nothing of it is published yet: the study has presence noise, so the totals of a day cross when "
             "the day and all before it are closed (close_days)"
         )
-    if (handover_waits := selectors.waiting_handover(batch.study_id)) is not None:
+    if (handover_waits := queries.waiting_handover(batch.study_id)) is not None:
         yield (
             "the analyst server does not have everything yet: "
             f"{handover_waits.problem or 'it is about to be handed over'}. "

@@ -10,7 +10,7 @@ from mobility.base.errors import (
     DiskFullError,
     StagingUnavailableError,
 )
-from mobility.batches import fairness as sharing
+from mobility.batches import fairness
 from mobility.batches.broker import has_forgotten
 from mobility.batches.dispatching import ask, ask_next
 from mobility.batches.finalisation import (
@@ -48,7 +48,7 @@ def _ask_again() -> None:
     for batch in _in_line().exclude(state=State.RECEIVING):
         if Batch.objects.filter(pk=batch.pk, state=batch.state).update(alive_until=next_sign()):
             log.info("asked_again batch=%s", batch.pk)
-            sharing.forget_unbegun(batch)
+            fairness.forget_unbegun(batch)
             ask("advance", str(batch.pk))
 
 
@@ -71,7 +71,7 @@ def _take_up(chosen: Q) -> None:
         if batch.state == State.RECEIVING:
             _end_upload(batch)
         else:
-            sharing.forget_asked(batch)
+            fairness.forget_asked(batch)
             ask("advance", str(batch.pk))
 
 

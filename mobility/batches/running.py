@@ -19,8 +19,7 @@ from mobility.base.errors import (
     MobilityError,
     SupersededError,
 )
-from mobility.batches import fairness as sharing
-from mobility.batches import reading
+from mobility.batches import fairness, reading
 from mobility.batches.dispatching import ask, ask_next
 from mobility.batches.fairness import MAX_ATTEMPTS
 from mobility.batches.finalisation import (
@@ -34,8 +33,7 @@ from mobility.batches.finalisation import (
     time_problem,
     waiting_for_storage,
 )
-from mobility.batches.publication import day_transitions as moves
-from mobility.batches.publication import merging
+from mobility.batches.publication import day_transitions, merging
 from mobility.batches.publication.publishing import publish
 from mobility.batches.states import activate, goes_on, move, next_sign, show_life, sign_of_waiting
 from mobility.vault.models.batch import Applied, Batch, Chunk, ShardRun
@@ -109,7 +107,7 @@ def _begin(batch: Batch, study: OpenStudy) -> None:
 
 def _read(batch: Batch) -> None:
     """Ask for some of the chunks that are not done; when all are, judge the file."""
-    if sharing.ask_for_chunks(batch):
+    if fairness.ask_for_chunks(batch):
         return
     batch = Batch.objects.select_related("study").get(pk=batch.pk)
     study = open_study(batch.study)
@@ -129,7 +127,7 @@ def read_chunk(batch_id: str, index: int) -> None:
     if batch.state != State.READING or chunk is None:
         advance(batch_id)
         return
-    was_long = sharing.is_long(batch)
+    was_long = fairness.is_long(batch)
     with failing_with_a_reason(batch):
         if not chunk.is_done:
             try:
@@ -141,27 +139,27 @@ def read_chunk(batch_id: str, index: int) -> None:
                 reading.read_as_a_whole(batch)
                 return
     if was_long:  # however it ended
-        sharing.let_long_go_on(batch)
-    if _is_still(batch) and not sharing.ask_for_chunks(batch):
+        fairness.let_long_go_on(batch)
+    if _is_still(batch) and not fairness.ask_for_chunks(batch):
         advance(batch_id)
 
 
 def _begin_merging(batch: Batch, study: OpenStudy) -> None:
     """From here on the batch only resumes."""
     batch.refresh_from_db()  # reading has noted what days it touches
-    moved = moves.of_batch(batch, study)
+    moved = day_transitions.of_batch(batch, study)
     shards = merging.shards_of(batch, study, moved)
     with transaction.atomic(using="vault"):
         is_mine = move(batch, "merge", shards=shards)
         if is_mine and not batch.validate_only:
-            moves.announce(study, moved)
+            day_transitions.announce(study, moved)
     if is_mine:
         advance(str(batch.pk))
 
 
 def _merge(batch: Batch) -> None:
     """Ask for some of the shards that have not taken the batch; when all have, its days move."""
-    if sharing.ask_for_shards(batch):
+    if fairness.ask_for_shards(batch):
         return
     batch = Batch.objects.select_related("study").get(pk=batch.pk)
     if batch.state == State.MERGING:
@@ -185,8 +183,8 @@ def apply_shard(batch_id: str, shard: int) -> None:
             run, _ = ShardRun.objects.get_or_create(batch=batch, shard=shard)
             with _attempt(batch, run):
                 study = open_study(batch.study)
-                merging.apply_shard(batch, study, shard, moves.of_batch(batch, study))
-    if _is_still(batch) and not sharing.ask_for_shards(batch):
+                merging.apply_shard(batch, study, shard, day_transitions.of_batch(batch, study))
+    if _is_still(batch) and not fairness.ask_for_shards(batch):
         advance(batch_id)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from mobility.base.errors import MobilityError
 from mobility.base.messages import say, say_progress
 from mobility.base.runtime import write_private
-from mobility.batches import requests as intake
+from mobility.batches import requests
 from mobility.demo.files import folder
 from mobility.demo.population import load_study
 from mobility.plans.studies import create_study
@@ -95,7 +95,7 @@ def ingest(study: VaultStudy, file: Path, *, check_workers: Callable[[], None]) 
                 stream, study=study, filename=file.name, by=ACTOR, more_to_come=False,
                 bytes_total=file.stat().st_size,
             )  # fmt: skip
-    return intake.wait_for(batch, progress=show)
+    return requests.wait_for(batch, progress=show)
 
 
 def write_report(slug: str) -> tuple[Path, int]:

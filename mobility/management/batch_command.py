@@ -12,9 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from mobility.base.errors import MobilityError
 from mobility.base.messages import say, say_progress
-from mobility.batches import finalisation as endings
-from mobility.batches import outcomes
-from mobility.batches import requests as intake
+from mobility.batches import finalisation, outcomes, requests
 from mobility.embedded.shared import workers
 from mobility.management.patience import patiently
 from mobility.vault.models.batch import Batch
@@ -58,7 +56,7 @@ class BatchCommand(BaseCommand):
                     _show(batch)
 
                 batch = started(start)
-                batch = patiently(lambda: intake.wait_for(batch, progress=progress))
+                batch = patiently(lambda: requests.wait_for(batch, progress=progress))
             notes = patiently(lambda: list(outcomes.notes_for_reader(batch)))
             printed = patiently(lambda: json.dumps(result(batch)))
             problem = "" if refuse is None else patiently(lambda: refuse(batch))
@@ -83,7 +81,9 @@ def started(start: Callable[[UUID], Batch]) -> Batch:
     def begun() -> Batch:
         mine = Batch.objects.filter(pk__in=tries)
         for broken in mine.filter(state=Batch.State.RECEIVING):
-            endings.fail(broken, "a database was away before it could begin: the command starts it again")
+            finalisation.fail(
+                broken, "a database was away before it could begin: the command starts it again"
+            )
         # A database that went away as it was told to queue the batch may have done so.
         waiting = mine.exclude(state__in=(Batch.State.FAILED, Batch.State.CANCELLED)).first()
         if waiting is not None:

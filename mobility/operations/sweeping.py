@@ -10,7 +10,7 @@ from mobility.batches import staging
 from mobility.batches.dispatching import ask
 from mobility.batches.recovery import recover
 from mobility.plans.publishing import finish_interrupted
-from mobility.uploads import watched_folder as watching
+from mobility.uploads import watched_folder
 from mobility.uploads.feeds import actions as feeds
 from mobility.vault.keystore import keystore
 from mobility.vault.models.batch import KEY_PREFIX, Batch
@@ -23,7 +23,7 @@ def sweep() -> None:
     recover()
     _remove_orphans()
     finish_interrupted()
-    watching.scan()
+    watched_folder.scan()
     feeds.end_without_maker()
 
 

@@ -23,11 +23,8 @@ from mobility.base.errors import (
     StagingUnavailableError,
     StudyStoppedError,
 )
-from mobility.batches import finalisation as endings
-from mobility.batches import staging
-from mobility.batches.publication import certificate as certificates
-from mobility.batches.publication import handover
-from mobility.batches.publication import presence_noise as presence_crossing
+from mobility.batches import finalisation, staging
+from mobility.batches.publication import certificate, handover, presence_noise
 from mobility.batches.publication.analyst_server import HandoverError
 from mobility.batches.publication.certificate import Certificate, Copies, Dropped, Holdings
 from mobility.batches.publication.day_transitions import waiting_nights
@@ -97,7 +94,7 @@ def close_study(study: VaultStudy, *, by: str, leave: Leave) -> Certificate:
         _publish_last(study, opened)
         _decide(study, opened, by=by, leave=leave)
         log.info("study_closing study=%s", study.slug)
-    if not certificates.is_complete(study.certificate):
+    if not certificate.is_complete(study.certificate):
         _erase(study)
         log.info("study_closed study=%s", study.slug)
         handover.try_to_deliver(study)  # that it is closed; otherwise the next try says so
@@ -134,7 +131,7 @@ def _end_batches(study: VaultStudy, *, by: str, may_cancel: bool) -> None:
     if may_cancel:
         for batch in unfinished(study).filter(state__in=Batch.CANCELLABLE):
             try:
-                endings.cancel(batch, by=by)
+                finalisation.cancel(batch, by=by)
             except CancelError:
                 continue  # it has moved on: what remains is refused below
     _check_ended(study)
@@ -189,7 +186,7 @@ def _publish_last(study: VaultStudy, opened: OpenStudy | None) -> None:
 def _decide_again(study: VaultStudy, *, by: str) -> None:
     """Close a study that a restore brought back, whatever stands against it."""
     for batch in unfinished(study):
-        endings.fail(batch, "ended: the study was closed, and came back with a restored backup")
+        finalisation.fail(batch, "ended: the study was closed, and came back with a restored backup")
     try:
         send_missing(study)
     except (PublicationError, HandoverError, StudyStoppedError) as error:
@@ -209,7 +206,7 @@ def _decide(study: VaultStudy, opened: OpenStudy | None, *, by: str, leave: Leav
                 _check_crossed(locked, opened)
                 _check_published(days, may_drop=leave.drop_unpublished)
             locked.closed_at = timezone.now()
-            locked.certificate = certificates.draft(
+            locked.certificate = certificate.draft(
                 locked,
                 by=by,
                 at=locked.closed_at,
@@ -231,7 +228,7 @@ def _dropped(study: VaultStudy, days: tuple[date, ...]) -> Dropped:
 
 
 def _check_crossed(study: VaultStudy, opened: OpenStudy | None) -> None:
-    is_late = presence_crossing.waits(study) or (opened is not None and may_cross(opened))
+    is_late = presence_noise.waits(study) or (opened is not None and may_cross(opened))
     known = known_publications(study.slug)
     is_left = VaultPublication.objects.filter(study=study).exclude(pk__in=known).exists()
     if is_late or is_left or not handover.has_crossed(study):
@@ -304,15 +301,15 @@ def _erase(study: VaultStudy) -> None:
     _delete_staged(study)
     compact(*OF_STUDY, *OF_BATCH, Batch, VaultStudy)
     mark_closed(study_slug=study.slug, closed_at=study.closed_at or timezone.now())
-    _note(study, certificates.completed, timezone.now())
+    _note(study, certificate.completed, timezone.now())
 
 
 def _destroy_keys(study: VaultStudy) -> None:
-    for key_id in certificates.key_ids(study.certificate or {}):
+    for key_id in certificate.key_ids(study.certificate or {}):
         keystore().destroy(key_id)
     was_lost = bool((study.certificate or {}).get("key_was_lost"))
     keystore().destroy(study.key_id, was_lost=was_lost)  # should a lost one turn up, it is refused
-    _note(study, certificates.keys_destroyed, timezone.now())
+    _note(study, certificate.keys_destroyed, timezone.now())
 
 
 def _delete_rows(study: VaultStudy) -> None:
@@ -339,7 +336,7 @@ def _note(study: VaultStudy, change: Callable[..., Certificate], at: datetime) -
     """Write progress into the certificate, unless another closing has completed it."""
     with transaction.atomic(using="vault"):
         locked = VaultStudy.objects.select_for_update().get(pk=study.pk)
-        if not certificates.is_complete(locked.certificate):
+        if not certificate.is_complete(locked.certificate):
             locked.certificate = change(locked.certificate, at=at)
             locked.save(update_fields=["certificate"])
     study.certificate = locked.certificate

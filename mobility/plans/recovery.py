@@ -12,14 +12,13 @@ from django.conf import settings
 from django.db.models import Q
 
 from mobility.base.errors import MobilityError, StudyStoppedError
-from mobility.batches import finalisation as endings
-from mobility.batches import staging
-from mobility.batches.publication import certificate as certificates
+from mobility.batches import finalisation, staging
+from mobility.batches.publication import certificate
 from mobility.batches.publication.analyst_server import AnalystServer, HandoverError, HandoverWaitsError
 from mobility.batches.publication.publishing import send_missing
 from mobility.batches.publication.receipts import closed_event, record_missing
 from mobility.plans.closing import Leave, close_study
-from mobility.vault import consistency as fitting
+from mobility.vault import consistency
 from mobility.vault.keystore import keystore
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
@@ -78,7 +77,7 @@ def _close_again(*, by: str, closed: Collection[str]) -> list[str]:
     keys, recorded = keystore(), recorded_events(LedgerKind.STUDY_CLOSED)
     ended = []
     for study in VaultStudy.objects.order_by("pk"):
-        if certificates.is_complete(study.certificate):
+        if certificate.is_complete(study.certificate):
             keystore().destroy(study.key_id)  # an older copy of it may have come back
             continue
         is_closed = (
@@ -122,7 +121,7 @@ def _end_batches() -> dict[str, int]:
     staged, ended = staging.staged_batches(), dict[str, int]()
     for batch in under_way.select_related("study").order_by("created_at"):
         if not keystore().exists(batch.key_id) or batch.pk not in staged:
-            endings.fail(batch, KEY_IS_GONE)
+            finalisation.fail(batch, KEY_IS_GONE)
             ended[batch.study.slug] = ended.get(batch.study.slug, 0) + 1
     return ended
 
@@ -139,7 +138,7 @@ def _compare() -> tuple[dict[str, str], dict[str, str]]:
             waiting[study.slug] = str(error)
         else:
             if study.stopped:  # it fits, and people have to decide
-                stopped[study.slug] = fitting.why(study.stopped)
+                stopped[study.slug] = consistency.why(study.stopped)
     return stopped, waiting
 
 

@@ -13,15 +13,15 @@ from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from mobility.signin import views
-from mobility.signin.oidc import flow as oidc
+from mobility.signin.oidc import flow
 
 urlpatterns = [
     path("sign-in/", views.sign_in, name="account_login"),
     path("sign-in/", views.sign_in, name="login"),
     path("sign-in/second-factor/", mfa.authenticate, name="mfa_authenticate"),
     path("sign-in/blocked/", account_views.account_inactive, name="account_inactive"),
-    path("sign-in/provider/", oidc.begin, name="oidc_login"),
-    path("sign-in/provider/answer/", oidc.callback, name="oidc_callback"),
+    path("sign-in/provider/", flow.begin, name="oidc_login"),
+    path("sign-in/provider/answer/", flow.callback, name="oidc_callback"),
     path("sign-in/provider/cancelled/", social.login_cancelled, name="socialaccount_login_cancelled"),
     path("sign-out/", LogoutView.as_view(), name="logout"),
     path("account/", views.account, name="mfa_index"),

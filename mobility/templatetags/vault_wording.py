@@ -4,15 +4,15 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from mobility.batches import texts as wording
+from mobility.batches import texts
 from mobility.batches.quality import words
 from mobility.batches.queries import StudyDay
 from mobility.vault.models.batch import Batch
 
 register = template.Library()
-register.filter(wording.batch_title)
-register.filter(wording.size_of)
-register.filter(wording.source_words)
+register.filter(texts.batch_title)
+register.filter(texts.size_of)
+register.filter(texts.source_words)
 register.filter(words.moment)
 register.filter(words.part_of_all)
 
@@ -20,15 +20,15 @@ register.filter(words.part_of_all)
 @register.filter
 def batch_badge(batch: Batch) -> SafeString:
     """State of a batch."""
-    return _badge(wording.BATCH_STATES[batch.state], wording.BATCH_BADGES[batch.state])
+    return _badge(texts.BATCH_STATES[batch.state], texts.BATCH_BADGES[batch.state])
 
 
 @register.filter
 def day_badge(day: StudyDay) -> SafeString:
     """State of a day."""
     if not day.state:
-        return _badge(wording.NO_DATA, "badge--none")
-    return _badge(wording.DAY_STATES[day.state], wording.DAY_BADGES[day.state])
+        return _badge(texts.NO_DATA, "badge--none")
+    return _badge(texts.DAY_STATES[day.state], texts.DAY_BADGES[day.state])
 
 
 @register.filter
@@ -40,13 +40,13 @@ def total_rows(outcomes: dict[str, int]) -> int:
 @register.filter
 def reason_words(reason: str) -> str:
     """Why rows were not used."""
-    return str(wording.ROW_REASONS[reason])
+    return str(texts.ROW_REASONS[reason])
 
 
 @register.filter
 def note_words(name: str) -> str:
     """What a note of a batch counts."""
-    return str(wording.NOTES[name])
+    return str(texts.NOTES[name])
 
 
 def _badge(text: object, css: object) -> SafeString:

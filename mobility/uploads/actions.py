@@ -32,8 +32,7 @@ from mobility.base.errors import (
     UploadTooLargeError,
 )
 from mobility.base.runtime import step_back
-from mobility.batches import requests as intake
-from mobility.batches import staging
+from mobility.batches import requests, staging
 from mobility.batches.finalisation import cancel, fail
 from mobility.batches.states import has_ended
 from mobility.extracts.profiles import DEFAULT
@@ -217,7 +216,7 @@ def complete(batch: Batch) -> Batch:
     if batch.bytes_received != batch.bytes_total:
         raise UploadBrokenError(f"expected {batch.bytes_total} bytes, got {batch.bytes_received}")
     staging.check_whole(batch)
-    intake.queue(batch)
+    requests.queue(batch)
     return batch
 
 

@@ -10,7 +10,7 @@ from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
-from mobility.batches import queries as selectors
+from mobility.batches import queries
 from mobility.batches.pages.access import batch_or_404, vault_study_or_404
 from mobility.batches.quality.coverage import coverage_of
 from mobility.batches.quality.facts import Facts
@@ -25,7 +25,7 @@ operators_only = require_role(Role.OPERATOR)
 def coverage(request: HttpRequest, slug: str) -> HttpResponse:
     """Calendar of each source, and its days with what is wrong with them."""
     row = vault_study_or_404(request, slug)
-    head = selectors.study_head(row.pk)
+    head = queries.study_head(row.pk)
     found = coverage_of(row.pk)
     context = {
         "study": head,

@@ -12,9 +12,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from mobility.base.errors import MobilityError
-from mobility.batches import finalisation as endings
-from mobility.batches import queries as selectors
-from mobility.batches import requests as intake
+from mobility.batches import finalisation, queries, requests
 from mobility.batches.pages.access import batch_or_404, slugs_of, vault_study_or_404
 from mobility.batches.pages.progress import batch_progress
 from mobility.batches.pages.undoing import waiting_undos
@@ -35,7 +33,7 @@ operators_only = require_role(Role.OPERATOR)
 @operators_only
 def studies(request: HttpRequest) -> HttpResponse:
     """The studies that are open to the operator, with the state of their days."""
-    rows = selectors.study_rows(slugs=slugs_of(request))
+    rows = queries.study_rows(slugs=slugs_of(request))
     return render(request, "uploads/studies.html", {"rows": rows})
 
 
@@ -44,8 +42,8 @@ def studies(request: HttpRequest) -> HttpResponse:
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Upload form, days and batches of one study."""
     row = vault_study_or_404(request, slug, whole=True)
-    head = selectors.study_head(row.pk)
-    days = selectors.study_days(row.pk, head)
+    head = queries.study_head(row.pk)
+    days = queries.study_days(row.pk, head)
     coverage = coverage_of(row.pk)
     marks = day_marks(coverage)
     context = {
@@ -53,10 +51,10 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "days": [(day, marks[day.day]) for day in days],
         "sources": [source.source for source in coverage.sources],
         "legend": legend(),
-        "batches": selectors.study_batches(row.pk),
-        "batches_shown": selectors.BATCHES_SHOWN,
+        "batches": queries.study_batches(row.pk),
+        "batches_shown": queries.BATCHES_SHOWN,
         **upload_context(row, by=request.user.get_username()),
-        "handover": selectors.waiting_handover(row.pk),
+        "handover": queries.waiting_handover(row.pk),
         "close_form": close_form(days),
         "void_form": void_form(days),
         "undos": waiting_undos(row, me=request.user.get_username()),
@@ -71,15 +69,15 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
 def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
     """How far a batch is and how it ended; the fragment asks for itself until the end."""
     found = batch_or_404(request, batch_id)
-    head = selectors.study_head(found.study_id)
+    head = queries.study_head(found.study_id)
     context = {
         "batch": found,
         "study": head,
         "progress": batch_progress(found, head),
-        "rejected": selectors.rejected_rows(found),
-        "ignored": selectors.ignored_rows(found),
+        "rejected": queries.rejected_rows(found),
+        "ignored": queries.ignored_rows(found),
         "checks": batch_checks(found),
-        "handover": selectors.waiting_handover(found.study_id) if found.is_final else None,
+        "handover": queries.waiting_handover(found.study_id) if found.is_final else None,
         "can_read": settings.HAS_REPORTS
         and studies_for(request.user, *READERS).filter(slug=head.slug).exists(),
         "crumbs": [
@@ -98,7 +96,7 @@ def cancel(request: HttpRequest, batch_id: UUID) -> HttpResponse:
     """Cancel a batch that has changed nothing yet."""
     found = batch_or_404(request, batch_id)
     try:
-        endings.cancel(found, by=request.user.get_username())
+        finalisation.cancel(found, by=request.user.get_username())
     except MobilityError as error:
         messages.error(request, str(error))
     return redirect(_batch_url(found))
@@ -111,7 +109,7 @@ def close_days(request: HttpRequest, slug: str) -> HttpResponse:
     row = vault_study_or_404(request, slug)
     form = close_form(_days(row), request.POST)
     by = request.user.get_username()
-    return _start(request, row, form, lambda: intake.request_close_days(row, through=form.chosen, by=by))
+    return _start(request, row, form, lambda: requests.request_close_days(row, through=form.chosen, by=by))
 
 
 @require_POST
@@ -121,7 +119,7 @@ def void_day(request: HttpRequest, slug: str) -> HttpResponse:
     row = vault_study_or_404(request, slug)
     form = void_form(_days(row), request.POST)
     by = request.user.get_username()
-    return _start(request, row, form, lambda: intake.request_void_day(row, day=form.chosen, by=by))
+    return _start(request, row, form, lambda: requests.request_void_day(row, day=form.chosen, by=by))
 
 
 def _start(request: HttpRequest, row: VaultStudy, form: DayForm, start: Callable[[], Batch]) -> HttpResponse:
@@ -138,8 +136,8 @@ def _start(request: HttpRequest, row: VaultStudy, form: DayForm, start: Callable
     return redirect("operator:study", slug=row.slug)
 
 
-def _days(row: VaultStudy) -> list[selectors.StudyDay]:
-    return selectors.study_days(row.pk, selectors.study_head(row.pk))
+def _days(row: VaultStudy) -> list[queries.StudyDay]:
+    return queries.study_days(row.pk, queries.study_head(row.pk))
 
 
 def _batch_url(batch: Batch) -> str:

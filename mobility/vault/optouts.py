@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobility.extracts.rows.events import shard_of
-from mobility.vault.state import positions as places
+from mobility.vault.state import positions
 from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack_columns
 
 
@@ -30,7 +30,7 @@ class OptOuts:
         return len(self.pseudonym)
 
     def union(self, others: "OptOuts") -> "OptOuts":
-        return OptOuts(pseudonym=places.union([self.pseudonym, others.pseudonym])[0])
+        return OptOuts(pseudonym=positions.union([self.pseudonym, others.pseudonym])[0])
 
     def split(self, *, n_shards: int) -> "dict[int, OptOuts]":
         """Those of each shard that has any."""

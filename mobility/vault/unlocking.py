@@ -6,7 +6,7 @@ from functools import cached_property
 from ldp import PlanSpec
 from ldp.kernels.streams import derive_subkey
 from mobility.base.errors import KeyAwayError, KeyDestroyedError, KeyMissingError, StudyStoppedError
-from mobility.vault import consistency as fitting
+from mobility.vault import consistency
 from mobility.vault.keystore import keystore
 from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.queries import closed_error
@@ -51,7 +51,7 @@ def read_key(row: VaultStudy) -> bytes:
     """
     if row.closed_at is None:
         if row.stopped:
-            raise StudyStoppedError(fitting.why(row.stopped))
+            raise StudyStoppedError(consistency.why(row.stopped))
         try:
             return keystore().read(row.key_id)
         except KeyMissingError as error:

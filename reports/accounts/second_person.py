@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from reports.accounts.names import RESERVED, folded
-from reports.base import formats as wording
+from reports.base import formats
 from reports.ledger.models import LedgerEntry, LedgerKind
 
 # Changes of rights by which nobody comes to act as somebody else, or brings an accomplice in.
@@ -44,7 +44,7 @@ class Change:
             "activated": gettext("%(actor)s enabled the account %(account)s on %(day)s."),
         }
         other = gettext("%(actor)s changed the second factor of %(account)s on %(day)s.")
-        values = {"actor": self.actor, "account": self.account, "day": wording.day_title(self.at.date())}
+        values = {"actor": self.actor, "account": self.account, "day": formats.day_title(self.at.date())}
         return patterns.get(self.what, other) % values
 
 
@@ -81,7 +81,7 @@ def obstacle(reviewer: str, *, authors: Collection[str], of_author: str, at: dat
         "(MOBILITY_SECOND_PERSON_DAYS): %(changes)s Ask another administrator or a privacy officer."
     )
     ends += timedelta(minutes=1)  # shown without seconds
-    day = f"{wording.day_title(ends.date())}, {ends:%H:%M} UTC"
+    day = f"{formats.day_title(ends.date())}, {ends:%H:%M} UTC"
     values = {"reviewer": reviewer, "day": day, "n": _window().days}
     return text % {**values, "changes": " ".join(change.words for change in found)}
 

@@ -6,9 +6,9 @@ from typing import Any, Final, Literal
 
 from django.utils.translation import gettext, pgettext
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
-from reports.compare import texts as wording_compare
+from reports.compare import texts
 from reports.compare.queries import Comparison, Row, Verdict
 from reports.estimates.charts import Figure, axis_label, base_layout, row_px
 
@@ -64,7 +64,7 @@ def _trace(comparison: Comparison, finding: Finding) -> dict[str, Any]:
             "held": pgettext("legend", "differs"),
             "alone": pgettext("legend", "differs by itself only"),
             "none": pgettext("legend", "no difference can be shown"),
-            "blank": wording.status_word(Status.NOT_RELIABLE),
+            "blank": formats.status_word(Status.NOT_RELIABLE),
         }[finding],
         "y": places,
         "x": [_shown(row.difference, comparison) for row in rows],
@@ -114,8 +114,8 @@ def _unit(comparison: Comparison) -> str:
 
 def _hover(row: Row, comparison: Comparison) -> str:
     is_read = row.status == Status.OK
-    change = wording_compare.change(row, comparison.of) if is_read else wording.status_word(row.status)
-    interval = wording_compare.change_range(row, comparison.of)
+    change = texts.change(row, comparison.of) if is_read else formats.status_word(row.status)
+    interval = texts.change_range(row, comparison.of)
     # No <b>: Plotly writes it as a style attribute, which the content policy refuses.
-    verdict = f"<br>{wording_compare.verdict_word(row.held)}" if is_read else ""
+    verdict = f"<br>{texts.verdict_word(row.held)}" if is_read else ""
     return f"{escape(row.category)}<br>{change} ({interval}){verdict}"

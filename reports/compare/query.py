@@ -8,8 +8,8 @@ from django.http import QueryDict
 from django.utils.translation import gettext
 
 from ldp.estimation.windows import Quantity
-from reports.base import formats as wording
-from reports.compare import queries as compare
+from reports.base import formats
+from reports.compare import queries
 from reports.compare.queries import Comparison, Kind
 from reports.estimates.picker import requested_window
 from reports.estimates.queries import Counts, Window, WindowError, visitor_unions
@@ -81,14 +81,14 @@ def compared(kind: Kind, indicator: Indicator, asked: Mapping[str, Any], *, of: 
     """The comparison that was asked for; raises what the functions of `reports.compare.queries` do."""
     window: Window = asked["window"]
     if kind == Kind.WINDOWS:
-        return compare.compare_windows(indicator, window, asked["with_window"], of=of)
+        return queries.compare_windows(indicator, window, asked["with_window"], of=of)
     if kind == Kind.CATEGORIES:
-        return compare.compare_categories(
+        return queries.compare_categories(
             indicator, window, reference=asked["reference"], category=asked["category"], of=of
         )
     if kind == Kind.BASELINE:
-        return compare.compare_baseline(indicator, window.first_day, baseline=asked["baseline"], of=of)
-    return compare.compare_studies(
+        return queries.compare_baseline(indicator, window.first_day, baseline=asked["baseline"], of=of)
+    return queries.compare_studies(
         indicator, window, other=asked["other"], other_window=asked["with_window"], of=of
     )
 
@@ -103,8 +103,8 @@ def address_error(error: AddressError | WindowError, indicator: Indicator) -> st
     if isinstance(error, AddressError):
         return str(error)
     return gettext("The study has the days from %(first)s to %(last)s; the address names others.") % {
-        "first": wording.day_title(indicator.study.first_day),
-        "last": wording.day_title(indicator.study.last_day),
+        "first": formats.day_title(indicator.study.first_day),
+        "last": formats.day_title(indicator.study.last_day),
     }
 
 

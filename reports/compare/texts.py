@@ -5,7 +5,7 @@ from datetime import date
 from django.utils.translation import gettext, ngettext, pgettext
 
 from ldp.estimation.windows import Quantity
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.compare.queries import Comparison, Kind, NotComparableError, Reason, Row, Value, Verdict
 from reports.studies import texts as studies_texts
@@ -13,14 +13,14 @@ from reports.studies import texts as studies_texts
 
 def amount(value: float | None, of: Quantity) -> str:
     """A share as "12.3 %", visitors as whole numbers."""
-    return wording.percent(value) if of == "frequency" else wording.number(value)
+    return formats.percent(value) if of == "frequency" else formats.number(value)
 
 
 def value_range(value: Value, of: Quantity) -> str:
     """Both bounds of a value."""
     if of == "frequency":
-        return wording.percent_range(value.low, value.high)
-    return wording.number_range(value.low, value.high)
+        return formats.percent_range(value.low, value.high)
+    return formats.number_range(value.low, value.high)
 
 
 def change(row: Row, of: Quantity) -> str:
@@ -47,7 +47,7 @@ def verdict_word(verdict: Verdict) -> str:
 
 def verdict_sign(verdict: Verdict) -> str:
     """One character beside the word."""
-    return {Verdict.HIGHER: "\u25b2", Verdict.LOWER: "\u25bc", Verdict.NOT_SHOWN: wording.MISSING}[verdict]
+    return {Verdict.HIGHER: "\u25b2", Verdict.LOWER: "\u25bc", Verdict.NOT_SHOWN: formats.MISSING}[verdict]
 
 
 def value_title(comparison: Comparison) -> str:
@@ -130,7 +130,7 @@ def error_words(comparison: Comparison) -> str:
         "This study hides small numbers, so the errors do not use an overlap that would reveal fewer than "
         "%(n)s visitors."
     )
-    return f"{_bound_words(comparison)} {hidden % {'n': wording.number(few)} if few else ''}".rstrip()
+    return f"{_bound_words(comparison)} {hidden % {'n': formats.number(few)} if few else ''}".rstrip()
 
 
 def _bound_words(comparison: Comparison) -> str:
@@ -150,8 +150,8 @@ def not_comparable(error: NotComparableError) -> str:
     """Why there is no difference, and what to do."""
     if error.report is not None:
         report = error.report
-        title = wording.window_title(report.first_date, report.last_date)
-        status = wording.status_word(report.status)
+        title = formats.window_title(report.first_date, report.last_date)
+        status = formats.status_word(report.status)
         reason = studies_texts.status_reason(report.status, report.study)
         return gettext("%(days)s: %(status)s. %(reason)s Choose other days.") % {
             "days": title,
@@ -212,18 +212,18 @@ def _sentence(comparison: Comparison, row: Row) -> str:
 
 def _place(comparison: Comparison, *, is_reference: bool) -> str:
     report = comparison.reference if is_reference else comparison.report
-    days = wording.window_title(report.first_date, report.last_date)
+    days = formats.window_title(report.first_date, report.last_date)
     return f"{report.study.name}, {days}" if comparison.kind == Kind.STUDIES else days
 
 
 def day_list(days: list[date]) -> str:
     """Days in a row: "30 May, 1 Jun"."""
-    return ", ".join(wording.short_day(day) for day in days)
+    return ", ".join(formats.short_day(day) for day in days)
 
 
 def _signed(value: float, of: Quantity) -> str:
-    text = wording.decimal(value * 100, decimals=1) if of == "frequency" else wording.number(value)
+    text = formats.decimal(value * 100, decimals=1) if of == "frequency" else formats.number(value)
     is_zero = not any(sign in text for sign in "123456789")
     if is_zero:
-        return text.lstrip(wording.MINUS)
+        return text.lstrip(formats.MINUS)
     return f"+{text}" if value > 0 else text

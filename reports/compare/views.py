@@ -11,10 +11,9 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import indicator_or_404, readable, readers_only, study_or_404
-from reports.base import formats as wording
+from reports.base import formats
 from reports.compare import charts as charts_compare
-from reports.compare import queries as compare
-from reports.compare import texts as wording_compare
+from reports.compare import queries, texts
 from reports.compare.queries import Comparison, Kind, NotComparableError, Reason
 from reports.compare.query import (
     AddressError,
@@ -44,7 +43,7 @@ def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResp
     kind = kind_of(query)
     context = page_context(study, indicators=indicators, indicator=found)
     context["crumbs"].append((found.name, reverse("reports:indicator", args=[study.slug, found.slug])))
-    others = compare.comparable_indicators(found, among=readable(request)) if kind == Kind.STUDIES else []
+    others = queries.comparable_indicators(found, among=readable(request)) if kind == Kind.STUDIES else []
     status = 200
     try:
         asked = asked_of(query, kind, indicator=found, others=others)
@@ -64,14 +63,14 @@ def _answer(
     if indicator.study.presence is not None:  # whatever is asked for: say so before a form is filled in
         return {
             "state": "not_comparable",
-            "reason": wording_compare.not_comparable(NotComparableError(Reason.NOISY)),
+            "reason": texts.not_comparable(NotComparableError(Reason.NOISY)),
         }
     if not is_complete(query, kind):
         return {"state": "ask"}
     try:
         result = compared(kind, indicator, asked, of=measure_of(query))
     except NotComparableError as error:
-        return {"state": "not_comparable", "reason": wording_compare.not_comparable(error)}
+        return {"state": "not_comparable", "reason": texts.not_comparable(error)}
     except UnionNotAvailableError:
         return {"state": "union_not_available"}
     return {"state": "result"} | result_context(result)
@@ -82,19 +81,19 @@ def result_context(result: Comparison) -> dict[str, Any]:
     return {
         "comparison": result,
         "figure": charts_compare.comparison_figure(result),
-        "summary": wording_compare.summary(result),
-        "value_title": wording_compare.value_title(result),
-        "reference_title": wording_compare.reference_title(result),
-        "window_words": wording.window_title(result.report.first_date, result.report.last_date),
-        "correction": wording_compare.correction(result),
-        "error_words": wording_compare.error_words(result),
+        "summary": texts.summary(result),
+        "value_title": texts.value_title(result),
+        "reference_title": texts.reference_title(result),
+        "window_words": formats.window_title(result.report.first_date, result.report.last_date),
+        "correction": texts.correction(result),
+        "error_words": texts.error_words(result),
         "baseline_days": _dates(result, result.baseline),
         "left_out_days": _dates(result, result.left_out),
     }
 
 
 def _dates(result: Comparison, days: tuple[int, ...]) -> str:
-    return wording_compare.day_list([result.report.study.date_of(day) for day in days])
+    return texts.day_list([result.report.study.date_of(day) for day in days])
 
 
 # --- the form ---------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from django.utils.translation import gettext, ngettext
 
 from ldp import Certificate, PlanSpec
 from ldp.privacy.attacker import guess_success, known_day_success, largest_success
-from reports.base import formats as wording
+from reports.base import formats
 from reports.dpia.parts import Section, Table
 from reports.privacy.budget.spending import BudgetLine, standing
 from reports.privacy.budget.texts import span_words, spent_words, unit_words
@@ -80,7 +80,7 @@ def _crossing(study: Study) -> str:
 
 def _necessity(study: Study, spec: PlanSpec, certificate: Certificate) -> Section:
     epsilons = {"profile": certificate.epsilon_profile, "attribute": certificate.epsilon_attribute}
-    asked = wording.epsilon(epsilons[spec.unit])
+    asked = formats.epsilon(epsilons[spec.unit])
     lines = standing(study.population, studies_of(study.population), today=today())
     return Section(
         title=gettext("Necessity and proportionality"),
@@ -99,8 +99,8 @@ def _necessity(study: Study, spec: PlanSpec, certificate: Certificate) -> Sectio
             % {
                 "epsilon": asked,
                 "unit": unit_words(spec.unit),
-                "profile": wording.epsilon(epsilons["profile"]),
-                "attribute": wording.epsilon(epsilons["attribute"]),
+                "profile": formats.epsilon(epsilons["profile"]),
+                "attribute": formats.epsilon(epsilons["attribute"]),
             },
             *(_budget_words(line) for line in lines),
             gettext("Accuracy: each number has its 95 % interval; what cannot be read is no number."),
@@ -114,7 +114,7 @@ def _budget_words(line: BudgetLine) -> str:
         "when": span_words(line.span),
         "unit": unit_words(line.unit),
         "spent": spent_words(line.spent),
-        "cap": "" if line.cap is None else wording.epsilon(line.cap),
+        "cap": "" if line.cap is None else formats.epsilon(line.cap),
     }
     if line.cap is None:
         text = gettext("All studies of these people, %(when)s, %(unit)s: epsilon %(spent)s; no cap is set.")
@@ -137,7 +137,7 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
             largest_success(float(entry.ratio), prior=0.5),
             *([known] if of_days else []),
         )
-        rows.append((names[entry.slug], *map(wording.percent, cells)))
+        rows.append((names[entry.slug], *map(formats.percent, cells)))
     head = (gettext("With one report"), gettext("Half sure before, at most with one report"))
     return Section(
         title=gettext("Risk: somebody learns a person's value"),

@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.version import software
 from reports.dpia.parts import Pack, Section, Table
 from reports.exports.pdf.document import Document
@@ -26,7 +26,7 @@ def to_pdf(pack: Pack) -> bytes:
         title=study.name,
         subtitles=(
             gettext("Record of processing and impact assessment"),
-            wording.window_title(study.first_day, study.last_day),
+            formats.window_title(study.first_day, study.last_day),
         ),
     )
     document.lead([pack.introduction])

@@ -6,7 +6,7 @@ from django.utils.translation import gettext, ngettext
 
 from reports.accounts.access_models import ShareLink
 from reports.accounts.texts import ROLE_WORDS
-from reports.base import formats as wording
+from reports.base import formats
 from reports.dpia.parts import Section, Table
 from reports.privacy.retention import retention
 from reports.studies import texts as studies_texts
@@ -42,7 +42,7 @@ def _controller(study: Study) -> Section:
 
 
 def _purposes(study: Study) -> Section:
-    window = wording.window_title(study.first_day, study.last_day)
+    window = formats.window_title(study.first_day, study.last_day)
     return Section(
         title=gettext("Purposes"),
         article="30 (1) b",
@@ -71,7 +71,7 @@ def _categories(study: Study) -> Section:
         gettext("all cells of the network extract")
         if area is None
         else ngettext("%(n)s cell of the area", "%(n)s cells of the area", area.n_cells)
-        % {"n": wording.number(area.n_cells)}
+        % {"n": formats.number(area.n_cells)}
     )
     never = gettext("until the end of its batch, encrypted; never in a database")
     kept = gettext("as a sanitised code, sealed, with a keyed pseudonym")

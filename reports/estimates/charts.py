@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
 from reports.estimates.coverage import DayCoverage
@@ -100,7 +100,7 @@ def visitors_figure(study: Study, coverage: Sequence[DayCoverage]) -> Figure:
         "x": days,
         "y": [day.visitors and max(day.visitors, 0) for day in coverage],  # as in words: none, not less
         "marker": {"color": "--chart-1"},
-        "hovertext": [f"{escape(wording.day_title(day.date))}<br>{_total(day)}" for day in coverage],
+        "hovertext": [f"{escape(formats.day_title(day.date))}<br>{_total(day)}" for day in coverage],
         "hoverinfo": "text",
     }
     blanks = {
@@ -108,9 +108,9 @@ def visitors_figure(study: Study, coverage: Sequence[DayCoverage]) -> Figure:
         "mode": "text",
         "x": days,
         "y": [0 for _ in coverage],
-        "text": [escape(wording.status_sign(day.status)) for day in coverage],
+        "text": [escape(formats.status_sign(day.status)) for day in coverage],
         "textposition": "top center",
-        "hovertext": [f"{escape(wording.day_title(day.date))}<br>{_total(day)}" for day in coverage],
+        "hovertext": [f"{escape(formats.day_title(day.date))}<br>{_total(day)}" for day in coverage],
         "hoverinfo": "text",
     }
     layout = base_layout(height_px=260)
@@ -121,8 +121,8 @@ def visitors_figure(study: Study, coverage: Sequence[DayCoverage]) -> Figure:
 
 def _total(day: DayCoverage) -> str:
     if day.visitors is None:
-        return escape(wording.status_word(day.status))
-    return wording.counted(day.visitors)
+        return escape(formats.status_word(day.status))
+    return formats.counted(day.visitors)
 
 
 def small_multiples(
@@ -170,7 +170,7 @@ def _line(reports: Sequence[WindowReport], *, code: int, place: int, measure: st
         "marker": {"symbol": _SYMBOLS[place % len(_SYMBOLS)], "size": 8 if len(days) <= 31 else 5},
         "connectgaps": False,
         "hovertext": [
-            f"{escape(wording.window_title(report.first_date, report.last_date))}<br>{_hover(estimate)}"
+            f"{escape(formats.window_title(report.first_date, report.last_date))}<br>{_hover(estimate)}"
             for report, estimate in zip(reports, estimates, strict=True)
         ],
         "hoverinfo": "text",
@@ -247,7 +247,7 @@ def base_layout(*, height_px: int) -> dict[str, Any]:
             "bordercolor": "--border-strong",
             "font": {"color": "--text"},
         },
-        "separators": f"{wording.decimal_sign()}{wording.SPACE}",
+        "separators": f"{formats.decimal_sign()}{formats.SPACE}",
         "dragmode": False,
         "xaxis": axis.copy(),
         "yaxis": axis.copy(),
@@ -258,7 +258,7 @@ def day_axis(study: Study, *, days: Sequence[int], n_ticks: int = _MAX_DAY_TICKS
     ticks = days[:: ceil(len(days) / n_ticks)]
     return {
         "tickvals": ticks,
-        "ticktext": [escape(wording.short_day(study.date_of(day))).replace(" ", "<br>") for day in ticks],
+        "ticktext": [escape(formats.short_day(study.date_of(day))).replace(" ", "<br>") for day in ticks],
         "tickangle": 0,
         "zeroline": False,
         "range": [days[0] - 0.6, days[-1] + 0.6],
@@ -276,7 +276,7 @@ def _bar_text(report: WindowReport, estimate: Estimate, *, options: ReportOption
     if estimate.status != Status.OK:
         return _figure_or_blank(estimate)
     value = shown_value(report, estimate, options=options).value
-    return wording.percent(value) if options.measure == "frequency" else wording.number(value)
+    return formats.percent(value) if options.measure == "frequency" else formats.number(value)
 
 
 def _numbers(bars: Sequence[_Bar], texts: Sequence[str]) -> dict[str, Any]:
@@ -315,10 +315,10 @@ def _bar_range(bars: Sequence[_Bar]) -> list[float]:
 
 def _hover(estimate: Estimate) -> str:
     share = _figure_or_blank(estimate)
-    interval = wording.percent_range(estimate.ci_low, estimate.ci_high)
+    interval = formats.percent_range(estimate.ci_low, estimate.ci_high)
     visitors = gettext("%(number)s visitors") % {"number": estimates_texts.visitors_range(estimate)}
     if estimate.status == Status.OK:
-        visitors = gettext("%(number)s visitors") % {"number": wording.number(estimate.visitors)}
+        visitors = gettext("%(number)s visitors") % {"number": formats.number(estimate.visitors)}
     # No <b>: Plotly writes it as a style attribute, which the content policy refuses.
     return f"{escape(estimate.category)}<br>{share} ({interval})<br>{visitors}"
 
@@ -330,8 +330,8 @@ def _bar_colour(estimate: Estimate) -> str:
 
 def _figure_or_blank(estimate: Estimate) -> str:
     if estimate.status == Status.OK:
-        return wording.percent(estimate.frequency)
-    return f"{escape(wording.status_sign(estimate.status))} {wording.status_word(estimate.status)}".replace(
+        return formats.percent(estimate.frequency)
+    return f"{escape(formats.status_sign(estimate.status))} {formats.status_word(estimate.status)}".replace(
         "<", "&lt;"
     )
 

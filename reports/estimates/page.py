@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 from django.utils.translation import gettext
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.estimates.queries import Counts, Window
 from reports.studies.models import Indicator, Study
 
@@ -39,6 +39,6 @@ def missing_days(study: Study, window: Window, *, visitors: Counts) -> list[str]
     starts = [day for day in missing if day - 1 not in missing]
     ends = [day for day in missing if day + 1 not in missing]
     return [
-        wording.window_title(study.date_of(first), study.date_of(last))
+        formats.window_title(study.date_of(first), study.date_of(last))
         for first, last in zip(starts, ends, strict=True)
     ]

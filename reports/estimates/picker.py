@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.translation import gettext
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.options import ReportOptions
 from reports.estimates.queries import Counts, Window, WindowError, shown_visitors, window_from_dates
@@ -138,7 +138,7 @@ def _choice(
     n_visitors = shown_visitors(study, int(visitors[window.first_day, window.last_day]))
     if study.presence is not None and n_visitors is not None:
         n_visitors = max(n_visitors, 0)  # noise alone can make it negative
-    days = wording.window_title(study.date_of(window.first_day), study.date_of(window.last_day))
+    days = formats.window_title(study.date_of(window.first_day), study.date_of(window.last_day))
     return Choice(
         window=window,
         query=options.query(window_query(study, window)),
@@ -158,17 +158,17 @@ def _noisy_title(study: Study, window: Window, days: str, n_visitors: int | None
         return _title(days, 0)
     return gettext("%(days)s: about %(visitors)s visitors") % {
         "days": days,
-        "visitors": wording.counted(n_visitors),
+        "visitors": formats.counted(n_visitors),
     }
 
 
 def _title(days: str, n_visitors: int | None) -> str:
     if not n_visitors:
         status = Status.SUPPRESSED if n_visitors is None else Status.NOT_COLLECTED
-        return f"{days}: {wording.status_word(status)}"
+        return f"{days}: {formats.status_word(status)}"
     return gettext("%(days)s: %(visitors)s visitors") % {
         "days": days,
-        "visitors": wording.number(n_visitors),
+        "visitors": formats.number(n_visitors),
     }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from reports.base.status import Status
-from reports.compare import texts as wording_compare
+from reports.compare import texts
 from reports.compare.queries import Comparison, Kind, Row, Value
 from reports.exports.findings import Findings, Record, head_of, interval_codes, tail_of
 from reports.exports.formats.columns import Kind as Holds
@@ -24,15 +24,15 @@ def comparison_findings(comparison: Comparison) -> Findings:
         name=f"{report.study.slug}_{report.indicator.slug}_compare_{comparison.kind}",
         title=gettext("%(value)s, compared with: %(reference)s")
         % {
-            "value": f"{report.indicator.name} · {wording_compare.value_title(comparison)}",
-            "reference": wording_compare.reference_title(comparison),
+            "value": f"{report.indicator.name} · {texts.value_title(comparison)}",
+            "reference": texts.reference_title(comparison),
         },
         sheet="compare",
         reports=(report, comparison.reference) if comparison.kind == Kind.STUDIES else (report,),
         words=(
-            wording_compare.summary(comparison),
-            wording_compare.error_words(comparison),
-            wording_compare.correction(comparison),
+            texts.summary(comparison),
+            texts.error_words(comparison),
+            texts.correction(comparison),
         ),
         before={"comparison": str(comparison.kind), "measure": of} | head_of(report) | _reference(comparison),
         rows=[_row(comparison, row) for row in comparison.rows],

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from django.utils.translation import gettext
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.estimates.options import DaysOptions, ReportOptions, shown_categories, windows_shown
 from reports.estimates.queries import (
     Window,
@@ -87,7 +87,7 @@ class Selection:
     @property
     def days_title(self) -> str:
         """The days in words."""
-        days = {"days": wording.window_title(self.first_date, self.last_date)}
+        days = {"days": formats.window_title(self.first_date, self.last_date)}
         if self.scope != Scope.DAYS:
             return days["days"]
         if self.is_cumulative:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import exporters_only, indicator_or_404, readable, sees_all, study_or_404
-from reports.compare import texts as wording_compare
+from reports.compare import texts
 from reports.compare.queries import Kind, NotComparableError, comparable_indicators
 from reports.compare.query import (
     AddressError,
@@ -101,7 +101,7 @@ def download_comparison(
         asked = asked_of(query, kind, indicator=indicator, others=others)
         found = compared(kind, indicator, asked, of=measure_of(query))
     except NotComparableError as error:
-        return refused(ExportError(wording_compare.not_comparable(error)))
+        return refused(ExportError(texts.not_comparable(error)))
     except UnionNotAvailableError as error:
         return refused(error)
     except (AddressError, WindowError) as error:

@@ -8,7 +8,7 @@ import numpy as np
 from django.utils.translation import gettext
 from numpy.typing import NDArray
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.locations import LocationWindow
 from reports.estimates.options import ReportOptions
@@ -71,7 +71,7 @@ def density_frame(
     study = found.study
     first, last = study.date_of(found.window.first_day), study.date_of(found.window.last_day)
     return {
-        "title": wording.window_title(first, last),
+        "title": formats.window_title(first, last),
         "query": options.query(window_query(study, found.window)),
         "panels": [
             _noisy_panel(found, scale=scale, options=options),
@@ -113,7 +113,7 @@ def _density_panel(
 def _panel(found: LocationWindow, *, blank: str) -> MapDocument:
     grid = found.spec.grid
     sizes = {"x0": grid.x0_m, "y0": grid.y0_m, "step": grid.step_m, "n_x": grid.n_x, "n_y": grid.n_y}
-    return {"grid": sizes, "blank": blank, "decimal": wording.decimal_sign()}
+    return {"grid": sizes, "blank": blank, "decimal": formats.decimal_sign()}
 
 
 def _classes(
@@ -137,7 +137,7 @@ def _rounded(values: Floats) -> list[float]:
 def _blank(found: LocationWindow) -> str:
     if found.status == Status.OK:
         return ""
-    return f"{wording.status_sign(found.status)} {wording.status_word(found.status)}"
+    return f"{formats.status_sign(found.status)} {formats.status_word(found.status)}"
 
 
 # --- by zone ----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from ldp.geo.location import LocationSpec
 from reports.accounts.access import readers_only, study_or_404
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import locations
 from reports.estimates.locations import LocationWindow
@@ -20,8 +20,7 @@ from reports.estimates.page import missing_days, weekdays
 from reports.estimates.picker import build_picker, requested_window, window_query
 from reports.estimates.queries import Window, WindowError, WindowReport, study_reports, visitor_unions
 from reports.maps import actions as densities
-from reports.maps import density
-from reports.maps import texts as words
+from reports.maps import density, texts
 from reports.maps import zones as maps
 from reports.maps.models import DensityMap
 from reports.maps.scale import Scale
@@ -56,7 +55,7 @@ def location_maps(request: HttpRequest, slug: str) -> HttpResponse:
         "picker": build_picker(places, visitors=visitors, current=window, options=options),
         "first": study.date_of(window.first_day),
         "last": study.date_of(window.last_day),
-        "window_title": wording.window_title(study.date_of(window.first_day), study.date_of(window.last_day)),
+        "window_title": formats.window_title(study.date_of(window.first_day), study.date_of(window.last_day)),
         "missing": missing_days(study, window, visitors=visitors),
         "query": query,
         "full_query": options.query(query),
@@ -236,10 +235,10 @@ def _state_of(kept: DensityMap | None, *, is_missing: list[bool]) -> dict[str, A
         "is_done": is_done,
         "is_running": kept is not None and kept.is_on_its_way,
         "has_failed": kept is not None and kept.state == DensityMap.State.FAILED,
-        "stage": words.stage_words(kept) if kept else "",
+        "stage": texts.stage_words(kept) if kept else "",
         "n_stages": densities.N_STAGES,
         "n_stages_done": kept.stage if kept else 0,
-        "goodness": words.goodness_words(kept) if kept and is_done else "",
+        "goodness": texts.goodness_words(kept) if kept and is_done else "",
         "n_missing_days": sum(is_missing),
     }
 
@@ -252,7 +251,7 @@ def _zones(study: Study, area: Area, this: LocationWindow, kept: DensityMap | No
     reports = _reports(indicators, this.window)
     return {
         "zone_rows": rows,
-        "better_view": words.better_view_words(rows[: len(area.zones)], reports, zones=area.zones),
+        "better_view": texts.better_view_words(rows[: len(area.zones)], reports, zones=area.zones),
     }
 
 
@@ -267,12 +266,12 @@ def _summary(this: LocationWindow, spec: LocationSpec) -> str:
         "%(reports)s subscribers have reported a place; each report lies %(mean)s m from the true place on "
         "average."
     )
-    return text % {"reports": wording.number(this.n_reports), "mean": wording.number(spec.law.mean_m)}
+    return text % {"reports": formats.number(this.n_reports), "mean": formats.number(spec.law.mean_m)}
 
 
 def _alternatives(this: LocationWindow) -> dict[str, str]:
     """Text alternatives of both maps."""
-    title = wording.window_title(
+    title = formats.window_title(
         this.study.date_of(this.window.first_day), this.study.date_of(this.window.last_day)
     )
     return {

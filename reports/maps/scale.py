@@ -11,7 +11,7 @@ import numpy as np
 from django.utils.translation import gettext
 from numpy.typing import NDArray
 
-from reports.base import formats as wording
+from reports.base import formats
 
 MAX_CLASSES: Final = 5
 NOT_ASKED, NOT_READ = -1, -2  # instead of a class: no category is this zone; its number is not to be read
@@ -52,7 +52,7 @@ class Scale:
     def labels(self, *, unit: str = "") -> list[str]:
         """What each class holds, in words: "under 10 %", "10 to 20 %", "20 % and more"."""
         decimals = max((_decimals(each) for each in self.breaks), default=0)
-        texts = [wording.decimal(each, decimals=decimals) for each in self.breaks]
+        texts = [formats.decimal(each, decimals=decimals) for each in self.breaks]
         if not texts:
             return [gettext("all values")]
         middle = [

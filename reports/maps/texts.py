@@ -5,7 +5,7 @@ from typing import Final
 
 from django.utils.translation import gettext
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.estimates.queries import WindowReport
 from reports.maps.density import ZoneRow, half_width_of_report, mean_half_width
 from reports.maps.models import DensityMap
@@ -17,11 +17,11 @@ def goodness_words(kept: DensityMap) -> str:
     """Whether the density explains the reports."""
     figures = kept.figures
     found = {
-        "chi": wording.decimal(figures["chi_square"], decimals=2),
-        "low": wording.decimal(figures["chi_square_low"], decimals=2),
-        "high": wording.decimal(figures["chi_square_high"], decimals=2),
+        "chi": formats.decimal(figures["chi_square"], decimals=2),
+        "low": formats.decimal(figures["chi_square_low"], decimals=2),
+        "high": formats.decimal(figures["chi_square_high"], decimals=2),
         "steps": figures["steps"],
-        "n": wording.number(figures["n_blocks"]),
+        "n": formats.number(figures["n_blocks"]),
     }
     if figures["n_blocks"] < LEAST_BLOCKS:
         text = gettext(
@@ -62,13 +62,13 @@ def better_view_words(
         return gettext(
             "Counts by zone from reported places are right to about ± %(places)s subscribers on average. No "
             "indicator whose categories are zones has numbers of this window to compare them with."
-        ) % {"places": wording.number(by_places)}
+        ) % {"places": formats.number(by_places)}
     width, report = min(known, key=lambda pair: pair[0])
     facts = {
         "name": report.indicator.name,
-        "places": wording.number(by_places),
-        "zones": wording.number(width),
-        "n": wording.number(report.n_reports),
+        "places": formats.number(by_places),
+        "zones": formats.number(width),
+        "n": formats.number(report.n_reports),
     }
     return _better(is_places=by_places <= width) % facts
 

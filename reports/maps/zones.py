@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.options import ReportOptions, shown_value
 from reports.estimates.picker import window_query
@@ -69,7 +69,7 @@ def legend(scale: Scale, *, options: ReportOptions) -> list[LegendRow]:
 def bounds_words(scale: Scale, *, options: ReportOptions) -> str:
     """Least and largest value that the scale was made for."""
     decimals = 1 if options.measure == "frequency" else 0
-    low, high = (wording.decimal(value, decimals=decimals) for value in (scale.low, scale.high))
+    low, high = (formats.decimal(value, decimals=decimals) for value in (scale.low, scale.high))
     return gettext("%(low)s to %(high)s") % {"low": low, "high": high + _unit(options)}
 
 
@@ -80,7 +80,7 @@ def map_frame(
     by_name = {estimate.category: estimate for estimate in report.estimates}
     found = [by_name.get(name) for name in names]
     return {
-        "title": wording.window_title(report.first_date, report.last_date),
+        "title": formats.window_title(report.first_date, report.last_date),
         "query": options.query(window_query(report.study, report.window)),
         "panels": [
             {
@@ -134,17 +134,17 @@ def _text(report: WindowReport, estimate: Estimate | None, *, options: ReportOpt
         return gettext("not a category of this indicator")
     shown = shown_value(report, estimate, options=options)
     is_share = options.measure == "frequency"
-    interval = (wording.percent_range if is_share else wording.number_range)(shown.low, shown.high)
+    interval = (formats.percent_range if is_share else formats.number_range)(shown.low, shown.high)
     if estimate.status != Status.OK:
-        word = f"{wording.status_sign(estimate.status)} {wording.status_word(estimate.status)}"
+        word = f"{formats.status_sign(estimate.status)} {formats.status_word(estimate.status)}"
         return word if shown.low is None else f"{word} ({interval})"
-    text = (wording.percent if is_share else wording.number)(shown.value)
+    text = (formats.percent if is_share else formats.number)(shown.value)
     if not is_share:
         text = gettext("%(number)s visitors") % {"number": text}
     half = _drawn(report, estimate, options=options)
     if options.layer != "uncertainty" or half is None:
         return f"{text} ({interval})"
-    width = wording.points(half / 100) if is_share else wording.number(half)
+    width = formats.points(half / 100) if is_share else formats.number(half)
     return f"{text} ({interval})\n± {width}"
 
 
@@ -152,8 +152,8 @@ def _blank(report: WindowReport) -> str:
     """Why nothing of a window is to be read, by a sign and a word; empty where it is."""
     if report.status == Status.OK:
         return ""
-    return f"{wording.status_sign(report.status)} {wording.status_word(report.status)}"
+    return f"{formats.status_sign(report.status)} {formats.status_word(report.status)}"
 
 
 def _unit(options: ReportOptions) -> str:
-    return f"{wording.SPACE}%" if options.measure == "frequency" else ""
+    return f"{formats.SPACE}%" if options.measure == "frequency" else ""

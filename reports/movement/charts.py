@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.utils.translation import gettext
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.charts import Figure, axis_label, base_layout, day_axis, row_px
 from reports.estimates.options import MAX_LINES
@@ -92,7 +92,7 @@ def _bars(study: Study, days: Sequence[int], values: Sequence[int | None], *, na
         "y": list(values),
         "name": name,
         "hovertext": [
-            f"{escape(wording.day_title(study.date_of(day)))}<br>{name}: {wording.number(value)}"
+            f"{escape(formats.day_title(study.date_of(day)))}<br>{name}: {formats.number(value)}"
             for day, value in zip(days, values, strict=True)
         ],
         "hoverinfo": "text",
@@ -235,7 +235,7 @@ def _hover(point: Point | None, estimate: Derived, *, unit: Unit) -> str:
     value, interval = derived_text(estimate, unit=unit)
     lines = [escape(estimate.category), f"{value} ({interval})" if interval else value]
     if point is not None:
-        lines.insert(0, escape(wording.day_title(point.date)))
+        lines.insert(0, escape(formats.day_title(point.date)))
         if point.total is not None:
             total = value_text(point.total, unit=unit)
             lines.append(gettext("all visitors: %(total)s") % {"total": total})

@@ -6,7 +6,7 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.movement.figures import OF_A_DAY, Derived, Movement, Point, Show, Unit
 from reports.studies.models import Indicator
 from reports.studies.queries import has_unions
@@ -107,7 +107,7 @@ def summary(found: Movement, *, indicator: Indicator) -> str:
         return ""
     values = {"name": indicator.name, "figure": str(WORDS[found.show].title)}
     if found.show in OF_A_DAY and found.cohort is not None:
-        values["day"] = wording.day_title(indicator.study.date_of(found.cohort))
+        values["day"] = formats.day_title(indicator.study.date_of(found.cohort))
         return (
             gettext("%(name)s, %(figure)s: share of the visitors of %(day)s, with 95 %% intervals.") % values
         )
@@ -119,20 +119,20 @@ def summary(found: Movement, *, indicator: Indicator) -> str:
 def value_text(value: float | None, *, unit: Unit) -> str:
     """One number in its unit."""
     if value is None:
-        return wording.MISSING
+        return formats.MISSING
     if unit == Unit.SHARE:
-        return wording.percent(value)
-    return wording.decimal(value, decimals=2) if unit == Unit.DAYS else wording.number(value)
+        return formats.percent(value)
+    return formats.decimal(value, decimals=2) if unit == Unit.DAYS else formats.number(value)
 
 
 def range_text(low: float | None, high: float | None, *, unit: Unit) -> str:
     """Both bounds in their unit."""
     if low is None or high is None:
-        return wording.MISSING
+        return formats.MISSING
     if unit == Unit.SHARE:
-        return wording.percent_range(low, high)
+        return formats.percent_range(low, high)
     if unit == Unit.VISITORS:
-        return wording.number_range(low, high)
+        return formats.number_range(low, high)
     ends = {"low": value_text(low, unit=unit), "high": value_text(high, unit=unit)}
     return gettext("%(low)s to %(high)s") % ends
 

@@ -8,12 +8,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import indicator_or_404, readers_only, study_or_404
-from reports.base import formats as wording
+from reports.base import formats
 from reports.estimates.options import MAX_LINES, asked_categories
 from reports.estimates.page import page_context
 from reports.estimates.queries import WindowError
 from reports.movement import charts as charts_movement
-from reports.movement import texts as words
+from reports.movement import texts
 from reports.movement.figures import OF_A_DAY, Movement, Show, Unit
 from reports.movement.queries import NoisyTotalsError, movement
 from reports.movement.query import Asked, asked_of
@@ -57,16 +57,16 @@ def _context(query: QueryDict, indicator: Indicator, found: Movement) -> dict[st
     show = found.show
     return {
         "found": found,
-        "mean_days": words.value_text(found.key.mean_days, unit=Unit.DAYS),
+        "mean_days": texts.value_text(found.key.mean_days, unit=Unit.DAYS),
         "has_data": any(day.coverage.visitors is not None for day in found.totals),
         "has_outage": any(note.kind == "outage" for note in found.notes),
         "totals_figure": charts_movement.totals_figure(study, found.totals),
-        "shows": [(each, words.WORDS[each].title, _address(query, show=each)) for each in found.available],
-        "words": words.WORDS[show] if show else None,
-        "interval_words": words.interval_words(found),
-        "nothing": words.reason_for_nothing(indicator),
-        "less": words.reason_for_less(indicator),
-        "summary": words.summary(found, indicator=indicator),
+        "shows": [(each, texts.WORDS[each].title, _address(query, show=each)) for each in found.available],
+        "words": texts.WORDS[show] if show else None,
+        "interval_words": texts.interval_words(found),
+        "nothing": texts.reason_for_nothing(indicator),
+        "less": texts.reason_for_less(indicator),
+        "summary": texts.summary(found, indicator=indicator),
         "figure": charts_movement.movement_figure(found, study=study, shown=shown),
         "columns": _columns(found),
         "rows": rows,
@@ -92,7 +92,7 @@ def _columns(found: Movement) -> list[dict[str, Any]]:
             "name": _head(found, place),
             "is_exact": point.is_exact,
             "status": point.status if point.low is None else "ok",
-            "total": words.total_text(point, unit=found.unit),
+            "total": texts.total_text(point, unit=found.unit),
         }
         for place, point in enumerate(found.points)
     ]
@@ -102,14 +102,14 @@ def _head(found: Movement, place: int) -> str:
     """What a column is about."""
     if found.show in (Show.DAYS_PRESENT, Show.WINDOW):
         return charts_movement.point_name(found, place)
-    return wording.short_day(found.points[place].date)
+    return formats.short_day(found.points[place].date)
 
 
 def _row(found: Movement, code: int) -> dict[str, Any]:
     estimates = [point.estimates[code] for point in found.points]
     cells = []
     for place, estimate in enumerate(estimates):
-        text, interval = words.derived_text(estimate, unit=found.unit)
+        text, interval = texts.derived_text(estimate, unit=found.unit)
         values = {"status": estimate.status, "text": text, "interval": interval or text}
         cells.append({"head": _head(found, place), **values})
     return {"category": estimates[0].category, "cells": cells}

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, pgettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import indicator_or_404, readers_only, study_or_404
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import charts
 from reports.estimates.options import (
@@ -76,7 +76,7 @@ def shown_rows(reports: list[WindowReport], *, page: str | None) -> Page[Row]:
 
 def _head(report: WindowReport) -> str:
     """What a column is about, where the table is too wide to have heads: on paper."""
-    day = wording.short_day(report.last_date)
+    day = formats.short_day(report.last_date)
     return day if report.window.first_day == report.window.last_day else f"{pgettext('dates', 'to')} {day}"
 
 

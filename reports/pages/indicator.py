@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from ldp import PlanSpec
 from reports.accounts.access import indicator_or_404, readers_only, study_or_404
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import WIDE_INTERVAL, Status
 from reports.estimates import charts
 from reports.estimates import texts as estimates_texts
@@ -73,7 +73,7 @@ def window_context(
         "picker": build_picker(indicator, visitors=visitors, current=window, options=options),
         "first": study.date_of(window.first_day),
         "last": study.date_of(window.last_day),
-        "window_title": wording.window_title(study.date_of(window.first_day), study.date_of(window.last_day)),
+        "window_title": formats.window_title(study.date_of(window.first_day), study.date_of(window.last_day)),
         "missing": missing_days(study, window, visitors=visitors),
         "query": query,
         "full_query": options.query(query),

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.estimates.models import DayNote
 from reports.estimates.notes import MAX_TEXT, DayNoteError, note_day, remove_note
 from reports.studies import policies
@@ -46,7 +46,7 @@ class NoteForm(forms.Form):
     def __init__(self, data: object = None, *, study: Study) -> None:
         super().__init__(data)  # type: ignore[arg-type]
         days = [study.date_of(day) for day in range(1, study.days + 1)]
-        choices = [(day.isoformat(), wording.day_title(day)) for day in days]
+        choices = [(day.isoformat(), formats.day_title(day)) for day in days]
         day = forms.TypedChoiceField(label=gettext("Day"), choices=choices, coerce=date.fromisoformat)
         self.fields = {"day": day, **self.fields}
 
@@ -63,7 +63,7 @@ def notes(request: HttpRequest, slug: str) -> HttpResponse:
         except DayNoteError:  # of day, kind and length the form has made sure
             form.add_error("text", gettext("Write one line, without characters that cannot be seen."))
         else:
-            day = wording.day_title(study.date_of(note.day))
+            day = formats.day_title(study.date_of(note.day))
             messages.success(request, gettext("The note on %(day)s is kept.") % {"day": day})
             return redirect("reports:notes", slug)
     is_reader = bool(policies.roles_of(request.user) & READERS)

@@ -4,7 +4,7 @@ from django.utils.translation import gettext
 
 from ldp import PlanSpec
 from ldp.privacy.attacker import known_day_success, largest_success
-from reports.base import formats as wording
+from reports.base import formats
 
 
 def repeated(spec: PlanSpec) -> list[int]:
@@ -49,9 +49,9 @@ def _known_day(spec: PlanSpec, index: int) -> str:
         "%(known)s with both reports and the known value"
     ) % {
         "name": asked.slug,
-        "before": wording.percent(before),
-        "alone": wording.percent(largest_success(float(answer.ratio), prior=before)),
-        "known": wording.percent(known_day_success(spec.channel(index))),
+        "before": formats.percent(before),
+        "alone": formats.percent(largest_success(float(answer.ratio), prior=before)),
+        "known": formats.percent(known_day_success(spec.channel(index))),
     }
 
 

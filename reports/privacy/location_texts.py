@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext, ngettext
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.privacy.statement.locations import LocationProtection, squares_words
 
 
@@ -10,12 +10,12 @@ def noise_words(protection: LocationProtection) -> list[str]:
     """What the noise means, in sentences."""
     spec = protection.spec
     facts = {
-        "mean": wording.number(protection.mean_shift_m),
-        "radius": wording.number(float(protection.radius_m)),
-        "most": wording.number(protection.radius_95_m),
-        "odds": wording.odds(protection.epsilon_at_radius),
-        "epsilon": wording.epsilon(spec.certified, decimals=6),
-        "all": wording.odds(protection.epsilon_of_all),
+        "mean": formats.number(protection.mean_shift_m),
+        "radius": formats.number(float(protection.radius_m)),
+        "most": formats.number(protection.radius_95_m),
+        "odds": formats.odds(protection.epsilon_at_radius),
+        "epsilon": formats.epsilon(spec.certified, decimals=6),
+        "all": formats.odds(protection.epsilon_of_all),
     }
     several = ngettext(
         "A person reports at most %(n)d place.", "A person reports at most %(n)d different places.",

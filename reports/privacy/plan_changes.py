@@ -14,7 +14,7 @@ from fractions import Fraction
 from django.utils.translation import gettext
 
 from ldp import Certificate, PlanSpec, certify
-from reports.base import formats as wording
+from reports.base import formats
 from reports.privacy.statement.locations import location_protection
 from reports.studies.studyfile import IndicatorDefinition, PlanDefinition, StudyDefinition
 
@@ -228,7 +228,7 @@ def _limit(label: str, old: Decimal | None, new: Decimal | None) -> Iterator[Cha
 
 
 def _shown(value: Decimal | Fraction | int) -> str:
-    return str(value) if isinstance(value, int) else wording.epsilon(value)
+    return str(value) if isinstance(value, int) else formats.epsilon(value)
 
 
 def _field_words(key: str, old: object, new: object) -> str:

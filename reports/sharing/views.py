@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from reports.accounts.access import account, indicator_or_404, openers_only
 from reports.accounts.access_models import ShareLink
-from reports.base import formats as wording
+from reports.base import formats
 from reports.estimates.options import ReportOptions
 from reports.estimates.picker import requested_window, window_query
 from reports.estimates.queries import Window, WindowError, visitor_unions
@@ -76,7 +76,7 @@ def shares(request: HttpRequest) -> HttpResponse:
         "rows": [
             {
                 "link": link,
-                "title": wording.window_title(link.first_day, link.last_day),
+                "title": formats.window_title(link.first_day, link.last_day),
                 "state": access.state_of(link, maker=link.created_by, study_id=link.indicator.study_id),
             }
             for link in links
@@ -108,7 +108,7 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
     context = {
         "study": study,
         "indicator": indicator,
-        "window_title": wording.window_title(study.date_of(window.first_day), study.date_of(window.last_day)),
+        "window_title": formats.window_title(study.date_of(window.first_day), study.date_of(window.last_day)),
         "query": _query(request, study, window),
         "form": form,
         "share_url": url,

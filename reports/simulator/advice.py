@@ -6,7 +6,7 @@ from math import ceil, floor, log10
 from django.utils.translation import gettext
 
 from ldp.errors import LdpError
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import WIDEST_INTERVAL
 from reports.simulator.model import (
     Reading,
@@ -47,7 +47,7 @@ def advice(simulation: Simulation) -> list[Advice]:
 
 def _more_visitors(row: Row, *, wanted: float) -> Advice:
     needed = _two_digits(visitors_needed(row, half_width=wanted))
-    text = gettext("More visitors: about %(n)s a day would do.") % {"n": wording.number(needed)}
+    text = gettext("More visitors: about %(n)s a day would do.") % {"n": formats.number(needed)}
     return Advice(text=text, changes={"visitors": str(needed)})
 
 
@@ -59,7 +59,7 @@ def _larger_epsilon(setting: Setting, row: Row, *, wanted: float) -> list[Advice
     except LdpError:
         return []
     text = gettext("A larger epsilon: %(epsilon)s would do. It reveals more of each person.") % {
-        "epsilon": wording.epsilon(epsilon)
+        "epsilon": formats.epsilon(epsilon)
     }
     return [Advice(text=text, changes={"epsilon": str(epsilon)})]
 
@@ -87,7 +87,7 @@ def _mechanism(simulation: Simulation) -> list[Advice]:
         return []
     text = gettext("Another mechanism: %(name)s makes intervals %(share)s narrower for the same promise.") % {
         "name": best.mechanism,
-        "share": wording.percent(1 - best.mean_half_width / now.mean_half_width),
+        "share": formats.percent(1 - best.mean_half_width / now.mean_half_width),
     }
     return [
         Advice(text=text, changes={"mechanism": best.mechanism, "epsilon": str(best.epsilon.normalize())})

@@ -12,7 +12,7 @@ from ldp import FakedChannel, GrrChannel, PlanSpec
 from ldp.estimation.simulation import LARGEST_EPSILON, Candidate
 from ldp.privacy.accounting import certify_presence
 from ldp.privacy.plans import ReportChannel
-from reports.base import formats as wording
+from reports.base import formats
 from reports.privacy.days_texts import repeated, two_categories
 from reports.simulator.model import Reading, Row, Setting, Simulation, simulate
 
@@ -21,12 +21,12 @@ ALIKE = 1.005  # errors that differ by less are called equal
 
 def half_width(value: float) -> str:
     """Plus or minus, in percentage points: "± 2.4 points"."""
-    return f"±{wording.SPACE}{points(value)}"
+    return f"±{formats.SPACE}{points(value)}"
 
 
 def plus_minus(value: float) -> str:
     """The same without the unit, where it stands beside: "± 2.4"."""
-    return f"±{wording.SPACE}{_digits(value)}"
+    return f"±{formats.SPACE}{_digits(value)}"
 
 
 def points(value: float) -> str:
@@ -37,7 +37,7 @@ def points(value: float) -> str:
 def of_100(share: float) -> str:
     """Share as a number of a hundred cases; below one in decimals, since none is not meant."""
     if 0 < share < 0.0095:
-        return wording.decimal(100 * share, decimals=2)
+        return formats.decimal(100 * share, decimals=2)
     return str(round(100 * share))
 
 
@@ -81,7 +81,7 @@ def summary(simulation: Simulation) -> str:
     wide = max(row.day_half_width for row in rows)
     if len(noise) == len(rows):
         return gettext("On a day, every bar of every indicator would be noise: change the setting.")
-    visitors = wording.number(simulation.setting.crowd.visitors)
+    visitors = formats.number(simulation.setting.crowd.visitors)
     if narrow == wide:
         text = gettext("With %(visitors)s visitors a day, shares are known to about ± %(wide)s.")
     else:
@@ -101,14 +101,14 @@ def summary(simulation: Simulation) -> str:
 def warnings(simulation: Simulation) -> list[str]:
     """What is hopeless, and what is not shown at all."""
     setting, found = simulation.setting, []
-    visitors = wording.number(setting.crowd.visitors)
+    visitors = formats.number(setting.crowd.visitors)
     if setting.crowd.visitors < setting.small_cell:
         found.append(
             gettext(
                 "This study shows no window with fewer than %(least)s visitors: with %(visitors)s a day, no "
                 "day would be shown."
             )
-            % {"least": wording.number(setting.small_cell), "visitors": visitors}
+            % {"least": formats.number(setting.small_cell), "visitors": visitors}
         )
     noise = [row for row in simulation.rows if row.day_reading == Reading.NOISE]
     if noise:
@@ -143,16 +143,16 @@ def odds_words(simulation: Simulation) -> list[str]:
     one = gettext(
         "One report changes the odds of a guess about its value by at most %(factor)s times (epsilon "
         "%(epsilon)s), whatever else is known except other reports of the same person."
-    ) % {"factor": wording.odds(attribute), "epsilon": wording.epsilon(attribute)}
+    ) % {"factor": formats.odds(attribute), "epsilon": formats.epsilon(attribute)}
     if profile == attribute:
         both = gettext(
             "What anyone can learn about one person changes their odds by at most %(factor)s times (epsilon "
             "%(epsilon)s), whether it is about one value or about all of them together."
         )
-        return [both % {"factor": wording.odds(profile), "epsilon": wording.epsilon(profile)}, *of_days]
+        return [both % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}, *of_days]
     every = gettext(
         "All reports of a person in the study together: by at most %(factor)s times (epsilon %(epsilon)s)."
-    ) % {"factor": wording.odds(profile), "epsilon": wording.epsilon(profile)}
+    ) % {"factor": formats.odds(profile), "epsilon": formats.epsilon(profile)}
     return [one, every, *of_days]
 
 
@@ -180,9 +180,9 @@ def totals_words(simulation: Simulation) -> str:
         "about whether a person was there changes their odds by at most %(factor)s times (epsilon "
         "%(epsilon)s, for visitors and answers together)."
     ) % {
-        "error": wording.number(simulation.visitors_error),
-        "factor": wording.odds(presence.epsilon),
-        "epsilon": wording.epsilon(presence.epsilon),
+        "error": formats.number(simulation.visitors_error),
+        "factor": formats.odds(presence.epsilon),
+        "epsilon": formats.epsilon(presence.epsilon),
     }
 
 
@@ -198,7 +198,7 @@ def winner_words(simulation: Simulation) -> list[str]:
         else:
             found.append(
                 gettext("The intervals of the one that is chosen here, %(name)s, are %(share)s wider.")
-                % {"name": chosen.mechanism, "share": wording.percent(ratio - 1)}
+                % {"name": chosen.mechanism, "share": formats.percent(ratio - 1)}
             )
     found.append(_other_unit_words(first, simulation))
     return [sentence for sentence in found if sentence]
@@ -241,7 +241,7 @@ def unreachable_words(setting: Setting, *, slugs: Sequence[str], of_union: bool)
 def wanted_words(epsilon: Decimal) -> str:
     """What epsilon an error needs."""
     return gettext("Epsilon %(epsilon)s would do: it is the smallest, to a thousandth.") % {
-        "epsilon": wording.epsilon(epsilon)
+        "epsilon": formats.epsilon(epsilon)
     }
 
 
@@ -259,7 +259,7 @@ def _noise_words(noise: Sequence[Row], *, visitors: str) -> str:
     ) % {
         "name": worst.question.name,
         "visitors": visitors,
-        "categories": wording.number(worst.question.domain_size),
+        "categories": formats.number(worst.question.domain_size),
         "width": points(2 * worst.day_half_width),
         "meaning": _meaning(2 * worst.day_half_width),
     }
@@ -289,12 +289,12 @@ def _family_words(best: Candidate) -> str:
             "value leaves an answer an epsilon of %(answer)s."
         ) % {
             "name": best.mechanism,
-            "answer": wording.epsilon(best.plan.indicators[0].epsilon, decimals=2),
+            "answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=2),
         }
     return gettext(
         "%(name)s is the most exact: everyone answers every indicator, with an epsilon of %(answer)s each. "
         "Here so many answers are worth more than a larger epsilon for each."
-    ) % {"name": best.mechanism, "answer": wording.epsilon(best.plan.indicators[0].epsilon, decimals=3)}
+    ) % {"name": best.mechanism, "answer": formats.epsilon(best.plan.indicators[0].epsilon, decimals=3)}
 
 
 def _method_words(best: Candidate, simulation: Simulation) -> str:
@@ -321,12 +321,12 @@ def _other_unit_words(best: Candidate, simulation: Simulation) -> str:
         "Mind that all values of a person together would lose epsilon %(then)s with it, and %(now)s as "
         "chosen here: the promise is about one value only."
     ) % {
-        "then": wording.epsilon(then, decimals=2),
-        "now": wording.epsilon(now, decimals=2),
+        "then": formats.epsilon(then, decimals=2),
+        "now": formats.epsilon(now, decimals=2),
     }
 
 
 def _digits(value: float) -> str:
     """Percentage points, at least two digits of them."""
     decimals = 1 if not 0 < value < 0.00995 else min(6, 1 - floor(log10(100 * value)))
-    return wording.decimal(100 * value, decimals=decimals)
+    return formats.decimal(100 * value, decimals=decimals)

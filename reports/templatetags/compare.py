@@ -2,15 +2,15 @@
 
 from django import template
 
-from reports.compare import texts as wording_compare
+from reports.compare import texts
 
 register = template.Library()
 for function in (
-    wording_compare.amount,
-    wording_compare.change,
-    wording_compare.change_range,
-    wording_compare.value_range,
-    wording_compare.verdict_sign,
-    wording_compare.verdict_word,
+    texts.amount,
+    texts.change,
+    texts.change_range,
+    texts.value_range,
+    texts.verdict_sign,
+    texts.verdict_word,
 ):
     register.filter(function)

@@ -6,7 +6,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 from ldp.estimation.noisy_estimators import NoisyTotal
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
 from reports.estimates.queries import Estimate, WindowReport
@@ -14,22 +14,22 @@ from reports.studies import texts as studies_texts
 
 register = template.Library()
 for function in (
-    wording.compact,
-    wording.counted,
-    wording.day_title,
-    wording.epsilon,
-    wording.noisy_number,
-    wording.noisy_range,
-    wording.number,
-    wording.odds,
-    wording.percent,
+    formats.compact,
+    formats.counted,
+    formats.day_title,
+    formats.epsilon,
+    formats.noisy_number,
+    formats.noisy_range,
+    formats.number,
+    formats.odds,
+    formats.percent,
     studies_texts.plan_words,
-    wording.points,
+    formats.points,
     estimates_texts.share_range,
-    wording.short_day,
-    wording.short_month,
-    wording.status_sign,
-    wording.status_word,
+    formats.short_day,
+    formats.short_month,
+    formats.status_sign,
+    formats.status_word,
     estimates_texts.visitors_range,
     studies_texts.visitors_title,
 ):
@@ -49,7 +49,7 @@ def share_cell(estimate: Estimate) -> SafeString:
     In Python and not in a template: a page may have thousands of these.
     """
     return _cell(
-        estimate, figure=wording.percent(estimate.frequency), interval=estimates_texts.share_range(estimate)
+        estimate, figure=formats.percent(estimate.frequency), interval=estimates_texts.share_range(estimate)
     )
 
 
@@ -57,7 +57,7 @@ def share_cell(estimate: Estimate) -> SafeString:
 def visitors_cell(estimate: Estimate) -> SafeString:
     """Visitors and interval, as `share_cell`."""
     return _cell(
-        estimate, figure=wording.number(estimate.visitors), interval=estimates_texts.visitors_range(estimate)
+        estimate, figure=formats.number(estimate.visitors), interval=estimates_texts.visitors_range(estimate)
     )
 
 
@@ -65,15 +65,15 @@ def visitors_cell(estimate: Estimate) -> SafeString:
 def consistent_cell(estimate: Estimate) -> SafeString:
     """Consistent share, which has no interval; a blank has its sign alone: its row has the word."""
     if estimate.status == Status.OK:
-        return SafeString(escape(wording.percent(estimate.consistent)))
+        return SafeString(escape(formats.percent(estimate.consistent)))
     return _blank(estimate.status, is_quiet=True)
 
 
 @register.filter
 def noisy_cell(total: NoisyTotal) -> SafeString:
     """A noisy number of visitors, not below none, and its interval."""
-    interval = escape(wording.noisy_range(total))
-    return SafeString(f'{escape(wording.noisy_number(total))}<br><span class="muted small">{interval}</span>')
+    interval = escape(formats.noisy_range(total))
+    return SafeString(f'{escape(formats.noisy_number(total))}<br><span class="muted small">{interval}</span>')
 
 
 @register.filter
@@ -95,7 +95,7 @@ def reports_of(report: WindowReport) -> SafeString:
 @register.filter
 def total_cell(total: int | None, status: str) -> SafeString:
     """An exact number; where there is none, sign and word of the blank."""
-    return _blank(status) if total is None else SafeString(escape(wording.number(total)))
+    return _blank(status) if total is None else SafeString(escape(formats.number(total)))
 
 
 def _cell(estimate: Estimate, *, figure: str, interval: str) -> SafeString:
@@ -106,7 +106,7 @@ def _cell(estimate: Estimate, *, figure: str, interval: str) -> SafeString:
 
 
 def _blank(status: str, *, is_quiet: bool = False) -> SafeString:
-    sign, word = escape(wording.status_sign(status)), escape(wording.status_word(status))
+    sign, word = escape(formats.status_sign(status)), escape(formats.status_word(status))
     if is_quiet:
         word = SafeString(f'<span class="visually-hidden">{word}</span>')
     return SafeString(

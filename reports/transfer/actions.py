@@ -24,7 +24,7 @@ from reports.studies.models import Area, Study
 from reports.studies.plan_models import Plan
 from reports.studies.studyfile import StudyDefinition
 from reports.studies.tally_models import Publication
-from reports.transfer import messages as handover
+from reports.transfer import messages
 from reports.transfer.messages import Envelope, MessageError
 from reports.transfer.models import Sender, SentStudy
 from reports.transfer.publications import PublicationError, apply_publication
@@ -63,10 +63,10 @@ def register_sender(name: str, *, public_key: str, by: str, replaces: bool = Fal
     ------
     IntakeError : name or key is out of its form, or taken
     """
-    if not handover.SENDER_NAME.fullmatch(name):
-        raise IntakeError(422, f"name must match {handover.SENDER_NAME.pattern}, got {name!r}")
+    if not messages.SENDER_NAME.fullmatch(name):
+        raise IntakeError(422, f"name must match {messages.SENDER_NAME.pattern}, got {name!r}")
     try:
-        key = handover.checked_public_key(public_key)
+        key = messages.checked_public_key(public_key)
     except MessageError as error:
         raise IntakeError(422, str(error)) from None
     known = Sender.objects.select_for_update().filter(name=name).first()
@@ -207,8 +207,8 @@ def take_study(sender: Sender, *, slug: str, body: bytes) -> bool:
     IntakeError : the slug is taken, the study has data under another plan, a cap set here forbids it, or the
         message is malformed
     """
-    content = handover.from_body(body, keys=handover.STUDY_KEYS)
-    digest = handover.digest_of(body)
+    content = messages.from_body(body, keys=messages.STUDY_KEYS)
+    digest = messages.digest_of(body)
     found = Study.objects.select_for_update().filter(slug=slug).first()
     if found is not None:
         sent = SentStudy.objects.filter(study=found, sender=sender).first()
@@ -260,12 +260,12 @@ def _create(sender: Sender, *, slug: str, content: dict[str, Any]) -> Study:
     with transaction.atomic():  # a refusal by the database leaves the outer transaction usable
         # The operator zone has caps of its own; those of here hold for all senders together.
         check_budget(definition, by=by)
-        approval = handover.approval_of(content["approval"])
+        approval = messages.approval_of(content["approval"])
         study = create_study_rows(
             definition, by=by, version=version, approval=approval, is_demo=content["is_demo"] is True
         )
         study.full_clean(validate_unique=False, validate_constraints=False)
-        fields = handover.area_of(content["area"])
+        fields = messages.area_of(content["area"])
         if fields is not None:
             _check_grid(fields, definition)
             Area.objects.create(study=study, **fields)
@@ -308,7 +308,7 @@ def take_publication(sender: Sender, *, slug: str, publication_id: UUID, body: b
     ------
     IntakeError : not a study of this sender, closed, another plan, or the message is malformed
     """
-    head, packed = handover.publication_of(body)
+    head, packed = messages.publication_of(body)
     study = _study_of(sender, slug)
     if Publication.objects.filter(publication_id=publication_id, study=study).exists():
         return False
@@ -326,7 +326,7 @@ def take_publication(sender: Sender, *, slug: str, publication_id: UUID, body: b
     )
     facts: dict[str, Json] = {"publication": str(publication_id), "number": head["number"]}
     if not study.small_cell:  # as in `apply_publication`; the length of what is compressed tells of it, too
-        facts |= {"sha256": handover.digest_of(body), "bytes": len(body)}
+        facts |= {"sha256": messages.digest_of(body), "bytes": len(body)}
     event = f"delta {publication_id}"
     record(LedgerKind.DELTA_RECEIVED, actor=_actor(sender), study=slug, facts=facts, event_id=event)
     return is_new
@@ -340,7 +340,7 @@ def take_receipts(sender: Sender, *, slug: str, body: bytes) -> None:
     ------
     IntakeError : not a study of this sender, or the message is malformed
     """
-    receipts = handover.receipts_of(body)
+    receipts = messages.receipts_of(body)
     study = _study_of(sender, slug)
     for event, facts in receipts:
         record(
@@ -360,8 +360,8 @@ def take_closed(sender: Sender, *, slug: str, body: bytes) -> bool:
     ------
     IntakeError : not a study of this sender, or the message is malformed
     """
-    content = handover.from_body(body, keys=frozenset({"certificate", "closed_at"}))
-    closed_at = handover.time_of(content["closed_at"])
+    content = messages.from_body(body, keys=frozenset({"certificate", "closed_at"}))
+    closed_at = messages.time_of(content["closed_at"])
     if not isinstance(content["certificate"], dict):
         raise MessageError("certificate must be an object")
     study = _study_of(sender, slug)

@@ -17,7 +17,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from reports.base.problems import problem
 from reports.transfer import actions as intake
-from reports.transfer import messages as handover
+from reports.transfer import messages
 from reports.transfer.messages import Kind
 from reports.transfer.models import Sender
 
@@ -94,12 +94,12 @@ def _opened(request: HttpRequest, *, kind: Kind) -> tuple[Sender, bytes]:
     address = request.resolver_match.kwargs if request.resolver_match else {}
     item = str(address.get("publication_id", ""))
     try:
-        envelope = handover.envelope_of(request.headers, kind=kind, study=address["slug"], item=item)
-    except handover.MessageError as error:
+        envelope = messages.envelope_of(request.headers, kind=kind, study=address["slug"], item=item)
+    except messages.MessageError as error:
         raise intake.IntakeError(400, str(error)) from None
-    sender = intake.sender_of(envelope, request.headers.get(handover.SIGNATURE, ""))
+    sender = intake.sender_of(envelope, request.headers.get(messages.SIGNATURE, ""))
     body = _body(request)
-    if handover.digest_of(body) != envelope.digest:
+    if messages.digest_of(body) != envelope.digest:
         raise intake.IntakeError(400, "the body is not the one that was signed; nothing was changed")
     return sender, body
 
@@ -125,5 +125,5 @@ def _answer(content: dict[str, Any]) -> HttpResponse:
 def _refusal(error: intake.IntakeError) -> HttpResponse:
     refusal = problem(error.status, str(error))
     if error.status == 401:
-        refusal["WWW-Authenticate"] = f'{handover.FORMAT} realm="mobility"'
+        refusal["WWW-Authenticate"] = f'{messages.FORMAT} realm="mobility"'
     return refusal

@@ -13,8 +13,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from ldp.estimation.unions import union
-from mobility.batches import requests as intake
-from mobility.batches import running
+from mobility.batches import requests, running
 from mobility.batches.publication.handover import deliver_what_waits
 from mobility.batches.publication.undoing import UndoWaitsError
 from mobility.models import Batch, DayUndo, VaultStudy
@@ -67,7 +66,7 @@ class Pipeline:
         return batch
 
     def close_days(self, through: int) -> Batch:
-        return self.finished(intake.request_close_days(self.study, through=through, by="test"))
+        return self.finished(requests.request_close_days(self.study, through=through, by="test"))
 
     def void_day(self, day: int) -> Batch:
         return self.finished(self.request_void_day(day))
@@ -75,10 +74,10 @@ class Pipeline:
     def request_void_day(self, day: int) -> Batch:
         """Ask for a day to be undone, and let a second person approve it where one is needed."""
         try:
-            return intake.request_void_day(self.study, day=day, by="test")
+            return requests.request_void_day(self.study, day=day, by="test")
         except UndoWaitsError:
             asked = DayUndo.objects.get(study=self.study, day=day, is_approved=None)
-            return intake.approve_undo(asked, voided_days=asked.study.voided_days + 1, by="petra")
+            return requests.approve_undo(asked, voided_days=asked.study.voided_days + 1, by="petra")
 
     def finished(self, batch: Batch) -> Batch:
         self.queue.append(("advance", str(batch.pk)))

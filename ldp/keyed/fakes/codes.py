@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.codes import NO_ANSWER
-from ldp.kernels import fakes as kernels_fake
+from ldp.kernels import fakes
 from ldp.kernels.entropy import BlockBuffer, KeyedPrf
 from ldp.keyed.fakes.values import FakeNumbers, Part
 from ldp.keyed.multidim import Answerer
@@ -94,7 +94,7 @@ class CodeReports:
             answers[rows] = some
         places = self._places * np.array([numbers.shape[1], 1, 1], np.uint64)
         places[:, 0] += np.uint64(start)
-        kernels_fake.put_codes(asked, answers, places, self._without, numbers.reshape(-1))
+        fakes.put_codes(asked, answers, places, self._without, numbers.reshape(-1))
 
     def reports(self, part: Part) -> Iterator[tuple[int, Codes]]:
         """Yield indicators and their codes as `answers` of the mechanism returns them."""
@@ -111,7 +111,7 @@ class CodeReports:
             skipped = np.logical_or.reduce(missing)
             self._count_alone(part, rows=np.flatnonzero(skipped))
         for each, joint in zip(part.numbers, self._joint, strict=True):
-            kernels_fake.count_numbers(each, skipped, joint)
+            fakes.count_numbers(each, skipped, joint)
 
     def counts(self) -> Iterator[tuple[int, Counts]]:
         """Yield indicators and how many reports support each of their values."""

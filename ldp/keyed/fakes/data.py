@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
-from ldp.kernels import codes as kernels
-from ldp.kernels import fakes as kernels_fake
+from ldp.kernels import codes, fakes
 from ldp.kernels.entropy import (
     BUFFER_BLOCKS,
     CHOOSE_INDICATOR,
@@ -181,8 +180,8 @@ class _Reporter:
         """Write the indicator that each subscriber answers."""
         sealed = seal(self._buffer, pseudonyms, fields=_CHOOSE, value=0)
         if self._bounds is not None:
-            kernels_fake.pick_words(sealed, self._bounds, asked)
-        elif kernels.reduce_words(sealed, *self._evenly, asked):
+            fakes.pick_words(sealed, self._bounds, asked)
+        elif codes.reduce_words(sealed, *self._evenly, asked):
             asked[:] = choose_indicator(pseudonyms, prf=self._prf, d=len(self._channels))
 
     def _pick(
@@ -191,7 +190,7 @@ class _Reporter:
         """Write the codes of the indicators asked; whether somebody has no value, per indicator."""
         missing = np.zeros(len(columns), np.bool_)
         for index, (column, channel) in enumerate(zip(columns, self._channels, strict=True)):
-            low, high = kernels_fake.pick_values(column, asked, np.uint8(index), picked)
+            low, high = fakes.pick_values(column, asked, np.uint8(index), picked)
             if low < -1 or high >= channel.domain_size:
                 k = channel.domain_size
                 raise LdpError(f"value must be in [-1, {k}), got {column.min()} to {column.max()}")

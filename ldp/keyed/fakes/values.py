@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.kernels import codes as kernels
-from ldp.kernels import fakes as kernels_fake
+from ldp.kernels import fakes
 from ldp.kernels.entropy import FAKE_DATA, BlockBuffer, pack_fields, uniform_limits, word_bounds
 from ldp.protocols.faked_reports import FakedChannel, PriorFakedChannel
 
@@ -157,5 +157,5 @@ def _read(limits_of_words: Sequence[Limits | Words], sealed: Words, out: Codes) 
         if isinstance(limits, tuple):
             biased += kernels.reduce_words(sealed[word:], *limits, row)
         else:
-            kernels_fake.pick_words(sealed[word:], limits, row)
+            fakes.pick_words(sealed[word:], limits, row)
     return biased

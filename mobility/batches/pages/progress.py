@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext, ngettext
 
-from mobility.batches import queries as selectors
+from mobility.batches import queries
 from mobility.batches.queries import StudyHead, is_noisy
 from mobility.batches.texts import BATCH_BADGES, BATCH_STATES
 from mobility.vault.models.batch import Batch
@@ -42,7 +42,7 @@ def batch_progress(batch: Batch, study: StudyHead) -> BatchProgress:
         hint=hint,
         is_published=done
         and _brought_something(batch)
-        and not selectors.waiting_subscribers(batch)
+        and not queries.waiting_subscribers(batch)
         and not _waits_for_closing(batch)
         and not _waits_for_server(batch),
     )
@@ -93,10 +93,10 @@ def _held_up(batch: Batch) -> str:
 
 
 def _queued(batch: Batch) -> tuple[str, str]:
-    if selectors.is_blocked(batch):
+    if queries.is_blocked(batch):
         return gettext("Another batch of this study is at work. This one starts when it has ended."), ""
     hint = ""
-    if selectors.waits_s(batch) > QUEUE_PATIENCE_S:
+    if queries.waits_s(batch) > QUEUE_PATIENCE_S:
         hint = gettext(
             "No worker has taken it yet. It is safe and will not be lost; if this lasts, ask the people "
             "who run this site whether a worker is running."
@@ -128,7 +128,7 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
                 "or when the days are closed."
             ),
         )
-    waiting = selectors.waiting_subscribers(batch)
+    waiting = queries.waiting_subscribers(batch)
     if waiting:
         return _waiting(batch, waiting, study)
     if _waits_for_closing(batch):
@@ -140,7 +140,7 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
 
 def _waits_for_server(batch: Batch) -> bool:
     """Whether publications of the study wait for an analyst server that runs apart."""
-    handover = selectors.waiting_handover(batch.study_id)
+    handover = queries.waiting_handover(batch.study_id)
     return handover is not None and handover.publications > 0
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from mobility.base.errors import MobilityError
-from mobility.batches import requests as intake
+from mobility.batches import requests
 from mobility.batches.pages.access import vault_study_or_404
 from mobility.batches.publication import undoing
 from mobility.batches.queries import study_head
@@ -41,7 +41,7 @@ def decide(request: HttpRequest, slug: str, undo_id: int) -> HttpResponse:
     try:
         if request.POST.get("answer") == "approve":
             voided_days = int(seen) if seen.isdecimal() and len(seen) < 6 else 0
-            intake.approve_undo(undo, voided_days=voided_days, by=by)
+            requests.approve_undo(undo, voided_days=voided_days, by=by)
             messages.success(request, gettext("You approved it. The day is being undone."))
         else:
             undoing.refuse(undo, by=by)

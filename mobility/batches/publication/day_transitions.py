@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from django.db.models import F
 from django.db.models.expressions import Combinable
 
-from mobility.batches import requests as intake
-from mobility.batches.publication import presence_noise as presence_crossing
+from mobility.batches import requests
+from mobility.batches.publication import presence_noise
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
 from mobility.vault.studies import OpenStudy
@@ -49,9 +49,9 @@ def of_batch(batch: Batch, study: OpenStudy) -> DayMoves:
     if batch.kind == Batch.Kind.VOID_DAY:
         day = batch.day or 0
         if batch.state == Batch.State.QUEUED:  # from then on it only resumes
-            intake.check_voidable(study, day=day)
-            intake.check_approved(batch, study, day=day)
-            intake.spend_voided_day(study, day=day)
+            requests.check_voidable(study, day=day)
+            requests.check_approved(batch, study, day=day)
+            requests.spend_voided_day(study, day=day)
         return DayMoves(undo=day, forget=frozenset([day]))
     states = {row.day: row for row in VaultDay.objects.filter(study=study.row)}
     if batch.kind == Batch.Kind.CLOSE_DAYS:
@@ -63,7 +63,7 @@ def of_batch(batch: Batch, study: OpenStudy) -> DayMoves:
             forget=through,
             nights=nights,
             end_night=nights,
-            crossing=presence_crossing.crossing_days(study, through=batch.day or 0),
+            crossing=presence_noise.crossing_days(study, through=batch.day or 0),
         )
     closed = frozenset(day for day, row in states.items() if row.state == VaultDay.State.CLOSED)
     if batch.more_to_come:
@@ -101,7 +101,7 @@ def announce(study: OpenStudy, moves: DayMoves) -> None:
     undone = VaultDay.objects.filter(study=study.row, day=day, state=VaultDay.State.PUBLISHED).first()
     if undone is not None:
         changed: dict[str, Combinable] = {"undone_before": F("publication_number")}
-        if intake.adds_a_value(study, undone):
+        if requests.adds_a_value(study, undone):
             changed["voided_days"] = F("voided_days") + 1
         VaultStudy.objects.filter(pk=study.row.pk).update(**changed)
     _mark(study.row, moves.publish_all, state=VaultDay.State.PUBLISHED, pending=True)
@@ -130,7 +130,7 @@ def _received(batch: Batch, study: OpenStudy) -> None:
 
 
 def _closed(batch: Batch, study: OpenStudy) -> None:
-    presence_crossing.add_noise(batch, study)
+    presence_noise.add_noise(batch, study)
     _mark(study.row, range(1, (batch.day or 0) + 1), state=VaultDay.State.CLOSED, pending=False)
 
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from mobility.batches.publication import certificate as certificates
+from mobility.batches.publication import certificate
 from mobility.batches.publication.analyst_server import (
     AnalystServer,
     HandoverAheadError,
@@ -143,7 +143,7 @@ def _deliver(study: VaultStudy, server: AnalystServer) -> None:
     for pk in publications.exclude(pk__in=known).order_by("number").values_list("pk", flat=True):
         _send(study, publications.get(pk=pk), server)
     _send_receipts(study, server, known=state.get("receipts"))
-    if certificates.is_complete(study.certificate):
+    if certificate.is_complete(study.certificate):
         if not state.get("is_closed"):
             server.send_closed(study.slug, _closed_body(study))
         Handover.objects.filter(study=study).update(is_closed=True)

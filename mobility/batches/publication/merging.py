@@ -12,7 +12,7 @@ from django.db.models import F
 
 from mobility.base import memory
 from mobility.base.errors import SupersededError
-from mobility.batches.publication import day_transitions as day_moves
+from mobility.batches.publication import day_transitions
 from mobility.batches.publication.day_transitions import DayMoves
 from mobility.batches.publication.shard_changes import Outcome, outcome_of
 from mobility.batches.quality.facts import merged_checks
@@ -115,7 +115,7 @@ def finish(batch: Batch, study: OpenStudy) -> None:
             **{name: totals[name] for name in COUNTED},
         )
         if mine and not batch.validate_only:
-            day_moves.make(batch, study)
+            day_transitions.make(batch, study)
 
 
 def _peak(batch: Batch, shards: list[dict[str, Any]]) -> float | None:

@@ -12,10 +12,9 @@ from django.db import transaction
 
 from ldp.estimation.tallies import Delta
 from mobility.base.errors import StudyStoppedError
-from mobility.batches.publication import handover, min_publication
-from mobility.batches.publication import presence_noise as presence_crossing
+from mobility.batches.publication import handover, min_publication, presence_noise
 from mobility.batches.publication.analyst_server import HandoverError
-from mobility.vault import consistency as fitting
+from mobility.vault import consistency
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.outbox import OutboxDelta, VaultPublication
 from mobility.vault.models.subscribers import VaultStudy
@@ -39,7 +38,7 @@ def publish(study: OpenStudy, *, batch: Batch | None = None) -> None:
     if study.plan.presence is None:
         _cut(study, batch)
     else:
-        presence_crossing.cut(study)
+        presence_noise.cut(study)
     try:
         send_missing(study.row)
     except HandoverError:
@@ -143,7 +142,7 @@ def send_missing(study: VaultStudy) -> None:
     StudyStoppedError : the main database has totals that the vault does not know: nothing was added to them
     """
     known = known_publications(study.slug)
-    fitting.check(study, known)
+    consistency.check(study, known)
     for publication in VaultPublication.objects.filter(study=study).exclude(pk__in=known).order_by("number"):
         apply_publication(
             study_slug=study.slug,
@@ -152,7 +151,7 @@ def send_missing(study: VaultStudy) -> None:
             delta=Delta.unpack(bytes(publication.delta)),
             voided_days=publication.voided_days,
         )
-    fitting.let_go_on(study)
+    consistency.let_go_on(study)
     handover.deliver(study)
 
 

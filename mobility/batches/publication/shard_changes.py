@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from mobility.batches import staging
-from mobility.batches.publication import presence_noise as presence_crossing
+from mobility.batches.publication import presence_noise
 from mobility.batches.publication.day_transitions import DayMoves
 from mobility.batches.states import show_life
 from mobility.extracts.rows.events import NO_VALUE, Events, concatenate
@@ -115,7 +115,7 @@ def outcome_of(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> O
     outcome = _outcome(batch, study, shard, moves)
     if study.plan.presence is None:
         return outcome
-    return replace(outcome, change=presence_crossing.held_back(outcome.change, study, days=moves.crossing))
+    return replace(outcome, change=presence_noise.held_back(outcome.change, study, days=moves.crossing))
 
 
 def _outcome(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> Outcome:

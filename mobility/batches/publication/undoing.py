@@ -21,7 +21,7 @@ from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.models.undo import DayUndo
 from reports.accounts import second_person
-from reports.base import formats as wording
+from reports.base import formats
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind
 from reports.privacy.budget.spending import Unit
@@ -56,7 +56,7 @@ class Rise:
         text = gettext("Undoing a published day raises epsilon of %(unit)s from %(old)s to %(new)s.")
         shown = [(unit, self.before.of(unit) or 0, self.after.of(unit) or 0) for unit in self.units]
         values = [
-            {"unit": unit_words(unit), "old": wording.epsilon(old), "new": wording.epsilon(new)}
+            {"unit": unit_words(unit), "old": formats.epsilon(old), "new": formats.epsilon(new)}
             for unit, old, new in shown
         ]
         return " ".join(text % each for each in values)
@@ -94,7 +94,7 @@ def ask(study: VaultStudy, *, day: int, by: str) -> UndoWaitsError:
         "%(date)s is not undone yet. %(rise)s Another person must approve it: an administrator or a privacy "
         "officer, on the page of the study under Administration. The day is then undone by itself."
     )
-    date = wording.day_title(study_head(study.pk).date_of(day))
+    date = formats.day_title(study_head(study.pk).date_of(day))
     return UndoWaitsError(text % {"date": date, "rise": rise_of(study).words})
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 
 from mobility.base.errors import MobilityError
-from mobility.batches import finalisation as endings
+from mobility.batches import finalisation
 from mobility.management.batch_command import ACTOR
 from mobility.management.patience import patiently
 from mobility.vault.models.batch import Batch
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, batch: UUID, give_up: bool, **options: Any) -> None:
-        end, tries = endings.give_up if give_up else endings.cancel, 0
+        end, tries = finalisation.give_up if give_up else finalisation.cancel, 0
 
         def ended() -> str:
             nonlocal tries
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             if found is None:
                 raise CommandError(f"there is no batch {batch}")
             if tries > 1 and found.is_final and f"by {ACTOR}" in found.failure:
-                endings.settle(found)  # a database went away while the try before ended it
+                finalisation.settle(found)  # a database went away while the try before ended it
             else:
                 end(found, by=ACTOR)
                 found.refresh_from_db()

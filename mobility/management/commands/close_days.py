@@ -7,8 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from mobility.base.errors import MobilityError
-from mobility.batches import outcomes
-from mobility.batches import requests as intake
+from mobility.batches import outcomes, requests
 from mobility.management.batch_command import ACTOR, BatchCommand, calendar_day
 from mobility.management.patience import patiently
 from mobility.vault.queries import find_study
@@ -29,6 +28,6 @@ class Command(BatchCommand):
         except MobilityError as error:
             raise CommandError(str(error)) from error
         self.run_batch(
-            lambda batch_id: intake.request_close_days(row, through=day, by=ACTOR, batch_id=batch_id),
+            lambda batch_id: requests.request_close_days(row, through=day, by=ACTOR, batch_id=batch_id),
             result=lambda batch: {"study": study, "through": through.isoformat(), **outcomes.change(batch)},
         )

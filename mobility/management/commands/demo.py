@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from mobility.base.errors import MobilityError
 from mobility.base.locks import exclusive
 from mobility.base.messages import say
-from mobility.demo import loading as demo
+from mobility.demo import loading
 from mobility.demo.accounts import ensure_demo_accounts
 from mobility.demo.files import accounts_file
 from mobility.embedded.shared import workers
@@ -45,18 +45,18 @@ class Command(BaseCommand):
     def _run(self, running: ExitStack, *, serve: bool, subscribers: int | None, port: int) -> None:
         # A second demo at the same time waits here, and finds everything done.
         with exclusive(settings.PATHS.run / "demo.lock"):
-            with demo.step("accounts"):
+            with loading.step("accounts"):
                 accounts = ensure_demo_accounts(accounts_file())
-            with demo.step("extract of seven days"):
-                files = demo.ensure_extract(subscribers=subscribers)
-            with demo.step("study"):
-                study = demo.ensure_study()
-            with demo.step("Redis and worker"):
+            with loading.step("extract of seven days"):
+                files = loading.ensure_extract(subscribers=subscribers)
+            with loading.step("study"):
+                study = loading.ensure_study()
+            with loading.step("Redis and worker"):
                 check_workers = running.enter_context(workers())
             served_elsewhere = running_address()
             address = served_elsewhere if serve else None
             if serve and not served_elsewhere:
-                with demo.step("web server"):
+                with loading.step("web server"):
                     address = running.enter_context(web_server(port=port))
             result = self._load(study, files, check_workers=check_workers)
         self.stdout.write(json.dumps({"study": study.slug, "address": address, **result}))
@@ -73,10 +73,10 @@ class Command(BaseCommand):
         """Load the files and write the report."""
         batches = []
         for number, file in enumerate(files, start=1):
-            with demo.step(f"day {number} of {len(files)}: {file.name}"):
-                batches.append(patiently(partial(demo.ingest, study, file, check_workers=check_workers)))
-        with demo.step("report"):
-            export, n_visitors = demo.write_report(study.slug)
+            with loading.step(f"day {number} of {len(files)}: {file.name}"):
+                batches.append(patiently(partial(loading.ingest, study, file, check_workers=check_workers)))
+        with loading.step("report"):
+            export, n_visitors = loading.write_report(study.slug)
         return {
             "batches": [str(batch.pk) for batch in batches],
             "n_visitors": n_visitors,

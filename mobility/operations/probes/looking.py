@@ -17,8 +17,7 @@ from mobility.operations.findings import Finding, Level
 from mobility.operations.probes import backups, broker, channels, databases, host, ledger, safety, workers
 
 if settings.HAS_VAULT:  # the models of a vault exist there only
-    from mobility.operations.probes import batches, crossing, feeds, keys
-    from mobility.operations.probes import consistency as fitting
+    from mobility.operations.probes import batches, consistency, crossing, feeds, keys
 
 log = logging.getLogger(__name__)
 Findings = Iterator[Finding]
@@ -136,6 +135,6 @@ def _of_vault() -> Iterator[Probe]:
     yield Probe(name="waiting", codes=("batch_waiting",), look=batches.waiting, needs=vault)
     yield Probe(name="days", codes=("day_open",), look=batches.days, needs=vault)
     yield Probe(name="feeds", codes=("feed_late",), look=feeds.late, needs=vault)
-    yield Probe(name="fitting", codes=("study_stopped",), look=fitting.stopped, needs=vault)
+    yield Probe(name="fitting", codes=("study_stopped",), look=consistency.stopped, needs=vault)
     if settings.HANDS_OVER:
         yield Probe(name="handover", codes=("handover_waiting",), look=crossing.waiting, needs=vault)

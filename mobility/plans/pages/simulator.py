@@ -10,10 +10,10 @@ from django.views.decorators.http import require_GET
 from ldp.errors import LdpError
 from mobility.plans.pages.simulator_form import WORST, SimulatorForm
 from mobility.plans.pages.simulator_source import crumbs_of, source_of
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
-from reports.simulator import texts as words
+from reports.simulator import texts
 from reports.simulator.advice import advice
 from reports.simulator.example import MOST_BARS, draw_example, example_figure, example_report
 from reports.simulator.model import (
@@ -60,14 +60,14 @@ def result_context(form: SimulatorForm) -> dict[str, Any]:
         return {"impossible": str(error)}
     return {
         "setting": setting,
-        "summary": words.summary(found),
-        "warnings": words.warnings(found),
+        "summary": texts.summary(found),
+        "warnings": texts.warnings(found),
         "advice": [(each.text, each.changes and form.query(**each.changes)) for each in advice(found)],
-        "readings": words.reading_words(),
+        "readings": texts.reading_words(),
         "rows": [_row(each) for each in found.rows],
         "leaves_out_own": setting.has_own and not found.plan.is_sampled,
-        "odds": words.odds_words(found),
-        "totals": words.totals_words(found),
+        "odds": texts.odds_words(found),
+        "totals": texts.totals_words(found),
         "days_in_all": setting.crowd.in_all(setting.days),
         "recognition": found.recognition and [_recognition(each) for each in found.recognition],
         "is_static": all(each.kind == "static" for each in found.plan.indicators),
@@ -89,29 +89,29 @@ def _row(row: Row) -> dict[str, Any]:
         "epsilon": row.certified.epsilon,
         "n_reports": day.n_reports,
         "even": even,
-        "day": words.half_width(row.day_half_width),
-        "at_zero": words.plus_minus(day.half_width(0)),
-        "at_worst": words.plus_minus(day.worst_half_width),
-        "reading": words.reading_word(row.day_reading),
+        "day": texts.half_width(row.day_half_width),
+        "at_zero": texts.plus_minus(day.half_width(0)),
+        "at_worst": texts.plus_minus(day.worst_half_width),
+        "reading": texts.reading_word(row.day_reading),
         "badge": BADGES[row.day_reading],
-        "union": None if union is None else words.half_width(union.half_width(even)),
-        "union_reading": row.union_reading and words.reading_word(row.union_reading),
+        "union": None if union is None else texts.half_width(union.half_width(even)),
+        "union_reading": row.union_reading and texts.reading_word(row.union_reading),
         "union_badge": row.union_reading and BADGES[row.union_reading],
         "difference": _difference(row.forecast.difference),
         "difference_shared": None if shared == row.forecast.difference else _difference(shared),
         "nothing_known": _guess(row.knowing_nothing),
         "shares_known": _guess(row.knowing_shares),
-        "at_most": words.of_100(row.at_most),
-        "a_day_known": None if row.knowing_a_day is None else words.of_100(row.knowing_a_day),
+        "at_most": texts.of_100(row.at_most),
+        "a_day_known": None if row.knowing_a_day is None else texts.of_100(row.knowing_a_day),
     }
 
 
 def _difference(rise: float | None) -> str | None:
-    return None if rise is None else words.points(rise)
+    return None if rise is None else texts.points(rise)
 
 
 def _guess(guess: Guess) -> tuple[str, str]:
-    return words.of_100(guess.before), words.of_100(guess.after)
+    return texts.of_100(guess.before), texts.of_100(guess.after)
 
 
 def _recognition(found: Recognition) -> dict[str, tuple[str, str]]:
@@ -121,7 +121,7 @@ def _recognition(found: Recognition) -> dict[str, tuple[str, str]]:
 def _example(simulation: Simulation, *, slug: str) -> dict[str, Any]:
     """A made-up day of one indicator, drawn as reports are."""
     row = simulation.row(slug)
-    shown = {"shown": row.question, "truth": words.truth_words(row.channel)}
+    shown = {"shown": row.question, "truth": texts.truth_words(row.channel)}
     example = draw_example(
         simulation.plan, row.forecast.index, n_visitors=round(simulation.setting.crowd.visitors)
     )
@@ -143,15 +143,15 @@ def _example(simulation: Simulation, *, slug: str) -> dict[str, Any]:
 def _ranking(simulation: Simulation, *, form: SimulatorForm) -> dict[str, Any]:
     best = simulation.ranking[0].mean_half_width
     return {
-        "winner": words.winner_words(simulation),
+        "winner": texts.winner_words(simulation),
         "ranking": [
             {
-                "name": words.mechanism_words(each.mechanism),
+                "name": texts.mechanism_words(each.mechanism),
                 "epsilon": each.epsilon,
                 "profile": each.certificate.epsilon_profile,
                 "attribute": each.certificate.epsilon_attribute,
-                "width": words.half_width(each.mean_half_width),
-                "ratio": wording.percent(each.mean_half_width / best - 1),
+                "width": texts.half_width(each.mean_half_width),
+                "ratio": formats.percent(each.mean_half_width / best - 1),
                 "is_chosen": each.mechanism == simulation.setting.mechanism,
                 "query": form.query(mechanism=each.mechanism, epsilon=f"{each.epsilon.normalize():f}"),
             }
@@ -170,13 +170,13 @@ def _wanted(setting: Setting, *, form: SimulatorForm) -> dict[str, Any]:
         return context
     slugs = _asked(of, choices=choices)
     if not slugs:
-        return context | {"solved": words.own_epsilon_words()}
+        return context | {"solved": texts.own_epsilon_words()}
     try:
         epsilon = epsilon_wanted(setting, half_width=float(wanted) / 100, slugs=slugs, of_union=of_union)
     except LdpError:
-        return context | {"solved": words.unreachable_words(setting, slugs=slugs, of_union=of_union)}
+        return context | {"solved": texts.unreachable_words(setting, slugs=slugs, of_union=of_union)}
     query = form.query(epsilon=f"{epsilon.normalize():f}", wanted="", of="", over="")
-    return context | {"solved": words.wanted_words(epsilon), "solved_query": query}
+    return context | {"solved": texts.wanted_words(epsilon), "solved_query": query}
 
 
 def _asked(of: str, *, choices: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from mobility.base.errors import MobilityError
-from mobility.batches import queries as selectors
+from mobility.batches import queries
 from mobility.batches.pages.access import vault_study_or_404
 from mobility.uploads.feeds import actions as service
 from mobility.vault.models.profiles import FeedToken
@@ -60,7 +60,7 @@ def revoke_feed(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
 
 
 def _context(request: HttpRequest, study: VaultStudy, form: FeedForm, text: str) -> dict[str, object]:
-    head = selectors.study_head(study.pk)
+    head = queries.study_head(study.pk)
     put = reverse("api:extract", args=[study.slug, "FILE"])
     return {
         "study": head,
@@ -72,7 +72,7 @@ def _context(request: HttpRequest, study: VaultStudy, form: FeedForm, text: str)
     }
 
 
-def _crumbs(request: HttpRequest, study: selectors.StudyHead) -> list[tuple[str, str]]:
+def _crumbs(request: HttpRequest, study: queries.StudyHead) -> list[tuple[str, str]]:
     zone, title = (
         ("operator", gettext("Uploads"))
         if studies_for(request.user, Role.OPERATOR).filter(slug=study.slug).exists()

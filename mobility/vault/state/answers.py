@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobility.extracts.rows.events import NO_VALUE
-from mobility.vault.state import positions as places
+from mobility.vault.state import positions
 from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack_columns
 
 Pseudonyms = NDArray[np.uint64]
@@ -35,13 +35,13 @@ class KnownAnswers:
     def fill(self, pseudonyms: Pseudonyms, static: Words) -> Words:
         """Reports of the sorted `pseudonyms`: theirs, shape (n, words), else those known here."""
         filled = static.copy()
-        mine, rows = places.shared_rows(self.pseudonym, pseudonyms)
+        mine, rows = positions.shared_rows(self.pseudonym, pseudonyms)
         filled[rows] = np.where(filled[rows] == NO_VALUE, self.static[mine], filled[rows])
         return filled
 
     def merge(self, later: "KnownAnswers") -> "KnownAnswers":
         """Both together; the answer that came first is final."""
-        pseudonym, (mine, theirs) = places.union([self.pseudonym, later.pseudonym])
+        pseudonym, (mine, theirs) = positions.union([self.pseudonym, later.pseudonym])
         static = np.full((len(pseudonym), self.static.shape[1]), NO_VALUE, np.uint16)
         static[theirs] = later.static
         static[mine] = np.where(self.static == NO_VALUE, static[mine], self.static)
@@ -49,7 +49,7 @@ class KnownAnswers:
 
     def without(self, pseudonyms: Pseudonyms) -> "KnownAnswers":
         """Those that are not among the sorted `pseudonyms`."""
-        rows = places.other_rows(self.pseudonym, pseudonyms)
+        rows = positions.other_rows(self.pseudonym, pseudonyms)
         return KnownAnswers(pseudonym=self.pseudonym[rows], static=self.static[rows])
 
     def pack(self) -> bytes:

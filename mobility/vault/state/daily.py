@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.extracts.rows.nights import nights_of
 from mobility.vault.sanitise import StudySanitiser
-from mobility.vault.state import positions as places
+from mobility.vault.state import positions
 from mobility.vault.state.days import DaySightings
 from mobility.vault.state.stays import NO_CELL, PlaceRules, Who, longest_stays
 from reports.studies.studyfile import (
@@ -146,6 +146,6 @@ def _of_cells(cells: Cells, code_of_cell: Codes) -> Codes:
 
 def _cells_of(pseudonyms: Pseudonyms, people: Pseudonyms, cells: Cells) -> Cells:
     found = np.full(len(pseudonyms), NO_CELL, np.uint32)
-    theirs, mine = places.shared_rows(people, pseudonyms)
+    theirs, mine = positions.shared_rows(people, pseudonyms)
     found[mine] = cells[theirs]
     return found

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobility.extracts.rows.events import NO_VALUE, places_by_key, scatter, scatter_rows
-from mobility.vault.state import positions as places
+from mobility.vault.state import positions
 from mobility.vault.state.changes import keep_first
 from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack_columns
 from mobility.vault.state.positions import put_rows
@@ -56,7 +56,7 @@ class DaySightings:
     def without(self, pseudonyms: NDArray[np.uint64]) -> "DaySightings":
         """Those that are not among the sorted `pseudonyms`."""
         return replace(
-            self.take(places.other_rows(self.pseudonym, pseudonyms)),
+            self.take(positions.other_rows(self.pseudonym, pseudonyms)),
             stays=self.stays.without(pseudonyms),
             nights=self.nights.without(pseudonyms),
         )
@@ -141,7 +141,7 @@ def merge_sightings(earlier: DaySightings, later: DaySightings) -> DaySightings:
 def _merged_spans(earlier: DaySightings, later: DaySightings) -> DaySightings:
     if not len(earlier) or not len(later):
         return earlier if len(earlier) else later
-    pseudonym, (before, after) = places.union([earlier.pseudonym, later.pseudonym])
+    pseudonym, (before, after) = positions.union([earlier.pseudonym, later.pseudonym])
     n, words = len(pseudonym), earlier.static.shape[1]
     first = np.full(n, np.iinfo(np.uint32).max, np.uint32)
     first[before] = earlier.first

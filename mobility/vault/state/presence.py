@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.vault.sanitise import StudySanitiser
-from mobility.vault.state import positions as places
+from mobility.vault.state import positions
 from mobility.vault.state.answers import KnownAnswers
 from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack_columns
 
@@ -92,7 +92,7 @@ class Presence:
         -------
         the copy, and for each list its rows there
         """
-        everyone, (mine, *theirs) = places.union([self.pseudonym, *others])
+        everyone, (mine, *theirs) = positions.union([self.pseudonym, *others])
         wider = Presence.blank(
             everyone,
             static_words=self.static.shape[1],
@@ -100,7 +100,7 @@ class Presence:
             days=self.daily.shape[2],
         )
         for name in _OF_EACH[1:]:
-            places.put(getattr(wider, name), mine, getattr(self, name))
+            positions.put(getattr(wider, name), mine, getattr(self, name))
         return replace(wider, number=self.number), theirs
 
     def pack(self) -> bytes:
@@ -140,7 +140,7 @@ def final_answers(presence: Presence, known: KnownAnswers, pseudonyms: Pseudonym
     pseudonyms : sorted
     """
     static = np.full((len(pseudonyms), presence.static.shape[1]), NO_VALUE, np.uint16)
-    mine, rows = places.shared_rows(presence.pseudonym, pseudonyms)
+    mine, rows = positions.shared_rows(presence.pseudonym, pseudonyms)
     static[rows] = presence.static[mine]
     return known.fill(pseudonyms, static)
 

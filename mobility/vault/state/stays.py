@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mobility.extracts.rows.events import Events, places_by_key, scatter
 from mobility.extracts.rows.grouping import QUARTER_S, last_in_quarters, partition, ranges_of
 from mobility.extracts.rows.nights import Nights
-from mobility.vault.state import positions as places
+from mobility.vault.state import positions
 from mobility.vault.state.columns import Column, from_steps, steps
 
 NO_CELL: Final = np.uint32(0xFFFFFFFF)
@@ -50,7 +50,7 @@ class Whereabouts:
 
     def without(self, pseudonyms: Pseudonyms) -> "Whereabouts":
         """Those of people who are not among the sorted `pseudonyms`."""
-        return self.take(places.other_rows(self.pseudonym, pseudonyms))
+        return self.take(positions.other_rows(self.pseudonym, pseudonyms))
 
     def columns(self) -> list[Column]:
         """What `of_columns` reads, N_COLUMNS of them."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mobility.extracts.rows.events import NO_VALUE, Events
 from mobility.extracts.rows.grouping import group_ranges, partition, ranges_of
-from mobility.vault.state import positions as places
+from mobility.vault.state import positions
 from mobility.vault.state.stays import PlaceRules, Whereabouts, join_whereabouts, whereabouts_by_day
 
 
@@ -53,8 +53,8 @@ class GroupedEvents:
 
     def without(self, pseudonyms: NDArray[np.uint64]) -> "GroupedEvents":
         """Nothing of those in the sorted list `pseudonyms`; the counts stay."""
-        visits = places.other_rows(self.visits.pseudonym, pseudonyms)
-        values = places.other_rows(self.values.pseudonym, pseudonyms)
+        visits = positions.other_rows(self.visits.pseudonym, pseudonyms)
+        values = positions.other_rows(self.values.pseudonym, pseudonyms)
         return GroupedEvents(
             visits=Visits(
                 pseudonym=self.visits.pseudonym[visits],

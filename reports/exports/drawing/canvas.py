@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 
 # The light colours of static/css/app.css: a file has no scheme to follow. A test compares them.
@@ -105,20 +105,20 @@ def least_span(measure: str) -> float:
 
 def value_word(value: float | None, *, measure: str) -> str:
     """A share in percent, or visitors."""
-    return wording.percent(value) if measure == "frequency" else wording.number(value)
+    return formats.percent(value) if measure == "frequency" else formats.number(value)
 
 
 def blank_words(status: Status) -> str:
     """Why there is no number, as a sign and a word."""
-    return f"{wording.status_sign(status)} {wording.status_word(status)}"
+    return f"{formats.status_sign(status)} {formats.status_word(status)}"
 
 
 def _percent_tick(share: float, _place: int | None) -> str:
     """Share at a tick: whole percents where they are, else one decimal."""
     hundredths = round(share * 100, 1)
     decimals = 0 if hundredths == round(hundredths) else 1
-    return f"{wording.decimal(hundredths, decimals=decimals)}{wording.SPACE}%"
+    return f"{formats.decimal(hundredths, decimals=decimals)}{formats.SPACE}%"
 
 
 def _visitors_tick(visitors: float, _place: int | None) -> str:
-    return wording.number(visitors)
+    return formats.number(visitors)

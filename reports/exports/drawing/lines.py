@@ -8,7 +8,7 @@ from typing import Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.options import MAX_LINES, ReportOptions, shown_value
 from reports.estimates.queries import WindowReport
@@ -97,7 +97,7 @@ def _day_axis(axes: Axes, reports: Sequence[WindowReport], *, n_ticks: int) -> N
     days = [report.window.last_day for report in reports]
     ticks = days[:: -(-len(days) // n_ticks)]
     study = reports[0].study
-    axes.set_xticks(ticks, [wording.short_day(study.date_of(day)) for day in ticks])
+    axes.set_xticks(ticks, [formats.short_day(study.date_of(day)) for day in ticks])
     axes.set_xlim(days[0] - 0.4, days[-1] + 0.4)
 
 

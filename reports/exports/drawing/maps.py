@@ -17,7 +17,7 @@ from reports.estimates.queries import indicator_reports
 from reports.exports.drawing.canvas import COLOURS, new_figure, value_word
 from reports.exports.drawing.letters import legible
 from reports.exports.selection import Scope, Selection
-from reports.maps import zones as maps
+from reports.maps import zones
 from reports.maps.scale import NOT_ASKED, NOT_READ
 from reports.maps.shapes import AreaShapes, Path, area_shapes
 from reports.studies.models import Area
@@ -38,7 +38,7 @@ def shows_map(selection: Selection) -> bool:
     """Whether the page of the selection shows a map, and there is one."""
     if selection.scope != Scope.WINDOW or selection.options.view != "map":
         return False
-    return bool(maps.zones_of(selection.reports[0].indicator))
+    return bool(zones.zones_of(selection.reports[0].indicator))
 
 
 def map_chart(selection: Selection, *, extra_in: tuple[float, float]) -> Figure:
@@ -50,12 +50,12 @@ def map_chart(selection: Selection, *, extra_in: tuple[float, float]) -> Figure:
     """
     report, options = selection.reports[0], selection.options
     shapes = area_shapes(Area.objects.get(study=report.indicator.study_id))
-    scale = maps.map_scale(
-        indicator_reports(report.indicator, maps.windows_of_scale(report.indicator)), options=options
+    scale = zones.map_scale(
+        indicator_reports(report.indicator, zones.windows_of_scale(report.indicator)), options=options
     )
-    frame = maps.map_frame(report, names=shapes.names, scale=scale, options=options)
+    frame = zones.map_frame(report, names=shapes.names, scale=scale, options=options)
     classes: list[int] = frame["panels"][0]["classes"]
-    entries = _legend(maps.legend(scale, options=options), classes, shapes)
+    entries = _legend(zones.legend(scale, options=options), classes, shapes)
     legend_in = _LEGEND_ROW_IN * -(-len(entries) // _IN_A_ROW) + 0.15
     west, south, east, north = shapes.bounds
     map_in = float(np.clip(_WIDTH_IN * (north - south) / max(east - west, 1.0), *_HEIGHT_IN))
@@ -93,7 +93,7 @@ def map_words(selection: Selection) -> str:
     fixed = gettext("The legend is the same for all windows of this indicator.")
     names = area_shapes(Area.objects.get(study=report.indicator.study_id)).names
     rest = []
-    for each in maps.not_on_map(ordered(report, options=options), names=names):
+    for each in zones.not_on_map(ordered(report, options=options), names=names):
         value = shown_value(report, each, options=options).value
         if each.status == Status.OK:
             rest.append(f"{each.category} {value_word(value, measure=options.measure)}")
@@ -132,7 +132,7 @@ def look(found: int) -> dict[str, Any]:
     return edge | {"facecolor": GROUND if found == NOT_ASKED else MAP_COLOURS[f"--map-{found + 1}"]}
 
 
-def _legend(rows: Sequence[maps.LegendRow], classes: Sequence[int], shapes: AreaShapes) -> list[Any]:
+def _legend(rows: Sequence[zones.LegendRow], classes: Sequence[int], shapes: AreaShapes) -> list[Any]:
     """Entries: all classes, what has none if there is such a zone, and the layers."""
     entries: list[Any] = [Patch(label=row.text, **look(int(row.place) - 1)) for row in rows]
     if NOT_READ in classes:

@@ -8,7 +8,7 @@ import matplotlib
 from django.utils.translation import gettext
 from matplotlib.figure import Figure
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.estimates import texts as estimates_texts
 from reports.estimates.options import ordered
 from reports.estimates.queries import WindowReport
@@ -130,7 +130,7 @@ def _scaling(selection: Selection) -> str:
     if selection.measure == "frequency" or selection.study.market_share == 1:
         return ""
     return gettext("Visitors are scaled to the population: the operator's market share is %(share)s.") % {
-        "share": wording.percent(float(selection.study.market_share))
+        "share": formats.percent(float(selection.study.market_share))
     }
 
 
@@ -158,7 +158,7 @@ def _small_print(selection: Selection) -> str:
     ) % {
         "version": report.plan_version,
         "mechanism": report.mechanism,
-        "epsilon": wording.epsilon(report.epsilon),
+        "epsilon": formats.epsilon(report.epsilon),
         "unit": report.unit,
         "software": software_words(),
         "timezone": report.study.timezone,
@@ -175,8 +175,8 @@ def size_words(selection: Selection) -> str:
         if is_noisy:
             text = gettext("About %(reports)s reports of %(visitors)s visitors (both noisy).")
         return text % {
-            "reports": wording.counted(report.n_reports),
-            "visitors": wording.counted(report.n_visitors),
+            "reports": formats.counted(report.n_reports),
+            "visitors": formats.counted(report.n_visitors),
         }
     text = gettext("%(least)s to %(most)s reports a day (exact).")
     if selection.is_cumulative:
@@ -186,7 +186,7 @@ def size_words(selection: Selection) -> str:
     if is_noisy and selection.is_cumulative:
         text = gettext("About %(least)s to %(most)s reports (noisy).")
     sizes = [report.n_reports for report in selection.reports if report.n_reports is not None] or [0]
-    return text % {"least": wording.counted(min(sizes)), "most": wording.counted(max(sizes))}
+    return text % {"least": formats.counted(min(sizes)), "most": formats.counted(max(sizes))}
 
 
 def _chart(selection: Selection, *, extra_in: tuple[float, float]) -> Figure:

@@ -17,7 +17,7 @@ from fpdf.enums import Align, XPos, YPos
 from fpdf.fonts import FontFace, TextStyle
 from fpdf.util import Padding
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.exports.drawing.canvas import COLOURS, FONT, fonts
 from reports.exports.pdf.xmp import xmp_metadata
 
@@ -39,7 +39,7 @@ def rgb(name: str) -> tuple[int, int, int]:
 
 def _whole_percents(text: str) -> str:
     """Text in which no line ends between a number and its sign."""
-    return text.replace(" %", f"{wording.SPACE}%")
+    return text.replace(" %", f"{formats.SPACE}%")
 
 
 class Document(FPDF):

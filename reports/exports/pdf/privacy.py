@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from django.template.loader import render_to_string
 from django.utils.translation import gettext
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.exports.facts import Fact, facts_of
 from reports.exports.pdf.document import Document
 from reports.exports.selection import Selection
@@ -64,7 +64,7 @@ def add_privacy(document: Document, selection: Selection) -> None:
 def _readable(fact: Fact) -> str:
     """Value as pages write it; an epsilon with few decimals, rounded up."""
     is_epsilon = fact.name.startswith("epsilon")
-    return wording.epsilon(Decimal(fact.value)) if is_epsilon else fact.value
+    return formats.epsilon(Decimal(fact.value)) if is_epsilon else fact.value
 
 
 def _add_promise(document: Document, selection: Selection) -> None:
@@ -91,9 +91,9 @@ def _add_promise(document: Document, selection: Selection) -> None:
         [
             indicator.name,
             by_slug[indicator.slug].method,
-            wording.epsilon(by_slug[indicator.slug].epsilon_answer),
-            f"\u00d7 {wording.odds(by_slug[indicator.slug].epsilon_value)}",
-            wording.number(by_slug[indicator.slug].kept_of_100),
+            formats.epsilon(by_slug[indicator.slug].epsilon_answer),
+            f"\u00d7 {formats.odds(by_slug[indicator.slug].epsilon_value)}",
+            formats.number(by_slug[indicator.slug].kept_of_100),
         ]
         for indicator in {report.indicator.pk: report.indicator for report in selection.reports}.values()
     ]

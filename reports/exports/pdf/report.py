@@ -6,7 +6,7 @@ from itertools import groupby
 
 from django.utils.translation import gettext, ngettext
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
 from reports.estimates.models import DayNote
@@ -94,14 +94,14 @@ def _add_notes(document: Document, selection: Selection) -> None:
 
 
 def _note(study: Study, note: DayNote) -> str:
-    return f"{wording.day_title(study.date_of(note.day))}: {note.get_kind_display()}. {note.text}"
+    return f"{formats.day_title(study.date_of(note.day))}: {note.get_kind_display()}. {note.text}"
 
 
 def _key_facts(selection: Selection) -> list[tuple[str, str]]:
     report = selection.reports[0]
     epsilon = (
         gettext("Epsilon of one answer"),
-        wording.epsilon(report.epsilon),
+        formats.epsilon(report.epsilon),
     )
     if selection.scope == Scope.WINDOW:
         return [
@@ -111,18 +111,18 @@ def _key_facts(selection: Selection) -> list[tuple[str, str]]:
         ]
     counted = [report for report in selection.reports if report.n_visitors is not None]
     if selection.scope == Scope.DAYS:
-        n_days = (gettext("Days"), wording.number(len(selection.reports)))
+        n_days = (gettext("Days"), formats.number(len(selection.reports)))
         if selection.study.presence is not None:  # of noisy numbers the largest is too large
             return [n_days, epsilon]
         busiest = max(counted, key=lambda report: report.n_visitors or 0, default=None)
-        busiest_visitors = wording.number(busiest.n_visitors if busiest else None)
+        busiest_visitors = formats.number(busiest.n_visitors if busiest else None)
         return [n_days, (gettext("Busiest day (exact)"), busiest_visitors), epsilon]
     whole = next((r for r in selection.reports if r.window.days == selection.study.days), report)
     n_indicators = len({report.indicator.pk for report in selection.reports})
     return [
         (studies_texts.visitors_title(whole.study), visitors_words(whole)),
-        (gettext("Days"), wording.number(selection.study.days)),
-        (gettext("Indicators"), wording.number(n_indicators)),
+        (gettext("Days"), formats.number(selection.study.days)),
+        (gettext("Indicators"), formats.number(n_indicators)),
     ]
 
 
@@ -131,7 +131,7 @@ def _summary(selection: Selection, parts: Sequence[Selection]) -> list[str]:
         return [text_alternative(selection)]
     if selection.scope == Scope.DAYS:
         busiest = max(selection.reports, key=lambda report: report.n_visitors or 0)
-        day = wording.day_title(busiest.first_date)
+        day = formats.day_title(busiest.first_date)
         return [text_alternative(selection), f"{day}: {estimates_texts.report_summary(busiest)}"]
     return [f"{part.reports[0].indicator.name}: {text_alternative(part)}" for part in parts]
 
@@ -140,7 +140,7 @@ def _scaling(selection: Selection) -> str:
     return gettext(
         "Visitors of categories are scaled to the population: the operator's market share is %(share)s. The "
         "total is not scaled."
-    ) % {"share": wording.percent(float(selection.study.market_share))}
+    ) % {"share": formats.percent(float(selection.study.market_share))}
 
 
 # --- caveats ----------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def _add_caveats(document: Document, parts: Sequence[Selection]) -> None:
 def _reasons_of_blanks(reports: Sequence[WindowReport]) -> list[str]:
     found = {estimate.status for report in reports for estimate in report.estimates}
     return [
-        f"{wording.status_sign(status)} {wording.status_word(status)}: "
+        f"{formats.status_sign(status)} {formats.status_word(status)}: "
         f"{studies_texts.status_reason(status, reports[0].study)}"
         for status in Status
         if status in found and status != Status.OK

@@ -7,7 +7,7 @@ from typing import Self
 
 from django.utils.translation import gettext
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
 from reports.estimates.queries import Estimate, WindowReport
@@ -65,7 +65,7 @@ def add_results(document: Document, part: Selection, *, extent: Extent) -> None:
 
 def count_words(report: WindowReport, value: int | None) -> str:
     """A count, or why it is not there."""
-    return wording.status_word(report.status) if value is None else wording.counted(value)
+    return formats.status_word(report.status) if value is None else formats.counted(value)
 
 
 def visitors_words(report: WindowReport) -> str:
@@ -73,7 +73,7 @@ def visitors_words(report: WindowReport) -> str:
     total = report.noisy_visitors
     if total is None:
         return count_words(report, report.n_visitors)
-    return f"{wording.noisy_number(total)} ({wording.noisy_range(total)})"
+    return f"{formats.noisy_number(total)} ({formats.noisy_range(total)})"
 
 
 def _add_days(document: Document, part: Selection, *, most_cells: int) -> None:
@@ -103,11 +103,11 @@ def _add_window_table(document: Document, report: WindowReport) -> None:
     rows = [
         [
             estimate.category,
-            _shown(estimate, wording.percent(estimate.frequency)),
+            _shown(estimate, formats.percent(estimate.frequency)),
             estimates_texts.share_range(estimate),
-            _shown_briefly(estimate, wording.number(estimate.visitors)),
+            _shown_briefly(estimate, formats.number(estimate.visitors)),
             estimates_texts.visitors_range(estimate),
-            _shown_briefly(estimate, wording.percent(estimate.consistent)),
+            _shown_briefly(estimate, formats.percent(estimate.consistent)),
         ]
         for estimate in report.estimates
     ]
@@ -121,7 +121,7 @@ def _add_days_tables(
     size = ceil(len(reports) / ceil(len(reports) / _DAYS_PER_TABLE))
     for start in range(0, len(reports), size):
         days = reports[start : start + size]
-        head = [days[0].indicator.name, *(wording.short_day(report.last_date) for report in days)]
+        head = [days[0].indicator.name, *(formats.short_day(report.last_date) for report in days)]
         rows = [
             [studies_texts.visitors_title(days[0].study), *map(visitors_words, days)],
             [studies_texts.reports_title(days[0].study), *(count_words(day, day.n_reports) for day in days)],
@@ -135,18 +135,18 @@ def _add_days_tables(
 def _cell(estimate: Estimate, *, measure: str) -> str:
     """An estimate above its interval."""
     if measure == "visitors":
-        shown = _shown(estimate, wording.number(estimate.visitors))
+        shown = _shown(estimate, formats.number(estimate.visitors))
         return f"{shown}\n{estimates_texts.visitors_range(estimate)}"
-    return f"{_shown(estimate, wording.percent(estimate.frequency))}\n{estimates_texts.share_range(estimate)}"
+    return f"{_shown(estimate, formats.percent(estimate.frequency))}\n{estimates_texts.share_range(estimate)}"
 
 
 def _shown(estimate: Estimate, text: str) -> str:
     """The number, or why it is not to be read."""
     if estimate.status == Status.OK:
         return text
-    return f"{wording.status_sign(estimate.status)} {wording.status_word(estimate.status)}"
+    return f"{formats.status_sign(estimate.status)} {formats.status_word(estimate.status)}"
 
 
 def _shown_briefly(estimate: Estimate, text: str) -> str:
     """As `_shown`, in a row that has the words already."""
-    return text if estimate.status == Status.OK else wording.status_sign(estimate.status)
+    return text if estimate.status == Status.OK else formats.status_sign(estimate.status)

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, PathPatch
 from numpy.typing import NDArray
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.estimates.locations import location_windows, windows_with_maps
 from reports.estimates.options import ReportOptions
 from reports.exports.drawing.canvas import COLOURS, ONE_AT_A_TIME, filled, new_figure, png_bytes, svg_bytes
@@ -131,7 +131,7 @@ def _draw_legend(figure: Figure, scale: Scale, shapes: AreaShapes, *, top: float
 def _write(figure: Figure, places: Places, *, words: str, words_in: float) -> None:
     """Title, study with days, and small print."""
     height_in = float(figure.get_figheight())
-    days = wording.window_title(places.first_date, places.last_date)
+    days = formats.window_title(places.first_date, places.last_date)
     figure.text(0.02, 1 - 0.14 / height_in, _title(), size=13, weight="bold", va="top")
     subtitle = legible(f"{places.study.name} · {days}")
     for y_in, text, size in ((height_in - 0.46, subtitle, 9.0), (words_in - 0.06, words, 7.5)):
@@ -160,14 +160,14 @@ def _small_print(places: Places, options: ReportOptions) -> list[str]:
     )
     head = head_of(places)
     facts = {
-        "reports": wording.number(head["n_reports"]),
-        "visitors": wording.number(head["n_visitors"]),
-        "step": wording.number(places.found.spec.grid.step_m),
+        "reports": formats.number(head["n_reports"]),
+        "visitors": formats.number(head["n_visitors"]),
+        "step": formats.number(places.found.spec.grid.step_m),
         "version": head["plan_version"],
         "mechanism": head["mechanism"],
-        "level": wording.decimal(head["level"], decimals=4),
-        "radius": wording.number(head["radius_m"]),
-        "mean": wording.number(places.found.spec.law.mean_m),
+        "level": formats.decimal(head["level"], decimals=4),
+        "radius": formats.number(head["radius_m"]),
+        "mean": formats.number(places.found.spec.law.mean_m),
         "software": software_words(),
         "timezone": places.study.timezone,
     }

@@ -5,7 +5,7 @@ from decimal import ROUND_FLOOR, Decimal
 from django.utils import dates, timezone
 from django.utils.translation import gettext
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.privacy.budget.spending import BudgetLine, BudgetOutlook, Period, Span, Unit, standing
 from reports.privacy.composition import studies_of
 from reports.privacy.models import BudgetCap
@@ -41,13 +41,13 @@ def span_words(span: Span) -> str:
 
 def spent_words(value: Decimal | None) -> str:
     """A loss, rounded up."""
-    return gettext("no bound") if value is None else wording.epsilon(value)
+    return gettext("no bound") if value is None else formats.epsilon(value)
 
 
 def left_words(value: Decimal) -> str:
     """What is left, rounded down."""
     text = f"{value.quantize(Decimal('0.0001'), rounding=ROUND_FLOOR).normalize():f}"
-    return wording.with_decimal_sign(text)
+    return formats.with_decimal_sign(text)
 
 
 def outlook_sentences(outlook: BudgetOutlook) -> list[str]:

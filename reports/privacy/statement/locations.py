@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from ldp import PlanSpec
 from ldp.geo.location import LocationSpec
-from reports.base import formats as wording
+from reports.base import formats
 
 MECHANISM = "planar-laplace"
 
@@ -118,10 +118,10 @@ def squares_words(protection: LocationProtection) -> str:
         "%(odds)s times."
     )
     return text % {
-        "step": wording.number(protection.spec.grid.step_m),
-        "radius": wording.number(float(protection.radius_m)),
-        "farthest": wording.number(protection.farthest_m),
-        "odds": wording.odds(protection.epsilon_at_farthest),
+        "step": formats.number(protection.spec.grid.step_m),
+        "radius": formats.number(float(protection.radius_m)),
+        "farthest": formats.number(protection.farthest_m),
+        "odds": formats.odds(protection.epsilon_at_farthest),
     }
 
 

@@ -10,7 +10,7 @@ from ldp import PlanSpec
 from ldp.privacy.accounting import PresenceCertificate, certify_presence
 from ldp.privacy.presence import CountNoise
 from ldp.protocols.channels import WORD
-from reports.base import formats as wording
+from reports.base import formats
 from reports.studies.models import Study
 
 MECHANISM = "two-sided-geometric"
@@ -60,8 +60,8 @@ def _promise(certificate: PresenceCertificate) -> str:
         "answers, has noise of its own, drawn once when its day is closed; each of the two loses half of it."
     )
     return text % {
-        "epsilon": wording.epsilon(certificate.epsilon),
-        "odds": wording.odds(certificate.epsilon),
+        "epsilon": formats.epsilon(certificate.epsilon),
+        "odds": formats.odds(certificate.epsilon),
     }
 
 
@@ -76,8 +76,8 @@ def _cost(certificate: PresenceCertificate) -> str:
         "%(moved)s; that it was another person, with other days and answers, with epsilon %(replaced)s."
     )
     return f"{text} " + more % {
-        "moved": wording.epsilon(certificate.epsilon_moved),
-        "replaced": wording.epsilon(certificate.epsilon_replaced),
+        "moved": formats.epsilon(certificate.epsilon_moved),
+        "replaced": formats.epsilon(certificate.epsilon_replaced),
     }
 
 
@@ -87,8 +87,8 @@ def _size(certificate: PresenceCertificate) -> str:
         "day t is the sum of t such counts, a union of the days a to b of a x (b - a + 1). All intervals "
         "allow for it."
     ) % {
-        "visitors": wording.decimal(certificate.visitors.channel.variance**0.5, decimals=1),
-        "answers": wording.decimal(certificate.answers.channel.variance**0.5, decimals=1),
+        "visitors": formats.decimal(certificate.visitors.channel.variance**0.5, decimals=1),
+        "answers": formats.decimal(certificate.answers.channel.variance**0.5, decimals=1),
     }
 
 

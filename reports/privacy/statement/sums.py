@@ -7,7 +7,7 @@ from django.utils.translation import gettext
 
 from ldp import PlanSpec
 from ldp.privacy.shuffling import SumsCertificate, certify_sums
-from reports.base import formats as wording
+from reports.base import formats
 from reports.ledger.models import LedgerEntry, LedgerKind
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan
@@ -48,9 +48,9 @@ def sums_words(facts: dict[str, Any]) -> list[str]:
         "person together are protected with epsilon %(profile)s, and one value with epsilon %(attribute)s, "
         "except with a probability of one in %(delta)s (delta): a report hides among the others of its sum."
     ) % {
-        "profile": wording.epsilon(Fraction(said["epsilon_profile"])),
-        "attribute": wording.epsilon(Fraction(said["epsilon_attribute"])),
-        "delta": wording.number(int(1 / Fraction(said["delta_profile"]))),
+        "profile": formats.epsilon(Fraction(said["epsilon_profile"])),
+        "attribute": formats.epsilon(Fraction(said["epsilon_attribute"])),
+        "delta": formats.number(int(1 / Fraction(said["delta_profile"]))),
     }
     return [promise, said["conditions"]]
 

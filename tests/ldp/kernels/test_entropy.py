@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldp import KeyedPrf, KeyedStream, LdpError, SystemEntropy, cmac64, derive_subkey
-from ldp.kernels import codes as kernels
+from ldp.kernels import codes
 from ldp.kernels.entropy import ANSWER, BUFFER_BLOCKS, CHOOSE_DAYS, CHOOSE_INDICATOR
 from ldp.kernels.streams import last_accepted
 from tests.ldp.exact import FixedPrf, reference_words, refuses
@@ -102,7 +102,7 @@ def check_remainders(words: list[int], bound: int) -> None:
     sealed = np.repeat(np.array(words, np.uint64).byteswap(), 2)
     found = np.empty(len(words), np.uint64)
     every_word = np.uint64(2**64 - 1)  # the last one that is accepted
-    kernels.reduce_words(sealed, np.uint64(bound), kernels.reciprocal(bound), every_word, found)
+    codes.reduce_words(sealed, np.uint64(bound), codes.reciprocal(bound), every_word, found)
     assert found.tolist() == [word % bound for word in words]
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import ldp
 from ldp import NO_ANSWER, NO_COUNT, count_support, oracle_answers, support_counts
-from ldp.kernels import oracles as kernels_oracles
+from ldp.kernels import oracles
 from ldp.kernels.entropy import ANSWER, HASH_SEED, HASH_VALUE
 from ldp.keyed import grr, hadamard, hashing, histogram, subset, unary
 from ldp.protocols.channels import WORD
@@ -228,7 +228,7 @@ def draw_subsets(value: int, *, k: int, w: int, threshold: int, size: int) -> tu
     last = np.array([size // bound * bound - 1 for bound in bounds], np.uint64)
     out = np.full((len(words), 1), TOP, np.uint64)
     values = np.full(len(words), value, np.int32)
-    redraws = kernels_oracles.subset_bits(values, words, np.uint64(threshold), last, k, out)
+    redraws = oracles.subset_bits(values, words, np.uint64(threshold), last, k, out)
     assert redraws == (out == 0).sum()
     return words, out[:, 0].tolist()
 
@@ -256,7 +256,7 @@ def test_columns_are_uniform_among_those_of_their_sign(k: int, columns: int) -> 
         out = np.empty(len(words), np.uint16)
         values = np.full(len(words), value, np.int32)
         limits = np.uint64(threshold), np.uint64(columns - 1), np.uint64(NO_ANSWER)
-        kernels_oracles.hadamard_columns(values, words, *limits, out)
+        oracles.hadamard_columns(values, words, *limits, out)
         plus = [((value + 1) & y).bit_count() % 2 == 0 for y in range(columns)]
         assert sum(plus) == columns // 2
         share = 2 * len(words) // columns // size
@@ -269,7 +269,7 @@ def test_transform_is_the_product_with_the_matrix(size: int) -> None:
     matrix = [[1 - 2 * ((i & j).bit_count() % 2) for j in range(size)] for i in range(size)]
     counts = np.random.default_rng(size).integers(0, 1000, size)
     expected = np.array(matrix) @ counts
-    kernels_oracles.walsh_hadamard(counts)
+    oracles.walsh_hadamard(counts)
     assert counts.tolist() == expected.tolist()
 
 
@@ -281,8 +281,8 @@ def test_noisy_counts_realise_their_table_exactly() -> None:
         values = np.full(16, value, np.int32)
         out, sums = np.empty((16, 3), np.int16), np.zeros(3, np.int64)
         for first in (0, 2):
-            kernels_oracles.noisy_counts(values, words, table, first, out)
-            kernels_oracles.noisy_sums(values, words, table, first, sums)
+            oracles.noisy_counts(values, words, table, first, out)
+            oracles.noisy_sums(values, words, table, first, sums)
         for j in range(3):
             found = Counter(out[:, j].tolist())
             absent = dict(zip(range(-1, 3), weights, strict=True))

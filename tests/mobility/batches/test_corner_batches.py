@@ -2,8 +2,7 @@
 
 import pytest
 
-from mobility.batches import finalisation as endings
-from mobility.batches import reading, running
+from mobility.batches import finalisation, reading, running
 from mobility.batches.publication import publishing
 from mobility.models import Batch, DayState, VaultDay, VaultStudy
 from mobility.vault.studies import open_study
@@ -69,7 +68,7 @@ def test_late_task_does_not_end_what_others_have_taken_further(pipeline, extract
     batch = pipeline.void_day(1)
     late = Batch.objects.get(pk=batch.pk)
     late.state = Batch.State.MERGING  # as it was when the task began
-    endings.fail(late, "day 1 cannot be undone: nothing was uploaded for it")
+    finalisation.fail(late, "day 1 cannot be undone: nothing was uploaded for it")
     assert (fresh(batch).state, batch.failure) == (Batch.State.DONE, "")
 
 
@@ -108,7 +107,7 @@ def test_undoing_a_day_that_was_published_by_half_counts(pipeline, extract):
     """Daily answers of it may have crossed: the certified loss has to know."""
     batch = pipeline.receive(extract[0])
     run_until(pipeline, batch, shards=1)
-    endings.fail(batch, endings.stopped(fresh(batch), "MemoryError"))
+    finalisation.fail(batch, finalisation.stopped(fresh(batch), "MemoryError"))
     pipeline.queue.clear()
     pipeline.upload(extract[1])
     assert pipeline.visitors(1, 1) > 0
@@ -119,7 +118,7 @@ def test_undoing_a_day_that_was_published_by_half_counts(pipeline, extract):
 def test_check_that_fails_leaves_nothing_and_what_is_in_already_can_be_checked(pipeline, extract):
     batch = pipeline.receive(extract[0], validate_only=True)
     run_until(pipeline, batch, shards=1)
-    endings.fail(batch, endings.stopped(fresh(batch), "MemoryError"))
+    finalisation.fail(batch, finalisation.stopped(fresh(batch), "MemoryError"))
     assert ("Nothing was published" in fresh(batch).failure, VaultDay.objects.exists()) == (True, False)
     pipeline.queue.clear()
     (first,) = pipeline.upload(extract[0])

@@ -14,11 +14,9 @@ from ldp.errors import LdpError
 from ldp.estimation.tallies import Delta
 from mobility import models
 from mobility.base.errors import BatchFormatError, CancelError, SupersededError
-from mobility.batches import coding, reading, running, staging
-from mobility.batches import finalisation as endings
+from mobility.batches import coding, finalisation, reading, running, staging
 from mobility.batches.finalisation import cancel, fail
-from mobility.batches.publication import day_transitions as moves
-from mobility.batches.publication import merging, publishing, receipts
+from mobility.batches.publication import day_transitions, merging, publishing, receipts
 from mobility.batches.states import activate
 from mobility.extracts.profiles import OPT_OUT
 from mobility.operations.sweeping import sweep
@@ -87,7 +85,7 @@ def test_an_outage_of_a_moment_holds_nothing_up(make_pipeline, few):
         assert not models.VaultStudy.objects.exclude(active_batch=None).exists(), n
 
 
-@pytest.mark.parametrize(("module", "step"), [(endings, "deactivate"), (receipts, "record")])
+@pytest.mark.parametrize(("module", "step"), [(finalisation, "deactivate"), (receipts, "record")])
 def test_a_batch_that_met_no_database_as_it_ended_makes_room_and_is_recorded(
     pipeline, few, monkeypatch, module, step
 ):
@@ -371,7 +369,7 @@ def test_batch_that_failed_while_merging_is_published_by_close_days(pipeline, ex
     """Day state holds its rows, presence does not yet: they may not be forgotten."""
     batch = pipeline.receive(extract[0], more_to_come=True)
     with monkeypatch.context() as patch:
-        patch.setattr(moves, "make", raising(ZeroDivisionError))
+        patch.setattr(day_transitions, "make", raising(ZeroDivisionError))
         assert pipeline.finished(batch).state == State.FAILED
     assert pipeline.visitors(1, 1) == 0
     pipeline.close_days(through=1)

@@ -17,8 +17,7 @@ from django.db import InterfaceError, OperationalError, connections
 from django.utils import timezone
 
 from mobility.base.errors import BatchFormatError, StagingUnavailableError
-from mobility.batches import fairness as sharing
-from mobility.batches import reading, running
+from mobility.batches import fairness, reading, running
 from mobility.batches.finalisation import cancel
 from mobility.batches.publication import merging
 from mobility.batches.states import next_sign
@@ -35,7 +34,7 @@ pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 @pytest.fixture(autouse=True)
 def _main_database_answers(monkeypatch):
     """What a test before has learned of it does not count."""
-    monkeypatch.setitem(sharing._away, "until", 0.0)
+    monkeypatch.setitem(fairness._away, "until", 0.0)
 
 
 @pytest.fixture
@@ -93,7 +92,7 @@ def test_a_small_batch_ends_long_before_a_huge_one_that_came_first(two, huge_fil
     huge = ask_for(first, huge_file)
     take_one(first)
     for expected in ([0, 1], [0, 1, 0]):  # what is at work is not asked for twice, unless it seems lost
-        sharing.ask_for_chunks(huge)
+        fairness.ask_for_chunks(huge)
         assert [ids[1] for _, *ids in first.queue] == expected
         Chunk.objects.filter(batch=huge, index=0).update(alive_until=timezone.now())
     first.queue.pop()
@@ -156,7 +155,7 @@ def test_outages_multiply_and_fail_nothing(make_pipeline, small_chunks, settings
         take_until(pipeline, batch, state)
         with monkeypatch.context() as patch:
             patch.setattr(module, work, raising(StagingUnavailableError("no answer")))
-            for _ in range(sharing.MAX_ATTEMPTS + 3):
+            for _ in range(fairness.MAX_ATTEMPTS + 3):
                 for rows in (Batch.objects.filter(pk=batch.pk), batch.chunks.all(), batch.shard_runs.all()):
                     rows.update(alive_until=timezone.now() - timedelta(seconds=1))
                 take_all_that_fail(pipeline)
@@ -199,7 +198,7 @@ def test_many_tasks_at_once_on_the_same_fail_no_healthy_batch(pipeline, small_fi
 
     monkeypatch.setattr(module, task, at_once)
     take_one(pipeline)
-    assert began == sharing.MAX_ATTEMPTS
+    assert began == fairness.MAX_ATTEMPTS
     monkeypatch.setattr(module, task, real)
     pipeline.finished(batch)
     assert (batch.state, batch.failure) == (Batch.State.DONE, "")
@@ -249,7 +248,7 @@ def long(make_pipeline, settings, small_file, tmp_path, monkeypatch):
     settings.MOBILITY_WORKER_PROCESSES = 2
     packed = tmp_path / "day.csv.gz"
     packed.write_bytes(gzip.compress(small_file.read_bytes()))
-    monkeypatch.setattr(sharing, "LONG_BYTES", 1000)
+    monkeypatch.setattr(fairness, "LONG_BYTES", 1000)
     pipelines = [make_pipeline(slug=slug) for slug in ("first", "second")]
     return pipelines[0], [ask_for(pipeline, packed) for pipeline in pipelines]
 
@@ -280,7 +279,7 @@ def test_of_two_long_batches_that_ask_at_the_same_time_one_waits(long, monkeypat
     pipeline, batches = long
     for batch in batches:
         reading.begin(batch, open_study(batch.study))
-    count_long = sharing._long_at_work
+    count_long = fairness._long_at_work
     pipeline.queue.clear()
     both = Barrier(2, timeout=1)
 
@@ -293,12 +292,12 @@ def test_of_two_long_batches_that_ask_at_the_same_time_one_waits(long, monkeypat
     def ask(batch: Batch) -> None:
         for _ in range(100):  # as a task tries again what a database in memory refuses, instead of waiting
             with suppress(OperationalError):
-                sharing.ask_for_chunks(batch)
+                fairness.ask_for_chunks(batch)
                 break
             time.sleep(0.05)
         connections.close_all()
 
-    monkeypatch.setattr(sharing, "_long_at_work", slowly)
+    monkeypatch.setattr(fairness, "_long_at_work", slowly)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(ask, batches))
     assert len(pipeline.queue) == 1
@@ -325,26 +324,26 @@ def test_shards_are_shared_too(pipeline, extract, settings):
     settings.MOBILITY_WORKER_PROCESSES = 2
     batch = pipeline.receive(extract[0])
     Batch.objects.filter(pk=batch.pk).update(state=Batch.State.MERGING, shards=list(range(100)))
-    assert sharing.ask_for_shards(batch)
+    assert fairness.ask_for_shards(batch)
     assert [ids[1] for _, *ids in pipeline.queue] == [0, 1, 2, 3]
     ShardRun.objects.filter(batch=batch, shard__in=(0, 1)).update(alive_until=timezone.now())
     other = Batch.objects.create(study=pipeline.study, state=Batch.State.READING, alive_until=next_sign())
-    assert sharing.share() == 1
-    sharing.ask_for_shards(batch)
+    assert fairness.share() == 1
+    fairness.ask_for_shards(batch)
     assert len(pipeline.queue) == 4
     other.delete()
-    sharing.ask_for_shards(batch)
+    fairness.ask_for_shards(batch)
     assert [ids[1] for _, *ids in pipeline.queue] == [0, 1, 2, 3, 0, 1]
 
 
 def test_processes_are_those_of_workers_that_live(db, settings):
     settings.MOBILITY_WORKER_PROCESSES = 5
-    assert sharing.processes() == 5
+    assert fairness.processes() == 5
     now, silent = timezone.now(), timezone.now() - timedelta(seconds=SILENT_S + 1)
     for name, zone, n, seen in (("a", "all", 4, now), ("b", "all", 8, now), ("c", "all", 16, silent),
                                 ("d", "operator", 32, now)):  # fmt: skip
         WorkerSign.objects.create(name=name, zone=zone, processes=n, started_at=now, seen_at=seen)
-    assert sharing.processes() == 12
+    assert fairness.processes() == 12
 
 
 def test_a_main_database_that_is_away_is_not_asked_each_time(db, monkeypatch):
@@ -357,11 +356,11 @@ def test_a_main_database_that_is_away_is_not_asked_each_time(db, monkeypatch):
 
     with connections["default"].execute_wrapper(away):
         for _ in range(3):
-            assert sharing.processes() >= 1
+            assert fairness.processes() >= 1
         assert asked == 1
-        later = time.monotonic() + sharing.AWAY_S
+        later = time.monotonic() + fairness.AWAY_S
         monkeypatch.setattr(time, "monotonic", lambda: later)
-        sharing.processes()
+        fairness.processes()
         assert asked == 2
 
 

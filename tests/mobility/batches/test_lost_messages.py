@@ -12,8 +12,7 @@ from kombu.message import Message
 from redis import Redis
 
 from mobility import tasks
-from mobility.batches import dispatching, reading, running
-from mobility.batches import fairness as sharing
+from mobility.batches import dispatching, fairness, reading, running
 from mobility.batches.broker import has_forgotten
 from mobility.celery import app
 from mobility.operations.sweeping import sweep
@@ -133,7 +132,7 @@ def test_what_only_waits_for_longer_than_a_lease_is_not_asked_for_twice(broker, 
         sweep()
         broker.work_steps()
         assert broker.length() == waiting == 4
-    long_ago = timezone.now() - 2 * sharing.CLOCKS_DIFFER
+    long_ago = timezone.now() - 2 * fairness.CLOCKS_DIFFER
     Chunk.objects.filter(batch=batch, index=2).update(alive_until=long_ago)
     time.sleep(0.15)
     sweep()

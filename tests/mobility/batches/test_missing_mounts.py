@@ -17,8 +17,7 @@ from django.utils import timezone
 
 from mobility.base import errors, memory
 from mobility.base.errors import KeyAwayError, StagingUnavailableError
-from mobility.batches import finalisation as endings
-from mobility.batches import reading, running, staging
+from mobility.batches import finalisation, reading, running, staging
 from mobility.batches.finalisation import memory_problem
 from mobility.batches.states import show_waiting
 from mobility.extracts.readers import parquet as parquet_reader
@@ -166,7 +165,7 @@ def test_remains_that_cannot_be_destroyed_now_stop_no_giving_up(pipeline, few, d
     with pytest.raises(StagingUnavailableError, match="Read-only file system"):
         running.read_chunk(*asked[0][1:])
     assert (fresh(batch).state, batch.failure) == (State.READING, "no such column")
-    endings.give_up(batch, by="olga")
+    finalisation.give_up(batch, by="olga")
     assert (batch.state, batch.failure) == (State.FAILED, "no such column")
     assert keystore().exists(batch.key_id)
     monkeypatch.setattr(Keystore, "destroy", destroy)
@@ -235,7 +234,7 @@ def test_a_study_whose_key_is_lost_can_be_closed_when_its_batch_is_given_up(pipe
     leave = Leave(lost_key=True, drop_unpublished=True, cancel_batches=True)
     with pytest.raises(StudyNotClosedError, match="cancel_batch BATCH --give-up"):
         close_study(pipeline.study, by="olga", leave=leave)
-    endings.give_up(batch, by="olga")
+    finalisation.give_up(batch, by="olga")
     assert close_study(pipeline.study, by="olga", leave=leave)["key_was_lost"]
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from ldp.estimation.tallies import Delta
 from ldp.keyed.noise.presence import noise_delta
-from mobility.batches import outcomes
-from mobility.batches import requests as intake
+from mobility.batches import outcomes, requests
 from mobility.batches.publication import merging, publishing
 from mobility.models import Batch, OutboxDelta, PresenceShard, VaultDay, VaultPublication, VaultStudy
 from mobility.plans.closing import Leave, StudyNotClosedError, close_study
@@ -136,7 +135,7 @@ def check_deaths(make_noisy, few, *, n_deaths=None):
     def asked(slug):
         pipeline = make_noisy(slug=slug)
         pipeline.upload(few[0])
-        batch = intake.request_close_days(pipeline.study, through=2, by="test")
+        batch = requests.request_close_days(pipeline.study, through=2, by="test")
         pipeline.queue.clear()
         pipeline.queue.append(("advance", str(batch.pk)))
         return pipeline, batch

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from mobility.batches import finalisation as endings
-from mobility.batches import staging
+from mobility.batches import finalisation, staging
 from mobility.batches.publication import receipts
 from mobility.demo import removal as demo_removal
 from mobility.extracts.profiles import OPT_OUT
@@ -103,7 +102,7 @@ def test_failed_and_cancelled_batches_have_receipts_without_counts_beside_noise(
     pipeline.upload(empty)
     study.plan = study.plan | {"presence": {"epsilon": "1", "max_days": 7}}
     study.save()
-    endings.cancel(pipeline.receive(small), by="olga")
+    finalisation.cancel(pipeline.receive(small), by="olga")
     failed, cancelled = (entry.facts for entry in told(LedgerKind.BATCH_ENDED))
     assert (failed["state"], cancelled["state"]) == ("failed", "cancelled")
     assert (cancelled["counts_withheld"], cancelled["staged_bytes_left"]) == (True, 0)

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
-from mobility.batches import requests as intake
+from mobility.batches import requests
 from mobility.batches.publication import undoing
 from mobility.batches.publication.undoing import UndoDecisionError, UndoWaitsError
 from mobility.management import batch_command
@@ -30,7 +30,7 @@ def filled(make_pipeline, few):
 
 def ask(pipeline, day=1, by="olga") -> DayUndo:
     with pytest.raises(UndoWaitsError, match=r"is not undone yet\. Undoing a published day raises"):
-        intake.request_void_day(pipeline.study, day=day, by=by)
+        requests.request_void_day(pipeline.study, day=day, by=by)
     return DayUndo.objects.get(day=day, is_approved=None)
 
 
@@ -49,7 +49,7 @@ def test_nothing_is_undone_before_another_person_approves_and_then_it_is(filled)
     assert ask(filled, by="otto") == asked  # asked once
     assert (filled.tallies(), voided()) == (before, (0, 0))
     assert not Batch.objects.filter(kind=Batch.Kind.VOID_DAY).exists()
-    batch = filled.finished(intake.approve_undo(asked, voided_days=1, by="petra"))
+    batch = filled.finished(requests.approve_undo(asked, voided_days=1, by="petra"))
     assert (batch.state, batch.created_by, voided()) == (Batch.State.DONE, "olga", (1, 1))
     assert (filled.visitors(1, 1), told()) == (0, [("olga", "asked"), ("petra", "approved")])
     facts = LedgerEntry.objects.filter(kind="day.undo").latest("number").facts
@@ -62,24 +62,24 @@ def test_whoever_asked_or_could_act_as_them_approves_nothing_and_anyone_may_refu
     own, made = "olga asked for it: another person", "olga created the account petra"
     for by, words in (("olga", own), ("petra", made)):
         with pytest.raises(UndoDecisionError, match=words):
-            intake.approve_undo(asked, voided_days=1, by=by)
+            requests.approve_undo(asked, voided_days=1, by=by)
     undoing.refuse(asked, by="petra")
     with pytest.raises(UndoDecisionError, match="decided already by petra"):
-        intake.approve_undo(asked, voided_days=1, by="mona")
+        requests.approve_undo(asked, voided_days=1, by="mona")
     undoing.refuse(ask(filled), by="olga")
     assert ([what for _, what in told()], voided()) == (["asked", "refused", "asked", "withdrawn"], (0, 0))
 
 
 def test_an_approval_is_of_the_epsilon_that_was_seen(filled):
     first, second = ask(filled), ask(filled, day=2)
-    filled.finished(intake.approve_undo(first, voided_days=1, by="petra"))
+    filled.finished(requests.approve_undo(first, voided_days=1, by="petra"))
     with pytest.raises(UndoDecisionError, match="so epsilon rises further: read it again"):
-        intake.approve_undo(second, voided_days=1, by="petra")
-    assert filled.finished(intake.approve_undo(second, voided_days=2, by="petra")).state == Batch.State.DONE
+        requests.approve_undo(second, voided_days=1, by="petra")
+    assert filled.finished(requests.approve_undo(second, voided_days=2, by="petra")).state == Batch.State.DONE
 
 
 def test_of_two_approved_at_once_the_second_is_asked_for_again(filled):
-    batches = [intake.approve_undo(ask(filled, day=day), voided_days=1, by="petra") for day in (1, 2)]
+    batches = [requests.approve_undo(ask(filled, day=day), voided_days=1, by="petra") for day in (1, 2)]
     done, failed = (filled.finished(batch) for batch in batches)
     assert (done.state, failed.state, voided()) == (Batch.State.DONE, Batch.State.FAILED, (1, 1))
     assert "would raise epsilon above what was approved" in failed.failure
@@ -88,7 +88,7 @@ def test_of_two_approved_at_once_the_second_is_asked_for_again(filled):
 def test_a_day_that_was_published_after_it_was_asked_for_takes_an_approval(make_pipeline, few):
     pipeline = make_pipeline(**SMALL)
     pipeline.upload(few[0], more_to_come=True)
-    waits = intake.request_void_day(pipeline.study, day=1, by="olga")  # nothing is published: no approval
+    waits = requests.request_void_day(pipeline.study, day=1, by="olga")  # nothing is published: no approval
     VaultDay.objects.update(state=VaultDay.State.PUBLISHED)
     ended = pipeline.finished(waits)
     assert (ended.state, voided()) == (Batch.State.FAILED, (0, 0))
@@ -110,7 +110,7 @@ def test_where_epsilon_stays_or_one_works_it_is_undone_at_once(
         settings.MOBILITY_SECOND_PERSON = False
     pipeline = make_pipeline(**changes)
     pipeline.upload(few[0])
-    batch = intake.request_void_day(pipeline.study, day=1, by="olga")
+    batch = requests.request_void_day(pipeline.study, day=1, by="olga")
     assert (pipeline.finished(batch).state, DayUndo.objects.exists()) == (Batch.State.DONE, False)
 
 

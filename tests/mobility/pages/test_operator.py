@@ -13,9 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from mobility.batches import outcomes
-from mobility.batches import requests as intake
-from mobility.batches import texts as wording
+from mobility.batches import outcomes, requests, texts
 from mobility.batches.publication import handover
 from mobility.batches.publication.analyst_server import HandoverRefusedError, HandoverWaitsError
 from mobility.extracts.rows.counts import IGNORED, REJECTED
@@ -255,16 +253,16 @@ class TestDays:
         says(study, "waits for closing", "analysts see a day when it and all days before it are closed")
         assert "Publishes every day from the first to the chosen one, with presence noise" in study
         assert "waiting for closing" in listed and " published" not in listed
-        closed = intake.request_close_days(VaultStudy.objects.get(), through=2, by="olga")
+        closed = requests.request_close_days(VaultStudy.objects.get(), through=2, by="olga")
         run_batches()
         assert "The days are final, and published with their noise." in show(client, closed)
         assert "waits for closing" not in page(client, STUDY_URL)
 
 
 def test_every_outcome_of_a_row_and_every_state_has_words():
-    assert set(wording.ROW_REASONS) == {*REJECTED, *IGNORED}
-    assert set(wording.BATCH_STATES) == set(wording.BATCH_BADGES) == set(Batch.State.values)
-    assert set(wording.DAY_STATES) == set(wording.DAY_BADGES) == set(VaultDay.State.values)
+    assert set(texts.ROW_REASONS) == {*REJECTED, *IGNORED}
+    assert set(texts.BATCH_STATES) == set(texts.BATCH_BADGES) == set(Batch.State.values)
+    assert set(texts.DAY_STATES) == set(texts.DAY_BADGES) == set(VaultDay.State.values)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +271,7 @@ def test_every_outcome_of_a_row_and_every_state_has_words():
       (7_000_000, None, "7.0 MB")],
 )  # fmt: skip
 def test_sizes_are_in_megabytes(done, total, words):
-    assert wording.size_of(done, total) == words
+    assert texts.size_of(done, total) == words
 
 
 class TestWaiting:  # while an analyst server that runs apart does not have everything

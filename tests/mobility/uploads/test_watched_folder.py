@@ -10,7 +10,7 @@ from django.db import OperationalError
 
 from mobility.batches import outcomes, staging
 from mobility.batches.staging import UploadReader
-from mobility.uploads import watched_folder as watching
+from mobility.uploads import watched_folder
 from mobility.vault.keystore import keystore
 from mobility.vault.models.batch import Batch
 from reports.studies.studyfile import StudyDefinition
@@ -45,22 +45,22 @@ def taken() -> list[str]:
 
 def test_a_file_is_taken_in_and_deleted(watched, settings):
     put(watched, "day.csv")
-    watching.take_in_watched()
+    watched_folder.take_in_watched()
     batch = Batch.objects.get()
     assert (batch.state, batch.filename, batch.created_by) == ("queued", "day.csv", "watched folder")
     assert (batch.profile, batch.kind, batch.bytes_total) == ("default", "extract", len(FILE))
     assert (UploadReader(batch).readall(), names(watched)) == (FILE, [])
-    watching.take_in_watched()
+    watched_folder.take_in_watched()
     assert Batch.objects.count() == 1
     put(watched, "day.csv")
     settings.MOBILITY_WATCH_DIR = ""
-    assert list(watching.ready_files()) == []
+    assert list(watched_folder.ready_files()) == []
 
 
 def test_a_folder_names_the_profile_and_more_to_come(watched):
     places = ("", "more-to-come/", "subscribers/", "opt-out/", "opt-out/more-to-come/")
     put(watched, *(f"{place}people.csv" for place in places))
-    watching.take_in_watched()
+    watched_folder.take_in_watched()
     assert set(Batch.objects.values_list("profile", "kind", "more_to_come")) == {
         ("default", "extract", False), ("default", "extract", True), ("opt-out", "opt_out", False),
         ("opt-out", "opt_out", True), ("subscribers", "subscribers", False),
@@ -71,9 +71,9 @@ def test_a_folder_names_the_profile_and_more_to_come(watched):
 def test_the_oldest_file_comes_first_and_after_its_turn_the_rest_waits_for_the_next_one(watched, monkeypatch):
     """A worker of one process goes on with batches in between."""
     put(watched, "b.csv", "c.csv", "a.csv")
-    monkeypatch.setattr(watching, "TURN_S", 0.0)
+    monkeypatch.setattr(watched_folder, "TURN_S", 0.0)
     for left in (["a.csv", "c.csv"], ["a.csv"], []):
-        watching.take_in_watched()
+        watched_folder.take_in_watched()
         assert names(watched) == left
     assert taken() == ["b.csv", "c.csv", "a.csv"]
 
@@ -84,7 +84,7 @@ def test_what_is_still_being_written_and_links_are_left_alone(watched, tmp_path)
     put(tmp_path / "outside", "day.csv")
     (watched / "link.csv").symlink_to(tmp_path / "outside" / "day.csv")
     (watched / "opt-out").symlink_to(tmp_path / "outside")
-    watching.take_in_watched()
+    watched_folder.take_in_watched()
     assert (Batch.objects.count(), names(watched)) == (0, [*unfinished, "link.csv"])
     assert (tmp_path / "outside" / "day.csv").exists()
 
@@ -98,29 +98,29 @@ def test_a_file_must_have_rested_in_a_folder_that_can_be_written_to(watched, set
     changed = file.stat().st_ctime
     for passed, is_ready in ((9.9, False), (10.1, True)):
         monkeypatch.setattr("time.time", lambda passed=passed: changed + passed)
-        assert [found.path for found in watching.ready_files()] == ([file] if is_ready else [])
+        assert [found.path for found in watched_folder.ready_files()] == ([file] if is_ready else [])
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert list(watching.ready_files()) == []
+    assert list(watched_folder.ready_files()) == []
 
 
 def test_a_refused_file_stays_with_its_reason(watched, pipeline, monkeypatch):
     file = watched / "nonsense" / "day.csv"
     put(watched, "nonsense/day.csv")
     put(watched.parent, "nothing/day.csv")
-    watching.take_in_watched()
+    watched_folder.take_in_watched()
     keystore().destroy(pipeline.study.key_id)
     put(watched, "day.csv")
-    watching.take_in_watched()
+    watched_folder.take_in_watched()
     assert "there is no study 'nothing'" in (watched.parent / "nothing/day.csv.error.txt").read_text()
     assert "was destroyed, and stays so for ever" in (watched / "day.csv.error.txt").read_text()
     note = file.with_name("day.csv.error.txt")
     assert note.read_text().startswith("not taken in: study 'fimu-2017' has no profile 'nonsense'")
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
     assert b"2017" not in note.read_bytes().replace(b"fimu-2017", b"")
-    assert (file.read_bytes(), Batch.objects.count(), list(watching.ready_files())) == (FILE, 0, [])
-    later = note.stat().st_mtime + watching.RETRY_S + 1
+    assert (file.read_bytes(), Batch.objects.count(), list(watched_folder.ready_files())) == (FILE, 0, [])
+    later = note.stat().st_mtime + watched_folder.RETRY_S + 1
     monkeypatch.setattr("time.time", lambda: later)
-    assert file in [found.path for found in watching.ready_files()]
+    assert file in [found.path for found in watched_folder.ready_files()]
 
 
 def test_a_refused_file_that_was_corrected_is_taken(watched):
@@ -128,10 +128,10 @@ def test_a_refused_file_that_was_corrected_is_taken(watched):
     put(watched, "day.csv")
     note.write_text("not taken in\n")
     os.utime(note, (1, 1))
-    assert list(watching.ready_files()) == []  # its inode changed after the file's
+    assert list(watched_folder.ready_files()) == []  # its inode changed after the file's
     file.write_bytes(FILE + FILE)
     os.utime(file)
-    watching.take_in_watched()
+    watched_folder.take_in_watched()
     assert (Batch.objects.get().bytes_total, names(watched)) == (2 * len(FILE), [])
 
 
@@ -140,7 +140,7 @@ def test_a_file_that_another_worker_holds_or_has_just_finished_is_left_to_it(wat
     real = fcntl.flock
     with (watched / "day.csv").open("rb") as held:
         real(held, fcntl.LOCK_EX)
-        watching.take_in_watched()
+        watched_folder.take_in_watched()
         assert names(watched) == ["day.csv"]
 
     def finish_first(descriptor, operation):
@@ -148,21 +148,21 @@ def test_a_file_that_another_worker_holds_or_has_just_finished_is_left_to_it(wat
         real(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", finish_first)
-    watching.take_in_watched()
+    watched_folder.take_in_watched()
     assert (Batch.objects.count(), names(watched)) == (0, [])
 
 
 def test_a_file_that_changes_meanwhile_is_not_taken(watched, monkeypatch):
     put(watched, "day.csv")
-    real_read = watching._Unchanged.readinto
+    real_read = watched_folder._Unchanged.readinto
 
     def read(self, buffer):
         with (watched / "day.csv").open("ab") as more:
             more.write(b"x")
         return real_read(self, buffer)
 
-    monkeypatch.setattr(watching._Unchanged, "readinto", read)
-    watching.take_in_watched()
+    monkeypatch.setattr(watched_folder._Unchanged, "readinto", read)
+    watched_folder.take_in_watched()
     assert (Batch.objects.get().state, staging.staged_batches()) == (Batch.State.FAILED, set())
     assert "changed while it was read" in (watched / "day.csv.error.txt").read_text()
     assert (watched / "day.csv").exists()
@@ -171,21 +171,21 @@ def test_a_file_that_changes_meanwhile_is_not_taken(watched, monkeypatch):
 def test_a_delivery_that_takes_the_name_meanwhile_survives(watched, monkeypatch):
     put(watched, "day.csv")
     second = FILE.replace(b"05-31", b"06-01")
-    real_read = watching._Unchanged.readinto
+    real_read = watched_folder._Unchanged.readinto
 
     def deliver_again(self, buffer):
         part = watched / "day.csv.part"
         if not Batch.objects.exclude(bytes_received=0).exists() and not part.exists():
             part.write_bytes(second)
             part.rename(watched / "day.csv")
-            monkeypatch.setattr(watching._Unchanged, "readinto", real_read)
+            monkeypatch.setattr(watched_folder._Unchanged, "readinto", real_read)
         return real_read(self, buffer)
 
-    monkeypatch.setattr(watching._Unchanged, "readinto", deliver_again)
-    watching.take_in_watched()
+    monkeypatch.setattr(watched_folder._Unchanged, "readinto", deliver_again)
+    watched_folder.take_in_watched()
     assert [UploadReader(batch).readall() for batch in Batch.objects.all()] == [FILE]
     assert (watched / "day.csv").read_bytes() == second
-    watching.take_in_watched()
+    watched_folder.take_in_watched()
     assert [UploadReader(batch).readall() for batch in Batch.objects.order_by("created_at")] == [FILE, second]
     assert names(watched) == []
 
@@ -197,26 +197,26 @@ def test_a_name_that_is_no_text_is_taken_in_but_not_in_such_a_folder_and_the_lon
         folder = Path(os.fsdecode(os.fsencode(place) + b"/\xe9"))
         put(folder, "day.csv")
     Path(os.fsdecode(os.fsencode(watched) + b"/a-\xe9.csv")).write_bytes(FILE)
-    watching.take_in_watched()
+    watched_folder.take_in_watched()
     assert set(taken()) == {"a-.csv", "b.csv", longest}
     refused, note = sorted((watched / "nonsense").iterdir(), key=lambda path: path.name.endswith(".txt"))
     assert (refused.name, "has no profile 'nonsense'" in note.read_text()) == (longest, True)
-    assert list(watching.ready_files()) == []
+    assert list(watched_folder.ready_files()) == []
 
 
 def test_an_error_that_nobody_foresaw_and_a_file_that_vanishes_stop_no_other(watched, monkeypatch):
     put(watched, "a.csv", "b.csv", "gone.csv")
-    found, real = list(watching.ready_files()), watching.uploads.receive
+    found, real = list(watched_folder.ready_files()), watched_folder.uploads.receive
     (watched / "gone.csv").unlink()
-    monkeypatch.setattr(watching, "ready_files", lambda: iter(found))
+    monkeypatch.setattr(watched_folder, "ready_files", lambda: iter(found))
 
     def fail_once(*given, **options):
         if options["filename"] == "a.csv":
             raise ValueError("33612345678")
         return real(*given, **options)
 
-    monkeypatch.setattr(watching.uploads, "receive", fail_once)
-    watching.take_in_watched()
+    monkeypatch.setattr(watched_folder.uploads, "receive", fail_once)
+    watched_folder.take_in_watched()
     assert (taken(), names(watched)) == (["b.csv"], ["a.csv", "a.csv.error.txt"])
     told = "an unexpected error, which the log of the worker names; the file is tried again later"
     assert (watched / "a.csv.error.txt").read_text() == f"not taken in: {told}\n"
@@ -226,10 +226,10 @@ def test_an_error_that_nobody_foresaw_and_a_file_that_vanishes_stop_no_other(wat
 def test_a_database_that_is_away_for_a_moment_is_no_fault_of_a_file(watched, monkeypatch, place):
     put(watched, "a.csv", "b.csv")
     with monkeypatch.context() as patch:
-        patch.setattr(watching.uploads, place, raising(OperationalError))
-        watching.take_in_watched()
+        patch.setattr(watched_folder.uploads, place, raising(OperationalError))
+        watched_folder.take_in_watched()
     assert names(watched) == ["a.csv", "b.csv"]
-    watching.take_in_watched()  # as the next sweep asks, and not in ten minutes
+    watched_folder.take_in_watched()  # as the next sweep asks, and not in ten minutes
     assert (set(taken()), names(watched)) == ({"a.csv", "b.csv"}, [])
 
 
@@ -252,7 +252,7 @@ def test_days_in_hourly_files(watched, make_pipeline, folder):
     place.mkdir(parents=True)
     for at in range(8, 12):
         (place / f"{at}.csv").write_bytes(hour(pipeline, at))
-        watching.take_in_watched()
+        watched_folder.take_in_watched()
         batch = pipeline.finished(Batch.objects.get(filename=f"{at}.csv"))
         assert batch.state == Batch.State.DONE
     notes = " ".join(outcomes.notes_for_reader(batch))
@@ -268,8 +268,8 @@ def test_days_in_hourly_files(watched, make_pipeline, folder):
 
 
 def test_a_scan_asks_for_a_worker_only_when_there_is_something(watched, pipeline):
-    watching.scan()
+    watched_folder.scan()
     assert list(pipeline.queue) == []
     put(watched, "day.csv")
-    watching.scan()
+    watched_folder.scan()
     assert list(pipeline.queue) == [("take_in_watched",)]

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from mobility.base.errors import SealBrokenError
 from mobility.extracts.rows.events import NO_VALUE
 from mobility.vault.optouts import OptOuts
-from mobility.vault.state import positions as places
+from mobility.vault.state import positions
 from mobility.vault.state.answers import KnownAnswers
 from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack_columns
 from tests.mobility.extracts.rows.small_extract import made_of
@@ -60,28 +60,30 @@ def listed(names: set[int]) -> np.ndarray:
 
 @given(sets=st.lists(SETS, max_size=4))
 def test_union_and_the_rows_of_each_in_it(sets: list[set[int]]) -> None:
-    everyone, rows_of = places.union([listed(names) for names in sets])
+    everyone, rows_of = positions.union([listed(names) for names in sets])
     assert (everyone.dtype, everyone.tolist()) == (np.uint64, sorted(set().union(*sets)))
     assert [everyone[rows].tolist() for rows in rows_of] == [sorted(names) for names in sets]
 
 
 @given(known=SETS, wanted=SETS)
 def test_shared_and_other_rows(known: set[int], wanted: set[int]) -> None:
-    mine, theirs = places.shared_rows(listed(known), listed(wanted))
+    mine, theirs = positions.shared_rows(listed(known), listed(wanted))
     assert listed(known)[mine].tolist() == listed(wanted)[theirs].tolist() == sorted(known & wanted)
-    assert listed(known)[places.other_rows(listed(known), listed(wanted))].tolist() == sorted(known - wanted)
+    assert listed(known)[positions.other_rows(listed(known), listed(wanted))].tolist() == sorted(
+        known - wanted
+    )
 
 
 @given(names=st.lists(st.sampled_from(EDGES)).map(sorted), gone=SETS)
 def test_others_of_a_list_that_repeats_some(names, gone) -> None:
-    others = places.other_rows(np.array(names, np.uint64), listed(gone))
+    others = positions.other_rows(np.array(names, np.uint64), listed(gone))
     assert [names[row] for row in others] == [name for name in names if name not in gone]
 
 
 def test_few_among_many() -> None:
     known = np.arange(0, 200_000, 2, dtype=np.uint64)
     wanted = np.array([0, 1, 777, 778, 131_070, 199_998, 199_999, 2**63], np.uint64)
-    mine, theirs = places.shared_rows(known, wanted)
+    mine, theirs = positions.shared_rows(known, wanted)
     assert (mine.tolist(), theirs.tolist()) == ([0, 389, 65_535, 99_999], [0, 3, 4, 5])
 
 

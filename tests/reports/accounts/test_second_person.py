@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from reports.accounts import actions as people
 from reports.accounts.second_person import obstacle
-from reports.base import formats as wording
+from reports.base import formats
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind
 from reports.studies.policies import Role
@@ -95,7 +95,7 @@ def test_a_change_counts_whatever_clock_another_host_has_and_says_until_when_to_
     assert why_not()
     assert why_not(at=timezone.now()) == ""  # an approval of before
     free = timezone.now() + timedelta(days=30.01, minutes=1)
-    assert f"before {wording.day_title(free.date())}, {free:%H:}" in why_not()
+    assert f"before {formats.day_title(free.date())}, {free:%H:}" in why_not()
 
 
 def test_nor_does_one_who_could_act_as_the_author_or_is_the_person_behind_both_accounts(monkeypatch):

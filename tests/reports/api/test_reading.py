@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone, translation
 
 from reports.api import site
-from reports.estimates import queries as selectors
+from reports.estimates import queries
 from reports.estimates.notes import note_day
 from reports.estimates.queries import Window
 from reports.exports.places.selection import select_places, square_columns, zones_to_json
@@ -50,7 +50,7 @@ SQUARES = f"{PLACES}/grid"
 
 
 def report(study, slug, first, last):
-    found = selectors.window_report(study.indicators.get(slug=slug), Window(first, last))
+    found = queries.window_report(study.indicators.get(slug=slug), Window(first, last))
     return json.loads(json.dumps(report_record(found)))
 
 
@@ -77,7 +77,7 @@ class TestNumbers:
         assert program.read(f"{GENDER}/estimates", to="2024-05-31") == report(fair, "gender", 1, 2)
         answer = program.get(f"{GENDER}/estimates", {"format": "csv", "from": "2024-05-30"})
         assert answer["Content-Type"] == "text/csv; charset=utf-8"
-        found = selectors.window_report(fair.indicators.get(slug="gender"), Window(1, 1))
+        found = queries.window_report(fair.indicators.get(slug="gender"), Window(1, 1))
         assert answer.content.decode() == to_csv([found])
         rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
         assert [row["category"] for row in rows] == ["F", "M", "NR"]
@@ -91,8 +91,8 @@ class TestNumbers:
         assert windows["items"][4] == report(fair, "gender", 2, 2)
 
     def test_visitors_are_exact(self, program, fair):
-        unions = selectors.visitor_unions(fair)
-        counts = [int(unions[each.first_day, each.last_day]) for each in selectors.windows_of(fair)]
+        unions = queries.visitor_unions(fair)
+        counts = [int(unions[each.first_day, each.last_day]) for each in queries.windows_of(fair)]
         assert [row["n_visitors"] for row in program.read(f"{FAIR}/visitors")["items"]] == counts
         between = program.read(f"{FAIR}/visitors", from_="2024-05-31", to="2024-06-01")
         assert [(row["first_day"], row["last_day"]) for row in between["items"]] == [
@@ -104,7 +104,7 @@ class TestNumbers:
         factory.publish(study, factory.absent_on(factory.crowd(study), day=3))
         for day in (2, 3):
             DayNote.objects.create(study=study, day=day, kind="outage", text="mast down", by="olga")
-        unions = selectors.visitor_unions(study)
+        unions = queries.visitor_unions(study)
         counted = [(int(unions[day, day]), "ok" if day in (1, 4) else "outage") for day in DAYS]
         assert counted[2] == (0, "outage")
         coverage = program.read(FAIR)["coverage"]
@@ -116,7 +116,7 @@ class TestNumbers:
             assert [(row["n_visitors"], row["status"]) for row in rows] == counted
 
     def test_the_small_cell_rule_holds_here_too(self, program, fair):
-        unions = selectors.visitor_unions(fair)
+        unions = queries.visitor_unions(fair)
         hidden = min(DAYS, key=lambda day: unions[day, day])
         Study.objects.update(small_cell=int(unions[hidden, hidden]) + 1)
         day = fair.date_of(hidden).isoformat()
@@ -133,7 +133,7 @@ class TestNumbers:
         assert found["visitor"] == {"min_minutes": 60, "from": "06:00", "to": "23:59"}
         assert (found["days"], found["n_windows"], found["indicators"]) == (4, 10, ["gender", "age", "stay"])
         assert found["plan"]["mechanism"] == "smp-grr"
-        assert found["n_visitors"] == int(selectors.visitor_unions(fair)[1, 4])
+        assert found["n_visitors"] == int(queries.visitor_unions(fair)[1, 4])
         assert program.read("studies")["items"][0]["n_visitors"] == found["n_visitors"]
         assert program.read(f"{FAIR}/statement")["study"]["slug"] == fair.slug
         found = program.read(f"{FAIR}/indicators")["items"]
@@ -169,7 +169,7 @@ class TestParts:
 
         def counted(indicator, windows):
             calls.append(len(windows))
-            return selectors.indicator_reports(indicator, windows)
+            return queries.indicator_reports(indicator, windows)
 
         monkeypatch.setattr(site, "indicator_reports", counted)
         program.read(f"{GENDER}/windows", limit=3)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from reports.estimates import queries as selectors
+from reports.estimates import queries
 from reports.estimates.queries import Window
 from reports.exports.records import report_record
 
@@ -28,7 +28,7 @@ def test_curl_and_pandas_get_the_report_with_the_token_of_a_file(live_server, re
     page = reader.get(address, query, headers={"Host": host}).content.decode()
     secret = token()
     (tmp_path / "TOKEN").write_text(secret + "\n")
-    expected = selectors.window_report(fair.indicators.get(slug="gender"), Window(2, 3))
+    expected = queries.window_report(fair.indicators.get(slug="gender"), Window(2, 3))
     done = run(tmp_path, "bash", "-xc", snippet("curl"))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == json.loads(json.dumps(report_record(expected)))

@@ -15,13 +15,13 @@ from django.utils import translation
 from ldp.estimation import windows
 from ldp.estimation.contrasts import day_difference, sample_of, value_difference
 from ldp.estimation.windows import window_difference
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.compare import charts as charts_compare
 from reports.compare import queries as compare
-from reports.compare import texts as wording_compare
+from reports.compare import texts
 from reports.compare.queries import Comparison, Kind, NotComparableError, Reason, Verdict
-from reports.estimates import queries as selectors
+from reports.estimates import queries
 from reports.estimates.queries import UnionNotAvailableError, Window
 from reports.studies.models import Indicator, Study
 from tests.reports import report_factory as factory
@@ -39,7 +39,7 @@ def age(fair) -> Indicator:
 
 
 def tallies_of(indicator: Indicator) -> windows.IndicatorTallies:
-    ((_, tallies),) = selectors.reports_with_tallies([indicator], [[]])
+    ((_, tallies),) = queries.reports_with_tallies([indicator], [[]])
     return tallies
 
 
@@ -79,7 +79,7 @@ def test_windows_are_compared_per_category_with_their_published_values(age, of) 
     assert [row.category for row in found.rows] == age.categories
     ends = {"frequency": ("ci_low", "ci_high"), "visitors": ("visitors_ci_low", "visitors_ci_high")}[of]
     for window, side in ((BUSY, "value"), (CALM, "reference")):
-        for row, estimate in zip(found.rows, selectors.window_report(age, window).estimates, strict=True):
+        for row, estimate in zip(found.rows, queries.window_report(age, window).estimates, strict=True):
             shown = getattr(row, side)
             expected = [getattr(estimate, name) for name in (of, *ends)]
             assert [shown.value, shown.low, shown.high] == expected
@@ -117,7 +117,7 @@ def test_categories_share_their_reports(age, of) -> None:
     sample = sample_of(tallies_of(age), windows.Window(2, 4))
     expected = columns(value_difference(sample, reference=1, of=of).estimate())
     assert numbers(found) == [expected[0], expected[2]]
-    estimates = selectors.window_report(age, BUSY).estimates
+    estimates = queries.window_report(age, BUSY).estimates
     assert {row.reference.value for row in found.rows} == {getattr(estimates[1], of)}
     assert [row.value.value for row in found.rows] == [getattr(estimates[code], of) for code in (0, 2)]
     alone = by_categories(age, WHOLE, 2, category=0)  # needs no correction
@@ -131,7 +131,7 @@ def test_baseline_is_all_other_days_unless_chosen(age) -> None:
     contrast = day_difference(tallies_of(age), day=2, baseline=[1, 3, 4], of="frequency")
     assert numbers(found) == columns(contrast.estimate())
     assert not found.is_exact
-    days = [selectors.window_report(age, Window(day, day)).estimates for day in (1, 3, 4)]
+    days = [queries.window_report(age, Window(day, day)).estimates for day in (1, 3, 4)]
     for code, row in enumerate(found.rows):
         assert row.reference.value == pytest.approx(sum(day[code].frequency for day in days) / 3)
         assert row.difference == pytest.approx(row.value.value - row.reference.value)
@@ -174,7 +174,7 @@ def second_study(*categories: str, **changes: Any) -> Indicator:
 def test_studies_are_compared_by_the_names_of_categories(age) -> None:
     band = second_study("25 & older", "<18", "18-24", market_share=Decimal("0.25"))
     found = compare.compare_studies(age, BUSY, other=band, other_window=CALM, of="visitors")
-    here, there = selectors.window_report(age, BUSY), selectors.window_report(band, CALM)
+    here, there = queries.window_report(age, BUSY), queries.window_report(band, CALM)
     theirs = {estimate.category: estimate for estimate in there.estimates}
     for row, estimate in zip(found.rows, here.estimates, strict=True):
         other = theirs[row.category]
@@ -230,7 +230,7 @@ def test_every_mechanism_can_be_compared(mechanism) -> None:
 @pytest.fixture
 def few() -> Indicator:
     gender = factory.published(n=400).indicators.get(slug="gender")
-    day, window = (selectors.window_report(gender, each) for each in (Window(1, 1), Window(1, 4)))
+    day, window = (queries.window_report(gender, each) for each in (Window(1, 1), Window(1, 4)))
     assert (day.status, window.status) == (Status.NOT_RELIABLE, Status.OK)
     return gender
 
@@ -257,7 +257,7 @@ def test_a_difference_is_as_reliable_as_both_of_its_sides(few, monkeypatch) -> N
 @pytest.mark.parametrize("of", ["frequency", "visitors"])
 def test_the_mean_of_a_baseline_is_judged_by_its_own_intervals(few, of) -> None:
     """Three days that are not reliable have a mean that is; a single one has not."""
-    days = [selectors.window_report(few, Window(day, day)).status for day in range(1, 5)]
+    days = [queries.window_report(few, Window(day, day)).status for day in range(1, 5)]
     assert days == [Status.NOT_RELIABLE] * 4
     mean, single = by_baseline(few, 1, of=of), by_baseline(few, 1, 3, of=of)
     assert {row.reference.status for row in mean.rows} == {Status.OK}
@@ -289,14 +289,14 @@ def judged(comparison: Comparison, *verdicts: tuple[Verdict, Verdict]) -> Compar
 
 
 def test_differences_have_a_sign_and_a_unit(comparison) -> None:
-    shares = [wording_compare.change(row, "frequency") for row in comparison.rows]
+    shares = [texts.change(row, "frequency") for row in comparison.rows]
     assert shares == ["+4.1 points", "\u22122.0 points", "0.0 points"]
-    assert wording_compare.change_range(comparison.rows[0], "frequency") == "+1.2 to +7.0"
+    assert texts.change_range(comparison.rows[0], "frequency") == "+1.2 to +7.0"
     people = replace(comparison.rows[0], difference=-1234.4, low=-2000.0, high=0.3)
-    assert wording_compare.change(people, "visitors") == "\u22121\u202f234 visitors"
-    assert wording_compare.change_range(people, "visitors") == "\u22122\u202f000 to 0"
+    assert texts.change(people, "visitors") == "\u22121\u202f234 visitors"
+    assert texts.change_range(people, "visitors") == "\u22122\u202f000 to 0"
     with translation.override("fr"):
-        assert wording_compare.change(comparison.rows[0], "frequency").startswith("+4,1")
+        assert texts.change(comparison.rows[0], "frequency").startswith("+4,1")
 
 
 def test_sentence_names_the_largest_difference_that_holds_and_no_other(comparison) -> None:
@@ -306,24 +306,24 @@ def test_sentence_names_the_largest_difference_that_holds_and_no_other(compariso
         ([(HIGHER, NOT_SHOWN), NONE, NONE], "No difference holds in the table as a whole. 1 of 3 categories differs by itself"),
         ([NONE] * 3, "No difference can be shown in any of the 3 categories: all intervals include 0."),
     ):  # fmt: skip
-        assert wording_compare.summary(judged(comparison, *verdicts)).startswith(text)
+        assert texts.summary(judged(comparison, *verdicts)).startswith(text)
 
 
 def test_one_row_needs_no_correction(comparison) -> None:
     one = replace(judged(comparison, *[(HIGHER, HIGHER)] * 3), kind=Kind.CATEGORIES, category="M")
     one = replace(one, rows=one.rows[:1])
-    assert wording_compare.summary(one) == "More F than M: +4.1 points (+1.2 to +7.0)."
-    assert (wording_compare.correction(one), "Holm" in wording_compare.correction(comparison)) == ("", True)
+    assert texts.summary(one) == "More F than M: +4.1 points (+1.2 to +7.0)."
+    assert (texts.correction(one), "Holm" in texts.correction(comparison)) == ("", True)
     nothing = replace(one, rows=(replace(one.rows[0], alone=NOT_SHOWN, held=NOT_SHOWN),))
-    assert wording_compare.summary(nothing) == "No difference can be shown: the interval includes 0."
+    assert texts.summary(nothing) == "No difference can be shown: the interval includes 0."
 
 
 def test_reference_is_named_by_its_kind_and_every_verdict_has_a_word_and_a_sign(comparison) -> None:
     mean = replace(comparison, kind=Kind.BASELINE, baseline=(1, 3, 4))
     compared = (mean, replace(mean, baseline=(1,)), replace(comparison, kind=Kind.STUDIES))
     titles = ["Mean of 3 other days", "Thu 30 May 2024", "The fair, Thu 30 May 2024"]
-    assert list(map(wording_compare.reference_title, compared)) == titles
-    for words in (wording_compare.verdict_word, wording_compare.verdict_sign):
+    assert list(map(texts.reference_title, compared)) == titles
+    for words in (texts.verdict_word, texts.verdict_sign):
         assert len(set(map(words, Verdict))) == len(Verdict)
 
 
@@ -357,4 +357,4 @@ def test_texts_are_safe_and_colours_are_those_of_the_style_sheet(drawn) -> None:
         if text.startswith("--"):
             assert len(re.findall(rf"{text}: #[0-9a-f]{{6}};", STYLES)) >= 2, text
     hovers = [text for trace in figure["data"] for text in trace["hovertext"]]
-    assert all(re.search(rf"<br>[+{wording.MINUS}]?\d+\.\d points \(.* to .*\)<br>", text) for text in hovers)
+    assert all(re.search(rf"<br>[+{formats.MINUS}]?\d+\.\d points \(.* to .*\)<br>", text) for text in hovers)

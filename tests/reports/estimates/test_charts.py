@@ -14,9 +14,8 @@ import pytest
 
 from ldp.privacy.plans import Mechanism
 from ldp.protocols.channels import Unit
-from reports.base import formats as wording
-from reports.estimates import charts, options
-from reports.estimates import queries as selectors
+from reports.base import formats
+from reports.estimates import charts, options, queries
 from reports.estimates.coverage import coverage_of
 from reports.estimates.queries import Window, WindowReport
 from reports.studies import texts as studies_texts
@@ -52,11 +51,11 @@ def study() -> Study:
 
 def reports_of(study: Study, slug: str, *windows: Window) -> list[WindowReport]:
     indicator = study.indicators.get(slug=slug)
-    return selectors.indicator_reports(indicator, windows or selectors.single_days_of(study))
+    return queries.indicator_reports(indicator, windows or queries.single_days_of(study))
 
 
 def covered(study: Study) -> charts.Figure:
-    days = coverage_of(study, visitors=selectors.visitor_unions(study), notes=()).days
+    days = coverage_of(study, visitors=queries.visitor_unions(study), notes=()).days
     return charts.visitors_figure(study, days)
 
 
@@ -148,11 +147,11 @@ def test_day_without_answers_is_a_gap_in_line_and_band() -> None:
 
 
 def test_visitors_figure_has_the_exact_totals_and_a_sign_instead_of_a_bar_for_a_day_without(study) -> None:
-    visitors = selectors.visitor_unions(study)
+    visitors = queries.visitor_unions(study)
     assert covered(study)["data"][0]["y"] == [visitors[day, day] for day in range(1, 5)]
     bars, blanks = covered(factory.published(small_cell=10, slug="part", gap=2))["data"]
     assert [total is None for total in bars["y"]] == [False, True, False, False]
-    assert blanks["text"] == ["", wording.MISSING, "", ""]
+    assert blanks["text"] == ["", formats.MISSING, "", ""]
 
 
 # --- colours and vendored files --------------------------------------------------------------------------
@@ -207,19 +206,19 @@ def test_plotly_is_of_the_version_that_is_listed() -> None:
 
 # --- words; a narrow no-break space is written as _ here ---------------------------------------------------
 def spaced(text: str) -> str:
-    return text.replace(wording.SPACE, "_")
+    return text.replace(formats.SPACE, "_")
 
 
 @pytest.mark.parametrize(
     ("write", "texts"),
     [
-        (wording.number, {0: "0", 999.6: "1_000", 62440: "62_440", 1234567: "1_234_567", -1234: "\u22121_234", None: "\u2013"}),
-        (wording.compact, {0: wording.MISSING, 999: "999", 1000: "1.0k", 9949: "9.9k", 9951: "10k", 62440: "62k", 999_499: "999k", 999_501: "1.0M"}),
-        (wording.percent, {0.12345: "12.3_%", -0.004: "\u22120.4_%", -0.0001: "0.0_%", 1.0421: "104.2_%", None: "\u2013"}),
+        (formats.number, {0: "0", 999.6: "1_000", 62440: "62_440", 1234567: "1_234_567", -1234: "\u22121_234", None: "\u2013"}),
+        (formats.compact, {0: formats.MISSING, 999: "999", 1000: "1.0k", 9949: "9.9k", 9951: "10k", 62440: "62k", 999_499: "999k", 999_501: "1.0M"}),
+        (formats.percent, {0.12345: "12.3_%", -0.004: "\u22120.4_%", -0.0001: "0.0_%", 1.0421: "104.2_%", None: "\u2013"}),
         # rounded up
-        (wording.epsilon, {Decimal("0.99999999999999999"): "1", Decimal("1.00000000000000001"): "1.0001", Fraction(1, 7): "0.1429"}),
-        (wording.epsilon, {Decimal("31.5"): "31.5", Decimal(7): "7", Decimal(10): "10", 0.5: "0.5"}),
-        (wording.odds, {Decimal(0): "1.00", Decimal(1): "2.72", Decimal("0.5"): "1.65", Decimal(7): "1_097", Decimal("31.46"): "e^31.5"}),
+        (formats.epsilon, {Decimal("0.99999999999999999"): "1", Decimal("1.00000000000000001"): "1.0001", Fraction(1, 7): "0.1429"}),
+        (formats.epsilon, {Decimal("31.5"): "31.5", Decimal(7): "7", Decimal(10): "10", 0.5: "0.5"}),
+        (formats.odds, {Decimal(0): "1.00", Decimal(1): "2.72", Decimal("0.5"): "1.65", Decimal(7): "1_097", Decimal("31.46"): "e^31.5"}),
     ],
     ids=["number", "compact", "percent", "epsilon", "exact epsilon", "odds"],
 )  # fmt: skip
@@ -228,11 +227,11 @@ def test_numbers_are_written_as_people_read_them(write, texts) -> None:
 
 
 def test_ranges_and_windows_have_both_ends() -> None:
-    assert spaced(wording.percent_range(-0.013, 0.111)) == "\u22121.3 to 11.1_%"
-    assert spaced(wording.number_range(-12, 1234)) == "\u221212 to 1_234"
-    assert wording.percent_range(None, None) == wording.number_range(None, None) == "\u2013"
-    assert wording.window_title(date(2017, 5, 31), date(2017, 5, 31)) == "Wed 31 May 2017"
-    title = wording.window_title(date(2017, 5, 31), date(2017, 6, 6))
+    assert spaced(formats.percent_range(-0.013, 0.111)) == "\u22121.3 to 11.1_%"
+    assert spaced(formats.number_range(-12, 1234)) == "\u221212 to 1_234"
+    assert formats.percent_range(None, None) == formats.number_range(None, None) == "\u2013"
+    assert formats.window_title(date(2017, 5, 31), date(2017, 5, 31)) == "Wed 31 May 2017"
+    title = formats.window_title(date(2017, 5, 31), date(2017, 6, 6))
     assert title == "Wed 31 May 2017 to Tue 6 Jun 2017 (7 days)"
 
 

@@ -10,7 +10,7 @@ import pytest
 import ldp
 from ldp.estimation import windows
 from reports.base.status import Status
-from reports.estimates import queries as selectors
+from reports.estimates import queries
 from reports.estimates.coverage import Coverage, coverage_of
 from reports.estimates.derived import KeyFigures, key_figures
 from reports.estimates.notes import note_day
@@ -305,7 +305,7 @@ def test_key_figures_of_few_visitors_are_suppressed_and_a_study_without_data_has
 
 
 def coverage(study: Study) -> Coverage:
-    return coverage_of(study, visitors=selectors.visitor_unions(study), notes=study.day_notes.all())
+    return coverage_of(study, visitors=queries.visitor_unions(study), notes=study.day_notes.all())
 
 
 def test_each_day_has_its_own_kind_of_blank() -> None:

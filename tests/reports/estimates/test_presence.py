@@ -12,7 +12,7 @@ from django.test import Client
 from ldp import PlanSpec
 from reports.api.records import study_record, visitors_record
 from reports.api.schemas import Day, Report, VisitorsOfWindow
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.compare.queries import NotComparableError, Reason, compare_categories, compare_windows
 from reports.estimates import queries
@@ -187,7 +187,7 @@ def test_every_page_bears_noise_without_people(study, reader, last) -> None:
     windows = ("", "from=2024-05-30&to=2024-05-30", "from=2024-05-31&to=2024-06-02")
     reports = [f"gender/?{window}{option}" for window in windows for option in options]
     for path in ("", "gender/movement/", *days, *reports):
-        assert wording.MINUS not in shown(reader, f"/studies/{study.slug}/{path}").split("<main")[1], path
+        assert formats.MINUS not in shown(reader, f"/studies/{study.slug}/{path}").split("<main")[1], path
     if last == 4:
         day = shown(reader, f"/studies/{study.slug}/gender/")
         assert ("could be presence noise alone" in day, "Thu 30 May 2024: about" in day) == (True, True)
@@ -224,7 +224,7 @@ def test_who_is_there_for_the_first_time_has_the_noise_of_one_cell_and_is_the_sa
             total = day.noisy_first_time
             assert Day.model_validate(said).first_time == day.first_time == total.value
             assert (said["first_time_ci_low"], said["first_time_ci_high"]) == (total.ci_low, total.ci_high)
-            assert f"{wording.noisy_number(total)}<br>" in text and wording.noisy_range(total) in text
+            assert f"{formats.noisy_number(total)}<br>" in text and formats.noisy_range(total) in text
             assert total.std_error == pytest.approx(visitor_noise(study).channel.variance ** 0.5)
             assert said["n_visitors"] == day.visitors == day.noisy.value
             spread.append((total.value - truth) / total.std_error)

@@ -17,9 +17,9 @@ from django.utils import timezone, translation
 
 import ldp
 from ldp.privacy.plans import Mechanism
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.version import software
-from reports.estimates import queries as selectors
+from reports.estimates import queries
 from reports.estimates import texts as estimates_texts
 from reports.estimates.queries import UnionNotAvailableError, Window, WindowError, WindowReport
 from reports.exports.formats.choosing import render_file
@@ -41,7 +41,7 @@ def of(study: Study, slug: str) -> Indicator:
 
 
 def report_of(study: Study, slug: str, *days: int) -> WindowReport:
-    return selectors.window_report(of(study, slug), Window(*days))
+    return queries.window_report(of(study, slug), Window(*days))
 
 
 def made(*indicators: Any, **changes: Any) -> tuple[Study, factory.People, ldp.Delta]:
@@ -59,18 +59,18 @@ def check_shares(report: WindowReport, truth: np.ndarray) -> None:
 
 def test_window_outside_the_study_is_refused() -> None:
     study = factory.create()
-    assert selectors.window_from_dates(study, date(2024, 5, 31), date(2024, 6, 2)) == Window(2, 4)
+    assert queries.window_from_dates(study, date(2024, 5, 31), date(2024, 6, 2)) == Window(2, 4)
     for days in (("2024-05-29", "2024-05-30"), ("2024-06-02", "2024-06-03"), ("2024-06-01", "2024-05-31")):
         with pytest.raises(WindowError, match=f"2024-05-30 to 2024-06-02.*got {' to '.join(days)}"):
-            selectors.window_from_dates(study, *map(date.fromisoformat, days))
+            queries.window_from_dates(study, *map(date.fromisoformat, days))
 
 
 @pytest.mark.database
 def test_visitors_of_every_window_are_exact() -> None:
     study, people, _ = made(days=3)
     windows = [(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)]
-    assert selectors.windows_of(study) == [Window(*days) for days in windows]
-    unions = selectors.visitor_unions(study)
+    assert queries.windows_of(study) == [Window(*days) for days in windows]
+    unions = queries.visitor_unions(study)
     for days in windows:
         truth = np.count_nonzero(people.present(*days))
         assert unions[days] == report_of(study, "gender", *days).n_visitors == truth
@@ -79,7 +79,7 @@ def test_visitors_of_every_window_are_exact() -> None:
 def test_report_without_answers_has_zeros_and_a_report_names_its_plan() -> None:
     report = report_of(factory.create(), "gender", 1, 4)
     assert (report.n_visitors, report.n_reports) == (0, 0)
-    zeros = [selectors.Estimate(category=category, reports=0) for category in ("F", "M", "NR")]
+    zeros = [queries.Estimate(category=category, reports=0) for category in ("F", "M", "NR")]
     assert list(report.estimates) == zeros
     study = factory.create(slug="shared", mechanism="spl-grr", unit="attribute", epsilon="3")
     report = report_of(study, "age", 1, 1)
@@ -106,11 +106,11 @@ def test_union_of_a_daily_indicator_is_the_value_of_the_first_day_there() -> Non
 def test_unions_of_an_indicator_of_some_days_are_left_out_unless_asked_for_by_name() -> None:
     study, people, _ = made(factory.GENDER, factory.HALF_STAY)
     stay = of(study, "stay")
-    assert selectors.windows_of_indicator(stay) == [Window(day, day) for day in range(1, 5)]
+    assert queries.windows_of_indicator(stay) == [Window(day, day) for day in range(1, 5)]
     for language, words in (("en", "2 of 4 days, got days 1 to 2"), ("fr", "doit être un seul jour")):
         with translation.override(language), pytest.raises(UnionNotAvailableError, match=words):
-            selectors.window_report(stay, Window(1, 2))
-    left_out = selectors.study_reports(list(study.indicators.all()), Window(1, 2))
+            queries.window_report(stay, Window(1, 2))
+    left_out = queries.study_reports(list(study.indicators.all()), Window(1, 2))
     assert [report.indicator.slug for report in left_out] == ["gender"]
     assert [record["indicator"] for record in json.loads(export("fair-2024"))].count("stay") == 4
     window = ("--from", "2024-05-30", "--to", "2024-05-31")
@@ -126,10 +126,10 @@ def test_unions_of_an_indicator_of_some_days_are_left_out_unless_asked_for_by_na
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_estimates_lie_within_their_errors_of_the_truth(mechanism) -> None:
     study, people, _ = made(mechanism=mechanism, epsilon="4")
-    for window in selectors.windows_of(study):
+    for window in queries.windows_of(study):
         present = people.present(window.first_day, window.last_day)
         for slug in ("gender", "region"):
-            report = selectors.window_report(of(study, slug), window)
+            report = queries.window_report(of(study, slug), window)
             true = np.bincount(people.static[slug][present], minlength=len(report.estimates))
             assert report.n_visitors == np.count_nonzero(present)
             check_shares(report, true / np.count_nonzero(present))
@@ -142,7 +142,7 @@ def test_estimates_lie_within_their_errors_of_the_truth(mechanism) -> None:
 def test_numbers_are_those_of_the_library_for_the_same_counts(mechanism) -> None:
     study, _, delta = made(mechanism=mechanism, market_share=Decimal("0.4"))
     spec = ldp.PlanSpec.from_json(study.plans.get().spec)
-    reports = selectors.study_reports(list(study.indicators.all()), Window(2, 3))
+    reports = queries.study_reports(list(study.indicators.all()), Window(2, 3))
     for index, report in enumerate(reports):
         counts, n_reports, n_visitors = (
             ldp.union(tally, first_day=2, last_day=3)
@@ -194,12 +194,12 @@ def test_old_plans_are_read_as_they_were_stored_and_the_newest_is_used() -> None
 def test_summaries_are_newest_first_and_all_reports_take_three_queries(django_assert_num_queries) -> None:
     factory.published(slug="old", first_day=date(2020, 1, 1), n=100)
     factory.create(slug="new", first_day=date(2021, 1, 1))
-    summaries = selectors.study_summaries(Study.objects.all())
+    summaries = queries.study_summaries(Study.objects.all())
     found = [(each.study.slug, each.n_visitors, each.n_indicators) for each in summaries]
     assert found == [("new", 0, 3), ("old", 100, 3)]
     fresh = Study.objects.get(pk=factory.published(n=50).pk)
     with django_assert_num_queries(3):  # indicators; tallies with plans and visitors; notes
-        reports = selectors.study_reports(list(fresh.indicators.all()), None)
+        reports = queries.study_reports(list(fresh.indicators.all()), None)
     assert len(reports) == 30
 
 
@@ -282,7 +282,7 @@ def test_json_and_csv_have_the_agreed_names_in_plan_order(fair) -> None:
 def test_values_are_those_of_the_selectors(fair) -> None:
     asked = ("--indicator", "age", "--from", "2024-05-31", "--to", "2024-06-01")
     (record,) = json.loads(export("fair-2024", *asked))
-    report = selectors.window_report(fair.indicators.get(slug="age"), Window(2, 3))
+    report = queries.window_report(fair.indicators.get(slug="age"), Window(2, 3))
     estimates = [{name: getattr(each, name) for name in ESTIMATE_KEYS} for each in report.estimates]
     plan = {"plan_version": 1, "mechanism": "smp-grr", "epsilon": 1.0, "unit": "profile"}
     window = {"study": "fair-2024", "indicator": "age", "first_day": "2024-05-31", "last_day": "2024-06-01"}
@@ -310,10 +310,10 @@ def test_words_pages_and_pdf_name_the_scaled_number_and_the_totals_that_are_not(
     seen = report.n_visitors
     assert report.scale == pytest.approx(seen / 0.8)
     assert sum(estimate.visitors for estimate in report.estimates) == pytest.approx(report.scale)
-    counted = f"{wording.number(seen)} seen by the network, market share {wording.percent(0.8)}"
-    start = f"Of an estimated {wording.number(seen / 0.8)} visitors ({counted}), an estimated "
+    counted = f"{formats.number(seen)} seen by the network, market share {formats.percent(0.8)}"
+    start = f"Of an estimated {formats.number(seen / 0.8)} visitors ({counted}), an estimated "
     assert estimates_texts.report_summary(report).startswith(start)
-    start = f"Of {wording.number(whole.n_visitors)} visitors, an estimated "
+    start = f"Of {formats.number(whole.n_visitors)} visitors, an estimated "
     assert estimates_texts.report_summary(whole).startswith(start)
     assert studies_texts.visitors_title(whole.study) == "Visitors (exact)"
     for name, word in {"indicator": "Visitors", "days": "Visitors", "movement": "All visitors"}.items():

@@ -12,10 +12,9 @@ from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import WIDEST_INTERVAL, Status, estimates_status, window_status
-from reports.estimates import charts
-from reports.estimates import queries as selectors
+from reports.estimates import charts, queries
 from reports.estimates import texts as estimates_texts
 from reports.estimates.notes import DayNoteError, note_day, remove_note
 from reports.estimates.queries import Window, WindowReport
@@ -31,7 +30,7 @@ EIGHT = factory.indicator("region", *(f"Region {letter}" for letter in "ABCDEFGH
 
 
 def report_of(study: Study, *window: int, slug: str = "gender") -> WindowReport:
-    return selectors.window_report(Study.objects.get(pk=study.pk).indicators.get(slug=slug), Window(*window))
+    return queries.window_report(Study.objects.get(pk=study.pk).indicators.get(slug=slug), Window(*window))
 
 
 def records(*args: str) -> list[dict[str, Any]]:
@@ -78,7 +77,7 @@ def test_no_report_shows_only_its_lowest_estimates() -> None:
     for n in range(60, 400, 40):
         study = factory.create(EIGHT, slug=f"of-{n}")
         factory.publish(study, factory.crowd(study, n=n, seed=n))
-        report = selectors.window_report(study.indicators.get(), Window(1, 4))
+        report = queries.window_report(study.indicators.get(), Window(1, 4))
         assert len({estimate.status for estimate in report.estimates}) == 1
         widths = [(estimate.ci_high or 0) - (estimate.ci_low or 0) for estimate in report.estimates]
         seen |= {report.status, "mixed" if min(widths) < WIDEST_INTERVAL < max(widths) else ""}
@@ -95,7 +94,7 @@ def test_few_answers_are_not_reliable_and_only_files_keep_their_numbers(reader) 
         assert (exported["status"], exported["frequency"]) == ("not_reliable", estimate.frequency)
         assert list(exported)[-1] == "status"
         assert estimates_texts.share_range(estimate) in text
-        assert f">{wording.percent(estimate.frequency)}<" not in text
+        assert f">{formats.percent(estimate.frequency)}<" not in text
     figure = charts.report_figure(report)
     told = {*figure["data"][0]["marker"]["color"], *figure["data"][1]["text"]}
     assert told == {"rgba(0,0,0,0)", " ? not reliable"}
@@ -109,17 +108,17 @@ def test_small_windows_are_suppressed_everywhere(reader) -> None:
     report = report_of(study, 1, 1)
     assert 0 < one_day < 3000
     assert (report.status, report.n_visitors, report.n_reports) == (Status.SUPPRESSED, None, None)
-    hidden = selectors.Estimate(category="F", reports=None, status=Status.SUPPRESSED)
+    hidden = queries.Estimate(category="F", reports=None, status=Status.SUPPRESSED)
     assert list(report.estimates) == [replace(hidden, category=name) for name in ("F", "M", "NR")]
     assert report_of(study, 1, 4).status == Status.OK
     record = records("--indicator", "gender")[0]
     assert (record["n_visitors"], record["n_reports"]) == (None, None)
     day = shown(reader, **{"from": "2024-05-30"})
     for text in (day, shown(reader), shown(reader, "days"), shown(reader, "study")):
-        assert (wording.number(one_day) in text, "suppressed" in text) == (False, True)
+        assert (formats.number(one_day) in text, "suppressed" in text) == (False, True)
     assert "policy of the study, not a part of its privacy promise" in day
     Study.objects.update(small_cell=5000)
-    assert selectors.study_summaries(Study.objects.all())[0].n_visitors is None
+    assert queries.study_summaries(Study.objects.all())[0].n_visitors is None
 
 
 def test_day_without_data_is_not_collected_and_not_zero(reader) -> None:
@@ -144,7 +143,7 @@ def test_marked_day_is_an_outage_with_and_without_data(reader) -> None:
     empty, part = report_of(study, 3, 3), report_of(study, 2, 2)
     assert (empty.status, part.status, empty.estimates[0].frequency) == (Status.OUTAGE, Status.OUTAGE, None)
     assert part.estimates[0].frequency is not None  # files keep what there is, with its code
-    assert f">{wording.percent(part.estimates[0].frequency)}<" not in shown(reader, **{"from": "2024-05-31"})
+    assert f">{formats.percent(part.estimates[0].frequency)}<" not in shown(reader, **{"from": "2024-05-31"})
     assert "Power cut at the core site" in shown(reader, **{"from": "2024-06-01"})
 
 
@@ -160,12 +159,12 @@ def test_longer_window_with_an_outage_is_read_with_a_warning_and_an_event_change
 
 def test_every_blank_has_its_own_word_sign_and_reason(fair) -> None:
     blanks = [status for status in Status if status != Status.OK]
-    for words in (wording.status_word, wording.status_sign):
+    for words in (formats.status_word, formats.status_sign):
         assert len({words(status) for status in blanks} - {""}) == len(blanks)
         assert words(Status.OK) == ""
     assert len({studies_texts.status_reason(status, fair) for status in blanks} - {""}) == len(blanks)
     assert "50 points" in studies_texts.status_reason(Status.NOT_RELIABLE, fair)
-    estimate = selectors.Estimate(category="x", reports=3, frequency=0.5, status=Status.NOT_RELIABLE)
+    estimate = queries.Estimate(category="x", reports=3, frequency=0.5, status=Status.NOT_RELIABLE)
     assert '<span class="visually-hidden">not reliable</span>' in consistent_cell(estimate)
     assert "visually-hidden" not in share_cell(estimate)
 
@@ -204,7 +203,7 @@ def test_summary_ranks_all_categories_of_a_report_and_leaves_none_out() -> None:
     estimates = tuple(wide if each is by_size[1] else each for each in report.estimates)
     text = estimates_texts.report_summary(replace(report, estimates=estimates))
     assert f"the largest category, {by_size[0].category}." in text
-    assert f"The next one is {by_size[1].category} with {wording.percent(by_size[1].frequency)}" in text
+    assert f"The next one is {by_size[1].category} with {formats.percent(by_size[1].frequency)}" in text
     unsure = tuple(replace(each, ci_low=-0.01) if each is wide else each for each in estimates)
     assert "next one" not in estimates_texts.report_summary(replace(report, estimates=unsure))
 

@@ -20,22 +20,22 @@ from django.urls import reverse
 from django.utils import translation
 from PIL import Image
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.base.version import software
 from reports.estimates import texts as estimates_texts
 from reports.estimates.options import DaysOptions, ReportOptions, ordered, shown_value
 from reports.estimates.queries import Window, indicator_reports
 from reports.exports.drawing import canvas, letters
-from reports.exports.drawing import maps as map_drawing
 from reports.exports.drawing import pages as drawing
+from reports.exports.drawing import zones as map_drawing
 from reports.exports.drawing.letters import REPLACEMENT, legible, letters_note
 from reports.exports.errors import ExportError
 from reports.exports.facts import as_mapping
 from reports.exports.formats.choosing import render_file
 from reports.exports.pdf.results import Extent
 from reports.exports.selection import select_days, select_study, select_summary, select_window
-from reports.maps import zones as maps
+from reports.maps import zones
 from reports.models import DayNote, Study
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
@@ -193,7 +193,7 @@ class TestCharts:
             svg = svg_of(selection)
             names = [text for text in texts(svg) if text in set("ABCDEF")]
             assert names == [estimate.category for estimate in estimates]
-            word = wording.percent if options.measure == "frequency" else wording.number
+            word = formats.percent if options.measure == "frequency" else formats.number
             wanted = [word(value) for value in values]
             assert [text for text in texts(svg) if text in wanted][-6:] == wanted
             longest = max(bar_widths(svg))
@@ -229,18 +229,18 @@ class TestMaps:
         svg = svg_of(selection)
         (report,) = selection.reports
         home = mapped.indicators.get(slug="home")
-        scale = maps.map_scale(indicator_reports(home, maps.windows_of_scale(home)), options=options)
-        (panel,) = maps.map_frame(report, names=ZONES, scale=scale, options=options)["panels"]
+        scale = zones.map_scale(indicator_reports(home, zones.windows_of_scale(home)), options=options)
+        (panel,) = zones.map_frame(report, names=ZONES, scale=scale, options=options)["panels"]
         for drawn, found in zip(zone_paths(svg), panel["classes"], strict=True):
             expected = map_drawing.MAP_COLOURS[f"--map-{found + 1}"] if found >= 0 else "#eef2f5"
             assert f"fill: {expected}" in drawn
-        for row in maps.legend(scale, options=options):
+        for row in zones.legend(scale, options=options):
             assert row.text in texts(svg)
         assert "not a category of this indicator" in texts(svg)
         assert zone_paths(svg)[0].count("M ") == 2  # a ring, and its hole
         assert zone_paths(svg)[1].count("M ") == 1
         if layer == "estimate":
-            rest = wording.percent(report.estimates[3].frequency)
+            rest = formats.percent(report.estimates[3].frequency)
             assert f"Not on the map: NR {rest}." in " ".join(texts(svg))
 
     def test_png_is_the_same_every_time_and_a_window_that_is_not_to_be_read_is_hatched(self, mapped):
@@ -314,16 +314,16 @@ class TestReport:
         text = text_of(book)
         (report,) = age.reports
         for estimate in report.estimates:
-            share, visitors = wording.percent(estimate.frequency), wording.number(estimate.visitors)
+            share, visitors = formats.percent(estimate.frequency), formats.number(estimate.visitors)
             row = (
                 share,
                 estimates_texts.share_range(estimate),
                 visitors,
                 estimates_texts.visitors_range(estimate),
             )
-            assert spaced(" ".join((estimate.category, *row, wording.percent(estimate.consistent)))) in text
-        assert spaced(wording.number(report.n_visitors)) in text
-        assert spaced(wording.number(report.n_reports)) in text
+            assert spaced(" ".join((estimate.category, *row, formats.percent(estimate.consistent)))) in text
+        assert spaced(formats.number(report.n_visitors)) in text
+        assert spaced(formats.number(report.n_reports)) in text
         assert spaced(estimates_texts.report_summary(report)) in text
         # Charts are vectors with words that can be found.
         assert not [image for page in book.pages for image in page.images]
@@ -375,10 +375,10 @@ class TestReport:
         selection = select_days(fair.indicators.get(slug="age"), options=options, categories=[0])
         text = text_of(opened(selection))
         for report in selection.reports:
-            assert spaced(wording.number(report.n_visitors)) in text
+            assert spaced(formats.number(report.n_visitors)) in text
             for estimate in report.estimates:
-                shares = f"{wording.percent(estimate.frequency)} {estimates_texts.share_range(estimate)}"
-                visitors = f"{wording.number(estimate.visitors)} {estimates_texts.visitors_range(estimate)}"
+                shares = f"{formats.percent(estimate.frequency)} {estimates_texts.share_range(estimate)}"
+                visitors = f"{formats.number(estimate.visitors)} {estimates_texts.visitors_range(estimate)}"
                 assert spaced(shares if measure == "frequency" else visitors) in text
         assert ("Visitors of each day. Points" in text) == (measure == "visitors")
         assert "The tables have the" not in text
@@ -446,7 +446,7 @@ class TestExtremes:
         text = text_of(opened(selection))
         (report,) = selection.reports
         shown = ordered(report, options=options)
-        shares = [f"{wording.percent(each.frequency)} {estimates_texts.share_range(each)}" for each in shown]
+        shares = [f"{formats.percent(each.frequency)} {estimates_texts.share_range(each)}" for each in shown]
         rows = [spaced(f"{each.category} {share}") for each, share in zip(shown, shares, strict=True)]
         assert [row.split()[0] for row in rows] == ["large", "medium", "small"]
         places = [text.index(row) for row in rows]

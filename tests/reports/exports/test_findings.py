@@ -7,9 +7,8 @@ from decimal import Decimal
 import pytest
 from django.urls import reverse
 
-from reports.base import formats as wording
-from reports.compare import queries as compare
-from reports.compare import texts as wording_compare
+from reports.base import formats
+from reports.compare import queries, texts
 from reports.estimates.queries import Window
 from reports.models import DayNote, Study
 from reports.movement.figures import Show
@@ -65,16 +64,16 @@ def moves(client, slug="age", **query):
 class TestComparisons:
     def test_table_and_chart_show_the_differences(self, reader, fair):
         page, age = get(reader, **WINDOWS), fair.indicators.get(slug="age")
-        expected = compare.compare_windows(age, Window(2, 4), Window(1, 2), of="frequency")
+        expected = queries.compare_windows(age, Window(2, 4), Window(1, 2), of="frequency")
         for row, cells in zip(expected.rows, rows_of(page), strict=True):
-            change, spread = wording_compare.change, wording_compare.change_range
+            change, spread = texts.change, texts.change_range
             assert cells[1] == f"{change(row, 'frequency')} {spread(row, 'frequency')}"
-            share = wording.percent_range(row.value.low, row.value.high)
-            assert cells[2] == f"{wording.percent(row.value.value)} {share}"
-            assert cells[3].startswith(wording.percent(row.reference.value))
-            assert cells[4].endswith(wording_compare.verdict_word(row.alone))
-            assert cells[5].endswith(wording_compare.verdict_word(row.held))
-        assert spaced(wording_compare.summary(expected)) in words(page)
+            share = formats.percent_range(row.value.low, row.value.high)
+            assert cells[2] == f"{formats.percent(row.value.value)} {share}"
+            assert cells[3].startswith(formats.percent(row.reference.value))
+            assert cells[4].endswith(texts.verdict_word(row.alone))
+            assert cells[5].endswith(texts.verdict_word(row.held))
+        assert spaced(texts.summary(expected)) in words(page)
         traces = drawn_on(page)
         drawn = {place: x for trace in traces for place, x in zip(trace["y"], trace["x"], strict=True)}
         wanted = [100 * row.difference for row in expected.rows]
@@ -183,12 +182,12 @@ class TestComparisons:
         study = factory.published(n=400)
         days = {"from": "2024-05-30", "to": "2024-06-02", "with_from": "2024-05-30", "with_to": "2024-05-30"}
         page, gender = get(reader, "gender", kind="windows", **days), study.indicators.get(slug="gender")
-        found = compare.compare_windows(gender, Window(1, 4), Window(1, 1), of="frequency")
+        found = queries.compare_windows(gender, Window(1, 4), Window(1, 1), of="frequency")
         assert "Not reliable: the intervals of one side at least" in words(page)
         for row, cells in zip(found.rows, rows_of(page), strict=True):
-            assert cells[1] == f"? not reliable {wording_compare.change_range(row, 'frequency')}"
-            assert cells[2].startswith(wording.percent(row.value.value)) and cells[4] == "? not reliable"
-            assert wording_compare.change(row, "frequency") not in page.content.decode()
+            assert cells[1] == f"? not reliable {texts.change_range(row, 'frequency')}"
+            assert cells[2].startswith(formats.percent(row.value.value)) and cells[4] == "? not reliable"
+            assert texts.change(row, "frequency") not in page.content.decode()
         assert "Holm" not in words(page)
         (trace,) = drawn_on(page)
         assert (trace["name"], trace["marker"]["color"]) == ("not reliable", "rgba(0,0,0,0)")
@@ -206,12 +205,12 @@ class TestMovements:
             if estimate.status != "ok":
                 continue
             if show in SHARES:
-                assert spaced(wording.percent_range(estimate.ci_low, estimate.ci_high)) in text
+                assert spaced(formats.percent_range(estimate.ci_low, estimate.ci_high)) in text
             elif show == Show.DAYS_PRESENT:
-                assert wording.decimal(estimate.value, decimals=2) in text
+                assert formats.decimal(estimate.value, decimals=2) in text
             else:
-                assert spaced(wording.number(estimate.value)) in text
-                assert spaced(wording.number_range(estimate.ci_low, estimate.ci_high)) in text
+                assert spaced(formats.number(estimate.value)) in text
+                assert spaced(formats.number_range(estimate.ci_low, estimate.ci_high)) in text
         traces, axis = drawn_on(page), "x" if show in MEANS else "y"
         assert sum(value is not None for trace in traces for value in trace[axis]) == drawn
         for trace in traces:
@@ -238,8 +237,8 @@ class TestMovements:
         found = movement(fair.indicators.get(slug="age"))
         for day in found.totals:
             numbers = (day.coverage.visitors, day.arrivals, day.returning, day.departures)
-            assert spaced(" ".join(map(wording.number, numbers))) in words(page)
-        assert f"Days present, on average {wording.decimal(found.key.mean_days, decimals=2)}" in words(page)
+            assert spaced(" ".join(map(formats.number, numbers))) in words(page)
+        assert f"Days present, on average {formats.decimal(found.key.mean_days, decimals=2)}" in words(page)
         first, again = drawn_on(page, "totals-figure")[:2]
         sums = [one + other for one, other in zip(first["y"], again["y"], strict=True)]
         assert sums == [day.coverage.visitors for day in found.totals]

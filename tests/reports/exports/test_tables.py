@@ -12,7 +12,7 @@ import polars
 import pytest
 
 from reports.base.version import software
-from reports.compare import queries as compare
+from reports.compare import queries
 from reports.compare.queries import Kind
 from reports.estimates.queries import LEVEL, Window, indicator_reports
 from reports.exports.comparisons import comparison_findings
@@ -75,14 +75,14 @@ def age(fair):
 
 def compared(age, kind, *, of="frequency"):
     if kind == Kind.WINDOWS:
-        return compare.compare_windows(age, Window(2, 4), Window(1, 2), of=of)
+        return queries.compare_windows(age, Window(2, 4), Window(1, 2), of=of)
     if kind == Kind.CATEGORIES:
-        return compare.compare_categories(age, WHOLE, reference=1, category=None, of=of)
+        return queries.compare_categories(age, WHOLE, reference=1, category=None, of=of)
     if kind == Kind.BASELINE:
-        return compare.compare_baseline(age, 2, baseline=None, of=of)
+        return queries.compare_baseline(age, 2, baseline=None, of=of)
     other = (Study.objects.filter(slug="later-2025").first() or factory.published(**LATER)).indicators
     sides = {"other": other.get(slug="age"), "other_window": Window(1, 3)}
-    return compare.compare_studies(age, WHOLE, **sides, of=of)
+    return queries.compare_studies(age, WHOLE, **sides, of=of)
 
 
 def read_back(findings, ending):
@@ -221,7 +221,7 @@ class TestEstimates:
         cells = [sheet.cell(row, column) for row in range(2, 7)]
         assert [(cell.value, cell.data_type) for cell in cells] == [(text, "s") for text in evil]
         windows, trap = (Window(1, 2), Window(3, 4)), Study.objects.get().indicators.get()
-        findings = comparison_findings(compare.compare_windows(trap, *windows, of="frequency"))
+        findings = comparison_findings(queries.compare_windows(trap, *windows, of="frequency"))
         written = [row["category"] for row in read_back(findings, "csv")]
         assert written == [row["category"] for row in rows[:5]]
         assert [row["category"] for row in read_back(findings, "xlsx")] == evil
@@ -286,15 +286,15 @@ class TestComparisons:
         assert before["left_out_days"] is None
         for name in ("first_day", "last_day", "n_visitors", "n_reports"):
             assert before[f"reference_{name}"] is None
-        one = comparison_findings(compare.compare_baseline(age, 2, baseline=[4], of="frequency")).before
+        one = comparison_findings(queries.compare_baseline(age, 2, baseline=[4], of="frequency")).before
         assert (one["reference_first_day"], one["baseline_days"]) == ("2024-06-02", "2024-06-02")
         assert one["reference_n_visitors"] > 0
 
     def test_single_row_needs_no_adjustment_and_what_is_not_reliable_has_no_verdict(self, age):
-        pair = compare.compare_categories(age, WHOLE, reference=0, category=2, of="frequency")
+        pair = queries.compare_categories(age, WHOLE, reference=0, category=2, of="frequency")
         assert comparison_findings(pair).after["adjustment"] == "none"
         few = factory.published(factory.indicator("zone", *"ABCDEF"), n=300, epsilon="0.2", slug="few")
-        comparison = compare.compare_windows(few.indicators.get(), Window(1, 2), Window(3, 4), of="frequency")
+        comparison = queries.compare_windows(few.indicators.get(), Window(1, 2), Window(3, 4), of="frequency")
         assert {row.status for row in comparison.rows} == {"not_reliable"}
         for row in comparison_findings(comparison).rows:
             assert (row["verdict"], row["adjusted_verdict"], row["status"]) == (None, None, "not_reliable")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ldp.geo.deconvolution import deconvolve
 from ldp.geo.transition import Transition
 from reports import tasks
-from reports.base import formats as wording
+from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import locations
 from reports.estimates import queries as selectors
@@ -27,7 +27,7 @@ from reports.estimates.options import ReportOptions
 from reports.estimates.queries import Window, WindowReport, window_report
 from reports.maps import actions as densities
 from reports.maps import density as maps_density
-from reports.maps import texts as words
+from reports.maps import texts
 from reports.maps import zones as maps
 from reports.maps.scale import MAX_CLASSES, NOT_ASKED, NOT_READ, fixed_scale
 from reports.maps.shapes import area_shapes, wound
@@ -117,7 +117,7 @@ def test_a_frame_has_the_class_and_the_numbers_of_each_zone_on_one_scale(mapped)
         (panel,) = frame_of(report, scale)["panels"]
         for place, estimate in enumerate(report.estimates[:3]):
             assert panel["classes"][place] == scale.class_of(100 * estimate.frequency)
-            share, interval = wording.percent(estimate.frequency), estimates_texts.share_range(estimate)
+            share, interval = formats.percent(estimate.frequency), estimates_texts.share_range(estimate)
             assert panel["texts"][place] == f"{ZONES[place]}\n{share} ({interval})"
         assert panel["classes"][3] == NOT_ASKED
         assert panel["texts"][3] == f"{ZONES[3]}\nnot a category of this indicator"
@@ -133,7 +133,7 @@ def test_uncertainty_is_half_of_the_interval(mapped) -> None:
     (panel,) = frame_of(reports[0], scale, options)["panels"]
     halves = [(e.ci_high - e.ci_low) * 50 for report in reports for e in report.estimates]
     assert panel["classes"][0] == scale.class_of(halves[0])
-    assert panel["texts"][0].endswith(f"\n± {wording.points(halves[0] / 100)}")
+    assert panel["texts"][0].endswith(f"\n± {formats.points(halves[0] / 100)}")
     assert (scale.low, scale.high) == pytest.approx((min(halves), max(halves)))
 
 
@@ -159,7 +159,7 @@ def test_page_has_map_table_legend_and_what_is_no_zone(reader, mapped) -> None:
     text = text_of(html)
     for part in (
         *(row.text for row in maps.legend(scale, options=OPTIONS)),
-        f"Not on the map NR: {wording.percent(rest.frequency)} {estimates_texts.share_range(rest)}",
+        f"Not on the map NR: {formats.percent(rest.frequency)} {estimates_texts.share_range(rest)}",
         "The same numbers",
         "the values go from " + maps.bounds_words(scale, options=OPTIONS),
     ):
@@ -473,10 +473,10 @@ def test_a_computed_map_is_shown_beside_the_noisy_one_with_the_same_scale(reader
     uncertain = panels_of(page(reader, "maps", layer="uncertainty"))[1]["classes"]
     assert uncertain == classes(scale_of(located, ReportOptions(layer="uncertainty")), (high - low) / 2)
     text = text_of(html)
-    assert words.goodness_words(kept) in text
+    assert texts.goodness_words(kept) in text
     for name, row in zip(ZONES, kept.figures["zones"], strict=True):
-        shown = f"{wording.number(row['count'])} {wording.number_range(row['ci_low'], row['ci_high'])}"
-        line = f"{name} {shown} {wording.number(row['noisy'])}"
+        shown = f"{formats.number(row['count'])} {formats.number_range(row['ci_low'], row['ci_high'])}"
+        line = f"{name} {shown} {formats.number(row['noisy'])}"
         assert line.replace("<", "&lt;").replace(">", "&gt;") in text
     # Land has no colour where nobody can be; noise goes anywhere.
     water = replace(located.area.grid_map, land=np.zeros(GRID.shape, np.bool_))
@@ -512,8 +512,8 @@ def test_the_better_view_is_the_one_with_shorter_intervals(reader, located, sent
     shares = [(each.ci_high - each.ci_low) / 2 for each in report.estimates[:3]]
     assert by_zones == pytest.approx(3000 * sum(shares) / 3)
     places, zones = "reported places are", "the indicator “Home” is"
-    text = words.better_view_words(rows, [report], zones=ZONES)
-    for part in (places if by_places <= by_zones else zones, *map(wording.number, (by_places, by_zones))):
+    text = texts.better_view_words(rows, [report], zones=ZONES)
+    for part in (places if by_places <= by_zones else zones, *map(formats.number, (by_places, by_zones))):
         assert part in text
     assert text_of(page(reader, "maps")).count(text.split(":")[0]) == 1
 
@@ -523,8 +523,8 @@ def test_the_better_view_is_the_one_with_shorter_intervals(reader, located, sent
             low = row.estimate.visitors
             changed = replace(row.estimate, visitors_ci_low=low, visitors_ci_high=low + width)
             shown.append(replace(row, estimate=changed))
-        assert better in words.better_view_words(shown, [report], zones=ZONES)
-    assert "has numbers of this window to compare them with" in words.better_view_words(rows, [], zones=ZONES)
+        assert better in texts.better_view_words(shown, [report], zones=ZONES)
+    assert "has numbers of this window to compare them with" in texts.better_view_words(rows, [], zones=ZONES)
 
 
 def test_an_indicator_that_is_not_reliable_is_compared_too(reader, sent) -> None:
@@ -542,7 +542,7 @@ def test_goodness_says_so_when_the_density_does_not_fit() -> None:
         ({"chi_square": 1.31}, "does not explain the reports"),
         ({"n_blocks": 4}, "too few reports"),
     ):
-        text = words.goodness_words(DensityMap(figures=figures | changes))
+        text = texts.goodness_words(DensityMap(figures=figures | changes))
         assert said in text
         assert ("explains the reports as well" in text) == (not changes)
 

@@ -10,13 +10,13 @@ from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
 from reports import tasks
-from reports.base import formats as wording
-from reports.estimates import queries as selectors
+from reports.base import formats
+from reports.estimates import queries
 from reports.estimates.options import ReportOptions
 from reports.estimates.queries import Window, WindowReport
 from reports.exports import actions as files
 from reports.exports import file_views
-from reports.maps import zones as maps
+from reports.maps import zones
 from reports.models import DayNote, ExportFile, Indicator, Study
 from tests.e2e.test_accessibility import SIZES, barriers, is_wider_than_the_screen
 from tests.reports import map_factory
@@ -126,10 +126,10 @@ def test_charts_are_drawn_and_nothing_is_refused_or_fetched(fair, signed_in, ope
 
 def test_chart_shows_the_numbers_of_the_table_and_follows_light_and_dark(fair, opened) -> None:
     page = opened("/studies/fair-2024/home/", color_scheme="light")
-    report = selectors.window_report(fair.indicators.get(slug="home"), Window(1, 4))
+    report = queries.window_report(fair.indicators.get(slug="home"), Window(1, 4))
     drawn = "".join(page.locator(".chart .main-svg").all_text_contents())
     for estimate in report.estimates:
-        assert wording.percent(estimate.frequency) in drawn
+        assert formats.percent(estimate.frequency) in drawn
     assert "rural <b>&</b>" in "".join(page.locator(".chart .ytick text").all_text_contents())
     assert page.locator(".chart .barlayer .point").count() == 3
     assert page.locator(".chart[role=img]").get_attribute("aria-label").startswith("Of 4")
@@ -299,9 +299,9 @@ def resolved(page: Page, name: str) -> str:
 
 def panel_of(home: Indicator, reports: Sequence[WindowReport] = ()) -> dict[str, Any]:
     """What the map of all days has, on the scale of these reports or on its own."""
-    options, report = ReportOptions(view="map"), selectors.window_report(home, Window(1, 4))
-    scale = maps.map_scale(reports or [report], options=options)
-    return maps.map_frame(report, names=ZONES, scale=scale, options=options)["panels"][0]
+    options, report = ReportOptions(view="map"), queries.window_report(home, Window(1, 4))
+    scale = zones.map_scale(reports or [report], options=options)
+    return zones.map_frame(report, names=ZONES, scale=scale, options=options)["panels"][0]
 
 
 def title_becomes(page: Page, text: str) -> None:
@@ -311,7 +311,7 @@ def title_becomes(page: Page, text: str) -> None:
 def test_zones_have_the_colours_of_their_classes_in_light_and_dark(mapped, opened) -> None:
     page = opened(MAP, color_scheme="light")
     home = mapped.indicators.get(slug="home")
-    panel = panel_of(home, selectors.indicator_reports(home, maps.windows_of_scale(home)))
+    panel = panel_of(home, queries.indicator_reports(home, zones.windows_of_scale(home)))
     names = {f"--map-{found + 1}" if found >= 0 else "--surface-2" for found in panel["classes"]}
     light = {resolved(page, name) for name in names}
     assert fills(page) == light

@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
 
-from reports.base import formats as wording
+from reports.base import formats
 from reports.estimates import charts, options
 from reports.estimates import queries as selectors
 from reports.estimates import texts as estimates_texts
@@ -86,7 +86,7 @@ def test_home_shows_state_coverage_and_next_step(client, analyst) -> None:
 def test_list_tells_studies_with_data_from_those_without(reader, fair) -> None:
     factory.create(slug="soon-2025", name="Soon")
     text = page(reader, "studies")
-    for words in (wording.number(4000), "4 of 4", "0 of 4", "All days are published."):
+    for words in (formats.number(4000), "4 of 4", "0 of 4", "All days are published."):
         assert words in text
     assert text.count("no data yet") == 1
 
@@ -100,8 +100,8 @@ def test_study_page_says_who_counts_how_answers_are_protected_and_its_key_figure
         "06:00 to 23:59, local time (Europe/Paris)",
         "Every cell of the extract",
         "one of the 3 indicators",
-        f"<dd>{wording.number(int(visitors[1, 4]))}</dd>",
-        f"{wording.number(max(daily))} visitors",
+        f"<dd>{formats.number(int(visitors[1, 4]))}</dd>",
+        f"{formats.number(max(daily))} visitors",
         f"<dd>{floatformat(sum(daily) / int(visitors[1, 4]), 2)}</dd>",
         "These numbers are exact",
         *(reverse("reports:indicator", args=["fair-2024", each.slug]) for each in fair.indicators.all()),
@@ -153,13 +153,13 @@ def test_days_page_has_each_estimate_and_its_cells_are_escaped(reader, fair) -> 
     singles = selectors.single_days_of(fair)
     for report in selectors.indicator_reports(fair.indicators.get(slug="stay"), singles):
         for estimate in report.estimates:
-            assert f"{wording.percent(estimate.frequency)}<br>" in text
+            assert f"{formats.percent(estimate.frequency)}<br>" in text
             assert estimates_texts.share_range(estimate) in text
         assert f"?from={report.first_date}&amp;to={report.last_date}" in text
-        assert f">{wording.number(report.n_reports)}</td>" in text
+        assert f">{formats.number(report.n_reports)}</td>" in text
     estimate = selectors.window_report(fair.indicators.get(slug="age"), Window(1, 1)).estimates[0]
     interval = f'<span class="muted small">{estimates_texts.share_range(estimate)}</span>'
-    assert share_cell(estimate) == f"{wording.percent(estimate.frequency)}<br>{interval}"
+    assert share_cell(estimate) == f"{formats.percent(estimate.frequency)}<br>{interval}"
     assert "&lt;</span>suppressed" in total_cell(None, "suppressed")
     assert total_cell(0, "ok") == "0"
 
@@ -187,7 +187,7 @@ def test_cumulated_days_are_the_unions_from_the_first_day(reader, fair) -> None:
     assert line["x"] == [1, 2, 3, 4]
     assert line["y"] == pytest.approx([100 * r.estimates[0].frequency for r in reports], abs=1e-3)
     for report in reports:
-        assert f">{wording.number(report.n_visitors)}</td>" in text
+        assert f">{formats.number(report.n_visitors)}</td>" in text
         assert f"?from=2024-05-30&amp;to={report.last_date}" in text
     for shown in (text, page(reader, "days", "age")):
         assert shown.count("Fireworks &amp; music") == 1  # notes stand above the chart
@@ -270,13 +270,13 @@ def test_table_chart_and_totals_show_the_estimates(reader, fair) -> None:
     html = page(reader, "indicator", "age", **WINDOW)
     report = report_of(fair, "age", 2, 3)
     text = text_of(html)
-    assert f'id="n-visitors">{wording.number(report.n_visitors)}<' in html
-    assert f'id="n-reports">{wording.number(report.n_reports)}<' in html
+    assert f'id="n-visitors">{formats.number(report.n_visitors)}<' in html
+    assert f'id="n-reports">{formats.number(report.n_reports)}<' in html
     assert "Fri 31 May 2024 to Sat 1 Jun 2024 (2 days)" in text
     for estimate in report.estimates:
-        share = f"{wording.percent(estimate.frequency)} {estimates_texts.share_range(estimate)}"
+        share = f"{formats.percent(estimate.frequency)} {estimates_texts.share_range(estimate)}"
         assert (
-            f"{share} {wording.number(estimate.visitors)} {estimates_texts.visitors_range(estimate)} " in text
+            f"{share} {formats.number(estimate.visitors)} {estimates_texts.visitors_range(estimate)} " in text
         )
     shares = data_of(html)["data"][0]["x"]
     assert shares == pytest.approx([100 * estimate.frequency for estimate in report.estimates], abs=1e-4)
@@ -302,8 +302,8 @@ def test_every_window_is_one_link_with_its_days_and_visitors(reader, fair) -> No
     for window in selectors.windows_of(fair):
         first, last = fair.date_of(window.first_day), fair.date_of(window.last_day)
         link = links[f"?from={first}&to={last}"]
-        visitors = wording.number(unions[window.first_day, window.last_day])
-        assert link["title"] == f"{wording.window_title(first, last)}: {visitors} visitors"
+        visitors = formats.number(unions[window.first_day, window.last_day])
+        assert link["title"] == f"{formats.window_title(first, last)}: {visitors} visitors"
     assert page(reader, "indicator", "gender", **{"from": str(first), "to": str(last)})
 
 
@@ -420,7 +420,7 @@ def test_chart_shows_what_was_asked_for(reader, fair) -> None:
     figure = data_of(page(reader, "indicator", "age", measure="visitors", order="sorted"))
     visitors = sorted((estimate.visitors for estimate in report.estimates), reverse=True)
     assert figure["data"][0]["x"] == pytest.approx(visitors, abs=0.06)
-    assert figure["data"][1]["text"][0].strip() == wording.number(visitors[0])
+    assert figure["data"][1]["text"][0].strip() == formats.number(visitors[0])
     bars = charts.report_figure(report, options=ReportOptions(values="consistent"))["data"][0]
     assert sum(bars["x"]) == pytest.approx(100, abs=1e-3)
     for place, estimate in enumerate(report.estimates):  # lines stay those of the unbiased estimates

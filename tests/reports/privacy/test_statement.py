@@ -24,7 +24,7 @@ import ldp
 from ldp.geo.grid import Grid
 from ldp.privacy.attacker import guess_success, known_day_success
 from ldp.privacy.plans import Mechanism
-from reports.base import formats as wording
+from reports.base import formats
 from reports.dpia import dpia_pack
 from reports.dpia.markdown import to_markdown
 from reports.dpia.parts import Section
@@ -141,7 +141,7 @@ def test_sums_of_one_day_reveal_less_than_single_reports_at_a_stated_delta(reade
     reports = [row["n_reports"] for row in said["indicators"]]
     assert sum(reports) == 9000 * (1 if mechanism.startswith("smp") else 2)
     text = page(reader, "statement")
-    assert f"except with a probability of one in {wording.number(10**6 // sums)} (delta)" in text
+    assert f"except with a probability of one in {formats.number(10**6 // sums)} (delta)" in text
     assert "This holds because the study has one day" in text
 
 
@@ -190,7 +190,7 @@ def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is
     factory.create(coin, seven, slug="days", epsilon="0.1")
     (changes,) = [row["text"] for row in statement("days")["not_protected"] if row["name"] == "changes"]
     figures = "50.0 % without a report, at most 52.5 % with the report of that day alone, 75.1 % with both"
-    assert f"night: {figures}" in changes.replace(wording.SPACE, " ")
+    assert f"night: {figures}" in changes.replace(formats.SPACE, " ")
     assert "Two categories (night): reports of two days that differ tell the value" in changes
     factory.create(replace(coin, max_values=1), slug="once", epsilon="0.1")
     changes = told(statement("once")["not_protected"])["changes"]
@@ -388,14 +388,14 @@ def test_the_risk_of_a_value_is_computed_from_the_probabilities_in_use(study) ->
     k, ratio = spec.indicators[0].domain_size, float(certificate.indicators[0].ratio)
     guessed = guess_success(spec.channel(0), prior=[1 / k] * k)
     found = rows(study, "Risk: somebody learns a person's value")[study.indicators.get().name]
-    assert found == tuple(wording.percent(share) for share in (1 / k, guessed, ratio / (1 + ratio)))
+    assert found == tuple(formats.percent(share) for share in (1 / k, guessed, ratio / (1 + ratio)))
 
 
 def test_the_risk_of_a_daily_value_has_a_column_for_one_known_day() -> None:
     study = factory.create(factory.GENDER, factory.STAY, slug="both")
     spec, _ = certified(study.plans.get())
     title = "Risk: somebody learns a person's value"
-    figures = [wording.MISSING, wording.percent(known_day_success(spec.channel(1)))]
+    figures = [formats.MISSING, formats.percent(known_day_success(spec.channel(1)))]
     assert [row[-1] for row in rows(study, title).values()] == figures
     assert "except other reports of the same person" in section(study, title).paragraphs[0]
     assert "No epsilon bounds it" in section(study, title).paragraphs[1]

@@ -25,7 +25,7 @@ from reports.privacy.budget.actions import propose_cap
 from reports.privacy.composition import losses_of
 from reports.studies.policies import Role
 from reports.studies.studyfile import parse_study
-from reports.transfer import messages as handover
+from reports.transfer import messages
 from reports.transfer.actions import adopt_studies, register_sender
 from reports.transfer.messages import Envelope, digest_of, to_body
 from reports.transfer.publications import apply_publication
@@ -47,7 +47,7 @@ h3_resolution = 6
 """
 CLOSED = {"closed_at": "2017-06-08T10:00:00+00:00", "certificate": {"erased": {"pseudonyms": 3}}}
 EVENT = f"batch.ended/{UUID(int=5)}"
-HEADERS = (handover.TIME, handover.DIGEST, handover.SENDER, handover.SIGNATURE)
+HEADERS = (messages.TIME, messages.DIGEST, messages.SENDER, messages.SIGNATURE)
 HEADS = [
     b"", b"{}", b"[1]", b'{"number":1}', b"\xff", b"[" * 100_000,
     b'{"number":true,"plan_hash":"","voided_days":0}', b'{"number":1,"plan_hash":{},"voided_days":0}',
@@ -78,7 +78,7 @@ def definition():
 
 def body_of(definition, **changes):
     given = {"plan_version": 1, "plan_hash": plan_hash(definition.plan_spec()), "is_demo": False}
-    return handover.study_body(definition, **{**given, "approval": ON_SERVER, **changes})
+    return messages.study_body(definition, **{**given, "approval": ON_SERVER, **changes})
 
 
 @dataclass
@@ -149,7 +149,7 @@ def delta_of(definition, *, n=500):
 
 def publication_of(definition, *, n=500, packed=None):
     given = {"number": 1, "plan_hash": plan_hash(definition.plan_spec()), "voided_days": 0}
-    return handover.publication_body(packed or delta_of(definition, n=n).pack(), **given)
+    return messages.publication_body(packed or delta_of(definition, n=n).pack(), **given)
 
 
 def everything():
@@ -272,7 +272,7 @@ class TestRefused:  # nothing may change, and the answer says why
         self.refused(north.post(path, body[:-1] + b"\0", headers), 400, "not the one that was signed")
         self.refused(north.post(path, b"", headers), 411, "length")
         self.refused(north.post(path, b"x", headers), 400, "not the one that was signed")
-        later, no_signature = str(int(headers[handover.TIME]) + 1), b64encode(bytes(64)).decode()
+        later, no_signature = str(int(headers[messages.TIME]) + 1), b64encode(bytes(64)).decode()
         for header, text in zip(HEADERS, (later, digest_of(b""), "south", no_signature), strict=True):
             self.refused(north.post(path, body, headers | {header: text}), 401, "signature")
         body = to_body(CLOSED)  # of another kind
@@ -369,7 +369,7 @@ def test_a_study_or_closing_that_is_none_is_refused(north, definition):
 
 
 def receipts(*facts):
-    return handover.receipts_body({"event": EVENT, "facts": each} for each in facts)
+    return messages.receipts_body({"event": EVENT, "facts": each} for each in facts)
 
 
 def test_a_receipt_that_is_none_is_refused(created):
@@ -378,7 +378,7 @@ def test_a_receipt_that_is_none_is_refused(created):
         to_body({"receipts": [{"event": "x", "facts": {}}]}),
         to_body({"receipts": [{"event": EVENT, "facts": 1}]}),
         receipts({"share": 0.5}), receipts({"text": "x" * 30_000}), receipts({"a": 1}, {"b": 1.5}),
-        handover.receipts_body([{"event": f"sign_in.succeeded/{'-' * 36}\n", "facts": {}}]),
+        messages.receipts_body([{"event": f"sign_in.succeeded/{'-' * 36}\n", "facts": {}}]),
     ):  # fmt: skip
         assert created.send("receipts", body).status_code == 422, body[:100]
     assert not LedgerEntry.objects.filter(kind="batch.ended").exists()
@@ -424,7 +424,7 @@ class TestSenders:
         Study.objects.update(slug="of-south")
         create_study_rows(definition, by="ada")  # as an operator zone did that shared this database
         plan = definition.plan_spec()
-        delta = Delta.unpack(handover.publication_of(body)[1], plan=plan)
+        delta = Delta.unpack(messages.publication_of(body)[1], plan=plan)
         told = {"study_slug": SLUG, "plan_hash": plan_hash(plan), "voided_days": 0}
         apply_publication(publication_id=publication, delta=delta, **told)
         record(LedgerKind.BATCH_ENDED, actor="olga", study=SLUG, facts={"rows_read": 3}, event_id=EVENT)
@@ -442,7 +442,7 @@ class TestSenders:
 
 
 def test_plan_and_bytes_of_a_message_cannot_mean_another(definition):
-    public = handover.public_part(definition)
+    public = messages.public_part(definition)
     assert PlanSpec.to_json(public.plan_spec()) == PlanSpec.to_json(definition.plan_spec())
     parts = {"kind": "state", "sender": "a", "study": "b", "item": "", "sent_at": 1, "digest": "0" * 64}
     other = {"kind": "study", "sender": "ab", "study": "a", "item": "b", "sent_at": 2, "digest": "1" * 64}

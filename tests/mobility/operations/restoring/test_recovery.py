@@ -21,7 +21,7 @@ from mobility.operations.backup.dumps import load
 from mobility.operations.backup.folder import read_manifest
 from mobility.operations.backup.reconcile import reconcile
 from mobility.operations.findings import Level
-from mobility.operations.probes import consistency as fitting
+from mobility.operations.probes import consistency
 from mobility.plans.closing import Leave, StudyNotClosedError, close_study
 from mobility.plans.recovery import recover
 from mobility.vault.keystore import keystore
@@ -99,11 +99,11 @@ def test_a_vault_older_than_its_totals_stops_instead_of_counting_twice(pipeline,
     with pytest.raises(StudyStoppedError, match="nobody is counted twice"):
         pipeline.upload(few[1])
     assert pipeline.tallies() == after
-    (found,) = fitting.stopped()
+    (found,) = consistency.stopped()
     assert (found.code, found.level, found.subject) == ("study_stopped", Level.ERROR, study.slug)
 
     put_back(folder)  # both of one backup: they fit, and the study goes on
-    assert (fresh(pipeline.study).stopped, [each.level for each in fitting.stopped()]) == ("", [Level.OK])
+    assert (fresh(pipeline.study).stopped, [each.level for each in consistency.stopped()]) == ("", [Level.OK])
     pipeline.upload(few[1])
     assert pipeline.tallies() == after
 
@@ -152,7 +152,7 @@ def test_no_day_crosses_twice_with_the_same_presence_noise(noisy, few, tmp_path)
 
 
 def why_stopped() -> dict[str, Any]:
-    (found,) = fitting.stopped()
+    (found,) = consistency.stopped()
     assert found.level == Level.ERROR
     return dict(found.facts)
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from django.core.management import CommandError, call_command
 
 from mobility.base.errors import OperationsError
-from mobility.batches import queries as selectors
+from mobility.batches import queries
 from mobility.batches.publication import handover
 from mobility.batches.publication.analyst_server import HandoverAheadError, sender_key
 from mobility.batches.publication.publishing import catch_up
@@ -183,7 +183,7 @@ def test_a_server_that_claims_too_much_gets_and_stops_nothing(pipeline, few, ana
     assert open_study(VaultStudy.objects.get())
     assert recover(by="test", closed=set())["studies_closed_again"] == []
     assert set(analysts.asked) == {"GET state"}
-    assert selectors.waiting_handover(pipeline.study.pk).problem == str(refused.value)
+    assert queries.waiting_handover(pipeline.study.pk).problem == str(refused.value)
     (found,) = crossing.waiting()
     assert (found.level, found.facts) == (Level.ERROR, {"why": "ahead"})
     settings.MOBILITY_ANALYST_URL, there = "http://127.0.0.1:9", settings.MOBILITY_ANALYST_URL
