@@ -1,8 +1,8 @@
 """Taking files in: one service under the browser's uploads, the API, the watched folder and the command.
 
 A file is sealed frame by frame while it arrives. A frame is noted when it is durable, together with the state
-of the content hash: d_0 = HMAC(key, ""), d_i = HMAC(key, d_(i-1) || frame i). So an upload that broke off
-goes on after its last whole frame, on any host.
+of the content hash: d_0 = H(key, ""), d_i = H(key, d_(i-1) || frame i). H is keyed BLAKE3, or HMAC-SHA256 in
+studies of earlier releases. So an upload that broke off goes on after its last whole frame, on any host.
 """
 
 import hmac
@@ -17,6 +17,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Protocol
 from uuid import UUID, uuid4
 
+from blake3 import blake3
 from django.conf import settings
 from django.utils import timezone
 
@@ -41,7 +42,7 @@ from mobility.uploads.leases import Hold, free_until
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.profiles import find_profile
-from mobility.vault.unlocking import unlock
+from mobility.vault.unlocking import UnlockedStudy, unlock
 
 log = logging.getLogger(__name__)
 
@@ -144,7 +145,7 @@ def begin(
         more_to_come=more_to_come,
         validate_only=validate_only,
         bytes_total=bytes_total,
-        content_hash=_chained(opened.content_key, b"", b"").hex(),
+        content_hash=_chained(opened, b"", b"").hex(),
         alive_until=free_until(settings.MOBILITY_UPLOAD_EXPIRES_S if rest_s is None else rest_s),
         heard_at=timezone.now(),
     )
@@ -293,14 +294,14 @@ class _Frames:
         self._batch = batch
         self._hold = hold
         self._pool = pool
-        self._content_key = unlock(batch.study).content_key
+        self._study = unlock(batch.study)
         self._hash = bytes.fromhex(batch.content_hash)
         self._index = batch.bytes_received // staging.FRAME_BYTES
         self._on_their_way: deque[tuple[Future[None], int, bytes]] = deque()
         self._noted = time.monotonic()
 
     def add(self, frame: memoryview) -> None:
-        self._hash = _chained(self._content_key, self._hash, frame)
+        self._hash = _chained(self._study, self._hash, frame)
         stored = self._pool.submit(staging.write_frame, self._batch, self._index, frame)
         self._on_their_way.append((stored, len(frame), self._hash))
         self._index += 1
@@ -337,11 +338,13 @@ class _Frames:
         return {"bytes_received": self._batch.bytes_received, "content_hash": self._batch.content_hash}
 
 
-def _chained(key: bytes, before: bytes, frame: bytes | memoryview) -> bytes:
+def _chained(study: UnlockedStudy, before: bytes, frame: bytes | memoryview) -> bytes:
     """State of the content hash after one more frame."""
-    state = hmac.new(key, before, "sha256")
-    state.update(frame)
-    return state.digest()
+    if study.row.content_digest == VaultStudy.ContentDigest.HMAC_SHA256:
+        state = hmac.new(study.content_key, before, "sha256")
+        state.update(frame)
+        return state.digest()
+    return blake3(before, key=study.content_key).update(frame).digest()
 
 
 def _has_lapsed(error: BaseException, batch: Batch) -> bool:

@@ -14,6 +14,12 @@ class VaultStudy(models.Model):
         AHEAD = "ahead"  # analysts have more than the vault knows
         CLOSED = "closed"  # analysts know it as closed
 
+    class ContentDigest(models.TextChoices):
+        """The keyed hash that names the content of a file."""
+
+        HMAC_SHA256 = "hmac-sha256"  # of studies that were made before BLAKE3 came
+        BLAKE3 = "blake3"
+
     slug = models.SlugField(unique=True, max_length=64)
     definition = models.JSONField(help_text="reports.studyfile.StudyDefinition")
     plan = models.JSONField(help_text="ldp.PlanSpec")
@@ -22,6 +28,10 @@ class VaultStudy(models.Model):
     n_shards = models.PositiveIntegerField()
     publication_number = models.PositiveIntegerField(default=1, help_text="number of the next publication")
     voided_days = models.PositiveSmallIntegerField(default=0, help_text="published days that were undone")
+    content_digest = models.CharField(
+        max_length=16, choices=ContentDigest, default=ContentDigest.BLAKE3,
+        help_text="by which its files are recognised; the same for all of them, or none would be found again",
+    )  # fmt: skip
     undone_before = models.PositiveIntegerField(
         default=0,
         help_text="number of the next publication when a published day was last undone; 0: none was",
