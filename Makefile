@@ -36,11 +36,13 @@ test-long: setup-dev  ## the tests that take long: whole installations, kills, w
 map: setup-dev  ## how the code is laid out: modules and lines by folder, circles, late imports, words of docs
 	@$(python) -m scripts.house
 
-lint: setup-dev  ## style, types, imports, migrations
+lint: setup-dev  ## style, types, imports, English, migrations
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+	.venv/bin/codespell
+	$(python) -m scripts.plain_english
 	$(python) manage.py makemigrations --check --dry-run
 	$(python) manage.py check
 

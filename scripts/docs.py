@@ -12,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+GENERATED = ("commands.md", "settings.md", "http-api.md", "findings.md", "batch-states.md")
 
 
 def generated() -> dict[str, str]:
