@@ -73,7 +73,9 @@ def _crossing(study: Study) -> str:
             "when its day is closed."
         )
     text = gettext(
-        "Only counts of sanitised answers cross to the analyst zone, merged over at least %(n)d subscribers."
+        "Only counts of sanitised answers cross to the analyst zone. A publication covers at least %(n)d "
+        "subscribers whose net contribution changes; one window or one indicator of it can still differ by a "
+        "single person."
     )
     return text % {"n": study.min_publication}
 

@@ -112,8 +112,9 @@ def _opt_outs(study: Study) -> str:
         )
     text = gettext(
         "The presence and answers of subscribers who opt out are deleted at once. Totals count them until "
-        "the next publication, which covers at least %(n)d subscribers. If none follows, they remain in the "
-        "totals, and the erasure certificate says how many they are."
+        "the next publication, which covers at least %(n)d subscribers; one window or one indicator of it "
+        "can still differ by a single person. If none follows, they remain in the totals, and the erasure "
+        "certificate says how many they are."
     )
     return text % {"n": study.min_publication}
 

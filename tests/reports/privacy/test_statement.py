@@ -326,7 +326,7 @@ def test_noise_hides_presence_and_how_many_cross(reader) -> None:
 
     text = claims(exact, limits[0]["times"])
     assert "at least as many subscribers as the study asks for" in text
-    assert "merged over at least" in text
+    assert "whose net contribution changes; one window or one indicator of it can still differ" in text
     text = claims(noisy, limits[1]["times"])
     assert ("no least number of them is asked for" in text, "at least" in text) == (True, False)
     assert "each with presence noise, once, when its day is closed" in text
