@@ -204,7 +204,7 @@ by sampling.
 of one attribute if the others stay, are in [a file](reproduction/losses.csv).
 
 **Does not agree.** LDP is about any two inputs, and an input is a profile. Reports that fit all of one
-profile and none of another do so whichever is the answer, so the loss is ε' with every variant. For one
+profile and none of another do so for any answer, so the loss is ε' with every variant. For one
 attribute it is ε with OUE-z; more with GRR for large domains, and with OUE-r above two values.
 
 **Variances** at frequency 0 for ε = {", ".join(LOSS_EPSILONS)} ([all](reproduction/variances.csv)). With ε',
@@ -229,7 +229,7 @@ answer.
 likelier an answer than a fake by the largest factor. Of 100 guesses for ε = {first} to {last},
 {_guesses("grr")} are right with GRR and {_guesses("ouez")} with OUE-z; chance is {chance}. Of guesses of
 the answer and its true value, {_guesses("grr", 1)} and {_guesses("ouez", 1)}; without reports {with_value}.
-These are exact (`ldp.privacy.attacker`); a [file](reproduction/recognition.csv) has them beside {n_runs}
+These are exact (`ldp.privacy.attacker`); a [file](reproduction/recognition.csv) has them and {n_runs}
 runs of {everybody().pseudonyms.size:,} simulated people.
 
 **Often one can.** Fakes of OUE-z have fewer bits than answers, and fakes of GRR are as frequent for rare
